@@ -1,0 +1,33 @@
+# Short verbs, no logic: each calls one command of ffilab. `make help` lists them.
+# KERNELS="3.14 3.14t" | pair | all      which interpreters to set up and measure
+# BUDGET=smoke|quick|full                how long to measure (default quick)
+# NAME=loaders                           the chapter of `make chapter`
+export KERNELS BUDGET
+run = @python3 ffilab/bootstrap.py
+
+.PHONY: help book test doctor kernels native chapter html lab lock clean distclean
+help:     ## list the verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
+	@echo; sed -n '2,4s/^# //p' Makefile
+book:     ## set up what is missing, measure everything afresh, render _build/html
+	$(run) book
+test:     ## set up the chapter pair and run the tests
+	$(run) test
+doctor:   ## say what is missing or noisy on this machine, and how to mend it
+	$(run) doctor
+kernels:  ## set up the interpreters and their Jupyter kernels
+	$(run) kernels
+native:   ## build everything under native/
+	$(run) native
+chapter:  ## measure one chapter afresh (NAME=loaders), then render
+	$(run) chapter "$(NAME)"
+html:     ## render again, measure nothing
+	$(run) html
+lab:      ## JupyterLab on loopback, with every kernel
+	$(run) lab
+lock:     ## renew the hashed requirements files
+	$(run) lock
+clean:    ## remove what was built, measured and rendered here (not the cache)
+	$(run) clean
+distclean: ## clean, and remove the environments too
+	$(run) distclean

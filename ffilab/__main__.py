@@ -1,0 +1,3 @@
+from ffilab.cli import main
+
+main()

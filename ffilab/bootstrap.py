@@ -1,0 +1,109 @@
+"""From the machine's own Python to the book environment, then on to the verb.
+
+Standard library only: it runs before anything is installed. Usage:
+`python3 ffilab/bootstrap.py VERB [OPTIONS]`.
+"""
+
+import hashlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+MINIMUM = (3, 11)
+# Verbs that write to this folder: one at a time.
+READERS = {"doctor", "lab", "--help"}
+
+
+class Stop(Exception):
+    """A sentence for the reader."""
+
+
+def lock_folder():
+    """Hold the folder's lock until this process, or the one it turns into, ends."""
+    import fcntl
+
+    (ROOT / "_build").mkdir(exist_ok=True)
+    path = ROOT / "_build" / "lock"
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = os.read(handle, 200).decode(errors="replace").strip() or "unknown"
+        raise Stop(f"Another make is at work in this folder ({holder}): wait for it, or stop it.") from None
+    os.truncate(handle, 0)
+    os.write(handle, f"process {os.getpid()}, since {time.strftime('%H:%M:%S')}".encode())
+    # Survives exec, so the verb itself holds the lock; children of the verb do not inherit it.
+    os.set_inheritable(handle, True)
+
+
+def suitable_python():
+    """This Python if it is new enough, else one named python3.X on PATH."""
+    if sys.version_info >= MINIMUM:
+        return sys.executable
+    import shutil
+
+    for minor in range(20, MINIMUM[1] - 1, -1):
+        found = shutil.which(f"python3.{minor}")
+        if found:
+            return found
+    raise Stop(
+        "This needs Python %d.%d or newer to start with, and python3 is %s: install a newer one "
+        "(`make doctor` names the command)." % (*MINIMUM, sys.version.split()[0])
+    )
+
+
+def run(command, hint):
+    log = ROOT / "_build" / "logs" / "bootstrap.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("ab") as sink:
+        code = subprocess.run(command, stdout=sink, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL).returncode
+    if code:
+        last = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
+        if "No space left" in "".join(last):
+            hint = "free some space on this disk"
+        raise Stop(f"`{' '.join(map(str, command[:4]))} …` failed ({''.join(last).strip()}): {hint}.")
+
+
+def prepare(extra):
+    """Make or renew `.venv` from the hashed locks; a no-op if they have not changed."""
+    locks = [ROOT / "requirements" / f"{name}.txt" for name in ("bootstrap", "book", *extra)]
+    digest = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
+    stamps = {VENV / f"ready-{digest[:16]}"}
+    if all(stamp.exists() for stamp in stamps) and PYTHON.exists():
+        return
+    sys.stderr.write("  Preparing the book environment in .venv (about a minute, once)\n")
+    try:
+        run([suitable_python(), "-m", "venv", "--clear", str(VENV)], "install the venv module; see `make doctor`")
+        offline = "check the connection, then run the same command again"
+        run([PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "-r", locks[0]], offline)
+        files = [part for lock in locks[1:] for part in ("-r", str(lock))]
+        run([VENV / "bin" / "uv", "pip", "install", "--no-config", "--python", PYTHON, "--require-hashes", *files], offline)
+        for stamp in stamps:
+            stamp.touch()
+    except OSError as error:
+        raise Stop(f"Cannot write {error.filename or VENV} ({error.strerror}): free some space or permissions.") from None
+
+
+def main():
+    verb, *rest = sys.argv[1:] or ["--help"]
+    try:
+        if verb == "doctor":
+            os.execv(sys.executable, [sys.executable, str(ROOT / "ffilab" / "doctor.py"), *rest])
+        if verb not in READERS:
+            lock_folder()
+        prepare(["lab"] if verb == "lab" else [])
+    except Stop as stop:
+        sys.exit(f"ffilab: {stop}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "JUPYTER_PATH": str(ROOT / "kernels")}
+    os.execve(PYTHON, [str(PYTHON), "-m", "ffilab", verb, *rest], environment)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""How long to measure: smoke, quick or full."""
+
+import os
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Limits for one chapter.
+
+    restarts: worker restarts, the unit of analysis.
+    blocks: randomised blocks inside a restart.
+    batch_ms: length of one timed batch.
+    scale: factor on the loop counts of the authors' own experiments.
+    repeats: repetitions of experiments that run in fresh child processes.
+    """
+
+    name: str
+    restarts: int
+    blocks: int
+    batch_ms: float
+    scale: float
+    repeats: int
+
+    @property
+    def is_result(self) -> bool:
+        """False for a smoke test, whose figures prove that the code runs and nothing else."""
+        return self.name != "smoke"
+
+
+BUDGETS = {
+    "smoke": Budget("smoke", restarts=4, blocks=4, batch_ms=1, scale=0.01, repeats=2),
+    "quick": Budget("quick", restarts=20, blocks=20, batch_ms=5, scale=1, repeats=10),
+    "full": Budget("full", restarts=40, blocks=50, batch_ms=10, scale=1, repeats=30),
+}
+
+
+def current() -> Budget:
+    """The budget of the environment variable BUDGET; quick if it is not set."""
+    return BUDGETS[os.environ.get("BUDGET") or "quick"]

@@ -1,0 +1,143 @@
+"""The verbs, one function each. Errors of the reader end in one sentence, not in a traceback."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+
+import click
+
+from ffilab import paths
+from ffilab.budget import BUDGETS
+from ffilab.errors import UserError
+from ffilab.progress import say
+from ffilab.provision import catalogue, environments
+from ffilab.provision.interpreters import uv
+from ffilab.subprocesses import explain_os_errors
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def verbs():
+    """Hidden Corners of the Python FFI: set up, measure, judge, render."""
+
+
+kernels_option = click.option(
+    "--kernels", envvar="KERNELS", default="", help="Labels such as '3.14 3.14t=/path/python', `pair` or `all`."
+)
+budget_option = click.option(
+    "--budget", envvar="BUDGET", default="quick", show_default=True, help="smoke, quick or full."
+)
+
+
+def budget_name(name: str) -> str:
+    if name not in BUDGETS:
+        raise UserError(f"BUDGET is {name!r}: choose one of {', '.join(BUDGETS)}.")
+    return name
+
+
+@verbs.command()
+@kernels_option
+@budget_option
+def book(kernels, budget):
+    """Set up what is missing, measure every chapter afresh, render _build/html."""
+    from ffilab.press import book as press
+
+    press.book(catalogue.parse(kernels), budget_name(budget or "quick"))
+
+
+@verbs.command()
+@click.argument("name", default="")
+@kernels_option
+@budget_option
+def chapter(name, kernels, budget):
+    """Measure one chapter afresh, then render the book with it."""
+    from ffilab.press import book as press
+
+    press.book(catalogue.parse(kernels), budget_name(budget or "quick"), only=name)
+
+
+@verbs.command()
+def html():
+    """Render again from the chapters as they were last measured."""
+    from ffilab.press import render
+
+    render.render()
+
+
+@verbs.command("kernels")
+@kernels_option
+def kernels_verb(kernels):
+    """Set up the interpreters and their Jupyter kernels."""
+    environments.provision(catalogue.parse(kernels))
+
+
+@verbs.command()
+@kernels_option
+def native(kernels):
+    """Build everything under native/ for the kernels at hand."""
+    from ffilab import native as projects
+
+    projects.build_all(environments.provision(catalogue.parse(kernels)))
+
+
+@verbs.command(context_settings={"ignore_unknown_options": True})
+@click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
+def test(pytest_options):
+    """Set up the chapter pair and run the tests. Further words go to pytest."""
+    from ffilab import native as projects
+
+    projects.build_all(environments.provision(catalogue.parse("pair")))
+    sys.exit(subprocess.run([sys.executable, "-m", "pytest", *pytest_options], cwd=paths.ROOT).returncode)
+
+
+@verbs.command()
+@kernels_option
+def lab(kernels):
+    """JupyterLab on loopback, with every kernel that is set up."""
+    environments.provision(catalogue.parse(kernels))
+    environment = {**os.environ, "JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
+    command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--notebook-dir={paths.NOTEBOOKS}"]
+    os.execve(sys.executable, command, environment)
+
+
+@verbs.command()
+def lock():
+    """Renew the hashed requirements files."""
+    if subprocess.run([paths.ROOT / "requirements" / "lock.sh"], env={**os.environ, "UV": uv()}).returncode:
+        raise UserError("The locks could not be renewed: see the lines above.")
+
+
+@verbs.command()
+def clean():
+    """Remove what was built, measured and rendered here; the cache stays."""
+    for entry in paths.BUILD.iterdir():
+        if entry.name == "lock":
+            continue
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    say(f"  removed what was in _build; interpreters stay in {paths.cache()}")
+
+
+@verbs.command()
+@click.pass_context
+def distclean(context):
+    """Clean, and remove the kernels' and the book's environments too."""
+    context.invoke(clean)
+    for interpreter in catalogue.ALL:
+        shutil.rmtree(environments.folder(interpreter) / ".venv", ignore_errors=True)
+    shutil.rmtree(paths.ROOT / ".venv", ignore_errors=True)
+
+
+def main():
+    """Entry point of `python -m ffilab`."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with explain_os_errors("the book's folder"):
+            verbs(standalone_mode=False)
+    except UserError as error:
+        sys.exit(f"ffilab: {error}")
+    except click.ClickException as error:
+        sys.exit(f"ffilab: {error.format_message()}")
+    except (KeyboardInterrupt, click.Abort):
+        sys.stderr.write("\nffilab: stopped; what was finished is kept, and the same command goes on from there.\n")
+        sys.exit(130)

@@ -1,0 +1,22 @@
+"""Where things are. Nothing here is specific to one machine."""
+
+import os
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+KERNELS = ROOT / "kernels" / "kernels"
+NATIVE = ROOT / "native"
+NOTEBOOKS = ROOT / "notebooks"
+BUILD = ROOT / "_build"
+NATIVE_OUT = BUILD / "native"
+RECORDS = BUILD / "records"
+RESULTS = BUILD / "results"
+EXECUTED = BUILD / "executed"
+HTML = BUILD / "html"
+LOGS = BUILD / "logs"
+
+
+def cache() -> Path:
+    """The folder that outlives a clone: downloads and built interpreters."""
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "ffi-hidden-corners"

@@ -1,0 +1,1 @@
+"""From a bare machine to interpreters with their environments."""

@@ -1,0 +1,140 @@
+"""Compile CPython from its pinned source: the last route, for machines without prebuilt interpreters.
+
+GIL and t-build get the same flags, the same profile training and the same
+compiler; `--disable-gil` is the only difference.
+"""
+
+import hashlib
+import json
+import os
+import shutil
+import tarfile
+import time
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from ffilab.errors import UserError
+from ffilab.paths import cache
+from ffilab.progress import minutes, say, step
+from ffilab.provision import sources
+from ffilab.provision.catalogue import Interpreter
+from ffilab.subprocesses import explain_os_errors, logged, tail
+
+TRAINING = Path(__file__).with_name("pgo_training.py")
+CONFIGURE = ("-q", "--disable-test-modules", "--without-ensurepip", "--enable-optimizations")
+NEEDED_BYTES = 1_500_000_000
+# Lines that `make` prints for one build with profile: only the progress bar depends on it.
+EXPECTED_MAKE_LINES = 1_000
+EXPECTED_CORE_SECONDS = 440
+
+
+def compiler() -> str:
+    """The C compiler to use. Raises UserError if there is none."""
+    for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
+        if shutil.which(name.split()[0]):
+            return name
+    raise UserError("There is no C compiler (cc, gcc or clang) on this machine: run `make doctor` for the command.")
+
+
+def recipe(interpreter: Interpreter) -> str:
+    """A short hash of everything that decides what the build is."""
+    parts = [interpreter.source.sha256, *CONFIGURE, TRAINING.read_text()]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
+
+
+def prefix(interpreter: Interpreter) -> Path:
+    name = f"cpython-{interpreter.source.release}{'t' if interpreter.free_threaded else ''}-{recipe(interpreter)}"
+    return cache() / "interpreters" / name
+
+
+def executable(interpreter: Interpreter) -> Path:
+    return prefix(interpreter) / "bin" / f"python{interpreter.label}"
+
+
+def built(interpreter: Interpreter) -> bool:
+    return executable(interpreter).exists()
+
+
+def build(interpreter: Interpreter) -> Path:
+    """Build if it is not in the cache yet; return the executable. Resumable: an interrupted make goes on."""
+    if built(interpreter):
+        return executable(interpreter)
+    with explain_os_errors(str(cache())):
+        work = cache() / "work" / prefix(interpreter).name
+        work.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(f"{work}.lock")
+        try:
+            lock.acquire(timeout=0)
+        except Timeout:
+            say(f"  Another process is building {interpreter.kernel}; waiting for it.")
+            lock.acquire()
+        try:
+            return executable(interpreter) if built(interpreter) else _build(interpreter, work)
+        finally:
+            lock.release()
+
+
+def _build(interpreter: Interpreter, work: Path) -> Path:
+    cc = compiler()
+    if not shutil.which("make"):
+        raise UserError("`make` is missing on this machine: run `make doctor` for the command that installs it.")
+    free = shutil.disk_usage(work.parent).free
+    if free < NEEDED_BYTES:
+        raise UserError(
+            f"Building {interpreter.kernel} needs {NEEDED_BYTES / 1e9:.1f} GB in {cache()}, "
+            f"and {free / 1e9:.1f} GB are free: free some space, or point XDG_CACHE_HOME to another disk."
+        )
+    jobs = os.cpu_count() or 1
+    estimate = EXPECTED_CORE_SECONDS / jobs
+    began = time.monotonic()
+    say(f"  {interpreter.kernel}: no prebuilt one at hand, compiling {interpreter.source.release} "
+        f"(about {minutes(estimate)} on {jobs} cores)")  # fmt: skip
+    with step(f"compile {interpreter.kernel}") as bar:
+        tree = work / f"Python-{interpreter.source.release}"
+        if not (work / "unpacked").exists():
+            shutil.rmtree(work, ignore_errors=True)
+            tarball = sources.fetch(interpreter.source, bar)
+            work.mkdir(parents=True)
+            bar.update(0.03, "unpacking")
+            with tarfile.open(tarball) as archive:
+                archive.extractall(work, filter="tar")
+            (work / "unpacked").touch()
+        log = work / "build.log"
+        environment = {**os.environ, "CC": cc}
+        environment.pop("MAKEFLAGS", None)
+        environment.pop("MAKELEVEL", None)
+
+        def run(command, detail):
+            if logged(command, log, on_line=lambda _: advance(detail), cwd=tree, env=environment):
+                raise UserError(
+                    f"Building {interpreter.kernel} failed at `{detail}` ({tail(log, 2)}): read {log}, "
+                    f"run `make doctor`, then run the same command again; it goes on where it stopped."
+                )
+
+        lines = 0
+
+        def advance(detail):
+            nonlocal lines
+            lines += 1
+            bar.update(0.05 + 0.9 * lines / EXPECTED_MAKE_LINES, detail)
+
+        if not (work / "configured").exists():
+            flags = [*CONFIGURE, f"--prefix={prefix(interpreter)}"]
+            flags += ["--disable-gil"] if interpreter.free_threaded else []
+            bar.update(0.05, "configure", seconds_left=estimate)
+            run(["./configure", *flags], "configure")
+            (work / "configured").touch()
+        run(["make", f"-j{jobs}", f"PROFILE_TASK={TRAINING}"], "make")
+        staging = work / "staging"
+        shutil.rmtree(staging, ignore_errors=True)
+        run(["make", "install", f"DESTDIR={staging}"], "install")
+    final = prefix(interpreter)
+    staged = staging / final.relative_to("/")
+    facts = {"seconds": round(time.monotonic() - began), "make_lines": lines, "cc": cc}
+    (staged / "ffilab-build.json").write_text(json.dumps(facts))
+    final.parent.mkdir(parents=True, exist_ok=True)
+    shutil.rmtree(final, ignore_errors=True)
+    staged.rename(final)
+    shutil.rmtree(work)
+    return executable(interpreter)

@@ -1,0 +1,112 @@
+"""Which interpreters the book knows, and where their sources come from."""
+
+from dataclasses import dataclass
+
+from ffilab.errors import UserError
+
+
+@dataclass(frozen=True)
+class Source:
+    """One upstream release. `debian_path` holds the same bytes as python.org."""
+
+    release: str
+    sha256: str
+    debian_path: str
+
+    @property
+    def python_org(self) -> str:
+        directory = self.release.split("rc")[0].split("b")[0]
+        return f"https://www.python.org/ftp/python/{directory}/Python-{self.release}.tar.xz"
+
+
+SOURCES = {
+    "3.13": Source(
+        "3.13.5",
+        "93e583f243454e6e9e4588ca2c2662206ad961659863277afcdb96801647d640",
+        "pool/main/p/python3.13/python3.13_3.13.5.orig.tar.xz",
+    ),
+    "3.14": Source(
+        "3.14.7",
+        "3b48dac8fb59f62eaa67ac83c1eb12bda1b7a08406dd286e252c11a66be27f81",
+        "pool/main/p/python3.14/python3.14_3.14.7.orig.tar.xz",
+    ),
+    "3.15": Source(
+        "3.15.0rc1",
+        "f84dad680ab2147417d2739355c2678f0f9acffe4ae8ef77895de1454b384b07",
+        "pool/main/p/python3.15/python3.15_3.15.0~rc1.orig.tar.xz",
+    ),
+}
+
+
+@dataclass(frozen=True, order=True)
+class Interpreter:
+    """An interpreter of the book, such as 3.14t (`free_threaded`)."""
+
+    version: str
+    free_threaded: bool
+
+    @property
+    def label(self) -> str:
+        return self.version + ("t" if self.free_threaded else "")
+
+    @property
+    def kernel(self) -> str:
+        """Name of its Jupyter kernel and of its folder in `kernels/kernels/`."""
+        return f"cpython-{self.label}"
+
+    @property
+    def source(self) -> Source:
+        return SOURCES[self.version]
+
+    @property
+    def partner(self) -> "Interpreter":
+        """The other build of the same version."""
+        return Interpreter(self.version, not self.free_threaded)
+
+
+ALL = tuple(Interpreter(v, t) for v in SOURCES for t in (False, True))
+BY_LABEL = {i.label: i for i in ALL}
+CHAPTER_PAIR = (BY_LABEL["3.14"], BY_LABEL["3.14t"])
+
+
+@dataclass(frozen=True)
+class Request:
+    """What the reader asked for with KERNELS.
+
+    named: interpreter to path of an executable, for those that the reader supplies.
+    required: these must be there, by compiling if need be.
+    optional: taken along only if nothing has to be compiled for them.
+    """
+
+    named: dict[Interpreter, str]
+    required: tuple[Interpreter, ...]
+    optional: tuple[Interpreter, ...]
+
+
+def parse(kernels: str | None) -> Request:
+    """Read KERNELS: empty (default), `pair`, `all`, or labels such as "3.14 3.14t=/usr/bin/python3.14t".
+
+    Raises UserError for an unknown label.
+    """
+    words = (kernels or "").replace(",", " ").split()
+    if not words:
+        return Request({}, CHAPTER_PAIR, tuple(i for i in ALL if i not in CHAPTER_PAIR))
+    if words == ["pair"]:
+        return Request({}, CHAPTER_PAIR, ())
+    if words == ["all"]:
+        return Request({}, ALL, ())
+    named, required = {}, []
+    for word in words:
+        label, _, path = word.partition("=")
+        label = label.removeprefix("cpython-")
+        if label not in BY_LABEL:
+            raise UserError(
+                f"KERNELS names {label!r}, which this book does not know: choose from "
+                f"{' '.join(BY_LABEL)}, or say KERNELS=all."
+            )
+        interpreter = BY_LABEL[label]
+        if interpreter not in required:
+            required.append(interpreter)
+        if path:
+            named[interpreter] = path
+    return Request(named, tuple(required), ())

@@ -1,0 +1,161 @@
+"""Find an executable for each interpreter: named, known to uv, downloaded by uv, or compiled."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffilab.errors import UserError
+from ffilab.paths import cache
+from ffilab.progress import say
+from ffilab.provision import build
+from ffilab.provision.catalogue import Interpreter, Request
+
+PROBE = """
+import json, sys, sysconfig
+print(json.dumps({
+    "version": "%d.%d" % sys.version_info[:2], "full": sys.version, "implementation": sys.implementation.name,
+    "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+    "debug": hasattr(sys, "gettotalrefcount"), "executable": sys.executable,
+    "config_args": sysconfig.get_config_var("CONFIG_ARGS") or "", "include": sysconfig.get_path("include"),
+}))
+"""
+DOWNLOAD_TIMEOUT_S = 600
+
+
+@dataclass(frozen=True)
+class Found:
+    """An interpreter and how we came by it. Routes: named, uv, download, source."""
+
+    interpreter: Interpreter
+    executable: str
+    route: str
+
+
+def uv() -> str:
+    """Path of the uv that our own lock installed, else one on PATH. Raises UserError if neither is there."""
+    ours = Path(sys.executable).with_name("uv")
+    found = str(ours) if ours.exists() else shutil.which("uv")
+    if not found:
+        raise UserError("uv is missing: run `make kernels`, which installs the pinned one.")
+    return found
+
+
+def probe(executable: str) -> dict | None:
+    """What an executable says of itself, or None if it does not run."""
+    try:
+        answer = subprocess.run([executable, "-I", "-c", PROBE], capture_output=True, text=True, timeout=60, check=True)
+        return json.loads(answer.stdout)
+    except (OSError, subprocess.SubprocessError, json.JSONDecodeError):
+        return None
+
+
+def suits(facts: dict | None, interpreter: Interpreter) -> bool:
+    """Is this the asked CPython: version, threading model, no debug build, headers to compile against?"""
+    return (
+        facts is not None
+        and facts["implementation"] == "cpython"
+        and facts["version"] == interpreter.version
+        and facts["free_threaded"] == interpreter.free_threaded
+        and not facts["debug"]
+        and (Path(facts["include"]) / "Python.h").exists()
+    )
+
+
+def named(interpreter: Interpreter, path: str) -> Found:
+    """The reader's own interpreter. Raises UserError if it is not what its label says."""
+    facts = probe(path)
+    if facts is None:
+        raise UserError(f"KERNELS names {path} for {interpreter.label}, and it does not run as a Python.")
+    if not suits(facts, interpreter):
+        raise UserError(
+            f"KERNELS names {path} for {interpreter.label}, but it is {facts['full'].split(' (')[0]!r} "
+            f"(free-threaded: {facts['free_threaded']}, debug: {facts['debug']}, headers in {facts['include']}): "
+            "name a release build of that version with its headers."
+        )
+    return Found(interpreter, path, "named")
+
+
+def known_to_uv(interpreter: Interpreter) -> Found | None:
+    """One that uv finds on this machine, without downloading."""
+    request = interpreter.label if interpreter.free_threaded else f"{interpreter.version}+gil"
+    answer = subprocess.run(
+        [uv(), "python", "find", "--system", "--no-python-downloads", "--no-project", "--no-config", request],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    path = answer.stdout.strip()
+    if answer.returncode or not path:
+        return None
+    # Our own builds must not pose as the machine's: they are the source route.
+    if Path(path).is_relative_to(cache()) or not suits(probe(path), interpreter):
+        return None
+    return Found(interpreter, path, "uv")
+
+
+class Downloads:
+    """`uv python install`. After one failure to connect, no further try in this run."""
+
+    def __init__(self):
+        self.unreachable = bool(os.environ.get("FFILAB_NO_DOWNLOAD"))
+
+    def install(self, interpreter: Interpreter) -> Found | None:
+        if self.unreachable:
+            return None
+        say(f"  {interpreter.kernel}: asking uv to download it")
+        try:
+            answer = subprocess.run(
+                [uv(), "python", "install", "--no-bin", "--no-config", interpreter.label],
+                capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False,
+                env={**os.environ, "UV_HTTP_RETRIES": "0"},
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            answer = None
+        if answer is None or answer.returncode:
+            self.unreachable = True
+            say("  uv cannot download interpreters on this machine; going on without.")
+            return None
+        found = known_to_uv(interpreter)
+        return found and Found(interpreter, found.executable, "download")
+
+
+def source(interpreter: Interpreter) -> Found:
+    return Found(interpreter, str(build.build(interpreter)), "source")
+
+
+def find(request: Request) -> tuple[list[Found], list[Interpreter]]:
+    """Executables for a request, and the optional interpreters that were left out.
+
+    Two builds of one version come by the same route where both are asked for, so
+    that a comparison between them compares the GIL and not two distributors.
+    Raises UserError for what is required and cannot be had.
+    """
+    found = {i: named(i, path) for i, path in request.named.items()}
+    downloads = Downloads()
+    left_out = []
+    for wanted, required in ((request.required, True), (request.optional, False)):
+        for version in dict.fromkeys(i.version for i in wanted):
+            group = [i for i in wanted if i.version == version and i not in found]
+            for interpreter, result in zip(group, _by_one_route(group, downloads, required)):
+                if result:
+                    found[interpreter] = result
+                else:
+                    left_out.append(interpreter)
+    return sorted(found.values(), key=lambda f: f.interpreter), left_out
+
+
+def _by_one_route(group: list[Interpreter], downloads: Downloads, required: bool) -> list[Found | None]:
+    for route in (known_to_uv, downloads.install):
+        results = []
+        for interpreter in group:
+            results.append(route(interpreter))
+            if results[-1] is None:
+                break
+        if len(results) == len(group) and all(results):
+            return results
+    if required or all(map(build.built, group)):
+        return [source(i) for i in group]
+    # Optional and nothing for all of them: take what needs no compiling, one by one.
+    return [known_to_uv(i) or (source(i) if build.built(i) else None) for i in group]

@@ -1,0 +1,83 @@
+"""Fetch an upstream source tarball, pinned by SHA-256, and verify it before use."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from ffilab.errors import UserError
+from ffilab.paths import cache
+from ffilab.progress import Step, say
+from ffilab.provision.catalogue import Source
+
+CONNECT_TIMEOUT_S = 20
+
+
+def debian_sites() -> list[str]:
+    """The sites that this machine's apt is configured with; empty without apt."""
+    if not shutil.which("apt-get"):
+        return []
+    listing = subprocess.run(
+        ["apt-get", "indextargets", "--format", "$(SITE)"], capture_output=True, text=True, check=False
+    )
+    return list(dict.fromkeys(listing.stdout.split()))
+
+
+def candidate_urls(source: Source) -> list[str]:
+    """Addresses to try, in order. FFILAB_SOURCE_MIRROR (a folder URL) replaces them all."""
+    mirror = os.environ.get("FFILAB_SOURCE_MIRROR")
+    if mirror:
+        return [f"{mirror.rstrip('/')}/Python-{source.release}.tar.xz"]
+    return [source.python_org, *(f"{site.rstrip('/')}/{source.debian_path}" for site in debian_sites())]
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fetch(source: Source, step: Step) -> Path:
+    """Path of the verified tarball in the cache; downloaded if it is not there.
+
+    Raises UserError if no address answers or the bytes are not the pinned ones.
+    """
+    target = cache() / "downloads" / f"Python-{source.release}.tar.xz"
+    if target.exists():
+        if sha256(target) == source.sha256:
+            return target
+        target.unlink()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    refusals = []
+    for url in candidate_urls(source):
+        partial = target.with_suffix(".part")
+        try:
+            _download(url, partial, step)
+        except (urllib.error.URLError, TimeoutError, ConnectionError, ValueError) as error:
+            refusals.append(f"{url.split('/')[2] or url}: {getattr(error, 'reason', error)}")
+            partial.unlink(missing_ok=True)
+            continue
+        found = sha256(partial)
+        if found != source.sha256:
+            partial.unlink()
+            say(f"  {url.split('/')[2] or url} sent other bytes than the pinned ones; they were thrown away.")
+            refusals.append(f"{url.split('/')[2] or url}: SHA-256 {found[:12]}… instead of {source.sha256[:12]}…")
+            continue
+        partial.rename(target)
+        return target
+    raise UserError(
+        f"The source of CPython {source.release} could not be had ({'; '.join(refusals) or 'no address known'}): "
+        f"connect to the internet, put the upstream tarball at {target}, or name an interpreter that you have "
+        f'with KERNELS="{source.release.rpartition(".")[0]}=/path/to/python".'
+    )
+
+
+def _download(url: str, partial: Path, step: Step) -> None:
+    with urllib.request.urlopen(url, timeout=CONNECT_TIMEOUT_S) as response, partial.open("wb") as sink:
+        total = int(response.headers.get("Content-Length") or 0)
+        while chunk := response.read(1 << 18):
+            sink.write(chunk)
+            if total:
+                step.update(0.02 * sink.tell() / total, "downloading")

@@ -1,0 +1,90 @@
+"""Child processes that end when we do: own process group, killed whole."""
+
+import errno
+import os
+import signal
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+
+from ffilab.errors import UserError
+
+GRACE_S = 3
+
+
+def kill_group(process: subprocess.Popen) -> None:
+    """End a child and everything that it started; a polite signal first. Never raises."""
+    for sig in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, sig)
+        except (ProcessLookupError, PermissionError):
+            pass
+        try:
+            process.wait(timeout=GRACE_S)
+            # The leader is gone; sweep up what ignored the polite signal.
+            os.killpg(process.pid, signal.SIGKILL)
+            return
+        except subprocess.TimeoutExpired:
+            continue
+        except (ProcessLookupError, PermissionError):
+            return
+
+
+@contextmanager
+def group(command, **options):
+    """Popen in a process group of its own; on the way out nothing of it is left running."""
+    process = subprocess.Popen(command, start_new_session=True, **options)
+    try:
+        yield process
+    finally:
+        # Not only if it still runs: a finished leader may have left children behind.
+        kill_group(process)
+
+
+def logged(command, log: Path, *, on_line=None, **options) -> int:
+    """Run a command, append its output to `log`, hand each line to `on_line`; return its exit code.
+
+    Raises UserError when the disk is full.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    full = False
+    with (
+        log.open("a", encoding="utf-8") as sink,
+        group(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
+              errors="replace", **options) as process,
+    ):  # fmt: skip
+        for line in process.stdout:
+            sink.write(line)
+            full = full or "No space left on device" in line
+            if on_line:
+                on_line(line)
+        code = process.wait()
+    if code and full:
+        raise disk_full(log)
+    return code
+
+
+def disk_full(path) -> UserError:
+    return UserError(f"The disk that holds {path} is full: free some space there and run the same command again.")
+
+
+@contextmanager
+def explain_os_errors(what: str):
+    """Turn a full disk or a forbidden folder into a sentence for the reader."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise disk_full(error.filename or what) from None
+        if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
+            raise UserError(f"No permission to write {error.filename or what}: make it writable for you.") from None
+        raise
+
+
+def tail(log: Path, lines: int = 3) -> str:
+    """The last non-empty lines of a log, joined for a message."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    return " | ".join([line.strip() for line in text.splitlines() if line.strip()][-lines:])

@@ -1,0 +1,20 @@
+#!/bin/sh
+# Renew every lock. Hashed requirements files carry no addresses.
+set -eu
+cd "$(dirname "$0")/.."
+uv=${UV:-.venv/bin/uv}
+[ -x "$uv" ] || uv=uv
+lock() {
+    # lock PYTHON INPUT OUTPUT [more options]
+    python=$1 input=$2 output=$3
+    shift 3
+    "$uv" pip compile --quiet --no-config --no-annotate --generate-hashes --upgrade \
+        --custom-compile-command "make lock" --python-version "$python" "$@" "$input" -o "$output"
+}
+lock 3.11 requirements/bootstrap.in requirements/bootstrap.txt --universal
+lock 3.11 requirements/book.in requirements/book.txt --universal
+lock 3.11 requirements/lab.in requirements/lab.txt --universal
+for folder in kernels/kernels/*/; do
+    label=$(basename "$folder" | sed 's/^cpython-//')
+    lock "${label%t}" "$folder/requirements.in" "$folder/requirements.txt" --universal
+done
