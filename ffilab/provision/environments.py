@@ -5,78 +5,22 @@ import json
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 
 from ffilab.errors import UserError
-from ffilab.paths import KERNELS, LOGS
+from ffilab.kernels import FACTS, Kernel, folder, load, python
+from ffilab.paths import LOGS
 from ffilab.progress import say, step
 from ffilab.provision import build
-from ffilab.provision.catalogue import ALL, CHAPTER_PAIR, Interpreter, Request
+from ffilab.provision.catalogue import Request
 from ffilab.provision.interpreters import Found, find, probe, uv
 from ffilab.subprocesses import explain_os_errors, logged, tail
-
-FACTS = "ffilab.json"
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """An interpreter of the book with its environment in place."""
-
-    interpreter: Interpreter
-    python: Path
-    facts: dict
-
-    @property
-    def name(self) -> str:
-        return self.interpreter.kernel
-
-    @property
-    def label(self) -> str:
-        return self.interpreter.label
-
-
-def folder(interpreter: Interpreter) -> Path:
-    return KERNELS / interpreter.kernel
-
-
-def python(interpreter: Interpreter) -> Path:
-    return folder(interpreter) / ".venv" / "bin" / "python"
 
 
 def stamp(found: Found) -> str:
     """Changes whenever the environment has to be made again."""
     lock = (folder(found.interpreter) / "requirements.txt").read_bytes()
     return hashlib.sha256(lock + os.path.realpath(found.executable).encode()).hexdigest()
-
-
-def load(interpreter: Interpreter) -> Kernel:
-    """A kernel that `make kernels` has set up.
-
-    Raises UserError, with the command that mends it, if its environment is missing or broken.
-    """
-    facts = folder(interpreter) / ".venv" / FACTS
-    try:
-        loaded = json.loads(facts.read_text())
-        if not python(interpreter).exists():
-            raise FileNotFoundError(python(interpreter))
-    except (OSError, json.JSONDecodeError):
-        raise UserError(
-            f"The kernel {interpreter.kernel} has no working environment in "
-            f"kernels/kernels/{interpreter.kernel}/.venv: run `make kernels KERNELS={interpreter.label}`."
-        ) from None
-    return Kernel(interpreter, python(interpreter), loaded)
-
-
-def present() -> list[Kernel]:
-    """All kernels whose environment is in place, in version order."""
-    kernels = []
-    for interpreter in ALL:
-        try:
-            kernels.append(load(interpreter))
-        except UserError:
-            continue
-    return kernels
 
 
 def make(found: Found) -> Kernel:
@@ -137,17 +81,3 @@ def provision(request: Request) -> list[Kernel]:
         labels = " ".join(i.label for i in left_out)
         say(f"  left out, as they would have to be compiled: {labels} (add them with KERNELS=all)")
     return kernels
-
-
-def same_build(one: Kernel, other: Kernel) -> bool:
-    """Do a GIL build and a t-build of one version come by one route with the same flags?"""
-
-    def flags(kernel):
-        return sorted(set(kernel.facts["config_args"].split()) - {"'--disable-gil'"})
-
-    return one.facts["route"] == other.facts["route"] and flags(one) == flags(other)
-
-
-def pair() -> list[Kernel]:
-    """The chapter pair. Raises UserError if one of the two is not set up."""
-    return [load(interpreter) for interpreter in CHAPTER_PAIR]

@@ -1,0 +1,70 @@
+"""What is to be measured: arms, kernels, restarts, blocks, and the seed of their order."""
+
+import secrets
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from ffilab.budget import Budget
+
+EMPTY = "empty loop"
+ARMS_OF_OUR_OWN = Path(__file__).with_name("empty.py")
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One thing to be timed.
+
+    file, function, arguments: `function(**arguments)` in `file` makes an object
+    whose `timeit(loops)` returns ns.
+    group: arms of one group share a worker process. That cancels what a process
+    brings along (address layout, hash seed); an arm that changes its process for
+    good, such as an audit hook, needs a group of its own.
+    kernels: labels to which the arm is confined; empty for all.
+    """
+
+    name: str
+    file: str
+    function: str
+    arguments: dict = field(default_factory=dict)
+    group: str = "shared"
+    kernels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A whole measurement. `kernels` are labels such as 3.14t."""
+
+    name: str
+    arms: tuple[Arm, ...]
+    kernels: tuple[str, ...]
+    restarts: int
+    blocks: int
+    batch_ns: float
+    seed: int
+    budget: str
+
+    def cells(self) -> list[tuple[str, Arm]]:
+        """Every (kernel label, arm) to be measured."""
+        return [(k, arm) for k in self.kernels for arm in self.arms if not arm.kernels or k in arm.kernels]
+
+    def as_json(self) -> dict:
+        return asdict(self)
+
+
+def plan(name: str, arms, kernels, budget: Budget, seed: int | None = None) -> Plan:
+    """A plan with the limits of a budget. The seed is drawn afresh and recorded unless one is given.
+
+    Every group gets an empty loop of its own, as the loop's cost belongs to its process.
+    """
+    arms = list(arms)
+    groups = dict.fromkeys((arm.group, arm.kernels) for arm in arms)
+    for group, confined in groups:
+        title = EMPTY if group == "shared" else f"{EMPTY} ({group})"
+        if title not in [arm.name for arm in arms]:
+            arms.append(Arm(title, str(ARMS_OF_OUR_OWN), "empty_loop", {}, group, confined))
+    if len({arm.name for arm in arms}) != len(arms):
+        raise ValueError("two arms have the same name")
+    return Plan(
+        name, tuple(arms), tuple(kernels), budget.restarts, budget.blocks, budget.batch_ms * 1e6,
+        secrets.randbits(32) if seed is None else seed, budget.name,
+    )  # fmt: skip

@@ -1,0 +1,221 @@
+"""Runs a plan: starts workers, times randomised complete blocks, writes the record."""
+
+import json
+import os
+import random
+import select
+import subprocess
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+
+from ffilab import machine
+from ffilab.bench.plan import Arm, Plan
+from ffilab.bench.record import Record, Writer, read
+from ffilab.bench.reporting import Reporter
+from ffilab.errors import UserError
+from ffilab.kernels import Kernel, load
+from ffilab.paths import LOGS, RECORDS
+from ffilab.provision.catalogue import BY_LABEL
+from ffilab.subprocesses import kill_group
+
+WORKER = Path(__file__).with_name("worker.py")
+LOAD_TIMEOUT_S = 60
+BATCH_TIMEOUT_S = 30
+MAX_LOOPS = 1 << 40
+
+
+class WorkerFailed(Exception):
+    """A worker died, hung or answered nonsense; the text says which."""
+
+
+class Worker:
+    """One measured process."""
+
+    def __init__(self, kernel: Kernel, group: str, log: Path):
+        self.name = f"{kernel.label}/{group}"
+        self.log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        to_worker, self._commands = os.pipe()
+        self._answers, from_worker = os.pipe()
+        # A GIL forced from outside would hide what a module does to it.
+        environment = {k: v for k, v in os.environ.items() if k not in ("PYTHON_GIL", "PYTHONPATH")}
+        try:
+            with log.open("ab") as sink:
+                self._process = subprocess.Popen(
+                    [str(kernel.python), "-I", str(WORKER), str(to_worker), str(from_worker)],
+                    stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, env=environment,
+                    pass_fds=(to_worker, from_worker), start_new_session=True,
+                )  # fmt: skip
+        except OSError as error:
+            os.close(self._commands)
+            os.close(self._answers)
+            raise UserError(f"{kernel.name} does not start ({error}): run `make kernels`.") from None
+        finally:
+            os.close(to_worker)
+            os.close(from_worker)
+        self._buffer = b""
+
+    def ask(self, timeout_s: float, **order) -> dict:
+        """Send one order, wait for its answer. Raises WorkerFailed."""
+        try:
+            os.write(self._commands, (json.dumps(order) + "\n").encode())
+        except BrokenPipeError:
+            raise WorkerFailed(self._death()) from None
+        deadline = time.monotonic() + timeout_s
+        while b"\n" not in self._buffer:
+            ready, _, _ = select.select([self._answers], [], [], max(0, deadline - time.monotonic()))
+            if not ready:
+                raise WorkerFailed(f"worker {self.name} did not answer within {timeout_s:g} s at {order}")
+            chunk = os.read(self._answers, 1 << 16)
+            if not chunk:
+                raise WorkerFailed(self._death())
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        try:
+            return json.loads(line)
+        except json.JSONDecodeError:
+            raise WorkerFailed(f"worker {self.name} answered nonsense: {line[:80]!r}") from None
+
+    def time(self, arm: str, loops: int) -> dict:
+        answer = self.ask(BATCH_TIMEOUT_S, op="time", arm=arm, loops=loops)
+        ns = answer.get("ns")
+        if not isinstance(ns, int) or ns <= 0:
+            raise WorkerFailed(f"worker {self.name} reported {ns!r} ns for {arm}: its clock stepped back or it is broken")
+        return answer
+
+    def _death(self) -> str:
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            code = "unknown"
+        return f"worker {self.name} died with exit code {code}; its output is in {self.log}"
+
+    def close(self) -> None:
+        os.close(self._commands)
+        os.close(self._answers)
+        kill_group(self._process)
+
+
+class Restart:
+    """All workers of one restart, with their arms loaded."""
+
+    def __init__(self, plan: Plan, kernels: dict[str, Kernel]):
+        self.workers: dict[tuple[str, str], Worker] = {}
+        self.facts, self.missing = {}, {}
+        try:
+            for label in plan.kernels:
+                arms = [arm for kernel, arm in plan.cells() if kernel == label]
+                for group in dict.fromkeys(arm.group for arm in arms):
+                    self._start(plan, kernels[label], group, [arm for arm in arms if arm.group == group])
+        except BaseException:
+            self.close()
+            raise
+        self.cells = [
+            (label, arm) for label, arm in plan.cells() if arm.name not in self.missing.get(label, {})
+        ]  # fmt: skip
+
+    def _start(self, plan: Plan, kernel: Kernel, group: str, arms: list[Arm]) -> None:
+        worker = Worker(kernel, group, LOGS / f"workers-{plan.name}.log")
+        self.workers[kernel.label, group] = worker
+        answer = worker.ask(
+            LOAD_TIMEOUT_S, op="load",
+            arms={a.name: {"file": a.file, "function": a.function, "arguments": a.arguments} for a in arms},
+        )  # fmt: skip
+        self.facts[worker.name] = answer["facts"]
+        if answer["missing"]:
+            self.missing.setdefault(kernel.label, {}).update(answer["missing"])
+        facts = answer["facts"]
+        if facts["free_threaded"] != kernel.interpreter.free_threaded:
+            raise UserError(f"{kernel.name} runs another build than its name says: run `make kernels`.")
+        if facts["free_threaded"] and facts["gil_enabled"]:
+            raise UserError(
+                f"An arm of {plan.name!r} turned the GIL of {kernel.name} back on: the module that it imports does "
+                "not declare itself GIL-free, and its times would not be those of a free-threaded build."
+            )
+
+    def worker(self, label: str, arm: Arm) -> Worker:
+        return self.workers[label, arm.group]
+
+    def close(self) -> None:
+        for worker in self.workers.values():
+            worker.close()
+
+
+def cell_key(label: str, arm: Arm) -> str:
+    return f"{label}/{arm.name}"
+
+
+def calibrate(restart: Restart, batch_ns: float) -> dict[str, int]:
+    """Loops per cell so that one batch lasts about `batch_ns`."""
+    loops = {}
+    for label, arm in restart.cells:
+        worker, count = restart.worker(label, arm), 1
+        # The first batches are warm-up: specialisation, lazy binding, caches.
+        while (ns := worker.time(arm.name, count)["ns"]) < batch_ns / 4 and count < MAX_LOOPS:
+            count *= 2
+        loops[cell_key(label, arm)] = max(1, round(count * batch_ns / ns))
+    return loops
+
+
+def run(plan: Plan) -> Record:
+    """Measure a plan; return its record, which is on disk from the first block on.
+
+    Raises UserError if an interpreter is missing or more than a third of the restarts fail.
+    """
+    kernels = {label: load(BY_LABEL[label]) for label in plan.kernels}
+    stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S%f")
+    writer = Writer(RECORDS / plan.name / f"{stamp}.jsonl")
+    order = random.Random(plan.seed)
+    loops = None
+    failures = 0
+    try:
+        writer.write(
+            "run", plan=plan.as_json(), machine=machine.facts(),
+            kernels={label: kernel.facts for label, kernel in kernels.items()},
+        )  # fmt: skip
+        with Reporter(plan.name, plan.restarts * plan.blocks) as reporter:
+            for number in range(plan.restarts):
+                try:
+                    restart = Restart(plan, kernels)
+                    try:
+                        if loops is None:
+                            loops = calibrate(restart, plan.batch_ns)
+                            writer.write("loops", loops=loops)
+                        writer.write("restart", restart=number, facts=restart.facts, missing=restart.missing)
+                        _blocks(plan, number, restart, loops, order, writer, reporter)
+                    finally:
+                        restart.close()
+                except WorkerFailed as failure:
+                    failures += 1
+                    writer.write("failure", restart=number, reason=str(failure))
+                    if failures > plan.restarts / 3:
+                        raise UserError(
+                            f"{plan.name}: {failures} of {number + 1} restarts failed, the last because {failure}; "
+                            f"what was measured is kept in {writer.path}."
+                        ) from None
+        writer.write("end", machine=machine.noise())
+    finally:
+        writer.close()
+    return read(writer.path)
+
+
+def _blocks(plan, number, restart, loops, order, writer, reporter):
+    for label, arm in restart.cells:
+        restart.worker(label, arm).time(arm.name, max(1, loops[cell_key(label, arm)] // 5))
+    for block in range(plan.blocks):
+        cells = list(restart.cells)
+        order.shuffle(cells)
+        before = machine.noise()
+        ns, involuntary = {}, 0
+        for label, arm in cells:
+            key = cell_key(label, arm)
+            answer = restart.worker(label, arm).time(arm.name, loops[key])
+            ns[key] = answer["ns"]
+            involuntary += answer["involuntary"]
+        after = machine.noise()
+        writer.write(
+            "block", restart=number, block=block, order=list(ns), ns=ns, loops={key: loops[key] for key in ns},
+            involuntary=involuntary, steal_s=round(after["steal_s"] - before["steal_s"], 4), load=after["load"],
+        )  # fmt: skip
+        reporter.advance(f"restart {number + 1} of {plan.restarts}")

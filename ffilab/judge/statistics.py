@@ -1,0 +1,131 @@
+"""Intervals and tests for paired arms. The restart is the unit of analysis.
+
+Method: log-ratio per block, median per restart, then the mean over restarts
+with a BCa bootstrap interval (Efron 1987, DOI 10.1080/01621459.1987.10478410).
+Bootstrap intervals of few values are too narrow; the level is widened as
+Hesterberg proposes (2015, DOI 10.1080/00031305.2015.1089789, section 3.2, the
+"expanded" interval).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from ffilab.bench.record import Record
+
+LEVEL = 0.95
+RESAMPLES = 9_999
+MIN_RESTARTS = 3
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its interval, in the unit of the estimate."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+    def excludes(self, point: float) -> bool:
+        return self.high < point or self.low > point
+
+    def map(self, function) -> "Interval":
+        """Apply an increasing function to all three numbers."""
+        return Interval(function(self.value), function(self.low), function(self.high))
+
+
+def expanded_level(n: int, level: float = LEVEL) -> float:
+    """Nominal level at which a bootstrap interval of n values covers as a t interval does."""
+    shrink = np.sqrt(n / (n - 1))
+    z = shrink * stats.t.ppf(0.5 - level / 2, n - 1)
+    return 1 - 2 * stats.norm.cdf(z)
+
+
+def mean_interval(values: np.ndarray, seed: int = 0) -> Interval:
+    """Mean of independent values with its BCa interval. NaN bounds below MIN_RESTARTS values."""
+    values = np.asarray(values, dtype=float)
+    mean = float(values.mean())
+    if len(values) < MIN_RESTARTS:
+        return Interval(mean, float("nan"), float("nan"))
+    if np.ptp(values) == 0:
+        return Interval(mean, mean, mean)
+    result = stats.bootstrap(
+        (values,), np.mean, method="BCa", n_resamples=RESAMPLES, confidence_level=expanded_level(len(values)),
+        rng=np.random.default_rng(seed), vectorized=True,
+    ).confidence_interval  # fmt: skip
+    return Interval(mean, float(result.low), float(result.high))
+
+
+def minimum_detectable_effect(values: np.ndarray, level: float = LEVEL, power: float = POWER) -> float:
+    """Smallest mean that a t test of as many values with this spread finds with the given power.
+
+    Same unit as the values (a log-ratio, or ns). NaN below MIN_RESTARTS values.
+    """
+    n = len(values)
+    if n < MIN_RESTARTS:
+        return float("nan")
+    error = np.std(values, ddof=1) / np.sqrt(n)
+    return float(error * (stats.t.ppf(0.5 + level / 2, n - 1) + stats.t.ppf(power, n - 1)))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two arms of one run.
+
+    ratio: time of `slow` over time of `fast`, loop overhead included.
+    net_ratio: the same after the empty loop is taken off both.
+    difference: slow - fast, ns per call; the empty loop cancels.
+    p: two-sided Wilcoxon signed-rank over restarts.
+    mde: smallest |ratio - 1| that this run could have found (power 0.8).
+    """
+
+    slow: tuple[str, str]
+    fast: tuple[str, str]
+    ratio: Interval
+    net_ratio: Interval
+    difference: Interval
+    p: float
+    mde: float
+    mde_ns: float
+    restarts: int
+
+
+def restart_log_ratios(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np.ndarray:
+    """Median over blocks of log(slow / fast), one value per restart."""
+    return np.median(np.log(record.times(*slow) / record.times(*fast)), axis=1)
+
+
+def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty: str = "empty loop") -> Comparison:
+    """Compare two cells (kernel label, arm name) of one record.
+
+    Raises KeyError if one of them was not measured.
+    """
+    seed = record.run["plan"]["seed"]
+    slow_ns, fast_ns = record.times(*slow), record.times(*fast)
+    log_ratio = restart_log_ratios(record, slow, fast)
+    difference = np.median(slow_ns - fast_ns, axis=1)
+    net_slow = np.median(slow_ns - record.times(slow[0], empty), axis=1)
+    net_fast = np.median(fast_ns - record.times(fast[0], empty), axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        net = np.log(net_slow / net_fast)
+    return Comparison(
+        slow, fast,
+        ratio=mean_interval(log_ratio, seed).map(np.exp),
+        net_ratio=mean_interval(net, seed).map(np.exp) if np.isfinite(net).all() else Interval(*[float("nan")] * 3),
+        difference=mean_interval(difference, seed),
+        p=float(stats.wilcoxon(log_ratio).pvalue) if np.any(log_ratio) else 1.0,
+        mde=float(np.expm1(minimum_detectable_effect(log_ratio))),
+        mde_ns=minimum_detectable_effect(difference),
+        restarts=len(log_ratio),
+    )  # fmt: skip
+
+
+def per_call(record: Record, cell: tuple[str, str]) -> Interval:
+    """Nanoseconds per loop of one cell: mean over restarts of the median over blocks."""
+    return mean_interval(np.median(record.times(*cell), axis=1), record.run["plan"]["seed"])

@@ -1,0 +1,77 @@
+"""Facts about this machine: what it is, and how noisy it is just now."""
+
+import os
+import platform
+import shutil
+import subprocess
+from datetime import datetime, timezone
+from pathlib import Path
+
+import psutil
+
+from ffilab.paths import ROOT
+
+
+def cpu_model() -> str:
+    """Name of the processor, as the system gives it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith(("model name", "Model", "Hardware")):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass
+    if platform.system() == "Darwin":
+        return _output("sysctl", "-n", "machdep.cpu.brand_string") or platform.processor()
+    return platform.processor() or platform.machine()
+
+
+def governor() -> str | None:
+    """CPU frequency governor of the first core, or None where the system shows none (virtual machines, macOS)."""
+    try:
+        return Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").read_text().strip()
+    except OSError:
+        return None
+
+
+def commit() -> str:
+    """The commit of this clone, with `-dirty` if files differ; `unknown` outside git."""
+    return _output("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10") or "unknown"
+
+
+def facts() -> dict:
+    """Flat facts that stand with every figure."""
+    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    return {
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "cpu": cpu_model(),
+        "cores": psutil.cpu_count(logical=True),
+        "cores_usable": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
+        "virtual_machine": hypervisor(),
+        "governor": governor(),
+        "system": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "libc": " ".join(platform.libc_ver()).strip() or "unknown",
+        "compiler": (_output(compiler, "--version") or "unknown").splitlines()[0] if compiler else "none",
+        "commit": commit(),
+        **noise(),
+    }
+
+
+def hypervisor() -> bool | None:
+    """Does the processor say that it is virtual? None where it cannot be read."""
+    try:
+        return " hypervisor" in Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return None
+
+
+def noise() -> dict:
+    """Load average of the last minute (processes) and time stolen by the hypervisor so far (s)."""
+    return {"load": os.getloadavg()[0], "steal_s": getattr(psutil.cpu_times(), "steal", 0.0)}
+
+
+def _output(*command: str) -> str:
+    try:
+        return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""

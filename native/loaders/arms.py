@@ -1,0 +1,48 @@
+"""Benchmark bodies of the chapter on loaders. Standard library only: workers import this file.
+
+Each function makes one arm: an object whose `timeit(loops)` runs the statement
+`loops` times and returns nanoseconds. `timeit.Timer` compiles a loop of its own
+for every arm, so no two arms share specialised bytecode.
+"""
+
+import ctypes
+import os
+import sys
+import sysconfig
+import time
+import timeit
+
+LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
+
+
+# [call]
+def call(loader, function, library=None):
+    """Call a C function without arguments through CDLL or PyDLL. No library: the process itself."""
+    foreign = getattr(LOADERS[loader](library), function)
+    return timeit.Timer("f()", "f = foreign", time.perf_counter_ns, {"foreign": foreign})
+# [/call]
+
+
+def audited_call(loader, function, library=None):
+    """The same call after one audit hook that does nothing. It stays until the process ends."""
+    sys.addaudithook(lambda event, arguments: None)
+    return call(loader, function, library)
+
+
+class DetachAttach:
+    """Detach and attach the thread state in a C loop: no ctypes, no bytecode."""
+
+    def __init__(self, folder):
+        sys.path.insert(0, folder)
+        import detach_attach
+
+        self._cycle = detach_attach.cycle
+
+    def timeit(self, loops):
+        started = time.perf_counter_ns()
+        self._cycle(loops)
+        return time.perf_counter_ns() - started
+
+
+def detach_attach(folder):
+    return DetachAttach(os.path.join(folder, sysconfig.get_config_var("SOABI")))
