@@ -129,3 +129,19 @@ def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty:
 def per_call(record: Record, cell: tuple[str, str]) -> Interval:
     """Nanoseconds per loop of one cell: mean over restarts of the median over blocks."""
     return mean_interval(np.median(record.times(*cell), axis=1), record.run["plan"]["seed"])
+
+
+def share_interval(hits: int, trials: int) -> Interval:
+    """Share of trials with an event, with its exact (Clopper-Pearson) interval."""
+    bounds = stats.binomtest(hits, trials).proportion_ci(LEVEL, method="exact")
+    return Interval(hits / trials, float(bounds.low), float(bounds.high))
+
+
+def ratio_of_ratios(
+    record: Record,
+    numerator: tuple[tuple[str, str], tuple[str, str]],
+    denominator: tuple[tuple[str, str], tuple[str, str]],
+) -> Interval:
+    """(a / b) over (c / d), paired by restart: is one ratio larger than another of the same run?"""
+    difference = restart_log_ratios(record, *numerator) - restart_log_ratios(record, *denominator)
+    return mean_interval(difference, record.run["plan"]["seed"]).map(np.exp)

@@ -1,5 +1,6 @@
 /* The native side of the chapter on loaders: functions that do as little as a
  * function can do, so that what remains is the way across. */
+#include <stdatomic.h>
 #include <time.h>
 
 #define API __attribute__((visibility("default")))
@@ -21,3 +22,22 @@ API int sleep_ms(int milliseconds)
     return 0;
 }
 /* [/sleep_ms] */
+
+/* [handshake] */
+static atomic_int ready;
+
+/* Wait until another thread has called announce(), at most `milliseconds`.
+ * Returns 1 if it has, 0 if the time ran out (which is a deadlock with a limit). */
+API int wait_for_announcement(int milliseconds)
+{
+    for (int waited = 0; waited < milliseconds && !ready; waited++) {
+        sleep_ms(1);
+    }
+    return ready;
+}
+
+API int announce(void)
+{
+    return ready = 1;
+}
+/* [/handshake] */

@@ -1,0 +1,78 @@
+"""Experiments in fresh child processes, with limits on time and memory.
+
+Whatever crashes, hangs or eats memory does so there, and its end is a result.
+"""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffilab.bench.reporting import Reporter
+from ffilab.kernels import load
+from ffilab.provision.catalogue import BY_LABEL
+from ffilab.subprocesses import group
+
+MEMORY_BYTES = 8 << 30
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a child ended.
+
+    result: the JSON object that it printed, or None.
+    ended: `ok`, `timeout`, `killed by SIGSEGV` and the like, or `exit code 1`.
+    error: the end of its standard error.
+    """
+
+    result: dict | None
+    ended: str
+    error: str
+
+
+def run(label: str, file: Path, *arguments, timeout_s: float = 60, environment: dict | None = None) -> Outcome:
+    """Run `python -I file arguments...` on the kernel `label` in a process group of its own."""
+    kernel = load(BY_LABEL[label])
+    inherited = {k: v for k, v in os.environ.items() if k not in ("PYTHON_GIL", "PYTHONPATH")}
+    with group(
+        [str(kernel.python), "-I", str(file), *map(str, arguments)],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**inherited, **(environment or {})}, preexec_fn=_limits,
+    ) as process:  # fmt: skip
+        try:
+            out, err = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            return Outcome(None, "timeout", f"no end within {timeout_s:g} s")
+    if process.returncode < 0:
+        return Outcome(None, f"killed by {signal.Signals(-process.returncode).name}", err[-500:])
+    if process.returncode:
+        return Outcome(None, f"exit code {process.returncode}", err[-500:])
+    try:
+        return Outcome(json.loads(out.splitlines()[-1]), "ok", err[-500:])
+    except (IndexError, json.JSONDecodeError):
+        return Outcome(None, "printed no result", out[-500:] + err[-500:])
+
+
+def _limits():
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    try:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+    except (ValueError, OSError):
+        pass  # macOS has no such limit
+
+
+def repeat(title: str, jobs: list[tuple], repeats: int, order) -> list[tuple[tuple, Outcome]]:
+    """Run every job `repeats` times, each round in a fresh random order (`order`: random.Random).
+
+    A job is (label, file, *arguments). Returns (job, outcome) in the order of running.
+    """
+    outcomes = []
+    with Reporter(title, repeats * len(jobs)) as reporter:
+        for number in range(repeats):
+            for job in order.sample(jobs, len(jobs)):
+                outcomes.append((job, run(*job)))
+                reporter.advance(f"round {number + 1} of {repeats}")
+    return outcomes

@@ -1,0 +1,213 @@
+"""Chapter "CDLL and PyDLL": what the loader of ctypes costs, and what it blocks (claims A12, A13, A14)."""
+
+import random
+import secrets
+
+import numpy as np
+import pandas as pd
+
+from ffilab.bench import child, runner
+from ffilab.bench.plan import EMPTY, Arm, plan
+from ffilab.bench.record import Record
+from ffilab.budget import current
+from ffilab.judge import statistics
+from ffilab.judge.ledger import Measurement
+from ffilab.judge.statistics import Interval
+from ffilab.paths import NATIVE, NATIVE_OUT
+
+SOURCES = NATIVE / "loaders"
+LIBRARY = NATIVE_OUT / "loaders" / "libloaders.so"
+EXPERIMENTS = SOURCES / "experiments.py"
+LOADERS = ("CDLL", "PyDLL")
+TALK_CALLS = 2_000_000
+# The talk does not say how long its usleep took; this is ours.
+SLEEP_MS = 200
+# Long enough to tell waiting from deadlock: the other thread needs 50 ms.
+DEADLOCK_MS = 500
+
+
+def arms() -> list[Arm]:
+    """Both loaders on a no-op and on getpid, a second copy for the A/A test, an audited call, the bare cycle."""
+    file, library = str(SOURCES / "arms.py"), str(LIBRARY)
+
+    def call(name, loader, function, path, group="shared", maker="call"):
+        return Arm(name, file, maker, {"loader": loader, "function": function, "library": path}, group)
+
+    return [
+        *(call(f"{loader} noop", loader, "noop", library) for loader in LOADERS),
+        *(call(f"{loader} getpid", loader, "getpid", None) for loader in LOADERS),
+        call("CDLL noop again", "CDLL", "noop", library),
+        call("CDLL noop, audited", "CDLL", "noop", library, "audited", "audited_call"),
+        Arm("detach and attach", file, "detach_attach", {"folder": str(LIBRARY.parent)}, "extension"),
+    ]
+
+
+def measure(labels: list[str]) -> Record:
+    """Time all arms on all kernels, interleaved in one run."""
+    return runner.run(plan("loaders.calls", arms(), labels, current()))
+
+
+def loader_comparison(record: Record, label: str, function: str) -> statistics.Comparison:
+    """CDLL over PyDLL for `noop` or `getpid` on one kernel."""
+    return statistics.compare(record, (label, f"CDLL {function}"), (label, f"PyDLL {function}"))
+
+
+def comparisons(record: Record) -> pd.DataFrame:
+    """One row per kernel and function: the ratio CDLL / PyDLL and the difference in ns."""
+    rows = []
+    for label in record.kernels:
+        for function in ("noop", "getpid"):
+            result = loader_comparison(record, label, function)
+            rows.append({
+                "kernel": label, "function": function, "comparison": result,
+                "value": result.ratio.value, "low": result.ratio.low, "high": result.ratio.high,
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def false_alarm(record: Record) -> pd.DataFrame:
+    """The running A/A test: the same call twice, once per kernel. `alarm` is a false positive."""
+    rows = []
+    for label in record.kernels:
+        result = statistics.compare(record, (label, "CDLL noop"), (label, "CDLL noop again"))
+        rows.append({
+            "kernel": label, "value": result.ratio.value, "low": result.ratio.low, "high": result.ratio.high,
+            "mde": result.mde, "alarm": result.ratio.excludes(1),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def gain_with_gil_over_without(record: Record, function: str, version: str) -> Interval:
+    """(CDLL / PyDLL on the GIL build) over (CDLL / PyDLL on the t-build): above 1, the GIL build gains more."""
+    pairs = [((k, f"CDLL {function}"), (k, f"PyDLL {function}")) for k in (version, f"{version}t")]
+    return statistics.ratio_of_ratios(record, *pairs)
+
+
+def detach_attach_cost(record: Record) -> pd.DataFrame:
+    """Nanoseconds for one detach and attach: alone in a C loop, and as the difference CDLL - PyDLL."""
+    rows = []
+    for label in record.kernels:
+        alone = statistics.per_call(record, (label, "detach and attach"))
+        rows.append({"kernel": label, "how": "alone, in a C loop", **vars(alone)})
+        difference = loader_comparison(record, label, "noop").difference
+        rows.append({"kernel": label, "how": "CDLL minus PyDLL", **vars(difference)})
+    return pd.DataFrame(rows)
+
+
+def audit_cost(record: Record) -> dict[str, Interval]:
+    """Nanoseconds that one idle audit hook adds to a CDLL call, per kernel. The two arms run in different processes."""
+    costs = {}
+    for label in record.kernels:
+        audited = record.times(label, "CDLL noop, audited") - record.times(label, f"{EMPTY} (audited)")
+        plain = record.times(label, "CDLL noop") - record.times(label, EMPTY)
+        costs[label] = statistics.mean_interval(np.median(audited - plain, axis=1), record.run["plan"]["seed"])
+    return costs
+
+
+def original_getpid(labels: list[str]) -> pd.DataFrame:
+    """A12 as the talk ran it, once per kernel: seconds for 2,000,000 calls of each loader."""
+    calls = int(TALK_CALLS * current().scale)
+    rows = []
+    for label in labels:
+        seconds = child.run(label, EXPERIMENTS, "original_getpid", calls).result
+        rows.append({
+            "kernel": label, "calls": f"{calls:,}", "CDLL s": round(seconds["CDLL"], 3),
+            "PyDLL s": round(seconds["PyDLL"], 3), "CDLL / PyDLL": round(seconds["CDLL"] / seconds["PyDLL"], 3),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def original_blocking(labels: list[str]) -> pd.DataFrame:
+    """A13 as the talk ran it, once per kernel and loader: iterations of a counting thread during one C call."""
+    rows = []
+    for label in labels:
+        for loader in LOADERS:
+            outcome = child.run(label, EXPERIMENTS, "original_blocking", loader, LIBRARY, SLEEP_MS)
+            rows.append({"kernel": label, "loader": loader, "iterations": f"{outcome.result['iterations']:,}"})
+    return pd.DataFrame(rows)
+
+
+def counting(labels: list[str]) -> pd.DataFrame:
+    """A13 corrected, one row per child process: share of its own counting rate that the thread keeps, and pauses (ms)."""
+    jobs = [(label, EXPERIMENTS, "counting", loader, LIBRARY, SLEEP_MS) for label in labels for loader in LOADERS]
+    rows = []
+    for job, outcome in child.repeat("counting thread", jobs, current().repeats, random.Random(secrets.randbits(32))):
+        if outcome.result is None:
+            rows.append({"kernel": job[0], "loader": job[3], "share": np.nan, "pause_ms": np.nan, "ended": outcome.ended})
+            continue
+        rate = {
+            phase: outcome.result["counts"][phase] / outcome.result["elapsed"][phase] for phase in ("reference", "call")
+        }
+        rows.append({
+            "kernel": job[0], "loader": job[3], "share": rate["call"] / rate["reference"],
+            "pause_ms": outcome.result["pauses"]["call"] / 1e6, "ended": outcome.ended,
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def shares_kept(runs: pd.DataFrame) -> pd.DataFrame:
+    """Mean share with interval, and median longest pause (ms), per kernel and loader."""
+    rows = []
+    for (kernel, loader), part in runs.dropna().groupby(["kernel", "loader"], sort=False):
+        interval = statistics.mean_interval(part["share"].to_numpy())
+        rows.append({
+            "kernel": kernel, "loader": loader, **vars(interval), "pause_ms": float(part["pause_ms"].median()),
+            "mde": statistics.minimum_detectable_effect(part["share"].to_numpy()), "runs": len(part),
+        })  # fmt: skip
+    return pd.DataFrame(rows).sort_values(["kernel", "loader"], ignore_index=True)
+
+
+def hazards(labels: list[str]) -> pd.DataFrame:
+    """Shares of fresh processes that crash on a Python C API call, or deadlock in a handshake, per kernel and loader."""
+    jobs = []
+    for label in labels:
+        for loader in LOADERS:
+            jobs.append((label, EXPERIMENTS, "python_api", loader))
+            jobs.append((label, EXPERIMENTS, "handshake", loader, LIBRARY, DEADLOCK_MS))
+    outcomes = child.repeat("crashes and deadlocks", jobs, current().repeats, random.Random(secrets.randbits(32)))
+    rows = []
+    for label in labels:
+        for loader in LOADERS:
+            api = [o for j, o in outcomes if j[0] == label and j[2:4] == ("python_api", loader)]
+            shake = [o for j, o in outcomes if j[0] == label and j[2:4] == ("handshake", loader)]
+            rows.append({
+                "kernel": label, "loader": loader,
+                "crashes": statistics.share_interval(sum(o.ended.startswith("killed by") for o in api), len(api)),
+                "deadlocks": statistics.share_interval(sum(not met(o) for o in shake), len(shake)),
+                "how": ", ".join(sorted({o.ended for o in api})),
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def met(outcome: child.Outcome) -> bool:
+    """Did the handshake end? A child that crashed or hung counts as one that did not."""
+    return bool(outcome.result and outcome.result["met"])
+
+
+def claim_measurements(record: Record, shares: pd.DataFrame, found: pd.DataFrame) -> dict[str, dict[str, Measurement]]:
+    """What the chapter hands in to the ledger, by claim id."""
+
+    def loader_ratio(label):
+        result = loader_comparison(record, label, "getpid")
+        return Measurement(result.ratio, result.mde, "CDLL / PyDLL")
+
+    def share(label, loader):
+        row = shares[(shares.kernel == label) & (shares.loader == loader)].iloc[0]
+        return Measurement(Interval(row.value, row.low, row.high), row.mde, "share of the reference rate")
+
+    def hazard(label, loader, kind):
+        interval = found[(found.kernel == label) & (found.loader == loader)].iloc[0][kind]
+        return Measurement(interval, interval.half_width, "share of processes")
+
+    return {
+        "A12": {f"ratio on {label}": loader_ratio(label) for label in ("3.14", "3.14t")},
+        "A13": {f"share kept by PyDLL on {label}": share(label, "PyDLL") for label in ("3.14", "3.14t")},
+        "A14": {
+            "share kept by CDLL on 3.14": share("3.14", "CDLL"),
+            "share kept by PyDLL on 3.14": share("3.14", "PyDLL"),
+            "crashes of the C API through CDLL on 3.14": hazard("3.14", "CDLL", "crashes"),
+            "crashes of the C API through PyDLL on 3.14": hazard("3.14", "PyDLL", "crashes"),
+            "deadlocks of PyDLL on 3.14": hazard("3.14", "PyDLL", "deadlocks"),
+            "deadlocks of CDLL on 3.14": hazard("3.14", "CDLL", "deadlocks"),
+        },
+    }

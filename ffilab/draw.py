@@ -1,0 +1,130 @@
+"""Figures, tables and glued numbers of a notebook.
+
+A figure is drawn twice, for light and for dark pages, and carries its alt text.
+"""
+
+import base64
+import html
+import io
+import math
+
+import matplotlib
+
+matplotlib.use("agg")
+
+import matplotlib.pyplot as plt  # noqa: E402
+import pandas as pd  # noqa: E402
+import seaborn as sns  # noqa: E402
+from IPython.display import HTML, Markdown, display  # noqa: E402
+
+from ffilab.budget import current  # noqa: E402
+from ffilab.judge.statistics import Interval  # noqa: E402
+
+INK = {"light": "#1f2328", "dark": "#e6e6e6"}
+GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
+# Which of the two is seen: the book's theme, or JupyterLab's, says so on an outer element.
+SWITCH = """<style>
+.ffi-dark {display: none}
+html[data-theme=dark] .ffi-dark, body[data-jp-theme-light=false] .ffi-dark {display: inline}
+html[data-theme=dark] .ffi-light, body[data-jp-theme-light=false] .ffi-light {display: none}
+.ffi-figure img {max-width: 100%; height: auto; background: transparent}
+.ffi-figure {margin: 0}
+</style>"""
+SMOKE = "smoke test: no result"
+# Okabe and Ito's palette, told apart with every kind of colour vision.
+PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
+GLUE_PREFIX = "application/papermill.record/"
+
+
+def figure(plot, alt: str, size: tuple[float, float] = (7.2, 3.6)) -> None:
+    """Display `plot(figure)` for light and dark pages. `alt`: one or two sentences with the numbers in it."""
+    images = []
+    for mode in ("light", "dark"):
+        with plt.rc_context(_style(mode)):
+            drawing = plt.figure(figsize=size, layout="constrained")
+            plot(drawing)
+            if not current().is_result:
+                drawing.text(0.5, 0.5, SMOKE, rotation=20, size=22, alpha=0.35, ha="center", va="center")
+            buffer = io.BytesIO()
+            drawing.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+            plt.close(drawing)
+        data = base64.b64encode(buffer.getvalue()).decode()
+        images.append(f'<img class="ffi-{mode}" alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}">')
+    display(HTML(f'{SWITCH}<figure class="ffi-figure">{"".join(images)}</figure>'))
+
+
+def _style(mode: str) -> dict:
+    ink, grid = INK[mode], GRID[mode]
+    style = sns.axes_style("whitegrid", {"axes.edgecolor": grid, "grid.color": grid})
+    style.update(sns.plotting_context("notebook"))
+    style.update({
+        "text.color": ink, "axes.labelcolor": ink, "axes.titlecolor": ink, "xtick.color": ink, "ytick.color": ink,
+        "axes.facecolor": "none", "figure.facecolor": "none", "legend.facecolor": "none", "legend.edgecolor": grid,
+        "axes.prop_cycle": plt.cycler(color=PALETTE), "svg.fonttype": "path", "legend.framealpha": 0,
+    })  # fmt: skip
+    return style
+
+
+def intervals(axes, rows: pd.DataFrame, label: str, hue: str | None = None) -> None:
+    """Points with their interval, one row each. `rows` has the columns `label`, value, low, high and maybe `hue`."""
+    groups = list(dict.fromkeys(rows[hue])) if hue else [None]
+    labels = list(dict.fromkeys(rows[label]))
+    for number, group in enumerate(groups):
+        part = rows if hue is None else rows[rows[hue] == group]
+        offset = (number - (len(groups) - 1) / 2) * 0.22
+        positions = [labels.index(name) + offset for name in part[label]]
+        errors = [part.value - part.low, part.high - part.value]
+        axes.errorbar(part.value, positions, xerr=errors, fmt="o", capsize=4, label=group, color=PALETTE[number])
+    axes.set_yticks(range(len(labels)), labels)
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    if hue:
+        axes.legend(loc="best")
+
+
+def number(value: float, uncertainty: float) -> str:
+    """A value with as many digits as its uncertainty justifies (two digits of the uncertainty)."""
+    if not math.isfinite(value):
+        return "not known"
+    if not math.isfinite(uncertainty) or uncertainty <= 0:
+        return f"{value:.3g}"
+    digits = max(0, 1 - math.floor(math.log10(uncertainty)))
+    return f"{value:,.{min(digits, 6)}f}"
+
+
+def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
+    """`1.532 ns [1.489, 1.576]`: value, unit and 95 % interval in words fit for prose."""
+    width = interval.half_width * abs(factor)
+    value, low, high = (number(x * factor, width) for x in (interval.value, interval.low, interval.high))
+    return f"{value}{' ' if unit else ''}{unit} [{low}, {high}]"
+
+
+def glue(name: str, value: str) -> None:
+    """Hand a text to the prose: {glue:text}`name`. Marked if this is a smoke test.
+
+    The same record that myst_nb.glue writes; importing myst_nb would bring Sphinx
+    into the measured kernels.
+    """
+    shown = value if current().is_result else f"{value} ({SMOKE})"
+    display(
+        {f"{GLUE_PREFIX}text/plain": repr(shown)},
+        raw=True, metadata={"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}},
+    )  # fmt: skip
+
+
+def table(frame: pd.DataFrame, caption: str = "") -> None:
+    """Display a table without its index; `caption` says what is in it."""
+    if caption:
+        display(Markdown(f"*{caption}*" + ("" if current().is_result else f" **({SMOKE})**")))
+    display(HTML(f'<div style="overflow-x: auto">{frame.to_html(index=False, border=0)}</div>'))
+
+
+def verdict(row: dict) -> None:
+    """Show the ledger's row for a claim."""
+    measured = "; ".join(
+        f"{name} {text(Interval(value, *row['interval'][name]))}" for name, value in row["measured"].items()
+    )
+    display(Markdown(
+        f"**{row['id']}: {row['verdict']}.** {row['claim']}\n\n- Published: {row['published']}\n"
+        f"- Here: {measured or 'nothing measured'}\n- Why: {row['reason']}"
+    ))  # fmt: skip

@@ -1,0 +1,119 @@
+"""Experiments of the loaders chapter that need a process of their own.
+
+Standard library only. `python experiments.py NAME ARGUMENT...` prints one JSON object.
+"""
+
+import ctypes
+import json
+import sys
+import threading
+import time
+
+LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
+
+
+# [original_getpid]
+def original_getpid(calls):
+    """A12 as the talk ran it: one process, one run of each loader, CDLL first."""
+    seconds = {}
+    for name, loader in LOADERS.items():
+        getpid = loader(None).getpid
+        started = time.perf_counter()
+        for _ in range(int(calls)):
+            getpid()
+        seconds[name] = time.perf_counter() - started
+    return seconds
+# [/original_getpid]
+
+
+# [original_blocking]
+def original_blocking(loader, library, milliseconds):
+    """A13 as the talk ran it: count in a thread while one C call sleeps in the main thread."""
+    sleep_ms = LOADERS[loader](library).sleep_ms
+    iterations, running = 0, True
+
+    def count():
+        nonlocal iterations
+        while running:
+            iterations += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    sleep_ms(int(milliseconds))
+    running = False
+    thread.join()
+    return {"iterations": iterations}
+# [/original_blocking]
+
+
+# [counting]
+def counting(loader, library, milliseconds):
+    """A13 corrected: the same thread also counts during a sleep that surely lets it run.
+
+    Returns iterations and the longest pause (ns) of the counting thread in both phases.
+    """
+    milliseconds = int(milliseconds)
+    phases = {
+        "reference": lambda: time.sleep(milliseconds / 1000),
+        "call": lambda sleep_ms=LOADERS[loader](library).sleep_ms: sleep_ms(milliseconds),
+    }
+    current, stop, counts, pauses = None, False, dict.fromkeys(phases, 0), dict.fromkeys(phases, 0)
+
+    def count():
+        last = time.perf_counter_ns()
+        while not stop:
+            now = time.perf_counter_ns()
+            if phase := current:
+                counts[phase] += 1
+                if now - last > pauses[phase]:
+                    pauses[phase] = now - last
+            last = now
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    time.sleep(0.02)
+    elapsed = {}
+    for phase, rest in phases.items():
+        started = time.perf_counter_ns()
+        current = phase
+        rest()
+        current = None
+        elapsed[phase] = time.perf_counter_ns() - started
+    # The pause that a blocking call causes ends only after the call: give it time to be noticed.
+    time.sleep(0.02)
+    stop = True
+    thread.join()
+    return {"counts": counts, "pauses": pauses, "elapsed": elapsed}
+# [/counting]
+
+
+# [python_api]
+def python_api(loader):
+    """Call a function of Python's own C API, PyList_New(0), through a loader."""
+    new_list = LOADERS[loader](None).PyList_New
+    new_list.argtypes, new_list.restype = [ctypes.c_ssize_t], ctypes.py_object
+    return {"result": repr(new_list(0))}
+# [/python_api]
+
+
+# [handshake]
+def handshake(loader, library, milliseconds):
+    """A C call waits for something that only another Python thread can bring about."""
+    native = LOADERS[loader](library)
+
+    def bring_about():
+        time.sleep(0.05)
+        native.announce()
+
+    thread = threading.Thread(target=bring_about)
+    thread.start()
+    met = native.wait_for_announcement(int(milliseconds))
+    thread.join()
+    return {"met": bool(met)}
+# [/handshake]
+
+
+if __name__ == "__main__":
+    result = globals()[sys.argv[1]](*sys.argv[2:])
+    gil = getattr(sys, "_is_gil_enabled", lambda: True)()
+    print(json.dumps({**result, "gil_enabled": gil}))
