@@ -4,6 +4,7 @@ Standard library only, as it is imported inside the notebooks' kernels.
 """
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,10 +58,17 @@ def load(interpreter: Interpreter) -> Kernel:
     return Kernel(interpreter, python(interpreter), loaded)
 
 
+# The kernels that `make book KERNELS=...` asked for, as labels; unset in JupyterLab: all that are there.
+CHOSEN = "FFILAB_KERNELS"
+
+
 def present() -> list[Kernel]:
-    """All kernels whose environment is in place, in version order."""
+    """All kernels whose environment is in place and that this run asked for, in version order."""
     kernels = []
+    chosen = os.environ.get(CHOSEN, "").split()
     for interpreter in ALL:
+        if chosen and interpreter.label not in chosen:
+            continue
         try:
             kernels.append(load(interpreter))
         except UserError:

@@ -6,6 +6,7 @@ import secrets
 import numpy as np
 import pandas as pd
 
+from ffilab import draw
 from ffilab.bench import child, runner
 from ffilab.bench.plan import EMPTY, Arm, plan
 from ffilab.bench.record import Record
@@ -84,9 +85,14 @@ def gain_with_gil_over_without(record: Record, function: str, version: str) -> I
 
 
 def detach_attach_cost(record: Record) -> pd.DataFrame:
-    """Nanoseconds for one detach and attach: alone in a C loop, and as the difference CDLL - PyDLL."""
+    """Nanoseconds for one detach and attach: alone in a C loop, and as the difference CDLL - PyDLL.
+
+    A kernel on which the extension could not be loaded is left out; `record.missing` says why.
+    """
     rows = []
     for label in record.kernels:
+        if (label, "detach and attach") in record.missing:
+            continue
         alone = statistics.per_call(record, (label, "detach and attach"))
         rows.append({"kernel": label, "how": "alone, in a C loop", **vars(alone)})
         difference = loader_comparison(record, label, "noop").difference
@@ -211,3 +217,134 @@ def claim_measurements(record: Record, shares: pd.DataFrame, found: pd.DataFrame
             "deadlocks of CDLL on 3.14": hazard("3.14", "CDLL", "deadlocks"),
         },
     }
+
+
+def check_choice(choice: dict[str, str], record: Record, shares: pd.DataFrame, found: pd.DataFrame) -> list[str]:
+    """The exercise's self-check on 3.14, from this page's own measurements: correct first, then fast.
+
+    choice: loader for `noop`, `sleep_ms` and `PyList_New`. Returns what to say, one line each.
+    """
+    functions = ("noop", "sleep_ms", "PyList_New")
+    if open_ := [f for f in functions if choice.get(f) not in LOADERS]:
+        return [f"Still open: {', '.join(open_)}. Choose 'CDLL' or 'PyDLL' for each."]
+    wrong = []
+    api = choice["PyList_New"]
+    crashes = found[(found.kernel == "3.14") & (found.loader == api)].iloc[0].crashes
+    if crashes.value > 0:
+        wrong.append(f"Not correct: {crashes.value:.0%} of the processes that called PyList_New through {api} crashed.")
+    sleeper = choice["sleep_ms"]
+    kept = shares[(shares.kernel == "3.14") & (shares.loader == sleeper)].iloc[0].value
+    if kept < 0.5:
+        wrong.append(f"Not good enough: while sleep_ms ran through {sleeper}, another thread kept {kept:.1%} of its speed.")
+    if wrong:
+        return wrong
+    cost = {loader: statistics.per_call(record, ("3.14", f"{loader} noop")).value for loader in LOADERS}
+    extra = cost[choice["noop"]] - min(cost.values())
+    if extra > 0:
+        return ["Correct.", f"Not yet fast: each call of noop costs {extra:.0f} ns more than it needs to."]
+    return ["Correct.", "Fast: noop goes through the cheaper loader."]
+
+
+def as_interval(row) -> Interval:
+    """The interval in a row of one of this module's tables."""
+    return Interval(row.value, row.low, row.high)
+
+
+def ratio_table(ratios: pd.DataFrame) -> pd.DataFrame:
+    """The comparisons in words."""
+    return pd.DataFrame([
+        {
+            "CPython": row.kernel, "function": row.function, "CDLL / PyDLL": draw.text(row.comparison.ratio),
+            "without the loop": draw.text(row.comparison.net_ratio),
+            "CDLL - PyDLL": draw.text(row.comparison.difference, "ns"), "Wilcoxon p": f"{row.comparison.p:.2g}",
+            "restarts": row.comparison.restarts,
+        }
+        for row in ratios.itertuples()
+    ])  # fmt: skip
+
+
+def glue_ratios(record: Record, ratios: pd.DataFrame) -> None:
+    """Hand every ratio and difference to the prose."""
+    for row in ratios.itertuples():
+        name = f"{row.function}-{row.kernel}"
+        draw.glue(f"ratio-{name}", draw.text(row.comparison.ratio))
+        draw.glue(f"net-ratio-{name}", draw.text(row.comparison.net_ratio))
+        draw.glue(f"difference-{name}", draw.text(row.comparison.difference, "ns"))
+    for label in record.kernels:
+        draw.glue(f"empty-{label}", draw.text(statistics.per_call(record, (label, EMPTY)), "ns"))
+    noop = ratios[ratios.function == "noop"]
+    listing = "; ".join(f"{row.kernel}: {draw.text(row.comparison.ratio)}" for row in noop.itertuples())
+    draw.glue("ratio-every-kernel", f"For noop, on every kernel of this run: {listing}.")
+
+
+def false_alarm_table(alarms: pd.DataFrame) -> pd.DataFrame:
+    """The A/A test in words."""
+    return pd.DataFrame([
+        {
+            "CPython": row.kernel, "same / same": draw.text(as_interval(row)),
+            "smallest effect to be found": f"{row.mde:.2%}", "false alarm": "yes" if row.alarm else "no",
+        }
+        for row in alarms.itertuples()
+    ])  # fmt: skip
+
+
+def glue_alarms(alarms: pd.DataFrame) -> None:
+    """Hand the A/A result to the prose."""
+    draw.glue("alarms", f"{int(alarms.alarm.sum())} of {len(alarms)} A/A tests of this run raised a false alarm.")
+    draw.glue("mde", f"{alarms.mde.max():.2%} of a call's time on the kernel where it is largest")
+
+
+def glue_gain(gain: dict[str, Interval]) -> None:
+    """Hand the answer to the talk's contradiction to the prose."""
+    for function, interval in gain.items():
+        draw.glue(f"gain-{function}", draw.text(interval))
+    if all(interval.low > 1 for interval in gain.values()):
+        words = "PyDLL gains more with the GIL. The terminal of the talk was right, and the recap a slip."
+    elif all(interval.high < 1 for interval in gain.values()):
+        words = "Here PyDLL gains more without the GIL, as the recap of the talk says and its terminal does not."
+    else:
+        words = "The two functions do not agree beyond doubt here, so this run does not settle it."
+    draw.glue("gain-words", words)
+
+
+def glue_cost(cost: pd.DataFrame) -> None:
+    """Hand the cost of the bare cycle to the prose, and say whether it explains the loaders' difference on 3.14."""
+    alone = cost[cost.how == "alone, in a C loop"].set_index("kernel")
+    loaders = cost[cost.how == "CDLL minus PyDLL"].set_index("kernel")
+    for label, row in alone.iterrows():
+        draw.glue(f"cycle-{label}", draw.text(as_interval(row), "ns"))
+    shares = [f"{alone.value[k] / loaders.value[k]:.0%} on {k}" for k in alone.index]
+    draw.glue("cycle-words", f"The bare cycle amounts to {', '.join(shares)} of the difference between the loaders.")
+
+
+def audit_table(audit: dict[str, Interval]) -> pd.DataFrame:
+    """The cost of an idle audit hook in words."""
+    return pd.DataFrame([{"CPython": label, "added by one hook": draw.text(i, "ns")} for label, i in audit.items()])
+
+
+def glue_audit(audit: dict[str, Interval]) -> None:
+    """Hand the cost of an idle audit hook to the prose."""
+    for label, interval in audit.items():
+        draw.glue(f"audit-{label}", draw.text(interval, "ns"))
+
+
+def glue_shares(shares: pd.DataFrame) -> None:
+    """Hand the counting thread's shares and pauses to the prose."""
+    for row in shares.itertuples():
+        draw.glue(f"share-{row.loader}-{row.kernel}", draw.text(as_interval(row), "%", 100))
+        draw.glue(f"pause-{row.loader}-{row.kernel}", f"{row.pause_ms:.3g} ms (median of {row.runs} processes)")
+
+
+def loader_table(record: Record, shares: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """A14: the talk's loader table with the values of this run."""
+    rows = []
+    for row in found.itertuples():
+        kept = shares[(shares.kernel == row.kernel) & (shares.loader == row.loader)].iloc[0]
+        rows.append({
+            "CPython": row.kernel, "loader": row.loader,
+            "call of noop": draw.text(statistics.per_call(record, (row.kernel, f"{row.loader} noop")), "ns"),
+            "others keep": draw.text(as_interval(kept), "%", 100),
+            "C API crashes": f"{draw.text(row.crashes, '%', 100)} ({row.how})",
+            "handshake deadlocks": draw.text(row.deadlocks, "%", 100),
+        })  # fmt: skip
+    return pd.DataFrame(rows)

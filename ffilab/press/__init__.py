@@ -1,0 +1,1 @@
+"""Executes the chapters with papermill and renders the book."""
