@@ -1,3 +1,8 @@
-from ffilab.cli import main
+import sys
 
-main()
+try:
+    from ffilab.cli import main
+
+    main()
+except KeyboardInterrupt:  # Ctrl-C while modules are still being imported
+    sys.exit(130)

@@ -52,8 +52,8 @@ def suitable_python():
         if found:
             return found
     raise Stop(
-        "This needs Python %d.%d or newer to start with, and python3 is %s: install a newer one "
-        "(`make doctor` names the command)." % (*MINIMUM, sys.version.split()[0])
+        f"This needs Python {MINIMUM[0]}.{MINIMUM[1]} or newer to start with, and python3 is {sys.version.split()[0]}: "
+        "install a newer one (`make doctor` names the command)."
     )
 
 
@@ -73,8 +73,8 @@ def prepare(extra):
     """Make or renew `.venv` from the hashed locks; a no-op if they have not changed."""
     locks = [ROOT / "requirements" / f"{name}.txt" for name in ("bootstrap", "book", *extra)]
     digest = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
-    stamps = {VENV / f"ready-{digest[:16]}"}
-    if all(stamp.exists() for stamp in stamps) and PYTHON.exists():
+    stamp = VENV / f"ready-{digest[:16]}"
+    if stamp.exists() and PYTHON.exists():
         return
     sys.stderr.write("  Preparing the book environment in .venv (about a minute, once)\n")
     try:
@@ -82,11 +82,15 @@ def prepare(extra):
         offline = "check the connection, then run the same command again"
         run([PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "-r", locks[0]], offline)
         files = [part for lock in locks[1:] for part in ("-r", str(lock))]
-        run([VENV / "bin" / "uv", "pip", "install", "--no-config", "--python", PYTHON, "--require-hashes", *files], offline)
-        for stamp in stamps:
-            stamp.touch()
+        run(
+            [VENV / "bin" / "uv", "pip", "install", "--no-config", "--python", PYTHON, "--require-hashes", *files],
+            offline,
+        )
+        stamp.touch()
     except OSError as error:
-        raise Stop(f"Cannot write {error.filename or VENV} ({error.strerror}): free some space or permissions.") from None
+        raise Stop(
+            f"Cannot write {error.filename or VENV} ({error.strerror}): free some space or permissions."
+        ) from None
 
 
 def main():

@@ -9,7 +9,8 @@ class Budget:
     """Limits for one chapter.
 
     restarts: worker restarts, the unit of analysis.
-    blocks: randomised blocks inside a restart.
+    blocks: randomised blocks inside a restart, at most; many arms or kernels share `seconds`.
+    seconds: what one plan may take for its batches.
     batch_ms: length of one timed batch.
     scale: factor on the loop counts of the authors' own experiments.
     repeats: repetitions of experiments that run in fresh child processes.
@@ -18,6 +19,7 @@ class Budget:
     name: str
     restarts: int
     blocks: int
+    seconds: float
     batch_ms: float
     scale: float
     repeats: int
@@ -29,9 +31,9 @@ class Budget:
 
 
 BUDGETS = {
-    "smoke": Budget("smoke", restarts=4, blocks=4, batch_ms=1, scale=0.01, repeats=2),
-    "quick": Budget("quick", restarts=20, blocks=20, batch_ms=10, scale=1, repeats=10),
-    "full": Budget("full", restarts=40, blocks=50, batch_ms=10, scale=1, repeats=30),
+    "smoke": Budget("smoke", restarts=4, blocks=4, seconds=5, batch_ms=1, scale=0.01, repeats=2),
+    "quick": Budget("quick", restarts=20, blocks=20, seconds=90, batch_ms=10, scale=1, repeats=10),
+    "full": Budget("full", restarts=40, blocks=50, seconds=600, batch_ms=10, scale=1, repeats=30),
 }
 
 

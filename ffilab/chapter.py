@@ -52,7 +52,9 @@ def provenance(*records) -> dict:
         "is_result": current().is_result,
         "seeds": [record.run["plan"]["seed"] for record in records],
         "records": [f"{record.path.parent.name}/{record.path.name}" for record in records],
-        "kernels": {label: f"{k['version']}; {k['route']}; {k['config_args']}" for label, k in first["kernels"].items()},
+        "kernels": {
+            label: f"{k['version']}; {k['route']}; {k['config_args']}" for label, k in first["kernels"].items()
+        },
     }
 
 

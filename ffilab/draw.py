@@ -12,13 +12,13 @@ import matplotlib
 
 matplotlib.use("agg")
 
-import matplotlib.pyplot as plt  # noqa: E402
-import pandas as pd  # noqa: E402
-import seaborn as sns  # noqa: E402
-from IPython.display import HTML, Markdown, display  # noqa: E402
+import matplotlib.pyplot as plt
+import pandas as pd
+import seaborn as sns
+from IPython.display import HTML, Markdown, display
 
-from ffilab.budget import current  # noqa: E402
-from ffilab.judge.statistics import Interval  # noqa: E402
+from ffilab.budget import current
+from ffilab.judge.statistics import Interval
 
 INK = {"light": "#1f2328", "dark": "#e6e6e6"}
 GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
@@ -76,7 +76,7 @@ def intervals(axes, rows: pd.DataFrame, label: str, hue: str | None = None) -> N
         errors = [part.value - part.low, part.high - part.value]
         axes.errorbar(part.value, positions, xerr=errors, fmt="o", capsize=4, label=group, color=PALETTE[number])
     axes.set_yticks(range(len(labels)), labels)
-    axes.invert_yaxis()
+    axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
     if hue:
         axes.legend(loc="best")
@@ -116,7 +116,11 @@ def table(frame: pd.DataFrame, caption: str = "") -> None:
     """Display a table without its index; `caption` says what is in it."""
     if caption:
         display(Markdown(f"*{caption}*" + ("" if current().is_result else f" **({SMOKE})**")))
-    display(HTML(f'<div style="overflow-x: auto">{frame.to_html(index=False, border=0)}</div>'))
+    display(
+        HTML(
+            f'<div class="ffi-table" style="overflow-x: auto">{frame.to_html(index=False, border=0, justify="left")}</div>'
+        )
+    )
 
 
 def verdict(row: dict) -> None:

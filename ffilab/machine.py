@@ -4,7 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psutil
@@ -42,7 +42,7 @@ def facts() -> dict:
     """Flat facts that stand with every figure."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     return {
-        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_model(),
         "cores": psutil.cpu_count(logical=True),
         "cores_usable": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),

@@ -55,7 +55,9 @@ def need_compiler_and_rust(project: Path) -> None:
     """Raises UserError if the project needs a compiler that this machine lacks."""
     compiler()
     if (project / "Cargo.toml").exists() and not shutil.which("cargo"):
-        raise UserError(f"{project.name} is written in Rust, and there is no cargo here: run `make doctor` for the command.")
+        raise UserError(
+            f"{project.name} is written in Rust, and there is no cargo here: run `make doctor` for the command."
+        )
 
 
 def _extension(project: Path, kernel: Kernel, out: Path) -> None:

@@ -7,8 +7,9 @@ ROOT = Path(__file__).resolve().parent.parent
 KERNELS = ROOT / "kernels" / "kernels"
 NATIVE = ROOT / "native"
 NOTEBOOKS = ROOT / "notebooks"
-BUILD = ROOT / "_build"
-NATIVE_OUT = BUILD / "native"
+# Tests measure into a folder of their own, so that they never overwrite a reader's results.
+BUILD = Path(os.environ.get("FFILAB_BUILD") or ROOT / "_build")
+NATIVE_OUT = ROOT / "_build" / "native"
 RECORDS = BUILD / "records"
 RESULTS = BUILD / "results"
 EXECUTED = BUILD / "executed"

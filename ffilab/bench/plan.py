@@ -7,6 +7,7 @@ from pathlib import Path
 from ffilab.budget import Budget
 
 EMPTY = "empty loop"
+MIN_BLOCKS = 4
 ARMS_OF_OUR_OWN = Path(__file__).with_name("empty.py")
 
 
@@ -64,7 +65,10 @@ def plan(name: str, arms, kernels, budget: Budget, seed: int | None = None) -> P
             arms.append(Arm(title, str(ARMS_OF_OUR_OWN), "empty_loop", {}, group, confined))
     if len({arm.name for arm in arms}) != len(arms):
         raise ValueError("two arms have the same name")
+    cells = sum(not arm.kernels or kernel in arm.kernels for arm in arms for kernel in kernels)
+    block_s = cells * budget.batch_ms / 1e3
+    blocks = min(budget.blocks, max(MIN_BLOCKS, int(budget.seconds / (block_s * budget.restarts))))
     return Plan(
-        name, tuple(arms), tuple(kernels), budget.restarts, budget.blocks, budget.batch_ms * 1e6,
+        name, tuple(arms), tuple(kernels), budget.restarts, blocks, budget.batch_ms * 1e6,
         secrets.randbits(32) if seed is None else seed, budget.name,
     )  # fmt: skip

@@ -87,6 +87,8 @@ def read(path: Path) -> Record:
             cut_off = True
     if not lines or lines[0].get("kind") != "run":
         raise UserError(f"{path} is not a record of a measurement.")
-    by_kind = {kind: [line for line in lines if line["kind"] == kind] for kind in ("restart", "block", "failure", "end")}
+    by_kind = {
+        kind: [line for line in lines if line["kind"] == kind] for kind in ("restart", "block", "failure", "end")
+    }
     cut_off = cut_off or not by_kind["end"]
     return Record(path, lines[0], by_kind["restart"], by_kind["block"], by_kind["failure"], cut_off)

@@ -6,7 +6,7 @@ import random
 import select
 import subprocess
 import time
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from pathlib import Path
 
 from ffilab import machine
@@ -81,7 +81,9 @@ class Worker:
         answer = self.ask(BATCH_TIMEOUT_S, op="time", arm=arm, loops=loops)
         ns = answer.get("ns")
         if not isinstance(ns, int) or ns <= 0:
-            raise WorkerFailed(f"worker {self.name} reported {ns!r} ns for {arm}: its clock stepped back or it is broken")
+            raise WorkerFailed(
+                f"worker {self.name} reported {ns!r} ns for {arm}: its clock stepped back or it is broken"
+            )
         return answer
 
     def _death(self) -> str:
@@ -164,7 +166,7 @@ def run(plan: Plan) -> Record:
     Raises UserError if an interpreter is missing or more than a third of the restarts fail.
     """
     kernels = {label: load(BY_LABEL[label]) for label in plan.kernels}
-    stamp = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%S%f")
+    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
     writer = Writer(RECORDS / plan.name / f"{stamp}.jsonl")
     order = random.Random(plan.seed)
     loops = None

@@ -68,10 +68,16 @@ def judge_test(test: dict, measurement: Measurement) -> tuple[str, str]:
         slack = test["tolerance"] * published
         near = interval.low - slack <= test["published"] <= interval.high + slack
         if near:
-            return HOLDS, f"the interval meets the published {test['published']:g} within {test['tolerance']:.0%} of its effect"
+            return (
+                HOLDS,
+                f"the interval meets the published {test['published']:g} within {test['tolerance']:.0%} of its effect",
+            )
         return IN_DIRECTION, f"the effect has the published sign and another size than {test['published']:g}"
     if measurement.mde > published:
-        return CANNOT_TEST, f"this run could not find an effect below {measurement.mde:.3g}, the published one is {published:.3g}"
+        return (
+            CANNOT_TEST,
+            f"this run could not find an effect below {measurement.mde:.3g}, the published one is {published:.3g}",
+        )
     return DOES_NOT_HOLD, "the interval does not lie on the claimed side"
 
 

@@ -1,12 +1,18 @@
 """Intervals and tests for paired arms. The restart is the unit of analysis.
 
-Method: log-ratio per block, median per restart, then the mean over restarts
-with a BCa bootstrap interval (Efron 1987, DOI 10.1080/01621459.1987.10478410).
-Bootstrap intervals of few values are too narrow; the level is widened as
-Hesterberg proposes (2015, DOI 10.1080/00031305.2015.1089789, section 3.2, the
-"expanded" interval).
+Method: log-ratio per block, median per restart, then the Hodges-Lehmann centre over
+restarts (the estimator that belongs to the Wilcoxon signed-rank test; 1963, DOI
+10.1214/aoms/1177704172) with a BCa bootstrap interval (Efron 1987, DOI
+10.1080/01621459.1987.10478410). Bootstrap intervals of few values are too narrow; the
+level is widened as Hesterberg proposes (2015, DOI 10.1080/00031305.2015.1089789,
+section 3.2, the "expanded" interval).
+
+Why not the mean: on restarts that go wrong now and then (Student's t with three degrees
+of freedom, 20 restarts) its BCa interval covers about 90 % instead of 95 %; this one
+covers. `tests/test_statistics.py` shows it.
 """
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +21,7 @@ from scipy import stats
 from ffilab.bench.record import Record
 
 LEVEL = 0.95
-RESAMPLES = 9_999
+RESAMPLES = 4_999
 MIN_RESTARTS = 3
 POWER = 0.8
 
@@ -47,31 +53,46 @@ def expanded_level(n: int, level: float = LEVEL) -> float:
     return 1 - 2 * stats.norm.cdf(z)
 
 
-def mean_interval(values: np.ndarray, seed: int = 0) -> Interval:
-    """Mean of independent values with its BCa interval. NaN bounds below MIN_RESTARTS values."""
+def hodges_lehmann(values: np.ndarray, axis: int = -1) -> np.ndarray:
+    """Median of all pairwise means (Walsh averages, each value with itself included) along an axis."""
+    values = np.moveaxis(np.asarray(values, dtype=float), axis, -1)
+    first, second = np.triu_indices(values.shape[-1])
+    return np.median((values[..., first] + values[..., second]) / 2, axis=-1)
+
+
+def location_interval(values: np.ndarray, seed: int = 0) -> Interval:
+    """Hodges-Lehmann centre of independent values with its BCa interval. NaN bounds below MIN_RESTARTS values."""
     values = np.asarray(values, dtype=float)
-    mean = float(values.mean())
+    centre = float(hodges_lehmann(values))
     if len(values) < MIN_RESTARTS:
-        return Interval(mean, float("nan"), float("nan"))
+        return Interval(centre, float("nan"), float("nan"))
     if np.ptp(values) == 0:
-        return Interval(mean, mean, mean)
-    result = stats.bootstrap(
-        (values,), np.mean, method="BCa", n_resamples=RESAMPLES, confidence_level=expanded_level(len(values)),
-        rng=np.random.default_rng(seed), vectorized=True,
-    ).confidence_interval  # fmt: skip
-    return Interval(mean, float(result.low), float(result.high))
+        return Interval(centre, centre, centre)
+    for method in ("BCa", "percentile"):
+        with np.errstate(invalid="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", stats.DegenerateDataWarning)
+            result = stats.bootstrap(
+                (values,),
+                hodges_lehmann,
+                method=method,
+                n_resamples=RESAMPLES,
+                confidence_level=expanded_level(len(values)),
+                rng=np.random.default_rng(seed),
+                vectorized=True,
+            ).confidence_interval
+        # BCa has no acceleration when leaving out any one value changes nothing: nearly all values equal.
+        if np.isfinite([result.low, result.high]).all():
+            break
+    return Interval(centre, float(result.low), float(result.high))
 
 
-def minimum_detectable_effect(values: np.ndarray, level: float = LEVEL, power: float = POWER) -> float:
-    """Smallest mean that a t test of as many values with this spread finds with the given power.
+def minimum_detectable_effect(interval: Interval, n: int, power: float = POWER) -> float:
+    """Smallest effect that a run with an interval of this width finds with the given power.
 
-    Same unit as the values (a log-ratio, or ns). NaN below MIN_RESTARTS values.
+    From the half-width h of a 95 % interval over n restarts: h (1 + t[power] / t[0.975]), t with n - 1
+    degrees of freedom. Same unit as the interval; NaN if that has no bounds.
     """
-    n = len(values)
-    if n < MIN_RESTARTS:
-        return float("nan")
-    error = np.std(values, ddof=1) / np.sqrt(n)
-    return float(error * (stats.t.ppf(0.5 + level / 2, n - 1) + stats.t.ppf(power, n - 1)))
+    return interval.half_width * float(1 + stats.t.ppf(power, n - 1) / stats.t.ppf(0.5 + LEVEL / 2, n - 1))
 
 
 @dataclass(frozen=True)
@@ -92,7 +113,6 @@ class Comparison:
     difference: Interval
     p: float
     mde: float
-    mde_ns: float
     restarts: int
 
 
@@ -112,23 +132,23 @@ def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty:
     difference = np.median(slow_ns - fast_ns, axis=1)
     net_slow = np.median(slow_ns - record.times(slow[0], empty), axis=1)
     net_fast = np.median(fast_ns - record.times(fast[0], empty), axis=1)
+    centre = location_interval(log_ratio, seed)
     with np.errstate(invalid="ignore", divide="ignore"):
         net = np.log(net_slow / net_fast)
     return Comparison(
         slow, fast,
-        ratio=mean_interval(log_ratio, seed).map(np.exp),
-        net_ratio=mean_interval(net, seed).map(np.exp) if np.isfinite(net).all() else Interval(*[float("nan")] * 3),
-        difference=mean_interval(difference, seed),
+        ratio=centre.map(np.exp),
+        net_ratio=location_interval(net, seed).map(np.exp) if np.isfinite(net).all() else Interval(*[float("nan")] * 3),
+        difference=location_interval(difference, seed),
         p=float(stats.wilcoxon(log_ratio).pvalue) if np.any(log_ratio) else 1.0,
-        mde=float(np.expm1(minimum_detectable_effect(log_ratio))),
-        mde_ns=minimum_detectable_effect(difference),
+        mde=float(np.expm1(minimum_detectable_effect(centre, len(log_ratio)))),
         restarts=len(log_ratio),
     )  # fmt: skip
 
 
 def per_call(record: Record, cell: tuple[str, str]) -> Interval:
-    """Nanoseconds per loop of one cell: mean over restarts of the median over blocks."""
-    return mean_interval(np.median(record.times(*cell), axis=1), record.run["plan"]["seed"])
+    """Nanoseconds per loop of one cell: centre over restarts of the median over blocks."""
+    return location_interval(np.median(record.times(*cell), axis=1), record.run["plan"]["seed"])
 
 
 def share_interval(hits: int, trials: int) -> Interval:
@@ -144,4 +164,4 @@ def ratio_of_ratios(
 ) -> Interval:
     """(a / b) over (c / d), paired by restart: is one ratio larger than another of the same run?"""
     difference = restart_log_ratios(record, *numerator) - restart_log_ratios(record, *denominator)
-    return mean_interval(difference, record.run["plan"]["seed"]).map(np.exp)
+    return location_interval(difference, record.run["plan"]["seed"]).map(np.exp)

@@ -59,9 +59,10 @@ def execute(source: Path, budget: str, out: Path = EXECUTED, chapter_timeout_s: 
             "JUPYTER_PATH": str(ROOT / "kernels"), "PYDEVD_DISABLE_FILE_VALIDATION": "1",
             "FFILAB_RUN": secrets.token_hex(8),
         }  # fmt: skip
-        with log.open("w") as sink, group(
-            command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, env=environment
-        ) as process:
+        with (
+            log.open("w") as sink,
+            group(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, env=environment) as process,
+        ):
             try:
                 code = _wait(process, bar, progress, limit)
             finally:

@@ -38,7 +38,7 @@ def render() -> Path:
         (out / "_build" / "html").replace(HTML)
         shutil.rmtree(out)
     index = HTML / "index.html"
-    say(f"  open {index.relative_to(ROOT)}")
+    say(f"  open {os.path.relpath(index)}")
     return index
 
 
@@ -56,7 +56,7 @@ def assemble(tree: Path) -> Path:
 
 
 def _warnings(log: Path) -> str:
-    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if "WARNING" in line or "ERROR" in line]
+    lines = [
+        line.strip() for line in log.read_text(errors="replace").splitlines() if "WARNING" in line or "ERROR" in line
+    ]
     return "; ".join(lines[:3]) or "see the log"
-
-

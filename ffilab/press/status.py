@@ -37,7 +37,9 @@ def kernels_page() -> str:
         partner = next((k for k in present if k.interpreter == kernel.interpreter.partner), None)
         same = "no partner here" if partner is None else "yes" if kernels.same_build(kernel, partner) else "no"
         version = kernel.facts["version"].split(" (")[0]
-        rows.append(f"| {kernel.label} | {version} | {kernel.facts['route']} | {same} | `{kernel.facts['config_args']}` |")
+        rows.append(
+            f"| {kernel.label} | {version} | {kernel.facts['route']} | {same} | `{kernel.facts['config_args']}` |"
+        )
     absent = left_out(present)
     if absent:
         rows.append(
@@ -66,5 +68,3 @@ def write(folder, rows: list[dict]) -> None:
     (folder / "chapters.md").write_text(chapters_page())
     (folder / "kernels.md").write_text(kernels_page())
     (folder / "ledger.md").write_text(ledger_page(rows))
-
-

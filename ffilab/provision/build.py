@@ -8,12 +8,14 @@ import hashlib
 import json
 import os
 import shutil
+import subprocess
 import tarfile
 import time
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from ffilab import doctor
 from ffilab.errors import UserError
 from ffilab.paths import cache
 from ffilab.progress import minutes, say, step
@@ -85,6 +87,12 @@ def _build(interpreter: Interpreter, work: Path) -> Path:
             f"Building {interpreter.kernel} needs {NEEDED_BYTES / 1e9:.1f} GB in {cache()}, "
             f"and {free / 1e9:.1f} GB are free: free some space, or point XDG_CACHE_HOME to another disk."
         )
+    for header, package in (("ffi.h", "libffi"), ("zlib.h", "zlib")):
+        if not doctor.header_present(header):
+            raise UserError(
+                f"CPython needs the headers of {package} ({header}) to be compiled with all that the book uses: "
+                "run `make doctor` for the command that installs them."
+            )
     jobs = os.cpu_count() or 1
     estimate = EXPECTED_CORE_SECONDS / jobs
     began = time.monotonic()
@@ -131,6 +139,12 @@ def _build(interpreter: Interpreter, work: Path) -> Path:
         run(["make", "install", f"DESTDIR={staging}"], "install")
     final = prefix(interpreter)
     staged = staging / final.relative_to("/")
+    fresh = staged / "bin" / f"python{interpreter.label}"
+    check = subprocess.run([fresh, "-I", "-c", "import ctypes, zlib, socket"], capture_output=True, text=True)
+    if check.returncode:
+        raise UserError(
+            f"The compiled {interpreter.kernel} is not complete ({check.stderr.strip()[-120:]}): see {log}."
+        )
     facts = {"seconds": round(time.monotonic() - began), "make_lines": lines, "cc": cc}
     (staged / "ffilab-build.json").write_text(json.dumps(facts))
     final.parent.mkdir(parents=True, exist_ok=True)

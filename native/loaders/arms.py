@@ -17,9 +17,12 @@ LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
 
 # [call]
 def call(loader, function, library=None):
-    """Call a C function without arguments through CDLL or PyDLL. No library: the process itself."""
+    """Call a C function without arguments. No library: the process itself."""
     foreign = getattr(LOADERS[loader](library), function)
-    return timeit.Timer("f()", "f = foreign", time.perf_counter_ns, {"foreign": foreign})
+    names = {"foreign": foreign}
+    return timeit.Timer("f()", "f = foreign", time.perf_counter_ns, names)
+
+
 # [/call]
 
 

@@ -14,7 +14,7 @@ LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
 
 # [original_getpid]
 def original_getpid(calls):
-    """A12 as the talk ran it: one process, one run of each loader, CDLL first."""
+    """A12 as the talk ran it: one process, one run, CDLL first."""
     seconds = {}
     for name, loader in LOADERS.items():
         getpid = loader(None).getpid
@@ -23,12 +23,14 @@ def original_getpid(calls):
             getpid()
         seconds[name] = time.perf_counter() - started
     return seconds
+
+
 # [/original_getpid]
 
 
 # [original_blocking]
 def original_blocking(loader, library, milliseconds):
-    """A13 as the talk ran it: count in a thread while one C call sleeps in the main thread."""
+    """A13 as the talk ran it: a thread counts while one C call sleeps."""
     sleep_ms = LOADERS[loader](library).sleep_ms
     iterations, running = 0, True
 
@@ -43,6 +45,8 @@ def original_blocking(loader, library, milliseconds):
     running = False
     thread.join()
     return {"iterations": iterations}
+
+
 # [/original_blocking]
 
 
@@ -50,14 +54,14 @@ def original_blocking(loader, library, milliseconds):
 def counting(loader, library, milliseconds):
     """A13 corrected: the same thread also counts during a sleep that surely lets it run.
 
-    Returns iterations and the longest pause (ns) of the counting thread in both phases.
+    The order is reference, call, call, reference, so that a steady drift cancels.
+    Returns iterations, the longest pause (ns) of the counting thread, and elapsed ns by phase.
     """
     milliseconds = int(milliseconds)
-    phases = {
-        "reference": lambda: time.sleep(milliseconds / 1000),
-        "call": lambda sleep_ms=LOADERS[loader](library).sleep_ms: sleep_ms(milliseconds),
-    }
-    current, stop, counts, pauses = None, False, dict.fromkeys(phases, 0), dict.fromkeys(phases, 0)
+    sleep_ms = LOADERS[loader](library).sleep_ms
+    rest = {"reference": lambda: time.sleep(milliseconds / 1000), "call": lambda: sleep_ms(milliseconds)}
+    counts, pauses, elapsed = ({"reference": 0, "call": 0} for _ in range(3))
+    current, stop = None, False
 
     def count():
         last = time.perf_counter_ns()
@@ -65,25 +69,24 @@ def counting(loader, library, milliseconds):
             now = time.perf_counter_ns()
             if phase := current:
                 counts[phase] += 1
-                if now - last > pauses[phase]:
-                    pauses[phase] = now - last
+                pauses[phase] = max(pauses[phase], now - last)
             last = now
 
     thread = threading.Thread(target=count)
     thread.start()
-    time.sleep(0.02)
-    elapsed = {}
-    for phase, rest in phases.items():
+    for phase in ("reference", "call", "call", "reference"):
+        # A pause caused by a blocking call is noticed only after it: let the counter get going again.
+        time.sleep(0.02)
         started = time.perf_counter_ns()
         current = phase
-        rest()
+        rest[phase]()
         current = None
-        elapsed[phase] = time.perf_counter_ns() - started
-    # The pause that a blocking call causes ends only after the call: give it time to be noticed.
-    time.sleep(0.02)
+        elapsed[phase] += time.perf_counter_ns() - started
     stop = True
     thread.join()
     return {"counts": counts, "pauses": pauses, "elapsed": elapsed}
+
+
 # [/counting]
 
 
@@ -93,12 +96,14 @@ def python_api(loader):
     new_list = LOADERS[loader](None).PyList_New
     new_list.argtypes, new_list.restype = [ctypes.c_ssize_t], ctypes.py_object
     return {"result": repr(new_list(0))}
+
+
 # [/python_api]
 
 
 # [handshake]
 def handshake(loader, library, milliseconds):
-    """A C call waits for something that only another Python thread can bring about."""
+    """A C call waits for what only another Python thread can do."""
     native = LOADERS[loader](library)
 
     def bring_about():
@@ -110,6 +115,8 @@ def handshake(loader, library, milliseconds):
     met = native.wait_for_announcement(int(milliseconds))
     thread.join()
     return {"met": bool(met)}
+
+
 # [/handshake]
 
 

@@ -12,8 +12,8 @@ cycle(PyObject *Py_UNUSED(module), PyObject *arg)
     }
     for (long i = 0; i < loops; i++) {
         /* [cycle] */
-        PyThreadState *state = PyEval_SaveThread(); /* detach: others may run Python */
-        PyEval_RestoreThread(state);                /* attach: wait until we may again */
+        PyThreadState *state = PyEval_SaveThread(); /* detach */
+        PyEval_RestoreThread(state);                /* attach */
         /* [/cycle] */
     }
     Py_RETURN_NONE;

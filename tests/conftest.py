@@ -1,0 +1,37 @@
+"""Fixtures. Whatever is measured or rendered here goes into a temporary folder, never into the reader's _build."""
+
+import os
+import tempfile
+
+import pytest
+
+os.environ["FFILAB_BUILD"] = tempfile.mkdtemp(prefix="ffilab-tests-")
+os.environ["BUDGET"] = "smoke"
+os.environ.pop("FFILAB_PROGRESS", None)
+
+from ffilab import kernels, paths
+from ffilab.budget import BUDGETS
+
+
+@pytest.fixture(scope="session")
+def labels():
+    """Labels of all kernels present; the chapter pair is always among them."""
+    return [kernel.label for kernel in kernels.present()]
+
+
+@pytest.fixture(scope="session")
+def smoke():
+    return BUDGETS["smoke"]
+
+
+@pytest.fixture
+def quiet_progress(tmp_path, monkeypatch):
+    """Send the bench's progress to a file instead of stderr."""
+    monkeypatch.setenv("FFILAB_PROGRESS", str(tmp_path / "progress.json"))
+
+
+@pytest.fixture(scope="session")
+def library():
+    path = paths.NATIVE_OUT / "loaders" / "libloaders.so"
+    assert path.exists(), "run the tests with `make test`, which builds the native projects"
+    return path

@@ -1,0 +1,68 @@
+"""Arms that go wrong in every way, for the tests of the runner. Standard library only."""
+
+import os
+import sys
+import time
+import timeit
+
+
+def fine():
+    return timeit.Timer("pass", timer=time.perf_counter_ns)
+
+
+def missing():
+    raise ImportError("no such tool on this interpreter")
+
+
+class Once:
+    """Works while it is calibrated in the first restart, then misbehaves in the restart whose turn it is."""
+
+    def __init__(self, marker, action):
+        self.marker, self.action, self.calls = marker, action, 0
+
+    def timeit(self, loops):
+        started = time.perf_counter_ns()
+        self.calls += 1
+        for _ in range(loops):
+            pass
+        if self.calls > 3 and not os.path.exists(self.marker):
+            open(self.marker, "w").close()
+            result = self.action()
+            if result is not None:
+                return result
+        return time.perf_counter_ns() - started
+
+
+def dies(marker):
+    return Once(marker, lambda: os._exit(7))
+
+
+def hangs(marker):
+    return Once(marker, lambda: time.sleep(1000))
+
+
+def clock_steps_back(marker):
+    return Once(marker, lambda: -5)
+
+
+def nonsense(marker):
+    return Once(marker, lambda: "many")
+
+
+def prints(marker):
+    return Once(marker, lambda: print("this must not be taken for an answer", flush=True))
+
+
+class Always:
+    def timeit(self, loops):
+        os._exit(9)
+
+
+def always_dies():
+    return Always()
+
+
+def turns_the_gil_on():
+    if hasattr(sys, "_is_gil_enabled"):
+        sys._is_gil_enabled = lambda: True
+    return fine()
