@@ -32,7 +32,7 @@ class Budget:
 
 BUDGETS = {
     "smoke": Budget("smoke", restarts=4, blocks=4, seconds=5, batch_ms=1, scale=0.01, repeats=2),
-    "quick": Budget("quick", restarts=20, blocks=20, seconds=90, batch_ms=10, scale=1, repeats=10),
+    "quick": Budget("quick", restarts=20, blocks=20, seconds=65, batch_ms=10, scale=1, repeats=10),
     "full": Budget("full", restarts=40, blocks=50, seconds=600, batch_ms=10, scale=1, repeats=30),
 }
 

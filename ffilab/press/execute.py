@@ -105,7 +105,12 @@ def _check(name: str, path: Path, code: int | None, limit: float, log: Path) -> 
     """The exit code and the cells' execution counts decide, not papermill's marks: it marks cells completed after a crash."""
     if code is None:
         raise UserError(f"The chapter {name} was ended after {minutes(limit)}: a cell hangs; its output is in {log}.")
+    text = log.read_text(errors="replace")
+    if "CellTimeoutError" in text:
+        raise UserError(f"A cell of the chapter {name} ran into its time limit and was ended; see {log}.")
     cells = nbformat.read(path, as_version=4).cells if path.exists() else []
+    # Papermill puts cells of its own in front: what it injected, and a note about the error.
+    cells = [c for c in cells if not any("papermill" in t or "injected" in t for t in c.metadata.get("tags", []))]
     number, cell = next(
         ((i, c) for i, c in enumerate(cells, 1) if any(o.output_type == "error" for o in c.get("outputs", []))),
         (None, None),
@@ -115,11 +120,8 @@ def _check(name: str, path: Path, code: int | None, limit: float, log: Path) -> 
         raise UserError(
             f"The chapter {name} stopped in cell {number} ({cell.get('id', '')}) with {error.ename}: {error.evalue}"
         )
-    text = log.read_text(errors="replace")
     if "DeadKernelError" in text or code == 138:
         raise UserError(f"The kernel of the chapter {name} died (crash or out of memory); its output is in {log}.")
-    if "CellTimeoutError" in text:
-        raise UserError(f"A cell of the chapter {name} ran into its time limit and was ended; see {log}.")
     if "NoSuchKernel" in text:
         raise UserError(f"The kernel of the chapter {name} is not set up: run `make kernels`.")
     if code:

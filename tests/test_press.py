@@ -1,0 +1,184 @@
+"""Chapters through papermill and pages through Jupyter Book, on real kernels."""
+
+import os
+import signal
+import threading
+import time
+
+import nbformat
+import psutil
+import pytest
+
+from ffilab import paths
+from ffilab.errors import UserError
+from ffilab.press import execute, render
+from ffilab.press.execute import notebook
+
+
+# Locks a mutex twice, with the GIL held: no signal reaches Python.
+HANG = "import ctypes; lib = ctypes.PyDLL(None); m = bytes(128); lib.pthread_mutex_lock(m); lib.pthread_mutex_lock(m)"
+
+
+def make_notebook(folder, *cells, kernel="cpython-3.14", name="victim"):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    notebook.metadata["kernelspec"] = {"name": kernel, "display_name": kernel, "language": "python"}
+    path = folder / f"{name}.ipynb"
+    nbformat.write(notebook, path)
+    return path
+
+
+@pytest.fixture
+def out(tmp_path):
+    folder = tmp_path / "executed"
+    folder.mkdir()
+    (folder / "victim.ipynb").write_text("what stood here before")
+    return folder
+
+
+def marked_processes():
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if "FFILAB_RUN" in process.environ():
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+@pytest.mark.parametrize(
+    ("cells", "limits", "says"),
+    [
+        (["x = 1", "raise ValueError('on purpose')"], {}, "cell 2.*on purpose"),
+        (["import ctypes; ctypes.string_at(0)", "x = 1"], {}, "died"),
+        (["import os; os._exit(3)"], {}, "died"),
+        ([HANG], {"cell_timeout_s": 4}, "time limit"),
+        ([HANG], {"chapter_timeout_s": 12}, "hangs"),
+    ],
+    ids=["raises", "segfaults", "exits", "hangs in C, cell limit", "hangs in C, chapter limit"],
+)
+def test_bad_chapter_is_named_and_leaves_nothing(tmp_path, out, cells, limits, says):
+    source = make_notebook(tmp_path, *cells)
+    with pytest.raises(UserError, match=f"victim.*{says}"):
+        execute.execute(source, "smoke", out=out, **limits)
+    assert (out / "victim.ipynb").read_text() == "what stood here before"
+    assert [p.name for p in out.iterdir()] == ["victim.ipynb"]
+    assert marked_processes() == []
+
+
+def test_kernel_that_is_not_there(tmp_path, out):
+    source = make_notebook(tmp_path, "1", kernel="cpython-9.99")
+    with pytest.raises(UserError, match="not set up"):
+        execute.execute(source, "smoke", out=out)
+
+
+def test_good_chapter_replaces_the_old_one(tmp_path, out):
+    path = execute.execute(make_notebook(tmp_path, "import sys", "print(sys.version)"), "smoke", out=out)
+    cells = nbformat.read(path, as_version=4).cells
+    assert [c.execution_count for c in cells] == [1, 2]
+    assert "3.14" in cells[1].outputs[0].text
+
+
+def test_interrupt_leaves_no_process_and_no_file(tmp_path, out):
+    source = make_notebook(tmp_path, "import time; time.sleep(300)")
+
+    def interrupt():
+        while not marked_processes():
+            time.sleep(0.05)
+        time.sleep(1.5)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        execute.execute(source, "smoke", out=out)
+    assert (out / "victim.ipynb").read_text() == "what stood here before"
+    assert marked_processes() == []
+
+
+def test_unknown_chapter_lists_the_known_ones():
+    with pytest.raises(UserError, match="loaders"):
+        notebook("no_such_chapter")
+
+
+def test_rendering_before_measuring_says_what_to_do(tmp_path, monkeypatch):
+    monkeypatch.setattr(render, "EXECUTED", tmp_path)
+    with pytest.raises(UserError, match="make book"):
+        render.render()
+
+
+@pytest.fixture(scope="module")
+def html():
+    """Every chapter in smoke budget, rendered with warnings as errors."""
+    for source in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
+        execute.execute(source, "smoke")
+    return render.render().parent
+
+
+def pages():
+    return ["book/preface", "book/ledger", "book/status"] + [
+        f"notebooks/{p.stem}" for p in paths.NOTEBOOKS.glob("*.ipynb")
+    ]
+
+
+def test_pages_are_there_and_smoke_is_marked(html):
+    assert (html / "index.html").exists()
+    for page in pages():
+        assert (html / f"{page}.html").stat().st_size > 5_000
+    assert "smoke test: no result" in (html / "notebooks" / "loaders.html").read_text()
+
+
+def test_ledger_of_a_smoke_run_judges_nothing(html):
+    import json
+
+    rows = json.loads((paths.RESULTS / "ledger.json").read_text())
+    verdicts = {row["id"]: row["verdict"] for row in rows}
+    assert verdicts["A12"] == "cannot be tested here"
+    assert verdicts["A1"] == "not written yet"
+
+
+def test_glued_numbers_all_arrived(html):
+    text = (html / "notebooks" / "loaders.html").read_text()
+    assert 'class="pasted-text"' in text
+    assert "{glue:" not in text
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Headless Chromium, where the machine has it."""
+    import shutil
+
+    from playwright.sync_api import sync_playwright
+
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine: `make doctor` names the package")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking",
+             "--disable-component-update", "--disable-sync", "--no-first-run"]  # fmt: skip
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=flags)
+        yield chromium
+        chromium.close()
+
+
+@pytest.mark.parametrize("width", [1280, 390], ids=["desktop", "phone"])
+@pytest.mark.parametrize("page", pages())
+def test_page_in_a_browser(html, browser, page, width):
+    """No console error, no failed request, no sideways scrolling, alt text on every picture, one of light and dark seen."""
+    tab = browser.new_page(viewport={"width": width, "height": 900})
+    complaints = []
+    tab.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
+    tab.goto((html / f"{page}.html").as_uri())
+    tab.wait_for_timeout(300)
+    assert complaints == []
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    assert tab.evaluate("[...document.images].filter(i => !i.alt.trim() || !i.naturalWidth).length") == 0
+    for mode in ("light", "dark"):
+        tab.evaluate("mode => { document.documentElement.dataset.theme = mode }", mode)
+        seen = tab.evaluate(
+            "[...document.querySelectorAll('.ffi-figure img')].filter(i => i.offsetWidth).map(i => i.className)"
+        )
+        assert set(seen) <= {f"ffi-{mode}"}
+        assert len(seen) == tab.evaluate("document.querySelectorAll('.ffi-figure').length")
+    tab.close()

@@ -1,0 +1,169 @@
+"""Sources, builds and environments: what goes wrong is one sentence, and nothing half-written stays."""
+
+import dataclasses
+import errno
+import shutil
+
+import pytest
+
+from ffilab import kernels, native
+from ffilab.errors import UserError
+from ffilab.provision import build, environments, interpreters, sources
+from ffilab.provision.catalogue import BY_LABEL, SOURCES, Request
+from ffilab.subprocesses import explain_os_errors
+
+T314 = BY_LABEL["3.14t"]
+
+
+class Silent:
+    def update(self, *_, **__):
+        pass
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def leftovers(folder):
+    return [p for p in folder.rglob("*") if p.is_file() and p.suffix != ".lock"]
+
+
+def test_unreachable_source(monkeypatch, own_cache):
+    monkeypatch.setenv("FFILAB_SOURCE_MIRROR", "http://127.0.0.1:9/nothing")
+    with pytest.raises(UserError, match="could not be had") as caught:
+        sources.fetch(SOURCES["3.14"], Silent())
+    assert "KERNELS=" in str(caught.value)
+    assert not leftovers(own_cache)
+
+
+def test_tarball_with_another_hash(monkeypatch, own_cache, tmp_path):
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    (mirror / "Python-3.14.7.tar.xz").write_bytes(b"not what was pinned")
+    monkeypatch.setenv("FFILAB_SOURCE_MIRROR", mirror.as_uri())
+    with pytest.raises(UserError, match="SHA-256"):
+        sources.fetch(SOURCES["3.14"], Silent())
+    assert not leftovers(own_cache)
+
+
+def test_verified_tarball_is_kept_and_a_spoiled_one_fetched_again(monkeypatch, own_cache, tmp_path):
+    import hashlib
+
+    mirror = tmp_path / "mirror"
+    mirror.mkdir()
+    (mirror / "Python-9.9.9.tar.xz").write_bytes(b"upstream")
+    source = dataclasses.replace(SOURCES["3.14"], release="9.9.9", sha256=hashlib.sha256(b"upstream").hexdigest())
+    monkeypatch.setenv("FFILAB_SOURCE_MIRROR", mirror.as_uri())
+    path = sources.fetch(source, Silent())
+    path.write_bytes(b"spoiled")
+    assert sources.fetch(source, Silent()).read_bytes() == b"upstream"
+
+
+def test_no_c_compiler(monkeypatch, own_cache):
+    monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
+    with pytest.raises(UserError, match="make doctor"):
+        build.build(T314)
+    assert not leftovers(own_cache)
+
+
+def test_disk_too_small_is_said_before_the_work(monkeypatch, own_cache):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: type("Usage", (), {"free": 10**8})())
+    with pytest.raises(UserError, match="GB are free"):
+        build.build(T314)
+    assert not leftovers(own_cache)
+
+
+def test_disk_that_fills_up_is_a_sentence():
+    with pytest.raises(UserError, match="full"), explain_os_errors("x"):
+        raise OSError(errno.ENOSPC, "No space left on device", "/somewhere")
+
+
+def test_disk_that_fills_up_in_a_child_is_a_sentence(tmp_path):
+    from ffilab.subprocesses import logged
+
+    with pytest.raises(UserError, match="full"):
+        logged(["sh", "-c", "echo 'cc1: No space left on device'; exit 1"], tmp_path / "log")
+
+
+def test_no_rust(monkeypatch, tmp_path):
+    project = tmp_path / "corner" / "binding"
+    project.mkdir(parents=True)
+    (project / "Cargo.toml").write_text('[package]\nname = "x"\nversion = "0.1.0"\n')
+    found = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name, *a, **k: None if name == "cargo" else found(name, *a, **k))
+    with pytest.raises(UserError, match="Rust"):
+        native.build_all([], root=tmp_path, out=tmp_path / "out")
+
+
+def test_native_code_that_does_not_compile_is_named(tmp_path):
+    project = tmp_path / "corner" / "library"
+    project.mkdir(parents=True)
+    (project / "Makefile").write_text("all:\n\tfalse\n")
+    with pytest.raises(UserError, match="corner/library"):
+        native.build_all([], root=tmp_path, out=tmp_path / "out")
+
+
+def test_kernel_folder_without_environment(monkeypatch, tmp_path):
+    monkeypatch.setattr(kernels, "KERNELS", tmp_path)
+    with pytest.raises(UserError, match=r"make kernels KERNELS=3\.14t"):
+        kernels.load(T314)
+    (tmp_path / "cpython-3.14t" / ".venv").mkdir(parents=True)
+    (tmp_path / "cpython-3.14t" / ".venv" / "ffilab.json").write_text('{"stamp": "x"}')
+    with pytest.raises(UserError, match="no working environment"):
+        kernels.load(T314)
+
+
+def test_named_interpreter_must_be_what_its_label_says():
+    wrong = str(kernels.python(BY_LABEL["3.14"]))
+    with pytest.raises(UserError, match=r"3\.14t"):
+        interpreters.named(T314, wrong)
+    with pytest.raises(UserError, match="does not run"):
+        interpreters.named(T314, "/nowhere/python")
+
+
+def test_named_interpreter_is_taken_first():
+    own = str(kernels.python(BY_LABEL["3.14"]))
+    found, left_out = interpreters.find(Request({BY_LABEL["3.14"]: own}, (BY_LABEL["3.14"],), ()))
+    assert [(f.route, f.executable) for f in found] == [("named", own)]
+    assert not left_out
+
+
+@pytest.mark.parametrize(
+    ("known", "routes"),
+    [
+        ({"3.14", "3.14t"}, {"uv"}),
+        # Only one of the two is on the machine: both are built, so that a comparison compares the GIL.
+        ({"3.14"}, {"source"}),
+        (set(), {"source"}),
+    ],
+)
+def test_two_builds_of_a_version_come_by_one_route(monkeypatch, known, routes):
+    found = interpreters.Found
+    monkeypatch.setattr(interpreters, "known_to_uv", lambda i: found(i, "x", "uv") if i.label in known else None)
+    monkeypatch.setattr(interpreters.Downloads, "install", lambda self, i: None)
+    monkeypatch.setattr(interpreters, "source", lambda i: found(i, "x", "source"))
+    monkeypatch.setattr(build, "built", lambda i: False)
+    pair = (BY_LABEL["3.14"], T314)
+    got, left_out = interpreters.find(Request({}, pair, (BY_LABEL["3.13"],)))
+    assert {f.route for f in got} == routes
+    assert left_out == [BY_LABEL["3.13"]]
+
+
+def test_pair_was_built_alike():
+    one, other = kernels.pair()
+    assert one.facts["route"] == other.facts["route"]
+    assert kernels.same_build(one, other)
+
+
+def test_packages_that_cannot_be_installed_leave_no_environment(monkeypatch, tmp_path):
+    folder = tmp_path / "cpython-3.14"
+    folder.mkdir()
+    (folder / "requirements.txt").write_text("no-such-package==1.0 --hash=sha256:" + "0" * 64 + "\n")
+    monkeypatch.setattr(kernels, "KERNELS", tmp_path)
+    monkeypatch.setenv("UV_OFFLINE", "1")
+    own = shutil.which("python3")
+    with pytest.raises(UserError, match="could not be installed"):
+        environments.make(interpreters.Found(BY_LABEL["3.14"], own, "named"))
+    assert not (folder / ".venv").exists()

@@ -1,0 +1,141 @@
+"""The command line as a reader meets it: one sentence, a non-zero exit, no traceback, nothing left behind."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from ffilab.paths import ROOT
+
+SOURCES = ("Makefile", "ffilab", "kernels", "requirements", "notebooks", "native", "book", "_config.yml", "_toc.yml")
+
+
+def make(*words, cwd=ROOT, **environment):
+    return subprocess.run(
+        ["make", *words], cwd=cwd, capture_output=True, text=True, timeout=300, env=clean_environment(**environment)
+    )
+
+
+def clean_environment(**extra):
+    """What a reader's shell has: nothing of pytest's, and no lock that `make test` holds."""
+    dropped = ("FFILAB_", "PYTHON", "JUPYTER", "BUDGET", "KERNELS", "MAKE", "MFLAGS")
+    return {**{k: v for k, v in os.environ.items() if not k.startswith(dropped)}, **extra}
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """A second copy of the tree that shares this one's environments: free to be locked, interrupted and spoiled."""
+    tree = tmp_path_factory.mktemp("clone")
+    for name in SOURCES:
+        source = ROOT / name
+        ignored = shutil.ignore_patterns("__pycache__", ".venv")
+        shutil.copytree(source, tree / name, ignore=ignored) if source.is_dir() else shutil.copy(source, tree / name)
+    (tree / ".venv").symlink_to(ROOT / ".venv")
+    for kernel in (ROOT / "kernels" / "kernels").iterdir():
+        if (kernel / ".venv").exists():
+            (tree / "kernels" / "kernels" / kernel.name / ".venv").symlink_to(kernel / ".venv")
+    return tree
+
+
+def assert_one_sentence(result, says):
+    assert result.returncode != 0
+    assert says in result.stderr
+    assert "Traceback" not in result.stderr + result.stdout
+    assert len([line for line in result.stderr.splitlines() if line.startswith("ffilab:")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["kernels", "KERNELS=3.99"], "3.99"),
+        (["book", "KERNELS=3.99"], "3.99"),
+        (["book", "BUDGET=huge"], "huge"),
+        (["chapter", "NAME=nothing", "KERNELS=pair"], "nothing"),
+        (["chapter", "KERNELS=pair"], "chapter"),
+        (["kernels", "KERNELS=3.14=/nowhere/python"], "/nowhere/python"),
+        (["html"], "make book"),
+    ],
+)
+def test_mistakes(clone, words, says):
+    assert_one_sentence(make(*words, cwd=clone), says)
+    assert not (clone / "_build" / "html").exists()
+
+
+def test_help_lists_every_verb():
+    answer = make("help")
+    assert answer.returncode == 0
+    for verb in ("book", "test", "doctor", "kernels", "native", "chapter", "html", "lab", "clean"):
+        assert f"make {verb}" in answer.stdout
+
+
+def test_doctor_without_anything_names_the_packages(tmp_path):
+    for name in ("python3", "env", "sh"):
+        (tmp_path / name).symlink_to(sys.executable if name == "python3" else shutil.which(name))
+    answer = subprocess.run(
+        [sys.executable, ROOT / "ffilab" / "doctor.py"], capture_output=True, text=True, env={"PATH": str(tmp_path)}
+    )
+    assert answer.returncode == 1
+    for text in (
+        "C compiler",
+        "build-essential",
+        "dnf install gcc",
+        "conda install -c conda-forge",
+        "brew install rust",
+    ):
+        assert text in answer.stdout
+    assert "Traceback" not in answer.stderr
+
+
+def start(clone, *words):
+    return subprocess.Popen(
+        ["make", *words], cwd=clone, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, env=clean_environment(),
+    )  # fmt: skip
+
+
+def survivors(clone):
+    """Processes that still work in the clone."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if str(clone) in " ".join(process.cmdline()) or process.cwd().startswith(str(clone)):
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def test_two_at_once(clone):
+    lock = clone / "_build" / "lock"
+    lock.unlink(missing_ok=True)
+    first = start(clone, "book", "BUDGET=smoke", "KERNELS=pair")
+    try:
+        deadline = time.monotonic() + 30
+        while not (lock.exists() and lock.read_text()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        second = make("book", "BUDGET=smoke", cwd=clone)
+        assert_one_sentence(second, "Another make")
+        assert f"process {int(lock.read_text().split()[1].rstrip(','))}" in second.stderr
+    finally:
+        os.killpg(first.pid, signal.SIGINT)
+        first.communicate(timeout=60)
+
+
+@pytest.mark.parametrize("after_s", [0.3, 1, 2, 4, 7, 11])
+def test_interrupt_at_any_moment(clone, after_s):
+    process = start(clone, "book", "BUDGET=smoke", "KERNELS=pair")
+    time.sleep(after_s)
+    os.killpg(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "Traceback" not in err
+    time.sleep(0.3)
+    assert survivors(clone) == []
+    executed = clone / "_build" / "executed"
+    assert not executed.exists() or all(p.suffix == ".ipynb" and p.stat().st_size > 0 for p in executed.iterdir())
+    assert not [p for p in (clone / "_build").iterdir() if p.name.startswith("tmp")]
