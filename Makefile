@@ -5,7 +5,7 @@
 export KERNELS BUDGET
 run = @python3 ffilab/bootstrap.py
 
-.PHONY: help book test doctor kernels native chapter html lab lock clean distclean
+.PHONY: help book test doctor kernels native chapter bench compare html lab lock clean distclean
 help:     ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 	@echo; sed -n '2,4s/^# //p' Makefile
@@ -21,6 +21,10 @@ native:   ## build everything under native/
 	$(run) native
 chapter:  ## measure one chapter afresh (NAME=loaders), then render
 	$(run) chapter "$(NAME)"
+bench:    ## our instrument against pyperf, about 25 minutes (BUDGET=full: an hour)
+	$(run) bench
+compare:  ## compare two records (A=_build/records/…jsonl B=…)
+	$(run) compare "$(A)" "$(B)"
 html:     ## render again, measure nothing
 	$(run) html
 lab:      ## JupyterLab on loopback, with every kernel

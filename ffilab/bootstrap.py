@@ -16,7 +16,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 MINIMUM = (3, 11)
 # Verbs that write to this folder: one at a time.
-READERS = {"doctor", "lab", "--help"}
+READERS = {"doctor", "lab", "compare", "--help"}
 
 
 class Stop(Exception):

@@ -73,6 +73,7 @@ def end(gil_enabled: bool, *records) -> None:
         "Frequency governor": facts["governor"] or "not visible here",
         "Noise": f"load {facts['load']:.2f} at the start, {noise['load']:.2f} at the end; "
         f"{steal:.2f} s stolen by the hypervisor",
+        "Discarded": "; ".join(record.noise.report for record in records),
         "Run": f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}",
         "Seeds": ", ".join(map(str, facts["seeds"])),
         **{f"CPython {label}": build for label, build in builds.items()},

@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 
@@ -89,6 +90,27 @@ def test(pytest_options):
 
     projects.build_all(environments.provision(catalogue.parse("pair")))
     sys.exit(subprocess.run([sys.executable, "-m", "pytest", *pytest_options], cwd=paths.ROOT).returncode)
+
+
+@verbs.command()
+@budget_option
+def bench(budget):
+    """Our instrument against pyperf: false positives, interval width, smallest slowdown found."""
+    from ffilab import native as projects
+    from ffilab.contest import contest
+
+    projects.build_all(environments.provision(catalogue.parse("pair")))
+    contest(budget_name(budget or "quick"))
+
+
+@verbs.command()
+@click.argument("run_a", default="")
+@click.argument("run_b", default="")
+def compare(run_a, run_b):
+    """Compare two records of two runs or machines (files in _build/records)."""
+    from ffilab.judge import runs
+
+    click.echo(runs.report((Path(run_a), Path(run_b))))
 
 
 @verbs.command()

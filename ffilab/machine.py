@@ -75,3 +75,12 @@ def _output(*command: str) -> str:
         return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
+
+
+def frequency() -> float | None:
+    """Current CPU frequency in MHz as the system reports it (virtual machines: a constant), or None."""
+    try:
+        current = psutil.cpu_freq()
+    except (OSError, NotImplementedError, RuntimeError):
+        return None
+    return round(current.current, 1) if current else None

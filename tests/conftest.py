@@ -1,12 +1,15 @@
 """Fixtures. Whatever is measured or rendered here goes into a temporary folder, never into the reader's _build."""
 
 import os
+import signal
 import tempfile
 
 import pytest
 
 os.environ["FFILAB_BUILD"] = tempfile.mkdtemp(prefix="ffilab-tests-")
 os.environ["BUDGET"] = "smoke"
+# A shell that starts us in the background has SIGINT ignored; the tests send it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("FFILAB_PROGRESS", None)
 
 from ffilab import kernels, paths

@@ -14,7 +14,6 @@ from ffilab.errors import UserError
 from ffilab.press import execute, render
 from ffilab.press.execute import notebook
 
-
 # Locks a mutex twice, with the GIL held: no signal reaches Python.
 HANG = "import ctypes; lib = ctypes.PyDLL(None); m = bytes(128); lib.pthread_mutex_lock(m); lib.pthread_mutex_lock(m)"
 

@@ -5,9 +5,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ffilab.budget import Budget
+from ffilab.errors import UserError
 
 EMPTY = "empty loop"
 MIN_BLOCKS = 4
+# An adaptive run does not look at widths of fewer restarts: they are too uncertain themselves.
+MIN_RESTARTS = 10
 ARMS_OF_OUR_OWN = Path(__file__).with_name("empty.py")
 
 
@@ -33,7 +36,12 @@ class Arm:
 
 @dataclass(frozen=True)
 class Plan:
-    """A whole measurement. `kernels` are labels such as 3.14t."""
+    """A whole measurement. `kernels` are labels such as 3.14t.
+
+    restarts is a number if `target` is None. Else the run is adaptive: it goes on until the interval of the
+    widest pair in `watch` is narrower than `target` (half-width as a fraction), or `seconds` are spent, or
+    `restarts` are done; never fewer than MIN_RESTARTS. It looks at width only, never at sign or significance.
+    """
 
     name: str
     arms: tuple[Arm, ...]
@@ -43,6 +51,9 @@ class Plan:
     batch_ns: float
     seed: int
     budget: str
+    seconds: float
+    target: float | None = None
+    watch: tuple[tuple[tuple[str, str], tuple[str, str]], ...] = ()
 
     def cells(self) -> list[tuple[str, Arm]]:
         """Every (kernel label, arm) to be measured."""
@@ -52,10 +63,10 @@ class Plan:
         return asdict(self)
 
 
-def plan(name: str, arms, kernels, budget: Budget, seed: int | None = None) -> Plan:
+def plan(name: str, arms, kernels, budget: Budget, seed: int | None = None, **adaptive) -> Plan:
     """A plan with the limits of a budget. The seed is drawn afresh and recorded unless one is given.
 
-    Every group gets an empty loop of its own, as the loop's cost belongs to its process.
+    adaptive: `target` and `watch`, as in Plan. Every group gets an empty loop of its own, as the loop's cost belongs to its process.
     """
     arms = list(arms)
     groups = dict.fromkeys((arm.group, arm.kernels) for arm in arms)
@@ -65,10 +76,25 @@ def plan(name: str, arms, kernels, budget: Budget, seed: int | None = None) -> P
             arms.append(Arm(title, str(ARMS_OF_OUR_OWN), "empty_loop", {}, group, confined))
     if len({arm.name for arm in arms}) != len(arms):
         raise ValueError("two arms have the same name")
+    if not kernels:
+        raise UserError("No kernel is set up to measure on: run `make kernels`.")
     cells = sum(not arm.kernels or kernel in arm.kernels for arm in arms for kernel in kernels)
     block_s = cells * budget.batch_ms / 1e3
-    blocks = min(budget.blocks, max(MIN_BLOCKS, int(budget.seconds / (block_s * budget.restarts))))
+    # A fixed run fits its blocks into the time; an adaptive one stops between restarts.
+    blocks = (
+        budget.blocks
+        if adaptive
+        else min(budget.blocks, max(MIN_BLOCKS, int(budget.seconds / (block_s * budget.restarts))))
+    )
     return Plan(
-        name, tuple(arms), tuple(kernels), budget.restarts, blocks, budget.batch_ms * 1e6,
-        secrets.randbits(32) if seed is None else seed, budget.name,
-    )  # fmt: skip
+        name=name,
+        arms=tuple(arms),
+        kernels=tuple(kernels),
+        restarts=budget.restarts,
+        blocks=blocks,
+        batch_ns=budget.batch_ms * 1e6,
+        seed=secrets.randbits(32) if seed is None else seed,
+        budget=budget.name,
+        seconds=budget.seconds,
+        **adaptive,
+    )

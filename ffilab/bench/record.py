@@ -5,8 +5,11 @@ Line kinds: `run` (plan, machine, kernels), `loops` (calibrated counts), `restar
 was given up, with the reason), `end`.
 """
 
+from __future__ import annotations
+
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -55,21 +58,75 @@ class Record:
             for arm, reason in arms.items()
         }
 
-    def times(self, kernel: str, arm: str) -> np.ndarray:
-        """Nanoseconds per loop, shape (restarts, blocks). Raises KeyError if it was not measured.
+    @cached_property
+    def noise(self) -> Noise:
+        """Which blocks and restarts the plan's noise rule discards. The rule never looks at a time."""
+        return discard(self.blocks, self.run["plan"]["blocks"])
 
-        Only complete restarts count: every cell of every block is there.
+    def times(self, kernel: str, arm: str) -> np.ndarray:
+        """Nanoseconds per loop, shape (restarts, blocks); NaN in blocks that the noise rule discards.
+
+        Only complete restarts count: every cell of every block is there. Raises KeyError if the
+        arm was not measured on this kernel.
         """
         if (kernel, arm) in self.missing:
             raise KeyError(f"{arm} on {kernel}: {self.missing[kernel, arm]}")
+        if not self.noise.restarts:
+            raise UserError(f"The record {self.path and self.path.name} holds no complete restart: measure again.")
         key = f"{kernel}/{arm}"
-        rows: dict[int, list[float]] = {}
-        for block in self.blocks:
-            rows.setdefault(block["restart"], []).append(block["ns"][key] / block["loops"][key])
-        complete = [row for row in rows.values() if len(row) == self.run["plan"]["blocks"]]
-        if not complete:
-            raise UserError(f"The record {self.path.name} holds no complete restart: measure again.")
-        return np.array(complete)
+        rows = {restart: [] for restart in self.noise.restarts}
+        for number, block in enumerate(self.blocks):
+            if block["restart"] in rows:
+                kept = number not in self.noise.blocks
+                rows[block["restart"]].append(block["ns"][key] / block["loops"][key] if kept else np.nan)
+        return np.array(list(rows.values()))
+
+
+# The noise rule, fixed before any time is seen. A tick of the steal clock is 10 ms.
+MAX_STEAL_SHARE = 0.01
+MAX_INVOLUNTARY_PER_S = 100
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What the noise rule decided. `blocks`: indices discarded; `restarts`: numbers kept; `report`: in words."""
+
+    blocks: set[int]
+    restarts: list[int]
+    report: str
+
+
+def noisy(block: dict) -> bool:
+    """Did the hypervisor or other processes take a noticeable part of this block? Old records know no noise."""
+    seconds = sum(block["ns"].values()) / 1e9
+    return (
+        block.get("steal_s", 0) > MAX_STEAL_SHARE * seconds
+        or block.get("involuntary", 0) > max(1, MAX_INVOLUNTARY_PER_S * seconds)
+    )  # fmt: skip
+
+
+def discard(blocks: list[dict], blocks_per_restart: int) -> Noise:
+    """Apply the noise rule.
+
+    A noisy block is discarded. A restart that loses half of its blocks is discarded whole. If half of the restarts
+    would go, the noise is the machine's normal state: then nothing is discarded, and the report says so.
+    """
+    members: dict[int, list[int]] = {}
+    for number, block in enumerate(blocks):
+        members.setdefault(block["restart"], []).append(number)
+    complete = {r: numbers for r, numbers in members.items() if len(numbers) == blocks_per_restart}
+    bad = {n for numbers in complete.values() for n in numbers if noisy(blocks[n])}
+    kept = [r for r, numbers in complete.items() if 2 * sum(n in bad for n in numbers) < len(numbers)]
+    total = sum(map(len, complete.values()))
+    if 2 * len(kept) <= len(complete):
+        words = (
+            f"{len(bad)} of {total} blocks were noisy; as this is the machine's normal state here, none was discarded"
+        )
+        return Noise(set(), list(complete), words)
+    words = (
+        f"{len(bad)} of {total} blocks and {len(complete) - len(kept)} of {len(complete)} restarts discarded as noisy"
+    )
+    return Noise(bad, kept, words)
 
 
 def read(path: Path) -> Record:

@@ -6,11 +6,13 @@ import random
 import select
 import subprocess
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
 from ffilab import machine
-from ffilab.bench.plan import Arm, Plan
+from ffilab.bench import interoperation
+from ffilab.bench.plan import MIN_RESTARTS, Arm, Plan
 from ffilab.bench.record import Record, Writer, read
 from ffilab.bench.reporting import Reporter
 from ffilab.errors import UserError
@@ -160,8 +162,11 @@ def calibrate(restart: Restart, batch_ns: float) -> dict[str, int]:
     return loops
 
 
-def run(plan: Plan) -> Record:
+def run(plan: Plan, width: Callable[[Record, tuple], float] | None = None) -> Record:
     """Measure a plan; return its record, which is on disk from the first block on.
+
+    width: for an adaptive plan, the function that tells how wide the intervals of `plan.watch` are by now
+    (`ffilab.judge.statistics.widest`). Measuring itself knows no statistics.
 
     Raises UserError if an interpreter is missing or more than a third of the restarts fail.
     """
@@ -177,7 +182,15 @@ def run(plan: Plan) -> Record:
             kernels={label: kernel.facts for label, kernel in kernels.items()},
         )  # fmt: skip
         with Reporter(plan.name, plan.restarts * plan.blocks) as reporter:
+            began = time.monotonic()
             for number in range(plan.restarts):
+                if number >= MIN_RESTARTS and plan.target is not None:
+                    now = width(read(writer.path), plan.watch)
+                    spent = time.monotonic() - began
+                    reporter.adapt(f"width ±{now:.2%} of ±{plan.target:.2%}", plan.seconds - spent)
+                    if now <= plan.target or spent >= plan.seconds:
+                        writer.write("stopped", restarts=number, width=now, seconds=round(spent, 2))
+                        break
                 try:
                     restart = Restart(plan, kernels)
                     try:
@@ -199,7 +212,9 @@ def run(plan: Plan) -> Record:
         writer.write("end", machine=machine.noise())
     finally:
         writer.close()
-    return read(writer.path)
+    record = read(writer.path)
+    interoperation.export(record)
+    return record
 
 
 def _blocks(plan, number, restart, loops, order, writer, reporter):

@@ -108,7 +108,7 @@ def audit_cost(record: Record) -> dict[str, Interval]:
     for label in record.kernels:
         audited = record.times(label, "CDLL noop, audited") - record.times(label, f"{EMPTY} (audited)")
         plain = record.times(label, "CDLL noop, not audited") - record.times(label, f"{EMPTY} (not audited)")
-        costs[label] = statistics.location_interval(np.median(audited - plain, axis=1), record.run["plan"]["seed"])
+        costs[label] = statistics.location_interval(np.nanmedian(audited - plain, axis=1), record.run["plan"]["seed"])
     return costs
 
 
@@ -318,8 +318,8 @@ def glue_cost(record: Record, cost: pd.DataFrame) -> None:
     alone = cost[cost.how == "alone, in a C loop"].set_index("kernel")
     for label, row in alone.iterrows():
         draw.glue(f"cycle-{label}", draw.text(as_interval(row), "ns"))
-        cycle = np.median(record.times(label, "detach and attach"), axis=1)
-        loaders = np.median(record.times(label, "CDLL noop") - record.times(label, "PyDLL noop"), axis=1)
+        cycle = np.nanmedian(record.times(label, "detach and attach"), axis=1)
+        loaders = np.nanmedian(record.times(label, "CDLL noop") - record.times(label, "PyDLL noop"), axis=1)
         share = statistics.location_interval(cycle / loaders, record.run["plan"]["seed"])
         draw.glue(f"cycle-share-{label}", draw.text(share, "%", 100))
 

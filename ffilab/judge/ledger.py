@@ -48,7 +48,7 @@ def judge_test(test: dict, measurement: Measurement) -> tuple[str, str]:
 
     A test is one of two kinds. `direction` "above" or "below": the value must lie
     on that side of `null`; it *holds* if its interval also meets `published`
-    within `tolerance` (relative to the published effect). `direction` "equal": the
+    within `tolerance` (relative to the published effect), or has no `published` number. `direction` "equal": the
     whole interval must lie within `tolerance` (absolute) of `null`.
     """
     interval, null = measurement.interval, test["null"]
@@ -63,8 +63,11 @@ def judge_test(test: dict, measurement: Measurement) -> tuple[str, str]:
         return CANNOT_TEST, f"the interval is too wide to place it within {null:g} ± {test['tolerance']:g}"
     sign = 1 if test["direction"] == "above" else -1
     effect = sign * (interval.value - null)
-    published = abs(test["published"] - null)
+    # A claim without a number is a claim about the side only.
+    published = abs(test["published"] - null) if "published" in test else 0.0
     if sign * (interval.low - null) > 0 and sign * (interval.high - null) > 0 and effect >= measurement.mde:
+        if "published" not in test:
+            return HOLDS, f"the interval lies {test['direction']} {null:g}"
         slack = test["tolerance"] * published
         near = interval.low - slack <= test["published"] <= interval.high + slack
         if near:
@@ -73,7 +76,7 @@ def judge_test(test: dict, measurement: Measurement) -> tuple[str, str]:
                 f"the interval meets the published {test['published']:g} within {test['tolerance']:.0%} of its effect",
             )
         return IN_DIRECTION, f"the effect has the published sign and another size than {test['published']:g}"
-    if measurement.mde > published:
+    if "published" in test and measurement.mde > published:
         return (
             CANNOT_TEST,
             f"this run could not find an effect below {measurement.mde:.3g}, the published one is {published:.3g}",

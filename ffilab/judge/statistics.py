@@ -60,7 +60,7 @@ def hodges_lehmann(values: np.ndarray, axis: int = -1) -> np.ndarray:
     return np.median((values[..., first] + values[..., second]) / 2, axis=-1)
 
 
-def location_interval(values: np.ndarray, seed: int = 0) -> Interval:
+def location_interval(values: np.ndarray, seed: int = 0, resamples: int | None = None) -> Interval:
     """Hodges-Lehmann centre of independent values with its BCa interval. NaN bounds below MIN_RESTARTS values."""
     values = np.asarray(values, dtype=float)
     centre = float(hodges_lehmann(values))
@@ -75,7 +75,7 @@ def location_interval(values: np.ndarray, seed: int = 0) -> Interval:
                 (values,),
                 hodges_lehmann,
                 method=method,
-                n_resamples=RESAMPLES,
+                n_resamples=resamples or RESAMPLES,
                 confidence_level=expanded_level(len(values)),
                 rng=np.random.default_rng(seed),
                 vectorized=True,
@@ -118,7 +118,7 @@ class Comparison:
 
 def restart_log_ratios(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np.ndarray:
     """Median over blocks of log(slow / fast), one value per restart."""
-    return np.median(np.log(record.times(*slow) / record.times(*fast)), axis=1)
+    return np.nanmedian(np.log(record.times(*slow) / record.times(*fast)), axis=1)
 
 
 def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty: str = "empty loop") -> Comparison:
@@ -129,9 +129,9 @@ def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty:
     seed = record.run["plan"]["seed"]
     slow_ns, fast_ns = record.times(*slow), record.times(*fast)
     log_ratio = restart_log_ratios(record, slow, fast)
-    difference = np.median(slow_ns - fast_ns, axis=1)
-    net_slow = np.median(slow_ns - record.times(slow[0], empty), axis=1)
-    net_fast = np.median(fast_ns - record.times(fast[0], empty), axis=1)
+    difference = np.nanmedian(slow_ns - fast_ns, axis=1)
+    net_slow = np.nanmedian(slow_ns - record.times(slow[0], empty), axis=1)
+    net_fast = np.nanmedian(fast_ns - record.times(fast[0], empty), axis=1)
     centre = location_interval(log_ratio, seed)
     with np.errstate(invalid="ignore", divide="ignore"):
         net = np.log(net_slow / net_fast)
@@ -148,7 +148,7 @@ def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty:
 
 def per_call(record: Record, cell: tuple[str, str]) -> Interval:
     """Nanoseconds per loop of one cell: centre over restarts of the median over blocks."""
-    return location_interval(np.median(record.times(*cell), axis=1), record.run["plan"]["seed"])
+    return location_interval(np.nanmedian(record.times(*cell), axis=1), record.run["plan"]["seed"])
 
 
 def share_interval(hits: int, trials: int) -> Interval:
@@ -165,3 +165,28 @@ def ratio_of_ratios(
     """(a / b) over (c / d), paired by restart: is one ratio larger than another of the same run?"""
     difference = restart_log_ratios(record, *numerator) - restart_log_ratios(record, *denominator)
     return location_interval(difference, record.run["plan"]["seed"]).map(np.exp)
+
+
+def widest(record: Record, pairs: list[tuple[tuple[str, str], tuple[str, str]]]) -> float:
+    """Half-width of the widest ratio interval among pairs of cells, as a fraction of the ratio.
+
+    What an adaptive run looks at; it says nothing about sign or significance. Infinity if there is no interval yet.
+    """
+    widths = []
+    for slow, fast in pairs:
+        interval = location_interval(restart_log_ratios(record, slow, fast), resamples=999)
+        widths.append(interval.half_width if np.isfinite(interval.half_width) else float("inf"))
+    return max(widths)
+
+
+def adjusted(p_values: list[float]) -> list[float]:
+    """Benjamini-Hochberg over the family of a chapter: adjusted p-values in the same order."""
+    return [float(p) for p in stats.false_discovery_control(p_values, method="bh")] if p_values else []
+
+
+def finding(comparison: Comparison) -> str | None:
+    """`slower` or `faster` (the first arm against the second), or None: the interval contains 1, or the effect is below the MDE."""
+    effect = comparison.ratio.value - 1
+    if not comparison.ratio.excludes(1) or abs(effect) < comparison.mde:
+        return None
+    return "slower" if effect > 0 else "faster"

@@ -1,0 +1,65 @@
+"""The talk's statistics tables (A5), as description: they describe samples and decide nothing."""
+
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from ffilab.judge.statistics import adjusted
+
+
+def tukey(values: np.ndarray) -> np.ndarray:
+    """The values within 1.5 interquartile ranges of the quartiles, as the talk filtered its samples."""
+    low, high = np.percentile(values, [25, 75])
+    slack = 1.5 * (high - low)
+    return values[(values >= low - slack) & (values <= high + slack)]
+
+
+def moments(samples: dict[str, np.ndarray]) -> pd.DataFrame:
+    """Per sample: n, mean, median, std, cv, skewness, excess kurtosis and MAD (scaled to sigma), in the samples' unit."""
+    return pd.DataFrame(
+        [
+            {
+                "sample": name,
+                "n": len(values),
+                "mean": np.mean(values),
+                "median": np.median(values),
+                "std": np.std(values, ddof=1),
+                "cv": stats.variation(values, ddof=1),
+                "skewness": stats.skew(values),
+                "kurtosis": stats.kurtosis(values),
+                "MAD": stats.median_abs_deviation(values, scale="normal"),
+            }
+            for name, values in samples.items()
+        ]
+    )
+
+
+def cliffs_delta(one: np.ndarray, other: np.ndarray) -> float:
+    """P(one > other) - P(one < other), from -1 to 1 (Cliff 1993, DOI 10.1037/0033-2909.114.3.494)."""
+    u = stats.mannwhitneyu(one, other).statistic
+    return float(2 * u / (len(one) * len(other)) - 1)
+
+
+def pairs(samples: dict[str, np.ndarray]) -> pd.DataFrame:
+    """Every pair of samples: Mann-Whitney U p, Benjamini-Hochberg p, the faster one, Cliff's delta, shift.
+
+    shift: Hodges-Lehmann difference (median of all pairwise differences) relative to the second's median.
+    """
+    rows = []
+    for one, other in combinations(samples, 2):
+        a, b = samples[one], samples[other]
+        delta = cliffs_delta(a, b)
+        rows.append(
+            {
+                "pair": f"{one} vs {other}",
+                "U p": float(stats.mannwhitneyu(a, b).pvalue),
+                "faster": "neither" if delta == 0 else other if delta > 0 else one,
+                "Cliff's delta": delta,
+                "shift": float(np.median(np.subtract.outer(a, b)) / np.median(b)),
+            }
+        )
+    frame = pd.DataFrame(rows)
+    frame.insert(2, "BH p", adjusted(list(frame["U p"])))
+    return frame

@@ -1,0 +1,12 @@
+/* Work of a chosen size, so that a slowdown of known size can be injected. */
+#define API __attribute__((visibility("default")))
+
+/* [spin] */
+API int spin(int iterations)
+{
+    for (int i = 0; i < iterations; i++) {
+        __asm__ volatile("" ::: "memory"); /* keep the loop; do nothing in it */
+    }
+    return 0;
+}
+/* [/spin] */

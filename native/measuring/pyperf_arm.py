@@ -1,0 +1,24 @@
+"""One arm, measured by pyperf: `python pyperf_arm.py --inherit-environ FFILAB_ARM -o OUT.json`.
+
+The arm is the same that our own worker runs; FFILAB_ARM holds its file, function and arguments as JSON.
+"""
+
+import importlib.util
+import json
+import os
+
+import pyperf
+
+
+def main():
+    arm = json.loads(os.environ["FFILAB_ARM"])
+    spec = importlib.util.spec_from_file_location("arm", arm["file"])
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    timer = getattr(module, arm["function"])(**arm["arguments"])
+    runner = pyperf.Runner()
+    runner.bench_time_func("call", lambda loops: timer.timeit(loops) / 1e9)
+
+
+if __name__ == "__main__":
+    main()
