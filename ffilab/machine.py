@@ -4,6 +4,7 @@ import os
 import platform
 import shutil
 import subprocess
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -84,3 +85,27 @@ def frequency() -> float | None:
     except (OSError, NotImplementedError, RuntimeError):
         return None
     return round(current.current, 1) if current else None
+
+
+class Cores:
+    """Chooses the core for the next restart: the least busy one, in turns among equals. It looks at load, never at a time."""
+
+    PROBE_S = 0.05
+    EVERY_S = 2.0
+    SLACK = 0.2
+
+    def __init__(self):
+        self._usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        self._quiet, self._probed, self._turn = self._usable, -self.EVERY_S, 0
+
+    def next(self) -> int | None:
+        """Number of a core, or None where the system has no affinity (macOS)."""
+        if not self._usable:
+            return None
+        if len(self._usable) > 1 and time.monotonic() - self._probed > self.EVERY_S:
+            busy = psutil.cpu_percent(self.PROBE_S, percpu=True)
+            least = min(busy[core] for core in self._usable)
+            self._quiet = [core for core in self._usable if busy[core] <= least + 100 * self.SLACK]
+            self._probed = time.monotonic()
+        self._turn += 1
+        return self._quiet[self._turn % len(self._quiet)]

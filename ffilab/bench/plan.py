@@ -38,6 +38,9 @@ class Arm:
 class Plan:
     """A whole measurement. `kernels` are labels such as 3.14t.
 
+    pin: keep all workers of a restart on one core, chosen anew for each restart. Only one worker runs at a time,
+    so they do not compete, and whatever slows that core (on a virtual machine: the neighbour on its other
+    hyperthread) slows all arms of a block alike. Not for arms that start threads.
     restarts is a number if `target` is None. Else the run is adaptive: it goes on until the interval of the
     widest pair in `watch` is narrower than `target` (half-width as a fraction), or `seconds` are spent, or
     `restarts` are done; never fewer than MIN_RESTARTS. It looks at width only, never at sign or significance.
@@ -52,6 +55,7 @@ class Plan:
     seed: int
     budget: str
     seconds: float
+    pin: bool = True
     target: float | None = None
     watch: tuple[tuple[tuple[str, str], tuple[str, str]], ...] = ()
 
@@ -63,10 +67,10 @@ class Plan:
         return asdict(self)
 
 
-def plan(name: str, arms, kernels, budget: Budget, seed: int | None = None, **adaptive) -> Plan:
+def plan(name: str, arms, kernels, budget: Budget, seed: int | None = None, **further) -> Plan:
     """A plan with the limits of a budget. The seed is drawn afresh and recorded unless one is given.
 
-    adaptive: `target` and `watch`, as in Plan. Every group gets an empty loop of its own, as the loop's cost belongs to its process.
+    further: `pin`, `target` and `watch`, as in Plan. Every group gets an empty loop of its own, as the loop's cost belongs to its process.
     """
     arms = list(arms)
     groups = dict.fromkeys((arm.group, arm.kernels) for arm in arms)
@@ -83,7 +87,7 @@ def plan(name: str, arms, kernels, budget: Budget, seed: int | None = None, **ad
     # A fixed run fits its blocks into the time; an adaptive one stops between restarts.
     blocks = (
         budget.blocks
-        if adaptive
+        if further.get("target") is not None
         else min(budget.blocks, max(MIN_BLOCKS, int(budget.seconds / (block_s * budget.restarts))))
     )
     return Plan(
@@ -96,5 +100,5 @@ def plan(name: str, arms, kernels, budget: Budget, seed: int | None = None, **ad
         seed=secrets.randbits(32) if seed is None else seed,
         budget=budget.name,
         seconds=budget.seconds,
-        **adaptive,
+        **further,
     )

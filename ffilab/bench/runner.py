@@ -25,6 +25,8 @@ WORKER = Path(__file__).with_name("worker.py")
 LOAD_TIMEOUT_S = 60
 BATCH_TIMEOUT_S = 30
 MAX_LOOPS = 1 << 40
+# That many failed restarts, and more than a third of those tried, end a run.
+MAX_FAILURES = 3
 
 
 class WorkerFailed(Exception):
@@ -104,7 +106,8 @@ class Worker:
 class Restart:
     """All workers of one restart, with their arms loaded."""
 
-    def __init__(self, plan: Plan, kernels: dict[str, Kernel]):
+    def __init__(self, plan: Plan, kernels: dict[str, Kernel], cpu: int | None = None):
+        self.cpu = cpu
         self.workers: dict[tuple[str, str], Worker] = {}
         self.facts, self.missing = {}, {}
         try:
@@ -123,7 +126,7 @@ class Restart:
         worker = Worker(kernel, group, LOGS / f"workers-{plan.name}.log")
         self.workers[kernel.label, group] = worker
         answer = worker.ask(
-            LOAD_TIMEOUT_S, op="load",
+            LOAD_TIMEOUT_S, op="load", cpu=self.cpu,
             arms={a.name: {"file": a.file, "function": a.function, "arguments": a.arguments} for a in arms},
         )  # fmt: skip
         self.facts[worker.name] = answer["facts"]
@@ -168,7 +171,7 @@ def run(plan: Plan, width: Callable[[Record, tuple], float] | None = None) -> Re
     width: for an adaptive plan, the function that tells how wide the intervals of `plan.watch` are by now
     (`ffilab.judge.statistics.widest`). Measuring itself knows no statistics.
 
-    Raises UserError if an interpreter is missing or more than a third of the restarts fail.
+    Raises UserError if an interpreter is missing or too many restarts fail (MAX_FAILURES).
     """
     kernels = {label: load(BY_LABEL[label]) for label in plan.kernels}
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
@@ -183,8 +186,9 @@ def run(plan: Plan, width: Callable[[Record, tuple], float] | None = None) -> Re
         )  # fmt: skip
         with Reporter(plan.name, plan.restarts * plan.blocks) as reporter:
             began = time.monotonic()
+            cores = machine.Cores()
             for number in range(plan.restarts):
-                if number >= MIN_RESTARTS and plan.target is not None:
+                if number - failures >= MIN_RESTARTS and plan.target is not None:
                     now = width(read(writer.path), plan.watch)
                     spent = time.monotonic() - began
                     reporter.adapt(f"width ±{now:.2%} of ±{plan.target:.2%}", plan.seconds - spent)
@@ -192,19 +196,21 @@ def run(plan: Plan, width: Callable[[Record, tuple], float] | None = None) -> Re
                         writer.write("stopped", restarts=number, width=now, seconds=round(spent, 2))
                         break
                 try:
-                    restart = Restart(plan, kernels)
+                    restart = Restart(plan, kernels, cores.next() if plan.pin else None)
                     try:
                         if loops is None:
                             loops = calibrate(restart, plan.batch_ns)
                             writer.write("loops", loops=loops)
-                        writer.write("restart", restart=number, facts=restart.facts, missing=restart.missing)
+                        writer.write(
+                            "restart", restart=number, cpu=restart.cpu, facts=restart.facts, missing=restart.missing
+                        )
                         _blocks(plan, number, restart, loops, order, writer, reporter)
                     finally:
                         restart.close()
                 except WorkerFailed as failure:
                     failures += 1
                     writer.write("failure", restart=number, reason=str(failure))
-                    if failures > plan.restarts / 3:
+                    if failures >= MAX_FAILURES and failures > (number + 1) / 3:
                         raise UserError(
                             f"{plan.name}: {failures} of {number + 1} restarts failed, the last because {failure}; "
                             f"what was measured is kept in {writer.path}."

@@ -4,7 +4,7 @@ Standard library only, no thread, no import of ours: it runs on every
 interpreter as a plain file. Speaks JSON lines over two file descriptors of its
 own, so that nothing an arm prints can be mistaken for an answer.
 
-    {"op": "load", "arms": {name: {"file", "function", "arguments"}}}
+    {"op": "load", "cpu": core to stay on or null, "arms": {name: {"file", "function", "arguments"}}}
         -> {"facts": {...}, "missing": {name: reason}}
     {"op": "time", "arm": name, "loops": n}
         -> {"ns": elapsed, "involuntary": context switches}
@@ -49,6 +49,8 @@ def main():
     for line in commands:
         order = json.loads(line)
         if order["op"] == "load":
+            if order["cpu"] is not None:
+                os.sched_setaffinity(0, {order["cpu"]})
             missing = {}
             for name, arm in order["arms"].items():
                 try:
