@@ -69,28 +69,43 @@ def run(command, hint):
         raise Stop(f"`{' '.join(map(str, command[:4]))} …` failed ({''.join(last).strip()}): {hint}.")
 
 
-def prepare(extra):
-    """Make or renew `.venv` from the hashed locks; a no-op if they have not changed."""
-    locks = [ROOT / "requirements" / f"{name}.txt" for name in ("bootstrap", "book", *extra)]
-    digest = hashlib.sha256(b"".join(lock.read_bytes() for lock in locks)).hexdigest()
-    stamp = VENV / f"ready-{digest[:16]}"
-    if stamp.exists() and PYTHON.exists():
-        return
-    sys.stderr.write("  Preparing the book environment in .venv (about a minute, once)\n")
+def prepare(with_lab):
+    """Make or renew `.venv` from the hashed locks, with JupyterLab on top if asked; a no-op if they have not changed."""
+    base = [ROOT / "requirements" / f"{name}.txt" for name in ("bootstrap", "book")]
+    lab = ROOT / "requirements" / "lab.txt"
+    offline = "check the connection, then run the same command again"
+    install = [
+        VENV / "bin" / "uv",
+        "pip",
+        "install",
+        "--no-config",
+        "--python",
+        PYTHON,
+        "--require-hashes",
+        "-r",
+        base[1],
+    ]
     try:
-        run([suitable_python(), "-m", "venv", "--clear", str(VENV)], "install the venv module; see `make doctor`")
-        offline = "check the connection, then run the same command again"
-        run([PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "-r", locks[0]], offline)
-        files = [part for lock in locks[1:] for part in ("-r", str(lock))]
-        run(
-            [VENV / "bin" / "uv", "pip", "install", "--no-config", "--python", PYTHON, "--require-hashes", *files],
-            offline,
-        )
-        stamp.touch()
+        ready = stamp("book", base)
+        if not (ready.exists() and PYTHON.exists()):
+            sys.stderr.write("  Preparing the book environment in .venv (about a minute, once)\n")
+            run([suitable_python(), "-m", "venv", "--clear", str(VENV)], "install the venv module; see `make doctor`")
+            run([PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "-r", base[0]], offline)
+            run(install, offline)
+            ready.touch()
+        if with_lab and not stamp("lab", [*base, lab]).exists():
+            sys.stderr.write("  Adding JupyterLab\n")
+            run([*install, "-r", lab], offline)
+            stamp("lab", [*base, lab]).touch()
     except OSError as error:
         raise Stop(
             f"Cannot write {error.filename or VENV} ({error.strerror}): free some space or permissions."
         ) from None
+
+
+def stamp(name, locks):
+    """A file that is there if these locks are installed."""
+    return VENV / f"ready-{name}-{hashlib.sha256(b''.join(lock.read_bytes() for lock in locks)).hexdigest()[:16]}"
 
 
 def main():
@@ -100,7 +115,7 @@ def main():
             os.execv(sys.executable, [sys.executable, str(ROOT / "ffilab" / "doctor.py"), *rest])
         if verb not in READERS:
             lock_folder()
-        prepare(["lab"] if verb == "lab" else [])
+        prepare(with_lab=verb == "lab")
     except Stop as stop:
         sys.exit(f"ffilab: {stop}")
     except KeyboardInterrupt:

@@ -11,6 +11,7 @@ from ffilab.judge.statistics import Interval
 
 ABOVE = {"measured": "x", "direction": "above", "null": 1.0, "published": 1.2, "tolerance": 0.25}
 BELOW = {"measured": "x", "direction": "below", "null": 1.0, "published": 0.1, "tolerance": 0.1}
+SIDE = {"measured": "x", "direction": "above", "null": 1.0}
 EQUAL = {"measured": "x", "direction": "equal", "null": 1.0, "tolerance": 0.1}
 
 
@@ -23,6 +24,8 @@ EQUAL = {"measured": "x", "direction": "equal", "null": 1.0, "tolerance": 0.1}
         (ABOVE, (1.01, 0.99, 1.03), 0.02, DOES_NOT_HOLD),
         (ABOVE, (0.80, 0.79, 0.81), 0.02, DOES_NOT_HOLD),
         (ABOVE, (1.30, 0.90, 1.70), 0.50, CANNOT_TEST),
+        (SIDE, (1.5, 1.2, 1.9), 0.02, HOLDS),
+        (SIDE, (1.5, 0.9, 1.9), 0.02, DOES_NOT_HOLD),
         # Significant, but smaller than what the run could reliably find: no verdict for it.
         (ABOVE, (1.01, 1.001, 1.02), 0.02, DOES_NOT_HOLD),
         (ABOVE, (1.19, math.nan, math.nan), 0.02, CANNOT_TEST),
@@ -73,7 +76,7 @@ def test_nothing_handed_in_is_said_so():
 
 def test_a_chapter_that_exists_and_hands_in_nothing_fails_the_build(tmp_path, monkeypatch):
     monkeypatch.setattr(ledger, "RESULTS", tmp_path)
-    with pytest.raises(UserError, match="A12"):
+    with pytest.raises(UserError, match="handed in nothing for claim"):
         ledger.collect()
 
 

@@ -257,15 +257,16 @@ def as_interval(row) -> Interval:
 
 
 def ratio_table(ratios: pd.DataFrame) -> pd.DataFrame:
-    """The comparisons in words."""
+    """The comparisons in words; p-values adjusted over this family."""
+    family = statistics.adjusted([row.comparison.p for row in ratios.itertuples()])
     return pd.DataFrame([
         {
             "CPython": row.kernel, "function": row.function, "CDLL / PyDLL": draw.text(row.comparison.ratio),
             "without the loop": draw.text(row.comparison.net_ratio),
-            "CDLL - PyDLL": draw.text(row.comparison.difference, "ns"), "Wilcoxon p": f"{row.comparison.p:.2g}",
+            "CDLL - PyDLL": draw.text(row.comparison.difference, "ns"), "Wilcoxon p, BH": f"{p:.2g}",
             "restarts": row.comparison.restarts,
         }
-        for row in ratios.itertuples()
+        for row, p in zip(ratios.itertuples(), family)
     ])  # fmt: skip
 
 

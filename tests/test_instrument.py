@@ -1,0 +1,253 @@
+"""The instrument: noise rule, adaptive runs, description, second and third axis, pyperf files, two runs compared."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ffilab import contest, machine
+from ffilab.bench import instructions, profile, runner
+from ffilab.bench.plan import MIN_RESTARTS, plan
+from ffilab.bench.record import Record, discard, noisy
+from ffilab.budget import BUDGETS, Budget
+from ffilab.corners import loaders, measuring
+from ffilab.errors import UserError
+from ffilab.judge import description, runs, statistics
+
+pytestmark = pytest.mark.usefixtures("quiet_progress")
+
+
+def block(restart, steal=0.0, involuntary=0, ns=100_000_000):
+    return {"restart": restart, "ns": {"k/a": ns}, "loops": {"k/a": 1}, "steal_s": steal, "involuntary": involuntary}
+
+
+def test_noise_rule_discards_stolen_and_interrupted_blocks_only():
+    assert not noisy(block(0))
+    assert noisy(block(0, steal=0.01))
+    assert noisy(block(0, involuntary=50))
+    assert not noisy(block(0, involuntary=5))
+
+
+@given(st.lists(st.integers(1, 10**12), min_size=8, max_size=8))
+def test_noise_rule_never_looks_at_a_time(times):
+    """Whatever the times are: with the same noise per second, the same blocks go."""
+    marks = [0, 0, 1, 0, 0, 0, 1, 0]
+    blocks = [block(n // 4, steal=m * ns / 1e9, ns=ns) for n, (m, ns) in enumerate(zip(marks, times))]
+    assert discard(blocks, 4).blocks == {2, 6}
+
+
+def test_noise_rule_keeps_everything_where_noise_is_normal():
+    blocks = [block(n // 4, steal=1.0) for n in range(16)]
+    noise = discard(blocks, 4)
+    assert noise.blocks == set()
+    assert noise.restarts == [0, 1, 2, 3]
+    assert "normal state" in noise.report
+
+
+def test_a_noisy_restart_goes_whole_and_is_reported():
+    blocks = [block(r, steal=float(r == 1)) for r in range(4) for _ in range(4)]
+    noise = discard(blocks, 4)
+    assert noise.restarts == [0, 2, 3]
+    assert "4 of 16 blocks and 1 of 4 restarts" in noise.report
+
+
+def test_discarded_blocks_are_nan_and_the_comparison_goes_on():
+    rng = np.random.default_rng(1)
+    blocks = []
+    for restart in range(12):
+        for number in range(10):
+            bad = number == 3
+            ns = {"k/a": 3_000_000 if bad else int(1.1e6 * rng.normal(1, 0.01)), "k/b": 1_000_000, "k/empty loop": 1000}
+            blocks.append({"restart": restart, "ns": ns, "loops": dict.fromkeys(ns, 1000), "steal_s": float(bad)})
+    record = Record(None, {"plan": {"seed": 1, "kernels": ["k"], "blocks": 10}}, [], blocks, [], False)
+    assert np.isnan(record.times("k", "a")).sum() == 12
+    ratio = statistics.compare(record, ("k", "a"), ("k", "b")).ratio
+    assert ratio.low <= 1.1 <= ratio.high
+
+
+def test_cores_are_usable_ones():
+    import os
+
+    core = machine.Cores().next()
+    assert core is None or core in os.sched_getaffinity(0)
+
+
+def adaptive(target, seconds, restarts=200):
+    budget = Budget("test", restarts=restarts, blocks=4, seconds=seconds, batch_ms=0.5, scale=1, repeats=1)
+    pair = (("3.14", "a"), ("3.14", "b"))
+    arms = [contest.noop("a"), contest.noop("b")]
+    return runner.run(plan("adaptive", arms, ["3.14"], budget, target=target, watch=(pair,)), statistics.widest)
+
+
+def test_adaptive_run_stops_when_it_is_narrow_enough_but_not_before_it_can_know():
+    assert len(adaptive(target=10.0, seconds=60).restarts) == MIN_RESTARTS
+
+
+def test_adaptive_run_stops_when_its_time_is_spent():
+    record = adaptive(target=0.0, seconds=3)
+    assert MIN_RESTARTS <= len(record.restarts) < 200
+
+
+def test_stopping_by_width_keeps_the_coverage(monkeypatch):
+    """Looking at the width again and again must not spoil the interval. Known truth: 0."""
+    rng = np.random.default_rng(11)
+    hits, simulations = 0, 400
+    for _ in range(simulations):
+        values = rng.standard_t(3, 60) * 0.01
+        n = MIN_RESTARTS
+        while n < 60 and statistics.location_interval(values[:n], resamples=199).half_width > 0.004:
+            n += 2
+        interval = statistics.location_interval(values[:n], resamples=999)
+        hits += interval.low <= 0 <= interval.high
+    # 400 simulations know a share of 95 % to about two points.
+    assert 0.92 <= hits / simulations <= 0.98
+
+
+def test_description_matches_its_definitions():
+    rng = np.random.default_rng(2)
+    a, b = rng.normal(10, 1, 300), rng.normal(12, 1, 300)
+    table = description.moments({"a": a}).iloc[0]
+    assert table["cv"] == pytest.approx(a.std(ddof=1) / a.mean())
+    assert table["MAD"] == pytest.approx(1, abs=0.15)
+    pair = description.pairs({"a": a, "b": b}).iloc[0]
+    assert pair["faster"] == "a"
+    assert pair["Cliff's delta"] == pytest.approx(np.mean(np.sign(np.subtract.outer(a, b))), abs=1e-12)
+    assert pair["shift"] == pytest.approx(-2 / 12, abs=0.02)
+    assert description.tukey(np.array([1.0, 2, 3, 4, 1000])).max() == 4
+
+
+def test_adjusted_p_values_are_those_of_benjamini_and_hochberg():
+    assert statistics.adjusted([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.04, 0.04])
+    assert statistics.adjusted([]) == []
+
+
+@pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
+def test_instruction_count_is_repeatable_to_a_tenth(labels):
+    arm = contest.noop("CDLL")
+    first, second = (instructions.per_call(["3.14"], [arm])["3.14", "CDLL"] for _ in range(2))
+    assert first == pytest.approx(second, abs=0.1)
+    assert first > 100
+
+
+@pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
+def test_instruction_count_sees_what_was_injected():
+    counts = instructions.per_call(["3.14"], [contest.spin("short", 100), contest.spin("long", 1100)])
+    per_iteration = (counts["3.14", "long"] - counts["3.14", "short"]) / 1000
+    assert per_iteration == pytest.approx(round(per_iteration), abs=0.01)
+    assert 1 <= per_iteration <= 8
+
+
+@pytest.mark.parametrize(
+    ("symbol", "group"),
+    [
+        ("[.] take_gil python3.14", "GIL and thread state"),
+        ("[.] pthread_mutex_lock libc.so.6", "GIL and thread state"),
+        ("[.] ffi_call_int libffi.so.8", "libffi"),
+        ("[.] _ctypes_callproc _ctypes.so", "marshaling"),
+        ("[.] _PyEval_EvalFrameDefault python3.14", "interpreter"),
+        ("[k] do_syscall_64 [kernel.kallsyms]", "kernel"),
+        ("[.] noop libloaders.so", "library"),
+    ],
+)
+def test_groups_of_symbols(symbol, group):
+    assert profile.group_of(symbol) == group
+
+
+@pytest.mark.skipif(profile.perf_available() is not None, reason=str(profile.perf_available()))
+def test_profile_shares_sum_to_one_and_the_gil_shows_in_cdll():
+    how, shares, top = profile.shares("3.14", contest.noop("CDLL"), 3_000_000)
+    assert how == "perf cpu-clock"
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["GIL and thread state"] > 0
+    assert top[0][1] >= top[-1][1]
+
+
+@pytest.fixture(scope="module")
+def two_records(tmp_path_factory):
+    import os
+
+    os.environ["FFILAB_PROGRESS"] = str(tmp_path_factory.mktemp("progress") / "p.json")
+    arms = [contest.noop("CDLL"), contest.noop("PyDLL", "PyDLL")]
+    found = [runner.run(plan("pair", arms, ["3.14", "3.14t"], BUDGETS["smoke"])) for _ in range(2)]
+    del os.environ["FFILAB_PROGRESS"]
+    return found
+
+
+def test_pyperf_opens_our_records(two_records):
+    record = two_records[0]
+    gil, free = (record.path.with_suffix(f".{label}.json") for label in ("3.14", "3.14t"))
+
+    def pyperf(*words):
+        return subprocess.run(
+            [sys.executable, "-m", "pyperf", *words], capture_output=True, text=True, check=True
+        ).stdout
+
+    table = pyperf("compare_to", "--table", gil, free)
+    assert "CDLL" in table
+    assert "PyDLL" in table
+    assert "Number of run: 4" in pyperf("stats", gil) or "runs" in pyperf("stats", gil)
+    assert "ffilab_seed" in pyperf("metadata", gil)
+    assert "#" in pyperf("hist", gil)
+
+
+def test_two_runs_are_compared_with_a_warning(two_records):
+    text = runs.report(tuple(record.path for record in two_records))
+    assert "two runs, not one" in text
+    assert "3.14t" in text
+
+
+def test_runs_without_a_common_cell(two_records):
+    other = Record(None, {"plan": {"kernels": [], "arms": [], "blocks": 1}}, [], [], [], False)
+    with pytest.raises(UserError, match="in common"):
+        runs.compare_runs(other, two_records[0])
+
+
+def test_unpaired_interval_covers():
+    rng = np.random.default_rng(12)
+    hits = 0
+    for seed in range(300):
+        a, b = (np.exp(rng.normal(mean, 0.02, 20)) for mean in (0, np.log(1.05)))
+        interval = runs.unpaired_ratio(b, a, seed)
+        hits += interval.low <= 1.05 <= interval.high
+    assert hits / 300 >= 0.92
+
+
+def test_a_finding_needs_both_an_interval_and_an_effect():
+    def comparison(value, low, high, mde):
+        ratio = statistics.Interval(value, low, high)
+        return statistics.Comparison(("", ""), ("", ""), ratio, ratio, ratio, 0.0, mde, 20)
+
+    assert statistics.finding(comparison(1.05, 1.04, 1.06, 0.02)) == "slower"
+    assert statistics.finding(comparison(0.95, 0.94, 0.96, 0.02)) == "faster"
+    assert statistics.finding(comparison(1.01, 1.001, 1.02, 0.02)) is None
+    assert statistics.finding(comparison(1.05, 0.99, 1.10, 0.02)) is None
+
+
+def test_contest_in_small_writes_what_it_promises(tmp_path, monkeypatch):
+    import json
+
+    monkeypatch.setattr(contest, "RESULTS", tmp_path)
+    contest.contest("smoke")
+    results = json.loads((tmp_path / "bench.json").read_text())
+    for state in ("idle", "burner"):
+        assert {"ours", "pyperf", "n"} <= set(results["aa"][state])
+    for what in ("loaders", "gil"):
+        assert {"ours", "pyperf", "seconds"} <= set(results["half_width"][what])
+    assert {"ours", "pyperf"} <= set(results["detect"])
+    assert len(measuring.contest_table(results)) == 5
+
+
+def test_self_check_of_the_exercise():
+    assert all("open" in line for line in measuring.check_flaws({}))
+    assert all("right" in line for line in measuring.check_flaws(measuring.KEYWORDS))
+    assert "not this one" in measuring.check_flaws({**measuring.KEYWORDS, "B": "order"})[1]
+    assert "choose one" in measuring.check_flaws({**measuring.KEYWORDS, "C": "magic"})[2]
+
+
+def test_arms_name_native_files_that_exist():
+    for arm in [*loaders.arms(), *measuring.arms()]:
+        assert Path(arm.file).is_file()
