@@ -1,12 +1,15 @@
 """Fixtures. Whatever is measured or rendered here goes into a temporary folder, never into the reader's _build."""
 
+import atexit
 import os
+import shutil
 import signal
 import tempfile
 
 import pytest
 
 os.environ["FFILAB_BUILD"] = tempfile.mkdtemp(prefix="ffilab-tests-")
+atexit.register(shutil.rmtree, os.environ["FFILAB_BUILD"], ignore_errors=True)
 os.environ["BUDGET"] = "smoke"
 # A shell that starts us in the background has SIGINT ignored; the tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ffilab.bench.reporting import Reporter
+from ffilab.errors import UserError
 from ffilab.kernels import load
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.subprocesses import group
@@ -54,6 +55,16 @@ def run(label: str, file: Path, *arguments, timeout_s: float = 60, environment: 
         return Outcome(json.loads(out.splitlines()[-1]), "ok", err[-500:])
     except (IndexError, json.JSONDecodeError):
         return Outcome(None, "printed no result", out[-500:] + err[-500:])
+
+
+def result(label: str, file: Path, *arguments, timeout_s: float = 60) -> dict:
+    """What `run` brought back, for experiments that must not fail. Raises UserError if the child brought nothing."""
+    outcome = run(label, file, *arguments, timeout_s=timeout_s)
+    if outcome.result is None:
+        raise UserError(
+            f"{file.name} {arguments[0]} on {label} brought no result: {outcome.ended}. {outcome.error.strip()}"
+        )
+    return outcome.result
 
 
 def _limits():

@@ -117,7 +117,7 @@ def original_getpid(labels: list[str]) -> pd.DataFrame:
     calls = int(TALK_CALLS * current().scale)
     rows = []
     for label in labels:
-        seconds = child.run(label, EXPERIMENTS, "original_getpid", calls).result
+        seconds = child.result(label, EXPERIMENTS, "original_getpid", calls)
         rows.append({
             "kernel": label, "calls": f"{calls:,}", "CDLL s": round(seconds["CDLL"], 3),
             "PyDLL s": round(seconds["PyDLL"], 3), "CDLL / PyDLL": round(seconds["CDLL"] / seconds["PyDLL"], 3),
@@ -130,8 +130,8 @@ def original_blocking(labels: list[str]) -> pd.DataFrame:
     rows = []
     for label in labels:
         for loader in LOADERS:
-            outcome = child.run(label, EXPERIMENTS, "original_blocking", loader, LIBRARY, SLEEP_MS)
-            rows.append({"kernel": label, "loader": loader, "iterations": f"{outcome.result['iterations']:,}"})
+            found = child.result(label, EXPERIMENTS, "original_blocking", loader, LIBRARY, SLEEP_MS)
+            rows.append({"kernel": label, "loader": loader, "iterations": f"{found['iterations']:,}"})
     return pd.DataFrame(rows)
 
 

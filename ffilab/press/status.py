@@ -59,6 +59,13 @@ def ledger_page(rows: list[dict]) -> str:
         )
         cells = (f"**{row['id']}**", row["claim"], row["published"], here, f"**{row['verdict']}**: {row['reason']}")
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    where = {row["chapter"]: row["provenance"] for row in rows if row["provenance"]}
+    lines += ["", "Measured on:", ""]
+    lines += [
+        f"- {{doc}}`{chapter} <../notebooks/{chapter}>`: {facts['cpu']}, {facts['cores']} cores, {facts['system']}, "
+        f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}"
+        for chapter, facts in where.items()
+    ]
     return "\n".join(lines) + "\n"
 
 
