@@ -5,6 +5,7 @@ one thread at a time and knows no price for an atomic operation or a cache miss:
 use it for locks, contention or memory effects.
 """
 
+import functools
 import json
 import os
 import re
@@ -47,7 +48,7 @@ def environment() -> dict[str, str]:
 
 def count(label: str, arm: Arm, loops: int, out: Path) -> int:
     """Instructions of one whole process; callgrind's own file is left at `out`. Raises UserError."""
-    fixed = ["setarch", "-R"] if shutil.which("setarch") else []
+    fixed = _fixed_addresses()
     valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--quiet"]
     with group(
         [*fixed, *valgrind, *command(label, arm, loops)],
@@ -60,6 +61,14 @@ def count(label: str, arm: Arm, loops: int, out: Path) -> int:
     if process.returncode or not out.exists():
         raise UserError(f"callgrind failed on {arm.name} on {label}: {err.strip()[-200:]}")
     return int(re.search(r"^(?:summary|totals): (\d+)", out.read_text(errors="replace"), re.M).group(1))
+
+
+@functools.cache
+def _fixed_addresses() -> list[str]:
+    """Command prefix that switches address randomisation off, where the system allows it (containers often do not)."""
+    prefix = ["setarch", "-R"]
+    allowed = shutil.which("setarch") and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0
+    return prefix if allowed else []
 
 
 def per_call(labels: list[str], arms: list[Arm]) -> dict[tuple[str, str], float]:
