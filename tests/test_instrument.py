@@ -238,7 +238,7 @@ def test_contest_in_small_writes_what_it_promises(tmp_path, monkeypatch):
     for what in ("loaders", "gil"):
         assert {"ours", "pyperf", "seconds"} <= set(results["half_width"][what])
     assert {"ours", "pyperf"} <= set(results["detect"])
-    assert len(measuring.contest_table(results)) == 5
+    assert len(measuring.contest_table(results)) == 7
 
 
 def test_self_check_of_the_exercise():

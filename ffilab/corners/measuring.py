@@ -191,7 +191,8 @@ def contest_table(results: dict) -> pd.DataFrame:
     """Our instrument beside pyperf, in words."""
 
     def percent(value, digits=2):
-        return "none of those tried" if value is None else f"{value:.{digits}%}"
+        """A share in words; None: nothing of what was tried, or too few runs."""
+        return "not reached" if value is None else f"{value:.{digits}%}"
 
     aa, width = results["aa"], results["half_width"]
     rows = [
@@ -203,10 +204,19 @@ def contest_table(results: dict) -> pd.DataFrame:
     ]
     for what, title in (("loaders", "CDLL / PyDLL"), ("gil", "3.14 / 3.14t")):
         found = width[what]
+        seconds = {who: f"in {found['seconds'][who]:.1f} s" for who in ("ours", "pyperf")}
         rows.append(
             (
-                f"half-width of {title}",
-                *(f"±{percent(found[who])} in {found['seconds'][who]:.1f} s" for who in ("ours", "pyperf")),
+                f"half-width of {title} that one run states",
+                f"±{percent(found['ours'])} {seconds['ours']}",
+                f"±{percent(found['pyperf_nominal'])} (from its t test) {seconds['pyperf']}",
+            )
+        )
+        rows.append(
+            (
+                f"1.96 standard deviations of {title} over {found['n']} runs",
+                f"±{percent(found['ours_spread_of_ratios'])}",
+                f"±{percent(found['pyperf'])}",
             )
         )
     rows.append(
