@@ -53,7 +53,7 @@ def provenance(*records) -> dict:
         "seeds": [record.run["plan"]["seed"] for record in records],
         "records": [f"{record.path.parent.name}/{record.path.name}" for record in records],
         "kernels": {
-            label: f"{k['version']}; {k['route']}; {k['config_args']}" for label, k in first["kernels"].items()
+            label: f"{k['version']}; {k['route']}; `{k['config_args']}`" for label, k in first["kernels"].items()
         },
     }
 
