@@ -40,7 +40,7 @@ def talk_tables() -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def clock() -> dict[str, float]:
-    """The clock's smallest step, and the median time (ns) of a sample that calls an empty lambda."""
+    """The smallest difference of two readings in a row, and the median time (ns) of a sample that calls an empty lambda."""
     found = talk_samples("CDLL")
     return {"step": float(found["steps"][0]), "empty sample": float(np.median(found["empty"]))}
 
@@ -133,13 +133,20 @@ def _pairs(names):
     return [(a, b) for number, a in enumerate(names) for b in names[number + 1 :]]
 
 
-def pseudo_replication(record: Record) -> dict[str, Interval | float]:
-    """The same times taken wrongly and rightly: half-width of the mean of all blocks, and of the restarts' centre (fractions)."""
+def pseudo_replication(record: Record) -> dict[str, float]:
+    """Half-widths (fractions) of one call's time by the same estimator: over all blocks as if independent, and over restarts."""
     times = record.times(KERNEL, COPIES[0])
-    pooled = times[np.isfinite(times)]
-    wrong = stats.t.ppf(0.975, len(pooled) - 1) * stats.sem(pooled) / pooled.mean()
-    centre = statistics.location_interval(np.nanmedian(times, axis=1))
-    return {"all blocks": float(wrong), "restarts": centre.half_width / centre.value}
+    values = {"blocks": times[np.isfinite(times)], "restarts": np.nanmedian(times, axis=1)}
+    intervals = {unit: statistics.location_interval(found) for unit, found in values.items()}
+    return {unit: interval.half_width / interval.value for unit, interval in intervals.items()}
+
+
+def pseudo_replication_words(widths: dict[str, float]) -> str:
+    """What the two widths of this run say."""
+    factor = widths["restarts"] / widths["blocks"]
+    if factor > 1:
+        return f"The first is too narrow by a factor of {factor:.1f}: confidence that nothing has earned."
+    return "In this run the two hardly differ: the noise inside the processes outweighs the spread between them."
 
 
 def restart_medians(record: Record) -> pd.DataFrame:
