@@ -120,6 +120,8 @@ def lab(kernels):
     environments.provision(catalogue.parse(kernels))
     environment = {**os.environ, "JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
     command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--notebook-dir={paths.NOTEBOOKS}"]
+    if os.geteuid() == 0:
+        command.append("--allow-root")  # containers; the server is on loopback only
     os.execve(sys.executable, command, environment)
 
 
