@@ -35,10 +35,12 @@ def out(tmp_path):
 
 
 def marked_processes():
+    """Kernels and workers of chapters that this test session runs, and of no other on the machine."""
     found = []
     for process in psutil.process_iter():
         try:
-            if "FFILAB_RUN" in process.environ():
+            environment = process.environ()
+            if "FFILAB_RUN" in environment and environment.get("FFILAB_BUILD") == os.environ["FFILAB_BUILD"]:
                 found.append(process)
         except psutil.Error:
             continue
