@@ -80,6 +80,22 @@ def test_a_chapter_that_exists_and_hands_in_nothing_fails_the_build(tmp_path, mo
         ledger.collect()
 
 
+def test_only_what_a_successful_chapter_handed_in_replaces_the_old(tmp_path, monkeypatch):
+    monkeypatch.setattr(ledger, "RESULTS", tmp_path)
+    old, new = tmp_path / "claims", tmp_path / "scratch"
+    old.mkdir()
+    for name in ("A12", "A13", "A5"):
+        (old / f"{name}.json").write_text("old")
+    monkeypatch.setenv(ledger.HAND_IN_FOLDER, str(new))
+    number = {"ratio on 3.14": Measurement(Interval(1.2, 1.1, 1.3), 0.01, "")}
+    ledger.hand_in("A12", number, {"is_result": True})
+    assert (old / "A12.json").read_text() == "old"
+    ledger.accept("loaders", new)
+    assert "1.2" in (old / "A12.json").read_text()
+    assert not (old / "A13.json").exists()
+    assert (old / "A5.json").read_text() == "old"
+
+
 def test_hand_in_refuses_what_the_rule_does_not_know(tmp_path, monkeypatch):
     monkeypatch.setattr(ledger, "RESULTS", tmp_path)
     with pytest.raises(ValueError, match="typo"):

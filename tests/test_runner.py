@@ -109,5 +109,6 @@ def test_comparison_of_a_call_with_itself_has_the_ratio_one_inside_or_near(smoke
 def test_the_record_says_where_it_comes_from(smoke):
     record = run(smoke, arm("fine"))
     assert {"cpu", "cores", "system", "libc", "compiler", "commit", "date", "load"} <= set(record.run["machine"])
+    assert {"load", "steal_s", "involuntary", "mhz"} <= set(record.blocks[0])
     assert {"version", "route", "config_args", "packages"} <= set(record.run["kernels"]["3.14"])
     assert json.loads(record.path.read_text().splitlines()[-1])["kind"] == "end"

@@ -42,7 +42,6 @@ GROUPS = (
 )
 OTHER = "library"
 SAMPLE_HZ = 4_000
-SECONDS = 2
 
 
 def group_of(symbol: str) -> str:
@@ -66,7 +65,7 @@ def perf_available() -> str | None:
 def shares(label: str, arm: Arm, loops: int) -> tuple[str, dict[str, float], list[tuple[str, float]]]:
     """How it was found out, share of each group, and the ten symbols that cost most.
 
-    `loops` should last about SECONDS. Raises UserError if neither perf nor callgrind is at hand.
+    `loops` should last a second or two. Raises UserError if neither perf nor callgrind is at hand.
     """
     with tempfile.TemporaryDirectory() as folder:
         if perf_available() is None:

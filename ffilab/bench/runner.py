@@ -240,6 +240,7 @@ def _blocks(plan, number, restart, loops, order, writer, reporter):
         writer.write(
             "block", restart=number, block=block, order=list(ns), ns=ns, loops={key: loops[key] for key in ns},
             involuntary=involuntary, steal_s=round(after["steal_s"] - before["steal_s"], 4), load=after["load"],
+            mhz=machine.frequency(),
         )  # fmt: skip
         most = "" if plan.target is not None else f" of {plan.restarts}"
         reporter.advance(f"{len(cells)} arms, restart {number + 1}{most}")

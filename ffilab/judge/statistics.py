@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
+from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record
 
 LEVEL = 0.95
@@ -120,7 +121,7 @@ def restart_log_ratios(record: Record, slow: tuple[str, str], fast: tuple[str, s
     return np.nanmedian(np.log(record.times(*slow) / record.times(*fast)), axis=1)
 
 
-def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty: str = "empty loop") -> Comparison:
+def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty: str = EMPTY) -> Comparison:
     """Compare two cells (kernel label, arm name) of one record.
 
     Raises KeyError if one of them was not measured.

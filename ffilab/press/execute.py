@@ -46,7 +46,6 @@ def execute(source: Path, budget: str, out: Path = EXECUTED, chapter_timeout_s: 
     limit = chapter_timeout_s or CHAPTER_TIMEOUT_S[budget]
     log = LOGS / f"chapter-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    ledger.forget(name)
     with step(f"chapter {name} ({budget})") as bar, tempfile.TemporaryDirectory(dir=out.parent) as scratch:
         temporary, progress = Path(scratch) / source.name, Path(scratch) / "progress.json"
         command = [
@@ -57,7 +56,7 @@ def execute(source: Path, budget: str, out: Path = EXECUTED, chapter_timeout_s: 
         environment = {
             **os.environ, "BUDGET": budget, ENVIRONMENT: str(progress), "PYTHONPATH": str(ROOT),
             "JUPYTER_PATH": str(ROOT / "kernels"), "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-            "FFILAB_RUN": secrets.token_hex(8),
+            "FFILAB_RUN": secrets.token_hex(8), ledger.HAND_IN_FOLDER: str(Path(scratch) / "claims"),
         }  # fmt: skip
         with (
             log.open("w") as sink,
@@ -69,6 +68,7 @@ def execute(source: Path, budget: str, out: Path = EXECUTED, chapter_timeout_s: 
                 # The kernel runs in a session of its own: papermill's group does not hold it.
                 _end_kernels(environment["FFILAB_RUN"])
         _check(name, temporary, code, limit, log)
+        ledger.accept(name, Path(scratch) / "claims")
         temporary.replace(out / source.name)
     return out / source.name
 
