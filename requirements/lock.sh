@@ -18,3 +18,8 @@ for folder in kernels/kernels/*/; do
     label=$(basename "$folder" | sed 's/^cpython-//')
     lock "${label%t}" "$folder/requirements.in" "$folder/requirements.txt" --universal
 done
+# A Cargo.lock names the registry of every crate; what is kept of it is all the rest.
+for manifest in $(find native -name Cargo.toml -not -path '*/target/*'); do
+    folder=$(dirname "$manifest")
+    (cd "$folder" && cargo generate-lockfile --quiet && grep -v '^source = ' Cargo.lock >crates.lock && rm Cargo.lock)
+done

@@ -1,0 +1,138 @@
+"""The boundary library through cffi's ABI mode: no compiler, the declarations are read at import."""
+
+import errno
+from pathlib import Path
+
+from cffi import FFI
+
+# [declare]
+ffi = FFI()
+ffi.cdef("""
+    void noop(void);
+    int answer(void);
+    int add_one(int x);
+    int64_t add_five(int a, int b, int c, int d, int e);
+    double halve(double x);
+    size_t code_points(const char *utf8, size_t bytes);
+    const char *motto(size_t *bytes);
+    uint32_t checksum(const uint8_t *data, size_t bytes);
+    void fill(uint8_t *data, size_t bytes, uint8_t value);
+    double ends(const double *values, size_t n);
+    int64_t sum_ints(const int *values, size_t n);
+    typedef struct { double x, y; } point;
+    double dot(point p);
+    void scale(point *p, double by);
+    typedef int (*callback)(int x, void *context);
+    int apply(callback function, void *context, int x);
+    int root(double x, double *result);
+    int work(int iterations);
+    void sleep_ms(int milliseconds);
+    typedef struct counter_handle counter_handle;
+    counter_handle *counter_new(int64_t start);
+    int64_t counter_add(counter_handle *counter, int64_t n);
+    void counter_delete(counter_handle *counter);
+""")
+lib = ffi.dlopen(str(Path(__file__).with_name("libboundary.so")))
+
+noop = noop_detached = lib.noop  # cffi detaches the thread state around every call
+answer = lib.answer
+add_one = lib.add_one
+add_five = lib.add_five
+halve = lib.halve
+# [/declare]
+work = lib.work
+sleep_ms = lib.sleep_ms
+
+
+# [text]
+def code_points(text):
+    data = text.encode()
+    return lib.code_points(data, len(data))
+
+
+# [/text]
+
+
+def motto():
+    size = ffi.new("size_t *")
+    data = lib.motto(size)
+    return ffi.unpack(data, size[0]).decode()
+
+
+def checksum(data):
+    return lib.checksum(data, len(data))
+
+
+def make_bytes(size, value):
+    data = ffi.new("uint8_t[]", size)
+    lib.fill(data, size, value)
+    return bytes(ffi.buffer(data, size))
+
+
+# [buffer]
+def ends(values):
+    data = ffi.from_buffer("double[]", values)
+    return lib.ends(data, len(data))
+
+
+# [/buffer]
+
+
+def sum_list(values):
+    return lib.sum_ints(values, len(values))
+
+
+# [point]
+def Point(x, y):
+    return ffi.new("point *", (x, y))
+
+
+def dot(p):
+    return lib.dot(p[0])
+
+
+scale = lib.scale
+# [/point]
+
+
+# [callback]
+def callback(function):
+    """Prepare a function for `apply`. Keep what this returns for as long as C may call it."""
+    return ffi.callback("int(int, void *)", lambda x, context: function(x))
+
+
+def apply(prepared, x):
+    return lib.apply(prepared, ffi.NULL, x)
+
+
+# [/callback]
+
+
+# [root]
+def root(x):
+    result = ffi.new("double *")
+    if lib.root(x, result) == errno.EDOM:
+        raise ValueError("no real root")
+    return result[0]
+
+
+# [/root]
+
+
+# [handle]
+class Counter:
+    """The C++ class through its C handle."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, start):
+        handle = lib.counter_new(start)
+        if not handle:
+            raise MemoryError
+        self._handle = ffi.gc(handle, lib.counter_delete)
+
+    def add(self, n):
+        return lib.counter_add(self._handle, n)
+
+
+# [/handle]

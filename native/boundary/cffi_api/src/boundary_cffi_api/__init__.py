@@ -1,0 +1,94 @@
+"""The boundary library through cffi's API mode: a C compiler has checked the declarations and built the calls."""
+
+import errno
+
+from boundary_cffi_api._library import ffi, lib
+
+noop = noop_detached = lib.noop  # cffi detaches the thread state around every call
+answer = lib.answer
+add_one = lib.add_one
+add_five = lib.add_five
+halve = lib.halve
+work = lib.work
+sleep_ms = lib.sleep_ms
+
+
+def code_points(text):
+    data = text.encode()
+    return lib.code_points(data, len(data))
+
+
+def motto():
+    size = ffi.new("size_t *")
+    data = lib.motto(size)
+    return ffi.unpack(data, size[0]).decode()
+
+
+def checksum(data):
+    return lib.checksum(data, len(data))
+
+
+def make_bytes(size, value):
+    data = ffi.new("uint8_t[]", size)
+    lib.fill(data, size, value)
+    return bytes(ffi.buffer(data, size))
+
+
+def ends(values):
+    data = ffi.from_buffer("double[]", values)
+    return lib.ends(data, len(data))
+
+
+def sum_list(values):
+    return lib.sum_ints(values, len(values))
+
+
+def Point(x, y):
+    return ffi.new("point *", (x, y))
+
+
+def dot(p):
+    return lib.dot(p[0])
+
+
+scale = lib.scale
+
+
+# [callback]
+@ffi.def_extern()
+def call_back(x, context):
+    return ffi.from_handle(context)(x)
+
+
+def callback(function):
+    """Prepare a function for `apply`. Keep what this returns for as long as C may call it."""
+    return ffi.new_handle(function)
+
+
+def apply(prepared, x):
+    return lib.apply(lib.call_back, prepared, x)
+
+
+# [/callback]
+
+
+def root(x):
+    result = ffi.new("double *")
+    if lib.root(x, result) == errno.EDOM:
+        raise ValueError("no real root")
+    return result[0]
+
+
+class Counter:
+    """The C++ class through its C handle."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, start):
+        handle = lib.counter_new(start)
+        if not handle:
+            raise MemoryError
+        self._handle = ffi.gc(handle, lib.counter_delete)
+
+    def add(self, n):
+        return lib.counter_add(self._handle, n)

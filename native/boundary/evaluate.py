@@ -1,0 +1,132 @@
+"""Evaluates expressions on the bindings, inside a kernel. Standard library only.
+
+`python evaluate.py LIBRARIES BINDING EXPRESSION` prints one JSON object: {"value": repr} or {"error": type, "text"}.
+`python evaluate.py LIBRARIES` reads one {"binding", "expression"} per line instead, and answers each with a line.
+`m` is the binding's functions.
+"""
+
+import gc
+import json
+import os
+import sys
+import threading
+import time
+from array import array
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import arms
+
+
+class Index:
+    """An integer without being an int."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __index__(self):
+        return self.value
+
+
+class Twice:
+    def __call__(self, x):
+        return 2 * x
+
+
+def fails(x):
+    raise LookupError("from Python")
+
+
+def resident_kib():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
+
+
+def caught(m, x):
+    try:
+        return m.root(x)
+    except ValueError as error:
+        return type(error)
+
+
+def leak(m, statement, times):
+    """Growth of resident memory (KiB) and of the reference counts of all arguments over `times` calls.
+
+    The first tenth is not counted: caches and arenas fill up.
+    """
+    names = {"m": m, "array": array, "caught": caught}
+    names.update(
+        text="mind thé gap", data=b"mind the gap", doubles=array("d", range(100)), ints=list(range(1000, 1020)),
+        point=m.Point(1.0, 1.0), prepared=m.callback(Twice()), counter=m.Counter(5), large=300_000,
+    )  # fmt: skip
+    watched = [v for v in names.values() if not isinstance(v, int)] + names["ints"]
+    code = compile(f"for _ in range(n): {statement}", "leak", "exec")
+    exec(code, {**names, "n": times // 10})
+    gc.collect()
+    counts, memory = [sys.getrefcount(v) for v in watched], resident_kib()
+    exec(code, {**names, "n": times})
+    gc.collect()
+    grown = [sys.getrefcount(v) - before for v, before in zip(watched, counts)]
+    return resident_kib() - memory, max(map(abs, grown))
+
+
+def lets_others_run(sleep_ms):
+    """Does another thread run while `sleep_ms` sleeps?"""
+    ended = []
+
+    def sleeper():
+        sleep_ms(300)
+        ended.append(time.perf_counter())
+
+    thread = threading.Thread(target=sleeper)
+    thread.start()
+    time.sleep(0.05)
+    woke = time.perf_counter()
+    thread.join()
+    return woke < ended[0]
+
+
+def from_many_threads(m, threads, calls):
+    """Every thread calls and checks; returns the number of wrong answers."""
+    wrong = []
+
+    def body():
+        text, counter, callback = "mind thé gap", m.Counter(0), m.callback(Twice())
+        point = m.Point(3.0, 4.0)
+        for i in range(calls):
+            if (m.add_one(i), m.code_points(text), m.apply(callback, i), m.dot(point)) != (i + 1, 12, 2 * i, 25.0):
+                wrong.append(i)
+            counter.add(1)
+        if counter.add(0) != calls:
+            wrong.append("counter")
+
+    workers = [threading.Thread(target=body) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return len(wrong)
+
+
+def evaluate(libraries, binding, expression):
+    try:
+        names = {
+            "m": arms.load(libraries, binding), "array": array, "sys": sys, "nan": float("nan"), "inf": float("inf"),
+            "Index": Index, "Twice": Twice, "fails": fails, "caught": caught, "leak": leak,
+            "lets_others_run": lets_others_run, "from_many_threads": from_many_threads,
+        }  # fmt: skip
+        return {"value": repr(eval(expression, names))}
+    except Exception as error:
+        return {"error": type(error).__name__, "text": str(error)}
+
+
+def main():
+    libraries, *one = sys.argv[1:]
+    if one:
+        print(json.dumps(evaluate(libraries, *one)))
+        return
+    for line in sys.stdin:
+        print(json.dumps(evaluate(libraries, **json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+// The C++ class that every binding exposes under the same name.
+#pragma once
+
+#include <cstdint>
+
+// [class]
+class Counter {
+public:
+    explicit Counter(std::int64_t start);
+    std::int64_t add(std::int64_t n); // returns the new value; wraps around
+    std::int64_t value() const;
+
+private:
+    std::int64_t value_;
+};
+// [/class]

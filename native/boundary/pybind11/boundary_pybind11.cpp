@@ -1,0 +1,112 @@
+// The boundary library through pybind11.
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include <cstdint>
+#include <exception>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "boundary.h"
+#include "counter.hpp"
+
+namespace py = pybind11;
+
+// [buffer]
+static double buffer_ends(const py::buffer &buffer) {
+    const py::buffer_info view = buffer.request();
+    if (view.ndim != 1 || !view.item_type_is_equivalent_to<double>() || view.strides[0] != sizeof(double)) {
+        throw py::type_error("a contiguous array of doubles is needed");
+    }
+    return ends(static_cast<const double *>(view.ptr), static_cast<std::size_t>(view.size));
+}
+// [/buffer]
+
+// [root]
+static double checked_root(double x) {
+    double result;
+    if (root(x, &result)) {
+        throw std::domain_error("no real root"); // pybind11 makes it a ValueError
+    }
+    return result;
+}
+// [/root]
+
+// [callback]
+// An exception must not travel through the C frame of `apply`: it waits here.
+struct Call {
+    py::function function;
+    std::exception_ptr error;
+};
+
+static int call_back(int x, void *context) {
+    auto *call = static_cast<Call *>(context);
+    try {
+        return py::cast<int>(call->function(x));
+    } catch (...) {
+        call->error = std::current_exception();
+        return 0;
+    }
+}
+
+static int apply_function(py::function function, int x) {
+    Call call{std::move(function), nullptr};
+    const int result = apply(call_back, &call, x);
+    if (call.error) {
+        std::rethrow_exception(call.error);
+    }
+    return result;
+}
+// [/callback]
+
+static py::bytes make_bytes(py::ssize_t size, std::uint8_t value) {
+    if (size < 0) {
+        throw py::value_error("negative size");
+    }
+    py::bytes result(nullptr, static_cast<std::size_t>(size));
+    fill(reinterpret_cast<std::uint8_t *>(PyBytes_AS_STRING(result.ptr())), static_cast<std::size_t>(size), value);
+    return result;
+}
+
+// [module]
+PYBIND11_MODULE(boundary_pybind11, m, py::mod_gil_not_used()) {
+    m.def("noop", &noop);
+    m.def("noop_detached", &noop, py::call_guard<py::gil_scoped_release>());
+    m.def("answer", &answer);
+    m.def("add_one", &add_one);
+    m.def("add_five", &add_five);
+    m.def("halve", &halve);
+    // [/module]
+    m.def("code_points", [](std::string_view text) { return code_points(text.data(), text.size()); });
+    m.def("motto", [] {
+        std::size_t size;
+        const char *text = motto(&size);
+        return std::string_view(text, size);
+    });
+    m.def("checksum", [](const py::bytes &data) {
+        const std::string_view view(data);
+        return checksum(reinterpret_cast<const std::uint8_t *>(view.data()), view.size());
+    });
+    m.def("make_bytes", &make_bytes);
+    m.def("ends", &buffer_ends);
+    m.def("sum_list", [](const std::vector<int> &values) { return sum_ints(values.data(), values.size()); });
+    py::class_<point>(m, "Point")
+        .def(py::init([](double x, double y) { return point{x, y}; }))
+        .def_readwrite("x", &point::x)
+        .def_readwrite("y", &point::y);
+    m.def("dot", &dot);
+    m.def("scale", &scale);
+    m.def("callback", [](py::function function) { return function; });
+    m.def("apply", &apply_function);
+    m.def("root", &checked_root);
+    m.def("work", &work);
+    m.def("sleep_ms", &sleep_ms, py::call_guard<py::gil_scoped_release>());
+    // [counter]
+    py::class_<Counter>(m, "Counter")
+        .def(py::init<std::int64_t>())
+        .def("add", &Counter::add)
+        .def("value", &Counter::value);
+    // [/counter]
+}

@@ -1,0 +1,1 @@
+../../pyo3/src/make_counter.hpp
