@@ -79,7 +79,8 @@ def native(kernels):
     """Build everything under native/ for the kernels at hand."""
     from ffilab import native as projects
 
-    projects.build_all(environments.provision(catalogue.parse(kernels)))
+    if projects.build_all(environments.provision(catalogue.parse(kernels))):
+        raise UserError("Some extensions were left out: see the lines above.")
 
 
 @verbs.command(context_settings={"ignore_unknown_options": True})

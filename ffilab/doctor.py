@@ -21,11 +21,12 @@ NEEDED_GB = 6
 # tool: (needed?, what for, packages by manager). None: that manager has no such package.
 TOOLS = {
     "C compiler": (True, "compiles the native projects", {"apt": "build-essential", "dnf": "gcc gcc-c++", "brew": None, "conda": "c-compiler cxx-compiler"}),
+    "C++ compiler": (True, "compiles the bindings in C++", {"apt": "build-essential", "dnf": "gcc-c++", "brew": None, "conda": "cxx-compiler"}),
     "make": (True, "runs the verbs", {"apt": "make", "dnf": "make", "brew": "make", "conda": "make"}),
     "git": (True, "stamps records with the commit", {"apt": "git", "dnf": "git", "brew": "git", "conda": "git"}),
     "Python 3.11+": (True, "starts everything", {"apt": "python3 python3-venv", "dnf": "python3", "brew": "python", "conda": "python>=3.11"}),
     "venv module": (True, "holds the book's packages", {"apt": "python3-venv", "dnf": "python3", "brew": "python", "conda": "python"}),
-    "Rust": (False, "for chapters with Rust bindings", {"apt": "cargo rustc", "dnf": "cargo rust", "brew": "rust", "conda": "rust"}),
+    "Rust": (False, "for the bindings in Rust; 1.88 or newer, by rustup where the system's is older", {"apt": "cargo rustc", "dnf": "cargo rust", "brew": "rust", "conda": "rust"}),
     "valgrind": (False, "counts instructions without noise", {"apt": "valgrind", "dnf": "valgrind", "brew": None, "conda": "valgrind"}),
     "perf": (False, "shows where the time goes", {"apt": "linux-perf", "dnf": "perf", "brew": None, "conda": None}),
     "Chromium": (False, "lets the tests open the pages", {"apt": "chromium", "dnf": "chromium", "brew": "--cask chromium", "conda": None}),
@@ -38,7 +39,7 @@ HEADERS = {
     "SQLite headers": ("sqlite3.h", "IPython keeps its history there", {"apt": "libsqlite3-dev", "dnf": "sqlite-devel", "brew": "sqlite", "conda": "sqlite"}),
 }  # fmt: skip
 COMMANDS = {
-    "C compiler": ("cc", "gcc", "clang"), "make": ("make",), "git": ("git",), "Rust": ("cargo",),
+    "C compiler": ("cc", "gcc", "clang"), "C++ compiler": ("c++", "g++", "clang++"), "make": ("make",), "git": ("git",),
     "valgrind": ("valgrind",), "perf": ("perf",), "Chromium": ("chromium", "chromium-browser", "google-chrome"),
 }  # fmt: skip
 INSTALL = {
@@ -67,7 +68,22 @@ def present(tool: str) -> bool:
         return python_is_new_enough()
     if tool == "venv module":
         return subprocess.run([sys.executable, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0
+    if tool == "Rust":
+        return rust_is_new_enough()
     return any(shutil.which(command) for command in COMMANDS[tool])
+
+
+# What the crates of native/ ask for (cxx asks for most).
+RUST = (1, 88)
+
+
+def rust_is_new_enough() -> bool:
+    """Are cargo and a rustc that can build our crates here?"""
+    if not (shutil.which("cargo") and shutil.which("rustc")):
+        return False
+    answer = subprocess.run(["rustc", "--version"], capture_output=True, text=True).stdout
+    version = re.search(r"(\d+)\.(\d+)", answer)
+    return bool(version) and (int(version.group(1)), int(version.group(2))) >= RUST
 
 
 def header_present(header: str) -> bool:

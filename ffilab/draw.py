@@ -16,6 +16,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
 from IPython.display import HTML, Markdown, display
+from matplotlib import ticker
 
 from ffilab.budget import current
 from ffilab.judge.statistics import Interval
@@ -80,6 +81,13 @@ def intervals(axes, rows: pd.DataFrame, label: str, hue: str | None = None) -> N
     axes.grid(axis="y", visible=False)
     if hue:
         axes.legend(loc="best")
+
+
+def plain_ticks(axis) -> None:
+    """Ticks of a log axis at 1, 2 and 5, written as plain numbers."""
+    axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.12g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def number(value: float, uncertainty: float) -> str:

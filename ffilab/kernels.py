@@ -3,8 +3,10 @@
 Standard library only, as it is imported inside the notebooks' kernels.
 """
 
+import functools
 import json
 import os
+import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +58,19 @@ def load(interpreter: Interpreter) -> Kernel:
             f"kernels/kernels/{interpreter.kernel}/.venv: run `make kernels KERNELS={interpreter.label}`."
         ) from None
     return Kernel(interpreter, python(interpreter), loaded)
+
+
+def soabi(kernel: Kernel) -> str:
+    """The tag of extensions for this kernel, such as cpython-314t-x86_64-linux-gnu."""
+    return _soabi(kernel.python)
+
+
+@functools.cache
+def _soabi(python: Path) -> str:
+    return subprocess.run(
+        [python, "-I", "-c", "import sysconfig; print(sysconfig.get_config_var('SOABI'))"],
+        capture_output=True, text=True, check=True,
+    ).stdout.strip()  # fmt: skip
 
 
 # The kernels that `make book KERNELS=...` asked for, as labels; unset in JupyterLab: all that are there.

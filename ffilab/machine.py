@@ -39,6 +39,11 @@ def commit() -> str:
     return _output("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10") or "unknown"
 
 
+def cores_usable() -> int:
+    """Cores that this process may run on."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
 def facts() -> dict:
     """Flat facts that stand with every figure."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
@@ -46,7 +51,7 @@ def facts() -> dict:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_model(),
         "cores": psutil.cpu_count(logical=True),
-        "cores_usable": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "cores_usable": cores_usable(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "virtual_machine": hypervisor(),
         "governor": governor(),

@@ -6,17 +6,22 @@ Cargo.toml without pyproject.toml with a Rust library.
 
 Outputs: `_build/native/<corner>/` for libraries, and for extensions
 `_build/native/<corner>/<SOABI>/`, the tag that keeps interpreters apart.
+
+A library that fails stops everything. An extension that fails, or that its tool
+does not support on a kernel, is left out: `missing-<project>.txt` beside the others
+says why, and whoever loads it shows that reason.
 """
 
 import hashlib
 import os
+import re
 import shutil
-import subprocess
+import tomllib
 from pathlib import Path
 
 from ffilab.errors import UserError
-from ffilab.kernels import Kernel
-from ffilab.paths import LOGS, NATIVE, NATIVE_OUT
+from ffilab.kernels import Kernel, soabi
+from ffilab.paths import BY_PRODUCTS, LOGS, NATIVE, NATIVE_OUT
 from ffilab.progress import say, step
 from ffilab.provision.build import compiler
 from ffilab.provision.interpreters import uv
@@ -26,29 +31,52 @@ from ffilab.subprocesses import explain_os_errors, logged, tail
 def projects(root: Path = NATIVE) -> list[Path]:
     """Folders that hold a project, sorted."""
     markers = ("Makefile", "pyproject.toml", "Cargo.toml")
-    return sorted({marker.parent for name in markers for marker in root.rglob(name) if "build" not in marker.parts})
+    return sorted(
+        {marker.parent for name in markers for marker in root.rglob(name) if not BY_PRODUCTS & set(marker.parts)}
+    )
 
 
-def build_all(kernels: list[Kernel], root: Path = NATIVE, out: Path = NATIVE_OUT) -> None:
-    """Build what has changed. Raises UserError naming the missing tool or the failed project."""
+def build_all(kernels: list[Kernel], root: Path = NATIVE, out: Path = NATIVE_OUT) -> list[str]:
+    """Build what has changed; returns one line for each extension that failed.
+
+    Raises UserError naming the missing tool or the failed library.
+    """
+    failures = []
     with explain_os_errors(str(out)), step("native projects") as bar:
         found = projects(root)
         for number, project in enumerate(found):
             bar.update(number / len(found), str(project.relative_to(root)))
-            build(project, kernels, out / project.relative_to(root).parts[0])
+            failures += build(project, kernels, out / project.relative_to(root).parts[0])
+    for failure in failures:
+        say(f"    left out: {failure}")
+    return failures
 
 
-def build(project: Path, kernels: list[Kernel], out: Path) -> None:
-    """Build one project into `out`."""
-    if (project / "pyproject.toml").exists():
+def build(project: Path, kernels: list[Kernel], out: Path) -> list[str]:
+    """Build one project into `out`; returns one line for each kernel on which an extension failed."""
+    if not (project / "pyproject.toml").exists():
         need_compiler_and_rust(project)
-        for kernel in kernels:
-            _extension(project, kernel, out)
-    elif (project / "Cargo.toml").exists():
-        need_compiler_and_rust(project)
-        _run(project, ["cargo", "build", "--release", "--locked", "--target-dir", str(out / "cargo")], "cargo")
-    else:
-        _run(project, ["make", "--no-print-directory", f"OUT={out}", f"CC={compiler()}"], "make")
+        if (project / "Cargo.toml").exists():
+            _run(project, ["cargo", "build", "--release", "--locked", "--target-dir", str(out / "cargo")], "cargo")
+        else:
+            _run(project, ["make", "--no-print-directory", f"OUT={out}", f"CC={compiler()}"], "make")
+        return []
+    failures = []
+    for kernel in kernels:
+        target = out / soabi(kernel)
+        target.mkdir(parents=True, exist_ok=True)
+        note = target / f"missing-{project.name}.txt"
+        try:
+            if reason := unsupported(project, kernel):
+                note.write_text(reason)
+                continue
+            need_compiler_and_rust(project)
+            _extension(project, kernel, out, target)
+            note.unlink(missing_ok=True)
+        except UserError as error:
+            note.write_text(str(error))
+            failures.append(str(error))
+    return failures
 
 
 def need_compiler_and_rust(project: Path) -> None:
@@ -60,15 +88,21 @@ def need_compiler_and_rust(project: Path) -> None:
         )
 
 
-def _extension(project: Path, kernel: Kernel, out: Path) -> None:
-    abi = subprocess.run(
-        [kernel.python, "-I", "-c", "import sysconfig; print(sysconfig.get_config_var('SOABI'))"],
-        capture_output=True, text=True, check=True,
-    ).stdout.strip()  # fmt: skip
-    target = out / abi
+def unsupported(project: Path, kernel: Kernel) -> str | None:
+    """Why the project's tool does not serve this kernel, as its pyproject.toml states it; None if it does."""
+    ours = tomllib.loads((project / "pyproject.toml").read_text()).get("tool", {}).get("hidden-corners", {})
+    if "only" in ours and kernel.label not in ours["only"]:
+        return f"made for {' '.join(ours['only'])} only"
+    return ours.get("unsupported", {}).get(kernel.label)
+
+
+def _extension(project: Path, kernel: Kernel, out: Path, target: Path) -> None:
+    # Sources that a project shares with its neighbours lie beside it, in `library`.
+    library = project.parent / "library"
     digest = hashlib.sha256(kernel.facts["stamp"].encode())
-    for source in sorted(p for p in project.rglob("*") if p.is_file() and "build" not in p.parts):
-        digest.update(source.read_bytes())
+    for source in (p for folder in (library, project) for p in sorted(folder.rglob("*"))):
+        if source.is_file() and not BY_PRODUCTS & set(source.relative_to(project.parent).parts):
+            digest.update(source.read_bytes())
     stamp = target / f".{project.name}-{digest.hexdigest()[:16]}"
     if stamp.exists():
         return
@@ -77,20 +111,63 @@ def _extension(project: Path, kernel: Kernel, out: Path) -> None:
     # Built from a copy: setuptools and its like write into the folder that they build.
     copy = out / "source" / f"{project.name}-{kernel.name}"
     shutil.rmtree(copy, ignore_errors=True)
-    shutil.copytree(project, copy)
+    for folder in (project, library):
+        if folder.exists():
+            shutil.copytree(folder, copy / folder.name, ignore=shutil.ignore_patterns(*BY_PRODUCTS))
+    environment = {"CARGO_TARGET_DIR": str(out / "cargo" / f"{project.name}-{kernel.name}")}
+    if (project / CRATES).exists():
+        restore_cargo_lock(copy / project.name)
+        environment["MATURIN_PEP517_ARGS"] = "--locked"
     _run(
         project,
         [uv(), "pip", "install", "--no-config", "--no-deps", "--no-build-isolation", "--no-index", "--reinstall",
-         "--python", str(kernel.python), "--target", str(target), str(copy)],
-        f"the build for {kernel.name}",
+         "--python", str(kernel.python), "--target", str(target), str(copy / project.name)],
+        f"the build for {kernel.name}", environment,
     )  # fmt: skip
     stamp.touch()
 
 
-def _run(project: Path, command: list[str], what: str) -> None:
-    log = LOGS / f"native-{project.name}.log"
+# A Cargo.lock without the address of the registry in it.
+CRATES = "crates.lock"
+
+
+def restore_cargo_lock(project: Path) -> None:
+    """Make Cargo.lock out of crates.lock. The checksums stay ours, the registry is the one that cargo here uses.
+
+    Raises UserError if cargo cannot say which that is.
+    """
+    log = LOGS / f"native-{project.name}-lock.log"
+    command = ["cargo", "generate-lockfile"]
+    if logged(command, log, cwd=project) and logged([*command, "--offline"], log, cwd=project):
+        raise UserError(f"cargo cannot resolve the crates of {project.name} ({tail(log, 1)}): check the connection.")
+    path = project / "Cargo.lock"
+    source = re.search(r"^source = .*$", path.read_text(), re.M).group(0)
+    ours = (project / CRATES).read_text()
+    path.write_text(re.sub(r"^(?=checksum = )", source + "\n", ours, flags=re.M))
+
+
+# What an error line of a build looks like, most telling first: gcc and clang, rustc, anything else.
+ERROR_LINES = (
+    re.compile(r":\d+: (fatal )?error: "),
+    re.compile(r"^error(\[E\d+\])?: (?!Command|could not compile|subprocess)"),
+    re.compile(r"\b(\w*Error|error)\b"),
+)
+
+
+def last_error(log: Path) -> str:
+    """The last error line of a build log, else its last line."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    for pattern in ERROR_LINES:
+        if found := [line for line in lines if pattern.search(line)]:
+            return found[-1]
+    return (lines or ["no output"])[-1]
+
+
+def _run(project: Path, command: list[str], what: str, environment: dict[str, str] | None = None) -> None:
+    log = LOGS / f"native-{project.parent.name}-{project.name}.log"
+    log.unlink(missing_ok=True)
     # Whoever calls us may be a make; its flags are not ours.
-    environment = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
-    if logged(command, log, cwd=project, env=environment):
-        raise UserError(f"native/{project.parent.name}/{project.name}: {what} failed ({tail(log)}); read {log}.")
+    inherited = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    if logged(command, log, cwd=project, env={**inherited, **(environment or {})}):
+        raise UserError(f"native/{project.parent.name}/{project.name}: {what} failed ({last_error(log)}); read {log}.")
     say(f"    {project.parent.name}/{project.name}: {what}")

@@ -21,3 +21,7 @@ def cache() -> Path:
     """The folder that outlives a clone: downloads and built interpreters."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "ffi-hidden-corners"
+
+
+# What build tools leave in a native project's folder when someone builds it by hand.
+BY_PRODUCTS = {"build", "target", "Cargo.lock"}

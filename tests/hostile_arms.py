@@ -66,3 +66,18 @@ def turns_the_gil_on():
     if hasattr(sys, "_is_gil_enabled"):
         sys._is_gil_enabled = lambda: True
     return fine()
+
+
+class Hiccup:
+    """Takes 50 ns a loop, and 20 ms more in its third batch."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def timeit(self, loops):
+        self.calls += 1
+        return 50 * loops + (20_000_000 if self.calls == 3 else 0)
+
+
+def hiccups():
+    return Hiccup()

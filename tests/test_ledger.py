@@ -59,6 +59,13 @@ def entry(*tests):
     return {"id": "A12", "chapter": "c", "claim": "", "published": "", "where": "", "test": list(tests)}
 
 
+def test_one_refuted_part_refutes_the_claim_whatever_else_could_not_be_tested():
+    row = ledger.judge(entry(SIDE, {**SIDE, "measured": "y"}), handed_in(0.5))
+    assert row["verdict"] == DOES_NOT_HOLD
+    row = ledger.judge(entry(SIDE, {**SIDE, "measured": "y"}), handed_in(1.5))
+    assert row["verdict"] == CANNOT_TEST
+
+
 def test_a_claim_is_as_strong_as_its_weakest_test():
     assert ledger.judge(entry(ABOVE), handed_in(1.2))["verdict"] == HOLDS
     assert ledger.judge(entry(ABOVE, EQUAL), handed_in(1.2))["verdict"] == DOES_NOT_HOLD

@@ -131,14 +131,14 @@ def test_pages_are_there_and_smoke_is_marked(html):
 def test_ledger_of_a_smoke_run_judges_nothing(html):
     import json
 
-    rows = json.loads((paths.RESULTS / "ledger.json").read_text())
-    verdicts = {row["id"]: row["verdict"] for row in rows}
-    assert verdicts["A12"] == "cannot be tested here"
-    assert verdicts["A1"] == "not written yet"
+    for row in json.loads((paths.RESULTS / "ledger.json").read_text()):
+        written = (paths.NOTEBOOKS / f"{row['chapter']}.ipynb").exists()
+        assert row["verdict"] == ("cannot be tested here" if written else "not written yet"), row["id"]
 
 
-def test_glued_numbers_all_arrived(html):
-    text = (html / "notebooks" / "loaders.html").read_text()
+@pytest.mark.parametrize("chapter", sorted(p.stem for p in paths.NOTEBOOKS.glob("*.ipynb")))
+def test_glued_numbers_all_arrived(html, chapter):
+    text = (html / "notebooks" / f"{chapter}.html").read_text()
     assert 'class="pasted-text"' in text
     assert "{glue:" not in text
 

@@ -1,6 +1,7 @@
 """The bench on real interpreters, with arms that behave and arms that do not."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -26,10 +27,15 @@ def run(smoke, *arms, kernels=("3.14",), seed=None):
 def test_every_kernel_and_arm_is_measured_in_complete_blocks(smoke, labels):
     record = run(smoke, arm("fine"), kernels=labels)
     assert not record.cut_off
+    assert len(record.blocks) == smoke.restarts * smoke.blocks
+    for block in record.blocks:
+        assert set(block["ns"]) == {f"{label}/{name}" for label in labels for name in ("fine", EMPTY)}
+    # The noise rule may discard whole restarts, and single blocks (NaN), on a busy machine.
     for label in labels:
         for name in ("fine", EMPTY):
-            assert record.times(label, name).shape == (smoke.restarts, smoke.blocks)
-            assert (record.times(label, name) > 0).all()
+            times = record.times(label, name)
+            assert times.shape == (len(record.noise.restarts), smoke.blocks)
+            assert not (times <= 0).any()
 
 
 def test_order_is_shuffled_and_follows_the_recorded_seed(smoke):
@@ -43,6 +49,12 @@ def test_order_is_shuffled_and_follows_the_recorded_seed(smoke):
 
 def test_seeds_are_drawn_afresh(smoke):
     assert plan("p", [arm("fine")], ["3.14"], smoke).seed != plan("p", [arm("fine")], ["3.14"], smoke).seed
+
+
+def test_a_hiccup_while_calibrating_does_not_shrink_a_cell_for_the_whole_run(smoke):
+    record = run(smoke, arm("hiccups"))
+    expected = smoke.batch_ms * 1e6 / 50
+    assert record.blocks[0]["loops"]["3.14/hiccups"] == pytest.approx(expected, rel=0.2)
 
 
 def test_missing_arm_is_named_and_the_rest_is_kept(smoke):
@@ -63,7 +75,9 @@ def test_one_bad_restart_is_named_and_the_rest_is_kept(smoke, tmp_path, monkeypa
     record = run(smoke, arm("fine"), arm(function, marker=str(tmp_path / "marker")))
     assert len(record.failures) == 1
     assert reason in record.failures[0]["reason"]
-    assert record.times("3.14", "fine").shape[0] == smoke.restarts - 1
+    # Complete restarts, counted before the noise rule: a busy machine may cost further ones.
+    blocks = Counter(block["restart"] for block in record.blocks)
+    assert sum(count == smoke.blocks for count in blocks.values()) == smoke.restarts - 1
 
 
 def test_what_an_arm_prints_is_no_answer(smoke, tmp_path):

@@ -1,6 +1,7 @@
 """The second axis: instructions per call, counted by callgrind, free of noise.
 
-The slope between two loop counts cancels everything that happens once. Callgrind runs
+The slope between two loop counts cancels everything that happens once. Batches are told apart by marks: calls of
+getsid(), which nothing else calls, and at which callgrind writes down what it has counted since the one before. Callgrind runs
 one thread at a time and knows no price for an atomic operation or a cache miss: never
 use it for locks, contention or memory effects.
 """
@@ -12,7 +13,10 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections import Counter
+import time
+from collections import Counter, defaultdict
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from ffilab.bench.plan import Arm
@@ -23,7 +27,9 @@ from ffilab.provision.catalogue import BY_LABEL
 from ffilab.subprocesses import group
 
 SINGLE = Path(__file__).with_name("single.py")
+MARKED = Path(__file__).with_name("marked.py")
 WARM_UP = 3_000
+# Few loops and many, unless an arm is given another number of its own.
 LOOPS = (2_000, 12_000)
 TIMEOUT_S = 300
 
@@ -60,7 +66,7 @@ def count(label: str, arm: Arm, loops: int, out: Path) -> int:
             raise UserError(f"callgrind did not finish {arm.name} on {label} within {TIMEOUT_S} s.") from None
     if process.returncode or not out.exists():
         raise UserError(f"callgrind failed on {arm.name} on {label}: {err.strip()[-200:]}")
-    return int(re.search(r"^(?:summary|totals): (\d+)", out.read_text(errors="replace"), re.M).group(1))
+    return _total(out)
 
 
 @functools.cache
@@ -71,18 +77,191 @@ def _fixed_addresses() -> list[str]:
     return prefix if allowed else []
 
 
-def per_call(labels: list[str], arms: list[Arm]) -> dict[tuple[str, str], float]:
-    """Instructions per loop for every (kernel, arm name). Raises UserError if valgrind is missing."""
+def per_call(
+    labels: list[str], arms: list[Arm], many: dict[tuple[str, str], int] | None = None
+) -> dict[tuple[str, str], float]:
+    """Instructions per loop for every (kernel, arm name); an arm that a kernel cannot make is left out.
+
+    many: loops of the longer batch by (kernel, arm name), where LOOPS would take too long; the shorter is a sixth.
+    All arms of a group run in one process, as they do when they are timed; as many processes run at once as there
+    are cores, since a count does not depend on what else runs. Raises UserError if valgrind is missing or fails.
+    """
     if reason := available():
         raise UserError(reason)
+    jobs = []
+    for label in labels:
+        usable = [arm for arm in arms if not arm.kernels or label in arm.kernels]
+        for name in dict.fromkeys(arm.group for arm in usable):
+            members = [arm for arm in usable if arm.group == name]
+            loops = [max(6, (many or {}).get((label, arm.name), LOOPS[1])) for arm in members]
+            jobs.append((label, members, loops))
     slopes = {}
-    with Reporter("instructions", len(labels) * len(arms)) as reporter, tempfile.TemporaryDirectory() as folder:
-        for label in labels:
-            for arm in arms:
-                few, many = (count(label, arm, loops, Path(folder) / f"{loops}.out") for loops in LOOPS)
-                slopes[label, arm.name] = (many - few) / (LOOPS[1] - LOOPS[0])
-                reporter.advance(f"{arm.name} on {label}")
+    cores = os.cpu_count() or 1
+    with Reporter("instructions", sum(len(members) for _, members, _ in jobs)) as reporter:
+        for start in range(0, len(jobs), cores):
+            slopes.update(_slopes(jobs[start : start + cores], reporter))
     return slopes
+
+
+def _slopes(jobs: list[tuple[str, list[Arm], list[int]]], reporter: Reporter) -> dict[tuple[str, str], float]:
+    """Runs one process per job, all at once."""
+    slopes, done = {}, 0
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        processes = [stack.enter_context(_marked(job, folder, str(number))) for number, job in enumerate(jobs)]
+        deadline = time.monotonic() + TIMEOUT_S
+        while any(process.poll() is None for process in processes):
+            if time.monotonic() > deadline:
+                raise UserError(f"callgrind did not finish within {TIMEOUT_S} s.")
+            time.sleep(0.2)
+            while done < len(list(folder.glob("*.out.*"))) // 2:
+                reporter.advance(" and ".join(dict.fromkeys(label for label, _, _ in jobs)))
+                done += 1
+        for number, (process, (label, arms, loops)) in enumerate(zip(processes, jobs)):
+            if process.returncode:
+                errors = (folder / f"{number}.errors").read_text(errors="replace")
+                raise UserError(f"callgrind failed on {label}: {errors.strip()[-200:]}")
+            for position, made in enumerate(json.loads((folder / f"{number}.made").read_text())):
+                # The first dump holds all warm-ups; then two for each arm that was made: few loops, many loops.
+                few, more = (_total(folder / f"{number}.out.{2 * position + k}") for k in (2, 3))
+                slopes[label, arms[made].name] = (more - few) / (loops[made] - loops[made] // 6)
+    return slopes
+
+
+@contextmanager
+def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
+    label, arms, loops = job
+    orders = [[a.file, a.function, a.arguments, max(2, n // 4), n // 6, n] for a, n in zip(arms, loops)]
+    valgrind = [
+        "valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / name}.out", "--dump-before=getsid", "--quiet"
+    ]  # fmt: skip
+    python = [str(load(BY_LABEL[label]).python), "-s", str(MARKED), json.dumps(orders)]
+    with (
+        (folder / f"{name}.made").open("w") as made,
+        (folder / f"{name}.errors").open("w") as errors,
+        group(
+            [*_fixed_addresses(), *valgrind, *python],
+            stdin=subprocess.DEVNULL, stdout=made, stderr=errors, env=environment(),
+        ) as process,
+    ):  # fmt: skip
+        yield process
+
+
+def _finish(process: subprocess.Popen, made: Path, label: str, arm: Arm) -> None:
+    """Wait for a `_marked` process of one arm. Raises UserError if it hangs, fails, or could not make the arm."""
+    try:
+        process.wait(TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        raise UserError(f"callgrind did not finish {arm.name} on {label} within {TIMEOUT_S} s.") from None
+    if process.returncode or json.loads(made.read_text()) != [0]:
+        raise UserError(f"callgrind could not run {arm.name} on {label}.")
+
+
+def _total(out: Path) -> int:
+    return int(re.search(r"^(?:summary|totals): (\d+)", out.read_text(errors="replace"), re.M).group(1))
+
+
+@dataclass(frozen=True)
+class Node:
+    """One line of a call tree: a function at a depth, with the instructions per call that it and its callees take."""
+
+    depth: int
+    function: str
+    instructions: float
+    share: float
+
+
+def call_trees(label: str, arms: list[Arm], root: str = "_PyEval_EvalFrameDefault") -> dict[str, list[Node]]:
+    """Where the instructions of one call of each arm go, by arm name, as a tree below `root`. Raises UserError."""
+    loops = LOOPS[1] // 4
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        processes = [
+            stack.enter_context(_marked((label, [arm], [loops]), folder, str(n))) for n, arm in enumerate(arms)
+        ]
+        for number, (arm, process) in enumerate(zip(arms, processes)):
+            _finish(process, folder / f"{number}.made", label, arm)
+        return {arm.name: _tree(folder / f"{n}.out.3", loops, root) for n, arm in enumerate(arms)}
+
+
+def _tree(out: Path, loops: int, root: str, smallest: float = 0.03, deepest: int = 8) -> list[Node]:
+    """The tree without what takes less than `smallest` of the root.
+
+    A function that several others call is divided among them by what each one's calls cost.
+    """
+    own, calls = _costs(out)
+    inclusive = {function: own[function] + sum(calls[function].values()) for function in {*own, *calls}}
+    total = inclusive.get(root, 0)
+    if not total:
+        raise UserError(f"callgrind did not see {root}: the interpreter has no symbols.")
+    nodes = []
+
+    def descend(function: str, cost: float, depth: int, above: tuple[str, ...]) -> None:
+        nodes.append(Node(depth, function, cost / loops, cost / total))
+        for callee, part in calls[function].most_common():
+            scaled = part * cost / inclusive[function]
+            if scaled >= smallest * total and depth < deepest and callee not in above:
+                descend(callee, scaled, depth + 1, (*above, function))
+
+    descend(root, total, 0, ())
+    return nodes
+
+
+def by_file(label: str, arm: Arm) -> Counter:
+    """Own instructions per call by the source file that they come from, inlined functions included.
+
+    Needs an interpreter with debugging information; without it everything is from `???`. Raises UserError.
+    """
+    loops = LOOPS[1] // 4
+    with tempfile.TemporaryDirectory() as folder, _marked((label, [arm], [loops]), Path(folder), "0") as process:
+        _finish(process, Path(folder) / "0.made", label, arm)
+        text = (Path(folder) / "0.out.3").read_text(errors="replace")
+    names: dict[str, str] = {}
+    found, file, inside_call = Counter(), "???", False
+    for line in text.splitlines():
+        if match := re.match(r"(?:fl|fi|fe|cfi|cfl)=(\(\d+\))(?: (.*))?", line):
+            if match.group(2):
+                names[match.group(1)] = match.group(2)
+            # The file of a callee (cfi, cfl) is where the call leads to, and not where the cost is.
+            if not line.startswith("c"):
+                file = names[match.group(1)]
+        elif line.startswith("calls="):
+            inside_call = True
+        elif re.match(r"[\d+*-]", line):
+            _, *costs = line.split()
+            if not inside_call and costs:
+                found[Path(file).name] += int(costs[0]) / loops
+            inside_call = False
+    return found
+
+
+def _costs(out: Path) -> tuple[Counter, dict[str, Counter]]:
+    """Own instructions by function, and by caller and callee, from a callgrind file (its format: valgrind's manual)."""
+    names: dict[str, str] = {}
+    own, calls = Counter(), defaultdict(Counter)
+    function, callee = "", None
+
+    def name(text: str) -> str:
+        number, _, full = text.partition(" ")
+        if full:
+            # A second level of recursion is a function of its own there, with a '2 behind its name.
+            names[number] = re.sub(r"'\d+$", "", full)
+        return names[number]
+
+    for line in out.read_text(errors="replace").splitlines():
+        if line.startswith("fn="):
+            function = name(line[3:])
+        elif line.startswith("cfn="):
+            callee = name(line[4:])
+        elif re.match(r"[\d+*-]", line):
+            _, *costs = line.split()
+            cost = int(costs[0]) if costs else 0
+            if callee is None:
+                own[function] += cost
+            else:
+                calls[function][callee] += cost
+                callee = None
+    return own, calls
 
 
 def by_function(out: Path) -> Counter:

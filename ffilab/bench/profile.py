@@ -18,7 +18,8 @@ from ffilab.subprocesses import group
 
 # First match wins. Symbols of CPython 3.13 to 3.15; file:line of the ideas in book/ and notebooks/.
 GROUPS = (
-    ("libffi", re.compile(r"ffi_|libffi")),
+    ("libffi", re.compile(r"\bffi_|libffi")),
+    ("code of the binding", re.compile(r"pyo3|pybind11|nanobind|boundary_")),
     (
         "GIL and thread state",
         re.compile(
@@ -62,8 +63,8 @@ def perf_available() -> str | None:
     return None if trial.returncode == 0 else f"perf may not sample here: {trial.stderr.strip().splitlines()[-1]}"
 
 
-def shares(label: str, arm: Arm, loops: int) -> tuple[str, dict[str, float], list[tuple[str, float]]]:
-    """How it was found out, share of each group, and the ten symbols that cost most.
+def samples(label: str, arm: Arm, loops: int) -> tuple[str, dict[str, int], Counter]:
+    """How it was found out, samples (or instructions) by group, and by (symbol, binary).
 
     `loops` should last a second or two. Raises UserError if neither perf nor callgrind is at hand.
     """
@@ -76,12 +77,18 @@ def shares(label: str, arm: Arm, loops: int) -> tuple[str, dict[str, float], lis
             how, costs = "callgrind, own cost", instructions.by_function(out)
         else:
             raise UserError("Neither perf nor valgrind is at hand: `make doctor` names the packages.")
-    total = sum(costs.values())
     grouped = Counter()
     for (symbol, binary), cost in costs.items():
         grouped[group_of(f"{symbol} {binary}")] += cost
+    return how, {name: grouped[name] for name in [*(g for g, _ in GROUPS), OTHER]}, costs
+
+
+def shares(label: str, arm: Arm, loops: int) -> tuple[str, dict[str, float], list[tuple[str, float]]]:
+    """The same as shares of the whole, and the ten symbols that cost most."""
+    how, grouped, costs = samples(label, arm, loops)
+    total = sum(costs.values())
     top = [(symbol, cost / total) for (symbol, _), cost in costs.most_common(10)]
-    return how, {name: grouped[name] / total for name in [*(g for g, _ in GROUPS), OTHER]}, top
+    return how, {name: cost / total for name, cost in grouped.items()}, top
 
 
 def _perf(label: str, arm: Arm, loops: int, folder: Path) -> Counter:

@@ -23,8 +23,9 @@ IN_DIRECTION = "holds in direction"
 DOES_NOT_HOLD = "does not hold here"
 CANNOT_TEST = "cannot be tested here"
 NOT_WRITTEN = "not written yet"
-# From weakest to strongest: a claim with several tests is as strong as its weakest.
-STRENGTH = (CANNOT_TEST, DOES_NOT_HOLD, IN_DIRECTION, HOLDS)
+# A claim with several tests gets the first of these that any of them got: one refuted part refutes the whole,
+# whatever could not be tested beside it.
+STRENGTH = (DOES_NOT_HOLD, CANNOT_TEST, IN_DIRECTION, HOLDS)
 
 
 @dataclass(frozen=True)
