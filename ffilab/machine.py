@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psutil
 
+from ffilab.errors import UserError
 from ffilab.paths import ROOT
 
 
@@ -44,9 +45,20 @@ def cores_usable() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
+def compiler() -> str:
+    """The C compiler to use. Raises UserError if there is none."""
+    for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
+        if shutil.which(name.split()[0]):
+            return name
+    raise UserError("There is no C compiler (cc, gcc or clang) on this machine: run `make doctor` for the command.")
+
+
 def facts() -> dict:
     """Flat facts that stand with every figure."""
-    compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
+    try:
+        cc = compiler()
+    except UserError:
+        cc = None
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_model(),
@@ -57,7 +69,7 @@ def facts() -> dict:
         "governor": governor(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "libc": " ".join(platform.libc_ver()).strip() or "unknown",
-        "compiler": (_output(compiler, "--version") or "unknown").splitlines()[0] if compiler else "none",
+        "compiler": (_output(*cc.split(), "--version") or "unknown").splitlines()[0] if cc else "none",
         "commit": commit(),
         **noise(),
     }

@@ -7,9 +7,9 @@ Cargo.toml without pyproject.toml with a Rust library.
 Outputs: `_build/native/<corner>/` for libraries, and for extensions
 `_build/native/<corner>/<SOABI>/`, the tag that keeps interpreters apart.
 
-A library that fails stops everything. An extension that fails, or that its tool
-does not support on a kernel, is left out: `missing-<project>.txt` beside the others
-says why, and whoever loads it shows that reason.
+A C library that fails stops everything. An extension that fails, or that its tool
+does not support on a kernel, is left out, and so is a library or program in Rust:
+`missing-<project>.txt` beside the others says why, and whoever loads it shows that reason.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from pathlib import Path
 
 from ffilab.errors import UserError
 from ffilab.kernels import Kernel, soabi
+from ffilab.machine import compiler
 from ffilab.paths import BY_PRODUCTS, LOGS, NATIVE, NATIVE_OUT
 from ffilab.progress import say, step
-from ffilab.provision.build import compiler
 from ffilab.provision.interpreters import uv
 from ffilab.subprocesses import explain_os_errors, logged, tail
 
@@ -55,11 +55,10 @@ def build_all(kernels: list[Kernel], root: Path = NATIVE, out: Path = NATIVE_OUT
 def build(project: Path, kernels: list[Kernel], out: Path) -> list[str]:
     """Build one project into `out`; returns one line for each kernel on which an extension failed."""
     if not (project / "pyproject.toml").exists():
-        need_compiler_and_rust(project)
         if (project / "Cargo.toml").exists():
-            _run(project, ["cargo", "build", "--release", "--locked", "--target-dir", str(out / "cargo")], "cargo")
-        else:
-            _run(project, ["make", "--no-print-directory", f"OUT={out}", f"CC={compiler()}"], "make")
+            return _crate(project, out)
+        need_compiler_and_rust(project)
+        _run(project, ["make", "--no-print-directory", f"OUT={out}", f"CC={compiler()}"], "make")
         return []
     failures = []
     for kernel in kernels:
@@ -77,6 +76,23 @@ def build(project: Path, kernels: list[Kernel], out: Path) -> list[str]:
             note.write_text(str(error))
             failures.append(str(error))
     return failures
+
+
+def _crate(project: Path, out: Path) -> list[str]:
+    """Build a library or program in Rust into `out/cargo/<project>/release`; one line if that failed."""
+    note = out / f"missing-{project.name}.txt"
+    try:
+        need_compiler_and_rust(project)
+        if (project / CRATES).exists():
+            restore_cargo_lock(project)
+        target = out / "cargo" / project.name
+        _run(project, ["cargo", "build", "--release", "--locked", "--target-dir", str(target)], "cargo")
+        note.unlink(missing_ok=True)
+    except UserError as error:
+        out.mkdir(parents=True, exist_ok=True)
+        note.write_text(str(error))
+        return [str(error)]
+    return []
 
 
 def need_compiler_and_rust(project: Path) -> None:
@@ -136,14 +152,17 @@ def restore_cargo_lock(project: Path) -> None:
 
     Raises UserError if cargo cannot say which that is.
     """
+    path = project / "Cargo.lock"
+    ours = (project / CRATES).read_text()
+    if path.exists() and re.sub(r"^source = .*\n", "", path.read_text(), flags=re.M) == ours:
+        return
     log = LOGS / f"native-{project.name}-lock.log"
     command = ["cargo", "generate-lockfile"]
     if logged(command, log, cwd=project) and logged([*command, "--offline"], log, cwd=project):
         raise UserError(f"cargo cannot resolve the crates of {project.name} ({tail(log, 1)}): check the connection.")
-    path = project / "Cargo.lock"
-    source = re.search(r"^source = .*$", path.read_text(), re.M).group(0)
-    ours = (project / CRATES).read_text()
-    path.write_text(re.sub(r"^(?=checksum = )", source + "\n", ours, flags=re.M))
+    if source := re.search(r"^source = .*$", path.read_text(), re.M):
+        ours = re.sub(r"^(?=checksum = )", source.group(0) + "\n", ours, flags=re.M)
+    path.write_text(ours)
 
 
 # What an error line of a build looks like, most telling first: gcc and clang, rustc, anything else.

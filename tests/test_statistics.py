@@ -106,3 +106,21 @@ def test_interval_moves_with_its_values(values, shift):
     other = statistics.location_interval(np.array(values) + shift)
     assert other.value == pytest.approx(one.value + shift, abs=1e-6)
     assert min(values) - 1e-6 <= one.low <= one.high <= max(values) + 1e-6
+
+
+def test_difference_of_shares_covers():
+    """Newcombe's interval covers the true difference about as often as it says, also near 0 and 1."""
+    rng = np.random.default_rng(11)
+    for p, q in ((0.5, 0.3), (0.95, 0.1), (1.0, 0.4)):
+        hits = rng.binomial(30, p, 1000), rng.binomial(30, q, 1000)
+        covered = 0
+        for k, m in zip(*hits, strict=True):
+            found = statistics.share_difference(int(k), 30, int(m), 30)
+            covered += found.low <= p - q <= found.high
+        assert covered > 920
+
+
+def test_smallest_share_to_be_seen():
+    rng = np.random.default_rng(12)
+    smallest = statistics.share_mde(30)
+    assert (rng.binomial(30, smallest, 20_000) > 0).mean() == pytest.approx(statistics.POWER, abs=0.01)

@@ -37,24 +37,35 @@ class Outcome:
 def run(label: str, file: Path, *arguments, timeout_s: float = 60, environment: dict | None = None) -> Outcome:
     """Run `python -I file arguments...` on the kernel `label` in a process group of its own."""
     kernel = load(BY_LABEL[label])
-    inherited = {k: v for k, v in os.environ.items() if k not in ("PYTHON_GIL", "PYTHONPATH")}
-    with group(
-        [str(kernel.python), "-I", str(file), *map(str, arguments)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**inherited, **(environment or {})}, preexec_fn=_limits,
-    ) as process:  # fmt: skip
-        try:
-            out, err = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            return Outcome(None, "timeout", f"no end within {timeout_s:g} s")
-    if process.returncode < 0:
-        return Outcome(None, f"killed by {signal.Signals(-process.returncode).name}", err[-500:])
-    if process.returncode:
-        return Outcome(None, f"exit code {process.returncode}", err[-500:])
+    ended, out, err = program([kernel.python, "-I", file, *arguments], timeout_s, environment)
+    if ended != "ok":
+        return Outcome(None, ended, err[-500:])
     try:
         return Outcome(json.loads(out.splitlines()[-1]), "ok", err[-500:])
     except (IndexError, json.JSONDecodeError):
         return Outcome(None, "printed no result", out[-500:] + err[-500:])
+
+
+def program(
+    command: list, timeout_s: float = 60, environment: dict | None = None, memory_bytes: int | None = MEMORY_BYTES
+) -> tuple[str, str, str]:
+    """Run any program within limits; returns how it ended (as in Outcome), its output and its errors, whole.
+
+    memory_bytes: limit on its address space; None for a sanitizer, which reserves terabytes and uses little.
+    """
+    inherited = {k: v for k, v in os.environ.items() if k not in ("PYTHON_GIL", "PYTHONPATH")}
+    with group(
+        [str(part) for part in command],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
+        env={**inherited, **(environment or {})}, preexec_fn=lambda: _limits(memory_bytes),
+    ) as process:  # fmt: skip
+        try:
+            out, err = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired:
+            return "timeout", "", f"no end within {timeout_s:g} s"
+    if process.returncode < 0:
+        return f"killed by {signal.Signals(-process.returncode).name}", out, err
+    return f"exit code {process.returncode}" if process.returncode else "ok", out, err
 
 
 def result(label: str, file: Path, *arguments, timeout_s: float = 60) -> dict:
@@ -67,10 +78,12 @@ def result(label: str, file: Path, *arguments, timeout_s: float = 60) -> dict:
     return outcome.result
 
 
-def _limits():
+def _limits(memory_bytes):
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if memory_bytes is None:
+        return
     try:
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     except (ValueError, OSError):
         pass  # macOS has no such limit
 

@@ -12,6 +12,7 @@ Why not Hodges-Lehmann, which covers as well: its cost grows with the square of 
 restarts. `tests/test_statistics.py` holds the simulations.
 """
 
+import math
 import warnings
 from dataclasses import dataclass
 
@@ -155,6 +156,21 @@ def share_interval(hits: int, trials: int) -> Interval:
     """Share of trials with an event, with its exact (Clopper-Pearson) interval."""
     bounds = stats.binomtest(hits, trials).proportion_ci(LEVEL, method="exact")
     return Interval(hits / trials, float(bounds.low), float(bounds.high))
+
+
+def share_mde(trials: int, power: float = POWER) -> float:
+    """The smallest share of which at least one case in `trials` is seen with probability `power`."""
+    return 1 - (1 - power) ** (1 / trials)
+
+
+def share_difference(hits: int, trials: int, other_hits: int, other_trials: int) -> Interval:
+    """Difference of two independent shares, with Newcombe's hybrid score interval (Statist. Med. 17, 1998, no. 10)."""
+    shares, bounds = [], []
+    for k, n in ((hits, trials), (other_hits, other_trials)):
+        shares.append(k / n)
+        bounds.append(stats.binomtest(k, n).proportion_ci(LEVEL, method="wilson"))
+    (p, q), (a, b) = shares, bounds
+    return Interval(p - q, p - q - math.hypot(p - a.low, b.high - q), p - q + math.hypot(a.high - p, q - b.low))
 
 
 def ratio_of_ratios(

@@ -17,6 +17,7 @@ from filelock import FileLock, Timeout
 
 from ffilab import doctor
 from ffilab.errors import UserError
+from ffilab.machine import compiler
 from ffilab.paths import cache
 from ffilab.progress import minutes, say, step
 from ffilab.provision import sources
@@ -29,14 +30,6 @@ NEEDED_BYTES = 1_500_000_000
 # Lines that `make` prints for one build with profile: only the progress bar depends on it.
 EXPECTED_MAKE_LINES = 1_250
 EXPECTED_CORE_SECONDS = 440
-
-
-def compiler() -> str:
-    """The C compiler to use. Raises UserError if there is none."""
-    for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
-        if shutil.which(name.split()[0]):
-            return name
-    raise UserError("There is no C compiler (cc, gcc or clang) on this machine: run `make doctor` for the command.")
 
 
 def recipe(interpreter: Interpreter) -> str:

@@ -8,55 +8,13 @@ import os
 import statistics
 import subprocess
 import sys
-import threading
 import time
 import timeit
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.dirname(HERE)]
 
-
-def together(bodies):
-    """Run all bodies at the same time, one thread each; returns the ns from the first start to the last end."""
-    barrier = threading.Barrier(len(bodies))
-    spans = []
-
-    def run(body):
-        barrier.wait()
-        started = time.perf_counter_ns()
-        body()
-        spans.append((started, time.perf_counter_ns()))
-
-    threads = [threading.Thread(target=run, args=(body,)) for body in bodies]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return max(end for _, end in spans) - min(start for start, _ in spans)
-
-
-ROUNDS = 3
-
-
-def rate(make, threads, milliseconds):
-    """Operations per second of one thread alone and of all together, taking turns: medians of ROUNDS.
-
-    `make(number)` gives each thread a function of a loop count. Alone and together stand side by side in one
-    process, since the speed of a core may change from one process to the next.
-    """
-    bodies = [make(number) for number in range(threads)]
-    loops, elapsed = 100, 0
-    while elapsed < 2_000_000:
-        loops *= 2
-        started = time.perf_counter_ns()
-        bodies[0](loops)
-        elapsed = time.perf_counter_ns() - started
-    loops = max(1, round(loops * milliseconds * 1e6 / elapsed))
-    alone, all_ = [], []
-    for _ in range(ROUNDS):
-        # Alone in a thread of its own too: both pay for its start.
-        alone.append(loops / together([lambda: bodies[0](loops)]) * 1e9)
-        all_.append(threads * loops / together([lambda body=body: body(loops) for body in bodies]) * 1e9)
-    return {"alone": statistics.median(alone), "together": statistics.median(all_)}
+from threads import ROUNDS, rate, together  # noqa: E402
 
 
 # [contention]
