@@ -1,19 +1,28 @@
 """Experiments in fresh child processes, with limits on time and memory.
 
-Whatever crashes, hangs or eats memory does so there, and its end is a result.
+Whatever crashes, hangs or eats memory does so there, and its end is a result. A Session keeps
+every outcome on disk, with the seed of the order, as the runner does for timed arms.
 """
 
 import json
 import os
+import random
 import resource
+import secrets
 import signal
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
+from ffilab import machine
+from ffilab.bench.record import Record, Writer, read
 from ffilab.bench.reporting import Reporter
+from ffilab.budget import current
 from ffilab.errors import UserError
 from ffilab.kernels import load
+from ffilab.paths import RECORDS
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.subprocesses import group
 
@@ -34,10 +43,13 @@ class Outcome:
     error: str
 
 
-def run(label: str, file: Path, *arguments, timeout_s: float = 60, environment: dict | None = None) -> Outcome:
+def run(
+    label: str, file: Path, *arguments, timeout_s: float = 60, environment: dict | None = None,
+    memory_bytes: int | None = MEMORY_BYTES,
+) -> Outcome:  # fmt: skip
     """Run `python -I file arguments...` on the kernel `label` in a process group of its own."""
     kernel = load(BY_LABEL[label])
-    ended, out, err = program([kernel.python, "-I", file, *arguments], timeout_s, environment)
+    ended, out, err = program([kernel.python, "-I", file, *arguments], timeout_s, environment, memory_bytes)
     if ended != "ok":
         return Outcome(None, ended, err[-500:])
     try:
@@ -88,15 +100,48 @@ def _limits(memory_bytes):
         pass  # macOS has no such limit
 
 
-def repeat(title: str, jobs: list[tuple], repeats: int, order) -> list[tuple[tuple, Outcome]]:
+def repeat(
+    title: str, jobs: list[tuple], repeats: int, order, one: Callable | None = None
+) -> list[tuple[tuple, Outcome]]:
     """Run every job `repeats` times, each round in a fresh random order (`order`: random.Random).
 
-    A job is (label, file, *arguments). Returns (job, outcome) in the order of running.
+    A job is (label, file, *arguments); `one` runs a job that is something else or needs other limits.
+    Returns (job, outcome) in the order of running: all of a round, then all of the next one.
     """
+    one = one or (lambda job: run(*job))
     outcomes = []
     with Reporter(title, repeats * len(jobs)) as reporter:
         for number in range(repeats):
             for job in order.sample(jobs, len(jobs)):
-                outcomes.append((job, run(*job)))
+                outcomes.append((job, one(job)))
                 reporter.advance(f"round {number + 1} of {repeats}")
     return outcomes
+
+
+class Session:
+    """All child processes of one chapter: their order from one recorded seed, their outcomes in one record."""
+
+    def __init__(self, name: str, labels: list[str]):
+        self.seed = secrets.randbits(32)
+        self._order = random.Random(self.seed)
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        self._writer = Writer(RECORDS / name / f"{stamp}.jsonl")
+        plan = {"name": name, "seed": self.seed, "budget": current().name, "kernels": labels, "blocks": 0}
+        self._writer.write(
+            "run", plan=plan, machine=machine.facts(), kernels={label: load(BY_LABEL[label]).facts for label in labels}
+        )  # fmt: skip
+
+    def repeat(self, title: str, jobs: list[tuple], repeats: int, one: Callable | None = None) -> list:
+        """As `repeat`, with the session's order; writes each outcome down as it comes."""
+        one = one or (lambda job: run(*job))
+
+        def recorded(job):
+            outcome = one(job)
+            self._writer.write("child", title=title, job=[str(part) for part in job], **vars(outcome))
+            return outcome
+
+        return repeat(title, jobs, repeats, self._order, recorded)
+
+    def record(self) -> Record:
+        """What is on disk so far, for the page's provenance."""
+        return read(self._writer.path)

@@ -2,7 +2,7 @@
 
 Line kinds: `run` (plan, machine, kernels), `loops` (calibrated counts), `restart`
 (facts of its workers), `block` (one randomised block), `failure` (a restart that
-was given up, with the reason), `end`.
+was given up, with the reason), `child` (one process of its own), `end`.
 """
 
 from __future__ import annotations
@@ -111,6 +111,8 @@ def discard(blocks: list[dict], blocks_per_restart: int) -> Noise:
     A noisy block is discarded. A restart that loses half of its blocks is discarded whole. If half of the restarts
     would go, the noise is the machine's normal state: then nothing is discarded, and the report says so.
     """
+    if not blocks:
+        return Noise(set(), [], "nothing: each run had a process of its own, and all of them count")
     members: dict[int, list[int]] = {}
     for number, block in enumerate(blocks):
         members.setdefault(block["restart"], []).append(number)

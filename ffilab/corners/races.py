@@ -42,6 +42,8 @@ INTERVALS = {"5 ms (the default)": "0.005", "100 µs": "1e-4", "1 µs": "1e-6"}
 PYTHON_LOOPS = 300_000
 SLOTS, KIND_LOOPS = 300, 10_000
 READS = 300_000
+# It reads for less than a second: a corrupted heap that goes on for longer hangs.
+HANG_S = 10
 BORROWED = {
     "PyList_GetItem (borrowed)": "first_borrowed", "PyList_GetItemRef (strong)": "first_strong",
     "PyDict_Next without a lock": "sum_unlocked", "PyDict_Next in a critical section": "sum_locked",
@@ -68,13 +70,14 @@ def repeats() -> int:
     return max(RUNS, current().repeats) if current().is_result else current().repeats
 
 
-def collect(title: str, jobs: list[tuple], times: int | None = None) -> list[tuple[tuple, child.Outcome]]:
+def collect(
+    title: str, jobs: list[tuple], times: int | None = None, timeout_s: float = 60
+) -> list[tuple[tuple, child.Outcome]]:
     """Run every job in fresh processes, in random order. A job is (label, experiment, *arguments)."""
     full = [(label, EXPERIMENTS, *rest) for label, *rest in jobs]
     order = random.Random(secrets.randbits(32))
-    return [
-        ((job[0], *job[2:]), outcome) for job, outcome in child.repeat(title, full, times or repeats(), order)
-    ]  # fmt: skip
+    found = child.repeat(title, full, times or repeats(), order, lambda job: child.run(*job, timeout_s=timeout_s))
+    return [((job[0], *job[2:]), outcome) for job, outcome in found]
 
 
 def values(
@@ -159,12 +162,12 @@ def kinds(labels: list[str]) -> pd.DataFrame:
 
 
 def borrowed(labels: list[str]) -> pd.DataFrame:
-    """References that nobody holds. Columns kernel, function, ended: `ok`, or how the process died."""
+    """References that nobody holds. Columns kernel, function, ended: `ok`, or how the process died; `timeout` if it hung."""
     jobs = [(k, "borrowed", LIBRARIES, function, READS) for k in labels for function in BORROWED.values()]
     names = {function: name for name, function in BORROWED.items()}
     rows = [
         {"kernel": job[0], "function": names[job[3]], "ended": outcome.ended}
-        for job, outcome in collect("borrowed references", jobs, current().repeats)
+        for job, outcome in collect("borrowed references", jobs, current().repeats, HANG_S)
     ]
     return pd.DataFrame(rows).sort_values("kernel")
 

@@ -1,0 +1,253 @@
+"""Experiments of the chapter on arenas: each in a process of its own, as memory once taken is not given back.
+
+Standard library only. `python experiments.py NAME ARGUMENT...` prints one JSON object. Sizes are in MiB unless named.
+"""
+
+import concurrent.futures
+import ctypes
+import json
+import os
+import statistics
+import subprocess
+import sys
+import sysconfig
+import time
+import xml.etree.ElementTree as ElementTree
+
+MIB = 1 << 20
+PR_SET_THP_DISABLE = 41
+# The work of one thread in one round: blocks from 64 bytes to 100 KiB, all below the mmap threshold.
+BLOCKS, SMALLEST, LARGEST = 100, 64, 100 * 1024
+
+
+def library(folder):
+    """libarenas.so."""
+    found = ctypes.CDLL(os.path.join(folder, "libarenas.so"))
+    size, long = ctypes.c_size_t, ctypes.c_int64
+    found.heap_report.restype = ctypes.c_char_p
+    found.short_lived_round.argtypes = [ctypes.c_int, ctypes.c_int, size, size, ctypes.c_int, ctypes.c_uint]
+    found.short_lived_round.restype = found.pool_round.restype = long
+    found.pool_round.argtypes = [ctypes.c_int, size, size, ctypes.c_int]
+    found.allocate_and_free.argtypes = [ctypes.c_int, size, ctypes.c_int]
+    found.populate.argtypes = [ctypes.c_int, size]
+    return found
+
+
+def load(folder):
+    """The extension in Rust. Raises ImportError if it was not built."""
+    sys.path.insert(0, os.path.join(folder, sysconfig.get_config_var("SOABI")))
+    import arena_poc
+
+    return arena_poc
+
+
+# [memory]
+def resident():
+    """What the kernel says: MiB resident (RSS), this process's share of it (PSS), the peak, and what only we have."""
+    found = {}
+    for path in ("/proc/self/smaps_rollup", "/proc/self/status"):
+        with open(path) as file:
+            for line in file:
+                words = line.split()
+                if words[-1] == "kB":
+                    found[words[0].rstrip(":")] = int(words[1]) / 1024
+    return {"rss": found["Rss"], "pss": found["Pss"], "peak": found["VmHWM"], "private": found["Private_Dirty"],
+            "huge": found["AnonHugePages"]}  # fmt: skip
+
+
+def heap(lib):
+    """What glibc says: the number of arenas, MiB held from the system, and MiB of it in use."""
+    root = ElementTree.fromstring(lib.heap_report())
+    totals = {e.get("type"): int(e.get("size")) for e in root.findall("total")}
+    system = next((int(e.get("size")) for e in root.findall("system") if e.get("type") == "current"), 0)
+    mapped = totals.get("mmap", 0)
+    free = totals.get("fast", 0) + totals.get("rest", 0)
+    return {
+        "arenas": len(root.findall("heap")), "held": (system + mapped) / MIB, "in_use": (system + mapped - free) / MIB,
+    }  # fmt: skip
+
+
+# [/memory]
+
+
+def memory(lib):
+    return {**resident(), **heap(lib)}
+
+
+def growth_of(before, after):
+    return {name: after[name] - before[name] for name in ("rss", "pss", "huge", "held", "in_use", "arenas")}
+
+
+ITERATIONS = 3
+
+
+# [talk]
+def talk(folder, python_threads, native_threads, block_bytes, touch, way, meet, huge_pages):
+    """A19 as the talk ran it: Python threads call, each call starts native threads, each of them allocates.
+
+    way: `kept` or `released`, what the call does with the GIL; meet: `meet` if the threads of a call wait for each
+    other; huge_pages: `as they are` or `off`.
+    """
+    if huge_pages == "off":
+        ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
+    module, lib = load(folder), library(folder)
+    run = module.run_arena_test if way == "kept" else module.run_arena_test_detached
+    native_threads, block = int(native_threads), (int(block_bytes), touch == "touched", meet == "meet")
+
+    def worker(_):
+        for _ in range(ITERATIONS):
+            if native_threads:
+                run(native_threads, *block)
+            time.sleep(0.005)
+
+    before = memory(lib)
+    with concurrent.futures.ThreadPoolExecutor(int(python_threads)) as pool:
+        list(pool.map(worker, range(int(python_threads))))
+    after = memory(lib)
+    lib.trim()
+    return {
+        "grown": growth_of(before, after), "grown after trim": growth_of(before, memory(lib)),
+        "threads at once": module.peak_threads(),
+    }  # fmt: skip
+
+
+# [/talk]
+
+
+# [growth]
+def growth(folder, way, threads, rounds, keep, remedy):
+    """Rounds of allocation in native threads: memory after each, after malloc_trim, and blocks per second.
+
+    way: `short-lived threads` or `thread pool`; keep: `keep` leaves a small block behind in each thread and round;
+    remedy: `mallopt` (one arena, asked for in C), `trim each round` or `none`.
+    """
+    lib, threads, rounds, keep = library(folder), int(threads), int(rounds), int(keep == "keep")
+    if remedy == "mallopt":
+        lib.limit_arenas(1)
+    before, states, ns = memory(lib), [], 0
+    if way == "thread pool":
+        lib.pool_start(threads, 1)
+    for number in range(rounds):
+        if way == "thread pool":
+            ns += lib.pool_round(BLOCKS, SMALLEST, LARGEST, keep)
+        else:
+            ns += lib.short_lived_round(threads, BLOCKS, SMALLEST, LARGEST, keep, 1000 * number)
+        if remedy == "trim each round":
+            began = time.perf_counter_ns()
+            lib.trim()
+            ns += time.perf_counter_ns() - began
+        states.append(memory(lib))
+    lib.trim()
+    trimmed = memory(lib)
+    if way == "thread pool":
+        lib.pool_stop()
+    return {
+        "before": before, "rounds": states, "trimmed": trimmed, "blocks_per_second": threads * rounds * BLOCKS / ns * 1e9,
+        "allocator": allocator(),
+    }  # fmt: skip
+
+
+# [/growth]
+
+
+def allocator():
+    """Which allocator is mapped into this process: its file's name, or `glibc`."""
+    with open("/proc/self/maps") as file:
+        names = {os.path.basename(line.split()[-1]) for line in file if "/" in line}
+    preloaded = [n for n in sorted(names) if any(word in n for word in ("jemalloc", "tcmalloc", "mimalloc"))]
+    return preloaded[0] if preloaded else "glibc"
+
+
+# [thresholds]
+def thresholds(folder):
+    """A22: MiB held after blocks were freed: large ones under a small pin, twice, and then small ones without a pin."""
+    lib = library(folder)
+    before = memory(lib)
+    for _ in range(2):  # the first round teaches glibc its dynamic threshold
+        lib.allocate_and_free(100, MIB, 1)
+    large = memory(lib)
+    lib.allocate_and_free(1600, 64 * 1024, 0)
+    return {"large, pinned": large["held"] - before["held"], "small": memory(lib)["held"] - large["held"]}
+
+
+# [/thresholds]
+
+
+def latency(folder, threads, pairs):
+    """ns of one malloc and free: median and 99.9 % quantile over all threads."""
+    lib, threads, pairs = library(folder), int(threads), int(pairs)
+    ns = (ctypes.c_int64 * (threads * pairs))()
+    lib.latencies(threads, pairs, ns)
+    ordered = sorted(ns)
+    return {"p50": ordered[len(ordered) // 2], "p99.9": ordered[len(ordered) * 999 // 1000], "allocator": allocator()}
+
+
+def startup():
+    """Milliseconds that an empty Python process takes from start to end."""
+    times = []
+    for _ in range(5):
+        began = time.perf_counter()
+        subprocess.run([sys.executable, "-I", "-S", "-c", "pass"], check=True)
+        times.append((time.perf_counter() - began) * 1e3)
+    return {"ms": statistics.median(times), "allocator": allocator()}
+
+
+def forks(folder, children):
+    """A parent with 50 MiB of small blocks forks; each child frees every other one. MiB that a child then has alone."""
+    lib = library(folder)
+    lib.populate(50 * 1024, 1024)
+    private = []
+    for _ in range(int(children)):
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            lib.free_every_other()
+            os.write(write, json.dumps(resident()["private"]).encode())
+            os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as answer:
+            private.append(json.loads(answer.read()))
+        os.waitpid(child, 0)
+    return {"private": statistics.median(private), "allocator": allocator()}
+
+
+# [domains]
+SIZES = {"small": 100, "large": 4000}
+
+
+def domains(folder):
+    """Which share of the bytes asked of CPython's three domains of allocation comes from glibc's malloc."""
+    lib, count = library(folder), 500
+    found = {}
+    for domain in ("PyMem_RawMalloc", "PyMem_Malloc", "PyObject_Malloc"):
+        allocate, free = getattr(ctypes.pythonapi, domain), getattr(ctypes.pythonapi, domain.replace("Malloc", "Free"))
+        allocate.restype, allocate.argtypes, free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
+        for size, bytes_ in SIZES.items():
+            blocks = [None] * count
+            before = heap(lib)["in_use"]
+            for i in range(count):
+                blocks[i] = allocate(bytes_)
+            share = (heap(lib)["in_use"] - before) * MIB / (count * bytes_)
+            found[f"{domain}, {size}"] = share
+            for block in blocks:
+                free(block)
+    return found
+
+
+# [/domains]
+
+
+def arenas_now(folder, threads):
+    """glibc's account by arena after one round of short-lived threads: number, MiB held, MiB free."""
+    lib = library(folder)
+    lib.short_lived_round(int(threads), BLOCKS, SMALLEST, LARGEST, 1, 1)
+    rows = []
+    for arena in ElementTree.fromstring(lib.heap_report()).findall("heap"):
+        free = sum(int(e.get("size")) for e in arena.findall("total"))
+        held = next(int(e.get("size")) for e in arena.findall("system") if e.get("type") == "current")
+        rows.append({"arena": int(arena.get("nr")), "held": held / MIB, "free": free / MIB})
+    return {"arenas": rows}
+
+
+if __name__ == "__main__":
+    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))
