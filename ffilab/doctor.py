@@ -5,6 +5,7 @@ anything is installed. Exit code 0 if everything that is needed is there, else 1
 """
 
 import argparse
+import ctypes.util
 import os
 import platform
 import re
@@ -37,6 +38,12 @@ HEADERS = {
     "zlib headers": ("zlib.h", "without them a compiled CPython has no zlib", {"apt": "zlib1g-dev", "dnf": "zlib-devel", "brew": "zlib", "conda": "zlib"}),
     "OpenSSL headers": ("openssl/ssl.h", "without them a compiled CPython has no ssl", {"apt": "libssl-dev", "dnf": "openssl-devel", "brew": "openssl", "conda": "openssl"}),
     "SQLite headers": ("sqlite3.h", "IPython keeps its history there", {"apt": "libsqlite3-dev", "dnf": "sqlite-devel", "brew": "sqlite", "conda": "sqlite"}),
+}  # fmt: skip
+# Allocators that the chapter on arenas compares, by the name that the dynamic loader knows.
+LIBRARIES = {
+    "jemalloc": ("jemalloc", {"apt": "libjemalloc2", "dnf": "jemalloc", "brew": "jemalloc", "conda": "jemalloc"}),
+    "tcmalloc": ("tcmalloc_minimal", {"apt": "libtcmalloc-minimal4", "dnf": "gperftools-libs", "brew": "gperftools", "conda": "gperftools"}),
+    "mimalloc": ("mimalloc", {"apt": "libmimalloc2.0", "dnf": "mimalloc", "brew": "mimalloc", "conda": "mimalloc"}),
 }  # fmt: skip
 COMMANDS = {
     "C compiler": ("cc", "gcc", "clang"), "C++ compiler": ("c++", "g++", "clang++"), "make": ("make",), "git": ("git",),
@@ -116,6 +123,11 @@ def missing() -> list[tuple[str, bool, str]]:
         (f"{name} ({why})", False, remedies(packages))
         for name, (header, why, packages) in HEADERS.items()
         if not header_present(header)
+    ]
+    gaps += [
+        (f"{name} (an allocator for the chapter on arenas)", False, remedies(packages))
+        for name, (library, packages) in LIBRARIES.items()
+        if not ctypes.util.find_library(library)
     ]
     for folder in {ROOT, Path(os.environ.get("XDG_CACHE_HOME") or Path.home())}:
         while not folder.exists():

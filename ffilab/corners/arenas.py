@@ -64,23 +64,25 @@ CONDITIONS = {
     "touched blocks of 64 KiB": TOUCHED, MEET: MEETING, RELEASED: replace(MEETING, way="released"),
     EQUAL: replace(MEETING, python_threads=1, native_threads=400),
 }  # fmt: skip
-GRID_PYTHON, GRID_NATIVE, GRID_REPEATS = (2, 8, 16, 24), (10, 50, 100, 200), 3
+GRID_PYTHON, GRID_NATIVE = (2, 8, 24), (0, 10, 50, 200)
 THREADS, ROUNDS = 32, 6
-# Name: (allocator or none, environment, way, remedy in the experiment). All run the same work.
+WAYS = ("short-lived threads", "thread pool", "thread pool, by turns")
+# What a service does: requests that come all at once, or one after the other.
+WORK = {"all at once": WAYS[0], "by turns": WAYS[2]}
 TUNABLES = "GLIBC_TUNABLES=glibc.malloc."
+# Name: (allocator or none, environment, remedy in the experiment).
 REMEDIES = {
-    "nothing": (None, (), "short-lived threads", "none"),
-    "arena_max=1": (None, (TUNABLES + "arena_max=1",), "short-lived threads", "none"),
-    "arena_max=2": (None, (TUNABLES + "arena_max=2",), "short-lived threads", "none"),
-    "mallopt(M_ARENA_MAX, 1)": (None, (), "short-lived threads", "mallopt"),
-    "trim_threshold=65536": (None, (TUNABLES + "trim_threshold=65536",), "short-lived threads", "none"),
-    "mmap_threshold=32768": (None, (TUNABLES + "mmap_threshold=32768",), "short-lived threads", "none"),
-    "tcache_count=0": (None, (TUNABLES + "tcache_count=0",), "short-lived threads", "none"),
-    "malloc_trim(0) after each round": (None, (), "short-lived threads", "trim each round"),
-    "thread pool": (None, (), "thread pool", "none"),
-    "jemalloc": ("jemalloc", (), "short-lived threads", "none"),
-    "tcmalloc": ("tcmalloc_minimal", (), "short-lived threads", "none"),
-    "mimalloc": ("mimalloc", (), "short-lived threads", "none"),
+    "nothing": (None, (), "none"),
+    "arena_max=1": (None, (TUNABLES + "arena_max=1",), "none"),
+    "arena_max=2": (None, (TUNABLES + "arena_max=2",), "none"),
+    "mallopt(M_ARENA_MAX, 1)": (None, (), "mallopt"),
+    "trim_threshold=65536": (None, (TUNABLES + "trim_threshold=65536",), "none"),
+    "mmap_threshold=32768": (None, (TUNABLES + "mmap_threshold=32768",), "none"),
+    "tcache_count=0": (None, (TUNABLES + "tcache_count=0",), "none"),
+    "malloc_trim(0) after each round": (None, (), "trim each round"),
+    "jemalloc": ("jemalloc", (), "none"),
+    "tcmalloc": ("tcmalloc_minimal", (), "none"),
+    "mimalloc": ("mimalloc", (), "none"),
 }
 ALLOCATORS = {"glibc": None, "jemalloc": "jemalloc", "tcmalloc": "tcmalloc_minimal", "mimalloc": "mimalloc"}
 PACKAGES = {"jemalloc": "libjemalloc2", "tcmalloc_minimal": "libtcmalloc-minimal4", "mimalloc": "libmimalloc2.0"}
@@ -122,6 +124,11 @@ THRESHOLDS = {
 }  # fmt: skip
 
 
+def few() -> int:
+    """Processes for each of many cases."""
+    return max(5, current().repeats // 2) if current().is_result else 1
+
+
 def begin(labels: list[str]) -> child.Session:
     """The record of this chapter's processes. Raises UserError where there is no /proc."""
     if platform.system() != "Linux":
@@ -144,9 +151,8 @@ def preload(allocator: str | None) -> tuple[str, ...] | None:
 def start(job: tuple) -> child.Outcome:
     """Run one job: (kernel, name of the case, environment words, experiment, *arguments)."""
     label, _, words, experiment, *arguments = job
-    return child.run(
-        label, EXPERIMENTS, experiment, *arguments, environment=environment(words), memory_bytes=ROOM_BYTES
-    )  # fmt: skip
+    room = ROOM_BYTES if TALK.block_bytes in arguments else child.MEMORY_BYTES
+    return child.run(label, EXPERIMENTS, experiment, *arguments, environment=environment(words), memory_bytes=room)
 
 
 def outcomes(session: child.Session, title: str, jobs: list[tuple], repeats: int) -> list[tuple[str, str, dict]]:
@@ -200,10 +206,9 @@ def grid(session: child.Session) -> pd.DataFrame:
         (label, name, (), "talk", LIBRARIES, *c.arguments())
         for label in usable([WITH_GIL, KERNEL]) for name, c in cells.items()
     ]  # fmt: skip
-    repeats = GRID_REPEATS if current().is_result else 1
     return pd.DataFrame([
         {"kernel": label, "python": cells[name].python_threads, "native": cells[name].native_threads, **result["grown"]}
-        for label, name, result in outcomes(session, "Python × native threads", jobs, repeats)
+        for label, name, result in outcomes(session, "Python × native threads", jobs, few())
     ])  # fmt: skip
 
 
@@ -212,10 +217,10 @@ def growth(session: child.Session) -> pd.DataFrame:
     each process with round = ROUNDS after malloc_trim."""
     jobs = [
         (label, f"{way}|{keep}", (), "growth", LIBRARIES, way, THREADS, ROUNDS, keep, "none")
-        for label in (WITH_GIL, KERNEL) for way in ("short-lived threads", "thread pool") for keep in ("keep", "none")
+        for label in (WITH_GIL, KERNEL) for way in WAYS for keep in ("keep", "none")
     ]  # fmt: skip
     rows = []
-    for label, name, result in outcomes(session, "growth over time", jobs, max(3, current().repeats // 2)):
+    for label, name, result in outcomes(session, "growth over time", jobs, few()):
         way, keep = name.split("|")
         for number, state in enumerate([result["before"], *result["rounds"], result["trimmed"]], -1):
             rows.append({"kernel": label, "way": way, "keep": keep, "round": number, **state})
@@ -223,25 +228,30 @@ def growth(session: child.Session) -> pd.DataFrame:
 
 
 def remedies(session: child.Session) -> tuple[pd.DataFrame, dict[str, str]]:
-    """What each remedy does to the same work. Columns remedy, grown, trimmed, peak (MiB), rate (blocks/s), arenas.
+    """What each remedy does to the same work. Columns remedy, work, grown, trimmed, peak (MiB), rate (blocks/s), arenas.
 
     Also returns why a remedy is missing, by its name.
     """
     jobs, missing = [], {}
-    for name, (allocator, words, way, remedy) in REMEDIES.items():
+    for name, (allocator, words, remedy) in REMEDIES.items():
         if (extra := preload(allocator)) is None:
             missing[name] = not_installed(allocator)
-        else:
-            jobs.append((KERNEL, name, words + extra, "growth", LIBRARIES, way, THREADS, ROUNDS, "keep", remedy))
-    rows = [
-        {"remedy": name, **grown(result), "rate": result["blocks_per_second"], "arenas": result["rounds"][-1]["arenas"]}
-        for _, name, result in outcomes(session, "remedies", jobs, current().repeats)
-    ]
+            continue
+        for work, way in WORK.items():
+            case = ("growth", LIBRARIES, way, THREADS, ROUNDS, "keep", remedy)
+            jobs.append((KERNEL, f"{name}|{work}", words + extra, *case))
+    rows = []
+    for _, name, result in outcomes(session, "remedies", jobs, current().repeats):
+        remedy, work = name.split("|")
+        rows.append({
+            "remedy": remedy, "work": work, **grown(result), "rate": result["blocks_per_second"],
+            "arenas": result["rounds"][-1]["arenas"],
+        })  # fmt: skip
     return pd.DataFrame(rows), missing
 
 
 def not_installed(allocator: str) -> str:
-    return f"not installed (on Debian: {PACKAGES[allocator]})"
+    return f"not installed (`make doctor` has the command; on Debian: {PACKAGES[allocator]})"
 
 
 def grown(result: dict) -> dict[str, float]:
@@ -350,16 +360,17 @@ def claim_measurements(
     held = {label: chosen(runs, kernel=label, condition=MEET).held.to_numpy() for label in (KERNEL, WITH_GIL)}
     put("A19", "held by glibc, touched blocks, 8 × 50: 3.14t / 3.14", ratio(held[KERNEL], held[WITH_GIL]))
 
-    corners = (
-        chosen(cells, kernel=KERNEL, python=[p], native=[n])
-        for p, n in ((GRID_PYTHON[-1], GRID_NATIVE[-1]), (GRID_PYTHON[0], GRID_NATIVE[0]))
-    )
-    most, least = corners
-    for column, unit in (("rss", "MiB"), ("arenas", "arenas")):
-        n = min(len(most), len(least))
-        if n:
-            put("A20", f"{column} grown at 24 × 200 minus 2 × 10: 3.14t",
-                measured(most[column].to_numpy()[:n] - least[column].to_numpy()[:n], unit))  # fmt: skip
+    def cell(python: int, native: int, column: str) -> np.ndarray:
+        return chosen(cells, kernel=KERNEL, python=[python], native=[native])[column].to_numpy()
+
+    for column, what, python, native in (("rss", "RSS", 24, 0), ("arenas", "arenas", 2, 10)):
+        most, least = cell(24, 200, column), cell(python, native, column)
+        if n := min(len(most), len(least)):
+            put(
+                "A20",
+                f"{what} grown at 24 × 200 minus {python} × {native}: 3.14t",
+                measured(most[:n] - least[:n], what),
+            )
 
     for name, allocator in (
         ("many short-lived threads", "jemalloc"), ("long-lived server, RSS-sensitive", "jemalloc"),
@@ -382,7 +393,7 @@ def claim_measurements(
 def check_tunables(tunables: str) -> list[str]:
     """The exercise's self-check: memory first, then throughput, against the same service without any setting."""
     words = (f"GLIBC_TUNABLES={tunables}",) if tunables else ()
-    job = ("growth", LIBRARIES, "short-lived threads", THREADS, ROUNDS, "keep", "none")
+    job = ("growth", LIBRARIES, WORK["by turns"], THREADS, ROUNDS, "keep", "none")
     found = {}
     for name, setting in (("yours", words), ("nothing", ())):
         runs = []

@@ -22,7 +22,10 @@ from ffilab.corners.arenas import (
     ROUNDS,
     SCENARIOS,
     TALK_RATINGS,
+    THRESHOLDS,
+    WAYS,
     WITH_GIL,
+    WORK,
     difference,
     interval,
 )  # fmt: skip
@@ -151,24 +154,24 @@ def grid_words(cells: pd.DataFrame) -> str:
 
 def plot_growth(figure, runs: pd.DataFrame) -> None:
     """RSS after each round, and after malloc_trim, by way and build."""
-    axes = figure.subplots(1, 2, sharey=True)
+    axes = figure.subplots(1, len(WAYS), sharey=True)
     names = {"keep": "a small block stays behind", "none": "all is freed"}
-    for place, way in zip(axes, ("short-lived threads", "thread pool"), strict=True):
+    for place, way in zip(axes, WAYS, strict=True):
         part = runs[runs.way == way].replace({"keep": names})
         sns.lineplot(
             part, x="round", y="rss", hue="kernel", hue_order=list(PAIR), style="keep", style_order=list(names.values()),
-            ax=place, palette=draw.PALETTE[:2], errorbar=("pi", 100), markers=True, legend=way == "thread pool",
+            ax=place, palette=draw.PALETTE[:2], errorbar=("pi", 100), markers=True, legend=way == WAYS[0],
         )  # fmt: skip
         place.set(title=way, xlabel="round", ylabel="RSS, MiB", ylim=(0, None))
         place.set_xticks([-1, 2, ROUNDS - 1, ROUNDS], ["start", "3", str(ROUNDS), "trim"])
-    axes[1].legend(loc="best", fontsize=8)
+    axes[0].legend(loc="best", fontsize=7)
 
 
 def growth_table(runs: pd.DataFrame) -> pd.DataFrame:
     """Before, after the last round and after malloc_trim: MiB resident, held and in use; arenas."""
     rows = []
     for label in PAIR:
-        for way in dict.fromkeys(runs.way):
+        for way in WAYS:
             for keep in ("keep", "none"):
                 which = {"kernel": label, "way": way, "keep": keep}
                 end, trimmed = {**which, "round": [ROUNDS - 1]}, {**which, "round": [ROUNDS]}
@@ -182,21 +185,26 @@ def growth_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
-    """Memory and throughput of each remedy; why one is missing."""
+    """Memory and throughput of each remedy under both kinds of work; why one is missing."""
     rows = []
-    for name in REMEDIES:
-        if name in missing:
-            rows.append({"remedy": name, "RSS grown, MiB": missing[name]})
-            continue
-        replaced = REMEDIES[name][0] is not None
-        rows.append({
-            "remedy": name, "RSS grown, MiB": words(runs, "grown", remedy=name),
-            "after malloc_trim": "–" if replaced else words(runs, "trimmed", remedy=name),
-            "at the peak": words(runs, "peak", remedy=name),
-            "arenas": "–" if replaced else words(runs, "arenas", remedy=name),
-            "million blocks/s": draw.text(statistics.location_interval(runs[runs.remedy == name].rate.to_numpy() / 1e6)),
-        })  # fmt: skip
-    return pd.DataFrame(rows).fillna("")
+    for name, (allocator, _, _) in REMEDIES.items():
+        row = {"remedy": name}
+        for work in WORK:
+            which = {"remedy": name, "work": work}
+            found = chosen(runs, **which)
+            if name in missing:
+                row |= {
+                    f"{work}: RSS grown, MiB": missing[name],
+                    f"{work}: arenas": "",
+                    f"{work}: million blocks/s": "",
+                }
+                continue
+            row[f"{work}: RSS grown, MiB"] = words(runs, "grown", **which)
+            row[f"{work}: arenas"] = "–" if allocator else words(runs, "arenas", **which)
+            rate = statistics.location_interval(found.rate.to_numpy() / 1e6)
+            row[f"{work}: million blocks/s"] = draw.text(rate)
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
@@ -218,7 +226,7 @@ def thresholds_table(found: pd.DataFrame) -> pd.DataFrame:
     """A22: what stays held under each setting."""
     return pd.DataFrame([
         {"setting": setting, **{case: words(found, "held", setting=setting, case=case) for case in dict.fromkeys(found.case)}}
-        for setting in dict.fromkeys(found.setting)
+        for setting in THRESHOLDS
     ])  # fmt: skip
 
 

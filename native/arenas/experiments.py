@@ -118,17 +118,18 @@ def talk(folder, python_threads, native_threads, block_bytes, touch, way, meet, 
 def growth(folder, way, threads, rounds, keep, remedy):
     """Rounds of allocation in native threads: memory after each, after malloc_trim, and blocks per second.
 
-    way: `short-lived threads` or `thread pool`; keep: `keep` leaves a small block behind in each thread and round;
+    way: `short-lived threads`, `thread pool` or `thread pool, by turns` (one works at a time); keep: `keep` leaves a small block behind in each thread and round;
     remedy: `mallopt` (one arena, asked for in C), `trim each round` or `none`.
     """
     lib, threads, rounds, keep = library(folder), int(threads), int(rounds), int(keep == "keep")
     if remedy == "mallopt":
         lib.limit_arenas(1)
     before, states, ns = memory(lib), [], 0
-    if way == "thread pool":
-        lib.pool_start(threads, 1)
+    pool = way.startswith("thread pool")
+    if pool:
+        lib.pool_start(threads, int(way.endswith("by turns")), 1)
     for number in range(rounds):
-        if way == "thread pool":
+        if pool:
             ns += lib.pool_round(BLOCKS, SMALLEST, LARGEST, keep)
         else:
             ns += lib.short_lived_round(threads, BLOCKS, SMALLEST, LARGEST, keep, 1000 * number)
@@ -139,7 +140,7 @@ def growth(folder, way, threads, rounds, keep, remedy):
         states.append(memory(lib))
     lib.trim()
     trimmed = memory(lib)
-    if way == "thread pool":
+    if pool:
         lib.pool_stop()
     return {
         "before": before, "rounds": states, "trimmed": trimmed, "blocks_per_second": threads * rounds * BLOCKS / ns * 1e9,
@@ -238,9 +239,10 @@ def domains(folder):
 
 
 def arenas_now(folder, threads):
-    """glibc's account by arena after one round of short-lived threads: number, MiB held, MiB free."""
+    """glibc's account by arena after one round of a pool whose threads take turns: number, MiB held, MiB free."""
     lib = library(folder)
-    lib.short_lived_round(int(threads), BLOCKS, SMALLEST, LARGEST, 1, 1)
+    lib.pool_start(int(threads), 1, 1)
+    lib.pool_round(BLOCKS, SMALLEST, LARGEST, 1)
     rows = []
     for arena in ElementTree.fromstring(lib.heap_report()).findall("heap"):
         free = sum(int(e.get("size")) for e in arena.findall("total"))

@@ -92,11 +92,12 @@ API int64_t short_lived_round(int threads, int blocks, size_t smallest, size_t l
 
 static struct {
     pthread_barrier_t begin, end;
+    pthread_mutex_t turn;
     Job job;
-    int threads, over;
+    int threads, by_turns, over;
     unsigned seed;
     pthread_t *running;
-} pool;
+} pool = {.turn = PTHREAD_MUTEX_INITIALIZER};
 
 static void *pool_life(void *number) {
     unsigned seed = pool.seed + (unsigned)(uintptr_t)number;
@@ -105,15 +106,22 @@ static void *pool_life(void *number) {
         if (pool.over) {
             return NULL;
         }
+        if (pool.by_turns) {
+            pthread_mutex_lock(&pool.turn);
+        }
         work(&pool.job, &seed);
+        if (pool.by_turns) {
+            pthread_mutex_unlock(&pool.turn);
+        }
         pthread_barrier_wait(&pool.end);
     }
 }
 
 /* [pool] */
-/* The same work by threads that stay. */
-API void pool_start(int threads, unsigned seed) {
+/* The same work by threads that stay. by_turns: one works at a time, as when requests do not overlap. */
+API void pool_start(int threads, int by_turns, unsigned seed) {
     pool.threads = threads;
+    pool.by_turns = by_turns;
     pool.seed = seed;
     pool.over = 0;
     pool.running = malloc(threads * sizeof *pool.running);
