@@ -144,7 +144,7 @@ def made_up():
             for native in arenas.GRID_NATIVE:
                 for _ in range(5):
                     cells.append({"kernel": label, "python": python, "native": native, "arenas": python // 2 + rng.integers(2),
-                                  "rss": 0.1 * python + 0.01 * native + rng.normal(0, 0.02), "held": 1.0})  # fmt: skip
+                                  "rss": 0.1 * python + 0.001 * python * native + rng.normal(0, 0.02), "held": 1.0})  # fmt: skip
     for name in arenas.SCENARIOS:
         for allocator, factor in (("glibc", 1), ("jemalloc", 0.5), ("tcmalloc", 0.7), ("mimalloc", 0.8)):
             scenario += [

@@ -363,14 +363,16 @@ def claim_measurements(
     def cell(python: int, native: int, column: str) -> np.ndarray:
         return chosen(cells, kernel=KERNEL, python=[python], native=[native])[column].to_numpy()
 
-    for column, what, python, native in (("rss", "RSS", 24, 0), ("arenas", "arenas", 2, 10)):
-        most, least = cell(24, 200, column), cell(python, native, column)
-        if n := min(len(most), len(least)):
-            put(
-                "A20",
-                f"{what} grown at 24 × 200 minus {python} × {native}: 3.14t",
-                measured(most[:n] - least[:n], what),
-            )
+    def native_part(python: int, native: int) -> np.ndarray:
+        with_, without = cell(python, native, "rss"), cell(python, 0, "rss")
+        n = min(len(with_), len(without))
+        return with_[:n] - without[:n]
+
+    most, fewer = native_part(24, 200), native_part(2, 200)
+    if n := min(len(most), len(fewer)):
+        put("A20", "RSS grown by the native threads at 24 × 200: 3.14t", measured(most, "MiB"))
+        put("A20", "RSS grown by the native threads at 24 × 200 minus 2 × 200: 3.14t",
+            measured(most[:n] - fewer[:n], "MiB"))  # fmt: skip
 
     for name, allocator in (
         ("many short-lived threads", "jemalloc"), ("long-lived server, RSS-sensitive", "jemalloc"),

@@ -67,9 +67,10 @@ def judge_test(test: dict, measurement: Measurement) -> tuple[str, str]:
         return CANNOT_TEST, f"the interval is too wide to place it within {null:g} ± {test['tolerance']:g}"
     sign = 1 if test["direction"] == "above" else -1
     effect = sign * (interval.value - null)
+    on_its_side = sign * (interval.low - null) > 0 and sign * (interval.high - null) > 0
     # A claim without a number is a claim about the side only.
     published = abs(test["published"] - null) if "published" in test else 0.0
-    if sign * (interval.low - null) > 0 and sign * (interval.high - null) > 0 and effect >= measurement.mde:
+    if on_its_side and effect >= measurement.mde:
         if "published" not in test:
             return HOLDS, f"the interval lies {test['direction']} {null:g}"
         slack = test["tolerance"] * published
@@ -85,6 +86,8 @@ def judge_test(test: dict, measurement: Measurement) -> tuple[str, str]:
             CANNOT_TEST,
             f"this run could not find an effect below {measurement.mde:.3g}, the published one is {published:.3g}",
         )
+    if on_its_side:
+        return DOES_NOT_HOLD, "what was found is smaller than what this run can tell from nothing"
     return DOES_NOT_HOLD, "the interval does not lie on the claimed side"
 
 

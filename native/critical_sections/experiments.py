@@ -132,5 +132,17 @@ def stress(folder, name, threads, loops):
     return {"value": cell.value, "expected": increments * int(threads) * int(loops)}
 
 
+def reference_counts(folder):
+    """ns for one reference count up and down: by the thread that made the object, and by another one."""
+    import arms
+
+    loops, found = 200_000, {}
+    for name, make in (("owner", lambda: arms.piece(folder, "reference count")),
+                       ("foreign", lambda: arms.foreign_reference_count(folder))):  # fmt: skip
+        piece = make()
+        found[name] = min(piece.timeit(loops) for _ in range(20)) / loops
+    return found
+
+
 if __name__ == "__main__":
     print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))
