@@ -72,8 +72,8 @@ def test_strong_references_and_critical_sections_do_not_crash(label, function):
     list(results(label, "borrowed", function, 50_000))
 
 
-def test_a_crash_is_a_result():
-    runs = races.borrowed(["3.14t"])
+def test_a_crash_is_a_result(quiet_progress):
+    runs = races.borrowed(child.Session("test-races", ["3.14t"]), ["3.14t"])
     assert set(runs.function) == set(races.BORROWED)
     assert all(ended == "ok" or ended.startswith(("killed", "exit", "timeout")) for ended in runs.ended)
     assert set(runs[runs.function.str.contains("strong|critical")].ended) == {"ok"}

@@ -21,7 +21,7 @@ LIBRARIES = NATIVE_OUT / "convoy"
 EXPERIMENTS = SOURCES / "experiments.py"
 KERNEL, WITHOUT_GIL = "3.14", "3.14t"
 DEFAULT_S = 0.005
-SECONDS, TIMELINE_S = (0.4 if current().is_result else 0.1), 0.1
+SECONDS, TIMELINE_S = (0.25 if current().is_result else 0.1), 0.1
 INTERVALS = (0.01, DEFAULT_S, 1e-3, 1e-4, 1e-5, 1e-6)
 THREADS = (1, 2, 4)
 PINNED_THREADS = (0, 1, 2, 4, 8)
@@ -129,7 +129,7 @@ def hashes(session: child.Session, labels: list[str]) -> pd.DataFrame:
 def _by_threads(session: child.Session, title: str, jobs: list[tuple], column: str) -> pd.DataFrame:
     return pd.DataFrame([
         {"kernel": label, column: case, "threads": int(threads), "seconds": seconds}
-        for label, case, result in outcomes(session, title, jobs, few()) for threads, seconds in result.items()
+        for label, case, result in outcomes(session, title, jobs, current().repeats) for threads, seconds in result.items()
     ]).sort_values("kernel", ignore_index=True, kind="stable")  # fmt: skip
 
 

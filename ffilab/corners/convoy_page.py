@@ -60,9 +60,11 @@ def cores_words(runs: pd.DataFrame, label: str, case: str) -> str:
     """Who sat where at the end, in the most frequent of the processes."""
     seats = Counter()
     for cores in chosen(runs, kernel=label, case=case).cores:
-        parts = [f"client {cores['client']}", f"server {cores['server']}"]
+        # None: the thread could not say; it was still waiting for the GIL.
+        seat = lambda core: "?" if core is None else str(core)  # noqa: E731
+        parts = [f"client {seat(cores['client'])}", f"server {seat(cores['server'])}"]
         if cores["CPU work"]:
-            parts.append("work " + " ".join(map(str, sorted(c for c in cores["CPU work"] if c is not None))))
+            parts.append("work " + " ".join(sorted(map(seat, cores["CPU work"]))))
         seats[", ".join(parts)] += 1
     return seats.most_common(1)[0][0] if seats else NOT_HERE
 
@@ -243,6 +245,10 @@ def glue(runs: pd.DataFrame, found: list[dict]) -> None:
     paid = calls_that_pay(found)
     for call in ("recv", "send"):
         draw.glue(f"pays-{call}", words(paid, "share", "%", 100, call=call))
+    both = paid.assign(process=paid.groupby("call").cumcount()).groupby("process").share.sum()
+    draw.glue("pays-both", draw.text(statistics.location_interval(both.to_numpy())))
+    floor = added_intervals(runs, min(INTERVALS)) * min(INTERVALS) * 1e6
+    draw.glue("floor", draw.text(statistics.location_interval(floor), "µs"))
     draw.glue("idle-words", idle_words(runs))
 
 

@@ -1,9 +1,7 @@
 """Chapter "Races": native globals when the GIL is gone, and when it only seems to be there (claims A15-A18, C7)."""
 
 import dataclasses
-import random
 import runpy
-import secrets
 
 import numpy as np
 import pandas as pd
@@ -71,17 +69,16 @@ def repeats() -> int:
 
 
 def collect(
-    title: str, jobs: list[tuple], times: int | None = None, timeout_s: float = 60
+    session: child.Session, title: str, jobs: list[tuple], times: int | None = None, timeout_s: float = 60
 ) -> list[tuple[tuple, child.Outcome]]:
     """Run every job in fresh processes, in random order. A job is (label, experiment, *arguments)."""
     full = [(label, EXPERIMENTS, *rest) for label, *rest in jobs]
-    order = random.Random(secrets.randbits(32))
-    found = child.repeat(title, full, times or repeats(), order, lambda job: child.run(*job, timeout_s=timeout_s))
+    found = session.repeat(title, full, times or repeats(), lambda job: child.run(*job, timeout_s=timeout_s))
     return [((job[0], *job[2:]), outcome) for job, outcome in found]
 
 
 def values(
-    title: str, jobs: list[tuple], case: int, columns: tuple[str, ...], times: int | None = None
+    session: child.Session, title: str, jobs: list[tuple], case: int, columns: tuple[str, ...], times: int | None = None
 ) -> pd.DataFrame:
     """One row for each process and entry of its result, sorted by kernel.
 
@@ -89,54 +86,54 @@ def values(
     Raises UserError if a process brought nothing: these experiments lose updates, they do not crash.
     """
     rows = []
-    for job, outcome in sorted(collect(title, jobs, times), key=lambda pair: pair[0][0]):
+    for job, outcome in sorted(collect(session, title, jobs, times), key=lambda pair: pair[0][0]):
         if outcome.result is None:
             raise UserError(f"{job[1]} on CPython {job[0]} brought no result: {outcome.ended}. {outcome.error}")
         rows += [(job[0], job[case], entry, value) for entry, value in outcome.result.items()]
     return pd.DataFrame(rows, columns=columns)
 
 
-def original_counter(labels: list[str]) -> pd.DataFrame:
+def original_counter(session: child.Session, labels: list[str]) -> pd.DataFrame:
     """A15 as the talk ran it. Columns kernel, loader, variant, left, lost (a share)."""
     jobs = [(k, "original_counter", LIBRARIES, loader, THREADS, ITERATIONS) for k in labels for loader in LOADERS]
-    found = values("counter, as the talk ran it", jobs, 3, ("kernel", "loader", "variant", "left"))
+    found = values(session, "counter, as the talk ran it", jobs, 3, ("kernel", "loader", "variant", "left"))
     return found.assign(lost=1 - found.left / (THREADS * ITERATIONS))
 
 
-def start_and_work() -> pd.DataFrame:
+def start_and_work(session: child.Session) -> pd.DataFrame:
     """ns to start a thread, and of one call of the talk's counter, on the t-build. Columns kernel, case, what, ns."""
     jobs = [(KERNEL, "start_and_work", LIBRARIES, ITERATIONS)]
-    return values("starting a thread", jobs, 1, ("kernel", "case", "what", "ns"))
+    return values(session, "starting a thread", jobs, 1, ("kernel", "case", "what", "ns"))
 
 
-def crossed_counter(labels: list[str]) -> pd.DataFrame:
+def crossed_counter(session: child.Session, labels: list[str]) -> pd.DataFrame:
     """A15 crossed with the way of calling. Columns kernel, way, threads, variant, lost."""
     pairs = [number for pair in CROSSED.items() for number in pair]
     jobs = [(k, "crossed_counter", LIBRARIES, way, *pairs) for k in labels for way in WAYS]
-    found = values("counter, crossed", jobs, 3, ("kernel", "way", "entry", "lost"))
+    found = values(session, "counter, crossed", jobs, 3, ("kernel", "way", "entry", "lost"))
     split = found.entry.str.split(" ", n=1)
     return found.assign(threads=split.str[0].astype(int), variant=split.str[1]).drop(columns="entry")
 
 
-def rust_counter() -> pd.DataFrame:
+def rust_counter(session: child.Session) -> pd.DataFrame:
     """The counters in Rust on the t-build. Columns kernel, loader, variant, lost; empty without cargo."""
     jobs = [(KERNEL, "rust_counter", LIBRARIES, "ctypes CDLL", 2, CROSSED[2])]
-    return values("counter in Rust", jobs, 3, ("kernel", "loader", "variant", "lost"))
+    return values(session, "counter in Rust", jobs, 3, ("kernel", "loader", "variant", "lost"))
 
 
-def banks(labels: list[str]) -> pd.DataFrame:
+def banks(session: child.Session, labels: list[str]) -> pd.DataFrame:
     """A16, A17. Columns kernel, loader, case, withdrawals, created (dollars made from nothing)."""
     jobs = [(k, "bank", LIBRARIES, loader, CUSTOMERS, ATTEMPTS) for k in labels for loader in LOADERS]
-    found = values("bank", jobs, 3, ("kernel", "loader", "case", "outcome"))
+    found = values(session, "bank", jobs, 3, ("kernel", "loader", "case", "outcome"))
     outcome = pd.DataFrame(list(found.outcome))
     created = outcome.balance + outcome.withdrawn - 1000
     return found.drop(columns="outcome").assign(withdrawals=outcome.withdrawals, created=created)
 
 
-def double_payments() -> pd.DataFrame:
+def double_payments(session: child.Session) -> pd.DataFrame:
     """How often two threads hit a window, by its width. Columns kernel, spread, window_ns, share."""
     jobs = [(KERNEL, "double_payments", LIBRARIES, PAYMENT_ROUNDS, SPREAD_NS, *WINDOWS_NS)]
-    found = values("width of the window", jobs, 4, ("kernel", "spread_ns", "window_ns", "share"))
+    found = values(session, "width of the window", jobs, 4, ("kernel", "spread_ns", "window_ns", "share"))
     return found.assign(window_ns=found.window_ns.astype(int))
 
 
@@ -145,29 +142,29 @@ def model_of_payments(window_ns: np.ndarray, spread_ns: float = SPREAD_NS) -> np
     return 1 - (1 - np.minimum(np.asarray(window_ns, dtype=float) / spread_ns, 1)) ** 2
 
 
-def python_races(labels: list[str]) -> pd.DataFrame:
+def python_races(session: child.Session, labels: list[str]) -> pd.DataFrame:
     """C7. Columns kernel, interval, statement, lost."""
     loops = round(PYTHON_LOOPS * current().scale) or 1
     jobs = [(k, "python_race", 2, loops, *INTERVALS.values()) for k in labels]
-    found = values("total += 1", jobs, 2, ("kernel", "threads", "entry", "lost"))
+    found = values(session, "total += 1", jobs, 2, ("kernel", "threads", "entry", "lost"))
     split = found.entry.str.split(" ", n=1)
     names = {seconds: name for name, seconds in INTERVALS.items()}
     return found.assign(interval=split.str[0].map(names), statement=split.str[1]).drop(columns=["entry", "threads"])
 
 
-def kinds(labels: list[str]) -> pd.DataFrame:
+def kinds(session: child.Session, labels: list[str]) -> pd.DataFrame:
     """More kinds of shared state. Columns kernel, loader, kind, wrong (a share)."""
     jobs = [(k, "kinds", LIBRARIES, loader, SLOTS, KIND_LOOPS) for k in labels for loader in LOADERS]
-    return values("more kinds", jobs, 3, ("kernel", "loader", "kind", "wrong"))
+    return values(session, "more kinds", jobs, 3, ("kernel", "loader", "kind", "wrong"))
 
 
-def borrowed(labels: list[str]) -> pd.DataFrame:
+def borrowed(session: child.Session, labels: list[str]) -> pd.DataFrame:
     """References that nobody holds. Columns kernel, function, ended: `ok`, or how the process died; `timeout` if it hung."""
     jobs = [(k, "borrowed", LIBRARIES, function, READS) for k in labels for function in BORROWED.values()]
     names = {function: name for name, function in BORROWED.items()}
     rows = [
         {"kernel": job[0], "function": names[job[3]], "ended": outcome.ended}
-        for job, outcome in collect("borrowed references", jobs, current().repeats, HANG_S)
+        for job, outcome in collect(session, "borrowed references", jobs, current().repeats, HANG_S)
     ]
     return pd.DataFrame(rows).sort_values("kernel")
 
@@ -225,11 +222,13 @@ def measure(labels: list[str]) -> Record:
     return runner.run(plan("races.remedies", arms(), [k for k in labels if k in (WITH_GIL, KERNEL)], budget))
 
 
-def remedy_together() -> pd.DataFrame:
+def remedy_together(session: child.Session) -> pd.DataFrame:
     """Remedies with rivals, on the t-build. Columns remedy, threads, ns (for one operation, all together), scaling."""
     many = 2 * machine.cores_usable()
     jobs = [(KERNEL, "remedy_together", LIBRARIES, name, TOGETHER_MS, 2, many) for name in REMEDIES]
-    found = values("remedies with rivals", jobs, 3, ("kernel", "remedy", "threads", "rates"), current().repeats)
+    found = values(
+        session, "remedies with rivals", jobs, 3, ("kernel", "remedy", "threads", "rates"), current().repeats
+    )
     return found.assign(
         threads=found.threads.astype(int), ns=[1e9 / rates["together"] for rates in found.rates],
         scaling=[rates["together"] / rates["alone"] for rates in found.rates],

@@ -25,8 +25,8 @@ from threads import together  # noqa: E402
 
 HOST = "127.0.0.1"
 ME = os.path.abspath(__file__)
-WARM_UP_S = 0.1
-ALONE_S = 0.1
+WARM_UP_S = 0.05
+ALONE_S = 0.05
 MANY = 1000  # requests that a 99.9 % quantile needs at least
 now = time.perf_counter_ns
 
