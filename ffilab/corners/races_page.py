@@ -8,6 +8,7 @@ import seaborn as sns
 
 from ffilab import draw
 from ffilab.bench.record import Record
+from ffilab.corners import critical_sections_page
 from ffilab.corners.races import (
     AGAIN,
     BORROWED,
@@ -263,15 +264,7 @@ def glue_remedies(record: Record, runs: pd.DataFrame) -> None:
 
 def false_alarm(record: Record) -> pd.DataFrame:
     """The running A/A test."""
-    rows = []
-    for label in record.kernels:
-        result = statistics.compare(record, (label, AGAIN), (label, "atomic"))
-        rows.append({
-            "CPython": label, "same / same": draw.text(result.ratio),
-            "smallest effect to be found": f"{result.mde:.2%}",
-            "false alarm": "yes" if statistics.finding(result) else "no",
-        })  # fmt: skip
-    return pd.DataFrame(rows)
+    return critical_sections_page.false_alarm(record, "atomic", AGAIN)
 
 
 def detection_table(found: pd.DataFrame) -> pd.DataFrame:
