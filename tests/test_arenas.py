@@ -114,6 +114,13 @@ def test_no_linux_is_a_sentence(monkeypatch):
         arenas.begin(["3.14t"])
 
 
+def test_a_memory_limit_is_a_limit():
+    tight = arenas.start(("3.14t", "x", (), "limited", arenas.LIBRARIES, 24, 32, 2))
+    assert tight.result is None
+    wide = arenas.start(("3.14t", "x", (), "limited", arenas.LIBRARIES, 2048, 8, 1))
+    assert wide.result["ended"], wide.error
+
+
 def test_self_check_of_the_exercise():
     held, verdict = arenas.check_tunables("")
     assert "MiB more than at its start" in held
@@ -194,6 +201,11 @@ def test_tables():
     assert len(table) == len(arenas.SCENARIOS) + len(arenas.NOT_STAGED)
     assert "★" in table.jemalloc[0]
     assert table.mimalloc[0] == "not installed"
+    limits = pd.DataFrame(
+        [{"allocator": "glibc", "mib": mib, "ended": mib > 64} for mib in arenas.LIMITS_MIB for _ in range(5)]
+    )
+    found = arenas_page.limits_table(limits, dict.fromkeys(("jemalloc", "tcmalloc", "mimalloc"), "not installed"))
+    assert found["64 MiB"].tolist() == ["0 of 5 ended", *["not installed"] * 3]
     remedy = pd.DataFrame([
         {"remedy": name, "work": work, "grown": 10.0, "trimmed": 1.0, "peak": 12.0, "rate": 1e6, "arenas": 2}
         for name in arenas.REMEDIES if name != "jemalloc" for work in arenas.WORK for _ in range(4)

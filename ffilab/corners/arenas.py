@@ -66,6 +66,8 @@ CONDITIONS = {
 }  # fmt: skip
 GRID_PYTHON, GRID_NATIVE = (2, 8, 24), (0, 10, 50, 200)
 THREADS, ROUNDS = 32, 6
+# A container's memory, as a limit on data.
+LIMITS_MIB = (64, 128, 256, 512)
 WAYS = ("short-lived threads", "thread pool", "thread pool, by turns")
 # What a service does: requests that come all at once, or one after the other.
 WORK = {"all at once": WAYS[0], "by turns": WAYS[2]}
@@ -241,7 +243,7 @@ def remedies(session: child.Session) -> tuple[pd.DataFrame, dict[str, str]]:
             case = ("growth", LIBRARIES, way, THREADS, ROUNDS, "keep", remedy)
             jobs.append((KERNEL, f"{name}|{work}", words + extra, *case))
     rows = []
-    for _, name, result in outcomes(session, "remedies", jobs, current().repeats):
+    for _, name, result in outcomes(session, "remedies", jobs, few()):
         remedy, work = name.split("|")
         rows.append({
             "remedy": remedy, "work": work, **grown(result), "rate": result["blocks_per_second"],
@@ -281,6 +283,21 @@ def scenarios(session: child.Session) -> tuple[pd.DataFrame, dict[str, str]]:
         value = {**result, **(grown(result) if "rounds" in result else {})}[SCENARIOS[scenario][1]]
         rows.append({"scenario": scenario, "allocator": allocator, "value": value})
     return pd.DataFrame(rows), missing
+
+
+def limits(session: child.Session) -> pd.DataFrame:
+    """A21: does the same work end under a limit on data (setrlimit)? Columns allocator, mib, ended (True or False)."""
+    jobs = [
+        (KERNEL, f"{mib}|{name}", words, "limited", LIBRARIES, mib, THREADS, ROUNDS)
+        for name, allocator in ALLOCATORS.items() if (words := preload(allocator)) is not None for mib in LIMITS_MIB
+    ]  # fmt: skip
+    rows = []
+    for job, outcome in session.repeat("memory limits", jobs, few(), start):
+        mib, name = job[1].split("|")
+        if outcome.result is not None:
+            prove(job, outcome.result["allocator"])
+        rows.append({"allocator": name, "mib": int(mib), "ended": outcome.result is not None})
+    return pd.DataFrame(rows)
 
 
 def thresholds(session: child.Session) -> pd.DataFrame:

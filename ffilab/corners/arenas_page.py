@@ -8,12 +8,14 @@ import seaborn as sns
 from ffilab import draw
 from ffilab.corners.arenas import (
     AGAIN,
+    ALLOCATORS,
     AS_RUN,
     CONDITIONS,
     EQUAL,
     HUGE,
     HUGE_NONE,
     KERNEL,
+    LIMITS_MIB,
     MEET,
     NONE,
     NOT_STAGED,
@@ -220,6 +222,18 @@ def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFram
     for scenario, why in NOT_STAGED.items():
         rows.append({"scenario": scenario, "measured here (less is better)": f"not staged: {why}"})
     return pd.DataFrame(rows).fillna("the talk's judgement")
+
+
+def limits_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
+    """How many of the processes came to their end under each limit."""
+    rows = []
+    for name in ALLOCATORS:
+        row = {"allocator": name}
+        for mib in LIMITS_MIB:
+            part = chosen(found, allocator=name, mib=[mib]).ended
+            row[f"{mib} MiB"] = missing.get(name) or f"{part.sum()} of {len(part)} ended"
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def thresholds_table(found: pd.DataFrame) -> pd.DataFrame:

@@ -218,7 +218,7 @@ def arms() -> list[Arm]:
 
 def measure(labels: list[str]) -> Record:
     """Time the remedies on one thread, on the pair."""
-    budget = dataclasses.replace(current(), batch_ms=min(BATCH_MS, current().batch_ms), seconds=current().seconds / 4)
+    budget = dataclasses.replace(current(), batch_ms=min(BATCH_MS, current().batch_ms), seconds=current().seconds / 5)
     return runner.run(plan("races.remedies", arms(), [k for k in labels if k in (WITH_GIL, KERNEL)], budget))
 
 

@@ -7,6 +7,7 @@ import concurrent.futures
 import ctypes
 import json
 import os
+import resource
 import statistics
 import subprocess
 import sys
@@ -42,8 +43,8 @@ def load(folder):
 
 
 # [memory]
-def resident():
-    """What the kernel says: MiB resident (RSS), this process's share of it (PSS), the peak, and what only we have."""
+def sizes():
+    """All sizes that the kernel tells of this process, in MiB."""
     found = {}
     for path in ("/proc/self/smaps_rollup", "/proc/self/status"):
         with open(path) as file:
@@ -51,6 +52,12 @@ def resident():
                 words = line.split()
                 if words[-1] == "kB":
                     found[words[0].rstrip(":")] = int(words[1]) / 1024
+    return found
+
+
+def resident():
+    """What the kernel says: MiB resident (RSS), this process's share of it (PSS), the peak, and what only we have."""
+    found = sizes()
     return {"rss": found["Rss"], "pss": found["Pss"], "peak": found["VmHWM"], "private": found["Private_Dirty"],
             "huge": found["AnonHugePages"]}  # fmt: skip
 
@@ -172,6 +179,23 @@ def thresholds(folder):
 
 
 # [/thresholds]
+
+
+# [limited]
+def limited(folder, mib, threads, rounds):
+    """The same work with `mib` more data allowed than there is: it ends, or the allocator gives up and aborts.
+
+    What there is comes first: a free-threaded build reserves a gibibyte for mimalloc when it starts.
+    """
+    lib = library(folder)
+    most = int((sizes()["VmData"] + int(mib)) * MIB)
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    for number in range(int(rounds)):
+        lib.short_lived_round(int(threads), BLOCKS, SMALLEST, LARGEST, 0, 1000 * number)
+    return {"ended": True, "allocator": allocator()}
+
+
+# [/limited]
 
 
 def latency(folder, threads, pairs):

@@ -64,6 +64,16 @@ static void *short_life(void *argument) {
     return NULL;
 }
 
+/* Small stacks: what is measured is the heap. */
+static int start_thread(pthread_t *thread, void *(*life)(void *), void *argument) {
+    pthread_attr_t small;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 256 * 1024);
+    int failed = pthread_create(thread, &small, life, argument);
+    pthread_attr_destroy(&small);
+    return failed;
+}
+
 /* [short_lived] */
 /* One round of `threads` new threads, which end with it. Returns the ns that it took. */
 API int64_t short_lived_round(int threads, int blocks, size_t smallest, size_t largest, int keep, unsigned seed) {
@@ -75,7 +85,7 @@ API int64_t short_lived_round(int threads, int blocks, size_t smallest, size_t l
     int64_t began = now_ns();
     for (int i = 0; i < threads; i++) {
         starts[i] = (Start){&job, &all, seed + i};
-        if (pthread_create(&running[i], NULL, short_life, &starts[i]) != 0) {
+        if (start_thread(&running[i], short_life, &starts[i]) != 0) {
             abort();
         }
     }
@@ -128,7 +138,7 @@ API void pool_start(int threads, int by_turns, unsigned seed) {
     pthread_barrier_init(&pool.begin, NULL, threads + 1);
     pthread_barrier_init(&pool.end, NULL, threads + 1);
     for (int i = 0; i < threads; i++) {
-        if (pthread_create(&pool.running[i], NULL, pool_life, (void *)(uintptr_t)i) != 0) {
+        if (start_thread(&pool.running[i], pool_life, (void *)(uintptr_t)i) != 0) {
             abort();
         }
     }
@@ -218,7 +228,9 @@ API void latencies(int threads, int pairs, int64_t *ns) {
     Latencies *mine = malloc(threads * sizeof *mine);
     for (int i = 0; i < threads; i++) {
         mine[i] = (Latencies){pairs, i, ns + (size_t)i * pairs};
-        pthread_create(&running[i], NULL, time_pairs, &mine[i]);
+        if (start_thread(&running[i], time_pairs, &mine[i]) != 0) {
+            abort();
+        }
     }
     for (int i = 0; i < threads; i++) {
         pthread_join(running[i], NULL);
