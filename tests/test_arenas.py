@@ -3,6 +3,7 @@
 import ctypes.util
 import json
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import psutil
@@ -189,6 +190,26 @@ def test_what_is_absent_is_left_out():
     )
     assert handed["A19"] == handed["A20"] == handed["A21"] == {}
     assert len(handed["A22"]) == 2
+
+
+def test_without_rust_the_page_still_stands(monkeypatch, quiet_progress):
+    monkeypatch.setattr(arenas, "usable", lambda labels: [])
+    session = child.Session("test-arenas", ["3.14t"])
+    runs, cells = arenas.talk(session, ["3.14t"]), arenas.grid(session)
+    assert runs.empty
+    assert cells.empty
+    figure = plt.figure()
+    arenas_page.plot_talk(figure, runs)
+    arenas_page.plot_grid(figure, cells)
+    plt.close(figure)
+    assert arenas_page.NO_RUST in {text.get_text() for text in figure.texts}
+    assert arenas_page.talk_table(runs).empty
+    assert arenas_page.false_alarm(runs).empty
+    assert arenas_page.grid_words(cells) == ""
+    assert arenas_page.words(runs, "rss", kernel="3.14", condition=arenas.AS_RUN) == arenas_page.NOT_HERE
+    *_, scenario, threshold = made_up()
+    handed = arenas.claim_measurements(runs, cells, scenario, threshold)
+    assert handed["A19"] == handed["A20"] == {}
 
 
 def test_tables():

@@ -184,6 +184,10 @@ def usable(labels: list[str]) -> list[str]:
     ]  # fmt: skip
 
 
+GROWN = ["rss", "pss", "huge", "held", "in_use", "arenas"]
+TALK_COLUMNS = ["kernel", "condition", "round", *GROWN, "trimmed", "at_once"]
+
+
 def talk(session: child.Session, labels: list[str]) -> pd.DataFrame:
     """A19 with its controls. Columns kernel, condition, round, rss, pss, huge, held, in_use, arenas (growth), trimmed
     (growth of RSS after malloc_trim), at_once (native threads alive at once)."""
@@ -198,7 +202,7 @@ def talk(session: child.Session, labels: list[str]) -> pd.DataFrame:
             "kernel": label, "condition": name, "round": number, **result["grown"],
             "trimmed": result["grown after trim"]["rss"], "at_once": result["threads at once"],
         })  # fmt: skip
-    return pd.DataFrame(rows).sort_values(["kernel", "condition", "round"], ignore_index=True)
+    return pd.DataFrame(rows, columns=TALK_COLUMNS).sort_values(["kernel", "condition", "round"], ignore_index=True)
 
 
 def grid(session: child.Session) -> pd.DataFrame:
@@ -211,7 +215,7 @@ def grid(session: child.Session) -> pd.DataFrame:
     return pd.DataFrame([
         {"kernel": label, "python": cells[name].python_threads, "native": cells[name].native_threads, **result["grown"]}
         for label, name, result in outcomes(session, "Python × native threads", jobs, few())
-    ])  # fmt: skip
+    ], columns=["kernel", "python", "native", *GROWN])  # fmt: skip
 
 
 def growth(session: child.Session) -> pd.DataFrame:

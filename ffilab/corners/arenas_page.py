@@ -36,6 +36,7 @@ from ffilab.judge import statistics
 
 PAIR = (WITH_GIL, KERNEL)
 NOT_HERE = "not measured here"
+NO_RUST = "not measured here: the extension in Rust was not built"
 TALK_NAMES = ("glibc", "jemalloc", "tcmalloc")
 
 
@@ -67,6 +68,9 @@ def plot_talk(figure, runs: pd.DataFrame) -> None:
         for condition in CONDITIONS for label in PAIR if len(chosen(runs, kernel=label, condition=condition))
     ]  # fmt: skip
     axes = figure.subplots()
+    if not rows:
+        axes.text(0.5, 0.5, NO_RUST, ha="center", va="center")
+        return
     draw.intervals(axes, pd.DataFrame(rows), "condition", "CPython")
     axes.set(xlabel="RSS grown, MiB", ylabel="", xlim=(0, None))
     axes.tick_params(axis="y", labelsize=9)
@@ -129,6 +133,9 @@ def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
 
 def plot_grid(figure, cells: pd.DataFrame) -> None:
     """Heat maps of arenas and MiB over Python and native threads: both builds on one scale."""
+    if cells.empty:
+        figure.text(0.5, 0.5, NO_RUST, ha="center", va="center")
+        return
     axes = figure.subplots(2, 2)
     for row, (column, title) in enumerate((("arenas", "new arenas"), ("rss", "RSS grown, MiB"))):
         table = cells.pivot_table(index=["kernel", "native"], columns="python", values=column, aggfunc="median")
@@ -145,7 +152,7 @@ def plot_grid(figure, cells: pd.DataFrame) -> None:
 def grid_words(cells: pd.DataFrame) -> str:
     """The corners of the heat maps in words."""
     parts = []
-    for label in PAIR:
+    for label in PAIR if len(cells) else ():
         for python, native in ((cells.python.min(), cells.native.min()), (cells.python.max(), cells.native.max())):
             found = chosen(cells, kernel=label, python=[python], native=[native])
             parts.append(
@@ -162,11 +169,15 @@ def plot_growth(figure, runs: pd.DataFrame) -> None:
         part = runs[runs.way == way].replace({"keep": names})
         sns.lineplot(
             part, x="round", y="rss", hue="kernel", hue_order=list(PAIR), style="keep", style_order=list(names.values()),
-            ax=place, palette=draw.PALETTE[:2], errorbar=("pi", 100), markers=True, legend=way == WAYS[0],
+            ax=place, palette=draw.PALETTE[:2], errorbar=("pi", 100), markers=True, legend=way == WAYS[-1],
         )  # fmt: skip
-        place.set(title=way, xlabel="round", ylabel="RSS, MiB", ylim=(0, None))
+        place.set(title=way, xlabel="round", ylabel="RSS, MiB")
         place.set_xticks([-1, 2, ROUNDS - 1, ROUNDS], ["start", "3", str(ROUNDS), "trim"])
-    axes[0].legend(loc="best", fontsize=7)
+    axes[0].set_ylim(bottom=0)
+    handles, labels = axes[-1].get_legend_handles_labels()
+    axes[-1].get_legend().remove()
+    shown = [(h, name) for h, name in zip(handles, labels, strict=True) if name not in ("kernel", "keep")]
+    figure.legend(*zip(*shown, strict=True), loc="outside lower center", ncols=4, fontsize=8)
 
 
 def growth_table(runs: pd.DataFrame) -> pd.DataFrame:

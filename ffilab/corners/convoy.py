@@ -140,7 +140,7 @@ def timelines(session: child.Session) -> list[dict]:
 
 
 def waits(timeline: dict) -> pd.DataFrame:
-    """How long each call of the server took beyond what it waited for, in switch intervals. Columns call, intervals.
+    """How long each call of the server took beyond what it waited for. Columns call, begin, end (ns), intervals.
 
     recv may return once the client has sent and the call has begun; send may return at once.
     """
@@ -150,10 +150,10 @@ def waits(timeline: dict) -> pd.DataFrame:
     received, replied = notes[0::2][-len(sent) :], notes[1::2][-len(sent) :]
     rows = []
     for number in range(1, min(len(received), len(replied), len(sent))):
-        ready = max(sent[number], replied[number - 1])
-        rows.append({"call": "recv", "intervals": (received[number] - ready) / 1e9 / DEFAULT_S})
-        rows.append({"call": "send", "intervals": (replied[number] - received[number]) / 1e9 / DEFAULT_S})
-    return pd.DataFrame(rows, columns=["call", "intervals"])
+        rows.append(("recv", max(sent[number], replied[number - 1]), received[number]))
+        rows.append(("send", received[number], replied[number]))
+    found = pd.DataFrame(rows, columns=["call", "begin", "end"])
+    return found.assign(intervals=(found.end - found.begin) / 1e9 / DEFAULT_S)
 
 
 def calls_that_pay(found: list[dict]) -> pd.DataFrame:

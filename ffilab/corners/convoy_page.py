@@ -26,6 +26,7 @@ from ffilab.corners.convoy import (
     interval_of,
     plural,
     rates,
+    waits,
 )  # fmt: skip
 from ffilab.judge import statistics
 
@@ -193,37 +194,42 @@ def calls_table(found: list[dict]) -> pd.DataFrame:
 
 
 def plot_timeline(figure, timeline: dict, requests: int = 4) -> None:
-    """Who held the GIL during some requests: recorded, not drawn by hand."""
+    """Who held the GIL during some requests, and one hand-over enlarged: recorded, not drawn by hand."""
     spans = timeline["spans"]
     first = min(3, max(0, len(spans) - requests))
-    start, end = spans[first][0], spans[min(len(spans), first + requests) - 1][1]
-    ms = lambda t: (t - start) / 1e6  # noqa: E731
-    axes = figure.subplots()
-    for begin, finish in spans:
-        if begin < end and finish > start:
-            axes.broken_barh(
-                [(ms(begin), (finish - begin) / 1e6)], (2.1, 0.8), color=draw.PALETTE[4], edgecolor="none", alpha=0.7
-            )
-            axes.axvline(ms(begin), color="gray", linewidth=0.6, linestyle=":")
-    last = start
-    for begin, finish in [*timeline["gaps"], (end, end)]:
-        if finish <= start or begin > end:
-            continue
-        if begin > last:
-            axes.broken_barh([(ms(last), (begin - last) / 1e6)], (0.1, 0.8), color=draw.PALETTE[0])
-        last = max(last, finish)
-    notes = timeline["server"]
-    for received, replied in zip(notes[0::2], notes[1::2], strict=False):
-        if start <= received <= end:
-            axes.plot([ms(received)], [1.5], "v", color=draw.PALETTE[1], markersize=7)
-        if start <= replied <= end:
-            axes.plot([ms(replied)], [1.5], "^", color=draw.PALETTE[2], markersize=7)
-    axes.plot([], [], "v", color=draw.PALETTE[1], label="recv has returned")
-    axes.plot([], [], "^", color=draw.PALETTE[2], label="send has returned")
-    axes.set_yticks([0.5, 1.5, 2.5], ["CPU thread\nhas the GIL", "server thread", "client waits"])
-    axes.set(xlabel="ms", ylim=(0, 3), xlim=(0, ms(end)))
+    begin, end = spans[first][0], spans[min(len(spans), first + requests) - 1][1]
+    paid = waits(timeline)
+    paid = paid[(paid.intervals > 0.5) & (paid.end > begin) & (paid.end < end)]
+    centre = paid.end.iloc[0] if len(paid) else (begin + end) / 2
+    whole, zoom = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
+    _lanes(whole, timeline, begin, end, 1e6)
+    _lanes(zoom, timeline, centre - 150_000, centre + 150_000, 1e3)
+    whole.set(xlabel="ms")
+    zoom.set(xlabel="µs", title="one hand-over")
+    whole.set_yticks([0.5, 1.5, 2.5], ["CPU thread\nruns", "server thread\nin a call", "client waits"])
+    figure.legend(*whole.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
+
+
+def _lanes(axes, timeline: dict, begin: int, end: int, unit: float) -> None:
+    """Client, server and CPU thread between two moments (ns), in units of so many ns."""
+
+    def bars(spans, lane, color, label=None):
+        shown = [(max(a, begin), min(b, end)) for a, b in spans if b > begin and a < end]
+        axes.broken_barh(
+            [((a - begin) / unit, (b - a) / unit) for a, b in shown], (lane, 0.8), color=color, label=label
+        )
+
+    bars(timeline["spans"], 2.1, draw.PALETTE[4])
+    calls = waits(timeline)
+    for call, color in (("recv", draw.PALETTE[1]), ("send", draw.PALETTE[2])):
+        part = calls[calls.call == call]
+        bars(zip(part.begin, part.end, strict=True), 1.1, color, f"{call}: until it has the GIL again")
+    edges = [begin, *(moment for gap in timeline["gaps"] for moment in gap if begin < moment < end), end]
+    inside = [a < begin < b for a, b in timeline["gaps"]]
+    held = edges[1:] if any(inside) else edges
+    bars(zip(held[0::2], held[1::2], strict=False), 0.1, draw.PALETTE[0])
+    axes.set(ylim=(0, 3), xlim=(0, (end - begin) / unit))
     axes.grid(axis="y", visible=False)
-    axes.legend(loc="upper right", fontsize=8)
 
 
 def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:

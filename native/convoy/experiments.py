@@ -294,7 +294,7 @@ def echo(folder, kind, count, interval, seconds, pinning, server, others):
 def timeline(interval, seconds):
     """C8: who held the GIL when. One CPU thread, one client; all times in ns of one clock.
 
-    The CPU thread looks at the clock all the time: where it did not, it had no GIL.
+    The CPU thread looks at the clock all the time: where it did not, it had no GIL (or no core).
     """
     sys.setswitchinterval(float(interval))
     gaps, notes, running = [], [], True
