@@ -251,3 +251,11 @@ def test_self_check_of_the_exercise():
 def test_arms_name_native_files_that_exist():
     for arm in [*loaders.arms(), *measuring.arms()]:
         assert Path(arm.file).is_file()
+
+
+def test_a_record_of_child_processes_is_not_compared(two_records):
+    from dataclasses import replace
+
+    children = replace(two_records[0], run={"plan": {"seed": 1, "kernels": ["3.14"], "blocks": 0}})
+    with pytest.raises(UserError, match="child processes"):
+        runs.compare_runs(children, two_records[0])

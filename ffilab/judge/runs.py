@@ -40,8 +40,13 @@ def unpaired_ratio(one: np.ndarray, other: np.ndarray, seed: int = 0) -> Interva
 def compare_runs(first: Record, second: Record) -> pd.DataFrame:
     """One row per cell that both records measured: ratio second / first with interval, and adjusted p.
 
-    Raises UserError if they have no cell in common.
+    Raises UserError if they have no cell in common, or hold child processes and no timed arms.
     """
+    for record in (first, second):
+        if "arms" not in record.run["plan"]:
+            raise UserError(
+                f"{record.path} holds child processes, one line each, and no timed arms: its chapter compares them."
+            )
     rows = []
     for kernel in first.kernels:
         for arm in first.run["plan"]["arms"]:
