@@ -104,19 +104,26 @@ def need_compiler_and_rust(project: Path) -> None:
         )
 
 
+def ours(project: Path) -> dict:
+    """What a project's pyproject.toml says to us."""
+    return tomllib.loads((project / "pyproject.toml").read_text()).get("tool", {}).get("hidden-corners", {})
+
+
 def unsupported(project: Path, kernel: Kernel) -> str | None:
     """Why the project's tool does not serve this kernel, as its pyproject.toml states it; None if it does."""
-    ours = tomllib.loads((project / "pyproject.toml").read_text()).get("tool", {}).get("hidden-corners", {})
-    if "only" in ours and kernel.label not in ours["only"]:
-        return f"made for {' '.join(ours['only'])} only"
-    return ours.get("unsupported", {}).get(kernel.label)
+    said = ours(project)
+    if "only" in said and kernel.label not in said["only"]:
+        return f"made for {' '.join(said['only'])} only"
+    return said.get("unsupported", {}).get(kernel.label)
 
 
 def _extension(project: Path, kernel: Kernel, out: Path, target: Path) -> None:
-    # Sources that a project shares with its neighbours lie beside it, in `library`.
+    # Sources that a project shares with its neighbours lie beside it, in `library`. A project may also be another
+    # one with some files of its own (`sources-of`), for instance another version of its tool.
     library = project.parent / "library"
+    layers = [project.parent / name for name in filter(None, [ours(project).get("sources-of")])] + [project]
     digest = hashlib.sha256(kernel.facts["stamp"].encode())
-    for source in (p for folder in (library, project) for p in sorted(folder.rglob("*"))):
+    for source in (p for folder in (library, *layers) for p in sorted(folder.rglob("*"))):
         if source.is_file() and not BY_PRODUCTS & set(source.relative_to(project.parent).parts):
             digest.update(source.read_bytes())
     stamp = target / f".{project.name}-{digest.hexdigest()[:16]}"
@@ -127,9 +134,11 @@ def _extension(project: Path, kernel: Kernel, out: Path, target: Path) -> None:
     # Built from a copy: setuptools and its like write into the folder that they build.
     copy = out / "source" / f"{project.name}-{kernel.name}"
     shutil.rmtree(copy, ignore_errors=True)
-    for folder in (project, library):
-        if folder.exists():
-            shutil.copytree(folder, copy / folder.name, ignore=shutil.ignore_patterns(*BY_PRODUCTS))
+    ignore = shutil.ignore_patterns(*BY_PRODUCTS)
+    for layer in layers:
+        shutil.copytree(layer, copy / project.name, ignore=ignore, dirs_exist_ok=True)
+    if library.exists():
+        shutil.copytree(library, copy / library.name, ignore=ignore)
     environment = {"CARGO_TARGET_DIR": str(out / "cargo" / f"{project.name}-{kernel.name}")}
     if (project / CRATES).exists():
         restore_cargo_lock(copy / project.name)

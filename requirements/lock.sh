@@ -21,5 +21,9 @@ done
 # A Cargo.lock names the registry of every crate; what is kept of it is all the rest.
 for manifest in $(find native -name Cargo.toml -not -path '*/target/*'); do
     folder=$(dirname "$manifest")
+    # A project that takes its sources from a neighbour has none here, and cargo asks for a library.
+    made=
+    [ -d "$folder/src" ] || { mkdir "$folder/src" && : >"$folder/src/lib.rs" && made=yes; }
     (cd "$folder" && cargo generate-lockfile --quiet && grep -v '^source = ' Cargo.lock >crates.lock && rm Cargo.lock)
+    [ -z "$made" ] || rm -r "$folder/src"
 done

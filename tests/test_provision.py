@@ -3,6 +3,7 @@
 import dataclasses
 import errno
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -97,6 +98,21 @@ def test_no_rust(monkeypatch, tmp_path):
     assert len(failures) == 1
     assert "Rust" in failures[0]
     assert "Rust" in (tmp_path / "out" / "corner" / "missing-binding.txt").read_text()
+
+
+def test_a_project_may_take_its_sources_from_a_neighbour(monkeypatch, tmp_path):
+    base, other = tmp_path / "corner" / "base", tmp_path / "corner" / "other"
+    for folder in (base, other):
+        folder.mkdir(parents=True)
+        (folder / "pyproject.toml").write_text('[project]\nname = "x"\n')
+        (folder / "version").write_text(folder.name)
+    (base / "code.c").write_text("int x;")
+    (other / "pyproject.toml").write_text('[tool.hidden-corners]\nsources-of = "base"\n')
+    built = []
+    monkeypatch.setattr(native, "_run", lambda project, command, *_: built.append(Path(command[-1])))
+    native.build(other, [kernels.load(BY_LABEL["3.14"])], tmp_path / "out")
+    assert (built[0] / "code.c").read_text() == "int x;"
+    assert (built[0] / "version").read_text() == "other"
 
 
 def test_native_code_that_does_not_compile_is_named(tmp_path):

@@ -48,6 +48,15 @@ def test_no_registry_host_and_no_path_of_a_machine():
         assert not home.search(text), path
 
 
+def test_no_symbolic_links():
+    """Not every copy of a tree keeps them: one that does not turns a source into the name of another."""
+    listing = subprocess.run(["git", "ls-files", "-s"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert not [line for line in listing.splitlines() if line.startswith("120000")]
+    for path in tracked():
+        text = path.read_bytes()[:200].decode(errors="replace")
+        assert not re.fullmatch(r"\.\.?/[\w./-]+", text), path
+
+
 def test_locks_are_hashed_and_carry_no_address():
     locks = [*ROOT.glob("requirements/*.txt"), *KERNELS.glob("*/requirements.txt")]
     assert len(locks) >= 9

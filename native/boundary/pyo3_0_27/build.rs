@@ -1,1 +1,0 @@
-../pyo3/build.rs

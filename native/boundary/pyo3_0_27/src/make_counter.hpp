@@ -1,1 +1,0 @@
-../../pyo3/src/make_counter.hpp
