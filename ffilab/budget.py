@@ -29,6 +29,11 @@ class Budget:
         """False for a smoke test, whose figures prove that the code runs and nothing else."""
         return self.name != "smoke"
 
+    @property
+    def few(self) -> int:
+        """Repetitions where there are many cases; enough for an interval, except in a smoke test."""
+        return max(5, self.repeats // 2) if self.is_result else 1
+
 
 BUDGETS = {
     "smoke": Budget("smoke", restarts=4, blocks=4, seconds=5, batch_ms=1, scale=0.01, repeats=2),

@@ -10,11 +10,9 @@ import pandas as pd
 from ffilab import kernels
 from ffilab.bench import child
 from ffilab.budget import current
-from ffilab.corners.races import chosen
 from ffilab.errors import UserError
-from ffilab.judge import statistics
 from ffilab.judge.ledger import Measurement
-from ffilab.judge.statistics import Interval
+from ffilab.judge.processes import chosen, difference, measured, ratio
 from ffilab.paths import NATIVE, NATIVE_OUT
 from ffilab.provision.catalogue import BY_LABEL
 
@@ -126,11 +124,6 @@ THRESHOLDS = {
 }  # fmt: skip
 
 
-def few() -> int:
-    """Processes for each of many cases."""
-    return max(5, current().repeats // 2) if current().is_result else 1
-
-
 def begin(labels: list[str]) -> child.Session:
     """The record of this chapter's processes. Raises UserError where there is no /proc."""
     if platform.system() != "Linux":
@@ -214,7 +207,7 @@ def grid(session: child.Session) -> pd.DataFrame:
     ]  # fmt: skip
     return pd.DataFrame([
         {"kernel": label, "python": cells[name].python_threads, "native": cells[name].native_threads, **result["grown"]}
-        for label, name, result in outcomes(session, "Python × native threads", jobs, few())
+        for label, name, result in outcomes(session, "Python × native threads", jobs, current().few)
     ], columns=["kernel", "python", "native", *GROWN])  # fmt: skip
 
 
@@ -226,7 +219,7 @@ def growth(session: child.Session) -> pd.DataFrame:
         for label in (WITH_GIL, KERNEL) for way in WAYS for keep in ("keep", "none")
     ]  # fmt: skip
     rows = []
-    for label, name, result in outcomes(session, "growth over time", jobs, few()):
+    for label, name, result in outcomes(session, "growth over time", jobs, current().few):
         way, keep = name.split("|")
         for number, state in enumerate([result["before"], *result["rounds"], result["trimmed"]], -1):
             rows.append({"kernel": label, "way": way, "keep": keep, "round": number, **state})
@@ -247,7 +240,7 @@ def remedies(session: child.Session) -> tuple[pd.DataFrame, dict[str, str]]:
             case = ("growth", LIBRARIES, way, THREADS, ROUNDS, "keep", remedy)
             jobs.append((KERNEL, f"{name}|{work}", words + extra, *case))
     rows = []
-    for _, name, result in outcomes(session, "remedies", jobs, few()):
+    for _, name, result in outcomes(session, "remedies", jobs, current().few):
         remedy, work = name.split("|")
         rows.append({
             "remedy": remedy, "work": work, **grown(result), "rate": result["blocks_per_second"],
@@ -296,7 +289,7 @@ def limits(session: child.Session) -> pd.DataFrame:
         for name, allocator in ALLOCATORS.items() if (words := preload(allocator)) is not None for mib in LIMITS_MIB
     ]  # fmt: skip
     rows = []
-    for job, outcome in session.repeat("memory limits", jobs, few(), start):
+    for job, outcome in session.repeat("memory limits", jobs, current().few, start):
         mib, name = job[1].split("|")
         if outcome.result is not None:
             prove(job, outcome.result["allocator"])
@@ -324,36 +317,6 @@ def domains(session: child.Session, labels: list[str]) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values("kernel", ignore_index=True)
 
 
-def interval(frame: pd.DataFrame, column: str, **which) -> Interval:
-    """Trimmed mean of a column over processes, with its interval."""
-    return statistics.location_interval(chosen(frame, **which)[column].to_numpy())
-
-
-def difference(frame: pd.DataFrame, column: str, one: dict, other: dict) -> Measurement | None:
-    """Difference of two cases, process by process of the same round; None if one is missing."""
-    left, right = (chosen(frame, **case)[column].to_numpy() for case in (one, other))
-    n = min(len(left), len(right))
-    if not n:
-        return None
-    return measured(left[:n] - right[:n], "MiB")
-
-
-def measured(values: np.ndarray, unit: str) -> Measurement:
-    """Values of independent processes as a measurement with its minimum detectable effect."""
-    found = statistics.location_interval(values)
-    return Measurement(found, statistics.minimum_detectable_effect(found, len(values)), unit)
-
-
-def ratio(left: np.ndarray, right: np.ndarray) -> Measurement | None:
-    """Ratio of two cases, process by process; None if one is missing or not positive."""
-    n = min(len(left), len(right))
-    if not n or min(left[:n].min(), right[:n].min()) <= 0:
-        return None
-    log = statistics.location_interval(np.log(left[:n] / right[:n]))
-    mde = float(np.expm1(statistics.minimum_detectable_effect(log, n)))
-    return Measurement(log.map(np.exp), mde, "ratio")
-
-
 def claim_measurements(
     runs: pd.DataFrame, cells: pd.DataFrame, scenario: pd.DataFrame, threshold: pd.DataFrame
 ) -> dict[str, dict[str, Measurement]]:
@@ -371,13 +334,8 @@ def claim_measurements(
         n = min(len(with_), len(without))
         return with_[:n] - without[:n]
 
-    tbuild, gil = (grown_by_native_threads(label, "rss") for label in (KERNEL, WITH_GIL))
-    if n := min(len(tbuild), len(gil)):
-        put(
-            "A19",
-            "RSS grown by the native threads, as the talk ran it: 3.14t − 3.14",
-            measured(tbuild[:n] - gil[:n], "MiB"),
-        )
+    put("A19", "RSS grown by the native threads, as the talk ran it: 3.14t − 3.14",
+        difference(grown_by_native_threads(KERNEL, "rss"), grown_by_native_threads(WITH_GIL, "rss"), "MiB"))  # fmt: skip
     held = {label: chosen(runs, kernel=label, condition=MEET).held.to_numpy() for label in (KERNEL, WITH_GIL)}
     put("A19", "held by glibc, touched blocks, 8 × 50: 3.14t / 3.14", ratio(held[KERNEL], held[WITH_GIL]))
 
@@ -389,11 +347,9 @@ def claim_measurements(
         n = min(len(with_), len(without))
         return with_[:n] - without[:n]
 
-    most, fewer = native_part(24, 200), native_part(2, 200)
-    if n := min(len(most), len(fewer)):
-        put("A20", "RSS grown by the native threads at 24 × 200: 3.14t", measured(most, "MiB"))
-        put("A20", "RSS grown by the native threads at 24 × 200 minus 2 × 200: 3.14t",
-            measured(most[:n] - fewer[:n], "MiB"))  # fmt: skip
+    put("A20", "RSS grown by the native threads at 24 × 200: 3.14t", measured(native_part(24, 200), "MiB"))
+    put("A20", "RSS grown by the native threads at 24 × 200 minus 2 × 200: 3.14t",
+        difference(native_part(24, 200), native_part(2, 200), "MiB"))  # fmt: skip
 
     for name, allocator in (
         ("many short-lived threads", "jemalloc"), ("long-lived server, RSS-sensitive", "jemalloc"),
@@ -407,9 +363,8 @@ def claim_measurements(
         return chosen(threshold, setting=setting, case=case).held.to_numpy()
 
     for setting, case in (("mmap_threshold=131072", "large, pinned"), ("trim_threshold=1073741824", "small")):
-        with_, without = held_with(setting, case), held_with("nothing", case)
-        if n := min(len(with_), len(without)):
-            put("A22", f"MiB held, {case}: {setting} minus nothing", measured(with_[:n] - without[:n], "MiB"))
+        put("A22", f"MiB held, {case}: {setting} minus nothing",
+            difference(held_with(setting, case), held_with("nothing", case), "MiB"))  # fmt: skip
     return handed
 
 

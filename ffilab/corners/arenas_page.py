@@ -28,11 +28,9 @@ from ffilab.corners.arenas import (
     WAYS,
     WITH_GIL,
     WORK,
-    difference,
-    interval,
 )  # fmt: skip
-from ffilab.corners.races import chosen
 from ffilab.judge import statistics
+from ffilab.judge.processes import chosen, difference, interval_of
 
 PAIR = (WITH_GIL, KERNEL)
 NOT_HERE = "not measured here"
@@ -42,8 +40,8 @@ TALK_NAMES = ("glibc", "jemalloc", "tcmalloc")
 
 def words(frame: pd.DataFrame, column: str, unit: str = "", **which) -> str:
     """Trimmed mean of a column with its interval in words."""
-    rows = chosen(frame, **which)
-    return draw.text(interval(frame, column, **which), unit) if len(rows) else NOT_HERE
+    found = interval_of(frame, column, **which)
+    return draw.text(found, unit) if found else NOT_HERE
 
 
 def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -64,7 +62,7 @@ def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
 def plot_talk(figure, runs: pd.DataFrame) -> None:
     """Growth of RSS by condition, both builds."""
     rows = [
-        {"condition": condition, "CPython": label, **vars(interval(runs, "rss", kernel=label, condition=condition))}
+        {"condition": condition, "CPython": label, **vars(interval_of(runs, "rss", kernel=label, condition=condition))}
         for condition in CONDITIONS for label in PAIR if len(chosen(runs, kernel=label, condition=condition))
     ]  # fmt: skip
     axes = figure.subplots()
@@ -120,9 +118,10 @@ def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for label in sorted(set(runs.kernel)):
         for column in ("rss", "held"):
-            found = difference(
-                runs, column, {"kernel": label, "condition": AGAIN}, {"kernel": label, "condition": AS_RUN}
+            again, first = (
+                chosen(runs, kernel=label, condition=condition)[column].to_numpy() for condition in (AGAIN, AS_RUN)
             )
+            found = difference(again, first, "MiB")
             rows.append({
                 "CPython": label, "what": {"rss": "RSS grown", "held": "held by glibc"}[column],
                 "same − same, MiB": draw.text(found.interval), "smallest difference to be found": f"{found.mde:.3f} MiB",

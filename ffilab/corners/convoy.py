@@ -9,11 +9,9 @@ import pandas as pd
 from ffilab.bench import child
 from ffilab.budget import current
 from ffilab.corners import critical_sections
-from ffilab.corners.arenas import few, measured, ratio
-from ffilab.corners.races import chosen
 from ffilab.errors import UserError
-from ffilab.judge import statistics
 from ffilab.judge.ledger import Measurement
+from ffilab.judge.processes import chosen, measured, ratio
 from ffilab.paths import NATIVE, NATIVE_OUT
 
 SOURCES = NATIVE / "convoy"
@@ -26,7 +24,7 @@ INTERVALS = (0.01, DEFAULT_S, 1e-3, 1e-4, 1e-5, 1e-6)
 THREADS = (1, 2, 4)
 PINNED_THREADS = (0, 1, 2, 4, 8)
 COUNT_THREADS = (1, 2, 4, 8)
-COUNTDOWN = 2_000_000
+COUNTDOWN = 1_000_000
 COUNT_INTERVALS = (DEFAULT_S, 1e-4, 1e-6)
 HASH_BYTES = 4_000_000
 # What the author measured (C4), requests per second by switch interval and number of CPU threads. Data to compare with.
@@ -107,7 +105,7 @@ def echo(session: child.Session, labels: list[str]) -> pd.DataFrame:
         for name, case in (cases() if label == KERNEL else cases_elsewhere()).items():
             jobs.append((label, name, "echo", LIBRARIES, *astuple(case)))
     return pd.DataFrame([
-        {"kernel": label, "case": name, **result} for label, name, result in outcomes(session, "echo server", jobs, few())
+        {"kernel": label, "case": name, **result} for label, name, result in outcomes(session, "echo server", jobs, current().few)
     ]).sort_values("kernel", ignore_index=True, kind="stable")  # fmt: skip
 
 
@@ -136,7 +134,7 @@ def _by_threads(session: child.Session, title: str, jobs: list[tuple], column: s
 def timelines(session: child.Session) -> list[dict]:
     """C8: recorded timelines of the server with one CPU thread, see `experiments.timeline`."""
     job = (KERNEL, "timeline", "timeline", DEFAULT_S, TIMELINE_S)
-    return [result for _, _, result in outcomes(session, "timeline", [job], few())]
+    return [result for _, _, result in outcomes(session, "timeline", [job], current().few)]
 
 
 def waits(timeline: dict) -> pd.DataFrame:
@@ -191,7 +189,7 @@ def reference_counts(session: child.Session) -> pd.DataFrame:
     job = (WITHOUT_GIL, "reference counts", "reference_counts", critical_sections.LIBRARIES)
     found = []
     for _, outcome in session.repeat(
-        "reference counts", [job], few(), lambda job: child.run(job[0], critical_sections.EXPERIMENTS, *job[2:])
+        "reference counts", [job], current().few, lambda job: child.run(job[0], critical_sections.EXPERIMENTS, *job[2:])
     ):  # fmt: skip
         if outcome.result is None:
             raise UserError(f"reference counts on CPython {WITHOUT_GIL}: {outcome.ended}. {outcome.error.strip()}")
@@ -228,13 +226,11 @@ def claim_measurements(
         ratio(rates(runs, f"{CONVOY}, client apart"), rates(runs, f"{CONVOY}, one core")))  # fmt: skip
     paid = calls_that_pay(found).groupby("call").intervals.apply(lambda v: v.dropna().to_numpy())
     long = np.concatenate(list(paid)) if len(paid) else np.array([])
-    if len(long):
-        put("C8", "wait for the GIL / switch interval: 3.14", measured(long, "switch intervals"))
+    put("C8", "wait for the GIL / switch interval: 3.14", measured(long, "switch intervals"))
     put("C9", "reference count, another thread's / the owner's: 3.14t",
         ratio(references.foreign.to_numpy(), references.owner.to_numpy()))  # fmt: skip
-    added = added_intervals(runs, DEFAULT_S)
-    if len(added):
-        put("C10", "switch intervals added to a request by one CPU thread: 3.14", measured(added, "switch intervals"))
+    put("C10", "switch intervals added to a request by one CPU thread: 3.14",
+        measured(added_intervals(runs, DEFAULT_S), "switch intervals"))  # fmt: skip
     return handed
 
 
@@ -264,9 +260,3 @@ def check_server(kind: str = "threads", interval: float = DEFAULT_S, server: str
     if found.p99 > GOAL_P99_US:
         return [*lines, f"Not fast: the goal is a p99 below {GOAL_P99_US / 1e3:g} ms."]
     return [*lines, "Correct, and fast."]
-
-
-def interval_of(frame: pd.DataFrame, column: str, **which) -> statistics.Interval | None:
-    """Trimmed mean with its interval, leaving out what is missing; None if nothing is there."""
-    values = pd.to_numeric(chosen(frame, **which)[column]).dropna().to_numpy()
-    return statistics.location_interval(values) if len(values) else None

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from ffilab import draw
-from ffilab.corners.arenas import ratio
 from ffilab.corners.convoy import (
     AGAIN,
     CONVOY,
@@ -22,13 +21,12 @@ from ffilab.corners.convoy import (
     WITHOUT_GIL,
     added_intervals,
     calls_that_pay,
-    chosen,
-    interval_of,
     plural,
     rates,
     waits,
 )  # fmt: skip
 from ffilab.judge import statistics
+from ffilab.judge.processes import chosen, interval_of, ratio
 
 NOT_HERE = "not measured here"
 FEW = "too few requests"

@@ -144,7 +144,7 @@ def case(job: tuple) -> tuple[str, str, int, int]:
 def contention() -> pd.DataFrame:
     """Rates of all contended cases, one row per fresh process."""
     rows = []
-    for job, outcome in child.repeat("threads", jobs(), current().repeats, random.Random(secrets.randbits(32))):
+    for job, outcome in child.repeat("threads", jobs(), current().few, random.Random(secrets.randbits(32))):
         label, _, experiment, *arguments = job
         if outcome.result is None:
             raise UserError(f"{experiment} {arguments} on {label} brought no result: {outcome.ended}. {outcome.error}")

@@ -14,6 +14,7 @@ from ffilab.budget import current
 from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.ledger import Measurement
+from ffilab.judge.processes import bad_runs, chosen, measured, share_of_bad_runs
 from ffilab.judge.statistics import Interval
 from ffilab.paths import NATIVE, NATIVE_OUT
 
@@ -169,37 +170,6 @@ def borrowed(session: child.Session, labels: list[str]) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values("kernel")
 
 
-def bad_runs(frame: pd.DataFrame, column: str, **which) -> tuple[int, int]:
-    """Runs in which something went wrong (`column` is not zero), and all runs, of the rows that `which` chooses."""
-    rows = chosen(frame, **which)
-    return int((rows[column] != 0).sum()), len(rows)
-
-
-def chosen(frame: pd.DataFrame, **which) -> pd.DataFrame:
-    """The rows in which each column has the value given, or one of the values given."""
-    keep = pd.Series(True, index=frame.index)
-    for name, value in which.items():
-        keep &= frame[name].isin([value] if isinstance(value, str | int) else list(value))
-    return frame[keep]
-
-
-def share_of_bad_runs(frame: pd.DataFrame, column: str, **which) -> Measurement | None:
-    """The same as a share, with its exact interval; None if there are no such rows."""
-    hits, trials = bad_runs(frame, column, **which)
-    if not trials:
-        return None
-    return Measurement(statistics.share_interval(hits, trials), statistics.share_mde(trials), "share of runs")
-
-
-def mean_of(frame: pd.DataFrame, column: str, unit: str, **which) -> Measurement | None:
-    """Trimmed mean of a column over processes."""
-    rows = chosen(frame, **which)[column].to_numpy()
-    if not len(rows):
-        return None
-    interval = statistics.location_interval(rows)
-    return Measurement(interval, statistics.minimum_detectable_effect(interval, len(rows)), unit)
-
-
 def safety_matrix(crossed: pd.DataFrame, label: str) -> pd.DataFrame:
     """A18: bad runs and all runs, for safe and unsafe functions by the way of calling. All numbers of threads."""
     rows = []
@@ -253,13 +223,13 @@ def claim_measurements(
         put("A15", f"bad runs: {variant}, PyDLL, {label}",
             share_of_bad_runs(crossed, "lost", kernel=label, variant=variant, **talk))  # fmt: skip
     put("A15", f"updates lost: unsafe, PyDLL, {KERNEL}",
-        mean_of(crossed, "lost", "share of updates", kernel=KERNEL, variant="unsafe", **talk))  # fmt: skip
+        measured(chosen(crossed, kernel=KERNEL, variant="unsafe", **talk).lost.to_numpy(), "share of updates"))  # fmt: skip
 
     for case, label in (("unsafe", KERNEL), ("unsafe", WITH_GIL), ("safe", KERNEL)):
         put("A16", f"bad runs: {case}, PyDLL, {label}",
             share_of_bad_runs(bank, "created", kernel=label, case=f"{case}, sleep", **pydll))  # fmt: skip
     put("A16", f"dollars from nothing: unsafe, PyDLL, {KERNEL}",
-        mean_of(bank, "created", "dollars", kernel=KERNEL, case="unsafe, sleep", **pydll))  # fmt: skip
+        measured(chosen(bank, kernel=KERNEL, case="unsafe, sleep", **pydll).created.to_numpy(), "dollars"))  # fmt: skip
 
     slow, fast = (
         bad_runs(bank, "created", kernel=KERNEL, case=case, **pydll) for case in ("unsafe, sleep", "unsafe, fast")

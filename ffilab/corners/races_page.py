@@ -20,15 +20,13 @@ from ffilab.corners.races import (
     VARIANTS,
     WAYS,
     WITH_GIL,
-    bad_runs,
-    chosen,
-    mean_of,
     model_of_payments,
     piece_cost,
     safety_matrix,
 )  # fmt: skip
 from ffilab.corners.races_detection import CLEAN, RACE
 from ffilab.judge import statistics
+from ffilab.judge.processes import bad_runs, chosen, interval_of
 from ffilab.judge.statistics import Interval
 
 PAIR = (WITH_GIL, KERNEL)
@@ -46,8 +44,8 @@ def bad_words(frame: pd.DataFrame, column: str, **which) -> str:
 
 def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, **which) -> str:
     """Trimmed mean with its interval in words."""
-    measurement = mean_of(frame, column, unit, **which)
-    return draw.text(measurement.interval, unit, factor) if measurement else NOT_HERE
+    found = interval_of(frame, column, **which)
+    return draw.text(found, unit, factor) if found else NOT_HERE
 
 
 def worst(frame: pd.DataFrame, column: str, **which) -> float:

@@ -31,6 +31,15 @@ MANY = 1000  # requests that a 99.9 % quantile needs at least
 now = time.perf_counter_ns
 
 
+def best_of_three(threads, bodies):
+    """Seconds by number of threads. The numbers take turns: the speed of a core may change within a second."""
+    seconds = {}
+    for _ in range(3):
+        for count in map(int, threads):
+            seconds[count] = min(seconds.get(count, float("inf")), together(bodies(count)) / 1e9)
+    return seconds
+
+
 # [countdown]
 def countdown(n):
     while n > 0:
@@ -40,11 +49,7 @@ def countdown(n):
 def countdowns(total, interval, *threads):
     """C1, C5: seconds to count down from `total`, divided among threads; the best of three, as the author took it."""
     sys.setswitchinterval(float(interval))
-    seconds = {}
-    for count in map(int, threads):
-        bodies = [lambda: countdown(int(total) // count)] * count  # noqa: B023
-        seconds[count] = min(together(bodies) for _ in range(3)) / 1e9
-    return seconds
+    return best_of_three(threads, lambda count: [lambda: countdown(int(total) // count)] * count)
 
 
 # [/countdown]
@@ -59,11 +64,7 @@ def hashes(bytes_each, *threads):
         for message in part:
             hashlib.sha256(message)
 
-    seconds = {}
-    for count in map(int, threads):
-        bodies = [lambda i=i: work(messages[i::count]) for i in range(count)]  # noqa: B023
-        seconds[count] = min(together(bodies) for _ in range(3)) / 1e9
-    return seconds
+    return best_of_three(threads, lambda count: [lambda i=i: work(messages[i::count]) for i in range(count)])
 
 
 # [/hashes]
