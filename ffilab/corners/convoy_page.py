@@ -74,6 +74,8 @@ def echo_table(runs: pd.DataFrame, label: str, names: list[str]) -> pd.DataFrame
     for case in names:
         which = {"kernel": label, "case": case}
         if not len(chosen(runs, **which)):
+            if len(chosen(runs, kernel=label)):
+                rows.append({"case": case, "requests/s": "no answer within the time limit"})
             continue
         rows.append({
             "case": case, "requests/s": words(runs, "rate", **which), "p50, µs": words(runs, "p50", **which),
@@ -81,7 +83,7 @@ def echo_table(runs: pd.DataFrame, label: str, names: list[str]) -> pd.DataFrame
             "speed of the CPU work": words(runs, "work", "%", 100, **which) if case != QUIET else "–",
             "cores, most often": cores_words(runs, label, case),
         })  # fmt: skip
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).fillna("")
 
 
 def names(kind: str) -> list[str]:

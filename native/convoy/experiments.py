@@ -203,7 +203,7 @@ def client(port, seconds, core):
     """Send one byte, wait for it, again: nanoseconds of each request. Runs in a process of its own."""
     if core != "any":
         os.sched_setaffinity(0, {int(core)})
-    with socket.create_connection((HOST, int(port)), timeout=30) as sock:
+    with socket.create_connection((HOST, int(port)), timeout=10) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
         def request():
