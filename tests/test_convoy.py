@@ -189,6 +189,8 @@ def test_tables():
         assert set(table["p99.9, µs"]) == {convoy_page.FEW}
     assert len(convoy_page.echo_table(runs, "3.14t", convoy_page.names("elsewhere"))) == 4
     assert convoy_page.echo_table(runs, "3.13", convoy_page.names("elsewhere")).empty
+    silent = runs[(runs.kernel != "3.14t") | (runs.case != "4 CPU threads")]
+    assert "no result" in convoy_page.echo_table(silent, "3.14t", convoy_page.names("elsewhere"))["requests/s"].iloc[-1]
     assert len(convoy_page.interval_table(runs)) == len(convoy_page.model_table(runs)) == len(convoy.INTERVALS)
     assert "not make the server faster" in convoy_page.idle_words(runs)
     assert "client 0, server 1, work 1" in convoy_page.cores_words(runs, "3.14", convoy.CONVOY)

@@ -42,6 +42,12 @@ class Outcome:
     ended: str
     error: str
 
+    def needed(self, what: str) -> dict:
+        """The result of an experiment that must not fail. Raises UserError, with `what` it was, if there is none."""
+        if self.result is None:
+            raise UserError(f"{what}: {self.ended}. {self.error.strip()}")
+        return self.result
+
 
 def run(
     label: str, file: Path, *arguments, timeout_s: float = 60, environment: dict | None = None,
@@ -83,11 +89,7 @@ def program(
 def result(label: str, file: Path, *arguments, timeout_s: float = 60) -> dict:
     """What `run` brought back, for experiments that must not fail. Raises UserError if the child brought nothing."""
     outcome = run(label, file, *arguments, timeout_s=timeout_s)
-    if outcome.result is None:
-        raise UserError(
-            f"{file.name} {arguments[0]} on {label} brought no result: {outcome.ended}. {outcome.error.strip()}"
-        )
-    return outcome.result
+    return outcome.needed(f"{file.name} {arguments[0]} on {label} brought no result")
 
 
 def _limits(memory_bytes):

@@ -154,11 +154,10 @@ def outcomes(session: child.Session, title: str, jobs: list[tuple], repeats: int
     """(kernel, case, result) of each process. Raises UserError if one brought nothing."""
     found = []
     for job, outcome in session.repeat(title, jobs, repeats, start):
-        if outcome.result is None:
-            raise UserError(f"{title}, {job[1]} on CPython {job[0]}: {outcome.ended}. {outcome.error.strip()}")
-        if "allocator" in outcome.result:
-            prove(job, outcome.result["allocator"])
-        found.append((job[0], job[1], outcome.result))
+        result = outcome.needed(f"{title}, {job[1]} on CPython {job[0]}")
+        if "allocator" in result:
+            prove(job, result["allocator"])
+        found.append((job[0], job[1], result))
     return found
 
 
@@ -398,9 +397,7 @@ def arenas_now(tunables: str = "") -> pd.DataFrame:
     """glibc's account of each arena after one round of the service. Columns arena, held, free (MiB)."""
     words = (f"GLIBC_TUNABLES={tunables}",) if tunables else ()
     outcome = start((KERNEL, "arenas", words, "arenas_now", LIBRARIES, THREADS))
-    if outcome.result is None:
-        raise UserError(f"The service did not come back: {outcome.ended}. {outcome.error.strip()}")
-    return pd.DataFrame(outcome.result["arenas"])
+    return pd.DataFrame(outcome.needed("The service did not come back")["arenas"])
 
 
 def tunables() -> dict[str, str]:

@@ -9,7 +9,6 @@ import pandas as pd
 from ffilab.bench import child
 from ffilab.budget import current
 from ffilab.corners import critical_sections
-from ffilab.errors import UserError
 from ffilab.judge.ledger import Measurement
 from ffilab.judge.processes import chosen, measured, ratio
 from ffilab.paths import NATIVE, NATIVE_OUT
@@ -85,17 +84,15 @@ def cases_elsewhere() -> dict[str, Case]:
 def outcomes(session: child.Session, title: str, jobs: list[tuple], repeats: int) -> list[tuple[str, str, dict]]:
     """(kernel, case, result) of each process. A job is (kernel, case, experiment, *arguments).
 
-    Raises UserError if one brought nothing.
+    Raises UserError if one brought nothing on the chapter's pair.
     """
     found = []
     for job, outcome in session.repeat(
         title, jobs, repeats, lambda job: child.run(job[0], EXPERIMENTS, *job[2:], timeout_s=60)
     ):  # fmt: skip
         if outcome.result is None and job[0] not in (KERNEL, WITHOUT_GIL):
-            continue  # a server that did not answer on a kernel for comparison: the record keeps how it ended
-        if outcome.result is None:
-            raise UserError(f"{title}, {job[1]} on CPython {job[0]}: {outcome.ended}. {outcome.error.strip()}")
-        found.append((job[0], job[1], outcome.result))
+            continue  # a kernel for comparison: the record keeps how it ended, and the page says that there is none
+        found.append((job[0], job[1], outcome.needed(f"{title}, {job[1]} on CPython {job[0]}")))
     return found
 
 
@@ -193,9 +190,7 @@ def reference_counts(session: child.Session) -> pd.DataFrame:
     for _, outcome in session.repeat(
         "reference counts", [job], current().few, lambda job: child.run(job[0], critical_sections.EXPERIMENTS, *job[2:])
     ):  # fmt: skip
-        if outcome.result is None:
-            raise UserError(f"reference counts on CPython {WITHOUT_GIL}: {outcome.ended}. {outcome.error.strip()}")
-        found.append(outcome.result)
+        found.append(outcome.needed(f"reference counts on CPython {WITHOUT_GIL}"))
     return pd.DataFrame(found)
 
 

@@ -75,7 +75,7 @@ def echo_table(runs: pd.DataFrame, label: str, names: list[str]) -> pd.DataFrame
         which = {"kernel": label, "case": case}
         if not len(chosen(runs, **which)):
             if len(chosen(runs, kernel=label)):
-                rows.append({"case": case, "requests/s": "no answer within the time limit"})
+                rows.append({"case": case, "requests/s": "no result: the record says how it ended"})
             continue
         rows.append({
             "case": case, "requests/s": words(runs, "rate", **which), "p50, µs": words(runs, "p50", **which),

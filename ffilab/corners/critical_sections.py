@@ -146,16 +146,15 @@ def contention() -> pd.DataFrame:
     rows = []
     for job, outcome in child.repeat("threads", jobs(), current().few, random.Random(secrets.randbits(32))):
         label, _, experiment, *arguments = job
-        if outcome.result is None:
-            raise UserError(f"{experiment} {arguments} on {label} brought no result: {outcome.ended}. {outcome.error}")
+        result = outcome.needed(f"{experiment} {arguments} on {label} brought no result")
         if experiment == "calibration":
-            rows += [{"kernel": label, "what": experiment, "name": k, "scaling": v} for k, v in outcome.result.items()]
+            rows += [{"kernel": label, "what": experiment, "name": k, "scaling": v} for k, v in result.items()]
             continue
         name, shared, threads, _ = case(job)
         rows.append({
             "kernel": label, "what": experiment.removeprefix("contended_"), "name": name, "shared": shared,
-            "threads": threads, "per_second": outcome.result["together"],
-            "scaling": outcome.result["together"] / outcome.result["alone"],
+            "threads": threads, "per_second": result["together"],
+            "scaling": result["together"] / result["alone"],
         })  # fmt: skip
     return pd.DataFrame(rows)
 

@@ -11,7 +11,6 @@ from ffilab.bench import child, runner
 from ffilab.bench.plan import Arm, plan
 from ffilab.bench.record import Record
 from ffilab.budget import current
-from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.ledger import Measurement
 from ffilab.judge.processes import bad_runs, chosen, measured, share_of_bad_runs
@@ -88,9 +87,8 @@ def values(
     """
     rows = []
     for job, outcome in sorted(collect(session, title, jobs, times), key=lambda pair: pair[0][0]):
-        if outcome.result is None:
-            raise UserError(f"{job[1]} on CPython {job[0]} brought no result: {outcome.ended}. {outcome.error}")
-        rows += [(job[0], job[case], entry, value) for entry, value in outcome.result.items()]
+        result = outcome.needed(f"{job[1]} on CPython {job[0]} brought no result")
+        rows += [(job[0], job[case], entry, value) for entry, value in result.items()]
     return pd.DataFrame(rows, columns=columns)
 
 
