@@ -4,8 +4,11 @@ import errno
 import os
 import signal
 import subprocess
+import time
 from contextlib import contextmanager
 from pathlib import Path
+
+import psutil
 
 from ffilab.errors import UserError
 
@@ -21,13 +24,29 @@ def kill_group(process: subprocess.Popen) -> None:
             pass
         try:
             process.wait(timeout=GRACE_S)
-            # The leader is gone; sweep up what ignored the polite signal.
+            # The leader is gone; sweep up what ignored the polite signal, and see it out: a dying process still runs.
             os.killpg(process.pid, signal.SIGKILL)
+            _wait_for_members(process.pid)
             return
         except subprocess.TimeoutExpired:
             continue
         except (ProcessLookupError, PermissionError):
             return
+
+
+def _wait_for_members(group_id: int) -> None:
+    """Wait until every process of a group that was sent SIGKILL is gone, or for GRACE_S."""
+    deadline = time.monotonic() + GRACE_S
+    while time.monotonic() < deadline and any(_is_running_in(group_id, p) for p in psutil.process_iter()):
+        time.sleep(0.005)
+
+
+def _is_running_in(group_id: int, process: psutil.Process) -> bool:
+    try:
+        # An orphan that nobody reaps stays in its group as a zombie; it runs no more.
+        return os.getpgid(process.pid) == group_id and process.status() != psutil.STATUS_ZOMBIE
+    except (ProcessLookupError, PermissionError, psutil.Error):
+        return False
 
 
 @contextmanager

@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 
 import psutil
 import pytest
 
+from ffilab import subprocesses
 from ffilab.paths import ROOT
 
 SOURCES = ("Makefile", "ffilab", "kernels", "requirements", "notebooks", "native", "book", "_config.yml", "_toc.yml")
@@ -139,3 +141,21 @@ def test_interrupt_at_any_moment(clone, after_s):
     executed = clone / "_build" / "executed"
     assert not executed.exists() or all(p.suffix == ".ipynb" and p.stat().st_size > 0 for p in executed.iterdir())
     assert not [p for p in (clone / "_build").iterdir() if p.name.startswith("tmp")]
+
+
+def test_what_a_child_started_is_gone_when_its_group_ends(tmp_path):
+    """Also if it is deaf to polite signals, and large, so that the system needs time to take it down."""
+    stubborn = (
+        "import os, signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); "
+        "mine = bytearray(os.urandom(1 << 20) * 300); open('ready', 'w').close(); time.sleep(60)"
+    )
+    leader = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {stubborn!r}]); time.sleep(60)"
+    with subprocesses.group([sys.executable, "-c", leader], cwd=tmp_path) as process:
+        while not (tmp_path / "ready").exists():
+            time.sleep(0.05)
+    states = []
+    for other in psutil.process_iter():
+        with suppress(ProcessLookupError, psutil.Error):
+            if os.getpgid(other.pid) == process.pid:
+                states.append(other.status())
+    assert set(states) <= {psutil.STATUS_ZOMBIE}
