@@ -1,0 +1,121 @@
+/* What this module assumes about str, in one place: everything here is private to CPython.
+ *
+ * Include/cpython/unicodeobject.h, Include/object.h and, for free-threaded builds, Include/refcount.h.
+ */
+#ifndef BALM_LAYOUT_H
+#define BALM_LAYOUT_H
+
+#include <Python.h>
+#include <stddef.h>
+
+/* [refuse] */
+#if PY_VERSION_HEX < 0x030D0000 || PY_VERSION_HEX >= 0x03100000
+#error "balm knows the layout of str in CPython 3.13, 3.14 and 3.15 only"
+#endif
+#if defined(Py_TRACE_REFS) || defined(Py_LIMITED_API)
+#error "balm does not know the objects of this kind of build"
+#endif
+
+#ifdef Py_GIL_DISABLED
+#define HEAD_BYTES 32
+#else
+#define HEAD_BYTES 16
+#endif
+_Static_assert(sizeof(PyObject) == HEAD_BYTES, "PyObject");
+_Static_assert(offsetof(PyASCIIObject, length) == HEAD_BYTES, "PyASCIIObject.length");
+_Static_assert(offsetof(PyASCIIObject, hash) == HEAD_BYTES + 8, "PyASCIIObject.hash");
+_Static_assert(sizeof(PyASCIIObject) == HEAD_BYTES + 24, "PyASCIIObject");
+_Static_assert(offsetof(PyCompactUnicodeObject, utf8) == HEAD_BYTES + 32, "PyCompactUnicodeObject.utf8");
+_Static_assert(offsetof(PyUnicodeObject, data) == HEAD_BYTES + 40, "PyUnicodeObject.data");
+_Static_assert(sizeof(PyUnicodeObject) == HEAD_BYTES + 48, "PyUnicodeObject");
+/* [/refuse] */
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(where, bytes) ((void)(where), (void)(bytes))
+#define ASAN_UNPOISON_MEMORY_REGION(where, bytes) ((void)(where), (void)(bytes))
+#endif
+
+/* Who makes an object: a free-threaded build writes it into each of them. */
+static inline uintptr_t this_thread(void) {
+#ifdef Py_GIL_DISABLED
+    return _Py_ThreadId();
+#else
+    return 0;
+#endif
+}
+
+/* [head] */
+/* A new object with one reference, owned by the thread that makes it. Every field is set: the memory may be new,
+ * or may have been another object. Atomic, as a reader in another thread may still look at the old one. */
+static inline void set_head(PyObject *op, PyTypeObject *type, uintptr_t thread) {
+#ifdef Py_GIL_DISABLED
+    __atomic_store_n(&op->ob_tid, thread, __ATOMIC_RELAXED);
+#if PY_VERSION_HEX >= 0x030E0000
+    op->ob_flags = 0;
+#else
+    op->_padding = 0;
+#endif
+    op->ob_mutex = (PyMutex){0};
+    op->ob_gc_bits = 0;
+    __atomic_store_n(&op->ob_ref_local, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&op->ob_ref_shared, 0, __ATOMIC_RELAXED);
+#elif PY_VERSION_HEX >= 0x030E0000
+    op->ob_refcnt_full = 1;
+#else
+    op->ob_refcnt = 1;
+#endif
+    op->ob_type = type;
+}
+
+/* An ASCII string that is not interned and whose hash is not known. */
+static inline void set_ascii(PyASCIIObject *str, Py_ssize_t length, int compact) {
+    str->length = length;
+    str->hash = -1;
+    memset(&str->state, 0, sizeof(str->state));
+    str->state.kind = PyUnicode_1BYTE_KIND;
+    str->state.ascii = 1;
+    str->state.compact = compact;
+}
+
+/* A string whose characters lie elsewhere. CPython gives ASCII ones no UTF-8 cache of their own: it is the text. */
+static inline void set_view(PyUnicodeObject *str, const char *text, Py_ssize_t length) {
+    set_ascii(&str->_base._base, length, 0);
+    str->_base.utf8_length = length;
+    str->_base.utf8 = (char *)text;
+    str->data.any = (char *)text;
+}
+/* [/head] */
+
+/* Is the reference that the caller holds the last one, and may this thread end the object without asking? */
+static inline int only_reference(PyObject *op, uintptr_t thread) {
+#ifdef Py_GIL_DISABLED
+    return __atomic_load_n(&op->ob_tid, __ATOMIC_RELAXED) == thread
+           && __atomic_load_n(&op->ob_ref_local, __ATOMIC_RELAXED) == 1
+           && __atomic_load_n(&op->ob_ref_shared, __ATOMIC_ACQUIRE) == 0;
+#else
+    return Py_REFCNT(op) == 1;
+#endif
+}
+
+/* Take that reference away: whoever still looks at the object in another thread must find it dead. */
+static inline void set_dead(PyObject *op) {
+#ifdef Py_GIL_DISABLED
+    __atomic_store_n(&op->ob_ref_local, 0, __ATOMIC_RELAXED);
+#endif
+}
+
+/* A count that the GIL protects where there is one. Only attached threads may change it. */
+static inline size_t count_add(size_t *count, size_t n) {
+#ifdef Py_GIL_DISABLED
+    return __atomic_add_fetch(count, n, __ATOMIC_ACQ_REL);
+#else
+    return *count += n;
+#endif
+}
+
+/* Does CPython itself lay out str, its subclasses and tuple as we do? -1 and ImportError if not. */
+int check_layout(void);
+
+#endif

@@ -1,0 +1,39 @@
+/* The ways to make the strings of a text. Each fills `items[i]` for every ASCII line, and leaves the others alone.
+ *
+ * A maker may run detached, that is without the GIL: it calls nothing of CPython. `type` is the type that its strings
+ * get. -1 if there is no memory; what was made until then is in `items`.
+ */
+#ifndef BALM_MAKERS_H
+#define BALM_MAKERS_H
+
+#include "buffer.h"
+
+typedef struct {
+    Buffer *buffer; /* kept once for each ASCII line before; afterwards `used` of these references belong to strings */
+    const Line *lines;
+    Py_ssize_t count, ascii_count;
+    size_t used;
+} Request;
+
+typedef int maker(Request *request, PyObject **items, PyTypeObject *const *types);
+
+/* Layouts of strings: each has a type of its own, as each is ended in its own way. */
+enum { POOLED_VIEW, POOLED_COMPACT, BLOCK_VIEW, PAGE_VIEW, LAYOUTS };
+
+maker make_pooled, make_compact, make_block, make_pages;
+void pooled_view_dealloc(PyObject *op);
+void pooled_compact_dealloc(PyObject *op);
+void block_view_dealloc(PyObject *op);
+void page_view_dealloc(PyObject *op);
+
+enum { PAGE_BYTES = 64 * 1024 };
+
+/* Pages lie at multiples of their size. */
+static inline int same_page(PyObject *one, PyObject *other) {
+    return ((uintptr_t)one ^ (uintptr_t)other) < PAGE_BYTES;
+}
+
+/* Pages end many strings at once: those of a tuple that nobody else knows, if they lie in the same page. */
+void page_views_dead(PyObject *one, uint32_t count, uintptr_t thread);
+
+#endif

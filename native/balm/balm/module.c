@@ -1,0 +1,332 @@
+/* Strings that CPython did not allocate: a demonstration that nobody should ship. See notebooks/balm.ipynb. */
+#include "makers.h"
+#include "tuples.h"
+
+static const char *const layout_names[LAYOUTS] = {
+    "balm.PooledView", "balm.PooledCompact", "balm.BlockView", "balm.PageView",
+};
+static const destructor deallocators[LAYOUTS] = {
+    pooled_view_dealloc, pooled_compact_dealloc, block_view_dealloc, page_view_dealloc,
+};
+
+/* Honest subtypes of str, and copies of str's own type object, as the original had them. */
+static PyTypeObject subtypes[LAYOUTS], copies[LAYOUTS], tuple_type;
+static PyTypeObject *types_of[2][LAYOUTS];
+/* A counterfeit is never freed: it is there to be looked at once. */
+static PyTypeObject counterfeit_type;
+
+/* Pickled and copied, a string of ours becomes a real one. */
+static PyObject *reduce(PyObject *self, PyObject *unused) {
+    if (PyUnicode_Check(self)) {
+        return Py_BuildValue("O(N)", &PyUnicode_Type, PyUnicode_Substring(self, 0, PyUnicode_GET_LENGTH(self)));
+    }
+    return Py_BuildValue("O(N)", &PyTuple_Type, PySequence_List(self));
+}
+
+static PyMethodDef reduce_method[] = {{"__reduce__", reduce, METH_NOARGS, NULL}, {NULL}};
+
+static int ready(PyTypeObject *type, const char *name, PyTypeObject *base, destructor dealloc) {
+    *type = (PyTypeObject){
+        PyVarObject_HEAD_INIT(NULL, 0).tp_name = name,
+        .tp_base = base,
+        .tp_dealloc = dealloc,
+        .tp_methods = reduce_method,
+        .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+        .tp_doc = "Not allocated by CPython. A demonstration: do not ship it.",
+    };
+    return PyType_Ready(type);
+}
+
+/* [steal] */
+static void copy_type(PyTypeObject *type, destructor dealloc) {
+    *type = PyUnicode_Type;
+    type->tp_new = NULL;
+    type->tp_free = NULL;
+    type->tp_dealloc = dealloc;
+}
+/* [/steal] */
+
+static void keep_forever(PyObject *op) {}
+
+static int make_types(void) {
+    static int made;
+    if (made) {
+        return 0;
+    }
+    for (int i = 0; i < LAYOUTS; i++) {
+        if (ready(&subtypes[i], layout_names[i], &PyUnicode_Type, deallocators[i]) < 0) {
+            return -1;
+        }
+        copy_type(&copies[i], deallocators[i]);
+        types_of[0][i] = &subtypes[i];
+        types_of[1][i] = &copies[i];
+    }
+    tuples_know(&subtypes[PAGE_VIEW], &copies[PAGE_VIEW]);
+    if (ready(&counterfeit_type, "balm.Counterfeit", &PyUnicode_Type, keep_forever) < 0
+        || ready(&tuple_type, "balm.Tuple", &PyTuple_Type, tuple_dealloc) < 0) {
+        return -1;
+    }
+    made = 1;
+    return 0;
+}
+
+/* ---- Text ---- */
+
+typedef struct {
+    PyObject_HEAD
+    Buffer *buffer;
+    Line *lines;
+    Py_ssize_t count, ascii_count;
+} Text;
+
+static int is_ascii(const char *text, Py_ssize_t length) {
+    unsigned char all = 0;
+    for (Py_ssize_t i = 0; i < length; i++) {
+        all |= (unsigned char)text[i];
+    }
+    return all < 128;
+}
+
+/* Copy the lines, put a NUL behind each, and see which of them are ours to make. */
+static int text_fill(Text *self, const char *data, Py_ssize_t size, PyObject *lengths) {
+    Py_ssize_t from = 0, to = 0;
+    for (Py_ssize_t i = 0; i < self->count; i++) {
+        Py_ssize_t length = PyLong_AsSsize_t(PySequence_Fast_GET_ITEM(lengths, i));
+        if (length == -1 && PyErr_Occurred()) {
+            return -1;
+        }
+        if (length < 0 || length > size - from) {
+            PyErr_Format(PyExc_ValueError, "line %zd has %zd bytes, and %zd are left", i, length, size - from);
+            return -1;
+        }
+        char *line = self->buffer->data + to;
+        memcpy(line, data + from, length);
+        line[length] = 0;
+        self->lines[i] = (Line){to, length, is_ascii(line, length)};
+        self->ascii_count += self->lines[i].ascii;
+        if (!self->lines[i].ascii) {
+            PyObject *real = PyUnicode_DecodeUTF8(line, length, NULL);
+            if (!real) {
+                return -1;
+            }
+            Py_DECREF(real);
+        }
+        from += length;
+        to += length + 1;
+    }
+    return 0;
+}
+
+static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"data", "lengths", NULL};
+    Py_buffer data;
+    PyObject *lengths;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y*O", names, &data, &lengths)) {
+        return NULL;
+    }
+    Text *self = NULL;
+    if ((lengths = PySequence_Fast(lengths, "lengths must be a sequence of numbers of bytes"))
+        && (self = (Text *)type->tp_alloc(type, 0))) {
+        self->count = PySequence_Fast_GET_SIZE(lengths);
+        self->buffer = buffer_new(data.len + self->count + 1);
+        self->lines = PyMem_Calloc(self->count + 1, sizeof(Line));
+        if (!self->buffer || !self->lines) {
+            PyErr_NoMemory();
+            Py_CLEAR(self);
+        } else if (text_fill(self, data.buf, data.len, lengths) < 0) {
+            Py_CLEAR(self);
+        }
+    }
+    Py_XDECREF(lengths);
+    PyBuffer_Release(&data);
+    return (PyObject *)self;
+}
+
+static void text_dealloc(PyObject *op) {
+    Text *self = (Text *)op;
+    if (self->buffer) {
+        buffer_drop(self->buffer, 1);
+    }
+    PyMem_Free(self->lines);
+    Py_TYPE(op)->tp_free(op);
+}
+
+/* [new] */
+/* What an extension does that keeps to the rules. */
+static PyObject *strings_of_cpython(Text *self) {
+    PyObject *tuple = PyTuple_New(self->count);
+    for (Py_ssize_t i = 0; tuple && i < self->count; i++) {
+        const Line *line = &self->lines[i];
+        const char *text = self->buffer->data + line->offset;
+        PyObject *str = line->ascii ? PyUnicode_New(line->length, 127) : PyUnicode_DecodeUTF8(text, line->length, NULL);
+        if (!str) {
+            Py_CLEAR(tuple);
+            break;
+        }
+        if (line->ascii) {
+            memcpy(PyUnicode_DATA(str), text, line->length);
+        }
+        PyTuple_SET_ITEM(tuple, i, str);
+    }
+    return tuple;
+}
+/* [/new] */
+
+/* [strings] */
+static PyObject *strings_of_ours(Text *self, maker *make, PyTypeObject *const *types, int released, int own_tuple) {
+    PyObject *tuple = own_tuple ? tuple_new(self->count, &tuple_type) : PyTuple_New(self->count);
+    if (!tuple) {
+        return PyErr_Occurred() ? NULL : PyErr_NoMemory();
+    }
+    if (!own_tuple) {
+        /* Nobody may visit it before it is full, and strings are in no cycle. */
+        PyObject_GC_UnTrack(tuple);
+    }
+    PyObject **items = ((PyTupleObject *)tuple)->ob_item;
+    Request request = {self->buffer, self->lines, self->count, self->ascii_count, 0};
+    buffer_keep(self->buffer, self->ascii_count);
+    int failed;
+    if (released) {
+        Py_BEGIN_ALLOW_THREADS
+        failed = make(&request, items, types);
+        Py_END_ALLOW_THREADS
+    } else {
+        failed = make(&request, items, types);
+    }
+    buffer_drop(self->buffer, self->ascii_count - request.used);
+    if (failed) {
+        PyErr_NoMemory();
+    }
+    /* What is not ASCII is left to CPython. */
+    for (Py_ssize_t i = 0; !failed && self->ascii_count < self->count && i < self->count; i++) {
+        const Line *line = &self->lines[i];
+        if (!line->ascii) {
+            items[i] = PyUnicode_DecodeUTF8(self->buffer->data + line->offset, line->length, NULL);
+            failed = !items[i];
+        }
+    }
+    if (failed) {
+        Py_CLEAR(tuple);
+    }
+    return tuple;
+}
+/* [/strings] */
+
+static const struct { const char *name; maker *make; int own_tuple; } methods[] = {
+    {"pooled", make_pooled, 0}, {"compact", make_compact, 0}, {"block", make_block, 0},
+    {"pages", make_pages, 0},   {"pages and tuple", make_pages, 1},
+};
+
+static PyObject *text_strings(PyObject *op, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"method", "released", "copied_type", NULL};
+    const char *method;
+    int released = 0, copied = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|pp", names, &method, &released, &copied)) {
+        return NULL;
+    }
+    if (!strcmp(method, "new") && !released && !copied) {
+        return strings_of_cpython((Text *)op);
+    }
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(methods); i++) {
+        if (!strcmp(method, methods[i].name)) {
+            return strings_of_ours((Text *)op, methods[i].make, types_of[copied], released, methods[i].own_tuple);
+        }
+    }
+    return PyErr_Format(PyExc_ValueError, "no such method, or not with these options: %s", method);
+}
+
+static PyMethodDef text_methods[] = {
+    {"strings", (PyCFunction)(void (*)(void))text_strings, METH_VARARGS | METH_KEYWORDS,
+     "strings(method, released=False, copied_type=False)\n\nA tuple of all lines.\n\n"
+     "method: new (CPython's own), pooled, compact, block, pages, pages and tuple. released: make them without the GIL\n"
+     "(detached). copied_type: their type is a copy of str's type object, not a subtype of str."},
+    {NULL},
+};
+
+static PyTypeObject text_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "balm.Text",
+    .tp_basicsize = sizeof(Text),
+    .tp_dealloc = text_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT,
+    .tp_doc = "Text(data, lengths)\n\nLines of UTF-8 text, one behind the other in `data`; lengths in bytes.",
+    .tp_methods = text_methods,
+    .tp_new = text_new,
+};
+
+/* ---- What must not be done ---- */
+
+/* [counterfeit] */
+static PyObject *counterfeit(PyObject *module, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"data", "length", "hash", NULL};
+    const char *data;
+    Py_ssize_t size, length, hash = -1;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y#n|n", names, &data, &size, &length, &hash)) {
+        return NULL;
+    }
+    if (length < 0 || length > size) {
+        PyErr_SetString(PyExc_ValueError, "length must lie within the data");
+        return NULL;
+    }
+    char *text = malloc(size + 1);
+    PyUnicodeObject *str = calloc(1, sizeof(*str));
+    if (!text || !str) {
+        free(text);
+        free(str);
+        return PyErr_NoMemory();
+    }
+    memcpy(text, data, size);
+    text[size] = 0;
+    set_head((PyObject *)str, &counterfeit_type, this_thread());
+    set_view(str, text, length);
+    str->_base._base.hash = hash;
+    return (PyObject *)str;
+}
+/* [/counterfeit] */
+
+static PyObject *buffers(PyObject *module, PyObject *unused) { return PyLong_FromSize_t(buffers_alive()); }
+
+static PyMethodDef functions[] = {
+    {"counterfeit", (PyCFunction)(void (*)(void))counterfeit, METH_VARARGS | METH_KEYWORDS,
+     "counterfeit(data, length, hash=-1)\n\nOne string over the first bytes of a copy of `data`, with the original's\n"
+     "mistakes on demand: no NUL behind it, bytes that are not ASCII, a hash that is wrong. It is never freed."},
+    {"buffers_alive", buffers, METH_NOARGS, "Text buffers that something still needs."},
+    {NULL},
+};
+
+static int module_exec(PyObject *module) {
+    if (check_layout() < 0 || make_types() < 0 || PyModule_AddType(module, &text_type) < 0
+        || PyModule_AddType(module, &tuple_type) < 0 || PyModule_AddType(module, &counterfeit_type) < 0) {
+        return -1;
+    }
+    for (int i = 0; i < LAYOUTS; i++) {
+        if (PyModule_AddType(module, &subtypes[i]) < 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, module_exec},
+    /* Its types and pools belong to the process: no other interpreter may have them. */
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
+#ifdef Py_GIL_DISABLED
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+#endif
+    {0, NULL},
+};
+
+#ifndef MODULE
+#define MODULE balm
+#endif
+#define JOINED(a, b) a##b
+#define INIT(name) JOINED(PyInit_, name)
+#define TEXT_OF(name) #name
+#define QUOTED(name) TEXT_OF(name)
+
+static PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, QUOTED(MODULE), "Strings that CPython did not allocate. A demonstration: do not ship it.", 0,
+    functions, slots,
+};
+
+PyMODINIT_FUNC INIT(MODULE)(void) { return PyModuleDef_Init(&definition); }

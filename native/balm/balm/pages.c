@@ -1,0 +1,161 @@
+/* Strings in pages that belong to a thread: no lock, no atomic operation, and no pointer from a string to its page. */
+#include "makers.h"
+
+#include <pthread.h>
+
+enum { LOOKED_AT = 8 };
+
+/* [page] */
+typedef struct Page {
+    struct Page *next;
+    Buffer *buffer;
+    uintptr_t owner;          /* the thread that may make strings in it; 0: none */
+    uint32_t used;            /* strings made since the page was last empty */
+    uint32_t freed;           /* of those, ended by the owner, or under the GIL */
+    uint32_t freed_elsewhere; /* ended by other threads of a free-threaded build */
+} Page;
+
+enum { FIRST = 128, VIEWS_A_PAGE = (PAGE_BYTES - FIRST) / sizeof(PyUnicodeObject) };
+_Static_assert(sizeof(Page) <= FIRST, "Page");
+
+static inline Page *page_of(PyObject *op) { return (Page *)((uintptr_t)op & ~(uintptr_t)(PAGE_BYTES - 1)); }
+/* [/page] */
+/* A thread's pages, the oldest first. When the thread ends, others may have them. */
+typedef struct {
+    Page *oldest, *newest;
+} Queue;
+
+static _Thread_local Queue mine;
+static Queue orphans;
+static pthread_mutex_t orphans_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t at_end;
+
+static void append(Queue *queue, Page *page) {
+    page->next = NULL;
+    if (queue->oldest) {
+        queue->newest->next = page;
+    } else {
+        queue->oldest = page;
+    }
+    queue->newest = page;
+}
+
+static Page *take_oldest(Queue *queue) {
+    Page *page = queue->oldest;
+    if (page) {
+        queue->oldest = page->next;
+    }
+    return page;
+}
+
+static void orphan_pages(void *queue) {
+    pthread_mutex_lock(&orphans_lock);
+    for (Page *page; (page = take_oldest(queue));) {
+        __atomic_store_n(&page->owner, 0, __ATOMIC_RELAXED);
+        append(&orphans, page);
+    }
+    pthread_mutex_unlock(&orphans_lock);
+}
+
+static void prepare(void) { pthread_key_create(&at_end, orphan_pages); }
+
+/* [empty] */
+static int is_empty(Page *page) {
+    return __atomic_load_n(&page->freed, __ATOMIC_ACQUIRE)
+           + __atomic_load_n(&page->freed_elsewhere, __ATOMIC_ACQUIRE) == page->used;
+}
+
+/* An empty page: one of our oldest, else one of a thread that ended, else a new one. */
+static Page *find_empty(Queue *queue) {
+    for (int i = 0; i < LOOKED_AT; i++) {
+        Page *page = take_oldest(queue);
+        if (!page || is_empty(page)) {
+            return page;
+        }
+        append(queue, page);
+    }
+    return NULL;
+}
+/* [/empty] */
+
+static Page *acquire(uintptr_t thread) {
+    Page *page = find_empty(&mine);
+    if (!page) {
+        pthread_once(&once, prepare);
+        pthread_setspecific(at_end, &mine);
+        pthread_mutex_lock(&orphans_lock);
+        page = find_empty(&orphans);
+        pthread_mutex_unlock(&orphans_lock);
+    }
+    if (!page) {
+        page = aligned_alloc(PAGE_BYTES, PAGE_BYTES);
+        if (!page) {
+            return NULL;
+        }
+        memset(page, 0, PAGE_BYTES);
+    }
+    if (page->buffer) {
+        /* Its last string ended in another thread, which must not touch a page that it has just given away. */
+        buffer_drop(page->buffer, 1);
+    }
+    page->buffer = NULL;
+    page->used = page->freed = page->freed_elsewhere = 0;
+    __atomic_store_n(&page->owner, thread, __ATOMIC_RELAXED);
+    append(&mine, page);
+    return page;
+}
+
+/* [make] */
+int make_pages(Request *request, PyObject **items, PyTypeObject *const *types) {
+    uintptr_t thread = this_thread();
+    PyUnicodeObject *next = NULL, *end = NULL;
+    Page *page = NULL;
+    for (Py_ssize_t i = 0; i < request->count; i++) {
+        const Line *line = &request->lines[i];
+        if (!line->ascii) {
+            continue;
+        }
+        if (next == end) {
+            if (!(page = acquire(thread))) {
+                return -1;
+            }
+            page->buffer = request->buffer;
+            request->used++;
+            next = (PyUnicodeObject *)((char *)page + FIRST);
+            end = next + VIEWS_A_PAGE;
+            ASAN_UNPOISON_MEMORY_REGION(next, VIEWS_A_PAGE * sizeof(*next));
+        }
+        set_head((PyObject *)next, types[PAGE_VIEW], thread);
+        set_view(next, request->buffer->data + line->offset, line->length);
+        page->used++;
+        items[i] = (PyObject *)next++;
+    }
+    return 0;
+}
+
+void page_views_dead(PyObject *one, uint32_t count, uintptr_t thread) {
+    Page *page = page_of(one);
+#ifdef Py_GIL_DISABLED
+    if (__atomic_load_n(&page->owner, __ATOMIC_RELAXED) != thread) {
+        /* From here on the page may be made use of again: look at it no more. */
+        __atomic_fetch_add(&page->freed_elsewhere, count, __ATOMIC_ACQ_REL);
+        return;
+    }
+    uint32_t elsewhere = __atomic_load_n(&page->freed_elsewhere, __ATOMIC_ACQUIRE);
+#else
+    uint32_t elsewhere = 0;
+#endif
+    uint32_t freed = page->freed + count;
+    if (freed + elsewhere == page->used) {
+        buffer_drop(page->buffer, 1);
+        page->buffer = NULL;
+    }
+    __atomic_store_n(&page->freed, freed, __ATOMIC_RELEASE);
+}
+
+void page_view_dealloc(PyObject *op) {
+    ASAN_POISON_MEMORY_REGION(op, sizeof(PyUnicodeObject));
+    page_views_dead(op, 1, this_thread());
+}
+/* [/make] */
