@@ -1,4 +1,5 @@
 /* Strings that CPython did not allocate: a demonstration that nobody should ship. See notebooks/balm.ipynb. */
+#include "legitimate.h"
 #include "makers.h"
 #include "tuples.h"
 
@@ -151,27 +152,6 @@ static void text_dealloc(PyObject *op) {
     Py_TYPE(op)->tp_free(op);
 }
 
-/* [new] */
-/* What an extension does that keeps to the rules. */
-static PyObject *strings_of_cpython(Text *self) {
-    PyObject *tuple = PyTuple_New(self->count);
-    for (Py_ssize_t i = 0; tuple && i < self->count; i++) {
-        const Line *line = &self->lines[i];
-        const char *text = self->buffer->data + line->offset;
-        PyObject *str = line->ascii ? PyUnicode_New(line->length, 127) : PyUnicode_DecodeUTF8(text, line->length, NULL);
-        if (!str) {
-            Py_CLEAR(tuple);
-            break;
-        }
-        if (line->ascii) {
-            memcpy(PyUnicode_DATA(str), text, line->length);
-        }
-        PyTuple_SET_ITEM(tuple, i, str);
-    }
-    return tuple;
-}
-/* [/new] */
-
 /* [strings] */
 static PyObject *strings_of_ours(Text *self, maker *make, PyTypeObject *const *types, int released, int own_tuple) {
     PyObject *tuple = own_tuple ? tuple_new(self->count, &tuple_type) : PyTuple_New(self->count);
@@ -201,7 +181,7 @@ static PyObject *strings_of_ours(Text *self, maker *make, PyTypeObject *const *t
     for (Py_ssize_t i = 0; !failed && self->ascii_count < self->count && i < self->count; i++) {
         const Line *line = &self->lines[i];
         if (!line->ascii) {
-            items[i] = PyUnicode_DecodeUTF8(self->buffer->data + line->offset, line->length, NULL);
+            items[i] = legitimate_string(self->buffer, line, NULL);
             failed = !items[i];
         }
     }
@@ -224,12 +204,14 @@ static PyObject *text_strings(PyObject *op, PyObject *args, PyObject *kwargs) {
     if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|pp", names, &method, &released, &copied)) {
         return NULL;
     }
-    if (!strcmp(method, "new") && !released && !copied) {
-        return strings_of_cpython((Text *)op);
+    Text *self = (Text *)op;
+    legitimate *create = released || copied ? NULL : legitimate_of(method);
+    if (create) {
+        return legitimate_strings(self->buffer, self->lines, self->count, create);
     }
     for (size_t i = 0; i < Py_ARRAY_LENGTH(methods); i++) {
         if (!strcmp(method, methods[i].name)) {
-            return strings_of_ours((Text *)op, methods[i].make, types_of[copied], released, methods[i].own_tuple);
+            return strings_of_ours(self, methods[i].make, types_of[copied], released, methods[i].own_tuple);
         }
     }
     return PyErr_Format(PyExc_ValueError, "no such method, or not with these options: %s", method);
@@ -238,18 +220,35 @@ static PyObject *text_strings(PyObject *op, PyObject *args, PyObject *kwargs) {
 static PyMethodDef text_methods[] = {
     {"strings", (PyCFunction)(void (*)(void))text_strings, METH_VARARGS | METH_KEYWORDS,
      "strings(method, released=False, copied_type=False)\n\nA tuple of all lines.\n\n"
-     "method: new (CPython's own), pooled, compact, block, pages, pages and tuple. released: make them without the GIL\n"
-     "(detached). copied_type: their type is a copy of str's type object, not a subtype of str."},
+     "method: CPython's own are new, from string and (since 3.14) writer; ours are pooled, compact, block, pages, pages and\n"
+     "tuple. released: make them without the GIL (detached). copied_type: their type is a copy of str's type object, not a subtype of str."},
     {NULL},
 };
+
+/* [lazy] */
+/* A text is a sequence too: no strings until somebody asks for one, and then a real one. */
+static Py_ssize_t text_length(PyObject *op) { return ((Text *)op)->count; }
+
+static PyObject *text_item(PyObject *op, Py_ssize_t i) {
+    Text *self = (Text *)op;
+    if (i < 0 || i >= self->count) {
+        PyErr_SetString(PyExc_IndexError, "no such line");
+        return NULL;
+    }
+    return legitimate_string(self->buffer, &self->lines[i], legitimate_of("new"));
+}
+/* [/lazy] */
+
+static PySequenceMethods text_as_sequence = {.sq_length = text_length, .sq_item = text_item};
 
 static PyTypeObject text_type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "balm.Text",
     .tp_basicsize = sizeof(Text),
     .tp_dealloc = text_dealloc,
     .tp_flags = Py_TPFLAGS_DEFAULT,
-    .tp_doc = "Text(data, lengths)\n\nLines of UTF-8 text, one behind the other in `data`; lengths in bytes.",
+    .tp_doc = "Text(data, lengths)\n\nLines of UTF-8 text, one behind the other in `data`; lengths in bytes. A sequence of str.",
     .tp_methods = text_methods,
+    .tp_as_sequence = &text_as_sequence,
     .tp_new = text_new,
 };
 
@@ -257,27 +256,28 @@ static PyTypeObject text_type = {
 
 /* [counterfeit] */
 static PyObject *counterfeit(PyObject *module, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"data", "length", "hash", NULL};
+    static char *names[] = {"data", "length", "hash", "compact", NULL};
     const char *data;
     Py_ssize_t size, length, hash = -1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y#n|n", names, &data, &size, &length, &hash)) {
+    int compact = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "y#n|np", names, &data, &size, &length, &hash, &compact)) {
         return NULL;
     }
     if (length < 0 || length > size) {
         PyErr_SetString(PyExc_ValueError, "length must lie within the data");
         return NULL;
     }
-    char *text = malloc(size + 1);
-    PyUnicodeObject *str = calloc(1, sizeof(*str));
-    if (!text || !str) {
-        free(text);
-        free(str);
+    PyUnicodeObject *str = calloc(1, sizeof(*str) + size + 1);
+    if (!str) {
         return PyErr_NoMemory();
     }
-    memcpy(text, data, size);
-    text[size] = 0;
     set_head((PyObject *)str, &counterfeit_type, this_thread());
-    set_view(str, text, length);
+    if (compact) {
+        set_ascii(&str->_base._base, length, 1);
+        memcpy(&str->_base._base + 1, data, size);
+    } else {
+        set_view(str, memcpy(str + 1, data, size), length);
+    }
     str->_base._base.hash = hash;
     return (PyObject *)str;
 }
@@ -287,7 +287,7 @@ static PyObject *buffers(PyObject *module, PyObject *unused) { return PyLong_Fro
 
 static PyMethodDef functions[] = {
     {"counterfeit", (PyCFunction)(void (*)(void))counterfeit, METH_VARARGS | METH_KEYWORDS,
-     "counterfeit(data, length, hash=-1)\n\nOne string over the first bytes of a copy of `data`, with the original's\n"
+     "counterfeit(data, length, hash=-1, compact=False)\n\nOne string over the first bytes of a copy of `data`, with the original's\n"
      "mistakes on demand: no NUL behind it, bytes that are not ASCII, a hash that is wrong. It is never freed."},
     {"buffers_alive", buffers, METH_NOARGS, "Text buffers that something still needs."},
     {NULL},

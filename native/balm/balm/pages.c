@@ -49,9 +49,23 @@ static Page *take_oldest(Queue *queue) {
     return page;
 }
 
+static int is_empty(Page *page) {
+    return __atomic_load_n(&page->freed, __ATOMIC_ACQUIRE)
+           + __atomic_load_n(&page->freed_elsewhere, __ATOMIC_ACQUIRE) == page->used;
+}
+
+/* What other threads ended last still holds the text: they must not look at a page that they have just given away. */
+static void drop_buffer_if_empty(Page *page) {
+    if (page->buffer && is_empty(page)) {
+        buffer_drop(page->buffer, 1);
+        page->buffer = NULL;
+    }
+}
+
 static void orphan_pages(void *queue) {
     pthread_mutex_lock(&orphans_lock);
     for (Page *page; (page = take_oldest(queue));) {
+        drop_buffer_if_empty(page);
         __atomic_store_n(&page->owner, 0, __ATOMIC_RELAXED);
         append(&orphans, page);
     }
@@ -61,11 +75,6 @@ static void orphan_pages(void *queue) {
 static void prepare(void) { pthread_key_create(&at_end, orphan_pages); }
 
 /* [empty] */
-static int is_empty(Page *page) {
-    return __atomic_load_n(&page->freed, __ATOMIC_ACQUIRE)
-           + __atomic_load_n(&page->freed_elsewhere, __ATOMIC_ACQUIRE) == page->used;
-}
-
 /* An empty page: one of our oldest, else one of a thread that ended, else a new one. */
 static Page *find_empty(Queue *queue) {
     for (int i = 0; i < LOOKED_AT; i++) {
@@ -95,11 +104,7 @@ static Page *acquire(uintptr_t thread) {
         }
         memset(page, 0, PAGE_BYTES);
     }
-    if (page->buffer) {
-        /* Its last string ended in another thread, which must not touch a page that it has just given away. */
-        buffer_drop(page->buffer, 1);
-    }
-    page->buffer = NULL;
+    drop_buffer_if_empty(page);
     page->used = page->freed = page->freed_elsewhere = 0;
     __atomic_store_n(&page->owner, thread, __ATOMIC_RELAXED);
     append(&mine, page);
@@ -137,8 +142,19 @@ int make_pages(Request *request, PyObject **items, PyTypeObject *const *types) {
 void page_views_dead(PyObject *one, uint32_t count, uintptr_t thread) {
     Page *page = page_of(one);
 #ifdef Py_GIL_DISABLED
-    if (__atomic_load_n(&page->owner, __ATOMIC_RELAXED) != thread) {
-        /* From here on the page may be made use of again: look at it no more. */
+    uintptr_t owner = __atomic_load_n(&page->owner, __ATOMIC_RELAXED);
+    if (owner == 0) {
+        /* Nobody may take an orphan while we hold the lock. */
+        pthread_mutex_lock(&orphans_lock);
+        __atomic_fetch_add(&page->freed_elsewhere, count, __ATOMIC_ACQ_REL);
+        if (__atomic_load_n(&page->owner, __ATOMIC_RELAXED) == 0) {
+            drop_buffer_if_empty(page);
+        }
+        pthread_mutex_unlock(&orphans_lock);
+        return;
+    }
+    if (owner != thread) {
+        /* From here on its owner may use the page again: look at it no more. */
         __atomic_fetch_add(&page->freed_elsewhere, count, __ATOMIC_ACQ_REL);
         return;
     }

@@ -1,0 +1,80 @@
+"""Benchmark bodies of the chapter on GIL Balm: make all strings of a text, and drop them. Standard library only."""
+
+import functools
+import os
+import sys
+import sysconfig
+import time
+import timeit
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import corpus
+
+# Ways that CPython offers, and those of the module; the second arguments of Text.strings.
+LEGITIMATE = ("new", "from string", "writer")
+OURS = ("pooled", "compact", "block", "pages", "pages and tuple")
+
+
+def load(folder, name="balm"):
+    """The module, or its build for a sanitizer. Raises ImportError if it was not built."""
+    sys.path.insert(0, os.path.join(folder, sysconfig.get_config_var("SOABI")))
+    return __import__(name)
+
+
+@functools.cache
+def text(module):
+    """The text that all arms of a process share."""
+    return module.Text(*corpus.ascii_text())
+
+
+def timer(statement, **names):
+    return timeit.Timer(statement, timer=time.perf_counter_ns, globals=names)
+
+
+def strings(folder, method, released=False):
+    """A tuple of all lines, made and dropped. Raises ValueError if this CPython has no such way."""
+    make = text(load(folder)).strings
+    make(method, released)
+    return timer("make(method, released)", make=make, method=method, released=released)
+
+
+# [rivals]
+def one_decode():
+    """Decode the whole text once, then let str cut it at its line breaks."""
+    data, each = corpus.ascii_text()
+    whole, at = [], 0
+    for length in each:
+        whole.append(data[at : at + length])
+        at += length
+    return timer("whole.decode().splitlines()", whole=b"\n".join(whole))
+
+
+def views():
+    """A memoryview of each line: bytes, not text."""
+    data, each = corpus.ascii_text()
+    spans, at = [], 0
+    for length in each:
+        spans.append(slice(at, at + length))
+        at += length
+    return timer("[whole[span] for span in spans]", whole=memoryview(data), spans=spans)
+
+
+def made_once(folder):
+    """Strings made once and handed out again: what interning or a cache could reach at best."""
+    return timer("tuple(strings)", strings=list(text(load(folder)).strings("new")))
+
+
+# [/rivals]
+
+
+def lazy(folder, every):
+    """Make only the strings that are read: the length of every n-th one."""
+    names = {"lines": text(load(folder)), "chosen": range(0, corpus.LINES, every)}
+    return timer("for i in chosen: len(lines[i])", **names)
+
+
+def read(folder, method, every):
+    """Make all strings, take the length of every n-th one, drop them."""
+    make = text(load(folder)).strings
+    names = {"make": make, "method": method, "chosen": range(0, corpus.LINES, every)}
+    return timer("lines = make(method)\nfor i in chosen: len(lines[i])", **names)

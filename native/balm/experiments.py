@@ -1,0 +1,351 @@
+"""Experiments of the chapter on GIL Balm, each in a process of its own. Standard library only.
+
+`python experiments.py NAME FOLDER ARGUMENT...` prints one JSON object; `laws` answers one line for each line it reads.
+"""
+
+import copy
+import ctypes
+import functools
+import gc
+import json
+import marshal
+import os
+import pickle
+import queue
+import re
+import resource
+import sys
+import threading
+import time
+import weakref
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import arms
+import corpus
+import threads as threads_of_all_corners
+
+
+# [churn]
+def churn(folder, method, threads, tuples, how):
+    """B1-B3: `tuples` tuples of all lines made and dropped, shared out over threads that start together; ns in all.
+
+    how: `kept` or `released`, what we do with the GIL, or `original`: released, and the type is a copy of str's.
+    """
+    make = arms.text(arms.load(folder)).strings
+    make(method)  # pools and blocks are there before the clock runs
+    each = max(1, int(tuples) // int(threads))
+
+    def body():
+        for _ in range(each):
+            make(method, how != "kept", how == "original")
+
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    if threads == "1":  # in the main thread, as a program without threads would
+        started = time.perf_counter_ns()
+        body()
+        ns = time.perf_counter_ns() - started
+    else:
+        ns = threads_of_all_corners.together([body] * int(threads))
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults
+    return {"ns": ns, "strings": each * int(threads) * corpus.LINES, "tuples": each * int(threads), "faults": faults}
+
+
+# [/churn]
+
+
+def resident():
+    """Bytes resident, and the most that ever were."""
+    with open("/proc/self/status") as file:
+        found = dict(line.split(":", 1) for line in file)
+    return tuple(int(found[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
+
+
+# [memory]
+def memory(folder, method, tuples):
+    """Bytes for each string while `tuples` tuples are alive, and after all are dropped; the peak in MiB."""
+    make, tuples = arms.text(arms.load(folder)).strings, int(tuples)
+    held = [None] * tuples
+    before, _ = resident()
+    for i in range(tuples):
+        held[i] = make(method)
+    alive, _ = resident()
+    held = None
+    after, peak = resident()
+    strings = tuples * corpus.LINES
+    return {"alive": (alive - before) / strings, "after": (after - before) / strings, "peak": (peak - before) / 2**20}
+
+
+# [/memory]
+
+
+class Ordinary(str):
+    """What any programmer can have: a subclass of str."""
+
+
+class Thing:
+    pi = "found"
+
+
+def keyword(**named):
+    return named
+
+
+def utf8(x):
+    """What a C function gets that asks for a `char *` with a NUL at its end."""
+    function = ctypes.pythonapi.PyUnicode_AsUTF8
+    function.restype, function.argtypes = ctypes.c_char_p, [ctypes.py_object]
+    return function(x)
+
+
+def assigned(x):
+    thing = Thing()
+    setattr(thing, x, 1)
+    return vars(thing)
+
+
+def matched(x):
+    match x:
+        case str():
+            return True
+    return False
+
+
+# [probes]
+# What is asked of a string whose characters are `pi` or, in the numbers, `314`.
+PROBES = {
+    "isinstance(x, str)": lambda x, n: isinstance(x, str),
+    "type(x) is str": lambda x, n: type(x) is str,
+    "type(x).__name__": lambda x, n: type(x).__name__,
+    "match x: case str()": lambda x, n: matched(x),
+    "hash(x) == hash('pi')": lambda x, n: hash(x) == hash("pi"),
+    "x == 'pi', 'pi' == x": lambda x, n: (x == "pi", x == "pi"),
+    "x < 'pj', x > 'pi'": lambda x, n: (x < "pj", x > "pi"),
+    "{'pi': 1}[x], {x: 1}['pi']": lambda x, n: ({"pi": 1}[x], {x: 1}["pi"]),
+    "x in {'pi'}, 'pi' in {x}": lambda x, n: (x in {"pi"}, "pi" in {x}),
+    "x + x, x * 2, x[1:], x[::-1]": lambda x, n: (x + x, x * 2, x[1:], x[::-1]),
+    "type(x[:]), type(x + ''), type(str(x))": lambda x, n: (type(x[:]), type(x + ""), type(str(x))),
+    "list(x), sorted(x), len(x)": lambda x, n: (list(x), sorted(x), len(x)),
+    "x.upper(), x.find('i'), x.split('p')": lambda x, n: (x.upper(), x.find("i"), x.split("p")),
+    "x.encode(), bytes(x, 'utf-16-le')": lambda x, n: (x.encode(), bytes(x, "utf-16-le")),
+    "', '.join([x, x]), x.join('ab')": lambda x, n: (", ".join([x, x]), x.join("ab")),
+    "f'{x:>4}', '%s' % x, repr(x)": lambda x, n: (f"{x:>4}", "%s" % x, repr(x)),  # noqa: UP031
+    "int(n), float(n)": lambda x, n: (int(n), float(n)),
+    "PyUnicode_AsUTF8(x)": lambda x, n: utf8(x),
+    "os.stat(x)": lambda x, n: os.stat(x),
+    "re.match('p(.)', x)[1]": lambda x, n: re.match("p(.)", x)[1],
+    "re.compile(x).match('pi')": lambda x, n: re.compile(x).match("pi") is not None,
+    "json.dumps(x), json.loads(n)": lambda x, n: (json.dumps(x), json.loads(n)),
+    "eval(n), compile(n)": lambda x, n: (eval(n), compile(n, "n", "eval") is not None),
+    "getattr(thing, x), setattr(thing, x, 1)": lambda x, n: (getattr(Thing, x), assigned(x)),
+    "f(**{x: 1})": lambda x, n: keyword(**{x: 1}),
+    "pickle.loads(pickle.dumps(x))": lambda x, n: pickle.loads(pickle.dumps(x)),
+    "type(copy.copy(x)), type(copy.deepcopy(x))": lambda x, n: (type(copy.copy(x)).__name__, type(copy.deepcopy(x)).__name__),
+    "marshal.dumps(x)": lambda x, n: len(marshal.dumps(x)) > 0,
+    "sys.intern(x)": lambda x, n: sys.intern(x),
+    "type(x)('pi')": lambda x, n: type(x)("pi") == "pi",
+    "weakref.ref(x)": lambda x, n: weakref.ref(x)() is x,
+    "x.name = 1": lambda x, n: setattr(x, "name", 1),
+    "class Sub(type(x))": lambda x, n: type("Sub", (type(x),), {}) is not None,
+    "gc.is_tracked(x)": lambda x, n: gc.is_tracked(x),
+    "functools.cache": lambda x, n: functools.cache(len)(x),
+}  # fmt: skip
+# [/probes]
+
+
+def answer(probe, x, n):
+    try:
+        return repr(probe(x, n))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def kinds(module):
+    """Name: two strings of each kind, `pi` and `314`."""
+    text = module.Text(b"pi314", [2, 3])
+    found = {"str": ("".join(["p", "i"]), str(314)), "subclass of str": (Ordinary("pi"), Ordinary("314"))}
+    for method in arms.OURS:
+        found[method] = text.strings(method)
+    found["block, copied type"] = text.strings("block", copied_type=True)
+    return found
+
+
+def behaviour(folder):
+    """B4, B6: what every kind of string answers to every probe."""
+    module = arms.load(folder)
+    return {
+        name: {kind: answer(probe, *pair) for kind, pair in kinds(module).items()} for name, probe in PROBES.items()
+    }
+
+
+# [layouts]
+def layouts(folder):
+    """B5: by way of making, lines that differ from CPython's own in text or hash: ASCII text, mixed text."""
+    module, wrong = arms.load(folder), {}
+    for which, (data, lengths) in (("ASCII", corpus.ascii_text()), ("mixed", corpus.mixed_text())):
+        text = module.Text(data, lengths)
+        real = text.strings("new")
+        for method in arms.OURS:
+            ours = text.strings(method)
+            wrong[f"{method}, {which}"] = sum(a != b or hash(a) != hash(b) for a, b in zip(ours, real, strict=True))
+    return wrong
+
+
+# [/layouts]
+
+
+# [misuse]
+def hash_of_zero(module):
+    """The original sets the hash to 0 and not to -1, which means "not known yet"."""
+    x = module.counterfeit(b"key", 3, hash=0)
+    return {"x == 'key'": x == "key", "x in {'key'}": x in {"key"}, "hash(x)": hash(x)}
+
+
+def no_nul(module):
+    """A view of the first two of four characters."""
+    x = module.counterfeit(b"1234", 2)
+    return {
+        "x == '12'": x == "12",
+        "PyUnicode_AsUTF8(x)": utf8(x).decode(),
+        "int(x)": answer(lambda x, n: int(x), x, x),
+    }
+
+
+def not_ascii(module):
+    """Bytes of UTF-8 that are flagged as ASCII, as where the original's corpus was cut."""
+    data = "é".encode() * 8
+    return {"list(x)": repr(list(module.counterfeit(data, len(data), compact=True)))}
+
+
+def sub_interpreter(module):
+    """Its types and pools belong to the process."""
+    import _interpreters
+
+    place = [p for p in sys.path if "balm" in p]
+    found = _interpreters.create()
+    code = f"import sys; sys.path[:0] = {place!r}\nimport balm"
+    error = _interpreters.exec(found, code)
+    return {"import balm": error.formatted if error else "works"}
+
+
+def thread_is_gone(module):
+    """Strings outlive the thread that made them, and the text that they are made of."""
+    kept = []
+
+    def body():
+        text = module.Text(*corpus.ascii_text())
+        kept.extend(text.strings(method) for method in arms.OURS)
+
+    worker = threading.Thread(target=body)
+    worker.start()
+    worker.join()
+    gc.collect()
+    right = [hash(t) == hash(tuple(map(str, t))) for t in kept]
+    kept.clear()
+    return {"hash of every tuple": repr(right), "buffers left": module.buffers_alive()}
+
+
+def at_exit(module):
+    """Strings are alive when the interpreter ends."""
+    module.kept = sys.modules["kept"] = [arms.text(module).strings(method) for method in arms.OURS]
+    return {"strings alive": sum(map(len, module.kept))}
+
+
+MISUSE = {
+    "a hash of 0": hash_of_zero, "no NUL at the end": no_nul, "bytes that are not ASCII": not_ascii,
+    "another interpreter": sub_interpreter, "the maker's thread is gone": thread_is_gone,
+    "alive at exit": at_exit,
+}  # fmt: skip
+# [/misuse]
+
+
+def misuse(folder, which):
+    """One of MISUSE; the process may end by it."""
+    return MISUSE[which](arms.load(folder))
+
+
+def forged(folder, data, length, unknown_hash):
+    """The exercise: a counterfeit of `12`, and what a `12` must do."""
+    x = arms.load(folder).counterfeit(bytes.fromhex(data), int(length), hash=int(unknown_hash))
+    return {
+        "x == '12'": x == "12", "x in {'12'}": x in {"12"}, "{x: 1}['12']": {x: 1}.get("12") == 1,
+        "int(x) == 12": answer(lambda x, n: int(x), x, x) == "12",
+    }  # fmt: skip
+
+
+# [sanitized]
+def sanitized(folder, name, strings):
+    """Two threads make strings in every way, and hand part of them to each other to end; how many there were."""
+    module = arms.load(folder, name)
+    rounds = max(1, int(strings) // (2 * len(arms.OURS) * corpus.LINES))
+    text = arms.text(module)
+    mail = [queue.SimpleQueue(), queue.SimpleQueue()]
+
+    def body(number):
+        for i in range(rounds):
+            for method in arms.OURS:
+                made = text.strings(method, released=bool(i % 2))
+                mail[number].put(made if i % 3 == 0 else made[:100])
+                del made
+                with_mail = mail[1 - number]
+                while not with_mail.empty():
+                    got = with_mail.get()
+                    hash(got)
+                    got[0].upper()
+                    del got
+
+    threads_of_all_corners.together([lambda n=n: body(n) for n in range(2)])
+    mail = None
+    before = resident()[0]
+    for _ in range(max(1, rounds // 4)):
+        for method in arms.OURS:
+            text.strings(method)
+    grown = resident()[0] - before
+    return {"strings": 2 * rounds * len(arms.OURS) * corpus.LINES, "buffers": module.buffers_alive(), "grown": grown}
+
+
+# [/sanitized]
+
+
+def violations(module, lines):
+    """Laws of str that the strings of `lines` break, in words; each is compared with the real one."""
+    encoded = [line.encode() for line in lines]
+    text = module.Text(b"".join(encoded), list(map(len, encoded)))
+    found = []
+    for method in arms.OURS:
+        ours = text.strings(method)
+        others = text.strings(arms.OURS[0], copied_type=True)
+        for x, y, real in zip(ours, others, lines, strict=True):
+            laws = {
+                "equality": x == real and real == x and x == y and not x != real,  # noqa: SIM202
+                "hash": hash(x) == hash(real) == hash(y),
+                "lookup": {real: 1}.get(x) == 1 and {x: 1}.get(real) == 1 and {x} == {real} and len({x, y, real}) == 1,
+                "order": [x < o for o in lines] == [real < o for o in lines]
+                and [x <= o for o in ours] == [real <= o for o in lines],
+                "slices": all(x[i:j] == real[i:j] for i in range(-3, 4) for j in range(-3, 4)) and x[::-1] == real[::-1],
+                "concatenation": x + x == real + real and "a" + x == "a" + real and x * 3 == real * 3,
+                "text": (list(x), len(x), repr(x), ascii(x), f"{x}", x.upper(), x.strip(), x.split(), x.encode())
+                == (list(real), len(real), repr(real), ascii(real), f"{real}", real.upper(), real.strip(), real.split(),
+                    real.encode()),
+                "join": "".join([x, y]) == real + real and x.join(["1", "2"]) == real.join(["1", "2"]),
+                "pickle": pickle.loads(pickle.dumps(x)) == real and type(copy.copy(x)) is str,
+                "json": json.loads(json.dumps(x)) == real,
+                "is a str": isinstance(x, str) and (type(x) is str) == (not real.isascii()),
+                "terminated": utf8(x) == real.encode().split(b"\0")[0],
+            }  # fmt: skip
+            found += [f"{law} of {real!r} made by {method}" for law, holds in laws.items() if not holds]
+    return found
+
+
+def laws(folder):
+    """Answer every line, a JSON list of texts, with the laws that are broken."""
+    module = arms.load(folder)
+    for line in sys.stdin:
+        print(json.dumps(violations(module, json.loads(line))), flush=True)
+
+
+if __name__ == "__main__":
+    name, *arguments = sys.argv[1:]
+    found = globals()[name](*arguments)
+    if found is not None:
+        print(json.dumps(found))
