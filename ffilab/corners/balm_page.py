@@ -4,7 +4,7 @@ import pandas as pd
 
 from ffilab import draw
 from ffilab.bench.record import Record
-from ffilab.corners import balm, critical_sections_page
+from ffilab.corners import critical_sections_page
 from ffilab.corners.balm import (
     AGAIN,
     ARROW,
@@ -27,6 +27,7 @@ from ffilab.corners.balm import (
     cost,
     faster,
     per_string,
+    tuples,
 )
 from ffilab.judge import statistics
 from ffilab.judge.ledger import Measurement
@@ -63,7 +64,7 @@ def original_table(runs: pd.DataFrame) -> pd.DataFrame:
             which = {"method": method, "threads": [threads]}
             published = PUBLISHED_MS[method, threads]
             rows.append({
-                "strings": method, "threads": threads, "published": f"{published:,} ms",
+                "strings": method, "threads": threads, "tuples here": f"{tuples(method):,}", "published": f"{published:,} ms",
                 "published, for each string": f"{published * 1e6 / PUBLISHED_STRINGS:.1f} ns",
                 "here, for each string": draw.text(interval_of(runs, "ns", **which), "ns"),
                 "page faults for each tuple": draw.text(interval_of(runs, "faults", **which)),
@@ -79,7 +80,10 @@ def glue_original(runs: pd.DataFrame) -> None:
 
     draw.glue("original-pooled", words(ratio(at(POOLED), at(NEW))))
     draw.glue("original-block", words(ratio(at(NEW), at(BLOCK))))
-    draw.glue("tuples", f"{balm.TUPLES:,}")
+    draw.glue("original-block-one", words(ratio(at(NEW, 1), at(BLOCK, 1))))
+    for method in (NEW, BLOCK):
+        draw.glue(f"original-ns-{method}", draw.text(interval_of(runs, "ns", method=method, threads=[1]), "ns"))
+    draw.glue("original-faults", draw.text(interval_of(runs, "faults", method=NEW, threads=[1])))
 
 
 def ways_table(record: Record) -> pd.DataFrame:
@@ -161,11 +165,16 @@ def false_alarm(record: Record) -> pd.DataFrame:
 def series(runs: pd.DataFrame) -> pd.DataFrame:
     """ns for each string with its interval. Columns CPython, series, threads, value, low, high."""
     rows = []
-    for (label, method, how, threads), part in runs.groupby(["kernel", "method", "how", "threads"], sort=False):
-        found = statistics.location_interval(part.ns.to_numpy())
-        name = method if method == NEW or label == WITHOUT_GIL else f"{method}, GIL {how}"
-        rows.append({"CPython": label, "series": name, "threads": threads, **vars(found)})
-    return pd.DataFrame(rows).sort_values("threads", kind="stable", ignore_index=True)
+    ways = [
+        (label, method, how) for label in PAIR for method in (NEW, POOLED, BLOCK, BEST) for how in ("kept", "released")
+    ]
+    ordered = runs.set_index(["kernel", "method", "how"])
+    for label, method, how in (way for way in ways if way in ordered.index):
+        for threads, part in ordered.loc[[(label, method, how)]].groupby("threads"):
+            found = statistics.location_interval(part.ns.to_numpy())
+            name = method if method == NEW or label == WITHOUT_GIL else f"{method}, GIL {how}"
+            rows.append({"CPython": label, "series": name, "threads": int(threads), **vars(found)})
+    return pd.DataFrame(rows)
 
 
 def plot_grid(figure, runs: pd.DataFrame) -> None:
@@ -174,7 +183,7 @@ def plot_grid(figure, runs: pd.DataFrame) -> None:
     panels = figure.subplots(1, 2, sharey=True)
     for axes, label in zip(panels, PAIR):
         part = rows[rows.CPython == label]
-        for name in sorted(part.series.unique()):
+        for name in part.series.unique():
             line = part[part.series == name]
             colour = draw.PALETTE[[NEW, POOLED, BLOCK, BEST].index(name.split(", GIL")[0])]
             style = "--" if name.endswith("released") else "-"
@@ -284,7 +293,8 @@ def misuse_table(wrongs: pd.DataFrame) -> pd.DataFrame:
 
 def layouts_table(lines: pd.DataFrame) -> pd.DataFrame:
     """Strings that differ from CPython's, by way and text."""
-    table = lines.pivot_table(index=["method", "text"], columns="kernel", values="wrong", sort=False).reset_index()
+    table = lines.pivot_table(index=["method", "text"], columns="kernel", values="wrong")
+    table = table.rename_axis(columns=None).reset_index()
     numbers = [name for name in table.columns if name not in ("method", "text")]
     table[numbers] = table[numbers].astype(int)
     return table.rename(columns={"method": "strings", **{name: f"CPython {name}" for name in numbers}})

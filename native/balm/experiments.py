@@ -14,6 +14,7 @@ import pickle
 import queue
 import re
 import resource
+import statistics
 import sys
 import threading
 import time
@@ -28,7 +29,9 @@ import threads as threads_of_all_corners
 
 # [churn]
 def churn(folder, method, threads, tuples, how):
-    """B1-B3: `tuples` tuples of all lines made and dropped, shared out over threads that start together; ns in all.
+    """B1-B3: `tuples` tuples of all lines made and dropped, shared out over threads that start together.
+
+    Returns ns for each string and page faults for each tuple.
 
     how: `kept` or `released`, what we do with the GIL, or `original`: released, and the type is a copy of str's.
     """
@@ -48,10 +51,17 @@ def churn(folder, method, threads, tuples, how):
     else:
         ns = threads_of_all_corners.together([body] * int(threads))
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults
-    return {"ns": ns, "strings": each * int(threads) * corpus.LINES, "tuples": each * int(threads), "faults": faults}
+    made = each * int(threads)
+    return {"ns": ns / (made * corpus.LINES), "faults": faults / made}
 
 
 # [/churn]
+
+
+def over_threads(folder, method, tuples, how, *counts):
+    """`churn` for several numbers of threads, by turns in one process; medians of three, by number."""
+    turns = [[churn(folder, method, count, tuples, how)["ns"] for count in counts] for _ in range(3)]
+    return dict(zip(counts, map(statistics.median, zip(*turns, strict=True)), strict=True))
 
 
 def resident():
@@ -279,6 +289,7 @@ def sanitized(folder, name, strings):
     module = arms.load(folder, name)
     rounds = max(1, int(strings) // (2 * len(arms.OURS) * corpus.LINES))
     text = arms.text(module)
+    right, wrong = hash(text.strings("new")[0]), []
     mail = [queue.SimpleQueue(), queue.SimpleQueue()]
 
     def body(number):
@@ -290,8 +301,8 @@ def sanitized(folder, name, strings):
                 with_mail = mail[1 - number]
                 while not with_mail.empty():
                     got = with_mail.get()
-                    hash(got)
-                    got[0].upper()
+                    if hash(got[0]) != right:
+                        wrong.append(method)
                     del got
 
     threads_of_all_corners.together([lambda n=n: body(n) for n in range(2)])
@@ -301,7 +312,8 @@ def sanitized(folder, name, strings):
         for method in arms.OURS:
             text.strings(method)
     grown = resident()[0] - before
-    return {"strings": 2 * rounds * len(arms.OURS) * corpus.LINES, "buffers": module.buffers_alive(), "grown": grown}
+    return {"strings": 2 * rounds * len(arms.OURS) * corpus.LINES, "buffers": module.buffers_alive(), "grown": grown,
+            "wrong": len(wrong), "gil": getattr(sys, "_is_gil_enabled", lambda: True)()}  # fmt: skip
 
 
 # [/sanitized]
