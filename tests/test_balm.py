@@ -105,7 +105,7 @@ def test_the_sanitizers_say_nothing_about_our_code(module, label):
     outcome, said = balm.sanitized(label, module, 1_000_000)
     if outcome is None:
         pytest.skip(said)
-    assert outcome.ended == "ok", outcome.error
+    assert outcome.result is not None, outcome
     assert not said
     assert outcome.result["buffers"] == 1
 
@@ -311,6 +311,20 @@ def test_tables_say_what_was_not_measured(record, original):
     assert set(arrow[f"{balm.WITHOUT_GIL}, µs for the text"]) == {page.NOT_HERE}
     assert not (page.ways_table(record) == page.NOT_HERE).to_numpy().any()
     assert len(page.original_table(original)) == 6
+
+
+def test_the_grid_over_threads():
+    runs = pd.DataFrame([
+        {"kernel": label, "method": method, "how": how, "threads": threads, "ns": 10.0 * threads + n}
+        for label in balm.PAIR for method in (balm.NEW, balm.POOLED, balm.BLOCK, balm.BEST)
+        for how in ("kept", "released") for threads in (1, 2, 8) for n in range(5)
+        if how == "kept" or (label == balm.KERNEL and method != balm.NEW)
+    ])  # fmt: skip
+    table = page.grid_table(runs)
+    assert list(table.columns) == ["CPython", "strings", "1 thread", "2 threads", "8 threads"]
+    assert len(table) == 7 + 4
+    assert table["1 thread"].iloc[0].startswith("12")
+    assert "block, GIL released on 3.14 with 8 threads: 82" in page.grid_words(runs)
 
 
 def test_self_check():

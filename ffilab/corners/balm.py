@@ -228,8 +228,11 @@ def sanitized(label: str, module: str, strings: int, folder=LIBRARIES) -> tuple[
     fixed = ["setarch", platform.machine(), "-R"] if module == "balm_tsan" and shutil.which("setarch") else []
     command = [*fixed, kernel.python, "-I", EXPERIMENTS, "sanitized", folder, module, strings]
     ended, out, err = child.program(command, 600, environment, memory_bytes=None)
-    ours = [line.strip() for line in err.splitlines() if "/balm/" in line or f"{module}." in line]
-    result = json.loads(out.splitlines()[-1]) if ended == "ok" else None
+    files = [path.name for path in (SOURCES / "balm").glob("*.[ch]")]
+    ours = [line.strip() for line in err.splitlines() if any(f"/{name}" in line for name in (f"{module}.", *files))]
+    # ThreadSanitizer ends a process that crashed with the code for its own reports, which is 0 here.
+    lines = out.splitlines() if ended == "ok" else []
+    result = json.loads(lines[-1]) if lines else None
     return child.Outcome(result, ended, err[-500:]), "\n".join(ours)
 
 
@@ -242,8 +245,8 @@ def all_sanitized() -> pd.DataFrame:
             outcome, said = sanitized(label, module, strings)
             if outcome is None:
                 verdict, made = f"not built here: {said}", 0
-            elif outcome.ended != "ok":
-                verdict, made = f"{outcome.ended}: {said or outcome.error[-200:]}", 0
+            elif outcome.result is None:
+                verdict, made = f"no result, {outcome.ended}: {said or outcome.error[-200:]}", 0
             else:
                 verdict, made = (
                     "a report about our code" if said else "nothing about our code",

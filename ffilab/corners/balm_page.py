@@ -199,12 +199,13 @@ def plot_grid(figure, runs: pd.DataFrame) -> None:
 
 def grid_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The same as a table."""
-    rows = series(runs)
+    rows = series(runs).rename(columns={"series": "strings"})
     rows["text"] = [draw.text(statistics.Interval(r.value, r.low, r.high)) for r in rows.itertuples()]
-    table = rows.pivot(index=["CPython", "series"], columns="threads", values="text").reset_index()
-    return table.rename(
-        columns={n: f"{n} threads" if n > 1 else "1 thread" for n in table.columns if isinstance(n, int)}
+    rows["threads"] = [f"{n} threads" if n > 1 else "1 thread" for n in rows.threads]
+    table = rows.pivot_table(
+        index=["CPython", "strings"], columns="threads", values="text", aggfunc="first", sort=False
     )
+    return table.rename_axis(columns=None).reset_index()
 
 
 def grid_words(runs: pd.DataFrame) -> str:
