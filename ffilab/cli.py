@@ -78,8 +78,11 @@ def kernels_verb(kernels):
 def native(kernels):
     """Build everything under native/ for the kernels at hand."""
     from ffilab import native as projects
+    from ffilab.provision import objects
 
-    if projects.build_all(environments.provision(catalogue.parse(kernels))):
+    failures = projects.build_all(environments.provision(catalogue.parse(kernels)))
+    objects.provide()
+    if failures:
         raise UserError("Some extensions were left out: see the lines above.")
 
 
@@ -88,8 +91,10 @@ def native(kernels):
 def test(pytest_options):
     """Set up the chapter pair and run the tests. Further words go to pytest."""
     from ffilab import native as projects
+    from ffilab.provision import objects
 
     projects.build_all(environments.provision(catalogue.parse("pair")))
+    objects.provide()
     sys.exit(subprocess.run([sys.executable, "-m", "pytest", *pytest_options], cwd=paths.ROOT).returncode)
 
 

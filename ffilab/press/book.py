@@ -10,10 +10,13 @@ from ffilab.paths import NOTEBOOKS, RESULTS
 from ffilab.press.execute import execute, notebook
 from ffilab.press.render import render
 from ffilab.progress import minutes, say
+from ffilab.provision import objects
 from ffilab.provision.catalogue import Request
 from ffilab.provision.environments import provision
 from ffilab.subprocesses import explain_os_errors
 
+# The chapter that links CPython again.
+PLACEMENT = "placement"
 PARTS = ("kernels", "native", "measuring", "rendering")
 
 
@@ -26,6 +29,8 @@ def book(request: Request, budget: str, only: str | None = None) -> None:
         os.environ[CHOSEN] = " ".join(kernel.label for kernel in kernels)
         clock.append(time.monotonic())
         native.build_all(kernels)
+        if PLACEMENT in (chapter.stem for chapter in chapters):
+            objects.provide()
         clock.append(time.monotonic())
         for chapter in chapters:
             execute(chapter, budget)

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import tarfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -19,9 +20,9 @@ from ffilab import doctor
 from ffilab.errors import UserError
 from ffilab.machine import compiler
 from ffilab.paths import cache
-from ffilab.progress import minutes, say, step
+from ffilab.progress import Step, minutes, say, step
 from ffilab.provision import sources
-from ffilab.provision.catalogue import Interpreter
+from ffilab.provision.catalogue import Interpreter, Source
 from ffilab.subprocesses import explain_os_errors, logged, tail
 
 TRAINING = Path(__file__).with_name("pgo_training.py")
@@ -57,17 +58,42 @@ def build(interpreter: Interpreter) -> Path:
         return executable(interpreter)
     with explain_os_errors(str(cache())):
         work = cache() / "work" / prefix(interpreter).name
-        work.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(f"{work}.lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            say(f"  Another process is building {interpreter.kernel}; waiting for it.")
-            lock.acquire()
-        try:
+        with only_one(work, interpreter.kernel):
             return executable(interpreter) if built(interpreter) else _build(interpreter, work)
-        finally:
-            lock.release()
+
+
+def unpacked(source: Source, work: Path, bar: Step) -> Path:
+    """The source tree in the folder `work`, fetched and unpacked if it is not there. Raises UserError."""
+    if not (work / "unpacked").exists():
+        shutil.rmtree(work, ignore_errors=True)
+        tarball = sources.fetch(source, bar)
+        work.mkdir(parents=True)
+        bar.update(0.03, "unpacking")
+        with tarfile.open(tarball) as archive:
+            archive.extractall(work, filter="tar")
+        (work / "unpacked").touch()
+    return work / f"Python-{source.release}"
+
+
+def make_environment(cc: str) -> dict[str, str]:
+    """Ours, without what a make above us says to its children."""
+    return {**{k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL")}, "CC": cc}
+
+
+@contextmanager
+def only_one(work: Path, what: str):
+    """Hold the lock of a work folder; says so if another process has it."""
+    work.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(f"{work}.lock")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        say(f"  Another process is building {what}; waiting for it.")
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _build(interpreter: Interpreter, work: Path) -> Path:
@@ -92,22 +118,11 @@ def _build(interpreter: Interpreter, work: Path) -> Path:
     say(f"  {interpreter.kernel}: no prebuilt one at hand, compiling {interpreter.source.release} "
         f"(about {minutes(estimate)} on {jobs} cores)")  # fmt: skip
     with step(f"compile {interpreter.kernel}") as bar:
-        tree = work / f"Python-{interpreter.source.release}"
-        if not (work / "unpacked").exists():
-            shutil.rmtree(work, ignore_errors=True)
-            tarball = sources.fetch(interpreter.source, bar)
-            work.mkdir(parents=True)
-            bar.update(0.03, "unpacking")
-            with tarfile.open(tarball) as archive:
-                archive.extractall(work, filter="tar")
-            (work / "unpacked").touch()
+        tree = unpacked(interpreter.source, work, bar)
         log = work / "build.log"
-        environment = {**os.environ, "CC": cc}
-        environment.pop("MAKEFLAGS", None)
-        environment.pop("MAKELEVEL", None)
 
         def run(command, detail):
-            if logged(command, log, on_line=lambda _: advance(detail), cwd=tree, env=environment):
+            if logged(command, log, on_line=lambda _: advance(detail), cwd=tree, env=make_environment(cc)):
                 raise UserError(
                     f"Building {interpreter.kernel} failed at `{detail}` ({tail(log, 2)}): read {log}, "
                     f"run `make doctor`, then run the same command again; it goes on where it stopped."
