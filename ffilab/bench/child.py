@@ -33,12 +33,12 @@ MEMORY_BYTES = 8 << 30
 class Outcome:
     """How a child ended.
 
-    result: the JSON object that it printed, or None.
+    result: the JSON object or list that it printed, or None.
     ended: `ok`, `timeout`, `killed by SIGSEGV` and the like, or `exit code 1`.
     error: the end of its standard error.
     """
 
-    result: dict | None
+    result: dict | list | None
     ended: str
     error: str
 
@@ -55,7 +55,14 @@ def run(
 ) -> Outcome:  # fmt: skip
     """Run `python -I file arguments...` on the kernel `label` in a process group of its own."""
     kernel = load(BY_LABEL[label])
-    ended, out, err = program([kernel.python, "-I", file, *arguments], timeout_s, environment, memory_bytes)
+    return answer([kernel.python, "-I", file, *arguments], timeout_s, environment, memory_bytes)
+
+
+def answer(
+    command: list, timeout_s: float = 60, environment: dict | None = None, memory_bytes: int | None = MEMORY_BYTES
+) -> Outcome:
+    """Run any program that prints one JSON object as its last line."""
+    ended, out, err = program(command, timeout_s, environment, memory_bytes)
     if ended != "ok":
         return Outcome(None, ended, err[-500:])
     try:

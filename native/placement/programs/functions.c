@@ -11,18 +11,32 @@
 
 /* [functions] */
 #if defined(__x86_64__)
-#define BODY "leaq 1(%rdi,%rdi,4), %rax\n ret\n"
+#define BODY "leaq 1(%rdi,%rdi,4), %rdi\n ret\n"
+#define BEGIN "subq $8, %rsp\n jmp *%rsi\n"
+#define CALL "call "
+#define END "addq $8, %rsp\n movq %rdi, %rax\n ret\n"
+enum { CALL_BYTES = 5 };
 #elif defined(__aarch64__)
 #define BODY "add x0, x0, x0, lsl #2\n add x0, x0, #1\n ret\n"
+#define BEGIN "stp x29, x30, [sp, #-16]!\n br x1\n"
+#define CALL "bl "
+#define END "ldp x29, x30, [sp], #16\n ret\n"
+enum { CALL_BYTES = 4 };
 #else
 #error "no function body for this processor"
 #endif
 
-/* `count` functions; each begins at a multiple of `distance`. What lies between them is never executed. */
+/* `count` functions; each begins at a multiple of `distance`, and what lies between them is never executed. Then one
+ * direct call of each, one behind the other: where the caller is entered decides how many of them are made. The caller
+ * keeps away from the sets of the cache in which functions that are far apart lie. */
 #define FUNCTIONS(distance, count)                                                                                     \
-    extern const char functions_##distance[] __asm__("functions_" #distance);                                          \
-    __asm__(".text\n .balign 8192\n functions_" #distance ":\n .rept " #count "\n .balign " #distance "\n" BODY        \
-            ".endr\n .balign 8192\n");
+    int64_t caller_##distance(int64_t x, const char *entry) __asm__("caller_" #distance);                              \
+    extern const char end_##distance[] __asm__("end_" #distance);                                                      \
+    __asm__(".text\n .balign 8192\n functions_" #distance ":\n"                                                        \
+            ".rept " #count "\n .balign " #distance "\n" BODY ".endr\n .balign 8192\n .skip 128\n"                    \
+            "caller_" #distance ":\n" BEGIN ".set number, 0\n"                                                         \
+            ".rept " #count "\n" CALL "functions_" #distance " + number * " #distance "\n .set number, number + 1\n"   \
+            ".endr\n end_" #distance ":\n" END);
 /* [/functions] */
 
 FUNCTIONS(16, 1024)
@@ -37,10 +51,11 @@ FUNCTIONS(8192, 256)
 
 typedef struct {
     int distance, count;
-    const char *first;
+    int64_t (*caller)(int64_t x, const char *entry);
+    const char *end;
 } Layout;
 
-#define LAYOUT(distance, count) {distance, count, functions_##distance}
+#define LAYOUT(distance, count) {distance, count, caller_##distance, end_##distance}
 
 static const Layout layouts[] = {
     LAYOUT(16, 1024),  LAYOUT(64, 1024),  LAYOUT(128, 1024), LAYOUT(256, 512),  LAYOUT(512, 512),
@@ -52,15 +67,10 @@ static const int numbers[] = {1, 2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 48, 64,
 enum { NUMBERS = sizeof(numbers) / sizeof(*numbers), CALLS = 50000, TURNS = 5 };
 
 /* [walk] */
-typedef int64_t function(int64_t);
-
-static int64_t walk(const char *first, int64_t distance, int n, int64_t rounds) {
+static int64_t walk(const Layout *layout, int n, int64_t rounds) {
     int64_t x = 0;
     for (int64_t round = 0; round < rounds; round++) {
-        const char *next = first;
-        for (int i = 0; i < n; i++, next += distance) {
-            x = ((function *)(uintptr_t)next)(x);
-        }
+        x = layout->caller(x, layout->end - CALL_BYTES * n);
     }
     return x;
 }
@@ -71,11 +81,11 @@ static volatile int64_t sink;
 static double ns_of_a_call(const Layout *layout, int n) {
     int64_t rounds = CALLS / n;
     double best = 0;
-    sink = walk(layout->first, layout->distance, n, 3); /* page faults, and everything that is cold */
+    sink = walk(layout, n, 3); /* page faults, and everything that is cold */
     for (int turn = 0; turn < TURNS; turn++) {
         struct timespec began, ended;
         clock_gettime(CLOCK_MONOTONIC, &began);
-        sink = walk(layout->first, layout->distance, n, rounds);
+        sink = walk(layout, n, rounds);
         clock_gettime(CLOCK_MONOTONIC, &ended);
         double ns = ((ended.tv_sec - began.tv_sec) * 1e9 + (ended.tv_nsec - began.tv_nsec)) / (rounds * n);
         if (turn == 0 || ns < best) {
@@ -112,7 +122,7 @@ int main(int argc, char **argv) {
     }
     for (int i = 0; argc == 5 && !strcmp(argv[1], "run") && i < LAYOUTS; i++) {
         if (layouts[i].distance == atoi(argv[2]) && atoi(argv[3]) >= 1 && atoi(argv[3]) <= layouts[i].count) {
-            sink = walk(layouts[i].first, layouts[i].distance, atoi(argv[3]), atoll(argv[4]));
+            sink = walk(&layouts[i], atoi(argv[3]), atoll(argv[4]));
             return 0;
         }
     }

@@ -1,0 +1,70 @@
+"""Three small benchmarks for the relink lottery, run by every linked CPython. Built-in modules only.
+
+`python benchmarks.py CORE` answers lines: `NAME LOOPS` with the ns of one loop of that benchmark.
+"""
+
+import os
+import sys
+import time
+
+
+# [benchmarks]
+class Callee:
+    def one(self, a, b, c):
+        self.two(a, b)
+        self.two(b, c)
+
+    def two(self, a, b):
+        self.three(a)
+        self.three(b)
+
+    def three(self, a):
+        pass
+
+
+def call_method(loops):
+    """Methods that call methods, as in the benchmark of the original."""
+    callee = Callee()
+    for _ in range(loops):
+        callee.one(1, 2, 3)
+
+
+def containers(loops):
+    """A dict, a list and slices."""
+    words = ["mind", "the", "gap", "between", "train", "and", "platform"]
+    for _ in range(loops):
+        counts = {}
+        for word in words:
+            counts[word[:3]] = counts.get(word[:3], 0) + len(word)
+        sorted(counts.values())
+
+
+def numbers(loops):
+    """Floats and ints in a loop."""
+    x, total = 0.5, 0
+    for i in range(loops):
+        x = 3.7 * x * (1.0 - x)
+        total += (i * 7) % 13 if x > 0.5 else i // 3
+    return total
+
+
+# Loops that take two milliseconds or so.
+BENCHMARKS = {"call_method": (call_method, 10_000), "containers": (containers, 1_200), "numbers": (numbers, 20_000)}
+# [/benchmarks]
+
+
+def main():
+    """Answer each line `NAME LOOPS` with the ns of one loop of that benchmark."""
+    core = int(sys.argv[1])
+    if core >= 0 and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
+    for line in sys.stdin:
+        name, loops = line.split()
+        function, loops = BENCHMARKS[name][0], int(loops)
+        started = time.perf_counter_ns()
+        function(loops)
+        print((time.perf_counter_ns() - started) / loops, flush=True)
+
+
+if __name__ == "__main__":
+    main()
