@@ -92,19 +92,27 @@ def shares(label: str, arm: Arm, loops: int) -> tuple[str, dict[str, float], lis
 
 
 def _perf(label: str, arm: Arm, loops: int, folder: Path) -> Counter:
+    return sampled(
+        instructions.command(label, arm, loops), f"{arm.name} on {label}", folder, instructions.environment(), SAMPLE_HZ
+    )
+
+
+def sampled(
+    command: list[str], what: str, folder: Path, environment: dict, hz: int, lines: str | None = None
+) -> Counter:
+    """Samples by (symbol, binary) while a command runs, which reads `lines`. Raises UserError, naming `what` it was."""
     data = folder / "perf.data"
     with group(
-        ["perf", "record", "-e", "cpu-clock", "-F", str(SAMPLE_HZ), "-o", str(data), "--",
-         *instructions.command(label, arm, loops)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        env=instructions.environment(),
+        ["perf", "record", "-e", "cpu-clock", "-F", str(hz), "-o", str(data), "--", *command],
+        stdin=subprocess.DEVNULL if lines is None else subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True, env=environment,
     ) as process:  # fmt: skip
         try:
-            _, err = process.communicate(timeout=instructions.TIMEOUT_S)
+            _, err = process.communicate(lines, timeout=instructions.TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise UserError(f"perf did not finish {arm.name} on {label}.") from None
+            raise UserError(f"perf did not finish {what}.") from None
     if process.returncode:
-        raise UserError(f"perf failed on {arm.name} on {label}: {err.strip()[-200:]}")
+        raise UserError(f"perf failed on {what}: {err.strip()[-200:]}")
     listing = subprocess.run(
         ["perf", "report", "-i", str(data), "--stdio", "--no-children", "--sort", "symbol,dso", "-g", "none",
          "--field-separator", "\t", "--fields", "sample,symbol,dso"],

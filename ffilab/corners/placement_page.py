@@ -1,0 +1,325 @@
+"""What the chapter "Code placement" shows: tables, figures and the texts that its prose takes up."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import seaborn as sns
+
+from ffilab import draw
+from ffilab.corners.placement import (
+    APART,
+    PACKED,
+    TOO_SLOW,
+    WESTMERE,
+    Cache,
+    largest_fit,
+    slower,
+    this_cache,
+)
+from ffilab.corners.placement_lottery import (
+    BENCHMARKS,
+    BY_PGO,
+    BY_PROFILE,
+    ORDERS,
+    THRESHOLDS,
+    checked_spread,
+    passing,
+    ratios,
+    spread,
+)
+from ffilab.judge import statistics
+from ffilab.judge.ledger import Measurement
+from ffilab.judge.processes import interval_of, ratio
+
+NOT_HERE = "not measured here"
+NAMED = (32, 128, 256)
+
+
+def distance_intervals(runs: pd.DataFrame) -> pd.DataFrame:
+    """ns of a call with its interval. Columns distance, n, value, low, high."""
+    return pd.DataFrame([
+        {"distance": distance, "n": n, **vars(statistics.location_interval(part.ns.to_numpy()))}
+        for (distance, n), part in runs.groupby(["distance", "n"])
+    ])  # fmt: skip
+
+
+def plot_distances(figure, runs: pd.DataFrame) -> None:
+    """ns of a call over the number of functions, one line for each distance."""
+    rows = distance_intervals(runs)
+    axes = figure.subplots()
+    distances = sorted(rows.distance.unique())
+    for distance, colour in zip(distances, sns.color_palette("viridis_r", len(distances))):
+        part = rows[rows.distance == distance]
+        errors = [part.value - part.low, part.high - part.value]
+        axes.errorbar(part.n, part.value, yerr=errors, color=colour, marker=".", capsize=2, label=f"{distance} bytes")
+    axes.set(xscale="log", yscale="log", xlabel="functions, called one after the other", ylabel="ns of a call")
+    axes.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1024"])
+    axes.minorticks_off()
+    draw.plain_ticks(axes.yaxis)
+    axes.legend(title="distance", fontsize="small", loc="best")
+
+
+def distances_words(runs: pd.DataFrame) -> str:
+    """The figure in words, for its alt text."""
+    parts = []
+    for n in NAMED:
+        packed, apart = (interval_of(runs, "ns", distance=[int(d)], n=[n]) for d in (PACKED, APART))
+        parts.append(f"{n} functions: packed {draw.text(packed, 'ns')}, {APART} bytes apart {draw.text(apart, 'ns')}")
+    return "; ".join(parts)
+
+
+def apart_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """Packed against 4096 bytes apart, in the same process."""
+    rows = []
+    for n in sorted(runs[runs.distance == APART].n.unique()):
+        logs = np.log(slower(runs, APART, n))
+        rows.append({
+            "functions": n, "packed": draw.text(interval_of(runs, "ns", distance=[PACKED], n=[int(n)]), "ns"),
+            f"{APART} bytes apart": draw.text(interval_of(runs, "ns", distance=[APART], n=[int(n)]), "ns"),
+            "ratio": draw.text(statistics.location_interval(logs).map(np.exp)),
+        })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def fits_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """How many functions fit at each distance: measured, and computed from two caches."""
+    rows = []
+    for distance in sorted(runs.distance.unique()):
+        fit = largest_fit(runs, distance)
+        most = runs[runs.distance == distance].n.max()
+        row = {
+            "distance": f"{distance} bytes",
+            "fit, by the clock": f"{fit:.0f}" if math.isfinite(fit) else f"all {most}",
+        }
+        for cache in (this_cache(), WESTMERE):
+            row[f"fit, {cache.name}"] = computed_fit(cache, distance)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def computed_fit(cache: Cache, distance: int) -> int:
+    """Functions of one line that a cache holds at this distance: its ways, in every set that they fall into."""
+    sets = cache.size // cache.line // cache.ways
+    lines_apart = max(1, distance // cache.line)
+    functions_a_line = max(1, cache.line // distance)
+    return cache.ways * max(1, sets // lines_apart) * functions_a_line
+
+
+def reading(runs: pd.DataFrame) -> str:
+    """What the figure says of this processor: one or two sentences."""
+    cache, fit = this_cache(), largest_fit(runs, APART)
+    if not math.isfinite(fit):
+        return f"Here no number of functions that are {APART} bytes apart is {TOO_SLOW:g} times as slow as packed ones."
+    said = (
+        f"Functions {APART} bytes apart stay fast here up to {fit:.0f}, by the clock. "
+        f"The level-1 instruction cache ({cache.name}) has {cache.ways} ways."
+    )
+    if fit == cache.ways:
+        return said + " The two agree: what overflows is this cache."
+    if fit > cache.ways:
+        return (
+            said
+            + " So it is not this cache that sets the limit: processors of today keep decoded instructions in a cache "
+            "of its own before it, with a geometry of its own, and fetch ahead of what they execute. The clock sees what "
+            "overflows first *and* hurts."
+        )
+    return said + " Something smaller than this cache overflows first, or something else than it disturbs this run."
+
+
+def simulated_table(found: pd.DataFrame | str) -> pd.DataFrame | str:
+    """Simulated misses of a call."""
+    if isinstance(found, str):
+        return found
+    table = found.assign(misses=found.misses.map("{:.2f}".format)).pivot(
+        index=["cache", "n"], columns="distance", values="misses"
+    )
+    table.columns = [f"{distance} bytes apart" for distance in table.columns]
+    return table.reset_index().rename(columns={"n": "functions"})
+
+
+def agreement(runs: pd.DataFrame, found: pd.DataFrame | str) -> str:
+    """Do simulation and clock point the same way? One sentence."""
+    if isinstance(found, str):
+        return f"There is no simulation to compare with: {found}."
+    most = int(min(found.n.max(), runs[runs.distance == APART].n.max()))
+    here = found[(found.cache == this_cache().name) & (found.n == most)].set_index("distance").misses
+    seen = statistics.location_interval(np.log(slower(runs, APART, most))).map(np.exp)
+    more, longer = here[APART] > here.min(), seen.low > 1
+    return (
+        f"With {most} functions the simulation counts {here[APART]:.2f} misses a call at {APART} bytes, and "
+        f"{here[64]:.2f} at 64; the clock sees a factor of {draw.text(seen)} over the packed layout. "
+        + ("They agree in direction." if more == longer else "They do not agree in direction.")
+    )
+
+
+def plot_loops(figure, runs: pd.DataFrame) -> None:
+    """One point for each process and offset."""
+    axes = figure.subplots()
+    sns.stripplot(
+        runs, x="offset", y="ns", native_scale=True, size=3, alpha=0.5, jitter=False, ax=axes, color=draw.PALETTE[0]
+    )
+    medians = runs.groupby("offset").ns.median()
+    axes.plot(medians.index, medians, color=draw.PALETTE[1], label="median")
+    axes.set(xlabel="bytes from a 64-byte boundary to the loop", ylabel="ns of one round", ylim=(0, None))
+    axes.legend()
+
+
+def loops_words(runs: pd.DataFrame) -> str:
+    """Slowest over fastest offset, as medians, and the same for how much one offset scatters."""
+    table = runs.pivot(index="process", columns="offset", values="ns")
+    medians = table.median()
+    slow, fast = medians.idxmax(), medians.idxmin()
+    found = ratio(table[slow].to_numpy(), table[fast].to_numpy())
+    return (
+        f"slowest offset {slow}, fastest {fast}: {draw.text(found.interval)} times. "
+        "The pair was chosen by this run, so part of it is luck"
+    )
+
+
+def environment_words(runs: pd.DataFrame) -> dict[str, str]:
+    """Spread over sizes of the environment, with and without random addresses, and within one size."""
+    found = {}
+    for random, part in runs.groupby("random"):
+        medians = part.groupby("bytes").ns.median()
+        within = part.groupby("bytes").ns.agg(lambda ns: ns.max() / ns.min()).median()
+        name = "random addresses" if random else "fixed addresses"
+        found[name] = (
+            f"medians of {len(medians)} sizes differ by a factor of up to {medians.max() / medians.min():.2f}, "
+            f"five processes of one size by {within:.2f}"
+        )
+    return found
+
+
+def plot_environments(figure, runs: pd.DataFrame) -> None:
+    """Time over the size of the environment, one point for each process."""
+    axes = figure.subplots()
+    names = {True: "random addresses", False: "fixed addresses"}
+    shown = runs.assign(addresses=runs.random.map(names))
+    sns.scatterplot(
+        shown, x="bytes", y="ns", hue="addresses", alpha=0.6, ax=axes, palette=draw.PALETTE[: shown.addresses.nunique()]
+    )
+    axes.set(xlabel="bytes added to the environment", ylabel="ns of one round", ylim=(0, None))
+
+
+def story_table(times: pd.DataFrame, counts: pd.DataFrame | str, hardware: dict | str) -> pd.DataFrame:
+    """The three programs: time, instructions, misses, and the counters where there are any."""
+    rows = []
+    for name in dict.fromkeys(times.program):
+        row = {"program": name, "ns an operation": draw.text(interval_of(times, "ns", program=name))}
+        if not isinstance(counts, str):
+            found = counts[counts.program == name].iloc[0]
+            row |= {"instructions": f"{found.instructions:,}", "misses, simulated": f"{found.misses:,}"}
+        if not isinstance(hardware, str):
+            row |= {f"{event}, counted": f"{value:,.0f}" for event, value in hardware[name].items()}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def glue_story(times: pd.DataFrame) -> None:
+    """Hand the ratios of the three programs to the prose."""
+
+    def ns(name: str) -> np.ndarray:
+        return times[times.program == name].ns.to_numpy()
+
+    draw.glue("story-slow", f"{draw.text(ratio(ns('slow'), ns('fast')).interval)} times")
+    draw.glue("story-hot", f"{draw.text(ratio(ns('slow'), ns('hot')).interval)} times")
+    draw.glue("story-mended", f"{draw.text(ratio(ns('hot'), ns('fast')).interval)} times")
+
+
+def profile_table(rows: list[tuple[str, float]]) -> pd.DataFrame:
+    """The hottest functions of call_method."""
+    return pd.DataFrame([{"function": name, "share": f"{share:.1%}"} for name, share in rows])
+
+
+def plot_lottery(figure, runs: pd.DataFrame) -> None:
+    """Every order and every copy as one point, by benchmark; lines at the two thresholds."""
+    rows = []
+    for benchmark in BENCHMARKS:
+        for kind, word in (("order ", "shuffled orders"), ("copy ", "the same order, copied")):
+            rows += [{"benchmark": benchmark, "program": word, "ratio": r} for r in ratios(runs, benchmark, kind)]
+        for name in (BY_PROFILE, BY_PGO):
+            rows += [{"benchmark": benchmark, "program": name, "ratio": r} for r in ratios(runs, benchmark, name)]
+    axes = figure.subplots()
+    shown = pd.DataFrame(rows)
+    sns.stripplot(
+        shown, x="ratio", y="benchmark", hue="program", dodge=True, jitter=0.1, alpha=0.8, ax=axes,
+        palette=draw.PALETTE[: shown.program.nunique()],
+    )  # fmt: skip
+    for threshold in THRESHOLDS:
+        axes.axvline(threshold, linestyle=":", color="grey")
+    axes.set(xlabel="time over that of the linker's own order", ylabel="")
+    axes.legend(fontsize="x-small", loc="best")
+
+
+def lottery_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """The lottery's spread, and how many orders pass for a regression."""
+    rows = []
+    for benchmark in BENCHMARKS:
+        raw, noise = spread(runs, benchmark)
+        row = {
+            "benchmark": benchmark, "slowest / fastest median": f"{raw:.3f}",
+            "the same by noise alone": draw.text(noise),
+            "chosen in one half, measured in the other": draw.text(checked_spread(runs, benchmark)),
+        }  # fmt: skip
+        for threshold in THRESHOLDS:
+            for kind, word in (("order ", "orders"), ("copy ", "copies")):
+                hits, trials = passing(runs, benchmark, kind, threshold)
+                share = statistics.share_interval(hits, trials)
+                row[f"{word} slower by {threshold - 1:.0%}"] = (
+                    f"{hits} of {trials} ({share.low:.0%} to {share.high:.0%})"
+                )
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def reasoned_table(runs: pd.DataFrame, absent: dict[str, str]) -> pd.DataFrame:
+    """The two orders with a reason, against the linker's own order and the median of the shuffled ones."""
+    rows = []
+    for name in (BY_PROFILE, BY_PGO):
+        for benchmark in BENCHMARKS:
+            if name in absent:
+                rows.append({"order": name, "benchmark": benchmark, "time over the linker's order": absent[name]})
+                continue
+            part = runs[runs.benchmark == benchmark]
+            centre = part[part.name.str.startswith("copy ")].groupby("name").log.median().median()
+            logs = part[part.name == name].log.to_numpy() - centre
+            among = ratios(runs, benchmark, "order ").to_numpy()
+            rows.append({
+                "order": name, "benchmark": benchmark,
+                "time over the linker's order": draw.text(statistics.location_interval(logs).map(np.exp)),
+                "shuffled orders that are faster": f"{int((among < np.exp(np.median(logs))).sum())} of {len(among)}",
+            })  # fmt: skip
+    return pd.DataFrame(rows).fillna("")
+
+
+def lottery_words(runs: pd.DataFrame) -> str:
+    """The figure in words, for its alt text."""
+    parts = []
+    for benchmark in BENCHMARKS:
+        orders, copies = (ratios(runs, benchmark, kind) for kind in ("order ", "copy "))
+        parts.append(
+            f"{benchmark}: shuffled orders from {orders.min():.3f} to {orders.max():.3f}, copies from {copies.min():.3f} to {copies.max():.3f}"
+        )
+    return "; ".join(parts)
+
+
+def luck(runs: pd.DataFrame) -> str:
+    """How much of a 5 % regression is address luck? One paragraph, computed."""
+    slower_by = {t: [passing(runs, benchmark, "order ", t)[0] for benchmark in BENCHMARKS] for t in THRESHOLDS}
+    pieces = [
+        f"{min(hits)} to {max(hits)} of {ORDERS} orders look like a regression of {threshold - 1:.0%} or more"
+        for threshold, hits in slower_by.items()
+    ]
+    checked = [checked_spread(runs, benchmark) for benchmark in BENCHMARKS]
+    sure = [c for c in checked if c.low > 1]
+    end = (
+        f"In {len(sure)} of {len(checked)} benchmarks the slowest and the fastest order, chosen in one half of the rounds, "
+        "also differ in the other half."
+    )
+    return "By benchmark, " + ", and ".join(pieces) + ". " + end
+
+
+def share_words(measurement: Measurement) -> str:
+    """A share with its interval in words."""
+    return draw.text(measurement.interval, "%", 100)
