@@ -30,6 +30,7 @@ TOOLS = {
     "Rust": (False, "for the bindings in Rust; 1.88 or newer, by rustup where the system's is older", {"apt": "cargo rustc", "dnf": "cargo rust", "brew": "rust", "conda": "rust"}),
     "valgrind": (False, "counts instructions without noise", {"apt": "valgrind", "dnf": "valgrind", "brew": None, "conda": "valgrind"}),
     "perf": (False, "shows where the time goes", {"apt": "linux-perf", "dnf": "perf", "brew": None, "conda": None}),
+    "lld or gold": (False, "links CPython with its functions in another order", {"apt": "lld", "dnf": "lld", "brew": "lld", "conda": "lld"}),
     "Chromium": (False, "lets the tests open the pages", {"apt": "chromium", "dnf": "chromium", "brew": "--cask chromium", "conda": None}),
 }  # fmt: skip
 # Libraries whose headers CPython needs if it has to be compiled here.
@@ -47,7 +48,7 @@ LIBRARIES = {
 }  # fmt: skip
 COMMANDS = {
     "C compiler": ("cc", "gcc", "clang"), "C++ compiler": ("c++", "g++", "clang++"), "make": ("make",), "git": ("git",),
-    "valgrind": ("valgrind",), "perf": ("perf",), "Chromium": ("chromium", "chromium-browser", "google-chrome"),
+    "valgrind": ("valgrind",), "perf": ("perf",), "lld or gold": ("ld.lld", "ld.gold"), "Chromium": ("chromium", "chromium-browser", "google-chrome"),
 }  # fmt: skip
 INSTALL = {
     "apt": "sudo apt-get install",

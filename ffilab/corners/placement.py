@@ -156,7 +156,8 @@ def misses_per_call(distance: int, n: int, cache: Cache, rounds: int = 200) -> f
     return (many - few) / (2 * rounds * n)
 
 
-SIMULATED_DISTANCES, SIMULATED_NUMBERS = (64, APART), (4, 8, 10, 16, 32, 64, 256)
+# Distance: numbers of functions around the edges that caches of today have. 64 bytes: every line another set.
+SIMULATED = {64: (4, 8, 10, 16, 64, 256, 512, 640), APART: (4, 8, 10, 12, 16, 32, 64, 256)}
 
 
 def simulated() -> pd.DataFrame | str:
@@ -165,8 +166,8 @@ def simulated() -> pd.DataFrame | str:
         return "there is no valgrind here (`make doctor` names the package)"
     rows = []
     for cache in (this_cache(), WESTMERE):
-        for distance in SIMULATED_DISTANCES:
-            for n in SIMULATED_NUMBERS if current().is_result else (SIMULATED_NUMBERS[0], SIMULATED_NUMBERS[-1]):
+        for distance, numbers in SIMULATED.items():
+            for n in numbers if current().is_result else (numbers[0], 256):
                 rows.append({"cache": cache.name, "distance": distance, "n": n, "misses": misses_per_call(distance, n, cache)})  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -195,16 +196,12 @@ def slower(runs: pd.DataFrame, distance: int, n: int) -> np.ndarray:
     return (table[distance] / table[PACKED]).to_numpy()
 
 
-def largest_fit(runs: pd.DataFrame, distance: int) -> float:
-    """The largest number of functions that are still as fast as packed ones; infinity if all numbers measured are.
-
-    The median over processes decides, so that one disturbed process does not.
-    """
+def fits(runs: pd.DataFrame, distance: int) -> np.ndarray:
+    """By process, the largest number of functions that are still as fast as packed ones; infinity if all are."""
     numbers = sorted(runs[runs.distance == distance].n.unique())
-    slow = [n for n in numbers if np.median(slower(runs, distance, n)) > TOO_SLOW]
-    if not slow:
-        return float("inf")
-    return float(max((n for n in numbers if n < slow[0]), default=0))
+    slow = np.array([slower(runs, distance, n) > TOO_SLOW for n in numbers])
+    first = np.where(slow.any(axis=0), slow.argmax(axis=0), len(numbers))
+    return np.array([*[0.0], *map(float, numbers[:-1]), float("inf")])[first]
 
 
 def sure(value: float, unit: str) -> Measurement:

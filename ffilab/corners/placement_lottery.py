@@ -24,6 +24,7 @@ from ffilab.corners.placement_story import WORK
 from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.ledger import Measurement
+from ffilab.judge.processes import extremes
 from ffilab.judge.statistics import Interval
 from ffilab.kernels import load
 from ffilab.provision.catalogue import BY_LABEL
@@ -209,19 +210,8 @@ def spread(runs: pd.DataFrame, benchmark: str, seed: int = 0) -> tuple[float, In
 
 
 def checked_spread(runs: pd.DataFrame, benchmark: str) -> Interval:
-    """Time of the slowest order over that of the fastest, chosen in one half of the rounds and measured in the other.
-
-    Not biased by the choice, so that noise alone gives 1; a little small, since the true extremes may not be chosen.
-    """
-    orders = table_of(runs, benchmark, "order ")
-    halves = (slice(0, None, 2), slice(1, None, 2))
-    found = []
-    for choose, measure in (halves, halves[::-1]):
-        if not orders[:, choose].size or not orders[:, measure].size:
-            return Interval(*[float("nan")] * 3)
-        medians = np.median(orders[:, choose], axis=1)
-        found.append(orders[np.argmax(medians), measure] - orders[np.argmin(medians), measure])
-    return statistics.location_interval(np.concatenate(found)).map(np.exp)
+    """Time of the slowest order over that of the fastest, not biased by the choice: see `processes.extremes`."""
+    return extremes(table_of(runs, benchmark, "order "))
 
 
 def passing(runs: pd.DataFrame, benchmark: str, kind: str, threshold: float) -> tuple[int, int]:

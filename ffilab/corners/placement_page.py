@@ -13,7 +13,7 @@ from ffilab.corners.placement import (
     TOO_SLOW,
     WESTMERE,
     Cache,
-    largest_fit,
+    fits,
     slower,
     this_cache,
 )
@@ -30,7 +30,7 @@ from ffilab.corners.placement_lottery import (
 )
 from ffilab.judge import statistics
 from ffilab.judge.ledger import Measurement
-from ffilab.judge.processes import interval_of, ratio
+from ffilab.judge.processes import extremes, interval_of, ratio
 
 NOT_HERE = "not measured here"
 NAMED = (32, 128, 256)
@@ -82,18 +82,23 @@ def apart_table(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def fit_words(runs: pd.DataFrame, distance: int) -> str:
+    """`16 (12 to 16 by process)`: how many functions stay fast at this distance."""
+    found = np.sort(fits(runs, distance))
+    most = runs[runs.distance == distance].n.max()
+    low, middle, high = (
+        f"{n:.0f}" if math.isfinite(n) else f"all {most}" for n in (found[0], found[len(found) // 2], found[-1])
+    )
+    return middle if low == high else f"{middle} ({low} to {high} by process)"
+
+
 def fits_table(runs: pd.DataFrame) -> pd.DataFrame:
     """How many functions fit at each distance: measured, and computed from two caches."""
     rows = []
     for distance in sorted(runs.distance.unique()):
-        fit = largest_fit(runs, distance)
-        most = runs[runs.distance == distance].n.max()
-        row = {
-            "distance": f"{distance} bytes",
-            "fit, by the clock": f"{fit:.0f}" if math.isfinite(fit) else f"all {most}",
-        }
+        row = {"distance": f"{distance} bytes", "stay fast, by the clock": fit_words(runs, distance)}
         for cache in (this_cache(), WESTMERE):
-            row[f"fit, {cache.name}"] = computed_fit(cache, distance)
+            row[f"have room, {cache.name}"] = computed_fit(cache, distance)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -107,32 +112,53 @@ def computed_fit(cache: Cache, distance: int) -> int:
 
 
 def reading(runs: pd.DataFrame) -> str:
-    """What the figure says of this processor: one or two sentences."""
-    cache, fit = this_cache(), largest_fit(runs, APART)
+    """What the figure says of this processor: some sentences."""
+    cache, found = this_cache(), fits(runs, APART)
+    fit = float(np.median(found))
     if not math.isfinite(fit):
         return f"Here no number of functions that are {APART} bytes apart is {TOO_SLOW:g} times as slow as packed ones."
     said = (
-        f"Functions {APART} bytes apart stay fast here up to {fit:.0f}, by the clock. "
-        f"The level-1 instruction cache ({cache.name}) has {cache.ways} ways."
+        f"Functions {APART} bytes apart stay fast here up to {fit_words(runs, APART)}, by the clock. "
+        f"The level-1 instruction cache ({cache.name}) has {cache.ways} ways. "
     )
-    if fit == cache.ways:
-        return said + " The two agree: what overflows is this cache."
+    if found.min() <= cache.ways <= found.max():
+        return said + "The two agree: what overflows may well be this cache."
     if fit > cache.ways:
-        return (
-            said
-            + " So it is not this cache that sets the limit: processors of today keep decoded instructions in a cache "
-            "of its own before it, with a geometry of its own, and fetch ahead of what they execute. The clock sees what "
-            "overflows first *and* hurts."
+        return said + (
+            "So more of them stay fast than that cache can hold. A likely reason: processors of today keep *decoded* "
+            "instructions in a cache of its own, with a geometry of its own, and fetch ahead of what they execute. The "
+            "clock sees what overflows and hurts."
         )
-    return said + " Something smaller than this cache overflows first, or something else than it disturbs this run."
+    return said + "Something smaller than this cache overflows first, or something else disturbs this run."
+
+
+def simulated_reading(found: pd.DataFrame | str) -> str:
+    """Size and associativity, read off the simulated misses of this machine's cache. One or two sentences."""
+    if isinstance(found, str):
+        return f"Nothing was simulated here: {found}."
+    cache = this_cache()
+    edges = {}
+    for distance, part in found[found.cache == cache.name].groupby("distance"):
+        fitting = part[part.misses < 0.01].n
+        edges[distance] = int(fitting.max()) if len(fitting) else 0
+    said = (
+        f"At {APART} bytes, up to {edges[APART]} functions run without a miss; at 64 bytes, up to {edges[64]}, which are "
+        f"{edges[64] * 64 // 1024} KiB of lines. "
+    )
+    expected = {distance: computed_fit(cache, distance) for distance in edges}
+    if all(edges[distance] <= expected[distance] for distance in edges) and edges[APART] == expected[APART]:
+        return said + f"That is the geometry that was put in: {cache.ways} ways, {cache.size // 1024} KiB."
+    return said + f"What was put in has {cache.ways} ways and {cache.size // 1024} KiB."
 
 
 def simulated_table(found: pd.DataFrame | str) -> pd.DataFrame | str:
     """Simulated misses of a call."""
     if isinstance(found, str):
         return found
-    table = found.assign(misses=found.misses.map("{:.2f}".format)).pivot(
-        index=["cache", "n"], columns="distance", values="misses"
+    table = (
+        found.assign(misses=found.misses.map("{:.2f}".format))
+        .pivot(index=["cache", "n"], columns="distance", values="misses")
+        .fillna("")
     )
     table.columns = [f"{distance} bytes apart" for distance in table.columns]
     return table.reset_index().rename(columns={"n": "functions"})
@@ -142,10 +168,10 @@ def agreement(runs: pd.DataFrame, found: pd.DataFrame | str) -> str:
     """Do simulation and clock point the same way? One sentence."""
     if isinstance(found, str):
         return f"There is no simulation to compare with: {found}."
-    most = int(min(found.n.max(), runs[runs.distance == APART].n.max()))
+    most = int(found[found.distance == APART].n.max())
     here = found[(found.cache == this_cache().name) & (found.n == most)].set_index("distance").misses
     seen = statistics.location_interval(np.log(slower(runs, APART, most))).map(np.exp)
-    more, longer = here[APART] > here.min(), seen.low > 1
+    more, longer = here[APART] > here[64], seen.low > 1
     return (
         f"With {most} functions the simulation counts {here[APART]:.2f} misses a call at {APART} bytes, and "
         f"{here[64]:.2f} at 64; the clock sees a factor of {draw.text(seen)} over the packed layout. "
@@ -166,28 +192,19 @@ def plot_loops(figure, runs: pd.DataFrame) -> None:
 
 
 def loops_words(runs: pd.DataFrame) -> str:
-    """Slowest over fastest offset, as medians, and the same for how much one offset scatters."""
-    table = runs.pivot(index="process", columns="offset", values="ns")
-    medians = table.median()
-    slow, fast = medians.idxmax(), medians.idxmin()
-    found = ratio(table[slow].to_numpy(), table[fast].to_numpy())
-    return (
-        f"slowest offset {slow}, fastest {fast}: {draw.text(found.interval)} times. "
-        "The pair was chosen by this run, so part of it is luck"
-    )
+    """Slowest over fastest offset, not biased by the choice."""
+    logs = np.log(runs.pivot(index="offset", columns="process", values="ns").to_numpy())
+    return f"the slowest offset takes {draw.text(extremes(logs))} times as long as the fastest"
 
 
 def environment_words(runs: pd.DataFrame) -> dict[str, str]:
-    """Spread over sizes of the environment, with and without random addresses, and within one size."""
+    """Slowest over fastest size of the environment, not biased by the choice, with and without random addresses."""
     found = {}
     for random, part in runs.groupby("random"):
-        medians = part.groupby("bytes").ns.median()
-        within = part.groupby("bytes").ns.agg(lambda ns: ns.max() / ns.min()).median()
+        rounds = part.assign(round=part.groupby("bytes").cumcount())
+        logs = np.log(rounds.pivot(index="bytes", columns="round", values="ns").to_numpy())
         name = "random addresses" if random else "fixed addresses"
-        found[name] = (
-            f"medians of {len(medians)} sizes differ by a factor of up to {medians.max() / medians.min():.2f}, "
-            f"five processes of one size by {within:.2f}"
-        )
+        found[name] = f"the slowest of {len(logs)} sizes takes {draw.text(extremes(logs))} times as long as the fastest"
     return found
 
 

@@ -28,8 +28,8 @@ HOT = ("operations.h", "#define HOT\n", "#define HOT __attribute__((hot))\n")
 MORE_WORK = ("operations.h", "return (value + n) & 0xffff;", "return (value * 5 / 3 % 4099 + n) & 0xffff;")
 
 
-def git(*words, cwd: Path = REPOSITORY, timeout_s: float = 60) -> str:
-    """Run git with a name, a date and a configuration of our own; its output. Raises UserError."""
+def git(*words, timeout_s: float = 60) -> str:
+    """Run git in the repository with a name, a date and a configuration of our own; its output. Raises UserError."""
     environment = {
         **os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "CC": compiler(),
         "GIT_AUTHOR_NAME": "A. Reader", "GIT_COMMITTER_NAME": "A. Reader", "GIT_AUTHOR_EMAIL": "reader@example.org",
@@ -38,7 +38,7 @@ def git(*words, cwd: Path = REPOSITORY, timeout_s: float = 60) -> str:
     }  # fmt: skip
     try:
         done = subprocess.run(
-            ["git", *words], cwd=cwd, capture_output=True, text=True, env=environment, timeout=timeout_s
+            ["git", *words], cwd=REPOSITORY, capture_output=True, text=True, env=environment, timeout=timeout_s
         )
     except FileNotFoundError:
         raise UserError("There is no git here: run `make doctor` for the command that installs it.") from None
@@ -62,6 +62,7 @@ def make_repository() -> list[str]:
     """Make the repository afresh, one commit after the other; returns their hashes, the oldest first."""
     shutil.rmtree(REPOSITORY, ignore_errors=True)
     shutil.copytree(STORY / "first_commit", REPOSITORY)
+    (REPOSITORY / "check.sh").chmod(0o755)  # not every copy of a tree keeps modes, and git's hashes depend on it
     git("init", "--quiet", "--initial-branch=main")
     git("add", ".")
     git("commit", "--quiet", "--message=A small machine")

@@ -62,3 +62,20 @@ def ratio(left: np.ndarray, right: np.ndarray) -> Measurement | None:
     log = statistics.location_interval(np.log(left[:n] / right[:n]))
     mde = float(np.expm1(statistics.minimum_detectable_effect(log, n)))
     return Measurement(log.map(np.exp), mde, "ratio")
+
+
+def extremes(logs: np.ndarray) -> Interval:
+    """The largest over the smallest of many cases, chosen in one half of the rounds and measured in the other.
+
+    logs: logarithms, shape (cases, rounds), paired within a round. The largest of many is too large, as noise has a part
+    in the choice; here it has none, so that noise alone gives 1. What is found is a little small if the true extremes
+    are not the chosen ones. NaN with fewer than two rounds.
+    """
+    halves = (slice(0, None, 2), slice(1, None, 2))
+    found = []
+    for choose, measure in (halves, halves[::-1]):
+        if not logs[:, choose].size or not logs[:, measure].size:
+            return Interval(*[float("nan")] * 3)
+        medians = np.median(logs[:, choose], axis=1)
+        found.append(logs[np.argmax(medians), measure] - logs[np.argmin(medians), measure])
+    return statistics.location_interval(np.concatenate(found)).map(np.exp)
