@@ -272,6 +272,21 @@ def test_the_check_script_decides_by_the_limit(story):
         assert ended == expected, out + err
 
 
+def test_tools_that_are_not_there_are_named(monkeypatch, tmp_path):
+    """Without perf, valgrind and counters the chapter goes on, and says what it lacks."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "perf is not installed" in placement.counted()
+    assert "perf is not installed" in page.counted_words(placement.counted())
+    assert "no valgrind" in placement.simulated()
+    assert "no valgrind" in placement_story.counts({})
+    with pytest.raises(UserError, match="make doctor"):
+        placement.cachegrind(["true"], placement.USUAL)
+    measurement, reason = placement_lottery.top_five(tmp_path / "program")
+    assert measurement is None
+    assert "Neither perf nor valgrind" in reason
+    assert "Neither perf nor valgrind" in page.share_words(measurement, reason)
+
+
 def test_self_check():
     assert all("still open" in line for line in placement_story.check_verdicts({"suspect 1": "", "suspect 2": ""}))
     assert placement_story.check_verdicts(placement_story.TRUTH) == ["suspect 1: right.", "suspect 2: right."]

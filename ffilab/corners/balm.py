@@ -41,8 +41,8 @@ RELEASED = ", released"
 EVERY = {"all": 1, "one in ten": 10, "one in a hundred": 100}
 SANITIZED_STRINGS = 10_000_000
 MISUSE = (
-    "a hash of 0", "no NUL at the end", "bytes that are not ASCII", "another interpreter", "the maker's thread is gone",
-    "alive at exit",
+    "a hash of 0", "no NUL at the end", "bytes that are not ASCII", "a borrowed reference", "another interpreter",
+    "the maker's thread is gone", "alive at exit",
 )  # fmt: skip
 LAZY, ARROW = "lazy sequence", "Arrow array (nanoarrow)"
 

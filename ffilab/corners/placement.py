@@ -2,8 +2,8 @@
 
 import os
 import platform
+import random
 import re
-import secrets
 import shutil
 import tempfile
 from dataclasses import dataclass
@@ -83,27 +83,22 @@ def start(job: tuple) -> child.Outcome:
 
 def distances(session: child.Session) -> pd.DataFrame:
     """Time over distance and number of functions. Columns process, distance (bytes), n, ns (of a call)."""
-    found = session.repeat(
-        "distances", [("distances", (), program("functions"), "time")], current().repeats,
-        lambda job: start((*job, secrets.randbits(16))),
-    )  # fmt: skip
-    return _by_process(found)
+    return _timed(session, "distances", "functions")
 
 
 def loops(session: child.Session) -> pd.DataFrame:
     """One loop at 64 offsets. Columns process, offset (bytes), ns (of a round)."""
-    found = session.repeat(
-        "alignment of a loop", [("loops", (), program("loops"), "time")], current().repeats,
-        lambda job: start((*job, secrets.randbits(16))),
-    )  # fmt: skip
-    return _by_process(found)
+    return _timed(session, "alignment of a loop", "loops")
 
 
-def _by_process(found: list[tuple]) -> pd.DataFrame:
-    rows = []
-    for process, (job, outcome) in enumerate(found):
-        rows += [{"process": process, **row} for row in outcome.needed(job[0])]
-    return pd.DataFrame(rows)
+def _timed(session: child.Session, title: str, name: str) -> pd.DataFrame:
+    # The order of a process's cases follows from the session's seed, too.
+    seeds = random.Random(session.seed)
+    jobs = [(title, (), program(name), "time")]
+    found = session.repeat(title, jobs, current().repeats, lambda job: start((*job, seeds.getrandbits(16))))
+    return pd.DataFrame([
+        {"process": process, **row} for process, (_, outcome) in enumerate(found) for row in outcome.needed(title)
+    ])  # fmt: skip
 
 
 def fixed_addresses() -> list[str] | None:
@@ -188,6 +183,20 @@ def counters(command: list) -> dict[str, float] | str:
     if ended != "ok" or "instructions" not in found:
         return "this machine shows no hardware counters to us (a virtual machine often does not)"
     return found
+
+
+def counted() -> pd.DataFrame | str:
+    """The processor's counters of one call, for 256 functions at 64 and 4096 bytes; or why there are none."""
+    n, rounds = 256, 20_000
+    rows = []
+    for distance in SIMULATED:
+        found = counters([program("functions"), "run", distance, n, rounds])
+        if isinstance(found, str):
+            return found
+        rows.append(
+            {"distance": distance, "functions": n, **{name: value / n / rounds for name, value in found.items()}}
+        )
+    return pd.DataFrame(rows)
 
 
 def slower(runs: pd.DataFrame, distance: int, n: int) -> np.ndarray:

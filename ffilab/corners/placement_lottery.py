@@ -154,9 +154,15 @@ def hottest(program: Path, benchmarks: tuple[str, ...] = tuple(BENCHMARKS)) -> C
     return counted
 
 
-def top_five(program: Path) -> tuple[Measurement, list[tuple[str, float]]]:
-    """D4: the share of the five hottest functions in call_method, and the ten hottest with theirs."""
-    found = hottest(program, ("call_method",))
+def top_five(program: Path) -> tuple[Measurement | None, list[tuple[str, float]] | str]:
+    """D4: the share of the five hottest functions in call_method, and the ten hottest with theirs.
+
+    None, and why, where nothing can take a profile.
+    """
+    try:
+        found = hottest(program, ("call_method",))
+    except UserError as error:
+        return None, str(error)
     total, five = sum(found.values()), sum(cost for _, cost in found.most_common(5))
     measurement = Measurement(statistics.share_interval(five, total), 0.0, "share of samples")
     return measurement, [(name, cost / total) for name, cost in found.most_common(10)]

@@ -337,6 +337,21 @@ def luck(runs: pd.DataFrame) -> str:
     return "By benchmark, " + ", and ".join(pieces) + ". " + end
 
 
-def share_words(measurement: Measurement) -> str:
-    """A share with its interval in words."""
-    return draw.text(measurement.interval, "%", 100)
+def share_words(measurement: Measurement | None, reason: object = "") -> str:
+    """A share with its interval in words, or why there is none."""
+    return (
+        draw.text(measurement.interval, "%", 100) if measurement else f"a share that was not measured here ({reason})"
+    )
+
+
+def counted_words(found: pd.DataFrame | str) -> str:
+    """What the processor's counters say of the functions; or why they say nothing. One sentence."""
+    if isinstance(found, str):
+        return f"The processor's own counters: {found}."
+    misses = "L1-icache-load-misses"
+    if misses not in found:
+        return "The processor counts instructions for us, and no misses of the instruction cache."
+    return "By the processor's own counters: " + "; ".join(
+        f"{row[misses]:.2f} misses and {row['instructions']:.1f} instructions a call at {row.distance:.0f} bytes"
+        for _, row in found.iterrows()
+    ) + "."  # fmt: skip

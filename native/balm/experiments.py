@@ -7,6 +7,7 @@ import copy
 import ctypes
 import functools
 import gc
+import importlib
 import json
 import marshal
 import os
@@ -229,13 +230,24 @@ def not_ascii(module):
 
 def sub_interpreter(module):
     """Its types and pools belong to the process."""
-    import _interpreters
+    _interpreters = importlib.import_module("_interpreters")  # private, and the same from 3.13 to 3.15
 
     place = [p for p in sys.path if "balm" in p]
     found = _interpreters.create()
     code = f"import sys; sys.path[:0] = {place!r}\nimport balm"
     error = _interpreters.exec(found, code)
     return {"import balm": error.formatted if error else "works"}
+
+
+def borrowed(module):
+    """An address that is kept while the reference to it is not: the memory is still there, and is another string."""
+    text = module.Text(b"firstother", [5, 5])
+    kept = text.strings("pooled")
+    address, was = id(kept[0]), str(kept[0])
+    del kept
+    again = text.strings("pooled")
+    found = ctypes.cast(address, ctypes.py_object).value
+    return {"was": was, "is now": str(found), "found in the new tuple": any(found is x for x in again)}
 
 
 def thread_is_gone(module):
@@ -263,7 +275,7 @@ def at_exit(module):
 
 MISUSE = {
     "a hash of 0": hash_of_zero, "no NUL at the end": no_nul, "bytes that are not ASCII": not_ascii,
-    "another interpreter": sub_interpreter, "the maker's thread is gone": thread_is_gone,
+    "a borrowed reference": borrowed, "another interpreter": sub_interpreter, "the maker's thread is gone": thread_is_gone,
     "alive at exit": at_exit,
 }  # fmt: skip
 # [/misuse]
@@ -287,7 +299,7 @@ def forged(folder, data, length, unknown_hash):
 def sanitized(folder, name, strings):
     """Two threads make strings in every way, and hand part of them to each other to end; how many there were."""
     module = arms.load(folder, name)
-    rounds = max(1, int(strings) // (2 * len(arms.OURS) * corpus.LINES))
+    rounds = -(-int(strings) // (2 * len(arms.OURS) * corpus.LINES))  # no fewer than asked for
     text = arms.text(module)
     right, wrong = hash(text.strings("new")[0]), []
     mail = [queue.SimpleQueue(), queue.SimpleQueue()]
