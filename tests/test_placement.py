@@ -15,7 +15,7 @@ from ffilab.corners import placement_page as page
 from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.judge.ledger import Measurement
-from ffilab.judge.processes import extremes
+from ffilab.judge.processes import extremes, range_without_noise
 from ffilab.judge.statistics import Interval
 
 VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
@@ -104,11 +104,14 @@ def test_simulation_and_clock_are_compared(monkeypatch):
     monkeypatch.setattr(page, "this_cache", lambda: placement.USUAL)
     found = pd.DataFrame([
         {"cache": placement.USUAL.name, "distance": distance, "n": n, "misses": float(n > fit)}
-        for distance, fit in ((64, 512), (placement.APART, 8)) for n in placement.SIMULATED[distance]
+        for distance, fit in ((64, 448), (placement.APART, 8)) for n in placement.SIMULATED[distance]
     ])  # fmt: skip
     assert "They agree in direction" in page.agreement(made_up_distances(8), found)
     assert "do not agree" in page.agreement(made_up_distances(1000), found)
-    assert "That is the geometry that was put in: 8 ways, 32 KiB" in page.simulated_reading(found)
+    said = page.simulated_reading(found)
+    assert "8 functions run without a miss" in said
+    assert ": 8 ways." in said
+    assert "30 KiB" in said  # 448 lines, and 448 calls
     assert "no valgrind" in page.agreement(made_up_distances(8), "no valgrind")
 
 
@@ -121,6 +124,7 @@ def test_extremes_of_noise_are_one():
     found = [extremes(rng.normal(0, 0.03, (30, 10))) for _ in range(300)]
     assert np.mean([interval.low <= 1 <= interval.high for interval in found]) >= 0.9
     assert np.median([interval.value for interval in found]) == pytest.approx(1, abs=0.005)
+    assert np.isnan(extremes(np.zeros((30, 1))).value)
 
 
 def test_extremes_that_differ_are_found():
@@ -128,8 +132,27 @@ def test_extremes_that_differ_are_found():
     truth = np.linspace(0, 0.1, 30)[:, None]
     found = [extremes(truth + rng.normal(0, 0.02, (30, 10))) for _ in range(100)]
     assert np.mean([interval.low > 1 for interval in found]) > 0.95
-    assert 1.07 < np.median([interval.value for interval in found]) <= np.exp(0.1) * 1.01
-    assert np.isnan(extremes(np.zeros((30, 1))).value)
+    assert np.median([interval.value for interval in found]) == pytest.approx(np.exp(0.083), abs=0.01)
+
+
+@pytest.mark.parametrize("sd", [0.0, 0.01, 0.03])
+@pytest.mark.parametrize("noise", ["normal", "heavy tails"])
+def test_the_range_without_noise_covers_the_truth(sd, noise):
+    """Thirty orders whose true effects scatter by `sd`; ten rounds with a noise of 3 %."""
+    rng = np.random.default_rng(7)
+    truth = np.exp(sd * np.ptp(rng.normal(size=(20_000, 30)), axis=1).mean())
+
+    def draw():
+        errors = rng.normal(0, 0.03, (30, 10)) if noise == "normal" else 0.02 * rng.standard_t(4, (30, 10))
+        return range_without_noise(rng.normal(0, sd, (30, 1)) + errors)
+
+    found = [draw() for _ in range(400)]
+    covered = np.mean([interval.low <= truth + 1e-9 and truth <= interval.high + 1e-9 for interval in found])
+    assert covered >= 0.92
+    if sd == 0:
+        # An interval without 1 although nothing differs.
+        assert np.mean([interval.low > 1 for interval in found]) <= 0.05
+    assert np.isnan(range_without_noise(np.zeros((30, 2))).value)
 
 
 # ---- the lottery ----
@@ -203,7 +226,7 @@ def test_the_lottery_is_told_from_noise():
         assert alone.low * 0.98 <= raw <= alone.high * 1.02
         raw, alone = placement_lottery.spread(different, benchmark)
         assert raw > alone.high
-        assert placement_lottery.checked_spread(different, benchmark).low > 1
+        assert placement_lottery.true_spread(different, benchmark).low > 1
     hits, trials = placement_lottery.passing(same, "numbers", "order ", 1.02)
     assert trials == 30
     assert hits > 20

@@ -152,7 +152,7 @@ def misses_per_call(distance: int, n: int, cache: Cache, rounds: int = 200) -> f
 
 
 # Distance: numbers of functions around the edges that caches of today have. 64 bytes: every line another set.
-SIMULATED = {64: (4, 8, 10, 16, 64, 256, 512, 640), APART: (4, 8, 10, 12, 16, 32, 64, 256)}
+SIMULATED = {64: (8, 16, 64, 256, 384, 448, 464, 512), APART: (4, 8, 10, 12, 16, 32, 64, 256)}
 
 
 def simulated() -> pd.DataFrame | str:

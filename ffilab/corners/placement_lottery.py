@@ -24,7 +24,7 @@ from ffilab.corners.placement_story import WORK
 from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.ledger import Measurement
-from ffilab.judge.processes import extremes
+from ffilab.judge.processes import range_without_noise
 from ffilab.judge.statistics import Interval
 from ffilab.kernels import load
 from ffilab.provision.catalogue import BY_LABEL
@@ -215,9 +215,9 @@ def spread(runs: pd.DataFrame, benchmark: str, seed: int = 0) -> tuple[float, In
     return value, Interval(float(np.median(alone)), *map(float, np.quantile(alone, (0.025, 0.975))))
 
 
-def checked_spread(runs: pd.DataFrame, benchmark: str) -> Interval:
-    """Time of the slowest order over that of the fastest, not biased by the choice: see `processes.extremes`."""
-    return extremes(table_of(runs, benchmark, "order "))
+def true_spread(runs: pd.DataFrame, benchmark: str) -> Interval:
+    """Slowest over fastest order with the noise taken out: see `processes.range_without_noise`."""
+    return range_without_noise(table_of(runs, benchmark, "order "))
 
 
 def passing(runs: pd.DataFrame, benchmark: str, kind: str, threshold: float) -> tuple[int, int]:

@@ -4,8 +4,11 @@ Shares of bad runs get exact intervals (Clopper and Pearson), means a trimmed me
 cases are compared process by process, in the order in which they ran.
 """
 
+import functools
+
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from ffilab.judge import statistics
 from ffilab.judge.ledger import Measurement
@@ -64,18 +67,52 @@ def ratio(left: np.ndarray, right: np.ndarray) -> Measurement | None:
     return Measurement(log.map(np.exp), mde, "ratio")
 
 
+# Of many cases, the share that is called the slowest, or the fastest.
+FIFTH = 0.2
+DRAWS = 20_000
+
+
 def extremes(logs: np.ndarray) -> Interval:
-    """The largest over the smallest of many cases, chosen in one half of the rounds and measured in the other.
+    """The slowest fifth of many cases over the fastest fifth, chosen in one half of the rounds, measured in the other.
 
     logs: logarithms, shape (cases, rounds), paired within a round. The largest of many is too large, as noise has a part
-    in the choice; here it has none, so that noise alone gives 1. What is found is a little small if the true extremes
-    are not the chosen ones. NaN with fewer than two rounds.
+    in the choice; here it has none, so that noise alone gives 1. NaN with fewer than two rounds.
     """
+    count = max(1, round(FIFTH * len(logs)))
     halves = (slice(0, None, 2), slice(1, None, 2))
     found = []
     for choose, measure in (halves, halves[::-1]):
         if not logs[:, choose].size or not logs[:, measure].size:
             return Interval(*[float("nan")] * 3)
-        medians = np.median(logs[:, choose], axis=1)
-        found.append(logs[np.argmax(medians), measure] - logs[np.argmin(medians), measure])
+        ranked = np.argsort(np.median(logs[:, choose], axis=1))
+        slow, fast = logs[ranked[-count:], measure], logs[ranked[:count], measure]
+        found.append(slow.mean(axis=0) - fast.mean(axis=0))
     return statistics.location_interval(np.concatenate(found)).map(np.exp)
+
+
+@functools.cache
+def expected_range(cases: int, seed: int = 0) -> float:
+    """Expected largest minus smallest of so many standard normal values, by simulation."""
+    return float(np.ptp(np.random.default_rng(seed).normal(size=(DRAWS, cases)), axis=1).mean())
+
+
+def range_without_noise(logs: np.ndarray) -> Interval:
+    """Expected largest over smallest of so many cases if each were measured without noise.
+
+    logs: logarithms, shape (cases, rounds). One-way random effects: the variance between cases is that of their means,
+    less what the scatter within cases explains; its exact F interval (Searle, Casella and McCulloch, Variance
+    Components, 1992, section 3.6). The root times the expected range of as many normal values is the logarithm of the
+    ratio. 1 if noise explains all. NaN with fewer than MIN_RESTARTS rounds or cases.
+    """
+    cases, rounds = logs.shape
+    if rounds < statistics.MIN_RESTARTS or cases < statistics.MIN_RESTARTS:
+        return Interval(*[float("nan")] * 3)
+    within = logs.var(axis=1, ddof=1).mean()
+    found = rounds * logs.mean(axis=1).var(ddof=1) / within
+    freedom = cases - 1, cases * (rounds - 1)
+
+    def ratio_of(f: float) -> float:
+        return float(np.exp(np.sqrt(max(f - 1, 0) / rounds * within) * expected_range(cases)))
+
+    low, high = (ratio_of(found / stats.f.ppf(quantile, *freedom)) for quantile in (0.975, 0.025))
+    return Interval(ratio_of(found), low, high)

@@ -241,11 +241,10 @@ def sub_interpreter(module):
 
 def borrowed(module):
     """An address that is kept while the reference to it is not: the memory is still there, and is another string."""
-    text = module.Text(b"firstother", [5, 5])
-    kept = text.strings("pooled")
+    kept = module.Text(b"first", [5]).strings("pooled")
     address, was = id(kept[0]), str(kept[0])
     del kept
-    again = text.strings("pooled")
+    again = module.Text(b"another", [7]).strings("pooled")
     found = ctypes.cast(address, ctypes.py_object).value
     return {"was": was, "is now": str(found), "found in the new tuple": any(found is x for x in again)}
 
