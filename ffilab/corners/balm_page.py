@@ -193,8 +193,9 @@ def plot_grid(figure, runs: pd.DataFrame) -> None:
         axes.set_xticks(sorted(part.threads.unique()), [str(n) for n in sorted(part.threads.unique())])
         axes.minorticks_off()
         draw.plain_ticks(axes.yaxis)
-        axes.legend(fontsize="x-small")
     panels[0].set_ylabel("ns for each string, all threads together")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="x-small")
 
 
 def grid_table(runs: pd.DataFrame) -> pd.DataFrame:

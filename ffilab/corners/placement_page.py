@@ -128,7 +128,7 @@ def reading(runs: pd.DataFrame) -> str:
         return said + "The two agree: what overflows may well be this cache."
     if fit > cache.ways:
         return said + (
-            "So more of them stay fast than that cache can hold. A likely reason: processors of today keep *decoded* "
+            "So more of them stay fast than that cache can hold. A likely reason: processors of today keep decoded "
             "instructions in a cache of its own, with a geometry of its own, and fetch ahead of what they execute. The "
             "clock sees what overflows and hurts."
         )
@@ -271,7 +271,9 @@ def plot_lottery(figure, runs: pd.DataFrame) -> None:
     for threshold in THRESHOLDS:
         axes.axvline(threshold, linestyle=":", color="grey")
     axes.set(xlabel="time over that of the linker's own order", ylabel="")
-    axes.legend(fontsize="x-small", loc="best")
+    axes.get_legend().remove()
+    handles, labels = axes.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="x-small")
 
 
 def lottery_table(runs: pd.DataFrame) -> pd.DataFrame:
