@@ -49,6 +49,8 @@ def missing() -> str | None:
     if not (folder() / ARCHIVE).exists():
         note = folder().with_suffix(".missing.txt")
         return note.read_text() if note.exists() else "CPython's objects are not compiled yet: run `make native`"
+    if not all(shutil.which(tool) for tool in ("nm", "objdump")):
+        return "there are no nm and objdump (the package is called binutils)"
     return None if linker() else "there is neither lld nor gold to order functions: `make doctor` names the package"
 
 

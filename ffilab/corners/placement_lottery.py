@@ -141,7 +141,10 @@ def hottest(program: Path, benchmarks: tuple[str, ...] = tuple(BENCHMARKS)) -> C
             with group(
                 words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True, env=environment
             ) as process:  # fmt: skip
-                process.communicate(lines, timeout=instructions.TIMEOUT_S)
+                try:
+                    process.communicate(lines, timeout=instructions.TIMEOUT_S)
+                except subprocess.TimeoutExpired:
+                    raise UserError("callgrind did not finish a linked CPython.") from None
             found = instructions.by_function(out)
         else:
             raise UserError("Neither perf nor valgrind is at hand: `make doctor` names the packages.")
@@ -169,7 +172,10 @@ def top_five(program: Path) -> tuple[Measurement | None, list[tuple[str, float]]
 
 
 def lottery(session: child.Session, programs: dict[str, Path]) -> pd.DataFrame:
-    """Every program against the default, in rounds. Columns name, benchmark, log (of time over the default's)."""
+    """Every program against the default, in rounds; the shuffled ones are removed afterwards.
+
+    Columns name, benchmark, log (of time over the default's).
+    """
     jobs = [(name, path, programs[DEFAULT]) for name, path in programs.items() if name != DEFAULT]
     order = random.Random(session.seed)
 
@@ -177,6 +183,9 @@ def lottery(session: child.Session, programs: dict[str, Path]) -> pd.DataFrame:
         return child.Outcome(duel(job[1], job[2], order), "ok", "")
 
     found = session.repeat("relink lottery", jobs, current().repeats, one)
+    for name, path in programs.items():
+        if name.startswith("order "):
+            path.unlink()  # thirty of them take 200 MB; the seed makes them again
     return pd.DataFrame([
         {"name": job[0], "benchmark": benchmark, "log": log}
         for job, outcome in found for benchmark, log in outcome.result.items()

@@ -176,10 +176,6 @@ def check_verdicts(verdicts: dict[str, str]) -> list[str]:
         elif said == truth:
             lines.append(f"{name}: right.")
         else:
-            more = "executes more instructions" if truth == "real" else "executes the same instructions"
-            lines.append(
-                f"{name}: no. It {more} than before. Look at both columns again.".replace(
-                    "same instructions than", "same instructions as"
-                )
-            )
+            why = "more instructions than" if truth == "real" else "the same instructions as"
+            lines.append(f"{name}: no. It executes {why} before. Look at both columns again.")
     return lines
