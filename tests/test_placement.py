@@ -190,6 +190,16 @@ def test_linked_programs_answer(tmp_path, monkeypatch):
         placement_lottery.duel(broken, program, random.Random(1))
 
 
+@VALGRIND
+@CAN_RELINK
+def test_a_profile_without_perf_has_no_start_of_the_process_in_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(placement_lottery.profile, "perf_available", lambda: "perf is not installed")
+    measurement, rows = placement_lottery.top_five(relink.link(tmp_path / "default"))
+    assert measurement.unit == "share of instructions"
+    assert rows[0][0] == "_PyEval_EvalFrameDefault"
+    assert not [name for name, _ in rows if "Pegen" in name or "siphash" in name]
+
+
 def test_what_is_lacking_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr(relink, "cache", lambda: tmp_path)
     assert "make native" in relink.missing()

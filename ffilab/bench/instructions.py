@@ -54,7 +54,7 @@ def environment() -> dict[str, str]:
 
 def count(label: str, arm: Arm, loops: int, out: Path) -> int:
     """Instructions of one whole process; callgrind's own file is left at `out`. Raises UserError."""
-    fixed = _fixed_addresses()
+    fixed = fixed_addresses()
     valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--quiet"]
     with group(
         [*fixed, *valgrind, *command(label, arm, loops)],
@@ -70,7 +70,7 @@ def count(label: str, arm: Arm, loops: int, out: Path) -> int:
 
 
 @functools.cache
-def _fixed_addresses() -> list[str]:
+def fixed_addresses() -> list[str]:
     """Command prefix that switches address randomisation off, where the system allows it (containers often do not)."""
     prefix = ["setarch", "-R"]
     allowed = shutil.which("setarch") and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0
@@ -140,7 +140,7 @@ def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
         (folder / f"{name}.made").open("w") as made,
         (folder / f"{name}.errors").open("w") as errors,
         group(
-            [*_fixed_addresses(), *valgrind, *python],
+            [*fixed_addresses(), *valgrind, *python],
             stdin=subprocess.DEVNULL, stdout=made, stderr=errors, env=environment(),
         ) as process,
     ):  # fmt: skip

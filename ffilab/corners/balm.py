@@ -4,14 +4,13 @@ import dataclasses
 import json
 import platform
 import runpy
-import shutil
 import subprocess
 
 import numpy as np
 import pandas as pd
 
 from ffilab import kernels, machine
-from ffilab.bench import child, runner
+from ffilab.bench import child, instructions, runner
 from ffilab.bench.plan import Arm, plan
 from ffilab.bench.record import Record
 from ffilab.budget import current
@@ -220,14 +219,31 @@ def sanitized(label: str, module: str, strings: int, folder=LIBRARIES) -> tuple[
         [machine.compiler(), f"-print-file-name={RUNTIME[module]}"], capture_output=True, text=True
     ).stdout.strip()
     environment = {
-        "LD_PRELOAD": runtime, "TSAN_OPTIONS": "exitcode=0 history_size=4", "LSAN_OPTIONS": "use_poisoned=1",
+        "TSAN_OPTIONS": "exitcode=0 history_size=4", "LSAN_OPTIONS": "use_poisoned=1",
         # Objects of CPython that we must not touch come from malloc too, where that can be asked for.
         **({} if kernel.interpreter.free_threaded else {"PYTHONMALLOC": "malloc"}),
     }  # fmt: skip
     # ThreadSanitizer's shadow memory does not fit every address layout.
-    fixed = ["setarch", platform.machine(), "-R"] if module == "balm_tsan" and shutil.which("setarch") else []
-    command = [*fixed, kernel.python, "-I", EXPERIMENTS, "sanitized", folder, module, strings]
+    fixed = instructions.fixed_addresses() if module == "balm_tsan" else []
+    # Preloaded for Python only: setarch must be able to run before addresses are as the sanitizer needs them.
+    command = [
+        *fixed,
+        "env",
+        f"LD_PRELOAD={runtime}",
+        kernel.python,
+        "-I",
+        EXPERIMENTS,
+        "sanitized",
+        folder,
+        module,
+        strings,
+    ]
     ended, out, err = child.program(command, 600, environment, memory_bytes=None)
+    if "unexpected memory mapping" in err:
+        return (
+            None,
+            "ThreadSanitizer does not get along with this kernel's address randomisation, which cannot be switched off here",
+        )
     files = [path.name for path in (SOURCES / "balm").glob("*.[ch]")]
     ours = [line.strip() for line in err.splitlines() if any(f"/{name}" in line for name in (f"{module}.", *files))]
     # ThreadSanitizer ends a process that crashed with the code for its own reports, which is 0 here.
@@ -244,7 +260,7 @@ def all_sanitized() -> pd.DataFrame:
         for label in labels:
             outcome, said = sanitized(label, module, strings)
             if outcome is None:
-                verdict, made = f"not built here: {said}", 0
+                verdict, made = f"not here: {said}", 0
             elif outcome.result is None:
                 verdict, made = f"no result, {outcome.ended}: {said or outcome.error[-200:]}", 0
             else:

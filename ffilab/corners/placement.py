@@ -1,7 +1,6 @@
 """Chapter "Code placement", part one: the same instructions at other addresses, and the claims D1-D6."""
 
 import os
-import platform
 import random
 import re
 import shutil
@@ -12,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ffilab.bench import child
+from ffilab.bench import child, instructions
 from ffilab.budget import current
 from ffilab.errors import UserError
 from ffilab.judge.ledger import Measurement
@@ -101,13 +100,6 @@ def _timed(session: child.Session, title: str, name: str) -> pd.DataFrame:
     ])  # fmt: skip
 
 
-def fixed_addresses() -> list[str] | None:
-    """Command prefix that switches address randomisation off; None where that is not allowed."""
-    prefix = ["setarch", platform.machine(), "-R"]
-    allowed = shutil.which("setarch") and child.program([*prefix, "true"])[0] == "ok"
-    return prefix if allowed else None
-
-
 ENVIRONMENT_BYTES = range(0, 4096, 128)
 
 
@@ -116,10 +108,10 @@ def environments(session: child.Session) -> pd.DataFrame:
 
     Columns random (is it on?), bytes, ns, stack (address modulo 4096).
     """
-    prefixes = {True: [], False: fixed_addresses()}
+    prefixes = {True: [], **({False: prefix} if (prefix := instructions.fixed_addresses()) else {})}
     jobs = [
         ((random, size), (f"PADDING={'x' * size}",), *prefix, program("stack"))
-        for random, prefix in prefixes.items() if prefix is not None for size in ENVIRONMENT_BYTES
+        for random, prefix in prefixes.items() for size in ENVIRONMENT_BYTES
     ]  # fmt: skip
     rows = []
     for job, outcome in session.repeat("size of the environment", jobs, current().few, start):

@@ -111,7 +111,7 @@ def link_all(seed: int) -> tuple[dict[str, Path], dict[str, str], float]:
             reporter.advance(f"order {number + 1}")
     seconds = time.monotonic() - began
     for name, file, make in (
-        (BY_PROFILE, "profile", lambda: [function for function, _ in hottest(programs[DEFAULT]).most_common()]),
+        (BY_PROFILE, "profile", lambda: [function for function, _ in hottest(programs[DEFAULT])[1].most_common()]),
         (BY_PGO, "pgo", lambda: relink.order_of(executable())),
     ):
         try:
@@ -127,34 +127,47 @@ def executable() -> Path:
     return Path(load(BY_LABEL[KERNEL]).python).resolve()
 
 
-def hottest(program: Path, benchmarks: tuple[str, ...] = tuple(BENCHMARKS)) -> Counter:
-    """Samples (perf) or instructions (callgrind) by function while a program runs benchmarks. Raises UserError."""
+def hottest(program: Path, benchmarks: tuple[str, ...] = tuple(BENCHMARKS)) -> tuple[str, Counter]:
+    """What was counted, samples (perf) or instructions (callgrind), and how many by function while benchmarks run.
+
+    Raises UserError where neither tool can be used.
+    """
     lines = "".join(f"{name} {BENCHMARKS[name]}\n" for name in benchmarks)
-    environment = {"PATH": os.environ["PATH"], **relink.environment()}
     with tempfile.TemporaryDirectory() as folder:
         if profile.perf_available() is None:
             lines *= 200 if current().is_result else 20
-            found = profile.sampled(command(program, -1), "a linked CPython", Path(folder), environment, 2_000, lines)
+            environment = {"PATH": os.environ["PATH"], **relink.environment()}
+            what, words = "samples", command(program, -1)
+            found = profile.sampled(words, "a linked CPython", Path(folder), environment, 2_000, lines)
         elif shutil.which("valgrind"):
-            out = Path(folder) / "callgrind.out"
-            words = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *command(program, -1)]
-            with group(
-                words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True, env=environment
-            ) as process:  # fmt: skip
-                try:
-                    process.communicate(lines, timeout=instructions.TIMEOUT_S)
-                except subprocess.TimeoutExpired:
-                    raise UserError("callgrind did not finish a linked CPython.") from None
-            found = instructions.by_function(out)
+            # What the start of a process takes is taken off.
+            what, found = "instructions", _instructions(program, Path(folder), lines)
+            found.subtract(_instructions(program, Path(folder), ""))
         else:
             raise UserError("Neither perf nor valgrind is at hand: `make doctor` names the packages.")
     counted = Counter()
     for (symbol, binary), cost in found.items():
-        if Path(binary).name == program.name:
+        if Path(binary).name == program.name and cost > 0:
             counted[re.sub(r"^\[.\]\s*", "", symbol)] += cost
     if not counted:
         raise UserError("The profile of the linked CPython is empty.")
-    return counted
+    return what, counted
+
+
+def _instructions(program: Path, folder: Path, lines: str) -> Counter:
+    out = folder / "callgrind.out"
+    with group(
+        ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *command(program, -1)], stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
+        env={"PATH": os.environ["PATH"], **relink.environment()},
+    ) as process:  # fmt: skip
+        try:
+            process.communicate(lines, timeout=instructions.TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise UserError("callgrind did not finish a linked CPython.") from None
+    if process.returncode:
+        raise UserError(f"callgrind failed on a linked CPython (exit code {process.returncode}).")
+    return instructions.by_function(out)
 
 
 def top_five(program: Path) -> tuple[Measurement | None, list[tuple[str, float]] | str]:
@@ -163,11 +176,13 @@ def top_five(program: Path) -> tuple[Measurement | None, list[tuple[str, float]]
     None, and why, where nothing can take a profile.
     """
     try:
-        found = hottest(program, ("call_method",))
+        what, found = hottest(program, ("call_method",))
     except UserError as error:
         return None, str(error)
     total, five = sum(found.values()), sum(cost for _, cost in found.most_common(5))
-    measurement = Measurement(statistics.share_interval(five, total), 0.0, "share of samples")
+    # Samples are a sample; instructions were all counted.
+    interval = statistics.share_interval(five, total) if what == "samples" else Interval(*[five / total] * 3)
+    measurement = Measurement(interval, 0.0, f"share of {what}")
     return measurement, [(name, cost / total) for name, cost in found.most_common(10)]
 
 
