@@ -209,8 +209,10 @@ def test_what_is_lacking_is_said(monkeypatch, tmp_path):
     assert relink.missing() == "no compiler"
     relink.folder().mkdir()
     (relink.folder() / relink.ARCHIVE).touch()
-    monkeypatch.setattr(relink.shutil, "which", lambda name: None)
+    monkeypatch.setattr(relink.shutil, "which", lambda name: None if name.startswith("ld.") else name)
     assert "lld" in relink.missing()
+    monkeypatch.setattr(relink.shutil, "which", lambda name: None)
+    assert "binutils" in relink.missing()
 
 
 def made_up_lottery(order_sd):
