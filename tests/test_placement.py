@@ -274,6 +274,7 @@ def test_the_commit_changes_misses_and_not_instructions(story):
     assert counts.instructions["slow"] / counts.instructions["fast"] == pytest.approx(1, abs=0.001)
     assert counts.misses["slow"] > 20 * counts.misses["fast"]
     assert counts.misses["hot"] < 2 * counts.misses["fast"]
+    assert counts.instructions["hot, aligned"] / counts.instructions["hot"] == pytest.approx(1, abs=0.001)
     suspects = placement_story.counts(placement_story.suspects(story)).set_index("program")
     more = suspects.instructions / suspects.instructions["before"]
     assert {

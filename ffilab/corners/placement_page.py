@@ -247,6 +247,7 @@ def glue_story(times: pd.DataFrame) -> None:
     draw.glue("story-slow", f"{draw.text(ratio(ns('slow'), ns('fast')).interval)} times")
     draw.glue("story-hot", f"{draw.text(ratio(ns('slow'), ns('hot')).interval)} times")
     draw.glue("story-mended", f"{draw.text(ratio(ns('hot'), ns('fast')).interval)} times")
+    draw.glue("story-aligned", f"{draw.text(ratio(ns('hot, aligned'), ns('hot')).interval)} times")
 
 
 def profile_table(rows: list[tuple[str, float]]) -> pd.DataFrame:

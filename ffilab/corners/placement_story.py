@@ -24,6 +24,7 @@ CULPRIT = next(commit["message"] for commit in HISTORY if "aligned(4096)" in com
 WORK = BUILD / "placement"
 REPOSITORY = WORK / "repository"
 HOT = ("operations.h", "#define HOT\n", "#define HOT __attribute__((hot))\n")
+ALIGNED = ("Makefile", "CFLAGS ?= -O2 -Wall", "CFLAGS ?= -O2 -Wall -falign-functions=64")
 # The exercise's second suspect: it does more.
 MORE_WORK = ("operations.h", "return (value + n) & 0xffff;", "return (value * 5 / 3 % 4099 + n) & 0xffff;")
 
@@ -94,11 +95,11 @@ def culprit(revisions: list[str]) -> int:
 
 
 def programs(revisions: list[str]) -> dict[str, Path]:
-    """The last fast commit, the first slow one, and the slow one with its hot functions marked."""
+    """The last fast commit, the first slow one, the slow one with its hot functions marked, and that one aligned."""
     at = culprit(revisions)
     return {
         "fast": build("fast", revisions[at - 1]), "slow": build("slow", revisions[at]),
-        "hot": build("hot", revisions[at], HOT),
+        "hot": build("hot", revisions[at], HOT), "hot, aligned": build("hot-aligned", revisions[at], HOT, ALIGNED),
     }  # fmt: skip
 
 
