@@ -134,7 +134,11 @@ def test_the_sanitizers_would_find_a_mistake(module, label, tmp_path):
     built = compile_module(label, sources, target / f"{module}.so", f"-fsanitize={sanitizer}", f"-DMODULE={module}")
     if built.returncode:
         pytest.skip(f"this compiler has no sanitizer: {built.stderr[-200:]}")
-    outcome, said = balm.sanitized(label, module, 200_000, tmp_path)
+    # Two threads must meet for a race to be seen: on a busy machine not in every run.
+    for _ in range(10):
+        outcome, said = balm.sanitized(label, module, 1_000_000, tmp_path)
+        if said:
+            break
     assert said, outcome
 
 
