@@ -40,9 +40,14 @@ def commit() -> str:
     return _output("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10") or "unknown"
 
 
+def cores_to_pin() -> list[int]:
+    """Numbers of the cores that this process may be pinned to; empty where the system cannot pin."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
 def cores_usable() -> int:
-    """Cores that this process may run on."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    """How many cores this process may run on."""
+    return len(cores_to_pin()) or os.cpu_count()
 
 
 def compiler() -> str:
@@ -112,7 +117,7 @@ class Cores:
     SLACK = 0.2
 
     def __init__(self):
-        self._usable = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        self._usable = cores_to_pin()
         self._quiet, self._probed, self._turn = self._usable, -self.EVERY_S, 0
 
     def next(self) -> int | None:

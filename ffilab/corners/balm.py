@@ -16,7 +16,7 @@ from ffilab.bench.record import Record
 from ffilab.budget import current
 from ffilab.judge import statistics
 from ffilab.judge.ledger import Measurement
-from ffilab.judge.processes import chosen, ratio
+from ffilab.judge.processes import chosen, exact, ratio
 from ffilab.judge.statistics import Interval
 from ffilab.paths import NATIVE, NATIVE_OUT
 from ffilab.provision.catalogue import BY_LABEL
@@ -74,7 +74,7 @@ def arms(labels: list[str]) -> list[Arm]:
     return found
 
 
-def measure(labels: list[str]) -> Record:
+def meaexact(labels: list[str]) -> Record:
     """One thread: all ways on all kernels, interleaved."""
     budget = dataclasses.replace(current(), seconds=current().seconds / 2)
     return runner.run(plan("balm.one_thread", arms(labels), labels, budget))
@@ -226,23 +226,13 @@ def sanitized(label: str, module: str, strings: int, folder=LIBRARIES) -> tuple[
     # ThreadSanitizer's shadow memory does not fit every address layout.
     fixed = instructions.fixed_addresses() if module == "balm_tsan" else []
     # Preloaded for Python only: setarch must be able to run before addresses are as the sanitizer needs them.
-    command = [
-        *fixed,
-        "env",
-        f"LD_PRELOAD={runtime}",
-        kernel.python,
-        "-I",
-        EXPERIMENTS,
-        "sanitized",
-        folder,
-        module,
-        strings,
-    ]
+    program = [kernel.python, "-I", EXPERIMENTS, "sanitized", folder, module, strings]
+    command = [*fixed, "env", f"LD_PRELOAD={runtime}", *program]
     ended, out, err = child.program(command, 600, environment, memory_bytes=None)
     if "unexpected memory mapping" in err:
         return (
             None,
-            "ThreadSanitizer does not get along with this kernel's address randomisation, which cannot be switched off here",
+            "its shadow memory does not fit this system's address randomisation, which cannot be switched off here",
         )
     files = [path.name for path in (SOURCES / "balm").glob("*.[ch]")]
     ours = [line.strip() for line in err.splitlines() if any(f"/{name}" in line for name in (f"{module}.", *files))]
@@ -264,10 +254,8 @@ def all_sanitized() -> pd.DataFrame:
             elif outcome.result is None:
                 verdict, made = f"no result, {outcome.ended}: {said or outcome.error[-200:]}", 0
             else:
-                verdict, made = (
-                    "a report about our code" if said else "nothing about our code",
-                    outcome.result["strings"],
-                )
+                verdict = "a report about our code" if said else "nothing about our code"
+                made = outcome.result["strings"]
             rows.append({"sanitizer": sanitizer, "kernel": label, "strings": made, "verdict": verdict})
     return pd.DataFrame(rows)
 
@@ -275,11 +263,6 @@ def all_sanitized() -> pd.DataFrame:
 def per_string(runs: pd.DataFrame, **which) -> np.ndarray:
     """Nanoseconds for each string, one value per process."""
     return chosen(runs, **which).ns.to_numpy()
-
-
-def sure(share: float, unit: str) -> Measurement:
-    """Something that was looked at, not sampled."""
-    return Measurement(Interval(share, share, share), 0.0, unit)
 
 
 def claim_measurements(
@@ -306,13 +289,13 @@ def claim_measurements(
         (kinds["isinstance(x, str)"][kind], kinds["type(x) is str"][kind]) == ("True", "False")
         for kinds in answers.values() for kind in (*OURS, COPIED)
     ]  # fmt: skip
-    put("B4", "share of forgeries that are instances of str and not of exact type str", sure(np.mean(forged), "share"))
-    put("B5", "share of layouts whose strings all equal CPython's", sure((lines.wrong == 0).mean(), "share"))
+    put("B4", "share of forgeries that are instances of str and not of exact type str", exact(np.mean(forged), "share"))
+    put("B5", "share of layouts whose strings all equal CPython's", exact((lines.wrong == 0).mean(), "share"))
     misread = [
         "ValueError" in row.result.get("int(x)", "") and row.result["x == '12'"]
         for row in wrongs[wrongs.what == "no NUL at the end"].itertuples()
     ]
-    put("B6", "share of CPythons that misread a number without a NUL", sure(np.mean(misread), "share"))
+    put("B6", "share of CPythons that misread a number without a NUL", exact(np.mean(misread), "share"))
     return handed
 
 

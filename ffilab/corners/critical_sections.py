@@ -17,6 +17,7 @@ from ffilab.corners import marshaling
 from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.ledger import Measurement
+from ffilab.judge.processes import exact
 from ffilab.judge.statistics import Interval
 from ffilab.paths import NATIVE, NATIVE_OUT
 
@@ -242,9 +243,8 @@ def claim_measurements(record: Record, code: pd.DataFrame | str) -> dict[str, di
     for label in (KERNEL, WITH_GIL):
         share = lock_share(code, label, "a PyO3 call")
         if share is not None:
-            handed["A9"][f"share of atomics and locks in a PyO3 call on {label}"] = Measurement(
-                Interval(share, share, share), 0.0, "share of instructions"
-            )
+            name = f"share of atomics and locks in a PyO3 call on {label}"
+            handed["A9"][name] = exact(share, "share of instructions")
     return handed
 
 

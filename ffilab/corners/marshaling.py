@@ -21,6 +21,7 @@ from ffilab.budget import current
 from ffilab.errors import UserError
 from ffilab.judge import description, statistics
 from ffilab.judge.ledger import Measurement
+from ffilab.judge.processes import exact
 from ffilab.judge.statistics import Interval
 from ffilab.kernels import load, soabi
 from ffilab.paths import BY_PRODUCTS, NATIVE, NATIVE_OUT
@@ -374,9 +375,6 @@ def claim_measurements(record: Record, where: dict | str, trees: dict | str) -> 
         result = statistics.compare(record, slow, fast)
         return Measurement(result.ratio, result.mde, "ratio of times")
 
-    def exact(share):
-        return Measurement(Interval(share, share, share), 0.0, "share of instructions")
-
     # Claim, name of the measurement, and the two cells: (kernel, binding, signature).
     wanted = [
         *(("A1", f"{a} / {b}", (KERNEL, a, "→ int"), (KERNEL, b, "→ int")) for a, b in itertools.pairwise(TALK)),
@@ -418,7 +416,7 @@ def claim_measurements(record: Record, where: dict | str, trees: dict | str) -> 
             ("PyO3", "PyO3: share below its trampoline", "trampoline"),
         ):
             if binding in trees:
-                handed["A11"][measured] = exact(below(trees[binding], pattern))
+                handed["A11"][measured] = exact(below(trees[binding], pattern), "share of instructions")
     return handed
 
 

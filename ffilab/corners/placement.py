@@ -1,6 +1,5 @@
 """Chapter "Code placement", part one: the same instructions at other addresses, and the claims D1-D6."""
 
-import os
 import random
 import re
 import shutil
@@ -15,8 +14,7 @@ from ffilab.bench import child, instructions
 from ffilab.budget import current
 from ffilab.errors import UserError
 from ffilab.judge.ledger import Measurement
-from ffilab.judge.processes import ratio
-from ffilab.judge.statistics import Interval
+from ffilab.judge.processes import exact, ratio
 from ffilab.paths import NATIVE, NATIVE_OUT
 
 SOURCES = NATIVE / "placement"
@@ -25,7 +23,6 @@ KERNEL = "3.14"
 PACKED, APART = 16, 4096
 # A layout no longer fits when a call takes this many times as long as in the packed one.
 TOO_SLOW = 1.5
-PUBLISHED_RATIO = 29.3 / 17.0
 
 
 @dataclass(frozen=True)
@@ -75,7 +72,7 @@ def program(name: str) -> Path:
 
 
 def start(job: tuple) -> child.Outcome:
-    """Run a job: (title, command and its words...), after an environment of KEY=VALUE words if it begins with one."""
+    """Run a job: (title, environment as KEY=VALUE words, *command)."""
     _, words, *command = job
     return child.answer(command, environment=dict(word.split("=", 1) for word in words))
 
@@ -110,14 +107,14 @@ def environments(session: child.Session) -> pd.DataFrame:
     """
     prefixes = {True: [], **({False: prefix} if (prefix := instructions.fixed_addresses()) else {})}
     jobs = [
-        ((random, size), (f"PADDING={'x' * size}",), *prefix, program("stack"))
-        for random, prefix in prefixes.items() for size in ENVIRONMENT_BYTES
+        ((randomised, size), (f"PADDING={'x' * size}",), *prefix, program("stack"))
+        for randomised, prefix in prefixes.items() for size in ENVIRONMENT_BYTES
     ]  # fmt: skip
     rows = []
     for job, outcome in session.repeat("size of the environment", jobs, current().few, start):
-        random, size = job[0]
+        randomised, size = job[0]
         result = outcome.needed("stack")
-        rows.append({"random": random, "bytes": size, "ns": result["ns"], "stack": result["stack"]})
+        rows.append({"random": randomised, "bytes": size, "ns": result["ns"], "stack": result["stack"]})
     return pd.DataFrame(rows)
 
 
@@ -205,11 +202,6 @@ def fits(runs: pd.DataFrame, distance: int) -> np.ndarray:
     return np.array([*[0.0], *map(float, numbers[:-1]), float("inf")])[first]
 
 
-def sure(value: float, unit: str) -> Measurement:
-    """Something that was counted or simulated, not sampled."""
-    return Measurement(Interval(value, value, value), 0.0, unit)
-
-
 def claim_measurements(
     times: pd.DataFrame, counts: pd.DataFrame | str, bisections: pd.DataFrame, profile: Measurement | None,
     hardware: dict[str, dict] | str,
@@ -232,18 +224,13 @@ def claim_measurements(
     if not isinstance(counts, str):
         table = counts.set_index("program")
         put("D2", "instructions, slow / fast (simulated)",
-            sure(table.instructions["slow"] / table.instructions["fast"], "ratio"))  # fmt: skip
+            exact(table.instructions["slow"] / table.instructions["fast"], "ratio"))  # fmt: skip
         put("D3", "misses of the instruction cache, slow / fast (simulated)",
-            sure(table.misses["slow"] / table.misses["fast"], "ratio"))  # fmt: skip
+            exact(table.misses["slow"] / table.misses["fast"], "ratio"))  # fmt: skip
     if not isinstance(hardware, str) and all("stalled-cycles-frontend" in found for found in hardware.values()):
         stalls = {name: found["stalled-cycles-frontend"] for name, found in hardware.items()}
-        put("D2", "stalled front-end cycles, slow / fast (counted)", sure(stalls["slow"] / stalls["fast"], "ratio"))
+        put("D2", "stalled front-end cycles, slow / fast (counted)", exact(stalls["slow"] / stalls["fast"], "ratio"))
     put("D4", "share of the five hottest functions, call_method", profile)
-    put("D5", "share of bisections that blame the unrelated commit", sure(bisections.found.mean(), "share"))
+    put("D5", "share of bisections that blame the unrelated commit", exact(bisections.found.mean(), "share"))
     put("D6", "slow / hot, the same commit with hot functions together", ratio(ns("slow"), ns("hot")))
     return handed
-
-
-def cores() -> list[int]:
-    """Cores that we may pin to; empty where the system cannot."""
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []

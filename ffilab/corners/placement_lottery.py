@@ -15,16 +15,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ffilab import relink
+from ffilab import machine, relink
 from ffilab.bench import child, instructions, profile
 from ffilab.bench.reporting import Reporter
 from ffilab.budget import current
-from ffilab.corners.placement import KERNEL, SOURCES, cores
+from ffilab.corners.placement import KERNEL, SOURCES
 from ffilab.corners.placement_story import WORK
 from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.ledger import Measurement
-from ffilab.judge.processes import range_without_noise
+from ffilab.judge.processes import exact, range_without_noise
 from ffilab.judge.statistics import Interval
 from ffilab.kernels import load
 from ffilab.provision.catalogue import BY_LABEL
@@ -73,7 +73,7 @@ def duel(program: Path, against: Path, order: random.Random) -> dict[str, float]
     Each runs from a fresh copy of its file: the same bytes at the same addresses run by some per cent slower or
     faster from other pages of physical memory, and that is not what is asked.
     """
-    core = order.choice(cores() or [-1])
+    core = order.choice(machine.cores_to_pin() or [-1])
     found = {}
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=LINKED)))
@@ -181,8 +181,9 @@ def top_five(program: Path) -> tuple[Measurement | None, list[tuple[str, float]]
         return None, str(error)
     total, five = sum(found.values()), sum(cost for _, cost in found.most_common(5))
     # Samples are a sample; instructions were all counted.
-    interval = statistics.share_interval(five, total) if what == "samples" else Interval(*[five / total] * 3)
-    measurement = Measurement(interval, 0.0, f"share of {what}")
+    measurement = exact(five / total, f"share of {what}")
+    if what == "samples":
+        measurement = Measurement(statistics.share_interval(five, total), 0.0, f"share of {what}")
     return measurement, [(name, cost / total) for name, cost in found.most_common(10)]
 
 

@@ -51,6 +51,11 @@ def measured(values: np.ndarray, unit: str) -> Measurement | None:
     return Measurement(found, statistics.minimum_detectable_effect(found, len(values)), unit)
 
 
+def exact(value: float, unit: str) -> Measurement:
+    """Something that was counted, simulated or looked at, and not sampled: it has no uncertainty of its own."""
+    return Measurement(Interval(value, value, value), 0.0, unit)
+
+
 def difference(left: np.ndarray, right: np.ndarray, unit: str) -> Measurement | None:
     """Difference of two cases, process by process; None if one is missing."""
     n = min(len(left), len(right))
