@@ -74,7 +74,7 @@ def arms(labels: list[str]) -> list[Arm]:
     return found
 
 
-def meaexact(labels: list[str]) -> Record:
+def measure(labels: list[str]) -> Record:
     """One thread: all ways on all kernels, interleaved."""
     budget = dataclasses.replace(current(), seconds=current().seconds / 2)
     return runner.run(plan("balm.one_thread", arms(labels), labels, budget))
