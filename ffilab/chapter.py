@@ -77,7 +77,9 @@ def end(gil_enabled: bool, *records) -> None:
         "Run": f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}",
         "Seeds": ", ".join(map(str, facts["seeds"])),
         **{f"CPython {label}": build for label, build in builds.items()},
-        "Packages": ", ".join(f"{name} {packages[name]}" for name in ("numpy", "scipy", "pandas", "seaborn") if name in packages),
+        "Packages": ", ".join(
+            f"{name} {packages[name]}" for name in ("numpy", "scipy", "pandas", "seaborn") if name in packages
+        ),
         "Records": ", ".join(facts["records"]),
-    }  # fmt: skip
+    }
     display(Markdown("| | |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in rows.items())))

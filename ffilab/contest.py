@@ -95,10 +95,21 @@ def pyperf_run(arm: Arm, label: str, out: Path, options: tuple[str, ...], scale:
     arm_json = json.dumps({"file": arm.file, "function": arm.function, "arguments": arm.arguments})
     began = time.monotonic()
     with group(
-        [load(BY_LABEL[label]).python, SOURCES / "pyperf_arm.py", "--quiet", "--inherit-environ", "FFILAB_ARM", "-o", out,
-         *options],
-        stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env={**os.environ, "FFILAB_ARM": arm_json},
-    ) as process:  # fmt: skip
+        [
+            load(BY_LABEL[label]).python,
+            SOURCES / "pyperf_arm.py",
+            "--quiet",
+            "--inherit-environ",
+            "FFILAB_ARM",
+            "-o",
+            out,
+            *options,
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "FFILAB_ARM": arm_json},
+    ) as process:
         _, err = process.communicate()
     if process.returncode:
         raise UserError(f"pyperf failed on {arm.name}: {err.strip()[-200:]}")

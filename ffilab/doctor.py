@@ -21,35 +21,92 @@ NEEDED_GB = 6
 
 # tool: (needed?, what for, packages by manager). None: that manager has no such package.
 TOOLS = {
-    "C compiler": (True, "compiles the native projects", {"apt": "build-essential", "dnf": "gcc gcc-c++", "brew": None, "conda": "c-compiler cxx-compiler"}),
-    "C++ compiler": (True, "compiles the bindings in C++", {"apt": "build-essential", "dnf": "gcc-c++", "brew": None, "conda": "cxx-compiler"}),
+    "C compiler": (
+        True,
+        "compiles the native projects",
+        {"apt": "build-essential", "dnf": "gcc gcc-c++", "brew": None, "conda": "c-compiler cxx-compiler"},
+    ),
+    "C++ compiler": (
+        True,
+        "compiles the bindings in C++",
+        {"apt": "build-essential", "dnf": "gcc-c++", "brew": None, "conda": "cxx-compiler"},
+    ),
     "make": (True, "runs the verbs", {"apt": "make", "dnf": "make", "brew": "make", "conda": "make"}),
     "git": (True, "stamps records with the commit", {"apt": "git", "dnf": "git", "brew": "git", "conda": "git"}),
-    "Python 3.11+": (True, "starts everything", {"apt": "python3 python3-venv", "dnf": "python3", "brew": "python", "conda": "python>=3.11"}),
-    "venv module": (True, "holds the book's packages", {"apt": "python3-venv", "dnf": "python3", "brew": "python", "conda": "python"}),
-    "Rust": (False, "for the bindings in Rust; 1.88 or newer, by rustup where the system's is older", {"apt": "cargo rustc", "dnf": "cargo rust", "brew": "rust", "conda": "rust"}),
-    "valgrind": (False, "counts instructions without noise", {"apt": "valgrind", "dnf": "valgrind", "brew": None, "conda": "valgrind"}),
+    "Python 3.11+": (
+        True,
+        "starts everything",
+        {"apt": "python3 python3-venv", "dnf": "python3", "brew": "python", "conda": "python>=3.11"},
+    ),
+    "venv module": (
+        True,
+        "holds the book's packages",
+        {"apt": "python3-venv", "dnf": "python3", "brew": "python", "conda": "python"},
+    ),
+    "Rust": (
+        False,
+        "for the bindings in Rust; 1.88 or newer, by rustup where the system's is older",
+        {"apt": "cargo rustc", "dnf": "cargo rust", "brew": "rust", "conda": "rust"},
+    ),
+    "valgrind": (
+        False,
+        "counts instructions without noise",
+        {"apt": "valgrind", "dnf": "valgrind", "brew": None, "conda": "valgrind"},
+    ),
     "perf": (False, "shows where the time goes", {"apt": "linux-perf", "dnf": "perf", "brew": None, "conda": None}),
-    "lld or gold": (False, "links CPython with its functions in another order", {"apt": "lld", "dnf": "lld", "brew": "lld", "conda": "lld"}),
-    "Chromium": (False, "lets the tests open the pages", {"apt": "chromium", "dnf": "chromium", "brew": "--cask chromium", "conda": None}),
-}  # fmt: skip
+    "lld or gold": (
+        False,
+        "links CPython with its functions in another order",
+        {"apt": "lld", "dnf": "lld", "brew": "lld", "conda": "lld"},
+    ),
+    "Chromium": (
+        False,
+        "lets the tests open the pages",
+        {"apt": "chromium", "dnf": "chromium", "brew": "--cask chromium", "conda": None},
+    ),
+}
 # Libraries whose headers CPython needs if it has to be compiled here.
 HEADERS = {
-    "libffi headers": ("ffi.h", "without them a compiled CPython has no ctypes", {"apt": "libffi-dev", "dnf": "libffi-devel", "brew": "libffi", "conda": "libffi"}),
-    "zlib headers": ("zlib.h", "without them a compiled CPython has no zlib", {"apt": "zlib1g-dev", "dnf": "zlib-devel", "brew": "zlib", "conda": "zlib"}),
-    "OpenSSL headers": ("openssl/ssl.h", "without them a compiled CPython has no ssl", {"apt": "libssl-dev", "dnf": "openssl-devel", "brew": "openssl", "conda": "openssl"}),
-    "SQLite headers": ("sqlite3.h", "IPython keeps its history there", {"apt": "libsqlite3-dev", "dnf": "sqlite-devel", "brew": "sqlite", "conda": "sqlite"}),
-}  # fmt: skip
+    "libffi headers": (
+        "ffi.h",
+        "without them a compiled CPython has no ctypes",
+        {"apt": "libffi-dev", "dnf": "libffi-devel", "brew": "libffi", "conda": "libffi"},
+    ),
+    "zlib headers": (
+        "zlib.h",
+        "without them a compiled CPython has no zlib",
+        {"apt": "zlib1g-dev", "dnf": "zlib-devel", "brew": "zlib", "conda": "zlib"},
+    ),
+    "OpenSSL headers": (
+        "openssl/ssl.h",
+        "without them a compiled CPython has no ssl",
+        {"apt": "libssl-dev", "dnf": "openssl-devel", "brew": "openssl", "conda": "openssl"},
+    ),
+    "SQLite headers": (
+        "sqlite3.h",
+        "IPython keeps its history there",
+        {"apt": "libsqlite3-dev", "dnf": "sqlite-devel", "brew": "sqlite", "conda": "sqlite"},
+    ),
+}
 # Allocators that the chapter on arenas compares, by the name that the dynamic loader knows.
 LIBRARIES = {
     "jemalloc": ("jemalloc", {"apt": "libjemalloc2", "dnf": "jemalloc", "brew": "jemalloc", "conda": "jemalloc"}),
-    "tcmalloc": ("tcmalloc_minimal", {"apt": "libtcmalloc-minimal4", "dnf": "gperftools-libs", "brew": "gperftools", "conda": "gperftools"}),
+    "tcmalloc": (
+        "tcmalloc_minimal",
+        {"apt": "libtcmalloc-minimal4", "dnf": "gperftools-libs", "brew": "gperftools", "conda": "gperftools"},
+    ),
     "mimalloc": ("mimalloc", {"apt": "libmimalloc2.0", "dnf": "mimalloc", "brew": "mimalloc", "conda": "mimalloc"}),
-}  # fmt: skip
+}
 COMMANDS = {
-    "C compiler": ("cc", "gcc", "clang"), "C++ compiler": ("c++", "g++", "clang++"), "make": ("make",), "git": ("git",),
-    "valgrind": ("valgrind",), "perf": ("perf",), "lld or gold": ("ld.lld", "ld.gold"), "Chromium": ("chromium", "chromium-browser", "google-chrome"),
-}  # fmt: skip
+    "C compiler": ("cc", "gcc", "clang"),
+    "C++ compiler": ("c++", "g++", "clang++"),
+    "make": ("make",),
+    "git": ("git",),
+    "valgrind": ("valgrind",),
+    "perf": ("perf",),
+    "lld or gold": ("ld.lld", "ld.gold"),
+    "Chromium": ("chromium", "chromium-browser", "google-chrome"),
+}
 INSTALL = {
     "apt": "sudo apt-get install",
     "dnf": "sudo dnf install",
@@ -201,8 +258,10 @@ def kernels() -> list[str]:
 def main() -> int:
     argparse.ArgumentParser(prog="make doctor", description=__doc__.splitlines()[0]).parse_args()
     model = re.search(r"model name\s*: (.*)", _read("/proc/cpuinfo"))
-    print(f"This machine: {model.group(1) if model else platform.processor() or platform.machine()}, "
-          f"{os.cpu_count()} cores, {platform.system()} {platform.release()}")  # fmt: skip
+    print(
+        f"This machine: {model.group(1) if model else platform.processor() or platform.machine()}, "
+        f"{os.cpu_count()} cores, {platform.system()} {platform.release()}"
+    )
     print(f"Kernels set up: {', '.join(kernels()) or 'none yet'}")
     gaps = missing()
     for title, wanted in (("Missing and needed", True), ("Missing, and something can do without", False)):

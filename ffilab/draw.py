@@ -58,11 +58,22 @@ def _style(mode: str) -> dict:
     ink, grid = INK[mode], GRID[mode]
     style = sns.axes_style("whitegrid", {"axes.edgecolor": grid, "grid.color": grid})
     style.update(sns.plotting_context("notebook"))
-    style.update({
-        "text.color": ink, "axes.labelcolor": ink, "axes.titlecolor": ink, "xtick.color": ink, "ytick.color": ink,
-        "axes.facecolor": "none", "figure.facecolor": "none", "legend.facecolor": "none", "legend.edgecolor": grid,
-        "axes.prop_cycle": plt.cycler(color=PALETTE), "svg.fonttype": "path", "legend.framealpha": 0,
-    })  # fmt: skip
+    style.update(
+        {
+            "text.color": ink,
+            "axes.labelcolor": ink,
+            "axes.titlecolor": ink,
+            "xtick.color": ink,
+            "ytick.color": ink,
+            "axes.facecolor": "none",
+            "figure.facecolor": "none",
+            "legend.facecolor": "none",
+            "legend.edgecolor": grid,
+            "axes.prop_cycle": plt.cycler(color=PALETTE),
+            "svg.fonttype": "path",
+            "legend.framealpha": 0,
+        }
+    )
     return style
 
 
@@ -116,8 +127,9 @@ def glue(name: str, value: str) -> None:
     shown = value if current().is_result else f"{value} ({SMOKE})"
     display(
         {f"{GLUE_PREFIX}text/plain": repr(shown)},
-        raw=True, metadata={"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}},
-    )  # fmt: skip
+        raw=True,
+        metadata={"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}},
+    )
 
 
 def table(frame: pd.DataFrame, caption: str = "") -> None:
@@ -136,7 +148,9 @@ def verdict(row: dict) -> None:
     measured = "; ".join(
         f"{name} {text(Interval(value, *row['interval'][name]))}" for name, value in row["measured"].items()
     )
-    display(Markdown(
-        f"**{row['id']}: {row['verdict']}.** {row['claim']}\n\n- Published: {row['published']}\n"
-        f"- Here: {measured or 'nothing measured'}\n- Why: {row['reason']}"
-    ))  # fmt: skip
+    display(
+        Markdown(
+            f"**{row['id']}: {row['verdict']}.** {row['claim']}\n\n- Published: {row['published']}\n"
+            f"- Here: {measured or 'nothing measured'}\n- Why: {row['reason']}"
+        )
+    )

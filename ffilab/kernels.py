@@ -69,8 +69,10 @@ def soabi(kernel: Kernel) -> str:
 def _soabi(python: Path) -> str:
     return subprocess.run(
         [python, "-I", "-c", "import sysconfig; print(sysconfig.get_config_var('SOABI'))"],
-        capture_output=True, text=True, check=True,
-    ).stdout.strip()  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
 
 
 # The kernels that `make book KERNELS=...` asked for, as labels; unset in JupyterLab: all that are there.

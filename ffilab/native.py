@@ -145,10 +145,24 @@ def _extension(project: Path, kernel: Kernel, out: Path, target: Path) -> None:
         environment["MATURIN_PEP517_ARGS"] = "--locked"
     _run(
         project,
-        [uv(), "pip", "install", "--no-config", "--no-deps", "--no-build-isolation", "--no-index", "--reinstall",
-         "--python", str(kernel.python), "--target", str(target), str(copy / project.name)],
-        f"the build for {kernel.name}", environment,
-    )  # fmt: skip
+        [
+            uv(),
+            "pip",
+            "install",
+            "--no-config",
+            "--no-deps",
+            "--no-build-isolation",
+            "--no-index",
+            "--reinstall",
+            "--python",
+            str(kernel.python),
+            "--target",
+            str(target),
+            str(copy / project.name),
+        ],
+        f"the build for {kernel.name}",
+        environment,
+    )
     stamp.touch()
 
 

@@ -51,10 +51,15 @@ def step(title: str):
     """Announce a long step, yield a Step, and say how long it took."""
     if sys.stderr.isatty():
         bar = Progress(
-            TextColumn("  {task.description}"), BarColumn(30), TextColumn("{task.percentage:3.0f}%"),
-            TimeElapsedColumn(), TextColumn("{task.fields[left]}"), TextColumn("[dim]{task.fields[detail]}"),
-            console=console, transient=True,
-        )  # fmt: skip
+            TextColumn("  {task.description}"),
+            BarColumn(30),
+            TextColumn("{task.percentage:3.0f}%"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            TextColumn("[dim]{task.fields[detail]}"),
+            console=console,
+            transient=True,
+        )
     else:
         bar = None
         say(f"  {title} …")

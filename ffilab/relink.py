@@ -80,9 +80,19 @@ def link(target: Path, order: list[str] | None = None) -> Path:
     """Link `target`; with `order`, these functions first, one behind the other. Raises UserError if that fails."""
     target.parent.mkdir(parents=True, exist_ok=True)
     command = [
-        compiler(), "-o", target, folder() / MAIN, "-Wl,--whole-archive", folder() / ARCHIVE, "-Wl,--no-whole-archive",
-        "-Wl,-export-dynamic", "-ldl", "-lm", "-pthread", f"-fuse-ld={linker()}",
-    ]  # fmt: skip
+        compiler(),
+        "-o",
+        target,
+        folder() / MAIN,
+        "-Wl,--whole-archive",
+        folder() / ARCHIVE,
+        "-Wl,--no-whole-archive",
+        "-Wl,-export-dynamic",
+        "-ldl",
+        "-lm",
+        "-pthread",
+        f"-fuse-ld={linker()}",
+    ]
     with tempfile.NamedTemporaryFile("w", suffix=".order") as file:
         if order is not None:
             options, line = LINKERS[linker()]

@@ -69,9 +69,16 @@ def logged(command, log: Path, *, on_line=None, **options) -> int:
     full = False
     with (
         log.open("a", encoding="utf-8") as sink,
-        group(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
-              errors="replace", **options) as process,
-    ):  # fmt: skip
+        group(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            errors="replace",
+            **options,
+        ) as process,
+    ):
         for line in process.stdout:
             sink.write(line)
             full = full or "No space left on device" in line

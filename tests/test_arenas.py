@@ -143,24 +143,44 @@ def made_up():
             for number in range(10):
                 native = 0 if "no native" in condition else 0.5
                 held = 6 * (1.5 if label == "3.14t" and condition == arenas.MEET else 1)
-                rows.append({
-                    "kernel": label, "condition": condition, "round": number, "rss": own + native + rng.normal(0, 0.1),
-                    "pss": own, "huge": 0, "held": held + rng.normal(0, 0.1), "in_use": 0.1, "arenas": 15, "trimmed": own,
-                    "at_once": 50,
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "kernel": label,
+                        "condition": condition,
+                        "round": number,
+                        "rss": own + native + rng.normal(0, 0.1),
+                        "pss": own,
+                        "huge": 0,
+                        "held": held + rng.normal(0, 0.1),
+                        "in_use": 0.1,
+                        "arenas": 15,
+                        "trimmed": own,
+                        "at_once": 50,
+                    }
+                )
         for python in arenas.GRID_PYTHON:
             for native in arenas.GRID_NATIVE:
                 for _ in range(5):
-                    cells.append({"kernel": label, "python": python, "native": native, "arenas": python // 2 + rng.integers(2),
-                                  "rss": 0.1 * python + 0.001 * python * native + rng.normal(0, 0.02), "held": 1.0})  # fmt: skip
+                    cells.append(
+                        {
+                            "kernel": label,
+                            "python": python,
+                            "native": native,
+                            "arenas": python // 2 + rng.integers(2),
+                            "rss": 0.1 * python + 0.001 * python * native + rng.normal(0, 0.02),
+                            "held": 1.0,
+                        }
+                    )
     for name in arenas.SCENARIOS:
         for allocator, factor in (("glibc", 1), ("jemalloc", 0.5), ("tcmalloc", 0.7), ("mimalloc", 0.8)):
             scenario += [
                 {"scenario": name, "allocator": allocator, "value": 10 * factor * rng.normal(1, 0.02)} for _ in range(5)
             ]
     for setting, large, small in (
-        ("nothing", 100, 0.1), ("mmap_threshold=131072", 0.1, 0.1), ("trim_threshold=1073741824", 100, 99),
-    ):  # fmt: skip
+        ("nothing", 100, 0.1),
+        ("mmap_threshold=131072", 0.1, 0.1),
+        ("trim_threshold=1073741824", 100, 99),
+    ):
         for _ in range(5):
             for case, held in (("large, pinned", large), ("small", small)):
                 threshold.append({"setting": setting, "case": case, "held": held * rng.normal(1, 0.01)})
@@ -227,10 +247,15 @@ def test_tables():
     )
     found = arenas_page.limits_table(limits, dict.fromkeys(("jemalloc", "tcmalloc", "mimalloc"), "not installed"))
     assert found["64 MiB"].tolist() == ["0 of 5 ended", *["not installed"] * 3]
-    remedy = pd.DataFrame([
-        {"remedy": name, "work": work, "grown": 10.0, "trimmed": 1.0, "peak": 12.0, "rate": 1e6, "arenas": 2}
-        for name in arenas.REMEDIES if name != "jemalloc" for work in arenas.WORK for _ in range(4)
-    ])  # fmt: skip
+    remedy = pd.DataFrame(
+        [
+            {"remedy": name, "work": work, "grown": 10.0, "trimmed": 1.0, "peak": 12.0, "rate": 1e6, "arenas": 2}
+            for name in arenas.REMEDIES
+            if name != "jemalloc"
+            for work in arenas.WORK
+            for _ in range(4)
+        ]
+    )
     found = arenas_page.remedies_table(remedy, {"jemalloc": "not installed"}).set_index("remedy")
     assert found.loc["jemalloc"].iloc[0] == "not installed"
     assert found.loc["mimalloc", "by turns: arenas"] == "–"

@@ -35,8 +35,11 @@ def experiment(label, name, *arguments):
 def test_the_laws_of_str_hold(label):
     python = kernels.load(BY_LABEL[label]).python
     with subprocess.Popen(
-        [python, "-I", balm.EXPERIMENTS, "laws", balm.LIBRARIES], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as server:  # fmt: skip
+        [python, "-I", balm.EXPERIMENTS, "laws", balm.LIBRARIES],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as server:
 
         @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
         @given(LINES)
@@ -83,8 +86,9 @@ def test_misuse_has_the_consequences_that_the_chapter_names(label):
     borrowed = experiment(label, "misuse", "a borrowed reference")
     assert borrowed == {"was": "first", "is now": "another", "found in the new tuple": True}
     assert experiment(label, "misuse", "the maker's thread is gone") == {
-        "hash of every tuple": repr([True] * len(balm.OURS)), "buffers left": 0,
-    }  # fmt: skip
+        "hash of every tuple": repr([True] * len(balm.OURS)),
+        "buffers left": 0,
+    }
     assert experiment(label, "misuse", "alive at exit")["strings alive"] == balm.LINES * len(balm.OURS)
     assert "ImportError" in experiment(label, "misuse", "another interpreter")["import balm"]
 
@@ -187,8 +191,11 @@ def test_an_unknown_version_refuses_to_compile(headers, tmp_path):
 
 
 def test_an_unknown_layout_refuses_to_compile(headers, tmp_path):
-    change(headers / "cpython" / "unicodeobject.h", "    Py_ssize_t length;          /* Number of code",
-           "    void *more;\n    Py_ssize_t length;          /* Number of code")  # fmt: skip
+    change(
+        headers / "cpython" / "unicodeobject.h",
+        "    Py_ssize_t length;          /* Number of code",
+        "    void *more;\n    Py_ssize_t length;          /* Number of code",
+    )
     built = compile_module(balm.KERNEL, balm.SOURCES / "balm", tmp_path / "balm.so", include=headers)
     assert built.returncode
     assert "PyASCIIObject.length" in built.stderr
@@ -227,9 +234,16 @@ print(list(balm.Text("aé".encode(), [1, 2])), balm.Text(b"", []).strings("block
     command = [python, "-I", "-c", program, balm.SOURCES, balm.LIBRARIES]
     answer = subprocess.run(command, capture_output=True, text=True, check=True)
     assert answer.stdout.splitlines() == [
-        "ValueError", "ValueError", "TypeError", "TypeError", "UnicodeDecodeError", "ValueError", "IndexError", "ValueError",
+        "ValueError",
+        "ValueError",
+        "TypeError",
+        "TypeError",
+        "UnicodeDecodeError",
+        "ValueError",
+        "IndexError",
+        "ValueError",
         "['a', 'é'] () 0",
-    ]  # fmt: skip
+    ]
 
 
 # ---- the analysis, on a record whose truth is known ----
@@ -262,11 +276,19 @@ def record():
 @pytest.fixture(scope="module")
 def original():
     rng = np.random.default_rng(9)
-    return pd.DataFrame([
-        {"method": method, "threads": threads, "ns": (40.0 if method == balm.POOLED and threads > 1 else TRUTH[method])
-         * np.exp(rng.normal(0, 0.01)), "faults": 0.0}
-        for method in balm.ORIGINAL for threads in (1, balm.THREADS) for _ in range(5)
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "method": method,
+                "threads": threads,
+                "ns": (40.0 if method == balm.POOLED and threads > 1 else TRUTH[method]) * np.exp(rng.normal(0, 0.01)),
+                "faults": 0.0,
+            }
+            for method in balm.ORIGINAL
+            for threads in (1, balm.THREADS)
+            for _ in range(5)
+        ]
+    )
 
 
 ANSWERS = {
@@ -277,10 +299,17 @@ ANSWERS = {
     for label in balm.PAIR
 }
 WRONG_LINES = pd.DataFrame([{"kernel": "3.14", "method": "pooled", "text": "ASCII", "wrong": 0}])
-MISUSED = pd.DataFrame([
-    {"kernel": label, "what": "no NUL at the end", "ended": "ok", "result": {"x == '12'": True, "int(x)": "ValueError: no"}}
-    for label in balm.PAIR
-])  # fmt: skip
+MISUSED = pd.DataFrame(
+    [
+        {
+            "kernel": label,
+            "what": "no NUL at the end",
+            "ended": "ok",
+            "result": {"x == '12'": True, "int(x)": "ValueError: no"},
+        }
+        for label in balm.PAIR
+    ]
+)
 
 
 def test_every_claim_gets_what_its_rule_asks_for(record, original):
@@ -320,12 +349,17 @@ def test_tables_say_what_was_not_measured(record, original):
 
 
 def test_the_grid_over_threads():
-    runs = pd.DataFrame([
-        {"kernel": label, "method": method, "how": how, "threads": threads, "ns": 10.0 * threads + n}
-        for label in balm.PAIR for method in (balm.NEW, balm.POOLED, balm.BLOCK, balm.BEST)
-        for how in ("kept", "released") for threads in (1, 2, 8) for n in range(5)
-        if how == "kept" or (label == balm.KERNEL and method != balm.NEW)
-    ])  # fmt: skip
+    runs = pd.DataFrame(
+        [
+            {"kernel": label, "method": method, "how": how, "threads": threads, "ns": 10.0 * threads + n}
+            for label in balm.PAIR
+            for method in (balm.NEW, balm.POOLED, balm.BLOCK, balm.BEST)
+            for how in ("kept", "released")
+            for threads in (1, 2, 8)
+            for n in range(5)
+            if how == "kept" or (label == balm.KERNEL and method != balm.NEW)
+        ]
+    )
     table = page.grid_table(runs)
     assert list(table.columns) == ["CPython", "strings", "1 thread", "2 threads", "8 threads"]
     assert len(table) == 7 + 4

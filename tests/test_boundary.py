@@ -41,8 +41,11 @@ class Child:
             python = kernels.load(BY_LABEL[self._label]).python
             self._process = subprocess.Popen(
                 [python, "-I", SOURCES / "evaluate.py", NATIVE_OUT / "boundary"],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            )  # fmt: skip
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
         self._process.stdin.write(json.dumps({"binding": binding, "expression": expression}) + "\n")
         self._process.stdin.flush()
         line = self._process.stdout.readline()
@@ -248,11 +251,15 @@ CONTRACTS = {
     "m.make_bytes(-1, 0)": ("ValueError", {}),
     # An array of another type: four bindings reinterpret its bytes.
     "m.ends(array('i', [0, 0]))": (
-        TYPE, {"Cython": "ValueError", "PyO3": "BufferError"} | dict.fromkeys((*CFFI, *CTYPES), "0.0"),
+        TYPE,
+        {"Cython": "ValueError", "PyO3": "BufferError"} | dict.fromkeys((*CFFI, *CTYPES), "0.0"),
     ),
     # An empty array has no memory of its own; PyO3 refuses the address if the build left it misaligned.
     "m.ends(array('d'))": ("0.0", {"PyO3": ("0.0", "BufferError")}),
-    "m.ends(memoryview(array('d', [1, 2, 3]))[::2])": ("BufferError", dict.fromkeys(("pybind11", "nanobind", "PyO3", *CTYPES), TYPE)),
+    "m.ends(memoryview(array('d', [1, 2, 3]))[::2])": (
+        "BufferError",
+        dict.fromkeys(("pybind11", "nanobind", "PyO3", *CTYPES), TYPE),
+    ),
     "m.ends([1.0, 2.0])": (TYPE, {}),
     "m.sum_list((1, 2))": ("3", dict.fromkeys(("C API", "Cython"), TYPE)),
     "m.sum_list([1, 'x'])": (TYPE, {}),
@@ -264,7 +271,7 @@ CONTRACTS = {
     "m.apply(None, 1)": (TYPE, dict.fromkeys(CTYPES, ARGUMENT)),
     "m.Counter(2**63-1).add(1)": (str(-(2**63)), {}),
     "m.Counter('1')": (TYPE, dict.fromkeys(CTYPES, ARGUMENT)),
-}  # fmt: skip
+}
 # [/contracts]
 
 
@@ -283,11 +290,26 @@ def test_contract(expression):
 
 
 LEAKS = [
-    "m.noop()", "m.add_one(large)", "m.add_five(large, 2, 3, 4, 5)", "m.halve(2.5)", "m.code_points(text)", "m.code_points(text + text)",
-    "m.motto()", "m.checksum(data)", "m.make_bytes(100, 7)", "m.ends(doubles)", "m.sum_list(ints)", "m.Point(1.0, 2.0)",
-    "m.dot(point)", "m.scale(point, 1.0)", "m.apply(prepared, large)", "m.callback(caught)", "caught(m, -1.0)",
-    "m.Counter(large)", "counter.add(large)",
-]  # fmt: skip
+    "m.noop()",
+    "m.add_one(large)",
+    "m.add_five(large, 2, 3, 4, 5)",
+    "m.halve(2.5)",
+    "m.code_points(text)",
+    "m.code_points(text + text)",
+    "m.motto()",
+    "m.checksum(data)",
+    "m.make_bytes(100, 7)",
+    "m.ends(doubles)",
+    "m.sum_list(ints)",
+    "m.Point(1.0, 2.0)",
+    "m.dot(point)",
+    "m.scale(point, 1.0)",
+    "m.apply(prepared, large)",
+    "m.callback(caught)",
+    "caught(m, -1.0)",
+    "m.Counter(large)",
+    "counter.add(large)",
+]
 
 
 @pytest.mark.parametrize("label", LABELS)

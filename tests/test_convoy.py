@@ -118,19 +118,35 @@ def made_up(calls=2):
                 added /= 50
             for _ in range(6):
                 rate = 1 / (50e-6 + added) * rng.normal(1, 0.01)
-                rows.append({
-                    "kernel": label, "case": name, "rate": rate, "requests": 100, "p50": 1e6 / rate, "p99": 2e6 / rate,
-                    "p99.9": None, "work": 0.9, "cores": {"client": 0, "server": 1, "CPU work": [1] * case.count},
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "kernel": label,
+                        "case": name,
+                        "rate": rate,
+                        "requests": 100,
+                        "p50": 1e6 / rate,
+                        "p99": 2e6 / rate,
+                        "p99.9": None,
+                        "work": 0.9,
+                        "cores": {"client": 0, "server": 1, "CPU work": [1] * case.count},
+                    }
+                )
     counts = [
-        {"kernel": "3.14", "interval": interval, "threads": threads,
-         "seconds": (1 + (0.5 * threads if interval == 1e-6 else 0)) * rng.normal(1, 0.005)}
-        for interval in convoy.COUNT_INTERVALS for threads in convoy.COUNT_THREADS for _ in range(6)
-    ]  # fmt: skip
+        {
+            "kernel": "3.14",
+            "interval": interval,
+            "threads": threads,
+            "seconds": (1 + (0.5 * threads if interval == 1e-6 else 0)) * rng.normal(1, 0.005),
+        }
+        for interval in convoy.COUNT_INTERVALS
+        for threads in convoy.COUNT_THREADS
+        for _ in range(6)
+    ]
     hashed = [
         {"kernel": "3.14", "bytes": 1, "threads": threads, "seconds": 2 / min(threads, 2) * rng.normal(1, 0.005)}
-        for threads in convoy.COUNT_THREADS for _ in range(6)
-    ]  # fmt: skip
+        for threads in convoy.COUNT_THREADS
+        for _ in range(6)
+    ]
     references = [{"owner": rng.normal(1, 0.01), "foreign": rng.normal(9, 0.1)} for _ in range(6)]
     return tuple(map(pd.DataFrame, (rows, counts, hashed, references)))
 

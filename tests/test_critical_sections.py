@@ -81,10 +81,19 @@ def test_the_tax_is_found(record):
     assert page.ratio_table(record).shape[1] == 3
 
 
-CODE = pd.DataFrame([
-    {"CPython": label, "what": "a PyO3 call", "instructions": 500.0, "atomics": n, "mutexes": 0.0, "critical sections": 0.0}
-    for label, n in (("3.14", 2.0), ("3.14t", 23.0))
-])  # fmt: skip
+CODE = pd.DataFrame(
+    [
+        {
+            "CPython": label,
+            "what": "a PyO3 call",
+            "instructions": 500.0,
+            "atomics": n,
+            "mutexes": 0.0,
+            "critical sections": 0.0,
+        }
+        for label, n in (("3.14", 2.0), ("3.14t", 23.0))
+    ]
+)
 
 
 def test_every_claim_gets_what_its_rule_asks_for(record):
@@ -101,12 +110,23 @@ def runs():
     rng = np.random.default_rng(9)
     rows = []
     for label, what, name, shared, threads, _ in (
-        (job[0], job[2].removeprefix("contended_"), *critical_sections.case(job)) for job in critical_sections.jobs() if job[2] != "calibration"
-    ):  # fmt: skip
+        (job[0], job[2].removeprefix("contended_"), *critical_sections.case(job))
+        for job in critical_sections.jobs()
+        if job[2] != "calibration"
+    ):
         for _ in range(5):
             factor = threads if shared == "own objects" else 0.8
-            rows.append({"kernel": label, "what": what, "name": name, "shared": shared, "threads": threads,
-                         "per_second": 1e7 * factor, "scaling": factor * np.exp(rng.normal(0, 0.01))})  # fmt: skip
+            rows.append(
+                {
+                    "kernel": label,
+                    "what": what,
+                    "name": name,
+                    "shared": shared,
+                    "threads": threads,
+                    "per_second": 1e7 * factor,
+                    "scaling": factor * np.exp(rng.normal(0, 0.01)),
+                }
+            )
     for how in ("processes", "threads"):
         rows += [{"what": "calibration", "name": how, "scaling": 1.9 + 0.01 * n} for n in range(5)]
     return pd.DataFrame(rows)

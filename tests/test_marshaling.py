@@ -14,9 +14,16 @@ from ffilab.judge import ledger
 
 LOOP = 5.0
 COST = {
-    "C API": 20.0, "Cython": 30.0, "nanobind": 36.0, "pybind11": 80.0, "PyO3": 36.0, "cffi API": 90.0,
-    "cffi ABI": 280.0, "ctypes PyDLL": 400.0, "ctypes CDLL": 460.0,
-}  # fmt: skip
+    "C API": 20.0,
+    "Cython": 30.0,
+    "nanobind": 36.0,
+    "pybind11": 80.0,
+    "PyO3": 36.0,
+    "cffi API": 90.0,
+    "cffi ABI": 280.0,
+    "ctypes PyDLL": 400.0,
+    "ctypes CDLL": 460.0,
+}
 T_BUILD = 1.2
 
 
@@ -101,10 +108,14 @@ def test_a_call_is_worth_it_from_nineteen_times_its_boundary(record):
 
 
 TREE = [
-    Node(0, "_PyEval_EvalFrameDefault", 100, 1.0), Node(1, "_ctypes_callproc", 80, 0.8), Node(2, "ffi_call", 10, 0.1),
-    Node(3, "ffi_call_int", 8, 0.08), Node(1, "ffi_prep_cif", 5, 0.05), Node(1, "ffi_call", 2, 0.02),
+    Node(0, "_PyEval_EvalFrameDefault", 100, 1.0),
+    Node(1, "_ctypes_callproc", 80, 0.8),
+    Node(2, "ffi_call", 10, 0.1),
+    Node(3, "ffi_call_int", 8, 0.08),
+    Node(1, "ffi_prep_cif", 5, 0.05),
+    Node(1, "ffi_call", 2, 0.02),
     Node(1, "trampoline", 50, 0.5),
-]  # fmt: skip
+]
 
 
 def test_share_below_counts_the_outermost_once():
@@ -141,9 +152,18 @@ def test_lines_of_code_leave_out_comments_and_docstrings(tmp_path):
 
 def test_linking_effect_is_the_ratio_to_the_default():
     rows = [
-        {"binding": b, "linking": linking, "import_ms": ms * (1 + 0.001 * n), "resident_kib": 1, "first_call_ns": 1, "later_call_ns": 1}
-        for n in range(10) for b in marshaling.RELINKED for linking, ms in (("default", 2.0), ("lazy", 1.0), ("bind now", 2.0))
-    ]  # fmt: skip
+        {
+            "binding": b,
+            "linking": linking,
+            "import_ms": ms * (1 + 0.001 * n),
+            "resident_kib": 1,
+            "first_call_ns": 1,
+            "later_call_ns": 1,
+        }
+        for n in range(10)
+        for b in marshaling.RELINKED
+        for linking, ms in (("default", 2.0), ("lazy", 1.0), ("bind now", 2.0))
+    ]
     found = marshaling.linking_effect(pd.DataFrame(rows), "import_ms", "lazy")
     assert found.value == pytest.approx(0.5)
     assert len(page.first_use_table(pd.DataFrame(rows))) == len(marshaling.RELINKED)
@@ -177,9 +197,13 @@ def test_call_trees_show_the_two_paths():
 
 def test_a_binding_that_was_not_built_leaves_the_others(record, rules):
     absent = {
-        label: {marshaling.name(b, s): "ImportError: no compiler" for b in ("PyO3", "cffi ABI") for s in marshaling.SIGNATURES}
+        label: {
+            marshaling.name(b, s): "ImportError: no compiler"
+            for b in ("PyO3", "cffi ABI")
+            for s in marshaling.SIGNATURES
+        }
         for label in ("3.14", "3.14t")
-    }  # fmt: skip
+    }
     less = Record(None, record.run, [*record.restarts, {"missing": absent}], record.blocks, [], False)
     cells = marshaling.matrix(less)
     assert {"PyO3", "cffi ABI"}.isdisjoint(cells.binding)

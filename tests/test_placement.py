@@ -77,12 +77,19 @@ def test_the_programs_measure_every_case(session):
 def made_up_distances(ways):
     """Packed calls take 1 ns; at 4096 bytes 4 ns from the first function on that has no way left."""
     rng = np.random.default_rng(2)
-    return pd.DataFrame([
-        {"process": process, "distance": distance, "n": n,
-         "ns": (4.0 if distance == placement.APART and n > ways else 1.0) * np.exp(rng.normal(0, 0.02))}
-        for process in range(10) for distance in (placement.PACKED, 64, placement.APART)
-        for n in (1, 2, 4, 8, 10, 12, 16, 20, 32, 64, 128, 256)
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "process": process,
+                "distance": distance,
+                "n": n,
+                "ns": (4.0 if distance == placement.APART and n > ways else 1.0) * np.exp(rng.normal(0, 0.02)),
+            }
+            for process in range(10)
+            for distance in (placement.PACKED, 64, placement.APART)
+            for n in (1, 2, 4, 8, 10, 12, 16, 20, 32, 64, 128, 256)
+        ]
+    )
 
 
 def test_the_ways_are_read_off_the_clock(monkeypatch):
@@ -102,10 +109,13 @@ def test_the_ways_are_read_off_the_clock(monkeypatch):
 
 def test_simulation_and_clock_are_compared(monkeypatch):
     monkeypatch.setattr(page, "this_cache", lambda: placement.USUAL)
-    found = pd.DataFrame([
-        {"cache": placement.USUAL.name, "distance": distance, "n": n, "misses": float(n > fit)}
-        for distance, fit in ((64, 448), (placement.APART, 8)) for n in placement.SIMULATED[distance]
-    ])  # fmt: skip
+    found = pd.DataFrame(
+        [
+            {"cache": placement.USUAL.name, "distance": distance, "n": n, "misses": float(n > fit)}
+            for distance, fit in ((64, 448), (placement.APART, 8))
+            for n in placement.SIMULATED[distance]
+        ]
+    )
     assert "They agree in direction" in page.agreement(made_up_distances(8), found)
     assert "do not agree" in page.agreement(made_up_distances(1000), found)
     said = page.simulated_reading(found)
@@ -333,13 +343,19 @@ def test_self_check():
 
 # ---- the claims ----
 
-TIMES = pd.DataFrame([
-    {"program": name, "ns": ns * (1 + 0.01 * n)} for n in range(10) for name, ns in (("fast", 2.0), ("slow", 6.0), ("hot", 3.0))
-])  # fmt: skip
-COUNTS = pd.DataFrame([
-    {"program": name, "instructions": 1_000_000, "misses": misses}
-    for name, misses in (("fast", 100), ("slow", 8_000), ("hot", 100))
-])  # fmt: skip
+TIMES = pd.DataFrame(
+    [
+        {"program": name, "ns": ns * (1 + 0.01 * n)}
+        for n in range(10)
+        for name, ns in (("fast", 2.0), ("slow", 6.0), ("hot", 3.0))
+    ]
+)
+COUNTS = pd.DataFrame(
+    [
+        {"program": name, "instructions": 1_000_000, "misses": misses}
+        for name, misses in (("fast", 100), ("slow", 8_000), ("hot", 100))
+    ]
+)
 STALLS = {
     name: {"instructions": 1.0, "stalled-cycles-frontend": stalled}
     for name, stalled in (("fast", 10.0), ("slow", 40.0), ("hot", 9.0))

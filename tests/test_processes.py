@@ -8,9 +8,13 @@ from ffilab.judge import processes
 
 
 def frame():
-    return pd.DataFrame({
-        "case": ["a"] * 30 + ["b"] * 30, "threads": [2, 50] * 30, "lost": [0.1] * 7 + [0] * 23 + [0] * 30,
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "case": ["a"] * 30 + ["b"] * 30,
+            "threads": [2, 50] * 30,
+            "lost": [0.1] * 7 + [0] * 23 + [0] * 30,
+        }
+    )
 
 
 def test_rows_are_chosen_by_one_value_or_several():

@@ -191,9 +191,11 @@ def made_up():
                     )
     python = [
         {"kernel": label, "interval": interval, "statement": statement, "lost": float(label == "3.14t") * 0.2}
-        for label in ("3.14", "3.14t") for interval in races.INTERVALS
-        for statement in ("total += 1", "total += one()") for _ in range(30)
-    ]  # fmt: skip
+        for label in ("3.14", "3.14t")
+        for interval in races.INTERVALS
+        for statement in ("total += 1", "total += one()")
+        for _ in range(30)
+    ]
     return pd.DataFrame(rows), pd.DataFrame(bank), pd.DataFrame(python)
 
 
@@ -256,10 +258,14 @@ def test_remedies_table():
     record = Record(
         None, {"plan": {"seed": 1, "kernels": ["3.14", "3.14t"], "blocks": 4}}, [{"missing": {}}], blocks, [], False
     )
-    runs = pd.DataFrame([
-        {"remedy": name, "threads": threads, "ns": rng.normal(7, 0.1)}
-        for name in races.REMEDIES for threads in (2, 4) for _ in range(6)
-    ])  # fmt: skip
+    runs = pd.DataFrame(
+        [
+            {"remedy": name, "threads": threads, "ns": rng.normal(7, 0.1)}
+            for name in races.REMEDIES
+            for threads in (2, 4)
+            for _ in range(6)
+        ]
+    )
     table = races_page.remedies_table(record, runs)
     assert len(table) == len(races.REMEDIES)
     assert sum("not safe" in name for name in table.remedy) == len(races.UNSAFE)

@@ -95,9 +95,14 @@ def test_doctor_without_anything_names_the_packages(tmp_path):
 
 def start(clone, *words):
     return subprocess.Popen(
-        ["make", *words], cwd=clone, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-        start_new_session=True, env=clean_environment(),
-    )  # fmt: skip
+        ["make", *words],
+        cwd=clone,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=clean_environment(),
+    )
 
 
 def survivors(clone):

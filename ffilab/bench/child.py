@@ -50,9 +50,13 @@ class Outcome:
 
 
 def run(
-    label: str, file: Path, *arguments, timeout_s: float = 60, environment: dict | None = None,
+    label: str,
+    file: Path,
+    *arguments,
+    timeout_s: float = 60,
+    environment: dict | None = None,
     memory_bytes: int | None = MEMORY_BYTES,
-) -> Outcome:  # fmt: skip
+) -> Outcome:
     """Run `python -I file arguments...` on the kernel `label` in a process group of its own."""
     kernel = load(BY_LABEL[label])
     return answer([kernel.python, "-I", file, *arguments], timeout_s, environment, memory_bytes)
@@ -81,9 +85,14 @@ def program(
     inherited = {k: v for k, v in os.environ.items() if k not in ("PYTHON_GIL", "PYTHONPATH")}
     with group(
         [str(part) for part in command],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-        env={**inherited, **(environment or {})}, preexec_fn=lambda: _limits(memory_bytes),
-    ) as process:  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env={**inherited, **(environment or {})},
+        preexec_fn=lambda: _limits(memory_bytes),
+    ) as process:
         try:
             out, err = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
@@ -138,7 +147,7 @@ class Session:
         plan = {"name": name, "seed": self.seed, "budget": current().name, "kernels": labels, "blocks": 0}
         self._writer.write(
             "run", plan=plan, machine=machine.facts(), kernels={label: load(BY_LABEL[label]).facts for label in labels}
-        )  # fmt: skip
+        )
 
     def repeat(self, title: str, jobs: list[tuple], repeats: int, one: Callable | None = None) -> list:
         """As `repeat`, with the session's order; writes each outcome down as it comes."""

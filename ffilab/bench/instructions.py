@@ -58,8 +58,12 @@ def count(label: str, arm: Arm, loops: int, out: Path) -> int:
     valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--quiet"]
     with group(
         [*fixed, *valgrind, *command(label, arm, loops)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment(),
-    ) as process:  # fmt: skip
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as process:
         try:
             _, err = process.communicate(timeout=TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -133,17 +137,24 @@ def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
     label, arms, loops = job
     orders = [[a.file, a.function, a.arguments, max(2, n // 4), n // 6, n] for a, n in zip(arms, loops)]
     valgrind = [
-        "valgrind", "--tool=callgrind", f"--callgrind-out-file={folder / name}.out", "--dump-before=getsid", "--quiet"
-    ]  # fmt: skip
+        "valgrind",
+        "--tool=callgrind",
+        f"--callgrind-out-file={folder / name}.out",
+        "--dump-before=getsid",
+        "--quiet",
+    ]
     python = [str(load(BY_LABEL[label]).python), "-s", str(MARKED), json.dumps(orders)]
     with (
         (folder / f"{name}.made").open("w") as made,
         (folder / f"{name}.errors").open("w") as errors,
         group(
             [*fixed_addresses(), *valgrind, *python],
-            stdin=subprocess.DEVNULL, stdout=made, stderr=errors, env=environment(),
+            stdin=subprocess.DEVNULL,
+            stdout=made,
+            stderr=errors,
+            env=environment(),
         ) as process,
-    ):  # fmt: skip
+    ):
         yield process
 
 

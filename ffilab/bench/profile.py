@@ -104,9 +104,12 @@ def sampled(
     data = folder / "perf.data"
     with group(
         ["perf", "record", "-e", "cpu-clock", "-F", str(hz), "-o", str(data), "--", *command],
-        stdin=subprocess.DEVNULL if lines is None else subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-        text=True, env=environment,
-    ) as process:  # fmt: skip
+        stdin=subprocess.DEVNULL if lines is None else subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
         try:
             _, err = process.communicate(lines, timeout=instructions.TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -114,10 +117,26 @@ def sampled(
     if process.returncode:
         raise UserError(f"perf failed on {what}: {err.strip()[-200:]}")
     listing = subprocess.run(
-        ["perf", "report", "-i", str(data), "--stdio", "--no-children", "--sort", "symbol,dso", "-g", "none",
-         "--field-separator", "\t", "--fields", "sample,symbol,dso"],
-        capture_output=True, text=True, check=True,
-    ).stdout  # fmt: skip
+        [
+            "perf",
+            "report",
+            "-i",
+            str(data),
+            "--stdio",
+            "--no-children",
+            "--sort",
+            "symbol,dso",
+            "-g",
+            "none",
+            "--field-separator",
+            "\t",
+            "--fields",
+            "sample,symbol,dso",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
     found = Counter()
     for line in listing.splitlines():
         parts = [part.strip() for part in line.split("\t")]

@@ -99,10 +99,9 @@ class Noise:
 def noisy(block: dict) -> bool:
     """Did the hypervisor or other processes take a noticeable part of this block? Old records know no noise."""
     seconds = sum(block["ns"].values()) / 1e9
-    return (
-        block.get("steal_s", 0) > MAX_STEAL_SHARE * seconds
-        or block.get("involuntary", 0) > max(1, MAX_INVOLUNTARY_PER_S * seconds)
-    )  # fmt: skip
+    return block.get("steal_s", 0) > MAX_STEAL_SHARE * seconds or block.get("involuntary", 0) > max(
+        1, MAX_INVOLUNTARY_PER_S * seconds
+    )
 
 
 def discard(blocks: list[dict], blocks_per_restart: int) -> Noise:

@@ -48,9 +48,13 @@ class Worker:
             with log.open("ab") as sink:
                 self._process = subprocess.Popen(
                     [str(kernel.python), "-I", str(WORKER), str(to_worker), str(from_worker)],
-                    stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, env=environment,
-                    pass_fds=(to_worker, from_worker), start_new_session=True,
-                )  # fmt: skip
+                    stdin=subprocess.DEVNULL,
+                    stdout=sink,
+                    stderr=sink,
+                    env=environment,
+                    pass_fds=(to_worker, from_worker),
+                    start_new_session=True,
+                )
         except OSError as error:
             os.close(self._commands)
             os.close(self._answers)
@@ -118,17 +122,17 @@ class Restart:
         except BaseException:
             self.close()
             raise
-        self.cells = [
-            (label, arm) for label, arm in plan.cells() if arm.name not in self.missing.get(label, {})
-        ]  # fmt: skip
+        self.cells = [(label, arm) for label, arm in plan.cells() if arm.name not in self.missing.get(label, {})]
 
     def _start(self, plan: Plan, kernel: Kernel, group: str, arms: list[Arm]) -> None:
         worker = Worker(kernel, group, LOGS / f"workers-{plan.name}.log")
         self.workers[kernel.label, group] = worker
         answer = worker.ask(
-            LOAD_TIMEOUT_S, op="load", cpu=self.cpu,
+            LOAD_TIMEOUT_S,
+            op="load",
+            cpu=self.cpu,
             arms={a.name: {"file": a.file, "function": a.function, "arguments": a.arguments} for a in arms},
-        )  # fmt: skip
+        )
         self.facts[worker.name] = answer["facts"]
         if answer["missing"]:
             self.missing.setdefault(kernel.label, {}).update(answer["missing"])
@@ -190,9 +194,11 @@ def run(plan: Plan, width: Callable[[Record, tuple], float] | None = None) -> Re
     failures = 0
     try:
         writer.write(
-            "run", plan=plan.as_json(), machine=machine.facts(),
+            "run",
+            plan=plan.as_json(),
+            machine=machine.facts(),
             kernels={label: kernel.facts for label, kernel in kernels.items()},
-        )  # fmt: skip
+        )
         with Reporter(plan.name, plan.restarts * plan.blocks) as reporter:
             began = time.monotonic()
             cores = machine.Cores()
@@ -247,9 +253,16 @@ def _blocks(plan, number, restart, loops, order, writer, reporter):
             involuntary += answer["involuntary"]
         after = machine.noise()
         writer.write(
-            "block", restart=number, block=block, order=list(ns), ns=ns, loops={key: loops[key] for key in ns},
-            involuntary=involuntary, steal_s=round(after["steal_s"] - before["steal_s"], 4), load=after["load"],
+            "block",
+            restart=number,
+            block=block,
+            order=list(ns),
+            ns=ns,
+            loops={key: loops[key] for key in ns},
+            involuntary=involuntary,
+            steal_s=round(after["steal_s"] - before["steal_s"], 4),
+            load=after["load"],
             mhz=machine.frequency(),
-        )  # fmt: skip
+        )
         most = "" if plan.target is not None else f" of {plan.restarts}"
         reporter.advance(f"{len(cells)} arms, restart {number + 1}{most}")

@@ -55,13 +55,18 @@ MEET, RELEASED, EQUAL = (
     "one Python thread, 400 native at once",
 )
 CONDITIONS = {
-    AS_RUN: TALK, AGAIN: TALK, NONE: replace(TALK, native_threads=0),
+    AS_RUN: TALK,
+    AGAIN: TALK,
+    NONE: replace(TALK, native_threads=0),
     "huge pages off": replace(TALK, huge_pages="off"),
-    HUGE: replace(TALK, environment=PRELOAD), HUGE_NONE: replace(TALK, native_threads=0, environment=PRELOAD),
+    HUGE: replace(TALK, environment=PRELOAD),
+    HUGE_NONE: replace(TALK, native_threads=0, environment=PRELOAD),
     "one arena": replace(TALK, environment=("GLIBC_TUNABLES=glibc.malloc.arena_max=1",)),
-    "touched blocks of 64 KiB": TOUCHED, MEET: MEETING, RELEASED: replace(MEETING, way="released"),
+    "touched blocks of 64 KiB": TOUCHED,
+    MEET: MEETING,
+    RELEASED: replace(MEETING, way="released"),
     EQUAL: replace(MEETING, python_threads=1, native_threads=400),
-}  # fmt: skip
+}
 GRID_PYTHON, GRID_NATIVE = (2, 8, 24), (0, 10, 50, 200)
 THREADS, ROUNDS = 32, 6
 # A container's memory, as a limit on data.
@@ -110,18 +115,24 @@ SCENARIOS = {
 }
 # The talk's table, Linux columns: (glibc, jemalloc, tcmalloc). Data to compare with.
 TALK_RATINGS = {
-    "many short-lived threads": "△ ★ ○", "long-lived server, RSS-sensitive": "△ ★ △",
-    "latency-critical, multi-threaded": "○ ○ ★", "short-lived processes": "★ ○ ○",
-    "tight memory limit": "○ ★ △", "high thread count": "× ○ ○", "fork-heavy": "○ ★ ○",
-}  # fmt: skip
+    "many short-lived threads": "△ ★ ○",
+    "long-lived server, RSS-sensitive": "△ ★ △",
+    "latency-critical, multi-threaded": "○ ○ ★",
+    "short-lived processes": "★ ○ ○",
+    "tight memory limit": "○ ★ △",
+    "high thread count": "× ○ ○",
+    "fork-heavy": "○ ★ ○",
+}
 NOT_STAGED = {
-    "backgrounding app": "an application of macOS", "NUMA / many-core": "a machine with several memory nodes",
+    "backgrounding app": "an application of macOS",
+    "NUMA / many-core": "a machine with several memory nodes",
     "production leak profiling": "a judgement of tools, not of numbers",
-}  # fmt: skip
+}
 THRESHOLDS = {
-    "nothing": (), "mmap_threshold=131072": (TUNABLES + "mmap_threshold=131072",),
+    "nothing": (),
+    "mmap_threshold=131072": (TUNABLES + "mmap_threshold=131072",),
     "trim_threshold=1073741824": (TUNABLES + "trim_threshold=1073741824",),
-}  # fmt: skip
+}
 
 
 def begin(labels: list[str]) -> child.Session:
@@ -171,9 +182,10 @@ def prove(job: tuple, found: str) -> None:
 def usable(labels: list[str]) -> list[str]:
     """Kernels for which the extension in Rust was built."""
     return [
-        label for label in labels
+        label
+        for label in labels
         if not (LIBRARIES / kernels.soabi(kernels.load(BY_LABEL[label])) / "missing-arena_poc.txt").exists()
-    ]  # fmt: skip
+    ]
 
 
 GROWN = ["rss", "pss", "huge", "held", "in_use", "arenas"]
@@ -185,15 +197,22 @@ def talk(session: child.Session, labels: list[str]) -> pd.DataFrame:
     (growth of RSS after malloc_trim), at_once (native threads alive at once)."""
     jobs = [
         (label, name, c.environment, "talk", LIBRARIES, *c.arguments())
-        for label in usable(labels) for name, c in CONDITIONS.items()
-    ]  # fmt: skip
+        for label in usable(labels)
+        for name, c in CONDITIONS.items()
+    ]
     rows, seen = [], {}
     for label, name, result in outcomes(session, "the talk's experiment", jobs, current().repeats):
         number = seen[label, name] = seen.get((label, name), -1) + 1
-        rows.append({
-            "kernel": label, "condition": name, "round": number, **result["grown"],
-            "trimmed": result["grown after trim"]["rss"], "at_once": result["threads at once"],
-        })  # fmt: skip
+        rows.append(
+            {
+                "kernel": label,
+                "condition": name,
+                "round": number,
+                **result["grown"],
+                "trimmed": result["grown after trim"]["rss"],
+                "at_once": result["threads at once"],
+            }
+        )
     return pd.DataFrame(rows, columns=TALK_COLUMNS).sort_values(["kernel", "condition", "round"], ignore_index=True)
 
 
@@ -202,12 +221,21 @@ def grid(session: child.Session) -> pd.DataFrame:
     cells = {f"{p} × {n}": replace(TALK, python_threads=p, native_threads=n) for p in GRID_PYTHON for n in GRID_NATIVE}
     jobs = [
         (label, name, (), "talk", LIBRARIES, *c.arguments())
-        for label in usable([WITH_GIL, KERNEL]) for name, c in cells.items()
-    ]  # fmt: skip
-    return pd.DataFrame([
-        {"kernel": label, "python": cells[name].python_threads, "native": cells[name].native_threads, **result["grown"]}
-        for label, name, result in outcomes(session, "Python × native threads", jobs, current().few)
-    ], columns=["kernel", "python", "native", *GROWN])  # fmt: skip
+        for label in usable([WITH_GIL, KERNEL])
+        for name, c in cells.items()
+    ]
+    return pd.DataFrame(
+        [
+            {
+                "kernel": label,
+                "python": cells[name].python_threads,
+                "native": cells[name].native_threads,
+                **result["grown"],
+            }
+            for label, name, result in outcomes(session, "Python × native threads", jobs, current().few)
+        ],
+        columns=["kernel", "python", "native", *GROWN],
+    )
 
 
 def growth(session: child.Session) -> pd.DataFrame:
@@ -215,8 +243,10 @@ def growth(session: child.Session) -> pd.DataFrame:
     each process with round = ROUNDS after malloc_trim."""
     jobs = [
         (label, f"{way}|{keep}", (), "growth", LIBRARIES, way, THREADS, ROUNDS, keep, "none")
-        for label in (WITH_GIL, KERNEL) for way in WAYS for keep in ("keep", "none")
-    ]  # fmt: skip
+        for label in (WITH_GIL, KERNEL)
+        for way in WAYS
+        for keep in ("keep", "none")
+    ]
     rows = []
     for label, name, result in outcomes(session, "growth over time", jobs, current().few):
         way, keep = name.split("|")
@@ -241,10 +271,15 @@ def remedies(session: child.Session) -> tuple[pd.DataFrame, dict[str, str]]:
     rows = []
     for _, name, result in outcomes(session, "remedies", jobs, current().few):
         remedy, work = name.split("|")
-        rows.append({
-            "remedy": remedy, "work": work, **grown(result), "rate": result["blocks_per_second"],
-            "arenas": result["rounds"][-1]["arenas"],
-        })  # fmt: skip
+        rows.append(
+            {
+                "remedy": remedy,
+                "work": work,
+                **grown(result),
+                "rate": result["blocks_per_second"],
+                "arenas": result["rounds"][-1]["arenas"],
+            }
+        )
     return pd.DataFrame(rows), missing
 
 
@@ -256,9 +291,10 @@ def grown(result: dict) -> dict[str, float]:
     """MiB resident more than before: at the end, after malloc_trim, at the peak."""
     before = result["before"]["rss"]
     return {
-        "grown": result["rounds"][-1]["rss"] - before, "trimmed": result["trimmed"]["rss"] - before,
+        "grown": result["rounds"][-1]["rss"] - before,
+        "trimmed": result["trimmed"]["rss"] - before,
         "peak": result["rounds"][-1]["peak"] - before,
-    }  # fmt: skip
+    }
 
 
 def scenarios(session: child.Session) -> tuple[pd.DataFrame, dict[str, str]]:
@@ -285,8 +321,10 @@ def limits(session: child.Session) -> pd.DataFrame:
     """A21: does the same work end under a limit on data (setrlimit)? Columns allocator, mib, ended (True or False)."""
     jobs = [
         (KERNEL, f"{mib}|{name}", words, "limited", LIBRARIES, mib, THREADS, ROUNDS)
-        for name, allocator in ALLOCATORS.items() if (words := preload(allocator)) is not None for mib in LIMITS_MIB
-    ]  # fmt: skip
+        for name, allocator in ALLOCATORS.items()
+        if (words := preload(allocator)) is not None
+        for mib in LIMITS_MIB
+    ]
     rows = []
     for job, outcome in session.repeat("memory limits", jobs, current().few, start):
         mib, name = job[1].split("|")
@@ -299,10 +337,13 @@ def limits(session: child.Session) -> pd.DataFrame:
 def thresholds(session: child.Session) -> pd.DataFrame:
     """A22: MiB that glibc holds after blocks were freed. Columns setting, case, held."""
     jobs = [(KERNEL, name, words, "thresholds", LIBRARIES) for name, words in THRESHOLDS.items()]
-    return pd.DataFrame([
-        {"setting": name, "case": case, "held": held}
-        for _, name, result in outcomes(session, "thresholds", jobs, current().repeats) for case, held in result.items()
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {"setting": name, "case": case, "held": held}
+            for _, name, result in outcomes(session, "thresholds", jobs, current().repeats)
+            for case, held in result.items()
+        ]
+    )
 
 
 def domains(session: child.Session, labels: list[str]) -> pd.DataFrame:
@@ -333,8 +374,11 @@ def claim_measurements(
         n = min(len(with_), len(without))
         return with_[:n] - without[:n]
 
-    put("A19", "RSS grown by the native threads, as the talk ran it: 3.14t − 3.14",
-        difference(grown_by_native_threads(KERNEL, "rss"), grown_by_native_threads(WITH_GIL, "rss"), "MiB"))  # fmt: skip
+    put(
+        "A19",
+        "RSS grown by the native threads, as the talk ran it: 3.14t − 3.14",
+        difference(grown_by_native_threads(KERNEL, "rss"), grown_by_native_threads(WITH_GIL, "rss"), "MiB"),
+    )
     held = {label: chosen(runs, kernel=label, condition=MEET).held.to_numpy() for label in (KERNEL, WITH_GIL)}
     put("A19", "held by glibc, touched blocks, 8 × 50: 3.14t / 3.14", ratio(held[KERNEL], held[WITH_GIL]))
 
@@ -347,14 +391,21 @@ def claim_measurements(
         return with_[:n] - without[:n]
 
     put("A20", "RSS grown by the native threads at 24 × 200: 3.14t", measured(native_part(24, 200), "MiB"))
-    put("A20", "RSS grown by the native threads at 24 × 200 minus 2 × 200: 3.14t",
-        difference(native_part(24, 200), native_part(2, 200), "MiB"))  # fmt: skip
+    put(
+        "A20",
+        "RSS grown by the native threads at 24 × 200 minus 2 × 200: 3.14t",
+        difference(native_part(24, 200), native_part(2, 200), "MiB"),
+    )
 
     for name, allocator in (
-        ("many short-lived threads", "jemalloc"), ("long-lived server, RSS-sensitive", "jemalloc"),
-        ("latency-critical, multi-threaded", "tcmalloc"), ("short-lived processes", "jemalloc"),
-        ("tight memory limit", "jemalloc"), ("high thread count", "jemalloc"), ("fork-heavy", "jemalloc"),
-    ):  # fmt: skip
+        ("many short-lived threads", "jemalloc"),
+        ("long-lived server, RSS-sensitive", "jemalloc"),
+        ("latency-critical, multi-threaded", "tcmalloc"),
+        ("short-lived processes", "jemalloc"),
+        ("tight memory limit", "jemalloc"),
+        ("high thread count", "jemalloc"),
+        ("fork-heavy", "jemalloc"),
+    ):
         left, right = (chosen(scenario, scenario=name, allocator=a)["value"].to_numpy() for a in (allocator, "glibc"))
         put("A21", f"{name}: {allocator} / glibc", ratio(left, right))
 
@@ -362,8 +413,11 @@ def claim_measurements(
         return chosen(threshold, setting=setting, case=case).held.to_numpy()
 
     for setting, case in (("mmap_threshold=131072", "large, pinned"), ("trim_threshold=1073741824", "small")):
-        put("A22", f"MiB held, {case}: {setting} minus nothing",
-            difference(held_with(setting, case), held_with("nothing", case), "MiB"))  # fmt: skip
+        put(
+            "A22",
+            f"MiB held, {case}: {setting} minus nothing",
+            difference(held_with(setting, case), held_with("nothing", case), "MiB"),
+        )
     return handed
 
 

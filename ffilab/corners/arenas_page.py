@@ -28,7 +28,7 @@ from ffilab.corners.arenas import (
     WAYS,
     WITH_GIL,
     WORK,
-)  # fmt: skip
+)
 from ffilab.judge import statistics
 from ffilab.judge.processes import chosen, difference, interval_of
 
@@ -50,12 +50,18 @@ def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
     for condition in CONDITIONS:
         for label in sorted(set(runs.kernel)):
             which = {"kernel": label, "condition": condition}
-            rows.append({
-                "condition": condition, "CPython": label, "RSS grown, MiB": words(runs, "rss", **which),
-                "of it huge pages": words(runs, "huge", **which), "held by glibc, MiB": words(runs, "held", **which),
-                "new arenas": words(runs, "arenas", **which), "native threads at once": words(runs, "at_once", **which),
-                "RSS after malloc_trim": words(runs, "trimmed", **which),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "condition": condition,
+                    "CPython": label,
+                    "RSS grown, MiB": words(runs, "rss", **which),
+                    "of it huge pages": words(runs, "huge", **which),
+                    "held by glibc, MiB": words(runs, "held", **which),
+                    "new arenas": words(runs, "arenas", **which),
+                    "native threads at once": words(runs, "at_once", **which),
+                    "RSS after malloc_trim": words(runs, "trimmed", **which),
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -63,8 +69,10 @@ def plot_talk(figure, runs: pd.DataFrame) -> None:
     """Growth of RSS by condition, both builds."""
     rows = [
         {"condition": condition, "CPython": label, **vars(interval_of(runs, "rss", kernel=label, condition=condition))}
-        for condition in CONDITIONS for label in PAIR if len(chosen(runs, kernel=label, condition=condition))
-    ]  # fmt: skip
+        for condition in CONDITIONS
+        for label in PAIR
+        if len(chosen(runs, kernel=label, condition=condition))
+    ]
     axes = figure.subplots()
     if not rows:
         axes.text(0.5, 0.5, NO_RUST, ha="center", va="center")
@@ -122,11 +130,15 @@ def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
                 chosen(runs, kernel=label, condition=condition)[column].to_numpy() for condition in (AGAIN, AS_RUN)
             )
             found = difference(again, first, "MiB")
-            rows.append({
-                "CPython": label, "what": {"rss": "RSS grown", "held": "held by glibc"}[column],
-                "same − same, MiB": draw.text(found.interval), "smallest difference to be found": f"{found.mde:.3f} MiB",
-                "false alarm": "yes" if found.interval.excludes(0) else "no",
-            })  # fmt: skip
+            rows.append(
+                {
+                    "CPython": label,
+                    "what": {"rss": "RSS grown", "held": "held by glibc"}[column],
+                    "same − same, MiB": draw.text(found.interval),
+                    "smallest difference to be found": f"{found.mde:.3f} MiB",
+                    "false alarm": "yes" if found.interval.excludes(0) else "no",
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -142,9 +154,15 @@ def plot_grid(figure, cells: pd.DataFrame) -> None:
             if label not in table.index.get_level_values(0):
                 continue
             sns.heatmap(
-                table.loc[label].sort_index(ascending=False), ax=axes[row][number], annot=True, fmt=".3g", cmap="viridis",
-                vmin=table.min().min(), vmax=table.max().max(), cbar=number == 1,
-            )  # fmt: skip
+                table.loc[label].sort_index(ascending=False),
+                ax=axes[row][number],
+                annot=True,
+                fmt=".3g",
+                cmap="viridis",
+                vmin=table.min().min(),
+                vmax=table.max().max(),
+                cbar=number == 1,
+            )
             axes[row][number].set(title=f"{title}, {label}", xlabel="Python threads", ylabel="native threads a call")
 
 
@@ -167,9 +185,19 @@ def plot_growth(figure, runs: pd.DataFrame) -> None:
     for place, way in zip(axes, WAYS, strict=True):
         part = runs[runs.way == way].replace({"keep": names})
         sns.lineplot(
-            part, x="round", y="rss", hue="kernel", hue_order=list(PAIR), style="keep", style_order=list(names.values()),
-            ax=place, palette=draw.PALETTE[:2], errorbar=("pi", 100), markers=True, legend=way == WAYS[-1],
-        )  # fmt: skip
+            part,
+            x="round",
+            y="rss",
+            hue="kernel",
+            hue_order=list(PAIR),
+            style="keep",
+            style_order=list(names.values()),
+            ax=place,
+            palette=draw.PALETTE[:2],
+            errorbar=("pi", 100),
+            markers=True,
+            legend=way == WAYS[-1],
+        )
         place.set(title=way, xlabel="round", ylabel="RSS, MiB")
         place.set_xticks([-1, 2, ROUNDS - 1, ROUNDS], ["start", "3", str(ROUNDS), "trim"])
     axes[0].set_ylim(bottom=0)
@@ -187,12 +215,19 @@ def growth_table(runs: pd.DataFrame) -> pd.DataFrame:
             for keep in ("keep", "none"):
                 which = {"kernel": label, "way": way, "keep": keep}
                 end, trimmed = {**which, "round": [ROUNDS - 1]}, {**which, "round": [ROUNDS]}
-                rows.append({
-                    "CPython": label, "threads": way, "small block left": "yes" if keep == "keep" else "no",
-                    "arenas": words(runs, "arenas", **end), "in use, MiB": words(runs, "in_use", **end),
-                    "held, MiB": words(runs, "held", **end), "RSS, MiB": words(runs, "rss", **end),
-                    "PSS, MiB": words(runs, "pss", **end), "RSS after malloc_trim": words(runs, "rss", **trimmed),
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "CPython": label,
+                        "threads": way,
+                        "small block left": "yes" if keep == "keep" else "no",
+                        "arenas": words(runs, "arenas", **end),
+                        "in use, MiB": words(runs, "in_use", **end),
+                        "held, MiB": words(runs, "held", **end),
+                        "RSS, MiB": words(runs, "rss", **end),
+                        "PSS, MiB": words(runs, "pss", **end),
+                        "RSS after malloc_trim": words(runs, "rss", **trimmed),
+                    }
+                )
     return pd.DataFrame(rows)
 
 
@@ -248,10 +283,15 @@ def limits_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
 
 def thresholds_table(found: pd.DataFrame) -> pd.DataFrame:
     """A22: what stays held under each setting."""
-    return pd.DataFrame([
-        {"setting": setting, **{case: words(found, "held", setting=setting, case=case) for case in dict.fromkeys(found.case)}}
-        for setting in THRESHOLDS
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "setting": setting,
+                **{case: words(found, "held", setting=setting, case=case) for case in dict.fromkeys(found.case)},
+            }
+            for setting in THRESHOLDS
+        ]
+    )
 
 
 def domains_table(found: pd.DataFrame) -> pd.DataFrame:

@@ -40,9 +40,14 @@ RELEASED = ", released"
 EVERY = {"all": 1, "one in ten": 10, "one in a hundred": 100}
 SANITIZED_STRINGS = 10_000_000
 MISUSE = (
-    "a hash of 0", "no NUL at the end", "bytes that are not ASCII", "a borrowed reference", "another interpreter",
-    "the maker's thread is gone", "alive at exit",
-)  # fmt: skip
+    "a hash of 0",
+    "no NUL at the end",
+    "bytes that are not ASCII",
+    "a borrowed reference",
+    "another interpreter",
+    "the maker's thread is gone",
+    "alive at exit",
+)
 LAZY, ARROW = "lazy sequence", "Arrow array (nanoarrow)"
 
 
@@ -108,7 +113,7 @@ def outcomes(session: child.Session, title: str, jobs: list[tuple], repeats: int
     found = []
     for job, outcome in session.repeat(
         title, jobs, repeats, lambda job: child.run(job[0], EXPERIMENTS, job[2], LIBRARIES, *job[3:], **limits)
-    ):  # fmt: skip
+    ):
         found.append((job[0], job[1], outcome.needed(f"{title}, {job[1]} on CPython {job[0]}")))
     return found
 
@@ -119,9 +124,18 @@ def original(session: child.Session) -> pd.DataFrame:
     Columns method, threads, ns (for each string), faults (page faults for each tuple).
     """
     jobs = [
-        (KERNEL, f"{method}|{threads}", "churn", method, threads, tuples(method), "kept" if method == NEW else "original")
-        for threads in (1, THREADS) for method in ORIGINAL
-    ]  # fmt: skip
+        (
+            KERNEL,
+            f"{method}|{threads}",
+            "churn",
+            method,
+            threads,
+            tuples(method),
+            "kept" if method == NEW else "original",
+        )
+        for threads in (1, THREADS)
+        for method in ORIGINAL
+    ]
     rows = []
     for _, case, result in outcomes(session, "as the author ran it", jobs, current().few, timeout_s=300):
         method, threads = case.split("|")
@@ -168,9 +182,12 @@ def memory(session: child.Session) -> pd.DataFrame:
         return pd.DataFrame(columns=columns)
     jobs = [(label, method, "memory", method, 20) for label in PAIR for method in (NEW, *OURS)]
     return pd.DataFrame(
-        [{"kernel": label, "method": method, **result}
-         for label, method, result in outcomes(session, "memory", jobs, current().few)], columns=columns
-    )  # fmt: skip
+        [
+            {"kernel": label, "method": method, **result}
+            for label, method, result in outcomes(session, "memory", jobs, current().few)
+        ],
+        columns=columns,
+    )
 
 
 def behaviour(session: child.Session, labels: list[str]) -> dict[str, dict]:
@@ -219,10 +236,11 @@ def sanitized(label: str, module: str, strings: int, folder=LIBRARIES) -> tuple[
         [machine.compiler(), f"-print-file-name={RUNTIME[module]}"], capture_output=True, text=True
     ).stdout.strip()
     environment = {
-        "TSAN_OPTIONS": "exitcode=0 history_size=4", "LSAN_OPTIONS": "use_poisoned=1",
+        "TSAN_OPTIONS": "exitcode=0 history_size=4",
+        "LSAN_OPTIONS": "use_poisoned=1",
         # Objects of CPython that we must not touch come from malloc too, where that can be asked for.
         **({} if kernel.interpreter.free_threaded else {"PYTHONMALLOC": "malloc"}),
-    }  # fmt: skip
+    }
     # ThreadSanitizer's shadow memory does not fit every address layout.
     fixed = instructions.fixed_addresses() if module == "balm_tsan" else []
     # Preloaded for Python only: setarch must be able to run before addresses are as the sanitizer needs them.
@@ -287,8 +305,9 @@ def claim_measurements(
     put("B3", "block, 16 threads / one thread: 3.14", ratio(at(BLOCK), at(BLOCK, 1)))
     forged = [
         (kinds["isinstance(x, str)"][kind], kinds["type(x) is str"][kind]) == ("True", "False")
-        for kinds in answers.values() for kind in (*OURS, COPIED)
-    ]  # fmt: skip
+        for kinds in answers.values()
+        for kind in (*OURS, COPIED)
+    ]
     put("B4", "share of forgeries that are instances of str and not of exact type str", exact(np.mean(forged), "share"))
     put("B5", "share of layouts whose strings all equal CPython's", exact((lines.wrong == 0).mean(), "share"))
     misread = [

@@ -36,19 +36,30 @@ from ffilab.judge.processes import interval_of, ratio
 NOT_HERE = "not measured here"
 # Milliseconds that the author read for 10,000 tuples, by way and threads (B1-B3). Data to compare with.
 PUBLISHED_MS = {
-    (NEW, 1): 1320, (POOLED, 1): 553, (BLOCK, 1): 263, (NEW, THREADS): 5430, (POOLED, THREADS): 13_200,
+    (NEW, 1): 1320,
+    (POOLED, 1): 553,
+    (BLOCK, 1): 263,
+    (NEW, THREADS): 5430,
+    (POOLED, THREADS): 13_200,
     (BLOCK, THREADS): 271,
-}  # fmt: skip
+}
 PUBLISHED_STRINGS = 10_000 * LINES
 WAYS = {
-    NEW: "PyUnicode_New and a copy: the rule", "from string": "PyUnicode_FromStringAndSize: the rule, for any UTF-8",
-    "writer": "PyUnicodeWriter, a writer for each line (3.14 and later)", POOLED: "views from a pool with one lock: the original's first",
-    "compact": "copies in slots of 128 bytes from a pool with one lock", BLOCK: "views in one block: the original's second",
-    "pages": "views in pages of a thread: ours", BEST: "the same, in a tuple that ends them all at once: ours",
-    POOLED + RELEASED: "without the GIL", BLOCK + RELEASED: "without the GIL", BEST + RELEASED: "without the GIL",
+    NEW: "PyUnicode_New and a copy: the rule",
+    "from string": "PyUnicode_FromStringAndSize: the rule, for any UTF-8",
+    "writer": "PyUnicodeWriter, a writer for each line (3.14 and later)",
+    POOLED: "views from a pool with one lock: the original's first",
+    "compact": "copies in slots of 128 bytes from a pool with one lock",
+    BLOCK: "views in one block: the original's second",
+    "pages": "views in pages of a thread: ours",
+    BEST: "the same, in a tuple that ends them all at once: ours",
+    POOLED + RELEASED: "without the GIL",
+    BLOCK + RELEASED: "without the GIL",
+    BEST + RELEASED: "without the GIL",
     "one decode, then splitlines": "bytes.decode and str.splitlines: one call for all, and a list",
-    "memoryviews": "a memoryview of each line: bytes, no text", "made once, tuple again": "what a cache could reach: no string is made",
-}  # fmt: skip
+    "memoryviews": "a memoryview of each line: bytes, no text",
+    "made once, tuple again": "what a cache could reach: no string is made",
+}
 
 
 def words(measurement: Measurement | None) -> str:
@@ -63,12 +74,17 @@ def original_table(runs: pd.DataFrame) -> pd.DataFrame:
         for method in ORIGINAL:
             which = {"method": method, "threads": [threads]}
             published = PUBLISHED_MS[method, threads]
-            rows.append({
-                "strings": method, "threads": threads, "tuples here": f"{tuples(method):,}", "published": f"{published:,} ms",
-                "published, for each string": f"{published * 1e6 / PUBLISHED_STRINGS:.1f} ns",
-                "here, for each string": draw.text(interval_of(runs, "ns", **which), "ns"),
-                "page faults for each tuple": draw.text(interval_of(runs, "faults", **which)),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "strings": method,
+                    "threads": threads,
+                    "tuples here": f"{tuples(method):,}",
+                    "published": f"{published:,} ms",
+                    "published, for each string": f"{published * 1e6 / PUBLISHED_STRINGS:.1f} ns",
+                    "here, for each string": draw.text(interval_of(runs, "ns", **which), "ns"),
+                    "page faults for each tuple": draw.text(interval_of(runs, "faults", **which)),
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -243,12 +259,15 @@ def memory_table(runs: pd.DataFrame) -> pd.DataFrame:
         for method in (NEW, *OURS):
             which = {"kernel": label, "method": method}
             found = {name: interval_of(runs, name, **which) for name in ("alive", "after", "peak")}
-            rows.append({
-                "CPython": label, "strings": method,
-                "alive, bytes each": draw.text(found["alive"]) if found["alive"] else NOT_HERE,
-                "after all were dropped, bytes each": draw.text(found["after"]) if found["after"] else NOT_HERE,
-                "peak, MiB": draw.text(found["peak"]) if found["peak"] else NOT_HERE,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "CPython": label,
+                    "strings": method,
+                    "alive, bytes each": draw.text(found["alive"]) if found["alive"] else NOT_HERE,
+                    "after all were dropped, bytes each": draw.text(found["after"]) if found["after"] else NOT_HERE,
+                    "peak, MiB": draw.text(found["peak"]) if found["peak"] else NOT_HERE,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -262,10 +281,15 @@ def behaviour_table(answers: dict[str, dict]) -> pd.DataFrame:
     rows = []
     for probe, kinds in answers[KERNEL].items():
         if len(set(kinds.values())) > 1:
-            rows.append({
-                "asked": probe, "str": short(kinds["str"]), "subclass of str": short(kinds["subclass of str"]),
-                "ours (a block)": short(kinds[BLOCK]), "type copied": short(kinds[COPIED]),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "asked": probe,
+                    "str": short(kinds["str"]),
+                    "subclass of str": short(kinds["subclass of str"]),
+                    "ours (a block)": short(kinds[BLOCK]),
+                    "type copied": short(kinds[COPIED]),
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -273,9 +297,10 @@ def behaviour_words(answers: dict[str, dict]) -> str:
     """How many probes everything passes, and whether the kernels agree."""
     same = [probe for probe, kinds in answers[KERNEL].items() if len(set(kinds.values())) == 1]
     differing = [
-        probe for probe in answers[KERNEL]
+        probe
+        for probe in answers[KERNEL]
         if len({(kinds[probe][BLOCK] == kinds[probe]["str"]) for kinds in answers.values()}) > 1
-    ]  # fmt: skip
+    ]
     agree = "All CPythons here agree on that" if not differing else f"Not all CPythons agree on {', '.join(differing)}"
     return f"{len(same)} of {len(answers[KERNEL])} probes get the same answer from every kind of string. {agree}."
 
@@ -321,4 +346,7 @@ def glue_reading(record: Record) -> None:
     """Hand the rival that is lazy to the prose."""
     for label in PAIR:
         for share in EVERY:
-            draw.glue(f"lazy-{share}-{label}", words(faster(record, label, f"{LAZY}, {share} read", than=f"{BEST}, {share} read")))  # fmt: skip
+            draw.glue(
+                f"lazy-{share}-{label}",
+                words(faster(record, label, f"{LAZY}, {share} read", than=f"{BEST}, {share} read")),
+            )

@@ -28,9 +28,13 @@ COUNT_INTERVALS = (DEFAULT_S, 1e-4, 1e-6)
 HASH_BYTES = 4_000_000
 # What the author measured (C4), requests per second by switch interval and number of CPU threads. Data to compare with.
 PUBLISHED_RATES = {
-    0.01: (50, 30, 15), DEFAULT_S: (100, 50, 30), 1e-3: (500, 280, 200), 1e-4: (3_200, 1_700, 1_000),
-    1e-5: (11_000, 5_500, 2_800), 1e-6: (10_000, 4_500, 2_500),
-}  # fmt: skip
+    0.01: (50, 30, 15),
+    DEFAULT_S: (100, 50, 30),
+    1e-3: (500, 280, 200),
+    1e-4: (3_200, 1_700, 1_000),
+    1e-5: (11_000, 5_500, 2_800),
+    1e-6: (10_000, 4_500, 2_500),
+}
 
 
 @dataclass(frozen=True)
@@ -69,10 +73,12 @@ def cases() -> dict[str, Case]:
             for count in PINNED_THREADS:
                 found[f"{plural(count, 'thread')}, {pinning}"] = replace(ONE, count=count, pinning=pinning)
     found |= {
-        f"{QUIET}, 2 strangers": replace(IDLE, others=2), f"{CONVOY}, 2 strangers": replace(ONE, others=2),
-        "1 sub-interpreter": replace(ONE, kind="interpreters"), "native code without the GIL": replace(ONE, kind="native"),
+        f"{QUIET}, 2 strangers": replace(IDLE, others=2),
+        f"{CONVOY}, 2 strangers": replace(ONE, others=2),
+        "1 sub-interpreter": replace(ONE, kind="interpreters"),
+        "native code without the GIL": replace(ONE, kind="native"),
         "asyncio server, 1 CPU thread": replace(ONE, server="asyncio"),
-    }  # fmt: skip
+    }
     return found
 
 
@@ -89,7 +95,7 @@ def outcomes(session: child.Session, title: str, jobs: list[tuple], repeats: int
     found = []
     for job, outcome in session.repeat(
         title, jobs, repeats, lambda job: child.run(job[0], EXPERIMENTS, *job[2:], timeout_s=60)
-    ):  # fmt: skip
+    ):
         if outcome.result is None and job[0] not in (KERNEL, WITHOUT_GIL):
             continue  # a kernel for comparison: the record keeps how it ended, and the page says that there is none
         found.append((job[0], job[1], outcome.needed(f"{title}, {job[1]} on CPython {job[0]}")))
@@ -103,17 +109,22 @@ def echo(session: child.Session, labels: list[str]) -> pd.DataFrame:
     for label in labels:
         for name, case in (cases() if label == KERNEL else cases_elsewhere()).items():
             jobs.append((label, name, "echo", LIBRARIES, *astuple(case)))
-    return pd.DataFrame([
-        {"kernel": label, "case": name, **result} for label, name, result in outcomes(session, "echo server", jobs, current().few)
-    ]).sort_values("kernel", ignore_index=True, kind="stable")  # fmt: skip
+    return pd.DataFrame(
+        [
+            {"kernel": label, "case": name, **result}
+            for label, name, result in outcomes(session, "echo server", jobs, current().few)
+        ]
+    ).sort_values("kernel", ignore_index=True, kind="stable")
 
 
 def countdowns(session: child.Session, labels: list[str]) -> pd.DataFrame:
     """C1, C5. Columns kernel, interval (s), threads, seconds."""
     total = max(10_000, round(COUNTDOWN * current().scale))
     jobs = [
-        (label, interval, "countdowns", total, interval, *COUNT_THREADS) for label in labels for interval in COUNT_INTERVALS
-    ]  # fmt: skip
+        (label, interval, "countdowns", total, interval, *COUNT_THREADS)
+        for label in labels
+        for interval in COUNT_INTERVALS
+    ]
     return _by_threads(session, "countdown", jobs, "interval")
 
 
@@ -124,10 +135,13 @@ def hashes(session: child.Session, labels: list[str]) -> pd.DataFrame:
 
 
 def _by_threads(session: child.Session, title: str, jobs: list[tuple], column: str) -> pd.DataFrame:
-    return pd.DataFrame([
-        {"kernel": label, column: case, "threads": int(threads), "seconds": seconds}
-        for label, case, result in outcomes(session, title, jobs, current().repeats) for threads, seconds in result.items()
-    ]).sort_values("kernel", ignore_index=True, kind="stable")  # fmt: skip
+    return pd.DataFrame(
+        [
+            {"kernel": label, column: case, "threads": int(threads), "seconds": seconds}
+            for label, case, result in outcomes(session, title, jobs, current().repeats)
+            for threads, seconds in result.items()
+        ]
+    ).sort_values("kernel", ignore_index=True, kind="stable")
 
 
 def timelines(session: child.Session) -> list[dict]:
@@ -189,7 +203,7 @@ def reference_counts(session: child.Session) -> pd.DataFrame:
     found = []
     for _, outcome in session.repeat(
         "reference counts", [job], current().few, lambda job: child.run(job[0], critical_sections.EXPERIMENTS, *job[2:])
-    ):  # fmt: skip
+    ):
         found.append(outcome.needed(f"reference counts on CPython {WITHOUT_GIL}"))
     return pd.DataFrame(found)
 
@@ -211,23 +225,44 @@ def claim_measurements(
     put("C1", "countdown, 2 threads / 1: 3.14", ratio(seconds(counts, 2, **default), seconds(counts, 1, **default)))
     put("C2", "SHA-256, 1 thread / 2: 3.14", ratio(seconds(hashed, 1), seconds(hashed, 2)))
     put("C3", "requests/s without / with one CPU thread: 3.14", ratio(rates(runs, QUIET), rates(runs, CONVOY)))
-    put("C3", "requests/s with one CPU process / with one CPU thread: 3.14",
-        ratio(rates(runs, "1 CPU process"), rates(runs, CONVOY)))  # fmt: skip
-    put("C4", "requests/s with one CPU thread, 1e-5 s / 0.005 s: 3.14",
-        ratio(rates(runs, f"{CONVOY}, 1e-05 s"), rates(runs, CONVOY)))  # fmt: skip
-    put("C5", "countdown, 8 threads, 1e-6 s / 0.005 s: 3.14",
-        ratio(seconds(counts, 8, interval=[1e-6]), seconds(counts, 8, **default)))  # fmt: skip
-    put("C6", "requests/s with one CPU thread, one core / not pinned: 3.14",
-        ratio(rates(runs, f"{CONVOY}, one core"), rates(runs, CONVOY)))  # fmt: skip
-    put("C6", "requests/s with one CPU thread, client apart / client on the same core: 3.14",
-        ratio(rates(runs, f"{CONVOY}, client apart"), rates(runs, f"{CONVOY}, one core")))  # fmt: skip
+    put(
+        "C3",
+        "requests/s with one CPU process / with one CPU thread: 3.14",
+        ratio(rates(runs, "1 CPU process"), rates(runs, CONVOY)),
+    )
+    put(
+        "C4",
+        "requests/s with one CPU thread, 1e-5 s / 0.005 s: 3.14",
+        ratio(rates(runs, f"{CONVOY}, 1e-05 s"), rates(runs, CONVOY)),
+    )
+    put(
+        "C5",
+        "countdown, 8 threads, 1e-6 s / 0.005 s: 3.14",
+        ratio(seconds(counts, 8, interval=[1e-6]), seconds(counts, 8, **default)),
+    )
+    put(
+        "C6",
+        "requests/s with one CPU thread, one core / not pinned: 3.14",
+        ratio(rates(runs, f"{CONVOY}, one core"), rates(runs, CONVOY)),
+    )
+    put(
+        "C6",
+        "requests/s with one CPU thread, client apart / client on the same core: 3.14",
+        ratio(rates(runs, f"{CONVOY}, client apart"), rates(runs, f"{CONVOY}, one core")),
+    )
     paid = calls_that_pay(found).groupby("call").intervals.apply(lambda v: v.dropna().to_numpy())
     long = np.concatenate(list(paid)) if len(paid) else np.array([])
     put("C8", "wait for the GIL / switch interval: 3.14", measured(long, "switch intervals"))
-    put("C9", "reference count, another thread's / the owner's: 3.14t",
-        ratio(references.foreign.to_numpy(), references.owner.to_numpy()))  # fmt: skip
-    put("C10", "switch intervals added to a request by one CPU thread: 3.14",
-        measured(added_intervals(runs, DEFAULT_S), "switch intervals"))  # fmt: skip
+    put(
+        "C9",
+        "reference count, another thread's / the owner's: 3.14t",
+        ratio(references.foreign.to_numpy(), references.owner.to_numpy()),
+    )
+    put(
+        "C10",
+        "switch intervals added to a request by one CPU thread: 3.14",
+        measured(added_intervals(runs, DEFAULT_S), "switch intervals"),
+    )
     return handed
 
 

@@ -24,7 +24,7 @@ from ffilab.corners.convoy import (
     plural,
     rates,
     waits,
-)  # fmt: skip
+)
 from ffilab.judge import statistics
 from ffilab.judge.processes import chosen, interval_of, ratio
 
@@ -77,12 +77,17 @@ def echo_table(runs: pd.DataFrame, label: str, names: list[str]) -> pd.DataFrame
             if len(chosen(runs, kernel=label)):
                 rows.append({"case": case, "requests/s": "no result: the record says how it ended"})
             continue
-        rows.append({
-            "case": case, "requests/s": words(runs, "rate", **which), "p50, µs": words(runs, "p50", **which),
-            "p99, µs": words(runs, "p99", **which), "p99.9, µs": words(runs, "p99.9", **which),
-            "speed of the CPU work": words(runs, "work", "%", 100, **which) if case != QUIET else "–",
-            "cores, most often": cores_words(runs, label, case),
-        })  # fmt: skip
+        rows.append(
+            {
+                "case": case,
+                "requests/s": words(runs, "rate", **which),
+                "p50, µs": words(runs, "p50", **which),
+                "p99, µs": words(runs, "p99", **which),
+                "p99.9, µs": words(runs, "p99.9", **which),
+                "speed of the CPU work": words(runs, "work", "%", 100, **which) if case != QUIET else "–",
+                "cores, most often": cores_words(runs, label, case),
+            }
+        )
     return pd.DataFrame(rows).fillna("")
 
 
@@ -97,10 +102,16 @@ def names(kind: str) -> list[str]:
         "strangers": [QUIET, f"{QUIET}, 2 strangers", CONVOY, f"{CONVOY}, 2 strangers"],
         "elsewhere": [QUIET, *threads],
         "help": [
-            CONVOY, f"{CONVOY}, 0.0001 s", f"{CONVOY}, 1e-06 s", f"{CONVOY}, one core", "1 CPU process", "1 sub-interpreter",
-            "native code without the GIL", "asyncio server, 1 CPU thread",
+            CONVOY,
+            f"{CONVOY}, 0.0001 s",
+            f"{CONVOY}, 1e-06 s",
+            f"{CONVOY}, one core",
+            "1 CPU process",
+            "1 sub-interpreter",
+            "native code without the GIL",
+            "asyncio server, 1 CPU thread",
         ],
-    }[kind]  # fmt: skip
+    }[kind]
 
 
 def interval_case(count: int, interval: float) -> str:
@@ -132,9 +143,12 @@ def plot_intervals(figure, runs: pd.DataFrame) -> None:
             INTERVALS, values, yerr=np.abs(errors), fmt="o-", capsize=3, color=color, label=plural(count, "thread")
         )
         axes.plot(
-            list(PUBLISHED_RATES), [published[number] for published in PUBLISHED_RATES.values()], "x", color=color,
+            list(PUBLISHED_RATES),
+            [published[number] for published in PUBLISHED_RATES.values()],
+            "x",
+            color=color,
             label="published" if count == THREADS[-1] else None,
-        )  # fmt: skip
+        )
     axes.set(xscale="log", yscale="log", xlabel="switch interval, s", ylabel="requests per second")
     draw.plain_ticks(axes.yaxis)
     axes.legend(loc="best")
@@ -147,10 +161,13 @@ def model_table(runs: pd.DataFrame) -> pd.DataFrame:
         added = added_intervals(runs, interval)
         found = statistics.location_interval(added)
         residual = statistics.location_interval((added - 2) * interval * 1e6)
-        rows.append({
-            "switch interval": f"{interval:g} s", "switch intervals added to a request": draw.text(found),
-            "measured minus the author's model (2)": draw.text(residual, "µs"),
-        })  # fmt: skip
+        rows.append(
+            {
+                "switch interval": f"{interval:g} s",
+                "switch intervals added to a request": draw.text(found),
+                "measured minus the author's model (2)": draw.text(residual, "µs"),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -184,13 +201,16 @@ def model_words(runs: pd.DataFrame) -> str:
 def calls_table(found: list[dict]) -> pd.DataFrame:
     """C8: which of the server's two calls waits for the GIL, how often and how long."""
     paid = calls_that_pay(found)
-    return pd.DataFrame([
-        {
-            "call": call, "share of calls that waited": words(paid, "share", "%", 100, call=call),
-            "then for, in switch intervals": words(paid, "intervals", call=call),
-        }
-        for call in ("recv", "send")
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "call": call,
+                "share of calls that waited": words(paid, "share", "%", 100, call=call),
+                "then for, in switch intervals": words(paid, "intervals", call=call),
+            }
+            for call in ("recv", "send")
+        ]
+    )
 
 
 def plot_timeline(figure, timeline: dict, requests: int = 4) -> None:
@@ -235,10 +255,15 @@ def _lanes(axes, timeline: dict, begin: int, end: int, unit: float) -> None:
 def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
     """The running A/A test: one CPU thread against a second copy of the same."""
     found = ratio(rates(runs, AGAIN), rates(runs, CONVOY))
-    return pd.DataFrame([{
-        "requests/s, same / same": draw.text(found.interval), "smallest effect to be found": f"{found.mde:.1%}",
-        "false alarm": "yes" if found.interval.excludes(1) else "no",
-    }])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "requests/s, same / same": draw.text(found.interval),
+                "smallest effect to be found": f"{found.mde:.1%}",
+                "false alarm": "yes" if found.interval.excludes(1) else "no",
+            }
+        ]
+    )
 
 
 def glue(runs: pd.DataFrame, found: list[dict]) -> None:
@@ -272,7 +297,12 @@ def idle_words(runs: pd.DataFrame) -> str:
 
 def references_table(references: pd.DataFrame) -> pd.DataFrame:
     """C9: reference counts by the owner and by another thread."""
-    return pd.DataFrame([
-        {"reference count up and down by": who, "ns": draw.text(statistics.location_interval(references[column].to_numpy()))}
-        for who, column in (("the thread that made the object", "owner"), ("another thread, atomically", "foreign"))
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "reference count up and down by": who,
+                "ns": draw.text(statistics.location_interval(references[column].to_numpy())),
+            }
+            for who, column in (("the thread that made the object", "owner"), ("another thread, atomically", "foreign"))
+        ]
+    )

@@ -29,10 +29,18 @@ OPERATIONS: tuple[str, ...] = tuple(runpy.run_path(str(ARMS))["OPERATIONS"])
 KERNEL, WITH_GIL = "3.14t", "3.14"
 # Name: increments per loop. The same list as in lock_pieces.c; a test compares the two.
 PIECES = {
-    "no lock": 1, "atomic increment": 1, "PyMutex": 1, "pthread mutex": 1, "critical section": 1,
-    "critical section, inlined": 1, "critical section, two objects": 1, "critical section, recursive entry": 1,
-    "reference count": 0, "100 increments under one PyMutex": 100, "100 atomic increments": 100,
-}  # fmt: skip
+    "no lock": 1,
+    "atomic increment": 1,
+    "PyMutex": 1,
+    "pthread mutex": 1,
+    "critical section": 1,
+    "critical section, inlined": 1,
+    "critical section, two objects": 1,
+    "critical section, recursive entry": 1,
+    "reference count": 0,
+    "100 increments under one PyMutex": 100,
+    "100 atomic increments": 100,
+}
 FOREIGN = "reference count, foreign object"
 WHEN = {
     "no lock": "never, if two threads can meet there",
@@ -152,11 +160,17 @@ def contention() -> pd.DataFrame:
             rows += [{"kernel": label, "what": experiment, "name": k, "scaling": v} for k, v in result.items()]
             continue
         name, shared, threads, _ = case(job)
-        rows.append({
-            "kernel": label, "what": experiment.removeprefix("contended_"), "name": name, "shared": shared,
-            "threads": threads, "per_second": result["together"],
-            "scaling": result["together"] / result["alone"],
-        })  # fmt: skip
+        rows.append(
+            {
+                "kernel": label,
+                "what": experiment.removeprefix("contended_"),
+                "name": name,
+                "shared": shared,
+                "threads": threads,
+                "per_second": result["together"],
+                "scaling": result["together"] / result["alone"],
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -234,8 +248,9 @@ def claim_measurements(record: Record, code: pd.DataFrame | str) -> dict[str, di
             mde = float(np.expm1(statistics.minimum_detectable_effect(log, restarts)))
             handed["A6"][f"boundary, {version}t / {version}"] = Measurement(interval, mde, "ratio of times")
     for slow, fast in (
-        ("100 atomic increments", "100 increments under one PyMutex"), ("PyMutex", "atomic increment"),
-    ):  # fmt: skip
+        ("100 atomic increments", "100 increments under one PyMutex"),
+        ("PyMutex", "atomic increment"),
+    ):
         cells = [(KERNEL, f"{name}, in C") for name in (slow, fast)]
         if not set(cells) & set(record.missing):
             result = statistics.compare(record, *cells)

@@ -21,7 +21,7 @@ from ffilab.corners.critical_sections import (
     scaling,
     tax,
     taxes,
-)  # fmt: skip
+)
 from ffilab.corners.marshaling import as_interval
 from ffilab.corners.marshaling_page import NOT_HERE
 from ffilab.judge import statistics
@@ -32,10 +32,14 @@ def tax_table(record: Record) -> pd.DataFrame:
     """The tax by version, beside what the documentation says."""
     rows = []
     for row in taxes(record).itertuples():
-        rows.append({
-            "version": f"{row.version}t / {row.version}", "on": row.what, "here": draw.text(as_interval(row)),
-            "documented for one thread": DOCUMENTED[row.version],
-        })  # fmt: skip
+        rows.append(
+            {
+                "version": f"{row.version}t / {row.version}",
+                "on": row.what,
+                "here": draw.text(as_interval(row)),
+                "documented for one thread": DOCUMENTED[row.version],
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -108,13 +112,16 @@ def lock_table(record: Record, runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for name in WHEN:
         which = {"kernel": KERNEL, "what": "piece", "name": name}
-        rows.append({
-            "lock": name, "alone": draw.text(piece_cost(record, KERNEL, name), "ns"),
-            "2 threads, one object": per_operation(runs, **which, shared="one object", threads=2),
-            "2 threads, two objects": per_operation(runs, **which, shared="own objects", threads=2),
-            f"{many:.0f} threads, one object": per_operation(runs, **which, shared="one object", threads=many),
-            "when": WHEN[name],
-        })  # fmt: skip
+        rows.append(
+            {
+                "lock": name,
+                "alone": draw.text(piece_cost(record, KERNEL, name), "ns"),
+                "2 threads, one object": per_operation(runs, **which, shared="one object", threads=2),
+                "2 threads, two objects": per_operation(runs, **which, shared="own objects", threads=2),
+                f"{many:.0f} threads, one object": per_operation(runs, **which, shared="one object", threads=many),
+                "when": WHEN[name],
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -158,10 +165,13 @@ def glue_calibration(runs: pd.DataFrame) -> None:
 
 def lock_code_table(code: pd.DataFrame) -> pd.DataFrame:
     """Instructions from the headers of atomics, mutexes and critical sections."""
-    return code.assign(**{
-        group: [f"{n:.0f} ({n / total:.1%})" for n, total in zip(code[group], code.instructions)]
-        for group in ("atomics", "mutexes", "critical sections")
-    }, instructions=[f"{n:,.0f}" for n in code.instructions])  # fmt: skip
+    return code.assign(
+        **{
+            group: [f"{n:.0f} ({n / total:.1%})" for n, total in zip(code[group], code.instructions)]
+            for group in ("atomics", "mutexes", "critical sections")
+        },
+        instructions=[f"{n:,.0f}" for n in code.instructions],
+    )
 
 
 def texts_table(record: Record, runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -188,11 +198,14 @@ def false_alarm(record: Record, arm: str = "function call", again: str = "functi
     rows = []
     for label in record.kernels:
         result = statistics.compare(record, (label, again), (label, arm))
-        rows.append({
-            "CPython": label, "same / same": draw.text(result.ratio),
-            "smallest effect to be found": f"{result.mde:.2%}",
-            "false alarm": "yes" if statistics.finding(result) else "no",
-        })  # fmt: skip
+        rows.append(
+            {
+                "CPython": label,
+                "same / same": draw.text(result.ratio),
+                "smallest effect to be found": f"{result.mde:.2%}",
+                "false alarm": "yes" if statistics.finding(result) else "no",
+            }
+        )
     return pd.DataFrame(rows)
 
 

@@ -61,10 +61,16 @@ def comparisons(record: Record) -> pd.DataFrame:
     for label in record.kernels:
         for function in ("noop", "getpid"):
             result = loader_comparison(record, label, function)
-            rows.append({
-                "kernel": label, "function": function, "comparison": result,
-                "value": result.ratio.value, "low": result.ratio.low, "high": result.ratio.high,
-            })  # fmt: skip
+            rows.append(
+                {
+                    "kernel": label,
+                    "function": function,
+                    "comparison": result,
+                    "value": result.ratio.value,
+                    "low": result.ratio.low,
+                    "high": result.ratio.high,
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -73,10 +79,16 @@ def false_alarm(record: Record) -> pd.DataFrame:
     rows = []
     for label in record.kernels:
         result = statistics.compare(record, (label, "CDLL noop"), (label, "CDLL noop again"))
-        rows.append({
-            "kernel": label, "value": result.ratio.value, "low": result.ratio.low, "high": result.ratio.high,
-            "mde": result.mde, "alarm": result.ratio.excludes(1),
-        })  # fmt: skip
+        rows.append(
+            {
+                "kernel": label,
+                "value": result.ratio.value,
+                "low": result.ratio.low,
+                "high": result.ratio.high,
+                "mde": result.mde,
+                "alarm": result.ratio.excludes(1),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -118,10 +130,15 @@ def original_getpid(labels: list[str]) -> pd.DataFrame:
     rows = []
     for label in labels:
         seconds = child.result(label, EXPERIMENTS, "original_getpid", calls)
-        rows.append({
-            "kernel": label, "calls": f"{calls:,}", "CDLL s": round(seconds["CDLL"], 3),
-            "PyDLL s": round(seconds["PyDLL"], 3), "CDLL / PyDLL": round(seconds["CDLL"] / seconds["PyDLL"], 3),
-        })  # fmt: skip
+        rows.append(
+            {
+                "kernel": label,
+                "calls": f"{calls:,}",
+                "CDLL s": round(seconds["CDLL"], 3),
+                "PyDLL s": round(seconds["PyDLL"], 3),
+                "CDLL / PyDLL": round(seconds["CDLL"] / seconds["PyDLL"], 3),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -148,10 +165,15 @@ def counting(labels: list[str]) -> pd.DataFrame:
         rate = {
             phase: outcome.result["counts"][phase] / outcome.result["elapsed"][phase] for phase in ("reference", "call")
         }
-        rows.append({
-            "kernel": job[0], "loader": job[3], "share": rate["call"] / rate["reference"],
-            "pause_ms": outcome.result["pauses"]["call"] / 1e6, "ended": outcome.ended,
-        })  # fmt: skip
+        rows.append(
+            {
+                "kernel": job[0],
+                "loader": job[3],
+                "share": rate["call"] / rate["reference"],
+                "pause_ms": outcome.result["pauses"]["call"] / 1e6,
+                "ended": outcome.ended,
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -160,10 +182,16 @@ def shares_kept(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (kernel, loader), part in runs.dropna().groupby(["kernel", "loader"], sort=False):
         interval = statistics.location_interval(part["share"].to_numpy())
-        rows.append({
-            "kernel": kernel, "loader": loader, **vars(interval), "pause_ms": float(part["pause_ms"].median()),
-            "mde": statistics.minimum_detectable_effect(interval, len(part)), "runs": len(part),
-        })  # fmt: skip
+        rows.append(
+            {
+                "kernel": kernel,
+                "loader": loader,
+                **vars(interval),
+                "pause_ms": float(part["pause_ms"].median()),
+                "mde": statistics.minimum_detectable_effect(interval, len(part)),
+                "runs": len(part),
+            }
+        )
     return pd.DataFrame(rows).sort_values(["kernel", "loader"], ignore_index=True)
 
 
@@ -180,12 +208,15 @@ def hazards(labels: list[str]) -> pd.DataFrame:
         for loader in LOADERS:
             api = [o for j, o in outcomes if j[0] == label and j[2:4] == ("python_api", loader)]
             shake = [o for j, o in outcomes if j[0] == label and j[2:4] == ("handshake", loader)]
-            rows.append({
-                "kernel": label, "loader": loader,
-                "crashes": statistics.share_interval(sum(o.ended.startswith("killed by") for o in api), len(api)),
-                "deadlocks": statistics.share_interval(sum(not met(o) for o in shake), len(shake)),
-                "how": ", ".join(sorted({o.ended for o in api})),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "kernel": label,
+                    "loader": loader,
+                    "crashes": statistics.share_interval(sum(o.ended.startswith("killed by") for o in api), len(api)),
+                    "deadlocks": statistics.share_interval(sum(not met(o) for o in shake), len(shake)),
+                    "how": ", ".join(sorted({o.ended for o in api})),
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -259,15 +290,20 @@ def as_interval(row) -> Interval:
 def ratio_table(ratios: pd.DataFrame) -> pd.DataFrame:
     """The comparisons in words; p-values adjusted over this family."""
     family = statistics.adjusted([row.comparison.p for row in ratios.itertuples()])
-    return pd.DataFrame([
-        {
-            "CPython": row.kernel, "function": row.function, "CDLL / PyDLL": draw.text(row.comparison.ratio),
-            "without the loop": draw.text(row.comparison.net_ratio),
-            "CDLL - PyDLL": draw.text(row.comparison.difference, "ns"), "Wilcoxon p, BH": f"{p:.2g}",
-            "restarts": row.comparison.restarts,
-        }
-        for row, p in zip(ratios.itertuples(), family)
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "CPython": row.kernel,
+                "function": row.function,
+                "CDLL / PyDLL": draw.text(row.comparison.ratio),
+                "without the loop": draw.text(row.comparison.net_ratio),
+                "CDLL - PyDLL": draw.text(row.comparison.difference, "ns"),
+                "Wilcoxon p, BH": f"{p:.2g}",
+                "restarts": row.comparison.restarts,
+            }
+            for row, p in zip(ratios.itertuples(), family)
+        ]
+    )
 
 
 def glue_ratios(record: Record, ratios: pd.DataFrame) -> None:
@@ -286,13 +322,17 @@ def glue_ratios(record: Record, ratios: pd.DataFrame) -> None:
 
 def false_alarm_table(alarms: pd.DataFrame) -> pd.DataFrame:
     """The A/A test in words."""
-    return pd.DataFrame([
-        {
-            "CPython": row.kernel, "same / same": draw.text(as_interval(row)),
-            "smallest effect to be found": f"{row.mde:.2%}", "false alarm": "yes" if row.alarm else "no",
-        }
-        for row in alarms.itertuples()
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "CPython": row.kernel,
+                "same / same": draw.text(as_interval(row)),
+                "smallest effect to be found": f"{row.mde:.2%}",
+                "false alarm": "yes" if row.alarm else "no",
+            }
+            for row in alarms.itertuples()
+        ]
+    )
 
 
 def glue_alarms(alarms: pd.DataFrame) -> None:
@@ -348,11 +388,14 @@ def loader_table(record: Record, shares: pd.DataFrame, found: pd.DataFrame) -> p
     rows = []
     for row in found.itertuples():
         kept = shares[(shares.kernel == row.kernel) & (shares.loader == row.loader)].iloc[0]
-        rows.append({
-            "CPython": row.kernel, "loader": row.loader,
-            "call of noop": draw.text(statistics.per_call(record, (row.kernel, f"{row.loader} noop")), "ns"),
-            "others keep": draw.text(as_interval(kept), "%", 100),
-            "C API crashes": f"{draw.text(row.crashes, '%', 100)} ({row.how})",
-            "handshake deadlocks": draw.text(row.deadlocks, "%", 100),
-        })  # fmt: skip
+        rows.append(
+            {
+                "CPython": row.kernel,
+                "loader": row.loader,
+                "call of noop": draw.text(statistics.per_call(record, (row.kernel, f"{row.loader} noop")), "ns"),
+                "others keep": draw.text(as_interval(kept), "%", 100),
+                "C API crashes": f"{draw.text(row.crashes, '%', 100)} ({row.how})",
+                "handshake deadlocks": draw.text(row.deadlocks, "%", 100),
+            }
+        )
     return pd.DataFrame(rows)

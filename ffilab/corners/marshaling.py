@@ -124,12 +124,20 @@ def matrix(record: Record) -> pd.DataFrame:
         for signature in SIGNATURES:
             for binding in present(record, label, signature):
                 cell = (label, name(binding, signature))
-                rows.append({
-                    "kernel": label, "signature": signature, "binding": binding,
-                    "ns": statistics.per_call(record, cell),
-                    "over": over_floor(record, label, binding, signature),
-                    "times": float(np.exp(np.median(statistics.restart_log_ratios(record, cell, (label, name(FLOOR, signature)))))),
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "kernel": label,
+                        "signature": signature,
+                        "binding": binding,
+                        "ns": statistics.per_call(record, cell),
+                        "over": over_floor(record, label, binding, signature),
+                        "times": float(
+                            np.exp(
+                                np.median(statistics.restart_log_ratios(record, cell, (label, name(FLOOR, signature))))
+                            )
+                        ),
+                    }
+                )
     return pd.DataFrame(rows)
 
 
@@ -161,10 +169,17 @@ def original(labels: list[str]) -> dict[str, dict[str, np.ndarray]]:
 
 
 CONTRACTS = (
-    "m.add_one(2**31)", "m.add_one(1.5)", "m.add_one(1, 2)", "m.code_points('\\udc80')", "m.code_points(b'abc')",
-    "m.ends(array('i', [0, 0]))", "m.ends(array('d'))", "m.sum_list((1, 2))", "m.scale(None, 2.0)",
+    "m.add_one(2**31)",
+    "m.add_one(1.5)",
+    "m.add_one(1, 2)",
+    "m.code_points('\\udc80')",
+    "m.code_points(b'abc')",
+    "m.ends(array('i', [0, 0]))",
+    "m.ends(array('d'))",
+    "m.sum_list((1, 2))",
+    "m.scale(None, 2.0)",
     "m.apply(m.callback(fails), 1)",
-)  # fmt: skip
+)
 
 
 def contracts(label: str) -> pd.DataFrame:
@@ -279,9 +294,7 @@ def first_use() -> pd.DataFrame:
             for linking in ("default", "lazy", "bind now") if binding in RELINKED else ("default",):
                 jobs.append((KERNEL, EXPERIMENTS, "first_use", LIBRARIES, binding, linking))
     outcomes = child.repeat("import and first call", jobs, current().repeats, random.Random(secrets.randbits(32)))
-    return pd.DataFrame([
-        {"binding": job[4], "linking": job[5], **(outcome.result or {})} for job, outcome in outcomes
-    ])  # fmt: skip
+    return pd.DataFrame([{"binding": job[4], "linking": job[5], **(outcome.result or {})} for job, outcome in outcomes])
 
 
 def linking_effect(runs: pd.DataFrame, key: str, linking: str) -> Interval:
@@ -339,10 +352,13 @@ def sizes(label: str) -> pd.DataFrame:
 
 def headline(record: Record) -> pd.DataFrame:
     """Net cost of `int → int` by binding and kernel, with intervals."""
-    return pd.DataFrame([
-        {"binding": b, "kernel": label, **vars(net(record, label, name(b, INT)))}
-        for label in record.kernels for b in present(record, label)
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {"binding": b, "kernel": label, **vars(net(record, label, name(b, INT)))}
+            for label in record.kernels
+            for b in present(record, label)
+        ]
+    )
 
 
 CPP = ("pybind11", "nanobind", "Cython")

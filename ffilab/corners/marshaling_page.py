@@ -36,7 +36,7 @@ from ffilab.corners.marshaling import (
     stand_ins,
     without_gil,
     worth_crossing,
-)  # fmt: skip
+)
 from ffilab.judge import description, statistics
 from ffilab.judge.statistics import Interval
 
@@ -96,9 +96,16 @@ def plot_matrix(figure, cells: pd.DataFrame, labels: list[str]) -> None:
             index=SIGNATURES, columns=BINDINGS
         )
         sns.heatmap(
-            np.log10(table), ax=panel, annot=table.map(lambda v: "" if np.isnan(v) else f"{v:.3g}"), fmt="",
-            cmap="cividis", vmin=0, vmax=2, cbar=False, annot_kws={"size": 7},
-        )  # fmt: skip
+            np.log10(table),
+            ax=panel,
+            annot=table.map(lambda v: "" if np.isnan(v) else f"{v:.3g}"),
+            fmt="",
+            cmap="cividis",
+            vmin=0,
+            vmax=2,
+            cbar=False,
+            annot_kws={"size": 7},
+        )
         panel.set(title=f"CPython {label}", xlabel="", ylabel="")
         panel.tick_params(axis="x", rotation=60)
 
@@ -118,15 +125,26 @@ def order(record: Record, label: str, signature: str = INT) -> pd.DataFrame:
         for cheap, dear in itertools.pairwise(ranked)
     ]
     adjusted = statistics.adjusted([pair.p for pair in pairs])
-    rows = [{"binding": ranked[0], "a call": draw.text(net(record, label, name(ranked[0], signature)), "ns"),
-             "over the one above": "", "BH p": "", "told apart": ""}]  # fmt: skip
+    rows = [
+        {
+            "binding": ranked[0],
+            "a call": draw.text(net(record, label, name(ranked[0], signature)), "ns"),
+            "over the one above": "",
+            "BH p": "",
+            "told apart": "",
+        }
+    ]
     for binding, pair, p in zip(ranked[1:], pairs, adjusted):
         apart = statistics.finding(pair) == "slower" and p < 1 - statistics.LEVEL
-        rows.append({
-            "binding": binding, "a call": draw.text(net(record, label, name(binding, signature)), "ns"),
-            "over the one above": draw.text(pair.ratio), "BH p": f"{p:.2g}",
-            "told apart": "yes" if apart else f"no (smallest to be found: {pair.mde:.1%})",
-        })  # fmt: skip
+        rows.append(
+            {
+                "binding": binding,
+                "a call": draw.text(net(record, label, name(binding, signature)), "ns"),
+                "over the one above": draw.text(pair.ratio),
+                "BH p": f"{p:.2g}",
+                "told apart": "yes" if apart else f"no (smallest to be found: {pair.mde:.1%})",
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -144,11 +162,15 @@ def false_alarms(record: Record) -> pd.DataFrame:
     for label in record.kernels:
         for binding in (FLOOR, "ctypes CDLL"):
             result = statistics.compare(record, (label, name(binding, INT) + AGAIN), (label, name(binding, INT)))
-            rows.append({
-                "CPython": label, "arm": name(binding, INT), "same / same": draw.text(result.ratio),
-                "smallest effect to be found": f"{result.mde:.2%}",
-                "false alarm": "yes" if statistics.finding(result) else "no",
-            })  # fmt: skip
+            rows.append(
+                {
+                    "CPython": label,
+                    "arm": name(binding, INT),
+                    "same / same": draw.text(result.ratio),
+                    "smallest effect to be found": f"{result.mde:.2%}",
+                    "false alarm": "yes" if statistics.finding(result) else "no",
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -207,10 +229,14 @@ def where_table(found: dict) -> pd.DataFrame:
     rows = []
     for (label, binding), (how, groups) in found.items():
         total = sum(groups.values())
-        rows.append({
-            "CPython": label, "binding": binding, "by": how,
-            **{group: draw.text(statistics.share_interval(n, total), "%", 100) for group, n in groups.items()},
-        })  # fmt: skip
+        rows.append(
+            {
+                "CPython": label,
+                "binding": binding,
+                "by": how,
+                **{group: draw.text(statistics.share_interval(n, total), "%", 100) for group, n in groups.items()},
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -304,12 +330,15 @@ def first_use_table(runs: pd.DataFrame, linking: str = "default") -> pd.DataFram
         part = runs[(runs.binding == binding) & (runs.linking == linking)].dropna()
         if len(part):
             centre = {key: statistics.location_interval(part[key].to_numpy(float)) for key in runs.columns[2:]}
-            rows.append({
-                "binding": binding, "import": draw.text(centre["import_ms"], "ms"),
-                "memory": draw.text(centre["resident_kib"], "KiB"),
-                "first call": draw.text(centre["first_call_ns"], "ns"),
-                "later call, timed alone": draw.text(centre["later_call_ns"], "ns"),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "binding": binding,
+                    "import": draw.text(centre["import_ms"], "ms"),
+                    "memory": draw.text(centre["resident_kib"], "KiB"),
+                    "first call": draw.text(centre["first_call_ns"], "ns"),
+                    "later call, timed alone": draw.text(centre["later_call_ns"], "ns"),
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -326,14 +355,24 @@ def choice_table(record: Record, cells: pd.DataFrame, rules: pd.DataFrame, runs:
             for s in (INT, "str in, ASCII", "callback", "C++ method")
         }
         compared = (INT, binding) in ratios.index
-        rows.append({
-            "binding": binding, "int → int": over[INT], "str in": over["str in, ASCII"], "callback": over["callback"],
-            "C++ method": over["C++ method"], "boundary under 5 % from": draw.text(worth[binding], "µs", 1e-3),
-            "3.14t / 3.14": draw.text(as_interval(ratios.loc[(INT, binding)])) if compared else NOT_HERE,
-            "2³¹ as an int": rules.loc[CONTRACTS[0], binding], "error in a callback": rules.loc[CONTRACTS[-1], binding],
-            "import": draw.text(statistics.location_interval(imported.to_numpy()), "ms") if len(imported) else NOT_HERE,
-            "lines of code": written.loc[binding, "lines of code"], "built": written.loc[binding, "built"],
-        })  # fmt: skip
+        rows.append(
+            {
+                "binding": binding,
+                "int → int": over[INT],
+                "str in": over["str in, ASCII"],
+                "callback": over["callback"],
+                "C++ method": over["C++ method"],
+                "boundary under 5 % from": draw.text(worth[binding], "µs", 1e-3),
+                "3.14t / 3.14": draw.text(as_interval(ratios.loc[(INT, binding)])) if compared else NOT_HERE,
+                "2³¹ as an int": rules.loc[CONTRACTS[0], binding],
+                "error in a callback": rules.loc[CONTRACTS[-1], binding],
+                "import": draw.text(statistics.location_interval(imported.to_numpy()), "ms")
+                if len(imported)
+                else NOT_HERE,
+                "lines of code": written.loc[binding, "lines of code"],
+                "built": written.loc[binding, "built"],
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -343,9 +382,13 @@ def glue_matrix(record: Record, cells: pd.DataFrame) -> None:
         draw.glue(f"order-{label}", order_words(order(record, label)))
     chosen = cells[cells.kernel == KERNEL].set_index(["signature", "binding"]).over
     for signature, binding in (
-        ("list of 1,000 ints", "ctypes CDLL"), ("error → exception", "nanobind"), ("error → exception", "pybind11"),
-        ("error → exception", "PyO3"), ("no-op", "Cython"), ("no-op", "nanobind"),
-    ):  # fmt: skip
+        ("list of 1,000 ints", "ctypes CDLL"),
+        ("error → exception", "nanobind"),
+        ("error → exception", "pybind11"),
+        ("error → exception", "PyO3"),
+        ("no-op", "Cython"),
+        ("no-op", "nanobind"),
+    ):
         known = (signature, binding) in chosen.index
         draw.glue(f"over-{signature}-{binding}", signed(chosen[signature, binding]) if known else NOT_HERE)
 

@@ -110,9 +110,14 @@ def between_over_within(record: Record) -> Interval:
         return Interval(float(statistic(np.arange(len(medians)))), float("nan"), float("nan"))
     index = np.arange(len(medians))
     found = stats.bootstrap(
-        (index,), statistic, n_resamples=1999, method="percentile", vectorized=True,
-        confidence_level=statistics.expanded_level(len(medians)), rng=np.random.default_rng(record.run["plan"]["seed"]),
-    ).confidence_interval  # fmt: skip
+        (index,),
+        statistic,
+        n_resamples=1999,
+        method="percentile",
+        vectorized=True,
+        confidence_level=statistics.expanded_level(len(medians)),
+        rng=np.random.default_rng(record.run["plan"]["seed"]),
+    ).confidence_interval
     return Interval(float(statistic(index)), float(found.low), float(found.high))
 
 
@@ -120,13 +125,17 @@ def copies_table(record: Record) -> pd.DataFrame:
     """Every pair of copies with our interval and verdict, p adjusted over the family."""
     pairs = [statistics.compare(record, (KERNEL, a), (KERNEL, b)) for a, b in _pairs(COPIES)]
     adjusted = statistics.adjusted([pair.p for pair in pairs])
-    return pd.DataFrame([
-        {
-            "pair": f"{pair.slow[1]} / {pair.fast[1]}", "ratio": draw.text(pair.ratio), "BH p": f"{p:.2g}",
-            "finding": statistics.finding(pair) or "none",
-        }
-        for pair, p in zip(pairs, adjusted)
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "pair": f"{pair.slow[1]} / {pair.fast[1]}",
+                "ratio": draw.text(pair.ratio),
+                "BH p": f"{p:.2g}",
+                "finding": statistics.finding(pair) or "none",
+            }
+            for pair, p in zip(pairs, adjusted)
+        ]
+    )
 
 
 def _pairs(names):
@@ -165,13 +174,17 @@ def instruction_counts(labels: list[str]) -> pd.DataFrame | str:
     chosen = [arm for arm in arms() if arm.name in (COPIES[0], "PyDLL")]
     empty = Arm(EMPTY, str(NATIVE.parent / "ffilab" / "bench" / "empty.py"), "empty_loop")
     counts = instructions.per_call(labels, [*chosen, empty])
-    return pd.DataFrame([
-        {
-            "CPython": label, "CDLL": counts[label, COPIES[0]], "PyDLL": counts[label, "PyDLL"],
-            "empty loop": counts[label, EMPTY],
-        }
-        for label in labels
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "CPython": label,
+                "CDLL": counts[label, COPIES[0]],
+                "PyDLL": counts[label, "PyDLL"],
+                "empty loop": counts[label, EMPTY],
+            }
+            for label in labels
+        ]
+    )
 
 
 def time_shares() -> tuple[str, pd.DataFrame] | str:

@@ -55,8 +55,9 @@ def this_cache(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> Cache
         try:
             if (folder / "type").read_text().strip() != "Instruction":
                 continue
-            size, ways, line = ((folder / name).read_text().strip() for name in
-                                ("size", "ways_of_associativity", "coherency_line_size"))  # fmt: skip
+            size, ways, line = (
+                (folder / name).read_text().strip() for name in ("size", "ways_of_associativity", "coherency_line_size")
+            )
             return Cache("this machine", int(size.removesuffix("K")) * 1024, int(ways), int(line))
         except (OSError, ValueError):
             continue
@@ -92,9 +93,9 @@ def _timed(session: child.Session, title: str, name: str) -> pd.DataFrame:
     seeds = random.Random(session.seed)
     jobs = [(title, (), program(name), "time")]
     found = session.repeat(title, jobs, current().repeats, lambda job: start((*job, seeds.getrandbits(16))))
-    return pd.DataFrame([
-        {"process": process, **row} for process, (_, outcome) in enumerate(found) for row in outcome.needed(title)
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [{"process": process, **row} for process, (_, outcome) in enumerate(found) for row in outcome.needed(title)]
+    )
 
 
 ENVIRONMENT_BYTES = range(0, 4096, 128)
@@ -108,8 +109,9 @@ def environments(session: child.Session) -> pd.DataFrame:
     prefixes = {True: [], **({False: prefix} if (prefix := instructions.fixed_addresses()) else {})}
     jobs = [
         ((randomised, size), (f"PADDING={'x' * size}",), *prefix, program("stack"))
-        for randomised, prefix in prefixes.items() for size in ENVIRONMENT_BYTES
-    ]  # fmt: skip
+        for randomised, prefix in prefixes.items()
+        for size in ENVIRONMENT_BYTES
+    ]
     rows = []
     for job, outcome in session.repeat("size of the environment", jobs, current().few, start):
         randomised, size = job[0]
@@ -123,9 +125,18 @@ def cachegrind(command: list, cache: Cache) -> tuple[int, int]:
     if not shutil.which("valgrind"):
         raise UserError("There is no valgrind here: `make doctor` names the package.")
     with tempfile.TemporaryDirectory() as folder:
-        ended, _, err = child.program([
-            "valgrind", "--tool=cachegrind", "--cache-sim=yes", cache.option, f"--cachegrind-out-file={folder}/out", *command
-        ], timeout_s=300, memory_bytes=None)  # fmt: skip
+        ended, _, err = child.program(
+            [
+                "valgrind",
+                "--tool=cachegrind",
+                "--cache-sim=yes",
+                cache.option,
+                f"--cachegrind-out-file={folder}/out",
+                *command,
+            ],
+            timeout_s=300,
+            memory_bytes=None,
+        )
     found = {name: re.search(rf"I\s*{name}:\s+([\d,]+)", err) for name in ("refs", "1  misses")}
     if ended != "ok" or not all(found.values()):
         raise UserError(f"cachegrind failed ({ended}): {err.strip()[-200:]}")
@@ -152,7 +163,9 @@ def simulated() -> pd.DataFrame | str:
     for cache in (this_cache(), WESTMERE):
         for distance, numbers in SIMULATED.items():
             for n in numbers if current().is_result else (numbers[0], 256):
-                rows.append({"cache": cache.name, "distance": distance, "n": n, "misses": misses_per_call(distance, n, cache)})  # fmt: skip
+                rows.append(
+                    {"cache": cache.name, "distance": distance, "n": n, "misses": misses_per_call(distance, n, cache)}
+                )
     return pd.DataFrame(rows)
 
 
@@ -203,9 +216,12 @@ def fits(runs: pd.DataFrame, distance: int) -> np.ndarray:
 
 
 def claim_measurements(
-    times: pd.DataFrame, counts: pd.DataFrame | str, bisections: pd.DataFrame, profile: Measurement | None,
+    times: pd.DataFrame,
+    counts: pd.DataFrame | str,
+    bisections: pd.DataFrame,
+    profile: Measurement | None,
     hardware: dict[str, dict] | str,
-) -> dict[str, dict[str, Measurement]]:  # fmt: skip
+) -> dict[str, dict[str, Measurement]]:
     """What the chapter hands in to the ledger, by claim id.
 
     times: columns program (fast, slow, hot), ns; counts: program, instructions, misses; bisections: found;
@@ -223,10 +239,16 @@ def claim_measurements(
     put("D1", "slow / fast, a change that never runs", ratio(ns("slow"), ns("fast")))
     if not isinstance(counts, str):
         table = counts.set_index("program")
-        put("D2", "instructions, slow / fast (simulated)",
-            exact(table.instructions["slow"] / table.instructions["fast"], "ratio"))  # fmt: skip
-        put("D3", "misses of the instruction cache, slow / fast (simulated)",
-            exact(table.misses["slow"] / table.misses["fast"], "ratio"))  # fmt: skip
+        put(
+            "D2",
+            "instructions, slow / fast (simulated)",
+            exact(table.instructions["slow"] / table.instructions["fast"], "ratio"),
+        )
+        put(
+            "D3",
+            "misses of the instruction cache, slow / fast (simulated)",
+            exact(table.misses["slow"] / table.misses["fast"], "ratio"),
+        )
     if not isinstance(hardware, str) and all("stalled-cycles-frontend" in found for found in hardware.values()):
         stalls = {name: found["stalled-cycles-frontend"] for name, found in hardware.items()}
         put("D2", "stalled front-end cycles, slow / fast (counted)", exact(stalls["slow"] / stalls["fast"], "ratio"))

@@ -51,10 +51,17 @@ class Server:
 
     def __init__(self, stack: contextlib.ExitStack, program: Path, core: int):
         environment = {"PATH": os.environ["PATH"], **relink.environment()}
-        self.process = stack.enter_context(group(
-            command(program, core), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            bufsize=1, env=environment,
-        ))  # fmt: skip
+        self.process = stack.enter_context(
+            group(
+                command(program, core),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                bufsize=1,
+                env=environment,
+            )
+        )
 
     def ask(self, name: str, loops: int) -> float:
         """Raises UserError if the program has ended."""
@@ -157,10 +164,13 @@ def hottest(program: Path, benchmarks: tuple[str, ...] = tuple(BENCHMARKS)) -> t
 def _instructions(program: Path, folder: Path, lines: str) -> Counter:
     out = folder / "callgrind.out"
     with group(
-        ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *command(program, -1)], stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, text=True,
+        ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *command(program, -1)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
         env={"PATH": os.environ["PATH"], **relink.environment()},
-    ) as process:  # fmt: skip
+    ) as process:
         try:
             process.communicate(lines, timeout=instructions.TIMEOUT_S)
         except subprocess.TimeoutExpired:
@@ -202,10 +212,13 @@ def lottery(session: child.Session, programs: dict[str, Path]) -> pd.DataFrame:
     for name, path in programs.items():
         if name.startswith("order "):
             path.unlink()  # thirty of them take 200 MB; the seed makes them again
-    return pd.DataFrame([
-        {"name": job[0], "benchmark": benchmark, "log": log}
-        for job, outcome in found for benchmark, log in outcome.result.items()
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {"name": job[0], "benchmark": benchmark, "log": log}
+            for job, outcome in found
+            for benchmark, log in outcome.result.items()
+        ]
+    )
 
 
 def ratios(runs: pd.DataFrame, benchmark: str, kind: str) -> pd.Series:

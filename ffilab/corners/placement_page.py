@@ -41,10 +41,12 @@ CALL_BYTES = 5
 
 def distance_intervals(runs: pd.DataFrame) -> pd.DataFrame:
     """ns of a call with its interval. Columns distance, n, value, low, high."""
-    return pd.DataFrame([
-        {"distance": distance, "n": n, **vars(statistics.location_interval(part.ns.to_numpy()))}
-        for (distance, n), part in runs.groupby(["distance", "n"])
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {"distance": distance, "n": n, **vars(statistics.location_interval(part.ns.to_numpy()))}
+            for (distance, n), part in runs.groupby(["distance", "n"])
+        ]
+    )
 
 
 def plot_distances(figure, runs: pd.DataFrame) -> None:
@@ -77,11 +79,14 @@ def apart_table(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for n in sorted(runs[runs.distance == APART].n.unique()):
         logs = np.log(slower(runs, APART, n))
-        rows.append({
-            "functions": n, "packed": draw.text(interval_of(runs, "ns", distance=[PACKED], n=[int(n)]), "ns"),
-            f"{APART} bytes apart": draw.text(interval_of(runs, "ns", distance=[APART], n=[int(n)]), "ns"),
-            "ratio": draw.text(statistics.location_interval(logs).map(np.exp)),
-        })  # fmt: skip
+        rows.append(
+            {
+                "functions": n,
+                "packed": draw.text(interval_of(runs, "ns", distance=[PACKED], n=[int(n)]), "ns"),
+                f"{APART} bytes apart": draw.text(interval_of(runs, "ns", distance=[APART], n=[int(n)]), "ns"),
+                "ratio": draw.text(statistics.location_interval(logs).map(np.exp)),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -266,9 +271,16 @@ def plot_lottery(figure, runs: pd.DataFrame) -> None:
     axes = figure.subplots()
     shown = pd.DataFrame(rows)
     sns.stripplot(
-        shown, x="ratio", y="benchmark", hue="program", dodge=True, jitter=0.1, alpha=0.8, ax=axes,
+        shown,
+        x="ratio",
+        y="benchmark",
+        hue="program",
+        dodge=True,
+        jitter=0.1,
+        alpha=0.8,
+        ax=axes,
         palette=draw.PALETTE[: shown.program.nunique()],
-    )  # fmt: skip
+    )
     for threshold in THRESHOLDS:
         axes.axvline(threshold, linestyle=":", color="grey")
     axes.set(xlabel="time over that of the linker's own order", ylabel="")
@@ -283,10 +295,11 @@ def lottery_table(runs: pd.DataFrame) -> pd.DataFrame:
     for benchmark in BENCHMARKS:
         raw, noise = spread(runs, benchmark)
         row = {
-            "benchmark": benchmark, "slowest / fastest median": f"{raw:.3f}",
+            "benchmark": benchmark,
+            "slowest / fastest median": f"{raw:.3f}",
             "the same by noise alone": draw.text(noise),
             "with the noise taken out": draw.text(true_spread(runs, benchmark)),
-        }  # fmt: skip
+        }
         for threshold in THRESHOLDS:
             for kind, word in (("order ", "orders"), ("copy ", "copies")):
                 hits, trials = passing(runs, benchmark, kind, threshold)
@@ -310,11 +323,14 @@ def reasoned_table(runs: pd.DataFrame, absent: dict[str, str]) -> pd.DataFrame:
             centre = part[part.name.str.startswith("copy ")].groupby("name").log.median().median()
             logs = part[part.name == name].log.to_numpy() - centre
             among = ratios(runs, benchmark, "order ").to_numpy()
-            rows.append({
-                "order": name, "benchmark": benchmark,
-                "time over the linker's order": draw.text(statistics.location_interval(logs).map(np.exp)),
-                "shuffled orders that are faster": f"{int((among < np.exp(np.median(logs))).sum())} of {len(among)}",
-            })  # fmt: skip
+            rows.append(
+                {
+                    "order": name,
+                    "benchmark": benchmark,
+                    "time over the linker's order": draw.text(statistics.location_interval(logs).map(np.exp)),
+                    "shuffled orders that are faster": f"{int((among < np.exp(np.median(logs))).sum())} of {len(among)}",
+                }
+            )
     return pd.DataFrame(rows).fillna("")
 
 
@@ -357,7 +373,11 @@ def counted_words(found: pd.DataFrame | str) -> str:
     misses = "L1-icache-load-misses"
     if misses not in found:
         return "The processor counts instructions for us, and no misses of the instruction cache."
-    return "By the processor's own counters: " + "; ".join(
-        f"{row[misses]:.2f} misses and {row['instructions']:.1f} instructions a call at {row.distance:.0f} bytes"
-        for _, row in found.iterrows()
-    ) + "."  # fmt: skip
+    return (
+        "By the processor's own counters: "
+        + "; ".join(
+            f"{row[misses]:.2f} misses and {row['instructions']:.1f} instructions a call at {row.distance:.0f} bytes"
+            for _, row in found.iterrows()
+        )
+        + "."
+    )

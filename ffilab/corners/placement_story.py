@@ -32,11 +32,17 @@ MORE_WORK = ("operations.h", "return (value + n) & 0xffff;", "return (value * 5 
 def git(*words, timeout_s: float = 60) -> str:
     """Run git in the repository with a name, a date and a configuration of our own; its output. Raises UserError."""
     environment = {
-        **os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "CC": compiler(),
-        "GIT_AUTHOR_NAME": "A. Reader", "GIT_COMMITTER_NAME": "A. Reader", "GIT_AUTHOR_EMAIL": "reader@example.org",
+        **os.environ,
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "CC": compiler(),
+        "GIT_AUTHOR_NAME": "A. Reader",
+        "GIT_COMMITTER_NAME": "A. Reader",
+        "GIT_AUTHOR_EMAIL": "reader@example.org",
         "GIT_COMMITTER_EMAIL": "reader@example.org",
-        "GIT_AUTHOR_DATE": "2016-10-18T13:27:54+0300", "GIT_COMMITTER_DATE": "2016-10-18T13:27:54+0300",
-    }  # fmt: skip
+        "GIT_AUTHOR_DATE": "2016-10-18T13:27:54+0300",
+        "GIT_COMMITTER_DATE": "2016-10-18T13:27:54+0300",
+    }
     try:
         done = subprocess.run(
             ["git", *words], cwd=REPOSITORY, capture_output=True, text=True, env=environment, timeout=timeout_s
@@ -98,9 +104,11 @@ def programs(revisions: list[str]) -> dict[str, Path]:
     """The last fast commit, the first slow one, the slow one with its hot functions marked, and that one aligned."""
     at = culprit(revisions)
     return {
-        "fast": build("fast", revisions[at - 1]), "slow": build("slow", revisions[at]),
-        "hot": build("hot", revisions[at], HOT), "hot, aligned": build("hot-aligned", revisions[at], HOT, ALIGNED),
-    }  # fmt: skip
+        "fast": build("fast", revisions[at - 1]),
+        "slow": build("slow", revisions[at]),
+        "hot": build("hot", revisions[at], HOT),
+        "hot, aligned": build("hot-aligned", revisions[at], HOT, ALIGNED),
+    }
 
 
 def run(program: Path) -> child.Outcome:
@@ -159,9 +167,10 @@ def suspects(revisions: list[str]) -> dict[str, Path]:
     """The exercise: one program, and two that are slower, one by its place and one by its work."""
     at = culprit(revisions)
     return {
-        "before": build("before", revisions[0]), "suspect 1": build("suspect-1", revisions[0], MORE_WORK),
+        "before": build("before", revisions[0]),
+        "suspect 1": build("suspect-1", revisions[0], MORE_WORK),
         "suspect 2": build("suspect-2", revisions[at]),
-    }  # fmt: skip
+    }
 
 
 TRUTH = {"suspect 1": "real", "suspect 2": "placement"}

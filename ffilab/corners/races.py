@@ -43,9 +43,11 @@ READS = 300_000
 # It reads for less than a second: a corrupted heap that goes on for longer hangs.
 HANG_S = 10
 BORROWED = {
-    "PyList_GetItem (borrowed)": "first_borrowed", "PyList_GetItemRef (strong)": "first_strong",
-    "PyDict_Next without a lock": "sum_unlocked", "PyDict_Next in a critical section": "sum_locked",
-}  # fmt: skip
+    "PyList_GetItem (borrowed)": "first_borrowed",
+    "PyList_GetItemRef (strong)": "first_strong",
+    "PyDict_Next without a lock": "sum_unlocked",
+    "PyDict_Next in a critical section": "sum_locked",
+}
 REMEDIES = {
     "no protection": "never, if two threads can meet there",
     "PyMutex": "several values that must agree; lets go of the thread state while it waits",
@@ -198,9 +200,10 @@ def remedy_together(session: child.Session) -> pd.DataFrame:
         session, "remedies with rivals", jobs, 3, ("kernel", "remedy", "threads", "rates"), current().repeats
     )
     return found.assign(
-        threads=found.threads.astype(int), ns=[1e9 / rates["together"] for rates in found.rates],
+        threads=found.threads.astype(int),
+        ns=[1e9 / rates["together"] for rates in found.rates],
         scaling=[rates["together"] / rates["alone"] for rates in found.rates],
-    ).drop(columns="rates")  # fmt: skip
+    ).drop(columns="rates")
 
 
 def claim_measurements(
@@ -218,26 +221,44 @@ def claim_measurements(
             handed[claim][what] = measurement
 
     for variant, label in (("unsafe", KERNEL), ("mutex", KERNEL), ("atomic", KERNEL), ("unsafe", WITH_GIL)):
-        put("A15", f"bad runs: {variant}, PyDLL, {label}",
-            share_of_bad_runs(crossed, "lost", kernel=label, variant=variant, **talk))  # fmt: skip
-    put("A15", f"updates lost: unsafe, PyDLL, {KERNEL}",
-        measured(chosen(crossed, kernel=KERNEL, variant="unsafe", **talk).lost.to_numpy(), "share of updates"))  # fmt: skip
+        put(
+            "A15",
+            f"bad runs: {variant}, PyDLL, {label}",
+            share_of_bad_runs(crossed, "lost", kernel=label, variant=variant, **talk),
+        )
+    put(
+        "A15",
+        f"updates lost: unsafe, PyDLL, {KERNEL}",
+        measured(chosen(crossed, kernel=KERNEL, variant="unsafe", **talk).lost.to_numpy(), "share of updates"),
+    )
 
     for case, label in (("unsafe", KERNEL), ("unsafe", WITH_GIL), ("safe", KERNEL)):
-        put("A16", f"bad runs: {case}, PyDLL, {label}",
-            share_of_bad_runs(bank, "created", kernel=label, case=f"{case}, sleep", **pydll))  # fmt: skip
-    put("A16", f"dollars from nothing: unsafe, PyDLL, {KERNEL}",
-        measured(chosen(bank, kernel=KERNEL, case="unsafe, sleep", **pydll).created.to_numpy(), "dollars"))  # fmt: skip
+        put(
+            "A16",
+            f"bad runs: {case}, PyDLL, {label}",
+            share_of_bad_runs(bank, "created", kernel=label, case=f"{case}, sleep", **pydll),
+        )
+    put(
+        "A16",
+        f"dollars from nothing: unsafe, PyDLL, {KERNEL}",
+        measured(chosen(bank, kernel=KERNEL, case="unsafe, sleep", **pydll).created.to_numpy(), "dollars"),
+    )
 
     slow, fast = (
         bad_runs(bank, "created", kernel=KERNEL, case=case, **pydll) for case in ("unsafe, sleep", "unsafe, fast")
     )
     if slow[1] and fast[1]:
         difference = statistics.share_difference(*slow, *fast)
-        put("A17", f"bad runs with the sleep minus without: PyDLL, {KERNEL}",
-            Measurement(difference, statistics.share_mde(slow[1]), "share of runs"))  # fmt: skip
-    put("A17", f"bad runs: unsafe without the sleep, PyDLL, {WITH_GIL}",
-        share_of_bad_runs(bank, "created", kernel=WITH_GIL, case="unsafe, fast", **pydll))  # fmt: skip
+        put(
+            "A17",
+            f"bad runs with the sleep minus without: PyDLL, {KERNEL}",
+            Measurement(difference, statistics.share_mde(slow[1]), "share of runs"),
+        )
+    put(
+        "A17",
+        f"bad runs: unsafe without the sleep, PyDLL, {WITH_GIL}",
+        share_of_bad_runs(bank, "created", kernel=WITH_GIL, case="unsafe, fast", **pydll),
+    )
 
     keeping, releasing = ([way for way, releases in WAYS.items() if releases == r] for r in (False, True))
     for what, label, ways, variants in (
@@ -247,11 +268,17 @@ def claim_measurements(
         ("mutex and atomic, any way", WITH_GIL, WAYS, VARIANTS[1:]),
         ("mutex and atomic, any way", KERNEL, WAYS, VARIANTS[1:]),
     ):
-        put("A18", f"bad runs: {what}, {label}",
-            share_of_bad_runs(crossed, "lost", kernel=label, way=ways, variant=variants))  # fmt: skip
+        put(
+            "A18",
+            f"bad runs: {what}, {label}",
+            share_of_bad_runs(crossed, "lost", kernel=label, way=ways, variant=variants),
+        )
 
-    put("C7", f"bad runs: total += 1, switch interval 1 µs, {WITH_GIL}",
-        share_of_bad_runs(python, "lost", kernel=WITH_GIL, interval="1 µs", statement="total += 1"))  # fmt: skip
+    put(
+        "C7",
+        f"bad runs: total += 1, switch interval 1 µs, {WITH_GIL}",
+        share_of_bad_runs(python, "lost", kernel=WITH_GIL, interval="1 µs", statement="total += 1"),
+    )
     return handed
 
 

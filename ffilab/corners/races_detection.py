@@ -18,14 +18,22 @@ from ffilab.provision.catalogue import BY_LABEL
 
 # Variant of stress.c: (is there a data race?, can it give a wrong answer?). A test compares with stress.c.
 STRESS = {
-    "counter, unsafe": (True, True), "counter, mutex": (False, False), "counter, atomic": (False, False),
-    "bank, unsafe": (True, True), "bank, mutex": (False, False),
-    "bank, atomic load and store": (False, True), "bank, compare and exchange": (False, False),
-    "lazy table, unsafe": (True, True), "lazy table, mutex": (False, False),
-    "output buffer, shared": (True, True), "output buffer, thread-local": (False, False),
-    "last error, global": (True, True), "last error, thread-local": (False, False),
-    "publication, plain flag": (True, True), "publication, release and acquire": (False, False),
-}  # fmt: skip
+    "counter, unsafe": (True, True),
+    "counter, mutex": (False, False),
+    "counter, atomic": (False, False),
+    "bank, unsafe": (True, True),
+    "bank, mutex": (False, False),
+    "bank, atomic load and store": (False, True),
+    "bank, compare and exchange": (False, False),
+    "lazy table, unsafe": (True, True),
+    "lazy table, mutex": (False, False),
+    "output buffer, shared": (True, True),
+    "output buffer, thread-local": (False, False),
+    "last error, global": (True, True),
+    "last error, thread-local": (False, False),
+    "publication, plain flag": (True, True),
+    "publication, release and acquire": (False, False),
+}
 TSAN_EXIT, HELGRIND_EXIT = 66, 9
 LOOM = ("load then store", "fetch_add", "Mutex", "publish, Relaxed", "publish, Release and Acquire")
 REFUSED = {"static_mut.rs": "2024", "not_sync.rs": "2021"}
@@ -72,10 +80,15 @@ def detected() -> pd.DataFrame:
     """Every variant of the library under both tools."""
     rows = []
     for variant, (race, wrong) in STRESS.items():
-        rows.append({
-            "variant": variant, "data race": race, "can be wrong": wrong, "ThreadSanitizer": stress(variant)[0],
-            "helgrind": helgrind([LIBRARIES / "stress", variant])[0],
-        })  # fmt: skip
+        rows.append(
+            {
+                "variant": variant,
+                "data race": race,
+                "can be wrong": wrong,
+                "ThreadSanitizer": stress(variant)[0],
+                "helgrind": helgrind([LIBRARIES / "stress", variant])[0],
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -125,10 +138,18 @@ def run_parallel(label: str, test: str) -> tuple[str, str]:
     """One test of the dispenser under pytest-run-parallel, 8 threads: `passed` or `failed`, and pytest's output."""
     kernel = load(BY_LABEL[label])
     ended, out, err = child.program(
-        [kernel.python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--parallel-threads=8",
-         f"{SOURCES / 'shared_state' / 'tests' / 'test_tickets.py'}::{test}"],
+        [
+            kernel.python,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--parallel-threads=8",
+            f"{SOURCES / 'shared_state' / 'tests' / 'test_tickets.py'}::{test}",
+        ],
         environment={"PYTHONPATH": str(LIBRARIES / soabi(kernel)), "PYTHONDONTWRITEBYTECODE": "1"},
-    )  # fmt: skip
+    )
     words = {"ok": "passed", "exit code 1": "failed"}
     if ended not in words:
         raise UserError(f"pytest on CPython {label} ended with {ended}: {(err or out)[-300:]}")

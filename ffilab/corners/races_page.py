@@ -23,7 +23,7 @@ from ffilab.corners.races import (
     model_of_payments,
     piece_cost,
     safety_matrix,
-)  # fmt: skip
+)
 from ffilab.corners.races_detection import CLEAN, RACE
 from ffilab.judge import statistics
 from ffilab.judge.processes import bad_runs, chosen, interval_of
@@ -60,12 +60,16 @@ def original_table(original: pd.DataFrame) -> pd.DataFrame:
         for loader in LOADERS:
             for variant in VARIANTS:
                 which = {"kernel": label, "loader": loader, "variant": variant}
-                rows.append({
-                    "CPython": label, "loader": loader, "counter": variant,
-                    "runs that lost updates": bad_words(original, "lost", **which),
-                    "lost, mean": mean_words(original, "lost", "%", 100, **which),
-                    "lost, worst run": f"{worst(original, 'lost', **which):.1%}",
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "CPython": label,
+                        "loader": loader,
+                        "counter": variant,
+                        "runs that lost updates": bad_words(original, "lost", **which),
+                        "lost, mean": mean_words(original, "lost", "%", 100, **which),
+                        "lost, worst run": f"{worst(original, 'lost', **which):.1%}",
+                    }
+                )
     return pd.DataFrame(rows)
 
 
@@ -77,12 +81,17 @@ def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
             for threads in sorted(crossed.threads.unique()):
                 which = {"kernel": label, "way": way, "threads": int(threads)}
                 which["threads"] = [int(threads)]
-                rows.append({
-                    "CPython": label, "way": way, "GIL": "released" if releases else "kept", "threads": threads,
-                    "unsafe: runs that lost updates": bad_words(crossed, "lost", variant="unsafe", **which),
-                    "unsafe: lost, mean": mean_words(crossed, "lost", "%", 100, variant="unsafe", **which),
-                    "mutex, atomic": bad_words(crossed, "lost", variant=VARIANTS[1:], **which),
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "CPython": label,
+                        "way": way,
+                        "GIL": "released" if releases else "kept",
+                        "threads": threads,
+                        "unsafe: runs that lost updates": bad_words(crossed, "lost", variant="unsafe", **which),
+                        "unsafe: lost, mean": mean_words(crossed, "lost", "%", 100, variant="unsafe", **which),
+                        "mutex, atomic": bad_words(crossed, "lost", variant=VARIANTS[1:], **which),
+                    }
+                )
     return pd.DataFrame(rows)
 
 
@@ -91,9 +100,18 @@ def plot_crossed(figure, crossed: pd.DataFrame) -> None:
     rows = chosen(crossed, kernel=PAIR, variant="unsafe", threads=[2])
     axes = figure.subplots()
     sns.stripplot(
-        rows, x="lost", y="way", hue="kernel", order=list(WAYS), hue_order=list(PAIR), dodge=True, jitter=0.15,
-        alpha=0.7, ax=axes, palette=draw.PALETTE[:2],
-    )  # fmt: skip
+        rows,
+        x="lost",
+        y="way",
+        hue="kernel",
+        order=list(WAYS),
+        hue_order=list(PAIR),
+        dodge=True,
+        jitter=0.15,
+        alpha=0.7,
+        ax=axes,
+        palette=draw.PALETTE[:2],
+    )
     axes.set(xlabel="share of updates lost in one run", ylabel="", xlim=(-0.03, 1))
     axes.legend(title="CPython", loc="best")
 
@@ -134,12 +152,16 @@ def bank_table(bank: pd.DataFrame) -> pd.DataFrame:
         for loader in LOADERS:
             for case in dict.fromkeys(bank.case):
                 which = {"kernel": label, "loader": loader, "case": case}
-                rows.append({
-                    "CPython": label, "loader": loader, "case": case,
-                    "inconsistent": bad_words(bank, "created", **which),
-                    "withdrawals, mean": mean_words(bank, "withdrawals", "", **which),
-                    "dollars from nothing, mean": mean_words(bank, "created", "", **which),
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "CPython": label,
+                        "loader": loader,
+                        "case": case,
+                        "inconsistent": bad_words(bank, "created", **which),
+                        "withdrawals, mean": mean_words(bank, "withdrawals", "", **which),
+                        "dollars from nothing, mean": mean_words(bank, "created", "", **which),
+                    }
+                )
     return pd.DataFrame(rows)
 
 
@@ -148,8 +170,13 @@ def payments_intervals(payments: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for window in sorted(payments.window_ns.unique()):
         shares = payments[payments.window_ns == window].share.to_numpy()
-        rows.append({"window_ns": window, **vars(statistics.location_interval(shares)),
-                     "model": float(model_of_payments(window))})  # fmt: skip
+        rows.append(
+            {
+                "window_ns": window,
+                **vars(statistics.location_interval(shares)),
+                "model": float(model_of_payments(window)),
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -168,11 +195,15 @@ def plot_payments(figure, payments: pd.DataFrame) -> None:
 def payments_table(payments: pd.DataFrame) -> pd.DataFrame:
     """The same as a table."""
     rows = payments_intervals(payments)
-    return pd.DataFrame({
-        "window": [f"{window / 1000:g} µs" for window in rows.window_ns],
-        "rounds with two payments": [draw.text(Interval(r.value, r.low, r.high), "%", 100) for r in rows.itertuples()],
-        "model": [f"{model:.1%}" for model in rows.model],
-    })  # fmt: skip
+    return pd.DataFrame(
+        {
+            "window": [f"{window / 1000:g} µs" for window in rows.window_ns],
+            "rounds with two payments": [
+                draw.text(Interval(r.value, r.low, r.high), "%", 100) for r in rows.itertuples()
+            ],
+            "model": [f"{model:.1%}" for model in rows.model],
+        }
+    )
 
 
 def python_table(python: pd.DataFrame) -> pd.DataFrame:
@@ -182,11 +213,15 @@ def python_table(python: pd.DataFrame) -> pd.DataFrame:
         for statement in dict.fromkeys(python.statement):
             for interval in INTERVALS:
                 which = {"kernel": label, "statement": statement, "interval": interval}
-                rows.append({
-                    "CPython": label, "statement": statement, "switch interval": interval,
-                    "runs that lost updates": bad_words(python, "lost", **which),
-                    "lost, mean": mean_words(python, "lost", "%", 100, **which),
-                })  # fmt: skip
+                rows.append(
+                    {
+                        "CPython": label,
+                        "statement": statement,
+                        "switch interval": interval,
+                        "runs that lost updates": bad_words(python, "lost", **which),
+                        "lost, mean": mean_words(python, "lost", "%", 100, **which),
+                    }
+                )
     return pd.DataFrame(rows)
 
 
@@ -200,10 +235,13 @@ def bytecode(statement: str) -> pd.DataFrame:
         place = {"LOAD_GLOBAL": "reads total", "STORE_GLOBAL": "writes total"} if argument == "total" else {}
         # The instructions with _CHECK_PERIODIC in Python/bytecodes.c, of those that can stand here.
         looks = name == "RESUME" or name.startswith(("JUMP_BACKWARD", "CALL"))
-        rows.append({
-            "instruction": f"{name} {argument}".strip(), "race": place.get(name, ""),
-            "may hand over the GIL": "yes" if looks and not name.endswith("NO_INTERRUPT") else "",
-        })  # fmt: skip
+        rows.append(
+            {
+                "instruction": f"{name} {argument}".strip(),
+                "race": place.get(name, ""),
+                "may hand over the GIL": "yes" if looks and not name.endswith("NO_INTERRUPT") else "",
+            }
+        )
     return pd.DataFrame(rows)
 
 
@@ -275,14 +313,17 @@ def detection_table(found: pd.DataFrame) -> pd.DataFrame:
         right = (said == RACE) == row["data race"]
         return said + ("" if right else " (false alarm)" if said == RACE else " (missed)")
 
-    return pd.DataFrame([
-        {
-            "variant": row.variant, "data race": "yes" if row["data race"] else "no",
-            "can be wrong": "yes" if row["can be wrong"] else "no",
-            **{tool: judged(row, tool) for tool in ("ThreadSanitizer", "helgrind")},
-        }
-        for _, row in found.iterrows()
-    ])  # fmt: skip
+    return pd.DataFrame(
+        [
+            {
+                "variant": row.variant,
+                "data race": "yes" if row["data race"] else "no",
+                "can be wrong": "yes" if row["can be wrong"] else "no",
+                **{tool: judged(row, tool) for tool in ("ThreadSanitizer", "helgrind")},
+            }
+            for _, row in found.iterrows()
+        ]
+    )
 
 
 def glue_counts(

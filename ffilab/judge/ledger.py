@@ -94,10 +94,17 @@ def judge_test(test: dict, measurement: Measurement) -> tuple[str, str]:
 def judge(entry: dict, handed_in: dict | None) -> dict:
     """One row of the ledger. `handed_in`: what the claim's chapter wrote, or None."""
     row = {
-        "id": entry["id"], "chapter": entry["chapter"], "claim": entry["claim"], "published": entry["published"],
-        "where": entry["where"], "measured": {}, "interval": {}, "verdict": NOT_WRITTEN,
-        "reason": "its chapter is not written yet", "provenance": {},
-    }  # fmt: skip
+        "id": entry["id"],
+        "chapter": entry["chapter"],
+        "claim": entry["claim"],
+        "published": entry["published"],
+        "where": entry["where"],
+        "measured": {},
+        "interval": {},
+        "verdict": NOT_WRITTEN,
+        "reason": "its chapter is not written yet",
+        "provenance": {},
+    }
     if handed_in is None:
         return row
     row["provenance"] = handed_in["provenance"]

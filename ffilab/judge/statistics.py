@@ -137,14 +137,15 @@ def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty:
     with np.errstate(invalid="ignore", divide="ignore"):
         net = np.log(net_slow / net_fast)
     return Comparison(
-        slow, fast,
+        slow,
+        fast,
         ratio=log_interval.map(np.exp),
         net_ratio=location_interval(net, seed).map(np.exp) if np.isfinite(net).all() else Interval(*[float("nan")] * 3),
         difference=location_interval(difference, seed),
         p=float(stats.wilcoxon(log_ratio).pvalue) if np.any(log_ratio) else 1.0,
         mde=float(np.expm1(minimum_detectable_effect(log_interval, len(log_ratio)))),
         restarts=len(log_ratio),
-    )  # fmt: skip
+    )
 
 
 def per_call(record: Record, cell: tuple[str, str]) -> Interval:

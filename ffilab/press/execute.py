@@ -34,8 +34,13 @@ def notebook(name: str, folder: Path = NOTEBOOKS) -> Path:
     return path
 
 
-def execute(source: Path, budget: str, out: Path = EXECUTED, chapter_timeout_s: float | None = None,
-            cell_timeout_s: float | None = None) -> Path:  # fmt: skip
+def execute(
+    source: Path,
+    budget: str,
+    out: Path = EXECUTED,
+    chapter_timeout_s: float | None = None,
+    cell_timeout_s: float | None = None,
+) -> Path:
     """Execute a notebook on its own kernel and put it into `out`.
 
     Raises UserError, naming the cell or the signal, if it fails; then nothing of it is kept,
@@ -49,15 +54,31 @@ def execute(source: Path, budget: str, out: Path = EXECUTED, chapter_timeout_s: 
     with step(f"chapter {name} ({budget})") as bar, tempfile.TemporaryDirectory(dir=out.parent) as scratch:
         temporary, progress = Path(scratch) / source.name, Path(scratch) / "progress.json"
         command = [
-            sys.executable, "-m", "papermill", str(source), str(temporary), "--cwd", str(ROOT), "--no-progress-bar",
-            "--log-level", "WARNING", "--start-timeout", str(START_TIMEOUT_S),
-            "--execution-timeout", str(int(cell_timeout_s or CELL_TIMEOUT_S[budget])),
-        ]  # fmt: skip
+            sys.executable,
+            "-m",
+            "papermill",
+            str(source),
+            str(temporary),
+            "--cwd",
+            str(ROOT),
+            "--no-progress-bar",
+            "--log-level",
+            "WARNING",
+            "--start-timeout",
+            str(START_TIMEOUT_S),
+            "--execution-timeout",
+            str(int(cell_timeout_s or CELL_TIMEOUT_S[budget])),
+        ]
         environment = {
-            **os.environ, "BUDGET": budget, ENVIRONMENT: str(progress), "PYTHONPATH": str(ROOT),
-            "JUPYTER_PATH": str(ROOT / "kernels"), "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-            "FFILAB_RUN": secrets.token_hex(8), ledger.HAND_IN_FOLDER: str(Path(scratch) / "claims"),
-        }  # fmt: skip
+            **os.environ,
+            "BUDGET": budget,
+            ENVIRONMENT: str(progress),
+            "PYTHONPATH": str(ROOT),
+            "JUPYTER_PATH": str(ROOT / "kernels"),
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+            "FFILAB_RUN": secrets.token_hex(8),
+            ledger.HAND_IN_FOLDER: str(Path(scratch) / "claims"),
+        }
         with (
             log.open("w") as sink,
             group(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, env=environment) as process,

@@ -28,10 +28,19 @@ def render() -> Path:
         out = BUILD / "press"
         shutil.rmtree(out, ignore_errors=True)
         code = logged(
-            [str(Path(sys.executable).with_name("jupyter-book")), "build", str(tree), "--path-output", str(out), "-W", "-n",
-             "--keep-going"],
-            log, env={**os.environ, "PYTHONWARNINGS": "ignore", "JUPYTER_PATH": str(ROOT / "kernels")},
-        )  # fmt: skip
+            [
+                str(Path(sys.executable).with_name("jupyter-book")),
+                "build",
+                str(tree),
+                "--path-output",
+                str(out),
+                "-W",
+                "-n",
+                "--keep-going",
+            ],
+            log,
+            env={**os.environ, "PYTHONWARNINGS": "ignore", "JUPYTER_PATH": str(ROOT / "kernels")},
+        )
         if code:
             raise UserError(f"Jupyter Book reported errors or warnings ({_warnings(log)}); read {log}.")
         shutil.rmtree(HTML, ignore_errors=True)

@@ -115,8 +115,10 @@ def _build(interpreter: Interpreter, work: Path) -> Path:
     jobs = os.cpu_count() or 1
     estimate = EXPECTED_CORE_SECONDS / jobs
     began = time.monotonic()
-    say(f"  {interpreter.kernel}: no prebuilt one at hand, compiling {interpreter.source.release} "
-        f"(about {minutes(estimate)} on {jobs} cores)")  # fmt: skip
+    say(
+        f"  {interpreter.kernel}: no prebuilt one at hand, compiling {interpreter.source.release} "
+        f"(about {minutes(estimate)} on {jobs} cores)"
+    )
     with step(f"compile {interpreter.kernel}") as bar:
         tree = unpacked(interpreter.source, work, bar)
         log = work / "build.log"

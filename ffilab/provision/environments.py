@@ -66,8 +66,10 @@ def describe(found: Found) -> dict:
 def packages(executable: Path) -> dict[str, str]:
     listing = subprocess.run(
         [uv(), "pip", "list", "--no-config", "--format", "json", "--python", str(executable)],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return {package["name"]: package["version"] for package in json.loads(listing.stdout)}
 
 

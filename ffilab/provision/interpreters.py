@@ -84,8 +84,10 @@ def known_to_uv(interpreter: Interpreter) -> Found | None:
     request = interpreter.label if interpreter.free_threaded else f"{interpreter.version}+gil"
     answer = subprocess.run(
         [uv(), "python", "find", "--system", "--no-python-downloads", "--no-project", "--no-config", request],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     path = answer.stdout.strip()
     if answer.returncode or not path:
         return None
@@ -108,9 +110,12 @@ class Downloads:
         try:
             answer = subprocess.run(
                 [uv(), "python", "install", "--no-bin", "--no-config", interpreter.label],
-                capture_output=True, text=True, timeout=DOWNLOAD_TIMEOUT_S, check=False,
+                capture_output=True,
+                text=True,
+                timeout=DOWNLOAD_TIMEOUT_S,
+                check=False,
                 env={**os.environ, "UV_HTTP_RETRIES": "0"},
-            )  # fmt: skip
+            )
         except subprocess.TimeoutExpired:
             answer = None
         if answer is None or answer.returncode:

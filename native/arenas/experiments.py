@@ -58,8 +58,13 @@ def sizes():
 def resident():
     """What the kernel says: MiB resident (RSS), this process's share of it (PSS), the peak, and what only we have."""
     found = sizes()
-    return {"rss": found["Rss"], "pss": found["Pss"], "peak": found["VmHWM"], "private": found["Private_Dirty"],
-            "huge": found["AnonHugePages"]}  # fmt: skip
+    return {
+        "rss": found["Rss"],
+        "pss": found["Pss"],
+        "peak": found["VmHWM"],
+        "private": found["Private_Dirty"],
+        "huge": found["AnonHugePages"],
+    }
 
 
 def heap(lib):
@@ -70,8 +75,10 @@ def heap(lib):
     mapped = totals.get("mmap", 0)
     free = totals.get("fast", 0) + totals.get("rest", 0)
     return {
-        "arenas": len(root.findall("heap")), "held": (system + mapped) / MIB, "in_use": (system + mapped - free) / MIB,
-    }  # fmt: skip
+        "arenas": len(root.findall("heap")),
+        "held": (system + mapped) / MIB,
+        "in_use": (system + mapped - free) / MIB,
+    }
 
 
 # [/memory]
@@ -113,9 +120,10 @@ def talk(folder, python_threads, native_threads, block_bytes, touch, way, meet, 
     after = memory(lib)
     lib.trim()
     return {
-        "grown": growth_of(before, after), "grown after trim": growth_of(before, memory(lib)),
+        "grown": growth_of(before, after),
+        "grown after trim": growth_of(before, memory(lib)),
         "threads at once": module.peak_threads(),
-    }  # fmt: skip
+    }
 
 
 # [/talk]
@@ -150,9 +158,12 @@ def growth(folder, way, threads, rounds, keep, remedy):
     if pool:
         lib.pool_stop()
     return {
-        "before": before, "rounds": states, "trimmed": trimmed, "blocks_per_second": threads * rounds * BLOCKS / ns * 1e9,
+        "before": before,
+        "rounds": states,
+        "trimmed": trimmed,
+        "blocks_per_second": threads * rounds * BLOCKS / ns * 1e9,
         "allocator": allocator(),
-    }  # fmt: skip
+    }
 
 
 # [/growth]

@@ -151,7 +151,10 @@ PROBES = {
     "getattr(thing, x), setattr(thing, x, 1)": lambda x, n: (getattr(Thing, x), assigned(x)),
     "f(**{x: 1})": lambda x, n: keyword(**{x: 1}),
     "pickle.loads(pickle.dumps(x))": lambda x, n: pickle.loads(pickle.dumps(x)),
-    "type(copy.copy(x)), type(copy.deepcopy(x))": lambda x, n: (type(copy.copy(x)).__name__, type(copy.deepcopy(x)).__name__),
+    "type(copy.copy(x)), type(copy.deepcopy(x))": lambda x, n: (
+        type(copy.copy(x)).__name__,
+        type(copy.deepcopy(x)).__name__,
+    ),
     "marshal.dumps(x)": lambda x, n: len(marshal.dumps(x)) > 0,
     "sys.intern(x)": lambda x, n: sys.intern(x),
     "type(x)('pi')": lambda x, n: type(x)("pi") == "pi",
@@ -160,7 +163,7 @@ PROBES = {
     "class Sub(type(x))": lambda x, n: type("Sub", (type(x),), {}) is not None,
     "gc.is_tracked(x)": lambda x, n: gc.is_tracked(x),
     "functools.cache": lambda x, n: functools.cache(len)(x),
-}  # fmt: skip
+}
 # [/probes]
 
 
@@ -273,10 +276,14 @@ def at_exit(module):
 
 
 MISUSE = {
-    "a hash of 0": hash_of_zero, "no NUL at the end": no_nul, "bytes that are not ASCII": not_ascii,
-    "a borrowed reference": borrowed, "another interpreter": sub_interpreter, "the maker's thread is gone": thread_is_gone,
+    "a hash of 0": hash_of_zero,
+    "no NUL at the end": no_nul,
+    "bytes that are not ASCII": not_ascii,
+    "a borrowed reference": borrowed,
+    "another interpreter": sub_interpreter,
+    "the maker's thread is gone": thread_is_gone,
     "alive at exit": at_exit,
-}  # fmt: skip
+}
 # [/misuse]
 
 
@@ -289,9 +296,11 @@ def forged(folder, data, length, unknown_hash):
     """The exercise: a counterfeit of `12`, and what a `12` must do."""
     x = arms.load(folder).counterfeit(bytes.fromhex(data), int(length), hash=int(unknown_hash))
     return {
-        "x == '12'": x == "12", "x in {'12'}": x in {"12"}, "{x: 1}['12']": {x: 1}.get("12") == 1,
+        "x == '12'": x == "12",
+        "x in {'12'}": x in {"12"},
+        "{x: 1}['12']": {x: 1}.get("12") == 1,
         "int(x) == 12": answer(lambda x, n: int(x), x, x) == "12",
-    }  # fmt: skip
+    }
 
 
 # [sanitized]
@@ -323,8 +332,13 @@ def sanitized(folder, name, strings):
         for method in arms.OURS:
             text.strings(method)
     grown = resident()[0] - before
-    return {"strings": 2 * rounds * len(arms.OURS) * corpus.LINES, "buffers": module.buffers_alive(), "grown": grown,
-            "wrong": len(wrong), "gil": getattr(sys, "_is_gil_enabled", lambda: True)()}  # fmt: skip
+    return {
+        "strings": 2 * rounds * len(arms.OURS) * corpus.LINES,
+        "buffers": module.buffers_alive(),
+        "grown": grown,
+        "wrong": len(wrong),
+        "gil": getattr(sys, "_is_gil_enabled", lambda: True)(),
+    }
 
 
 # [/sanitized]
@@ -345,17 +359,27 @@ def violations(module, lines):
                 "lookup": {real: 1}.get(x) == 1 and {x: 1}.get(real) == 1 and {x} == {real} and len({x, y, real}) == 1,
                 "order": [x < o for o in lines] == [real < o for o in lines]
                 and [x <= o for o in ours] == [real <= o for o in lines],
-                "slices": all(x[i:j] == real[i:j] for i in range(-3, 4) for j in range(-3, 4)) and x[::-1] == real[::-1],
+                "slices": all(x[i:j] == real[i:j] for i in range(-3, 4) for j in range(-3, 4))
+                and x[::-1] == real[::-1],
                 "concatenation": x + x == real + real and "a" + x == "a" + real and x * 3 == real * 3,
                 "text": (list(x), len(x), repr(x), ascii(x), f"{x}", x.upper(), x.strip(), x.split(), x.encode())
-                == (list(real), len(real), repr(real), ascii(real), f"{real}", real.upper(), real.strip(), real.split(),
-                    real.encode()),
+                == (
+                    list(real),
+                    len(real),
+                    repr(real),
+                    ascii(real),
+                    f"{real}",
+                    real.upper(),
+                    real.strip(),
+                    real.split(),
+                    real.encode(),
+                ),
                 "join": "".join([x, y]) == real + real and x.join(["1", "2"]) == real.join(["1", "2"]),
                 "pickle": pickle.loads(pickle.dumps(x)) == real and type(copy.copy(x)) is str,
                 "json": json.loads(json.dumps(x)) == real,
                 "is a str": isinstance(x, str) and (type(x) is str) == (not real.isascii()),
                 "terminated": utf8(x) == real.encode().split(b"\0")[0],
-            }  # fmt: skip
+            }
             found += [f"{law} of {real!r} made by {method}" for law, holds in laws.items() if not holds]
     return found
 

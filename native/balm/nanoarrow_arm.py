@@ -17,8 +17,11 @@ def array(read):
     data, each = corpus.ascii_text()
     offsets = list(itertools.accumulate(each, initial=0))
     names = {
-        "make": nanoarrow.c_array_from_buffers, "schema": nanoarrow.string(), "count": len(each),
-        "buffers": [None, struct.pack(f"{len(offsets)}i", *offsets), data], "Array": nanoarrow.Array,
-    }  # fmt: skip
+        "make": nanoarrow.c_array_from_buffers,
+        "schema": nanoarrow.string(),
+        "count": len(each),
+        "buffers": [None, struct.pack(f"{len(offsets)}i", *offsets), data],
+        "Array": nanoarrow.Array,
+    }
     statement = "lines = Array(make(schema, count, buffers))" + ("\nlist(lines.iter_py())" if read else "")
     return timeit.Timer(statement, timer=time.perf_counter_ns, globals=names)

@@ -55,9 +55,15 @@ def leak(m, statement, times):
     """
     names = {"m": m, "array": array, "caught": caught}
     names.update(
-        text="mind thé gap", data=b"mind the gap", doubles=array("d", range(100)), ints=list(range(1000, 1020)),
-        point=m.Point(1.0, 1.0), prepared=m.callback(Twice()), counter=m.Counter(5), large=300_000,
-    )  # fmt: skip
+        text="mind thé gap",
+        data=b"mind the gap",
+        doubles=array("d", range(100)),
+        ints=list(range(1000, 1020)),
+        point=m.Point(1.0, 1.0),
+        prepared=m.callback(Twice()),
+        counter=m.Counter(5),
+        large=300_000,
+    )
     watched = [v for v in names.values() if not isinstance(v, int)] + names["ints"]
     code = compile(f"for _ in range(n): {statement}", "leak", "exec")
     exec(code, {**names, "n": times // 10})
@@ -110,10 +116,19 @@ def from_many_threads(m, threads, calls):
 def evaluate(libraries, binding, expression):
     try:
         names = {
-            "m": arms.load(libraries, binding), "array": array, "sys": sys, "nan": float("nan"), "inf": float("inf"),
-            "Index": Index, "Twice": Twice, "fails": fails, "caught": caught, "leak": leak,
-            "lets_others_run": lets_others_run, "from_many_threads": from_many_threads,
-        }  # fmt: skip
+            "m": arms.load(libraries, binding),
+            "array": array,
+            "sys": sys,
+            "nan": float("nan"),
+            "inf": float("inf"),
+            "Index": Index,
+            "Twice": Twice,
+            "fails": fails,
+            "caught": caught,
+            "leak": leak,
+            "lets_others_run": lets_others_run,
+            "from_many_threads": from_many_threads,
+        }
         return {"value": repr(eval(expression, names))}
     except Exception as error:
         return {"error": type(error).__name__, "text": str(error)}

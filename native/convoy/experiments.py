@@ -272,9 +272,10 @@ def echo(folder, kind, count, interval, seconds, pinning, server, others):
             finally:
                 process.kill()
             cores = {
-                "client": answer["core"], "server": server_cores[0] if server_cores else None,
+                "client": answer["core"],
+                "server": server_cores[0] if server_cores else None,
                 "CPU work": [core_of("self", thread) for thread in work.thread_ids],
-            }  # fmt: skip
+            }
     finally:
         work.stop()
         noise.stop()
@@ -282,10 +283,14 @@ def echo(folder, kind, count, interval, seconds, pinning, server, others):
     took = sorted(end - start for start, end in spans)
     quantile = lambda q: took[min(len(took) - 1, int(q * len(took)))] / 1e3  # noqa: E731
     return {
-        "rate": len(spans) / (spans[-1][1] - spans[0][0]) * 1e9, "requests": len(spans), "p50": quantile(0.5),
-        "p99": quantile(0.99), "p99.9": quantile(0.999) if len(spans) >= MANY else None,
-        "work": during / alone if alone else None, "cores": cores,
-    }  # fmt: skip
+        "rate": len(spans) / (spans[-1][1] - spans[0][0]) * 1e9,
+        "requests": len(spans),
+        "p50": quantile(0.5),
+        "p99": quantile(0.99),
+        "p99.9": quantile(0.999) if len(spans) >= MANY else None,
+        "work": during / alone if alone else None,
+        "cores": cores,
+    }
 
 
 # [/echo]

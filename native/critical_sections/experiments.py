@@ -137,8 +137,10 @@ def reference_counts(folder):
     import arms
 
     loops, found = 200_000, {}
-    for name, make in (("owner", lambda: arms.piece(folder, "reference count")),
-                       ("foreign", lambda: arms.foreign_reference_count(folder))):  # fmt: skip
+    for name, make in (
+        ("owner", lambda: arms.piece(folder, "reference count")),
+        ("foreign", lambda: arms.foreign_reference_count(folder)),
+    ):
         piece = make()
         found[name] = min(piece.timeit(loops) for _ in range(20)) / loops
     return found

@@ -9,8 +9,10 @@ import sysconfig
 WAYS = {"ctypes CDLL": True, "C API, releasing": True, "ctypes PyDLL": False, "C API, keeping": False}
 VARIANTS = ("unsafe", "mutex", "atomic")
 RUST = {
-    "Rust, load then store": "rust_load_then_store", "Rust, fetch_add": "rust_fetch_add", "Rust, Mutex": "rust_mutex",
-}  # fmt: skip
+    "Rust, load then store": "rust_load_then_store",
+    "Rust, fetch_add": "rust_fetch_add",
+    "Rust, Mutex": "rust_mutex",
+}
 
 
 def load(folder):

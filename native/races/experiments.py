@@ -163,8 +163,9 @@ def double_payments(folder, rounds, spread_ns, *windows_ns):
         paid = []
         seeds = iter(os.urandom(2))
         start_all(
-            2, lambda: paid.append(library.double_payments(int(rounds), window, int(spread_ns), next(seeds) + 1))  # noqa: B023
-        )  # fmt: skip
+            2,
+            lambda: paid.append(library.double_payments(int(rounds), window, int(spread_ns), next(seeds) + 1)),  # noqa: B023
+        )
         shares[window] = sum(paid) / int(rounds) - 1
     return shares
 
@@ -318,9 +319,12 @@ def stress(folder, name, threads, loops):
     guarded, threads, loops = module.Guarded(), int(threads), int(loops)
     if name.startswith("read"):
         torn = []
-        together([
-            lambda: module.pairs(name, loops // 4, True), lambda: torn.append(module.pairs(name, loops, False)),
-        ])  # fmt: skip
+        together(
+            [
+                lambda: module.pairs(name, loops // 4, True),
+                lambda: torn.append(module.pairs(name, loops, False)),
+            ]
+        )
         return {"value": sum(torn), "expected": 0}
     before = module.total(name, guarded)
     together([lambda: module.run(name, guarded, loops) for _ in range(threads)])

@@ -15,9 +15,12 @@ link_flags = [f"-fsanitize={sanitizer}"] if sanitizer else []
 setup(
     ext_modules=[
         Extension(
-            name, sorted(glob.glob("*.c")), define_macros=[("MODULE", name)],
-            extra_compile_args=[*flags, "-pthread"], extra_link_args=link_flags,
+            name,
+            sorted(glob.glob("*.c")),
+            define_macros=[("MODULE", name)],
+            extra_compile_args=[*flags, "-pthread"],
+            extra_link_args=link_flags,
         )
     ],
     py_modules=[],
-)  # fmt: skip
+)

@@ -125,10 +125,27 @@ def bind(loader):
     # [/handle]
 
     functions = types.SimpleNamespace(
-        noop=noop, answer=answer, add_one=add_one, add_five=add_five, halve=halve, code_points=code_points, motto=motto,
-        checksum=checksum, make_bytes=make_bytes, ends=ends, sum_list=sum_list, Point=Point, dot=dot, scale=scale,
-        callback=callback, apply=apply, root=root, work=work, sleep_ms=sleep_ms, Counter=Counter,
-    )  # fmt: skip
+        noop=noop,
+        answer=answer,
+        add_one=add_one,
+        add_five=add_five,
+        halve=halve,
+        code_points=code_points,
+        motto=motto,
+        checksum=checksum,
+        make_bytes=make_bytes,
+        ends=ends,
+        sum_list=sum_list,
+        Point=Point,
+        dot=dot,
+        scale=scale,
+        callback=callback,
+        apply=apply,
+        root=root,
+        work=work,
+        sleep_ms=sleep_ms,
+        Counter=Counter,
+    )
     if loader is ctypes.CDLL:
         functions.noop_detached = noop  # as every call through CDLL
     return functions
