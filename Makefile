@@ -2,17 +2,20 @@
 # KERNELS="3.14 3.14t" | pair | all      which interpreters to set up and measure
 # BUDGET=smoke|quick|full                how long to measure (default quick)
 # NAME=loaders                           the chapter of `make chapter`
-export KERNELS BUDGET
+# FROM=folder or bundle                  make pages from these records instead of measuring
+export KERNELS BUDGET FROM
 run = @python3 ffilab/bootstrap.py
 
-.PHONY: help book test doctor kernels native chapter bench compare html lab lock clean distclean
+.PHONY: help book test check doctor kernels native chapter bench compare judge html lab lock clean distclean
 help:     ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
-	@echo; sed -n '2,4s/^# //p' Makefile
+	@echo; sed -n '2,5s/^# //p' Makefile
 book:     ## set up what is missing, measure everything afresh, render _build/html
 	$(run) book
-test:     ## set up the chapter pair and run the tests
+test:     ## set up the chapter pair and run the tests: what needs no measuring first
 	$(run) test
+check:    ## the fast half of the tests: all that needs no measuring
+	$(run) check
 doctor:   ## say what is missing or noisy on this machine, and how to mend it
 	$(run) doctor
 kernels:  ## set up the interpreters and their Jupyter kernels
@@ -22,9 +25,11 @@ native:   ## build everything under native/
 chapter:  ## measure one chapter afresh (NAME=loaders), then render
 	$(run) chapter "$(NAME)"
 bench:    ## our instrument against pyperf, about 25 minutes (BUDGET=full: an hour)
-	$(run) bench
+	$(run) study notebooks.measuring.contest
 compare:  ## compare two records (A=_build/records/…jsonl B=…)
 	$(run) compare "$(A)" "$(B)"
+judge:    ## print the ledger for a set of records (FROM=_build/records), without measuring
+	$(run) judge "$(FROM)"
 html:     ## render again, measure nothing
 	$(run) html
 lab:      ## JupyterLab on loopback, with every kernel

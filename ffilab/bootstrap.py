@@ -16,7 +16,7 @@ VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 MINIMUM = (3, 11)
 # Verbs that write to this folder: one at a time.
-READERS = {"doctor", "lab", "compare", "--help"}
+READERS = {"doctor", "lab", "compare", "judge", "--help"}
 
 
 class Stop(Exception):
@@ -79,6 +79,8 @@ def prepare(with_lab):
         "pip",
         "install",
         "--no-config",
+        # Where PYTHONDONTWRITEBYTECODE is set, every start would compile the libraries anew.
+        "--compile-bytecode",
         "--python",
         PYTHON,
         "--require-hashes",

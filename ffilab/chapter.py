@@ -1,85 +1,118 @@
-"""The frame of a chapter: its first and last cell, and the provenance of its numbers."""
+"""The frame of a chapter: its first and last cell, its verdicts, and the provenance of its numbers."""
 
+import json
+import os
 import sys
+import sysconfig
+from pathlib import Path
 
 from IPython.display import Markdown, display
 
-from ffilab import kernels, machine
-from ffilab.budget import current
+from ffilab import draw
+from ffilab.bench.session import Session, open_session, source
+from ffilab.judge import ledger
+from ffilab.paths import BUILD
+from ffilab.provision import installed
 from ffilab.provision.catalogue import ALL
+
+# Where the press wants to read what this page is made of.
+PAGE_FILE = "FFILAB_PAGE"
 
 
 def assert_gil(enabled: bool) -> None:
-    """First and last cell: is the GIL of this kernel as the chapter says?
+    """First and last cell: is the GIL of this Jupyter kernel as the chapter says?
 
     Raises RuntimeError if not, for instance when an import turned it back on.
     """
     actual = getattr(sys, "_is_gil_enabled", lambda: True)()
     if actual != enabled:
-        raise RuntimeError(f"the GIL of this kernel is {'on' if actual else 'off'}, and the chapter needs it otherwise")
+        raise RuntimeError(
+            f"the GIL of this interpreter is {'on' if actual else 'off'}, and the chapter needs it otherwise"
+        )
 
 
-def begin(gil_enabled: bool) -> list[str]:
-    """Check the kernel, say what this run can show; returns the labels of the kernels present."""
+def running() -> str:
+    """Label of the interpreter that runs this page."""
+    return f"{sys.version_info[0]}.{sys.version_info[1]}" + ("t" if sysconfig.get_config_var("Py_GIL_DISABLED") else "")
+
+
+def begin(corner: str, gil_enabled: bool) -> Session:
+    """Check the interpreter, open the session through which the chapter measures, say what it can show."""
     assert_gil(gil_enabled)
-    budget = current()
-    present = kernels.present()
-    lines = [f"Kernel CPython {sys.version.split()[0]}, GIL {'on' if gil_enabled else 'off'}. Budget: {budget.name}."]
-    if not budget.is_result:
+    session = open_session(corner, [one.label for one in installed.present()])
+    draw.start_page(session.budget.is_result)
+    facts, builds = session.machine, session.record.run["interpreters"]
+    lines = [
+        f"CPython {running()}, GIL {'on' if gil_enabled else 'off'}. Budget: {session.budget.name}. "
+        f"Measured on {facts['cpu']}, {facts['cores']} cores, at {facts['date'].replace('T', ' ')}."
+    ]
+    if not session.budget.is_result:
         lines.append("**This is a smoke test. It proves that the code runs; none of its figures is a result.**")
-    lines.append(f"Measured on: {', '.join(k.label for k in present)}.")
-    if absent := left_out(present):
+    lines.append(f"Interpreters: {', '.join(session.interpreters)}.")
+    if absent := left_out(session.interpreters):
         lines.append(f"Left out: {', '.join(absent)} (add them with `make book KERNELS=all`).")
-    for kernel in present:
-        partner = next((k for k in present if k.interpreter == kernel.interpreter.partner), None)
-        if partner and kernel.interpreter.free_threaded and not kernels.same_build(kernel, partner):
-            lines.append(f"{partner.label} and {kernel.label} come from different builds: compare them with care.")
+    for label in session.interpreters:
+        partner = label.removesuffix("t")
+        if partner != label and partner in builds and not installed.same_build(builds[label], builds[partner]):
+            lines.append(f"{partner} and {label} come from different builds: compare them with care.")
     display(Markdown("\n\n".join(lines)))
-    return [k.label for k in present]
+    return session
 
 
-def left_out(present: list[kernels.Kernel]) -> list[str]:
-    """Labels of the book's interpreters that are not set up here."""
-    return [i.label for i in ALL if i not in [k.interpreter for k in present]]
+def left_out(labels: list[str]) -> list[str]:
+    """Labels of the book's interpreters that are not among these."""
+    return [interpreter.label for interpreter in ALL if interpreter.label not in labels]
 
 
-def provenance(*records) -> dict:
-    """What stands with every number: machine, method, builds, seeds."""
-    first = records[0].run
-    return {
-        **first["machine"],
-        "budget": first["plan"]["budget"],
-        "is_result": current().is_result,
-        "seeds": [record.run["plan"]["seed"] for record in records],
-        "records": [f"{record.path.parent.name}/{record.path.name}" for record in records],
-        "kernels": {
-            label: f"{k['version']}; {k['route']}; `{k['config_args']}`" for label, k in first["kernels"].items()
-        },
-    }
+def verdicts(session: Session) -> None:
+    """Hand in what the records say of the corner's claims, and show the ledger's rows."""
+    for row in ledger.hand_in(ledger.measured(session), session.provenance):
+        draw.verdict(row)
 
 
-def end(gil_enabled: bool, *records) -> None:
-    """Last cell: the GIL is still as it was; show where the numbers come from."""
+def end(session: Session, gil_enabled: bool) -> None:
+    """Last cell: the GIL is still as it was; the session is complete; show where the numbers come from."""
     assert_gil(gil_enabled)
-    facts = provenance(*records)
-    noise = machine.noise()
-    steal = noise["steal_s"] - facts["steal_s"]
-    builds = facts.pop("kernels")
-    packages = records[0].run["kernels"][f"{sys.version_info[0]}.{sys.version_info[1]}"]["packages"]
+    session.close()
+    facts, noise = session.provenance, session.record.end["machine"]
+    timed = [session.timed(path.stem) for path in session.files[1:]]
+    packages = session.record.run["interpreters"].get(running(), {}).get("packages", {})
     rows = {
         "Machine": f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gib']} GiB"
         + (", virtual machine" if facts["virtual_machine"] else ""),
         "System": f"{facts['system']}, {facts['libc']}, {facts['compiler']}",
         "Frequency governor": facts["governor"] or "not visible here",
         "Noise": f"load {facts['load']:.2f} at the start, {noise['load']:.2f} at the end; "
-        f"{steal:.2f} s stolen by the hypervisor",
-        "Discarded": "; ".join(record.noise.report for record in records),
+        f"{noise['steal_s'] - facts['steal_s']:.2f} s stolen by the hypervisor",
+        "Discarded": "; ".join(f"{record.run['plan']['name']}: {record.noise.report}" for record in timed)
+        or "nothing: each run had a process of its own, and all of them count",
         "Run": f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}",
-        "Seeds": ", ".join(map(str, facts["seeds"])),
-        **{f"CPython {label}": build for label, build in builds.items()},
-        "Packages": ", ".join(
+        "Seed": ", ".join(map(str, facts["seeds"])),
+        **{f"CPython {label}": build for label, build in facts["kernels"].items()},
+        f"Packages of {running()}": ", ".join(
             f"{name} {packages[name]}" for name in ("numpy", "scipy", "pandas", "seaborn") if name in packages
         ),
         "Records": ", ".join(facts["records"]),
     }
     display(Markdown("| | |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in rows.items())))
+    if page := os.environ.get(PAGE_FILE):
+        Path(page).write_text(json.dumps(described(session, gil_enabled)))
+
+
+def described(session: Session, gil_enabled: bool) -> dict:
+    """What the press keeps with the page: what it was made of, and how."""
+    builds = session.record.run["interpreters"]
+    return {
+        "corner": session.corner,
+        "gil": gil_enabled,
+        "budget": session.budget.name,
+        "interpreters": {label: facts["stamp"] for label, facts in builds.items()},
+        "builds": {
+            label: {key: facts[key] for key in ("version", "route", "config_args")} for label, facts in builds.items()
+        },
+        "machine": session.machine["cpu"],
+        "measured": session.machine["date"],
+        "read": source() is not None,
+        # Below _build, if they lie there: a clone may be moved.
+        "records": [str(p.relative_to(BUILD) if p.is_relative_to(BUILD) else p) for p in session.files],
+    }

@@ -1,5 +1,6 @@
 """The verbs, one function each. Errors of the reader end in one sentence, not in a traceback."""
 
+import importlib
 import os
 import shutil
 import signal
@@ -31,6 +32,18 @@ budget_option = click.option(
 )
 
 
+from_option = click.option(
+    "--from", "source", envvar="FROM", default="", help="A folder or bundle of records: make the pages from them."
+)
+
+
+def records(given: str) -> Path | None:
+    """The folder of records that FROM names; None if the chapters are to measure."""
+    from ffilab.bench.session import unpacked
+
+    return unpacked(given) if given else None
+
+
 def budget_name(name: str) -> str:
     if name not in BUDGETS:
         raise UserError(f"BUDGET is {name!r}: choose one of {', '.join(BUDGETS)}.")
@@ -40,22 +53,24 @@ def budget_name(name: str) -> str:
 @verbs.command()
 @kernels_option
 @budget_option
-def book(kernels, budget):
+@from_option
+def book(kernels, budget, source):
     """Set up what is missing, measure every chapter afresh, render _build/html."""
     from ffilab.press import book as press
 
-    press.book(catalogue.parse(kernels), budget_name(budget or "quick"))
+    press.book(catalogue.parse(kernels), budget_name(budget or "quick"), source=records(source))
 
 
 @verbs.command()
 @click.argument("name", default="")
 @kernels_option
 @budget_option
-def chapter(name, kernels, budget):
+@from_option
+def chapter(name, kernels, budget, source):
     """Measure one chapter afresh, then render the book with it."""
     from ffilab.press import book as press
 
-    press.book(catalogue.parse(kernels), budget_name(budget or "quick"), only=name)
+    press.book(catalogue.parse(kernels), budget_name(budget or "quick"), only=name, source=records(source))
 
 
 @verbs.command()
@@ -78,35 +93,73 @@ def kernels_verb(kernels):
 def native(kernels):
     """Build everything under native/ for the kernels at hand."""
     from ffilab import native as projects
-    from ffilab.provision import objects
+    from ffilab.press import book as press
+    from ffilab.press.chapters import chapters
 
     failures = projects.build_all(environments.provision(catalogue.parse(kernels)))
-    objects.provide()
+    press.provide(chapters())
     if failures:
         raise UserError("Some extensions were left out: see the lines above.")
 
 
-@verbs.command(context_settings={"ignore_unknown_options": True})
+further_words = {"ignore_unknown_options": True}
+
+
+@verbs.command(context_settings=further_words)
 @click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
 def test(pytest_options):
-    """Set up the chapter pair and run the tests. Further words go to pytest."""
+    """Set up the chapter pair and run the tests, those that need no measuring first. Further words go to pytest."""
+    set_up_for_tests()
+    for part in ("not slow", "slow"):
+        if code := pytest(part, *pytest_options):
+            sys.exit(code)
+
+
+@verbs.command(context_settings=further_words)
+@click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
+def check(pytest_options):
+    """Set up the chapter pair and run the tests that need no measuring. Further words go to pytest."""
+    set_up_for_tests()
+    sys.exit(pytest("not slow", *pytest_options))
+
+
+def set_up_for_tests() -> None:
+    """The chapter pair, the native projects, and what single corners need."""
     from ffilab import native as projects
-    from ffilab.provision import objects
+    from ffilab.press import book as press
+    from ffilab.press.chapters import chapters
 
     projects.build_all(environments.provision(catalogue.parse("pair")))
-    objects.provide()
-    sys.exit(subprocess.run([sys.executable, "-m", "pytest", *pytest_options], cwd=paths.ROOT).returncode)
+    press.provide(chapters())
+
+
+def pytest(part: str, *options: str) -> int:
+    """The exit code of pytest on one half of the tests; that it found no test is no failure of a half."""
+    code = subprocess.run([sys.executable, "-m", "pytest", "-m", part, *options], cwd=paths.ROOT).returncode
+    return 0 if code == 5 and options else code
 
 
 @verbs.command()
+@click.argument("module")
 @budget_option
-def bench(budget):
-    """Our instrument against pyperf: false positives, interval width, smallest slowdown found."""
+def study(module, budget):
+    """Run a study that is no chapter, such as notebooks.measuring.contest: its function `main(budget)`."""
     from ffilab import native as projects
-    from ffilab.contest import contest
 
     projects.build_all(environments.provision(catalogue.parse("pair")))
-    contest(budget_name(budget or "quick"))
+    importlib.import_module(module).main(budget_name(budget or "quick"))
+
+
+@verbs.command()
+@click.argument("source", default="")
+def judge(source):
+    """Print the ledger for a folder or bundle of records, without measuring."""
+    from ffilab.judge import again
+
+    if not source:
+        raise UserError("Name the records: `make judge FROM=_build/records`.")
+
+    click.echo(again.report(records(source)))
 
 
 @verbs.command()
@@ -169,5 +222,7 @@ def main():
     except click.ClickException as error:
         sys.exit(f"ffilab: {error.format_message()}")
     except (KeyboardInterrupt, click.Abort):
-        sys.stderr.write("\nffilab: stopped; what was finished is kept, and the same command goes on from there.\n")
+        sys.stderr.write(
+            "\nffilab: stopped; what was finished is kept: interpreters, builds, records, the pages of finished chapters.\n"
+        )
         sys.exit(130)

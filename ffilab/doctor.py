@@ -249,8 +249,8 @@ def _read(path) -> str:
         return ""
 
 
-def kernels() -> list[str]:
-    """Labels of the kernels that are set up."""
+def interpreters() -> list[str]:
+    """Names of the interpreters that are set up."""
     folder = ROOT / "kernels" / "kernels"
     return sorted(p.name.removeprefix("cpython-") for p in folder.iterdir() if (p / ".venv" / "ffilab.json").exists())
 
@@ -262,7 +262,7 @@ def main() -> int:
         f"This machine: {model.group(1) if model else platform.processor() or platform.machine()}, "
         f"{os.cpu_count()} cores, {platform.system()} {platform.release()}"
     )
-    print(f"Kernels set up: {', '.join(kernels()) or 'none yet'}")
+    print(f"Interpreters set up: {', '.join(interpreters()) or 'none yet'}")
     gaps = missing()
     for title, wanted in (("Missing and needed", True), ("Missing, and something can do without", False)):
         rows = [(what, fix) for what, needed, fix in gaps if needed is wanted]

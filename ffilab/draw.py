@@ -13,13 +13,15 @@ import matplotlib
 matplotlib.use("agg")
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 import seaborn as sns
 from IPython.display import HTML, Markdown, display
 from matplotlib import ticker
 
-from ffilab.budget import current
-from ffilab.judge.statistics import Interval
+from ffilab.bench.record import Record
+from ffilab.judge import statistics
+from ffilab.judge.statistics import Interval, Measurement
 
 INK = {"light": "#1f2328", "dark": "#e6e6e6"}
 GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
@@ -35,6 +37,14 @@ SMOKE = "smoke test: no result"
 # Okabe and Ito's palette, told apart with every kind of colour vision.
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
 GLUE_PREFIX = "application/papermill.record/"
+NOT_MEASURED = "not measured here"
+# Are the numbers of this page results? `chapter.begin` says so, by the budget of the records that the page is made of.
+_page = {"is_result": True}
+
+
+def start_page(is_result: bool) -> None:
+    """From here on, mark every figure, table and number as no result, or not."""
+    _page["is_result"] = is_result
 
 
 def figure(plot, alt: str, size: tuple[float, float] = (7.2, 3.6)) -> None:
@@ -42,9 +52,11 @@ def figure(plot, alt: str, size: tuple[float, float] = (7.2, 3.6)) -> None:
     images = []
     for mode in ("light", "dark"):
         with plt.rc_context(_style(mode)):
+            # The same records, the same picture: jitter is drawn from here.
+            np.random.seed(0)
             drawing = plt.figure(figsize=size, layout="constrained")
             plot(drawing)
-            if not current().is_result:
+            if not _page["is_result"]:
                 drawing.text(0.5, 0.5, SMOKE, rotation=20, size=22, alpha=0.35, ha="center", va="center")
             buffer = io.BytesIO()
             drawing.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
@@ -71,6 +83,7 @@ def _style(mode: str) -> dict:
             "legend.edgecolor": grid,
             "axes.prop_cycle": plt.cycler(color=PALETTE),
             "svg.fonttype": "path",
+            "svg.hashsalt": "ffilab",
             "legend.framealpha": 0,
         }
     )
@@ -118,13 +131,20 @@ def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
     return f"{value}{' ' if unit else ''}{unit} [{low}, {high}]"
 
 
+def words(found: Interval | Measurement | None, unit: str = "", factor: float = 1) -> str:
+    """The same for what may be missing, and for measurements: `not measured here` if there is nothing."""
+    if found is None:
+        return NOT_MEASURED
+    return text(found.interval if isinstance(found, Measurement) else found, unit, factor)
+
+
 def glue(name: str, value: str) -> None:
     """Hand a text to the prose: {glue:text}`name`. Marked if this is a smoke test.
 
     The same record that myst_nb.glue writes; importing myst_nb would bring Sphinx
     into the measured kernels.
     """
-    shown = value if current().is_result else f"{value} ({SMOKE})"
+    shown = value if _page["is_result"] else f"{value} ({SMOKE})"
     display(
         {f"{GLUE_PREFIX}text/plain": repr(shown)},
         raw=True,
@@ -135,11 +155,27 @@ def glue(name: str, value: str) -> None:
 def table(frame: pd.DataFrame, caption: str = "") -> None:
     """Display a table without its index; `caption` says what is in it."""
     if caption:
-        display(Markdown(f"*{caption}*" + ("" if current().is_result else f" **({SMOKE})**")))
+        display(Markdown(f"*{caption}*" + ("" if _page["is_result"] else f" **({SMOKE})**")))
     display(
         HTML(
             f'<div class="ffi-table" style="overflow-x: auto">{frame.to_html(index=False, border=0, justify="left")}</div>'
         )
+    )
+
+
+def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
+    """The running A/A test as a table: each (arm, second copy of it) on every interpreter."""
+    return pd.DataFrame(
+        [
+            {
+                "CPython": label,
+                "arm": arm,
+                "same / same": text(found.ratio),
+                "smallest effect to be found": f"{found.mde:.2%}",
+                "false alarm": "yes" if found.ratio.excludes(1) else "no",
+            }
+            for label, arm, found in statistics.false_alarms(record, copies)
+        ]
     )
 
 

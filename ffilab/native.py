@@ -1,14 +1,14 @@
 """Build every project under native/ with its own canonical tool.
 
 What a project is built with is read off its files: a Makefile with a plain
-library, a pyproject.toml with a Python extension (once per kernel), a
+library, a pyproject.toml with a Python extension (once per interpreter), a
 Cargo.toml without pyproject.toml with a Rust library.
 
 Outputs: `_build/native/<corner>/` for libraries, and for extensions
 `_build/native/<corner>/<SOABI>/`, the tag that keeps interpreters apart.
 
 A C library that fails stops everything. An extension that fails, or that its tool
-does not support on a kernel, is left out, and so is a library or program in Rust:
+does not support on an interpreter, is left out, and so is a library or program in Rust:
 `missing-<project>.txt` beside the others says why, and whoever loads it shows that reason.
 """
 
@@ -20,10 +20,10 @@ import tomllib
 from pathlib import Path
 
 from ffilab.errors import UserError
-from ffilab.kernels import Kernel, soabi
 from ffilab.machine import compiler
 from ffilab.paths import BY_PRODUCTS, LOGS, NATIVE, NATIVE_OUT
 from ffilab.progress import say, step
+from ffilab.provision.installed import Installed, soabi
 from ffilab.provision.interpreters import uv
 from ffilab.subprocesses import explain_os_errors, logged, tail
 
@@ -32,11 +32,16 @@ def projects(root: Path = NATIVE) -> list[Path]:
     """Folders that hold a project, sorted."""
     markers = ("Makefile", "pyproject.toml", "Cargo.toml")
     return sorted(
-        {marker.parent for name in markers for marker in root.rglob(name) if not BY_PRODUCTS & set(marker.parts)}
+        {
+            marker.parent
+            for name in markers
+            for marker in root.rglob(name)
+            if not BY_PRODUCTS & set(marker.relative_to(root).parts)
+        }
     )
 
 
-def build_all(kernels: list[Kernel], root: Path = NATIVE, out: Path = NATIVE_OUT) -> list[str]:
+def build_all(interpreters: list[Installed], root: Path = NATIVE, out: Path = NATIVE_OUT) -> list[str]:
     """Build what has changed; returns one line for each extension that failed.
 
     Raises UserError naming the missing tool or the failed library.
@@ -46,14 +51,14 @@ def build_all(kernels: list[Kernel], root: Path = NATIVE, out: Path = NATIVE_OUT
         found = projects(root)
         for number, project in enumerate(found):
             bar.update(number / len(found), str(project.relative_to(root)))
-            failures += build(project, kernels, out / project.relative_to(root).parts[0])
+            failures += build(project, interpreters, out / project.relative_to(root).parts[0])
     for failure in failures:
         say(f"    left out: {failure}")
     return failures
 
 
-def build(project: Path, kernels: list[Kernel], out: Path) -> list[str]:
-    """Build one project into `out`; returns one line for each kernel on which an extension failed."""
+def build(project: Path, interpreters: list[Installed], out: Path) -> list[str]:
+    """Build one project into `out`; returns one line for each interpreter on which an extension failed."""
     if not (project / "pyproject.toml").exists():
         if (project / "Cargo.toml").exists():
             return _crate(project, out)
@@ -61,16 +66,16 @@ def build(project: Path, kernels: list[Kernel], out: Path) -> list[str]:
         _run(project, ["make", "--no-print-directory", f"OUT={out}", f"CC={compiler()}"], "make")
         return []
     failures = []
-    for kernel in kernels:
-        target = out / soabi(kernel)
+    for interpreter in interpreters:
+        target = out / soabi(interpreter)
         target.mkdir(parents=True, exist_ok=True)
         note = target / f"missing-{project.name}.txt"
         try:
-            if reason := unsupported(project, kernel):
+            if reason := unsupported(project, interpreter):
                 note.write_text(reason)
                 continue
             need_compiler_and_rust(project)
-            _extension(project, kernel, out, target)
+            _extension(project, interpreter, out, target)
             note.unlink(missing_ok=True)
         except UserError as error:
             note.write_text(str(error))
@@ -109,20 +114,20 @@ def ours(project: Path) -> dict:
     return tomllib.loads((project / "pyproject.toml").read_text()).get("tool", {}).get("hidden-corners", {})
 
 
-def unsupported(project: Path, kernel: Kernel) -> str | None:
-    """Why the project's tool does not serve this kernel, as its pyproject.toml states it; None if it does."""
+def unsupported(project: Path, interpreter: Installed) -> str | None:
+    """Why the project's tool does not serve this interpreter, as its pyproject.toml states it; None if it does."""
     said = ours(project)
-    if "only" in said and kernel.label not in said["only"]:
+    if "only" in said and interpreter.label not in said["only"]:
         return f"made for {' '.join(said['only'])} only"
-    return said.get("unsupported", {}).get(kernel.label)
+    return said.get("unsupported", {}).get(interpreter.label)
 
 
-def _extension(project: Path, kernel: Kernel, out: Path, target: Path) -> None:
+def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -> None:
     # Sources that a project shares with its neighbours lie beside it, in `library`. A project may also be another
     # one with some files of its own (`sources-of`), for instance another version of its tool.
     library = project.parent / "library"
     layers = [project.parent / name for name in filter(None, [ours(project).get("sources-of")])] + [project]
-    digest = hashlib.sha256(kernel.facts["stamp"].encode())
+    digest = hashlib.sha256(interpreter.facts["stamp"].encode())
     for source in (p for folder in (library, *layers) for p in sorted(folder.rglob("*"))):
         if source.is_file() and not BY_PRODUCTS & set(source.relative_to(project.parent).parts):
             digest.update(source.read_bytes())
@@ -132,14 +137,15 @@ def _extension(project: Path, kernel: Kernel, out: Path, target: Path) -> None:
     for old in target.glob(f".{project.name}-*"):
         old.unlink()
     # Built from a copy: setuptools and its like write into the folder that they build.
-    copy = out / "source" / f"{project.name}-{kernel.name}"
+    copy = out / "source" / f"{project.name}-{interpreter.name}"
     shutil.rmtree(copy, ignore_errors=True)
     ignore = shutil.ignore_patterns(*BY_PRODUCTS)
     for layer in layers:
         shutil.copytree(layer, copy / project.name, ignore=ignore, dirs_exist_ok=True)
     if library.exists():
         shutil.copytree(library, copy / library.name, ignore=ignore)
-    environment = {"CARGO_TARGET_DIR": str(out / "cargo" / f"{project.name}-{kernel.name}")}
+    environment = {"CARGO_TARGET_DIR": str(out / "cargo" / f"{project.name}-{interpreter.name}")}
+    environment |= _tools(project, interpreter, out)
     if (project / CRATES).exists():
         restore_cargo_lock(copy / project.name)
         environment["MATURIN_PEP517_ARGS"] = "--locked"
@@ -155,15 +161,30 @@ def _extension(project: Path, kernel: Kernel, out: Path, target: Path) -> None:
             "--no-index",
             "--reinstall",
             "--python",
-            str(kernel.python),
+            str(interpreter.python),
             "--target",
             str(target),
             str(copy / project.name),
         ],
-        f"the build for {kernel.name}",
+        f"the build for {interpreter.name}",
         environment,
     )
     stamp.touch()
+
+
+# The hashed lock of a project that needs a build tool of its own.
+LOCK = "requirements.txt"
+
+
+def _tools(project: Path, interpreter: Installed, out: Path) -> dict[str, str]:
+    """Install the build tools that a project locks for itself; returns the environment in which its build finds them."""
+    if not (project / LOCK).exists():
+        return {}
+    target = out / "tools" / f"{project.name}-{interpreter.name}"
+    shutil.rmtree(target, ignore_errors=True)
+    command = [uv(), "pip", "install", "--no-config", "--require-hashes", "--python", str(interpreter.python)]
+    _run(project, [*command, "--target", str(target), "-r", str(project / LOCK)], f"build tools for {interpreter.name}")
+    return {"PYTHONPATH": str(target), "PATH": f"{target / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
 # A Cargo.lock without the address of the registry in it.

@@ -1,6 +1,8 @@
 """Where things are. Nothing here is specific to one machine."""
 
 import os
+import re
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -10,6 +12,8 @@ NOTEBOOKS = ROOT / "notebooks"
 # Tests measure into a folder of their own, so that they never overwrite a reader's results.
 BUILD = Path(os.environ.get("FFILAB_BUILD") or ROOT / "_build")
 NATIVE_OUT = ROOT / "_build" / "native"
+# Stands for NATIVE_OUT in the arguments of arms and cases, so that no record holds a path of one machine.
+BUILT = "{built}"
 RECORDS = BUILD / "records"
 RESULTS = BUILD / "results"
 EXECUTED = BUILD / "executed"
@@ -25,3 +29,20 @@ def cache() -> Path:
 
 # What build tools leave in a native project's folder when someone builds it by hand.
 BY_PRODUCTS = {"build", "target", "Cargo.lock"}
+
+
+def resolved(value, seed: int | None = None):
+    """Arguments as a process gets them: BUILT filled in everywhere, and a lone "{seed}" replaced by the number."""
+    if isinstance(value, dict):
+        return {key: resolved(item, seed) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [resolved(item, seed) for item in value]
+    if value == "{seed}":
+        return seed
+    return value.replace(BUILT, str(NATIVE_OUT)) if isinstance(value, str) else value
+
+
+def without_paths(text: str) -> str:
+    """What a process said, without the folders of this machine: the clone's is left out, the others get a name."""
+    text = text.replace(f"{ROOT}{os.sep}", "").replace(str(cache()), "CACHE").replace(str(Path.home()), "~")
+    return re.sub(rf"{re.escape(tempfile.gettempdir())}/[\w.-]+", "TEMPORARY", text)

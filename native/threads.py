@@ -4,8 +4,6 @@ import statistics
 import threading
 import time
 
-ROUNDS = 3
-
 
 def together(bodies):
     """Run all bodies at the same time, one thread each; returns the ns from the first start to the last end."""
@@ -24,6 +22,10 @@ def together(bodies):
     for thread in threads:
         thread.join()
     return max(end for _, end in spans) - min(start for start, _ in spans)
+
+
+# [rate]
+ROUNDS = 3
 
 
 def rate(make, threads, milliseconds):
@@ -46,3 +48,6 @@ def rate(make, threads, milliseconds):
         alone.append(loops / together([lambda: bodies[0](loops)]) * 1e9)
         all_.append(threads * loops / together([lambda body=body: body(loops) for body in bodies]) * 1e9)
     return {"alone": statistics.median(alone), "together": statistics.median(all_)}
+
+
+# [/rate]

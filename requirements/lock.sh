@@ -18,6 +18,10 @@ for folder in kernels/kernels/*/; do
     label=$(basename "$folder" | sed 's/^cpython-//')
     lock "${label%t}" "$folder/requirements.in" "$folder/requirements.txt" --universal
 done
+# Build tools that a native project brings along.
+for input in $(find native -name requirements.in -not -path '*/target/*'); do
+    lock 3.13 "$input" "${input%.in}.txt" --universal
+done
 # A Cargo.lock names the registry of every crate; what is kept of it is all the rest.
 for manifest in $(find native -name Cargo.toml -not -path '*/target/*'); do
     folder=$(dirname "$manifest")

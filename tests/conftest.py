@@ -15,14 +15,15 @@ os.environ["BUDGET"] = "smoke"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("FFILAB_PROGRESS", None)
 
-from ffilab import kernels, paths
+from ffilab import paths
 from ffilab.budget import BUDGETS
+from ffilab.provision import installed
 
 
 @pytest.fixture(scope="session")
 def labels():
-    """Labels of all kernels present; the chapter pair is always among them."""
-    return [kernel.label for kernel in kernels.present()]
+    """Labels of all interpreters present; the chapter pair is always among them."""
+    return [one.label for one in installed.present()]
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import ctypes.util
 import json
+import platform
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -9,143 +10,264 @@ import pandas as pd
 import psutil
 import pytest
 
-from ffilab import kernels
-from ffilab.bench import child
-from ffilab.corners import arenas, arenas_page
+from ffilab import draw
+from ffilab.bench import session as sessions
+from ffilab.bench.case import Case
 from ffilab.errors import UserError
 from ffilab.judge import ledger
+from ffilab.judge.claims import declared
+from ffilab.provision import installed
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.arenas import claims, exercise, experiment, figures, results
 
-LABELS = [kernel.label for kernel in kernels.present()]
+LABELS = [interpreter.label for interpreter in installed.present()]
+USABLE = [label for label in LABELS if experiment.not_built(label) is None]
+FOUND = {name: ctypes.util.find_library(linked) for name, (linked, _) in experiment.INSTALLABLE.items()}
+HERE = {
+    "huge pages": "madvise",
+    "tunables": {"glibc.malloc.arena_max": "0"},
+    "allocators": {name: library for name, library in FOUND.items() if library},
+    "absent allocators": {},
+    "absent extension": {},
+}
+NO_RUST = {**HERE, "absent extension": dict.fromkeys(LABELS, "the extension in Rust was not built: no cargo")}
 
 
-def run(experiment, *arguments, label=arenas.KERNEL, words=()):
-    outcome = arenas.start((label, "test", words, experiment, *arguments))
+@pytest.fixture
+def session(quiet_progress, monkeypatch, tmp_path):
+    monkeypatch.setattr(sessions, "RECORDS", tmp_path)
+    return sessions.Measuring("arenas", [FREE_THREADED])
+
+
+def run(function, label=FREE_THREADED, environment=None, memory_bytes=experiment.MEMORY_BYTES, **arguments):
+    case = Case(
+        label,
+        experiment.EXPERIMENTS,
+        function,
+        arguments,
+        experiment.FOLDER,
+        environment=environment or {},
+        memory_bytes=memory_bytes,
+    )
+    outcome = case.run()
     assert outcome.ended == "ok", outcome.error
     return outcome.result
 
 
-@pytest.mark.parametrize("label", arenas.usable(LABELS))
+def state(rows, name):
+    """The last row of a state."""
+    return [row for row in rows if row["state"] == name][-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("label", USABLE)
 def test_threads_at_once_are_those_of_the_condition(label):
-    equal = arenas.CONDITIONS[arenas.EQUAL]
-    result = run("talk", arenas.LIBRARIES, *equal.arguments(), label=label)
-    assert result["threads at once"] == 400
-    kept = run("talk", arenas.LIBRARIES, *arenas.CONDITIONS[arenas.MEET].arguments(), label=label)
+    equal, kept, none = (
+        run("talk", label, memory_bytes=experiment.ROOM_BYTES, **experiment.CONDITIONS[condition])
+        for condition in (experiment.EQUAL, experiment.MEET, experiment.NONE)
+    )
+    assert equal["at_once"] == 400
     if not label.endswith("t"):
-        assert kept["threads at once"] == 50  # the GIL lets one call in at a time
-    none = run("talk", arenas.LIBRARIES, *arenas.CONDITIONS[arenas.NONE].arguments(), label=label)
-    assert none["threads at once"] == 0
+        assert kept["at_once"] == 50  # the GIL lets one call in at a time
+    assert none["at_once"] == 0
 
 
-@pytest.mark.parametrize("way", arenas.WAYS)
+@pytest.mark.slow
+@pytest.mark.parametrize("way", experiment.WAYS)
 def test_growth_is_consistent(way):
-    result = run("growth", arenas.LIBRARIES, way, 8, 3, "keep", "none")
-    assert len(result["rounds"]) == 3
-    for state in (result["before"], *result["rounds"], result["trimmed"]):
-        assert 0 <= state["in_use"] <= state["held"]
-        assert state["pss"] <= state["rss"] <= state["peak"] + 0.5
-    assert result["rounds"][-1]["arenas"] > 1
-    assert result["trimmed"]["rss"] <= result["rounds"][-1]["rss"]
+    rows = run("growth", way=way, threads=8, rounds=3, keep=True)
+    assert [row["state"] for row in rows] == ["before", *["worked"] * 3, "trimmed"]
+    assert [row["done"] for row in rows] == [0, 1, 2, 3, 3]
+    for row in rows:
+        assert 0 <= row["in_use"] <= row["held"]
+        assert row["pss"] <= row["rss"] <= row["peak"] + 0.5
+    before, last, trimmed = (state(rows, name) for name in ("before", "worked", "trimmed"))
+    assert last["arenas"] > 1
+    assert trimmed["rss"] <= last["rss"]
     # 8 threads x 3 rounds x 64 bytes are all that stays in use.
-    assert result["rounds"][-1]["in_use"] - result["before"]["in_use"] < 0.2
+    assert last["in_use"] - before["in_use"] < 0.2
 
 
+@pytest.mark.slow
 def test_one_arena_is_one_arena():
-    for words, remedy in ((("GLIBC_TUNABLES=glibc.malloc.arena_max=1",), "none"), ((), "mallopt")):
-        result = run("growth", arenas.LIBRARIES, "short-lived threads", 8, 2, "keep", remedy, words=words)
-        assert result["rounds"][-1]["arenas"] == 1
+    work = {"way": "short-lived threads", "threads": 8, "rounds": 2, "keep": True}
+    told = run("growth", environment=experiment.tuned("glibc.malloc.arena_max=1"), **work)
+    asked = run("growth", one_arena=True, **work)
+    assert state(told, "worked")["arenas"] == state(asked, "worked")["arenas"] == 1
 
 
+@pytest.mark.slow
 def test_huge_pages_can_be_forbidden():
     """Whatever the system's setting: off is off, also when the preloaded library asks for them."""
-    off = arenas.replace(arenas.TALK, huge_pages="off", native_threads=0)
-    result = run("talk", arenas.LIBRARIES, *off.arguments(), words=arenas.PRELOAD)
-    assert result["grown"]["huge"] == 0
+    off = {**experiment.TALK, "forbid_huge_pages": True, "native_threads": 0}
+    result = run("talk", environment=experiment.PRELOAD, memory_bytes=experiment.ROOM_BYTES, **off)
+    assert result["huge"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", LABELS)
 def test_domains(label):
-    found = run("domains", arenas.LIBRARIES, label=label)
+    found = {(row["domain"], row["size"]): row["share"] for row in run("domains", label)}
     assert len(found) == 6
     assert all(-0.1 < share < 1.5 for share in found.values())
     if label.endswith("t"):
-        assert found["PyObject_Malloc, small"] < 0.1
-        assert found["PyObject_Malloc, large"] < 0.1
+        assert found["PyObject_Malloc", "small"] < 0.1
+        assert found["PyObject_Malloc", "large"] < 0.1
     else:
-        assert found["PyObject_Malloc, large"] > 0.9
+        assert found["PyObject_Malloc", "large"] > 0.9
 
 
-@pytest.mark.parametrize("allocator", [name for name in arenas.PACKAGES if ctypes.util.find_library(name)])
+@pytest.mark.slow
+@pytest.mark.parametrize("allocator", HERE["allocators"])
 def test_a_preloaded_allocator_is_proved(allocator):
-    words = arenas.preload(allocator)
-    result = run("latency", arenas.LIBRARIES, 2, 1000, words=words)
-    arenas.prove(("3.14t", "x", words), result["allocator"])
+    result = run("latency", environment=experiment.preload(allocator, HERE), threads=2, pairs=1000)
     assert 0 < result["p50"] <= result["p99.9"]
+    runs = pd.DataFrame([{"allocator": allocator, "mapped": result["mapped"], "process": 0, "ended": "ok"}])
+    assert experiment.proved(runs, HERE) is runs
     with pytest.raises(UserError, match="was to be preloaded"):
-        arenas.prove(("3.14t", "x", words), "glibc")
+        experiment.proved(runs.assign(mapped="glibc"), HERE)
+
+
+def test_glibc_is_proved_too_and_who_died_proves_nothing():
+    here = {**HERE, "allocators": {"jemalloc": "libjemalloc.so.2"}}
+    died = {"allocator": "jemalloc", "mapped": np.nan, "process": 0, "ended": "killed by SIGABRT"}
+    glibc = {"allocator": "glibc", "mapped": "glibc", "process": 1, "ended": "ok"}
+    assert len(experiment.proved(pd.DataFrame([died, glibc]), here)) == 2
+    assert len(experiment.proved(pd.DataFrame([died]).drop(columns="mapped"), here)) == 1
+    with pytest.raises(UserError, match=r"glibc was to be preloaded, and process 1 ran on libjemalloc\.so\.2"):
+        experiment.proved(pd.DataFrame([died, {**glibc, "mapped": "libjemalloc.so.2"}]), here)
 
 
 def test_an_allocator_that_is_absent_is_named(monkeypatch):
-    monkeypatch.setattr(arenas.ctypes.util, "find_library", lambda name: None)
-    assert arenas.preload("jemalloc") is None
-    assert arenas.preload(None) == ()
-    assert "libjemalloc2" in arenas.not_installed("jemalloc")
+    monkeypatch.setattr(experiment.ctypes.util, "find_library", lambda name: None)
+    monkeypatch.setattr(platform, "system", lambda: "Linux")
+    monkeypatch.setattr(experiment, "tunables", dict)
+    here = experiment.this_system([])
+    assert here["allocators"] == {}
+    assert "libjemalloc2" in here["absent allocators"]["jemalloc"]
+    assert experiment.preload("glibc", here) == {}
 
 
-def test_a_session_keeps_every_outcome_and_leaves_nothing_running(quiet_progress):
-    session = child.Session("test-arenas", ["3.14t"])
-    jobs = [("3.14t", "a", (), "growth", arenas.LIBRARIES, "short-lived threads", 4, 1, "keep", "none")]
-    found = arenas.outcomes(session, "test", jobs, 2)
-    assert len(found) == 2
-    lines = [json.loads(line) for line in session.record().path.read_text().splitlines()]
+@pytest.mark.slow
+def test_what_is_found_here_is_written_down_without_paths(session):
+    here = experiment.system(session)
+    assert set(here["allocators"]) | set(here["absent allocators"]) == set(experiment.INSTALLABLE)
+    assert here["huge pages"] in ("always", "madvise", "never", "not known")
+    assert "/" not in json.dumps([here["allocators"], here["tunables"]])
+    assert here == session.observed("this system", session.interpreters)
+
+
+@pytest.mark.slow
+def test_a_session_keeps_every_outcome_and_leaves_nothing_running(session):
+    fixed = {**experiment.FOLDER, "threads": 4, "rounds": 1, "keep": True}
+    case = Case(FREE_THREADED, experiment.EXPERIMENTS, "growth", {"way": "short-lived threads"}, fixed)
+    assert len(results.grown(session.run("test", [case], 2))) == 2
+    lines = [json.loads(line) for line in session.record.path.read_text().splitlines()]
     assert [line["kind"] for line in lines] == ["run", "child", "child"]
     assert lines[0]["plan"]["seed"] == session.seed
-    assert "each run had a process of its own" in session.record().noise.report
+    assert "each run had a process of its own" in session.record.noise.report
     assert not [p for p in psutil.Process().children(recursive=True) if "experiments.py" in " ".join(p.cmdline())]
 
 
-def test_a_process_that_brings_nothing_is_a_sentence(quiet_progress):
-    session = child.Session("test-arenas", ["3.14t"])
-    with pytest.raises(UserError, match=r"no such way on CPython 3\.14t: exit code 1"):
-        arenas.outcomes(session, "test", [("3.14t", "no such way", (), "no_such_experiment")], 1)
+@pytest.mark.slow
+def test_a_process_that_brings_nothing_is_a_sentence(session):
+    case = Case(FREE_THREADED, experiment.EXPERIMENTS, "no_such_experiment", named={"what": "no such way"})
+    with pytest.raises(UserError, match=rf"no such way on {FREE_THREADED} brought no result: exit code 1"):
+        session.run("test", [case], 1)
 
 
-def test_no_linux_is_a_sentence(monkeypatch):
-    monkeypatch.setattr(arenas.platform, "system", lambda: "Darwin")
+def test_no_linux_is_a_sentence(session, monkeypatch):
+    monkeypatch.setattr(platform, "system", lambda: "Darwin")
     with pytest.raises(UserError, match="Linux"):
-        arenas.begin(["3.14t"])
+        experiment.system(session)
 
 
+@pytest.mark.slow
 def test_a_memory_limit_is_a_limit():
-    tight = arenas.start(("3.14t", "x", (), "limited", arenas.LIBRARIES, 24, 32, 2))
+    tight, wide = (
+        Case(
+            FREE_THREADED,
+            experiment.EXPERIMENTS,
+            "limited",
+            {"mib": mib},
+            {**experiment.FOLDER, "threads": threads, "rounds": rounds},
+        ).run()
+        for mib, threads, rounds in ((24, 32, 2), (2048, 8, 1))
+    )
     assert tight.result is None
-    wide = arenas.start(("3.14t", "x", (), "limited", arenas.LIBRARIES, 2048, 8, 1))
-    assert wide.result["ended"], wide.error
+    assert wide.result == {"mapped": "glibc"}, wide.error
 
 
-def test_self_check_of_the_exercise():
-    held, verdict = arenas.check_tunables("")
+@pytest.mark.slow
+def test_self_check_of_the_exercise(session):
+    held, verdict = exercise.check_tunables(session, "")
     assert "MiB more than at its start" in held
     assert verdict.startswith("Not there")
-    assert not arenas.check_tunables("glibc.malloc.arena_max=1")[1].startswith("Not there")
-    assert len(arenas.arenas_now("glibc.malloc.arena_max=1")) == 1
+    assert not exercise.check_tunables(session, "glibc.malloc.arena_max=1")[1].startswith("Not there")
+    assert len(run("arenas_now", environment=experiment.tuned("glibc.malloc.arena_max=1"), threads=32)) == 1
+
+
+def rounds_of(grown, rate, process=0):
+    """Rows of the growth experiment that end with so many MiB more than at its start."""
+    states = [("before", 0, 10.0), ("worked", 1, 10 + 2 * grown), ("worked", 2, 10 + grown), ("trimmed", 2, 11.0)]
+    return [
+        {
+            "process": process,
+            "state": state,
+            "done": done,
+            "rss": rss,
+            "peak": 10 + 2 * grown,
+            "arenas": 2,
+            "blocks_per_second": rate,
+        }
+        for state, done, rss in states
+    ]
+
+
+@pytest.mark.parametrize(
+    ("grown", "rate", "says"),
+    [(60, 1e6, "Not there"), (20, 1e5, "Small, and too slow"), (20, 9e5, "Small, and fast enough")],
+)
+def test_self_check_on_services_whose_truth_is_known(monkeypatch, grown, rate, says):
+    def three(*service):
+        return [{"rows": rounds_of(*service), "ended": "ok", "error": ""}] * 3
+
+    monkeypatch.setattr(experiment, "service", lambda *_: {"yours": three(grown, rate), "nothing": three(80, 1e6)})
+    assert exercise.check_tunables(None, "x")[-1].startswith(says)
+
+
+def test_a_service_that_dies_is_a_sentence(monkeypatch):
+    died = [{"rows": None, "ended": "killed by SIGABRT", "error": "no memory"}]
+    monkeypatch.setattr(experiment, "service", lambda *_: {"yours": died, "nothing": died})
+    assert exercise.check_tunables(None, "x") == ["The service did not come back: killed by SIGABRT. no memory"]
+
+
+def test_growth_is_that_of_each_process():
+    runs = pd.DataFrame([*rounds_of(5.0, 1e6, 3), *rounds_of(7.0, 2e6, 4)])
+    found = results.grown(runs)
+    assert found.process.tolist() == [3, 4]
+    assert found.grown.tolist() == [5.0, 7.0]
+    assert found.peak.tolist() == [10.0, 14.0]
+    assert found.trimmed.tolist() == [1.0, 1.0]
+    assert found.blocks_per_second.tolist() == [1e6, 2e6]
 
 
 # The analysis, on data whose truth is known.
 
 
 def made_up():
-    """3.14t grows by 30 MiB more, all of it without native threads too; glibc holds 1.5 times as much there."""
+    """The free-threaded build grows by 30 MiB more, all of it without native threads too; glibc holds 1.5 times as much."""
     rng = np.random.default_rng(8)
     rows, cells, scenario, threshold = [], [], [], []
-    for label in ("3.14", "3.14t"):
-        own = 30 if label == "3.14t" else 0
-        for condition in arenas.CONDITIONS:
+    for label in (GIL, FREE_THREADED):
+        own = 30 if label == FREE_THREADED else 0
+        for condition in experiment.CONDITIONS:
             for number in range(10):
                 native = 0 if "no native" in condition else 0.5
-                held = 6 * (1.5 if label == "3.14t" and condition == arenas.MEET else 1)
+                held = 6 * (1.5 if label == FREE_THREADED and condition == experiment.MEET else 1)
                 rows.append(
                     {
-                        "kernel": label,
+                        "interpreter": label,
                         "condition": condition,
                         "round": number,
                         "rss": own + native + rng.normal(0, 0.1),
@@ -154,28 +276,32 @@ def made_up():
                         "held": held + rng.normal(0, 0.1),
                         "in_use": 0.1,
                         "arenas": 15,
-                        "trimmed": own,
+                        "trimmed.rss": own,
                         "at_once": 50,
                     }
                 )
-        for python in arenas.GRID_PYTHON:
-            for native in arenas.GRID_NATIVE:
-                for _ in range(5):
+        for python in experiment.GRID_PYTHON:
+            for native in experiment.GRID_NATIVE:
+                for number in range(5):
                     cells.append(
                         {
-                            "kernel": label,
-                            "python": python,
-                            "native": native,
+                            "interpreter": label,
+                            "python_threads": python,
+                            "native_threads": native,
+                            "round": number,
                             "arenas": python // 2 + rng.integers(2),
                             "rss": 0.1 * python + 0.001 * python * native + rng.normal(0, 0.02),
                             "held": 1.0,
                         }
                     )
-    for name in arenas.SCENARIOS:
+    for name, staged in experiment.SCENARIOS.items():
         for allocator, factor in (("glibc", 1), ("jemalloc", 0.5), ("tcmalloc", 0.7), ("mimalloc", 0.8)):
-            scenario += [
-                {"scenario": name, "allocator": allocator, "value": 10 * factor * rng.normal(1, 0.02)} for _ in range(5)
-            ]
+            for _ in range(5):
+                value = 10 * factor * rng.normal(1, 0.02)
+                process = len(scenario)
+                peak = value / 2 if staged.value == "peak" else value
+                found = rounds_of(peak, 1e6, process) if staged.function == "growth" else [{staged.value: value}]
+                scenario += [{"process": process, "scenario": name, "allocator": allocator, **row} for row in found]
     for setting, large, small in (
         ("nothing", 100, 0.1),
         ("mmap_threshold=131072", 0.1, 0.1),
@@ -187,76 +313,121 @@ def made_up():
     return tuple(map(pd.DataFrame, (rows, cells, scenario, threshold)))
 
 
+TITLES = ("the talk's experiment", "Python × native threads", "scenarios", "thresholds")
+
+
+class MadeUp:
+    """A session that was read from records that hold these frames."""
+
+    corner, interpreters = "arenas", [GIL, FREE_THREADED]
+
+    def __init__(self, *frames, here=HERE):
+        self.frames, self.here = dict(zip(TITLES, frames, strict=True)), here
+
+    def frame(self, title):
+        return self.frames[title]
+
+    def observed(self, title, labels):
+        assert (title, labels) == ("this system", self.interpreters)
+        return self.here
+
+
+def handed_in(*frames, here=HERE):
+    return claims.measurements(MadeUp(*frames, here=here)).complete()
+
+
 def test_every_claim_gets_what_its_rule_asks_for():
-    handed = arenas.claim_measurements(*made_up())
-    ours = {c["id"]: {t["measured"] for t in c["test"]} for c in ledger.claims() if c["chapter"] == "arenas"}
-    assert {claim: set(measurements) for claim, measurements in handed.items()} == ours
-    rss, held = (handed["A19"][test["measured"]] for test in ledger.claim("A19")["test"])
+    handed = handed_in(*made_up()).measurements
+    tests = {claim.id: claim.tests for claim in declared("arenas").claims}
+    assert {claim: set(found) for claim, found in handed.items()} == {
+        claim: {test.measured for test in rules} for claim, rules in tests.items()
+    }
+    rss, held = (handed["A19"][test.measured] for test in tests["A19"])
     assert rss.interval.low < 0 < rss.interval.high
     assert held.interval.low < 1.5 < held.interval.high
     verdicts = {
-        claim: {ledger.judge_test(t, measurements[t["measured"]])[0] for t in ledger.claim(claim)["test"]}
-        for claim, measurements in handed.items()
+        claim: {ledger.judge_test(test, handed[claim][test.measured])[0] for test in rules}
+        for claim, rules in tests.items()
     }
     assert verdicts["A19"] == {ledger.CANNOT_TEST, ledger.IN_DIRECTION} or ledger.DOES_NOT_HOLD in verdicts["A19"]
     assert verdicts["A20"] == verdicts["A22"] == {ledger.HOLDS}
     assert handed["A21"]["fork-heavy: jemalloc / glibc"].interval.value == pytest.approx(0.5, rel=0.05)
+    assert handed["A21"]["tight memory limit: jemalloc / glibc"].interval.value == pytest.approx(0.5, rel=0.05)
 
 
-def test_what_is_absent_is_left_out():
+def test_what_is_absent_is_left_out_and_has_a_reason():
     runs, cells, scenario, threshold = made_up()
-    handed = arenas.claim_measurements(
-        runs[runs.kernel == "3.14t"], cells[cells.kernel == "3.14"], scenario[scenario.allocator == "glibc"], threshold
+    here = {
+        **HERE,
+        "absent extension": {GIL: "no Rust"},
+        "absent allocators": {name: "not installed" for name in ("jemalloc", "tcmalloc")},
+    }
+    handed = handed_in(
+        runs[runs.interpreter == FREE_THREADED],
+        cells[cells.interpreter == GIL],
+        scenario[scenario.allocator == "glibc"],
+        threshold,
+        here=here,
     )
-    assert handed["A19"] == handed["A20"] == handed["A21"] == {}
-    assert len(handed["A22"]) == 2
+    assert handed.measurements["A19"] == handed.measurements["A20"] == handed.measurements["A21"] == {}
+    assert len(handed.measurements["A22"]) == 2
+    assert set(handed.missing["A19"].values()) == {"no Rust"}
+    assert set(handed.missing["A20"].values()) == {"was not measured"}
+    assert set(handed.missing["A21"].values()) == {"not installed"}
 
 
-def test_without_rust_the_page_still_stands(monkeypatch, quiet_progress):
-    monkeypatch.setattr(arenas, "usable", lambda labels: [])
-    session = child.Session("test-arenas", ["3.14t"])
-    runs, cells = arenas.talk(session, ["3.14t"]), arenas.grid(session)
+def test_without_rust_the_page_still_stands(session):
+    runs = results.talk(experiment.talk(session, NO_RUST))
+    cells = results.grid(experiment.grid(session, NO_RUST))
     assert runs.empty
     assert cells.empty
     figure = plt.figure()
-    arenas_page.plot_talk(figure, runs)
-    arenas_page.plot_grid(figure, cells)
+    figures.plot_talk(figure, runs)
+    figures.plot_grid(figure, cells)
+    shown = {text.get_text() for text in figure.texts}
     plt.close(figure)
-    assert arenas_page.NO_RUST in {text.get_text() for text in figure.texts}
-    assert arenas_page.talk_table(runs).empty
-    assert arenas_page.false_alarm(runs).empty
-    assert arenas_page.grid_words(cells) == ""
-    assert arenas_page.words(runs, "rss", kernel="3.14", condition=arenas.AS_RUN) == arenas_page.NOT_HERE
+    assert figures.NO_RUST in shown
+    assert figures.talk_table(runs).empty
+    assert figures.false_alarm(runs).empty
+    assert figures.grid_words(cells) == ""
+    assert figures.words(runs, "rss", interpreter=GIL, condition=experiment.AS_RUN) == draw.NOT_MEASURED
     *_, scenario, threshold = made_up()
-    handed = arenas.claim_measurements(runs, cells, scenario, threshold)
-    assert handed["A19"] == handed["A20"] == {}
+    frames = session.frame("the talk's experiment"), session.frame("Python × native threads")
+    handed = handed_in(*frames, scenario, threshold, here=NO_RUST)
+    assert handed.measurements["A19"] == handed.measurements["A20"] == {}
+    assert "no cargo" in "".join(handed.missing["A19"].values())
 
 
 def test_tables():
     runs, cells, scenario, _ = made_up()
-    assert len(arenas_page.talk_table(runs)) == 2 * len(arenas.CONDITIONS)
-    alarms = arenas_page.false_alarm(runs)
+    scenario = results.scenarios(scenario)
+    assert len(figures.talk_table(runs)) == 2 * len(experiment.CONDITIONS)
+    alarms = figures.false_alarm(runs)
     assert len(alarms) == 4
-    assert "24 × 200" in arenas_page.grid_words(cells)
-    table = arenas_page.scenarios_table(scenario[scenario.allocator != "mimalloc"], {"mimalloc": "not installed"})
-    assert len(table) == len(arenas.SCENARIOS) + len(arenas.NOT_STAGED)
+    assert "24 × 200" in figures.grid_words(cells)
+    table = figures.scenarios_table(scenario[scenario.allocator != "mimalloc"], {"mimalloc": "not installed"})
+    assert len(table) == len(experiment.SCENARIOS) + len(figures.NOT_STAGED)
     assert "★" in table.jemalloc[0]
     assert table.mimalloc[0] == "not installed"
     limits = pd.DataFrame(
-        [{"allocator": "glibc", "mib": mib, "ended": mib > 64} for mib in arenas.LIMITS_MIB for _ in range(5)]
+        [
+            {"allocator": "glibc", "mib": mib, "ended": "ok" if mib > 64 else "killed by SIGABRT"}
+            for mib in experiment.LIMITS_MIB
+            for _ in range(5)
+        ]
     )
-    found = arenas_page.limits_table(limits, dict.fromkeys(("jemalloc", "tcmalloc", "mimalloc"), "not installed"))
+    found = figures.limits_table(limits, dict.fromkeys(("jemalloc", "tcmalloc", "mimalloc"), "not installed"))
     assert found["64 MiB"].tolist() == ["0 of 5 ended", *["not installed"] * 3]
     remedy = pd.DataFrame(
         [
-            {"remedy": name, "work": work, "grown": 10.0, "trimmed": 1.0, "peak": 12.0, "rate": 1e6, "arenas": 2}
-            for name in arenas.REMEDIES
+            {"remedy": name, "work": work, "grown": 10.0, "blocks_per_second": 1e6, "arenas": 2}
+            for name in experiment.REMEDIES
             if name != "jemalloc"
-            for work in arenas.WORK
+            for work in experiment.WORK
             for _ in range(4)
         ]
     )
-    found = arenas_page.remedies_table(remedy, {"jemalloc": "not installed"}).set_index("remedy")
+    found = figures.remedies_table(remedy, {"jemalloc": "not installed"}).set_index("remedy")
     assert found.loc["jemalloc"].iloc[0] == "not installed"
     assert found.loc["mimalloc", "by turns: arenas"] == "–"
     assert found.loc["nothing", "by turns: arenas"].startswith("2")

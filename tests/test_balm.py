@@ -10,144 +10,179 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ffilab import kernels
-from ffilab.bench import child
+from ffilab import draw
+from ffilab.bench.case import Case
 from ffilab.bench.record import Record
-from ffilab.corners import balm
-from ffilab.corners import balm_page as page
-from ffilab.judge import ledger
+from ffilab.bench.runner import WORKER
+from ffilab.bench.session import Measuring
+from ffilab.judge.claims import declared
 from ffilab.machine import compiler
-from ffilab.provision.catalogue import BY_LABEL
+from ffilab.paths import NATIVE_OUT, ROOT
+from ffilab.provision import installed
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from notebooks.balm import claims, exercise, experiment, figures, results
 
-LABELS = [kernel.label for kernel in kernels.present()]
 # Letters and digits often, anything now and then; no surrogates, which have no UTF-8.
 CHARACTERS = st.one_of(st.characters(max_codepoint=127), st.characters(exclude_categories=["Cs"]))
 LINES = st.lists(st.one_of(st.text(CHARACTERS, max_size=12), st.text("ab", max_size=200)), min_size=1, max_size=6)
 
 
-def experiment(label, name, *arguments):
-    outcome = child.run(label, balm.EXPERIMENTS, name, balm.LIBRARIES, *arguments, timeout_s=120)
+def run(label, function, **arguments):
+    """The whole outcome of one experiment, which must not fail."""
+    outcome = Case(label, experiment.EXPERIMENTS, function, arguments, experiment.FOLDER, timeout_s=120).run()
     assert outcome.ended == "ok", outcome.error
-    return outcome.result
+    return outcome
 
 
-@pytest.mark.parametrize("label", LABELS)
-def test_the_laws_of_str_hold(label):
-    python = kernels.load(BY_LABEL[label]).python
-    with subprocess.Popen(
-        [python, "-I", balm.EXPERIMENTS, "laws", balm.LIBRARIES],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-
-        @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-        @given(LINES)
-        def broken(lines):
-            server.stdin.write(json.dumps(lines) + "\n")
-            server.stdin.flush()
-            assert json.loads(server.stdout.readline() or "null") == []
-
-        broken()
-        server.stdin.close()
-        assert server.wait(timeout=10) == 0
+def misused(label, what):
+    return {row["asked"]: row["answer"] for row in run(label, "misuse", what=what).result}
 
 
-@pytest.mark.parametrize("label", LABELS)
-def test_every_line_is_the_same_as_pythons_own(label):
-    wrong = experiment(label, "layouts")
-    assert len(wrong) == 2 * len(balm.OURS)
-    assert set(wrong.values()) == {0}
+@pytest.mark.slow
+def test_the_laws_of_str_hold(labels):
+    for label in labels:
+        python = installed.load(BY_LABEL[label]).python
+        arguments = json.dumps({"folder": str(NATIVE_OUT / "balm")})
+        with subprocess.Popen(
+            [python, "-I", WORKER, "case", ROOT / experiment.EXPERIMENTS, "laws", arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as server:
+            laws_hold(server)
+            server.stdin.close()
+            assert server.wait(timeout=10) == 0
 
 
-@pytest.mark.parametrize("label", LABELS)
-def test_what_works_and_what_does_not(label):
-    answers = experiment(label, "behaviour")
-    for kind in (*balm.OURS, balm.COPIED):
-        assert answers["isinstance(x, str)"][kind] == "True"
-        assert answers["type(x) is str"][kind] == "False"
-        for probe in (
-            "{'pi': 1}[x], {x: 1}['pi']",
-            "int(n), float(n)",
-            "PyUnicode_AsUTF8(x)",
-            "re.match('p(.)', x)[1]",
-        ):
-            assert answers[probe][kind] == answers[probe]["str"], probe
-    assert answers["type(x).__name__"][balm.COPIED] == "'str'"
-    assert answers["pickle.loads(pickle.dumps(x))"][balm.BEST] == "'pi'"
+def laws_hold(server):
+    """Random lines, answered with the laws that their strings break."""
+
+    @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(LINES)
+    def broken(lines):
+        server.stdin.write(json.dumps(lines) + "\n")
+        server.stdin.flush()
+        assert json.loads(server.stdout.readline() or "null") == []
+
+    broken()
 
 
-@pytest.mark.parametrize("label", LABELS)
-def test_misuse_has_the_consequences_that_the_chapter_names(label):
-    zero = experiment(label, "misuse", "a hash of 0")
-    assert zero["x == 'key'"]
-    assert not zero["x in {'key'}"]
-    assert "ValueError" in experiment(label, "misuse", "no NUL at the end")["int(x)"]
-    borrowed = experiment(label, "misuse", "a borrowed reference")
-    assert borrowed == {"was": "first", "is now": "another", "found in the new tuple": True}
-    assert experiment(label, "misuse", "the maker's thread is gone") == {
-        "hash of every tuple": repr([True] * len(balm.OURS)),
-        "buffers left": 0,
-    }
-    assert experiment(label, "misuse", "alive at exit")["strings alive"] == balm.LINES * len(balm.OURS)
-    assert "ImportError" in experiment(label, "misuse", "another interpreter")["import balm"]
+@pytest.mark.slow
+def test_every_line_is_the_same_as_pythons_own(labels):
+    for label in labels:
+        rows = run(label, "layouts").result
+        assert {(row["method"], row["text"]) for row in rows} == {
+            (method, text) for method in experiment.OURS for text in ("ASCII", "mixed")
+        }
+        assert {row["wrong"] for row in rows} == {0}
 
 
-@pytest.mark.parametrize("label", LABELS)
-def test_nothing_leaks_and_the_gil_stays_off(label):
+@pytest.mark.slow
+def test_what_works_and_what_does_not(labels):
+    for label in labels:
+        answers = {(row["probe"], row["kind"]): row["answer"] for row in run(label, "behaviour").result}
+        for kind in (*experiment.OURS, results.COPIED):
+            assert answers["isinstance(x, str)", kind] == "True"
+            assert answers["type(x) is str", kind] == "False"
+            for probe in (
+                "{'pi': 1}[x], {x: 1}['pi']",
+                "int(n), float(n)",
+                "PyUnicode_AsUTF8(x)",
+                "re.match('p(.)', x)[1]",
+            ):
+                assert answers[probe, kind] == answers[probe, "str"], probe
+        assert answers["type(x).__name__", results.COPIED] == "'str'"
+        for kind in (experiment.BEST, "subclass of str"):
+            assert answers["pickle.loads(pickle.dumps(x))", kind] == "'pi'"
+
+
+@pytest.mark.slow
+def test_misuse_has_the_consequences_that_the_chapter_names(labels):
+    for label in labels:
+        zero = misused(label, "a hash of 0")
+        assert zero["x == 'key'"] == "True"
+        assert zero["x in {'key'}"] == "False"
+        assert "ValueError" in misused(label, "no NUL at the end")["int(x)"]
+        borrowed = misused(label, "a borrowed reference")
+        assert borrowed == {"was": "first", "is now": "another", "found in the new tuple": "True"}
+        assert misused(label, "the maker's thread is gone") == {
+            "hash of every tuple": repr([True] * len(experiment.OURS)),
+            "buffers left": "0",
+        }
+        alive = misused(label, "alive at exit")["strings alive"]
+        assert alive == str(experiment.LINES * len(experiment.OURS))
+        assert "ImportError" in misused(label, "another interpreter")["import balm"]
+
+
+@pytest.mark.slow
+def test_nothing_leaks_and_the_gil_stays_off(labels):
     """Two threads hand strings to each other; then more of the same must not take more memory."""
-    found = experiment(label, "sanitized", "balm", 2_000_000)
-    assert found["buffers"] == 1  # the text itself
-    assert found["wrong"] == 0
-    assert found["grown"] < 4 << 20
-    assert found["gil"] != label.endswith("t")
+    for label in labels:
+        outcome = run(label, "sanitized", name="balm", strings=2_000_000)
+        assert outcome.result["buffers"] == 1  # the text itself
+        assert outcome.result["wrong"] == 0
+        assert outcome.result["grown"] < 4 << 20
+        assert outcome.gil_enabled != BY_LABEL[label].free_threaded
 
 
-SANITIZED = [(name, label) for name, labels in balm.SANITIZERS.values() for label in labels if label in LABELS]
+SANITIZED = [(name, label) for name, (_, _, labels) in experiment.SANITIZERS.items() for label in labels]
 
 
-@pytest.mark.parametrize(("module", "label"), SANITIZED)
-def test_the_sanitizers_say_nothing_about_our_code(module, label):
-    outcome, said = balm.sanitized(label, module, 1_000_000)
-    if outcome is None:
-        pytest.skip(said)
-    assert outcome.result is not None, outcome
-    assert not said
+@pytest.mark.slow
+@pytest.mark.parametrize(("sanitizer", "label"), SANITIZED)
+def test_the_sanitizers_say_nothing_about_our_code(sanitizer, label):
+    outcome = experiment.sanitized(sanitizer, label, 1_000_000)
+    if outcome.result["verdict"].startswith("not here"):
+        pytest.skip(outcome.result["verdict"])
+    assert outcome.result["verdict"] == experiment.NO_REPORT, outcome
+    assert not outcome.result["said"]
+    assert outcome.result["strings"] >= 1_000_000
     assert outcome.result["buffers"] == 1
 
 
-# A mistake planted in a copy of the sources: (file, what stands there, what is put in its place).
+# A mistake planted in a copy of the sources: (option, file, what stands there, what is put in its place).
 PLANTED = {
-    "balm_tsan": ("pools.c", "    pthread_mutex_lock(&pool->lock);\n", ""),
-    "balm_asan": ("pools.c", "    buffer_drop(buffer, 1);\n", "    free(buffer);\n"),
+    "ThreadSanitizer": ("thread", "pools.c", "    pthread_mutex_lock(&pool->lock);\n", ""),
+    "AddressSanitizer": ("address", "pools.c", "    buffer_drop(buffer, 1);\n", "    free(buffer);\n"),
 }
 
 
-@pytest.mark.parametrize(("module", "label"), [(m, label) for m, label in SANITIZED if label == balm.WITHOUT_GIL])
-def test_the_sanitizers_would_find_a_mistake(module, label, tmp_path):
+@pytest.mark.slow
+@pytest.mark.parametrize("sanitizer", PLANTED)
+def test_the_sanitizers_would_find_a_mistake(sanitizer, tmp_path):
     sources = tmp_path / "sources"
-    shutil.copytree(balm.SOURCES / "balm", sources)
-    file, old, new = PLANTED[module]
+    shutil.copytree(experiment.SOURCES / "balm", sources)
+    option, file, old, new = PLANTED[sanitizer]
     text = (sources / file).read_text()
     assert old in text
     (sources / file).write_text(text.replace(old, new))
-    kernel = kernels.load(BY_LABEL[label])
-    target = tmp_path / kernels.soabi(kernel)
+    target = tmp_path / installed.soabi(installed.load(BY_LABEL[FREE_THREADED]))
     target.mkdir()
-    sanitizer = {"balm_tsan": "thread", "balm_asan": "address"}[module]
-    built = compile_module(label, sources, target / f"{module}.so", f"-fsanitize={sanitizer}", f"-DMODULE={module}")
+    module, _, _ = experiment.SANITIZERS[sanitizer]
+    flags = (f"-fsanitize={option}", f"-DMODULE={module}")
+    built = compile_module(FREE_THREADED, sources, target / f"{module}.so", *flags)
     if built.returncode:
         pytest.skip(f"this compiler has no sanitizer: {built.stderr[-200:]}")
     # Two threads must meet for a race to be seen: on a busy machine not in every run.
     for _ in range(10):
-        outcome, said = balm.sanitized(label, module, 1_000_000, tmp_path)
-        if said:
+        outcome = experiment.sanitized(sanitizer, FREE_THREADED, 1_000_000, folder=str(tmp_path))
+        if outcome.result["said"]:
             break
-    assert said, outcome
+    assert outcome.result["said"], outcome
+    assert outcome.result["verdict"] != experiment.NO_REPORT
+
+
+def test_a_sanitizer_that_is_not_there_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr(installed, "load", lambda one: None)
+    monkeypatch.setattr(installed, "soabi", lambda one: "tag")
+    (tmp_path / "tag").mkdir()
+    (tmp_path / "tag" / "missing-balm_tsan.txt").write_text(f"no compiler in {ROOT}/bin")
+    outcome = experiment.sanitized("ThreadSanitizer", FREE_THREADED, 10, folder=str(tmp_path))
+    assert outcome.result == {"strings": 0, "verdict": "not here: no compiler in bin", "said": ""}
 
 
 def compile_module(label, sources, target, *flags, include=None):
-    python = kernels.load(BY_LABEL[label]).python
+    python = installed.load(BY_LABEL[label]).python
     program = "import sysconfig; print(sysconfig.get_path('include'))"
     include = include or subprocess.run([python, "-c", program], capture_output=True, text=True).stdout.strip()
     files = [str(path) for path in sorted(sources.glob("*.c"))]
@@ -169,8 +204,8 @@ def compile_module(label, sources, target, *flags, include=None):
 
 @pytest.fixture
 def headers(tmp_path):
-    """A copy of the chapter's kernel's headers, to be changed."""
-    python = kernels.load(BY_LABEL[balm.KERNEL]).python
+    """A copy of the headers of the chapter's interpreter, to be changed."""
+    python = installed.load(BY_LABEL[GIL]).python
     program = "import sysconfig; print(sysconfig.get_path('include'))"
     original = subprocess.run([python, "-c", program], capture_output=True, text=True, check=True).stdout.strip()
     return shutil.copytree(original, tmp_path / "include")
@@ -183,38 +218,43 @@ def change(path, old, new):
     path.write_text(text.replace(old, new))
 
 
+@pytest.mark.slow
 def test_an_unknown_version_refuses_to_compile(headers, tmp_path):
-    change(headers / "patchlevel.h", "#define PY_MINOR_VERSION        14", "#define PY_MINOR_VERSION        16")
-    built = compile_module(balm.KERNEL, balm.SOURCES / "balm", tmp_path / "balm.so", include=headers)
+    minor = "#define PY_MINOR_VERSION        "
+    change(headers / "patchlevel.h", minor + GIL.partition(".")[2], minor + "99")
+    built = compile_module(GIL, experiment.SOURCES / "balm", tmp_path / "balm.so", include=headers)
     assert built.returncode
     assert "balm knows the layout of str" in built.stderr
 
 
+@pytest.mark.slow
 def test_an_unknown_layout_refuses_to_compile(headers, tmp_path):
     change(
         headers / "cpython" / "unicodeobject.h",
         "    Py_ssize_t length;          /* Number of code",
         "    void *more;\n    Py_ssize_t length;          /* Number of code",
     )
-    built = compile_module(balm.KERNEL, balm.SOURCES / "balm", tmp_path / "balm.so", include=headers)
+    built = compile_module(GIL, experiment.SOURCES / "balm", tmp_path / "balm.so", include=headers)
     assert built.returncode
     assert "PyASCIIObject.length" in built.stderr
 
 
+@pytest.mark.slow
 def test_a_layout_that_is_another_one_refuses_to_be_imported(headers, tmp_path):
     """Two flags have changed places: the sizes are the same, the meaning is not."""
     header = headers / "cpython" / "unicodeobject.h"
     change(header, "        unsigned int compact:1;", "        unsigned int ASCII_:1;")
     change(header, "        unsigned int ascii:1;", "        unsigned int compact:1;")
     change(header, "        unsigned int ASCII_:1;", "        unsigned int ascii:1;")
-    built = compile_module(balm.KERNEL, balm.SOURCES / "balm", tmp_path / "balm.so", include=headers)
+    built = compile_module(GIL, experiment.SOURCES / "balm", tmp_path / "balm.so", include=headers)
     assert built.returncode == 0, built.stderr
-    python = kernels.load(BY_LABEL[balm.KERNEL]).python
+    python = installed.load(BY_LABEL[GIL]).python
     program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import balm"
     imported = subprocess.run([python, "-I", "-c", program], capture_output=True, text=True)
     assert "ImportError: balm: this CPython lays out" in imported.stderr
 
 
+@pytest.mark.slow
 def test_bad_lengths_and_bad_text_are_errors():
     program = """
 import sys; sys.path.insert(0, sys.argv[1])
@@ -230,8 +270,8 @@ for make in (lambda: balm.Text(b"abc", [4]), lambda: balm.Text(b"abc", [-1]), la
         print(type(error).__name__)
 print(list(balm.Text("aé".encode(), [1, 2])), balm.Text(b"", []).strings("block"), balm.buffers_alive())
 """
-    python = kernels.load(BY_LABEL[balm.KERNEL]).python
-    command = [python, "-I", "-c", program, balm.SOURCES, balm.LIBRARIES]
+    python = installed.load(BY_LABEL[GIL]).python
+    command = [python, "-I", "-c", program, experiment.SOURCES, NATIVE_OUT / "balm"]
     answer = subprocess.run(command, capture_output=True, text=True, check=True)
     assert answer.stdout.splitlines() == [
         "ValueError",
@@ -248,134 +288,244 @@ print(list(balm.Text("aé".encode(), [1, 2])), balm.Text(b"", []).strings("block
 
 # ---- the analysis, on a record whose truth is known ----
 
-TRUTH = {balm.NEW: 20.0, balm.POOLED: 10.0, balm.BLOCK: 4.0, balm.BEST: 2.0}
+NEW, POOLED, BLOCK, BEST = experiment.NEW, experiment.POOLED, experiment.BLOCK, experiment.BEST
+TRUTH = {NEW: 20.0, POOLED: 10.0, BLOCK: 4.0, BEST: 2.0}
+# An arm that the second build cannot make.
+MISSING = {FREE_THREADED: {"writer": "ValueError: no such method"}}
 
 
-@pytest.fixture(scope="module")
-def record():
-    """Made up: costs in ns for each string as in TRUTH, half as much more on the t-build; all others cost 30."""
+def made_up(truth=TRUTH):
+    """Costs in ns for each string as in `truth`, half as much more on the free-threaded build; all others cost 30."""
     rng = np.random.default_rng(8)
     blocks = []
     for restart in range(20):
         process = np.exp(rng.normal(0, 0.05))
         for _ in range(4):
             ns = {}
-            for label in balm.PAIR:
-                for arm in balm.arms(list(balm.PAIR)):
-                    if not arm.kernels or label in arm.kernels:
-                        truth = TRUTH.get(arm.name.split(", ")[0], 30.0)
-                        # New strings cost the same on both builds.
-                        truth *= 1.5 if label == balm.WITHOUT_GIL and truth < 20 else 1
-                        ns[f"{label}/{arm.name}"] = truth * balm.LINES * process * np.exp(rng.normal(0, 0.004))
+            for label in experiment.PAIR:
+                for arm in experiment.arms():
+                    if (arm.interpreters and label not in arm.interpreters) or arm.name in MISSING.get(label, {}):
+                        continue
+                    cost = truth.get(arm.name.split(", ")[0], 30.0)
+                    # New strings cost the same on both builds.
+                    cost *= 1.5 if label == FREE_THREADED and cost < 20 else 1
+                    ns[f"{label}/{arm.name}"] = cost * experiment.LINES * process * np.exp(rng.normal(0, 0.004))
                 ns[f"{label}/empty loop"] = 5.0
-            blocks.append({"restart": restart, "ns": ns, "loops": dict.fromkeys(ns, 1)})
-    run = {"plan": {"seed": 1, "kernels": list(balm.PAIR), "blocks": 4}}
-    return Record(None, run, [{"missing": {}}], blocks, [], False)
+            blocks.append({"restart": restart, "ns": ns})
+    run = {"plan": {"seed": 1, "interpreters": list(experiment.PAIR), "blocks": 4}}
+    return Record(None, run, loops=dict.fromkeys(blocks[0]["ns"], 1), restarts=[{"missing": MISSING}], blocks=blocks)
+
+
+@pytest.fixture(scope="module")
+def record():
+    return made_up()
 
 
 @pytest.fixture(scope="module")
 def original():
+    """As its author ran it: pools cost 40 with threads, all others as in TRUTH. Rounds in an order of their own."""
     rng = np.random.default_rng(9)
     return pd.DataFrame(
         [
             {
                 "method": method,
                 "threads": threads,
-                "ns": (40.0 if method == balm.POOLED and threads > 1 else TRUTH[method]) * np.exp(rng.normal(0, 0.01)),
+                "tuples": 2_000,
+                "ns": (40.0 if method == POOLED and threads > 1 else TRUTH[method]) * np.exp(rng.normal(0, 0.01)),
                 "faults": 0.0,
+                "round": round_,
             }
-            for method in balm.ORIGINAL
-            for threads in (1, balm.THREADS)
-            for _ in range(5)
+            for method in experiment.ORIGINAL
+            for threads in (1, experiment.THREADS)
+            for round_ in range(5)
         ]
     )
 
 
-ANSWERS = {
-    label: {
-        "isinstance(x, str)": dict.fromkeys((*balm.OURS, balm.COPIED), "True"),
-        "type(x) is str": dict.fromkeys((*balm.OURS, balm.COPIED), "False"),
-    }
-    for label in balm.PAIR
-}
-WRONG_LINES = pd.DataFrame([{"kernel": "3.14", "method": "pooled", "text": "ASCII", "wrong": 0}])
-MISUSED = pd.DataFrame(
-    [
-        {
-            "kernel": label,
-            "what": "no NUL at the end",
-            "ended": "ok",
-            "result": {"x == '12'": True, "int(x)": "ValueError: no"},
+def answered():
+    """What works: every forgery is a str, and none of exact type."""
+    kinds = ("str", "subclass of str", *experiment.OURS, results.COPIED)
+    rows = []
+    for label in experiment.PAIR:
+        for kind in kinds:
+            rows.append({"interpreter": label, "probe": "isinstance(x, str)", "kind": kind, "answer": "True"})
+            exact = str(kind == "str")
+            rows.append({"interpreter": label, "probe": "type(x) is str", "kind": kind, "answer": exact})
+    return pd.DataFrame(rows)
+
+
+LAYOUTS = pd.DataFrame([{"interpreter": GIL, "method": "pooled", "text": "ASCII", "wrong": 0}])
+
+
+def misused_frame(died=()):
+    """Every misuse on the pair, as it was where nothing died."""
+    rows = []
+    for label in experiment.PAIR:
+        for what in experiment.MISUSE:
+            one = {"interpreter": label, "what": what, "ended": "ok"}
+            if (label, what) in died:
+                rows.append({**one, "ended": "killed by SIGSEGV"})
+            elif what == "no NUL at the end":
+                rows.append({**one, "asked": "x == '12'", "answer": "True"})
+                rows.append({**one, "asked": "int(x)", "answer": "ValueError: no"})
+            else:
+                rows.append({**one, "asked": "hash(x)", "answer": "0"})
+    return pd.DataFrame(rows)
+
+
+class Held:
+    """A session that holds what was made up."""
+
+    corner = "balm"
+
+    def __init__(self, record, original, lines=LAYOUTS, died=()):
+        self._record = record
+        self._frames = {
+            "as the author ran it": original,
+            "what works": answered(),
+            "layouts": lines,
+            "what must not be done": misused_frame(died),
         }
-        for label in balm.PAIR
-    ]
-)
+
+    def timed(self, name):
+        assert name == "ways"
+        return self._record
+
+    def frame(self, title):
+        return self._frames[title]
 
 
 def test_every_claim_gets_what_its_rule_asks_for(record, original):
-    handed = balm.claim_measurements(record, original, ANSWERS, WRONG_LINES, MISUSED)
-    ours = {c["id"]: {t["measured"] for t in c["test"]} for c in ledger.claims() if c["chapter"] == "balm"}
+    handed = claims.measurements(Held(record, original)).complete().measurements
+    ours = {claim.id: {test.measured for test in claim.tests} for claim in declared("balm").claims}
     assert {claim: set(measurements) for claim, measurements in handed.items()} == ours
-    assert handed["B1"]["new / pooled, one thread: 3.14"].interval.value == pytest.approx(2, rel=0.01)
-    assert handed["B2"]["new / block, one thread: 3.14"].interval.value == pytest.approx(5, rel=0.01)
-    found = handed["B3"]["pooled / new, 16 threads: 3.14"].interval
+    assert handed["B1"][f"new / pooled, one thread: {GIL}"].interval.value == pytest.approx(2, rel=0.01)
+    assert handed["B2"][f"new / block, one thread: {GIL}"].interval.value == pytest.approx(5, rel=0.01)
+    found = handed["B3"][f"pooled / new, 16 threads: {GIL}"].interval
     assert found.low <= 2 <= found.high or found.value == pytest.approx(2, rel=0.03)
     assert all(next(iter(handed[claim].values())).interval.value == 1 for claim in ("B4", "B5", "B6"))
-    broken = WRONG_LINES.assign(wrong=3)
-    share = balm.claim_measurements(record, original, ANSWERS, broken, MISUSED)["B5"]
-    assert next(iter(share.values())).interval.value == 0
+    broken = LAYOUTS.assign(wrong=3)
+    died = [(GIL, "no NUL at the end")]
+    handed = claims.measurements(Held(record, original, broken, died)).measurements
+    assert next(iter(handed["B5"].values())).interval.value == 0
+    assert next(iter(handed["B6"].values())).interval.value == 1
+    died = [(label, "no NUL at the end") for label in experiment.PAIR]
+    handed = claims.measurements(Held(record, original, died=died)).complete()
+    assert handed.measurements["B6"] == {}
+    assert "ended well" in next(iter(handed.missing["B6"].values()))
+
+
+def test_an_arm_that_is_missing_is_a_reason_and_no_number(original):
+    found = made_up()
+    for name in ("pooled, released", "block, released"):
+        found.loops.pop(f"{GIL}/{name}")
+    handed = claims.measurements(Held(found, original)).complete()
+    assert handed.missing["B1"] == {f"new / pooled, one thread: {GIL}": "was not measured"}
+    assert list(handed.missing["B2"]) == [f"new / block, one thread: {GIL}"]
+
+
+def test_cases_are_paired_by_round(original):
+    shuffled = original.sample(frac=1, random_state=3)
+    pair = (POOLED, experiment.THREADS), (NEW, experiment.THREADS)
+    assert results.original_ratio(shuffled, *pair) == results.original_ratio(original, *pair)
 
 
 def test_the_new_question_is_answered_by_the_run(record):
-    assert page.still_pays(record).startswith("Yes, on one thread")
-    assert "less than on 3.14" in page.still_pays(record)
-    turned = {}
-    for block in record.blocks:
-        swapped = dict(block["ns"])
-        for label in balm.PAIR:
-            new, best = f"{label}/{balm.NEW}", f"{label}/{balm.BEST}"
-            swapped[new], swapped[best] = block["ns"][best], block["ns"][new]
-        turned[id(block)] = {**block, "ns": swapped}
-    other = Record(None, record.run, record.restarts, list(turned.values()), [], False)
-    assert page.still_pays(other).startswith("Not on one thread")
+    assert figures.still_pays(record).startswith("Yes, on one thread")
+    assert f"less than on {GIL}" in figures.still_pays(record)
+    turned = made_up({**TRUTH, NEW: TRUTH[BEST], BEST: TRUTH[NEW]})
+    assert figures.still_pays(turned).startswith("Not on one thread")
+    for label in experiment.PAIR:
+        turned.loops.pop(f"{label}/{BEST}")
+    assert figures.still_pays(turned).startswith("This run cannot say")
+    assert f"{BEST} on {GIL}: {draw.NOT_MEASURED}" in figures.ways_words(turned)
 
 
 def test_tables_say_what_was_not_measured(record, original):
-    table = page.reading_table(record)
-    arrow = table[table.strings == balm.ARROW]
-    assert set(arrow[f"{balm.WITHOUT_GIL}, µs for the text"]) == {page.NOT_HERE}
-    assert not (page.ways_table(record) == page.NOT_HERE).to_numpy().any()
-    assert len(page.original_table(original)) == 6
+    table = figures.reading_table(record)
+    arrow = table[table.strings == experiment.ARROW]
+    assert set(arrow[f"{FREE_THREADED}, µs for the text"]) == {draw.NOT_MEASURED}
+    assert len(arrow) == 2
+    ways = figures.ways_table(record)
+    absent = ways.map(lambda cell: str(cell).startswith(draw.NOT_MEASURED))
+    assert set(ways[absent.any(axis=1)].strings) == {"writer"}
+    writer = ways[ways.strings == "writer"].iloc[0]
+    assert writer[f"{FREE_THREADED}, ns"] == f"{draw.NOT_MEASURED} (ValueError: no such method)"
+    assert writer[f"{FREE_THREADED}, times as fast as new"] == draw.NOT_MEASURED
+    assert not writer[f"{GIL}, ns"].startswith(draw.NOT_MEASURED)
+    assert len(figures.original_table(original)) == 6
+    assert set(figures.original_table(original)["tuples here"]) == {"2,000"}
+
+
+def test_memory_where_there_is_no_proc():
+    table = figures.memory_table(pd.DataFrame(columns=["interpreter", "process", "round", "ended"]))
+    assert len(table) == 2 * (1 + len(experiment.OURS))
+    assert set(table["peak, MiB"]) == {draw.NOT_MEASURED}
+
+
+def test_what_works_and_misuse_as_tables():
+    works = answered()
+    table = figures.behaviour_table(works)
+    assert list(table.asked) == ["type(x) is str"]
+    assert list(table["ours (a block)"]) == ["False"]
+    assert figures.behaviour_words(works) == (
+        "1 of 2 probes get the same answer from every kind of string. All CPythons here agree on that."
+    )
+    other = (works.interpreter == FREE_THREADED) & (works.kind == BLOCK) & (works.probe == "isinstance(x, str)")
+    works.loc[other, "answer"] = "False"
+    assert figures.behaviour_words(works).endswith("Not all CPythons agree on isinstance(x, str).")
+    table = figures.misuse_table(misused_frame(died=[(FREE_THREADED, "a hash of 0")]))
+    assert list(table["what was done"]) == list(experiment.MISUSE)
+    assert table[f"CPython {FREE_THREADED}"].iloc[0] == "killed by SIGSEGV"
+    assert table[f"CPython {GIL}"].iloc[1] == "x == '12': True; int(x): ValueError: no"
 
 
 def test_the_grid_over_threads():
     runs = pd.DataFrame(
         [
-            {"kernel": label, "method": method, "how": how, "threads": threads, "ns": 10.0 * threads + n}
-            for label in balm.PAIR
-            for method in (balm.NEW, balm.POOLED, balm.BLOCK, balm.BEST)
+            {
+                "interpreter": label,
+                "method": method,
+                "how": how,
+                "threads": threads,
+                "ns": 10.0 * threads + n,
+                "round": n,
+            }
+            for label in experiment.PAIR
+            for method in (NEW, POOLED, BLOCK, BEST)
             for how in ("kept", "released")
             for threads in (1, 2, 8)
             for n in range(5)
-            if how == "kept" or (label == balm.KERNEL and method != balm.NEW)
+            if how == "kept" or (label == GIL and method != NEW)
         ]
     )
-    table = page.grid_table(runs)
+    table = figures.grid_table(runs)
     assert list(table.columns) == ["CPython", "strings", "1 thread", "2 threads", "8 threads"]
     assert len(table) == 7 + 4
     assert table["1 thread"].iloc[0].startswith("12")
-    assert "block, GIL released on 3.14 with 8 threads: 82" in page.grid_words(runs)
+    assert f"block, GIL released on {GIL} with 8 threads: 82" in figures.grid_words(runs)
 
 
-def test_self_check():
-    assert balm.check_forgery(b"1234", 2, 0)[-1] == "It does not pass yet."
-    assert balm.check_forgery(b"12\x0034", 2, -1)[-1] == "It passes."
-    assert "did not survive" in balm.check_forgery(b"12", 3, -1)[0]
+@pytest.mark.slow
+def test_self_check(labels):
+    session = Measuring("balm", labels)
+    assert exercise.check_forgery(session, b"1234", 2, 0)[-1] == "It does not pass yet."
+    assert exercise.check_forgery(session, b"12\x0034", 2, -1)[-1] == "It passes."
+    assert "did not survive" in exercise.check_forgery(session, b"12", 3, -1)[0]
+    session.close()
+    assert str(ROOT) not in (session.folder / "session.jsonl").read_text()
+
+
+@pytest.mark.slow
+def test_an_experiment_brings_what_the_chapter_needs(labels):
+    churned = run(labels[0], "churn", method=BEST, threads=2, tuples=4, how="released").result
+    assert set(churned) == {"ns", "faults"}
+    rows = run(labels[0], "over_threads", method=BEST, tuples=4, how="kept", counts=[1, 2]).result
+    assert [row["threads"] for row in rows] == [1, 2]
 
 
 def test_the_lists_of_chapter_and_code_agree():
-    assert set(experiment(LABELS[0], "churn", balm.BEST, 2, 4, "released")) == {"ns", "faults"}
-    source = balm.EXPERIMENTS.read_text()
-    assert all(f'"{what}":' in source for what in balm.MISUSE)
-    arms = (balm.SOURCES / "arms.py").read_text()
-    assert f"OURS = {balm.OURS!r}".replace("'", '"') in arms
+    source = (ROOT / experiment.EXPERIMENTS).read_text()
+    assert all(f'"{what}":' in source for what in experiment.MISUSE)
+    arms = (ROOT / experiment.ARMS).read_text()
+    assert f"OURS = {experiment.OURS!r}".replace("'", '"') in arms

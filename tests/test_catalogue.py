@@ -27,7 +27,7 @@ def test_unknown_label_is_named(word):
 
 
 def test_every_interpreter_has_a_kernel_folder_and_a_lock():
-    from ffilab.kernels import folder
+    from ffilab.provision.installed import folder
 
     for interpreter in ALL:
         assert (folder(interpreter) / "kernel.json").exists()

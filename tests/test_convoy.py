@@ -3,24 +3,30 @@
 import os
 import socket
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import psutil
 import pytest
 
-from ffilab import kernels
-from ffilab.bench import child
-from ffilab.corners import convoy, convoy_page
-from ffilab.corners.convoy import Case, astuple, replace
+from ffilab import draw
+from ffilab.bench import session as sessions
+from ffilab.bench.case import Case, Outcome
+from ffilab.errors import UserError
 from ffilab.judge import ledger
+from ffilab.judge.claims import declared
+from ffilab.paths import NATIVE, ROOT
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.convoy import claims, exercise, experiment, figures, results
 
-LABELS = [kernel.label for kernel in kernels.present()]
-SHORT = replace(convoy.ONE, seconds=0.05)
+SECONDS = 0.05
+CLAIMS = {claim.id: claim for claim in declared("convoy").claims}
 
 
-def echo(case: Case, label="3.14", **options):
-    return child.run(label, convoy.EXPERIMENTS, "echo", convoy.LIBRARIES, *astuple(case), **options)
+def echo(load, label=GIL, seconds=SECONDS, **options):
+    return replace(experiment.serving(label, load, seconds), **options).run()
 
 
 def ours():
@@ -28,58 +34,63 @@ def ours():
     found = []
     for process in psutil.process_iter(["cmdline"]):
         line = " ".join(process.info["cmdline"] or [])
-        if str(convoy.EXPERIMENTS) in line and process.status() != psutil.STATUS_ZOMBIE:
+        if str(NATIVE / "convoy") in line and process.status() != psutil.STATUS_ZOMBIE:
             found.append(line)
     return found
 
 
-@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["threads", "processes", "native"])
-def test_the_server_answers_and_the_work_goes_on(label, kind):
-    outcome = echo(replace(SHORT, kind=kind, interval=1e-4), label)
-    assert outcome.ended == "ok", outcome.error
-    assert outcome.result["requests"] > 0
-    assert 0 < outcome.result["p50"] <= outcome.result["p99"]
-    assert outcome.result["work"] > 0
-    assert len(outcome.result["cores"]["CPU work"]) == (0 if kind == "processes" else 1)
-    assert not ours()
+def test_the_server_answers_and_the_work_goes_on(labels, kind):
+    for label in labels:
+        outcome = echo(replace(experiment.ONE, kind=kind, interval=1e-4), label)
+        assert outcome.ended == "ok", (label, outcome.error)
+        assert outcome.result["requests"] > 0
+        assert 0 < outcome.result["p50"] <= outcome.result["p99"]
+        assert outcome.result["work"] > 0
+        assert len(outcome.result["cores"]["CPU work"]) == (0 if kind == "processes" else 1)
+        assert not ours()
 
 
+@pytest.mark.slow
 def test_a_sub_interpreter_and_asyncio():
-    assert echo(replace(SHORT, kind="interpreters")).result["work"] > 0
-    assert echo(replace(SHORT, server="asyncio", interval=1e-4)).result["requests"] > 0
-    assert echo(replace(SHORT, count=0)).result["work"] is None
+    assert echo(replace(experiment.ONE, kind="interpreters")).result["work"] > 0
+    assert echo(replace(experiment.ONE, server="asyncio", interval=1e-4)).result["requests"] > 0
+    assert echo(replace(experiment.ONE, count=0)).result["work"] is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot pin a process")
 def test_pinning_is_what_it_says():
-    cores = echo(replace(SHORT, pinning="one core", interval=1e-4)).result["cores"]
+    cores = echo(replace(experiment.ONE, pinning="one core", interval=1e-4)).result["cores"]
     assert {cores["client"], cores["server"], *cores["CPU work"]} == {min(os.sched_getaffinity(0))}
     if len(os.sched_getaffinity(0)) > 1:
-        cores = echo(replace(SHORT, pinning="client apart", interval=1e-4)).result["cores"]
+        cores = echo(replace(experiment.ONE, pinning="client apart", interval=1e-4)).result["cores"]
         assert cores["client"] == max(os.sched_getaffinity(0))
         assert cores["server"] == min(os.sched_getaffinity(0))
 
 
+@pytest.mark.slow
 def test_few_requests_have_no_tail():
-    assert echo(replace(SHORT, count=1)).result["p99.9"] is None
+    assert echo(replace(experiment.ONE, count=1)).result["p99.9"] is None
 
 
+@pytest.mark.slow
 def test_nothing_is_left_after_a_failure_or_a_time_limit():
-    assert echo(replace(SHORT, server="no such server", seconds="much")).ended.startswith("exit code")
+    assert echo(replace(experiment.ONE, server="no such server"), seconds="much").ended.startswith("exit code")
     assert not ours()
-    assert echo(replace(SHORT, kind="processes", count=2, seconds=30), timeout_s=2).ended == "timeout"
+    assert echo(replace(experiment.ONE, kind="processes", count=2), seconds=30, timeout_s=2).ended == "timeout"
     assert not ours()
 
 
 def test_the_server_is_on_loopback_only(monkeypatch):
-    monkeypatch.setattr(sys, "path", [str(convoy.SOURCES), str(convoy.SOURCES.parent), *sys.path])
+    monkeypatch.setattr(sys, "path", [str(NATIVE / "convoy"), str(NATIVE), *sys.path])
     import importlib.util
 
-    spec = importlib.util.spec_from_file_location("convoy_experiments", convoy.EXPERIMENTS)
-    experiments = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(experiments)
-    with experiments.serve("threads") as (port, _):
+    spec = importlib.util.spec_from_file_location("convoy_experiments", ROOT / experiment.EXPERIMENTS)
+    native = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(native)
+    with native.serve("threads") as (port, _):
         listening = [c.laddr for c in psutil.Process().net_connections("tcp") if c.laddr.port == port]
         assert {address.ip for address in listening} == {"127.0.0.1"}
         with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
@@ -87,68 +98,118 @@ def test_the_server_is_on_loopback_only(monkeypatch):
             assert sock.recv(1) == b"x"
 
 
-@pytest.mark.parametrize("label", LABELS)
-def test_countdown_hashes_and_timeline(label):
-    for experiment, arguments in (("countdowns", (10_000, 1e-4, 1, 2)), ("hashes", (10_000, 1, 2))):
-        result = child.run(label, convoy.EXPERIMENTS, experiment, *arguments).result
-        assert set(result) == {"1", "2"}
-        assert all(seconds > 0 for seconds in result.values())
-    timeline = child.run(label, convoy.EXPERIMENTS, "timeline", 1e-4, 0.05).result
-    assert len(timeline["server"]) >= 2 * len(timeline["spans"])
-    assert timeline["server"] == sorted(timeline["server"])
+@pytest.mark.slow
+def test_countdown_hashes_and_timeline(labels):
+    for label in labels:
+        for function, fixed in (
+            ("countdowns", {"total": 10_000, "interval": 1e-4}),
+            ("hashes", {"bytes_each": 10_000}),
+        ):
+            rows = Case(label, experiment.EXPERIMENTS, function, fixed={**fixed, "threads": (1, 2)}).run().result
+            assert [row["threads"] for row in rows] == [1, 2]
+            assert all(row["seconds"] > 0 for row in rows)
+        fixed = {"interval": 1e-4, "seconds": SECONDS}
+        timeline = Case(label, experiment.EXPERIMENTS, "timeline", fixed=fixed).run().result
+        assert len(timeline["server"]) >= 2 * len(timeline["spans"])
+        assert timeline["server"] == sorted(timeline["server"])
 
 
-def test_self_check_of_the_exercise():
-    assert convoy.check_server(kind="magic")[0].startswith("Choose kind")
-    assert convoy.check_server(interval=0)[0].startswith("Choose an interval")
-    assert "requests a second" in convoy.check_server()[0]
+@pytest.fixture
+def session(monkeypatch, tmp_path, quiet_progress):
+    monkeypatch.setattr(sessions, "RECORDS", tmp_path)
+    return sessions.Measuring("convoy", [GIL, FREE_THREADED])
+
+
+def test_only_an_interpreter_for_comparison_may_fail(session, monkeypatch):
+    def case(label, result):
+        ended = Outcome(result, "ok" if result else "timeout", "no end within 60 s")
+        return SimpleNamespace(interpreter=label, columns={"case": "1 CPU thread"}, run=lambda seed: ended)
+
+    monkeypatch.setattr(sessions.Session, "interpreters", [GIL, FREE_THREADED, "3.13"])
+    may_fail = experiment.elsewhere(session)
+    frame = session.run("some", [case(GIL, {"rate": 1}), case("3.13", None)], 1, may_fail)
+    assert set(frame.ended) == {"ok", "timeout"}
+    assert list(results.rates(frame, experiment.CONVOY, "3.13")) == []
+    with pytest.raises(UserError, match=f"others, case 1 CPU thread on {FREE_THREADED} brought no result: timeout"):
+        session.run("others", [case(FREE_THREADED, None)], 1, may_fail)
+
+
+@pytest.mark.slow
+def test_self_check_of_the_exercise(session):
+    assert exercise.check_server(session, kind="magic")[0].startswith("Choose kind")
+    assert exercise.check_server(session, interval=0)[0].startswith("Choose an interval")
+    lines = exercise.check_server(session)
+    assert "requests a second" in lines[0]
+    session.close()
+    assert exercise.check_server(sessions.Reading("convoy", session.folder)) == lines
+
+
+@pytest.mark.parametrize(
+    ("result", "says"),
+    [
+        ({"p99": 1_000, "rate": 9_000, "work": 0.1}, "Not correct"),
+        ({"p99": 3_000, "rate": 200, "work": 0.9}, "Not fast"),
+        ({"p99": 1_000, "rate": 9_000, "work": 0.9}, "Correct, and fast"),
+        (None, "The server did not come back: timeout"),
+    ],
+)
+def test_what_the_exercise_says(monkeypatch, result, says):
+    servers = [{"ended": "ok" if result else "timeout", "error": "", "result": result}]
+    monkeypatch.setattr(exercise, "answered", lambda *_: servers)
+    assert exercise.check_server(None)[-1].startswith(says)
 
 
 # The analysis, on data whose truth is known.
 
 
 def made_up(calls=2):
-    """A request takes 50 µs; one CPU thread adds `calls` switch intervals, two add twice as much."""
+    """Frames by title. A request takes 50 µs; one CPU thread adds `calls` switch intervals, two add twice as much."""
     rng = np.random.default_rng(6)
     rows = []
-    for label, cases in (("3.14", convoy.cases()), ("3.14t", convoy.cases_elsewhere())):
-        for name, case in cases.items():
-            added = calls * case.count * case.interval if case.kind == "threads" and label == "3.14" else 0
-            if case.pinning == "one core":
+    for label, loads in ((GIL, experiment.loads(can_pin=True)), (FREE_THREADED, experiment.loads_elsewhere())):
+        for name, load in loads.items():
+            added = calls * load.count * load.interval if load.kind == "threads" and label == GIL else 0
+            if load.pinning == "one core":
                 added /= 50
             for _ in range(6):
                 rate = 1 / (50e-6 + added) * rng.normal(1, 0.01)
                 rows.append(
                     {
-                        "kernel": label,
+                        "interpreter": label,
                         "case": name,
                         "rate": rate,
                         "requests": 100,
                         "p50": 1e6 / rate,
                         "p99": 2e6 / rate,
                         "p99.9": None,
-                        "work": 0.9,
-                        "cores": {"client": 0, "server": 1, "CPU work": [1] * case.count},
+                        "work": 0.9 if load.count else None,
+                        "cores.client": 0,
+                        "cores.server": 1,
+                        "cores.CPU work": [1] * load.count,
                     }
                 )
     counts = [
         {
-            "kernel": "3.14",
+            "interpreter": GIL,
             "interval": interval,
             "threads": threads,
             "seconds": (1 + (0.5 * threads if interval == 1e-6 else 0)) * rng.normal(1, 0.005),
         }
-        for interval in convoy.COUNT_INTERVALS
-        for threads in convoy.COUNT_THREADS
+        for interval in experiment.COUNT_INTERVALS
+        for threads in experiment.COUNT_THREADS
         for _ in range(6)
     ]
     hashed = [
-        {"kernel": "3.14", "bytes": 1, "threads": threads, "seconds": 2 / min(threads, 2) * rng.normal(1, 0.005)}
-        for threads in convoy.COUNT_THREADS
+        {"interpreter": GIL, "threads": threads, "seconds": 2 / min(threads, 2) * rng.normal(1, 0.005)}
+        for threads in experiment.COUNT_THREADS
         for _ in range(6)
     ]
     references = [{"owner": rng.normal(1, 0.01), "foreign": rng.normal(9, 0.1)} for _ in range(6)]
-    return tuple(map(pd.DataFrame, (rows, counts, hashed, references)))
+    titles = ("echo server", "countdown", "SHA-256", "reference counts")
+    found = {
+        title: pd.DataFrame(part).assign(ended="ok") for title, part in zip(titles, (rows, counts, hashed, references))
+    }
+    return {**found, "timeline": timelines(5_000_000, 5_050_000, 5_100_000, 5_150_000)}
 
 
 def timeline(send=5_100_000, recv=5_000):
@@ -164,8 +225,15 @@ def timeline(send=5_100_000, recv=5_000):
     return {"spans": spans, "server": notes, "gaps": []}
 
 
+def timelines(*sends):
+    return pd.DataFrame([timeline(send=send) for send in sends or (5_100_000,)])
+
+
 def test_the_calls_that_pay_are_found():
-    paid = convoy.calls_that_pay([timeline()]).set_index("call")
+    paid = results.calls_that_pay(timelines())
+    assert list(results.waits_a_request(paid)) == [1]
+    assert list(results.long_waits(timelines())) == pytest.approx([1.02])
+    paid = paid.set_index("call")
     assert paid.loc["send", "share"] == 1
     assert paid.loc["send", "intervals"] == pytest.approx(1.02)
     assert paid.loc["recv", "share"] == 0
@@ -173,42 +241,58 @@ def test_the_calls_that_pay_are_found():
 
 @pytest.mark.parametrize("calls", [1, 2])
 def test_added_intervals_are_found(calls):
-    runs, *_ = made_up(calls)
-    for interval in convoy.INTERVALS[:3]:
-        assert np.median(convoy.added_intervals(runs, interval)) == pytest.approx(calls, rel=0.05)
-    assert not len(convoy.added_intervals(runs[runs.kernel == "3.14t"], convoy.DEFAULT_S))
+    runs = made_up(calls)["echo server"]
+    for interval in experiment.INTERVALS[:3]:
+        assert np.median(results.added_intervals(runs, interval)) == pytest.approx(calls, rel=0.05)
+    assert not len(results.added_intervals(runs[runs.interpreter == FREE_THREADED], experiment.DEFAULT_S))
+
+
+def handed(frames):
+    return claims.measurements(SimpleNamespace(corner="convoy", frame=frames.__getitem__)).complete()
 
 
 def test_every_claim_gets_what_its_rule_asks_for():
-    runs, counts, hashed, references = made_up()
-    found = [timeline(send=n) for n in (5_000_000, 5_050_000, 5_100_000, 5_150_000)]
-    handed = convoy.claim_measurements(runs, counts, hashed, found, references)
-    expected = {c["id"]: {t["measured"] for t in c["test"]} for c in ledger.claims() if c["chapter"] == "convoy"}
-    assert {claim: set(measurements) for claim, measurements in handed.items()} == expected
+    frames = made_up()
+    found = handed(frames).measurements
+    expected = {claim: {test.measured for test in CLAIMS[claim].tests} for claim in CLAIMS}
+    assert {claim: set(measurements) for claim, measurements in found.items()} == expected
     verdicts = {
-        claim: {ledger.judge_test(t, measurements[t["measured"]])[0] for t in ledger.claim(claim)["test"]}
-        for claim, measurements in handed.items()
+        claim: {ledger.judge_test(test, found[claim][test.measured])[0] for test in CLAIMS[claim].tests}
+        for claim in CLAIMS
     }
     for claim in ("C1", "C2", "C6", "C8", "C9", "C10"):
         assert verdicts[claim] == {ledger.HOLDS}, claim
-    one_call = convoy.claim_measurements(made_up(1)[0], counts, hashed, found, references)["C10"]
-    rule = ledger.claim("C10")["test"][0]
-    assert ledger.judge_test(rule, one_call[rule["measured"]])[0] == ledger.DOES_NOT_HOLD
+    one_call = handed({**frames, "echo server": made_up(1)["echo server"]}).measurements["C10"]
+    (rule,) = CLAIMS["C10"].tests
+    assert ledger.judge_test(rule, one_call[rule.measured])[0] == ledger.DOES_NOT_HOLD
+
+
+def test_where_nothing_can_be_pinned_its_claim_says_so_and_its_table_too():
+    frames = made_up()
+    runs = frames["echo server"]
+    runs = runs[runs.case.isin(experiment.loads(can_pin=False))]
+    found = handed({**frames, "echo server": runs})
+    assert set(found.missing["C6"].values()) == {claims.NO_PINNING}
+    assert set(figures.echo_table(runs, GIL, "pinning")["requests/s"]) == {draw.NOT_MEASURED}
 
 
 def test_tables():
-    runs, counts, _, references = made_up()
-    assert len(convoy_page.seconds_table(counts)) == len(convoy.COUNT_INTERVALS)
+    frames = made_up()
+    runs, counts, references = (frames[title] for title in ("echo server", "countdown", "reference counts"))
+    assert len(figures.seconds_table(counts)) == len(experiment.COUNT_INTERVALS)
     for kind in ("author", "pinning", "strangers", "help"):
-        table = convoy_page.echo_table(runs, "3.14", convoy_page.names(kind))
-        assert len(table) == len(convoy_page.names(kind))
-        assert set(table["p99.9, µs"]) == {convoy_page.FEW}
-    assert len(convoy_page.echo_table(runs, "3.14t", convoy_page.names("elsewhere"))) == 4
-    assert convoy_page.echo_table(runs, "3.13", convoy_page.names("elsewhere")).empty
-    silent = runs[(runs.kernel != "3.14t") | (runs.case != "4 CPU threads")]
-    assert "no result" in convoy_page.echo_table(silent, "3.14t", convoy_page.names("elsewhere"))["requests/s"].iloc[-1]
-    assert len(convoy_page.interval_table(runs)) == len(convoy_page.model_table(runs)) == len(convoy.INTERVALS)
-    assert "not make the server faster" in convoy_page.idle_words(runs)
-    assert "client 0, server 1, work 1" in convoy_page.cores_words(runs, "3.14", convoy.CONVOY)
-    assert len(convoy_page.references_table(references)) == 2
-    assert len(convoy_page.calls_table([timeline()])) == 2
+        table = figures.echo_table(runs, GIL, kind)
+        assert len(table) == len(figures.names(kind))
+        assert set(table["p99.9, µs"]) == {figures.FEW}
+    assert len(figures.echo_table(runs, FREE_THREADED, "elsewhere")) == 4
+    assert figures.echo_table(runs, "3.13", "elsewhere").empty
+    silent = (runs.interpreter == FREE_THREADED) & (runs.case == "4 CPU threads")
+    failed = runs.assign(ended=runs.ended.where(~silent, "timeout"), rate=runs.rate.where(~silent))
+    assert figures.echo_table(failed, FREE_THREADED, "elsewhere")["requests/s"].iloc[-1] == "no result: timeout"
+    assert len(figures.interval_table(runs)) == len(figures.model_table(runs)) == len(experiment.INTERVALS)
+    assert "not make the server faster" in figures.idle_words(runs)
+    seats = figures.cores_words(results.done(runs, interpreter=GIL, case=experiment.CONVOY))
+    assert seats == "client 0, server 1, work 1"
+    assert figures.seat(None) == figures.seat(float("nan")) == "?"
+    assert len(figures.references_table(references)) == 2
+    assert len(figures.calls_table(timelines())) == 2

@@ -1,50 +1,53 @@
-"""The chapter on critical sections: every safe lock is exact on every kernel; the analysis finds what was put in."""
+"""The chapter on critical sections: every safe lock is exact on every interpreter; the analysis finds what was put in."""
 
 import json
 import subprocess
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ffilab import kernels
-from ffilab.bench import child, instructions
-from ffilab.bench.plan import Arm
+from ffilab import draw
+from ffilab.bench import instructions
+from ffilab.bench.case import Case
 from ffilab.bench.record import Record
-from ffilab.corners import critical_sections, marshaling
-from ffilab.corners import critical_sections_page as page
-from ffilab.judge import ledger
-from ffilab.provision.catalogue import BY_LABEL
+from ffilab.judge import statistics
+from ffilab.judge.claims import declared
+from ffilab.paths import NATIVE_OUT, ROOT
+from ffilab.provision import installed
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL, SOURCES, both_builds
+from notebooks.critical_sections import claims, exercise, experiment, figures, results
 
-LABELS = [kernel.label for kernel in kernels.present()]
-SAFE = [name for name, increments in critical_sections.PIECES.items() if increments and name != "no lock"]
+LABELS = [interpreter.label for interpreter in installed.present()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", LABELS)
-@pytest.mark.parametrize("name", SAFE)
+@pytest.mark.parametrize("name", exercise.SAFE)
 def test_a_safe_lock_loses_nothing(label, name):
-    loops = 40_000 // critical_sections.PIECES[name]
+    loops = 40_000 // experiment.PIECES[name]
     if label == "3.13t" and "recursive" in name:
         loops //= 20  # no shortcut before 3.14: it suspends and resumes each time
-    outcome = child.run(
-        label, critical_sections.EXPERIMENTS, "stress", critical_sections.LIBRARIES, name, 8, loops, timeout_s=120
-    )
+    fixed = {"folder": experiment.LIBRARIES, "threads": 8, "loops": loops}
+    outcome = Case(label, experiment.EXPERIMENTS, "stress", {"name": name}, fixed, timeout_s=120).run()
     assert outcome.ended == "ok", outcome.error
-    assert outcome.result["value"] == outcome.result["expected"] == 8 * loops * critical_sections.PIECES[name]
+    assert outcome.result["value"] == outcome.result["expected"] == 8 * loops * experiment.PIECES[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", LABELS)
 def test_the_extension_is_what_the_chapter_says(label):
     """The same pieces, and its import leaves the GIL off on t-builds."""
     program = (
-        f"import json, sys; sys.path.insert(0, {str(critical_sections.SOURCES)!r}); import arms; "
-        f"m = arms.load({str(critical_sections.LIBRARIES)!r}); "
+        f"import json, sys; sys.path.insert(0, {str((ROOT / experiment.ARMS).parent)!r}); import arms; "
+        f"m = arms.load({str(NATIVE_OUT / 'critical_sections')!r}); "
         "print(json.dumps([m.pieces(), getattr(sys, '_is_gil_enabled', lambda: True)()]))"
     )
-    python = kernels.load(BY_LABEL[label]).python
+    python = installed.load(BY_LABEL[label]).python
     pieces, gil = json.loads(subprocess.run([python, "-I", "-c", program], capture_output=True, check=True).stdout)
-    assert {name: increments for name, increments, _ in pieces} == critical_sections.PIECES
-    assert [name for name, increments, safe in pieces if safe and increments] == SAFE
+    assert {name: increments for name, increments, _ in pieces} == experiment.PIECES
+    assert [name for name, increments, safe in pieces if safe and increments] == exercise.SAFE
     assert gil != label.endswith("t")
 
 
@@ -52,10 +55,11 @@ def test_the_extension_is_what_the_chapter_says(label):
 def record():
     """Made up: t-builds cost 1.4 times (3.13) and 1.08 times (3.14) as much; a hundred atomics cost four locks of a hundred."""
     rng = np.random.default_rng(3)
+    labels = ["3.13", "3.13t", "3.14", "3.14t"]
     cells = {}
-    for label in ("3.13", "3.13t", "3.14", "3.14t"):
+    for label in labels:
         factor = {"3.13t": 1.4, "3.14t": 1.08}.get(label, 1)
-        for arm in critical_sections.arms():
+        for arm in experiment.arms():
             cells[f"{label}/{arm.name}"] = 50 * factor
         cells[f"{label}/100 atomic increments, in C"] = 600 * factor
         cells[f"{label}/100 increments under one PyMutex, in C"] = 150 * factor
@@ -67,106 +71,201 @@ def record():
         process = np.exp(rng.normal(0, 0.05))
         for _ in range(4):
             ns = {k: int(1e5 * v * process * np.exp(rng.normal(0, 0.004))) for k, v in cells.items()}
-            blocks.append({"restart": restart, "ns": ns, "loops": dict.fromkeys(ns, 100_000)})
-    run = {"plan": {"seed": 1, "kernels": ["3.13", "3.13t", "3.14", "3.14t"], "blocks": 4}}
-    return Record(None, run, [{"missing": {}}], blocks, [], False)
+            blocks.append({"restart": restart, "ns": ns})
+    run = {"plan": {"seed": 1, "interpreters": labels, "blocks": 4}}
+    return Record(None, run, loops=dict.fromkeys(cells, 100_000), blocks=blocks)
 
 
 def test_the_tax_is_found(record):
     for version, truth in (("3.13", 1.4), ("3.14", 1.08)):
-        found = critical_sections.tax(record, version, list(critical_sections.OPERATIONS))
+        found = results.tax(record, version, list(experiment.OPERATIONS))
         assert found.low - 0.002 <= truth <= found.high + 0.002
-    assert critical_sections.tax(record, "3.15", ["function call"]) is None
-    assert page.versions_with_both(record) == ["3.13", "3.14"]
-    assert page.ratio_table(record).shape[1] == 3
+    assert results.tax(record, "3.15", ["function call"]) is None
+    assert both_builds(record.interpreters) == ["3.13", "3.14"]
+    assert figures.every_version(record).shape[1] == 3
+    table = figures.taxes(record)
+    assert list(table["documented for one thread"]) == ["about 40 %"] * 2 + ["5 to 10 %"] * 2
+    words = figures.other_taxes(record)
+    assert words.startswith("For the other versions here: 3.13t / 3.13, interpreter 1.")
+    assert words.count("], boundary 1.") == 1
+    assert "3.14" not in words
+    pair = {cell: n for cell, n in record.loops.items() if not cell.startswith("3.13")}
+    run = {"plan": {**record.run["plan"], "interpreters": [GIL, FREE_THREADED]}}
+    alone = Record(None, run, loops=pair, blocks=record.blocks)
+    assert figures.other_taxes(alone) == ""
 
 
-CODE = pd.DataFrame(
-    [
-        {
-            "CPython": label,
-            "what": "a PyO3 call",
-            "instructions": 500.0,
-            "atomics": n,
-            "mutexes": 0.0,
-            "critical sections": 0.0,
-        }
-        for label, n in (("3.14", 2.0), ("3.14t", 23.0))
+def test_a_version_without_a_documented_tax_says_so():
+    assert SOURCES["3.15"].documented_tax == "none of its own"
+
+
+def test_an_arm_that_was_not_timed_is_left_out(record):
+    arm = results.BOUNDARY_ARMS[0]
+    loops = {cell: n for cell, n in record.loops.items() if cell != f"3.14t/{arm}"}
+    less = Record(None, record.run, loops=loops, blocks=record.blocks)
+    assert arm not in set(results.operation_ratios(less, "3.14").operation)
+    assert arm in set(results.operation_ratios(less, "3.13").operation)
+    found = results.tax(less, "3.14", results.BOUNDARY_ARMS)
+    assert found.value == pytest.approx(1.08, rel=0.01)
+
+
+def code(gil=2.0, free_threaded=23.0):
+    """What was seen of the code of locks: so many of 500 instructions are from the header of atomics."""
+    return [
+        {"interpreter": label, "what": what, "by_file": {"pyatomic_gcc.h": n, "clock.h": 7.0, "ceval.c": 493.0 - n}}
+        for label, n in ((GIL, gil), (FREE_THREADED, free_threaded))
+        for what in (experiment.PYO3_CALL, "dict, write")
     ]
-)
+
+
+def session_of(record, seen):
+    return SimpleNamespace(
+        corner="critical_sections", timed={"single": record}.get, observed={"code of locks": seen}.get
+    )
 
 
 def test_every_claim_gets_what_its_rule_asks_for(record):
-    handed = critical_sections.claim_measurements(record, CODE)
-    ours = {c["id"]: {t["measured"] for t in c["test"]} for c in ledger.claims() if c["chapter"] == "critical_sections"}
-    assert {claim: set(measurements) for claim, measurements in handed.items()} == ours
-    assert handed["A8"]["PyMutex / atomic increment"].interval.value == pytest.approx(14 / 6, rel=0.01)
-    assert handed["A9"]["share of atomics and locks in a PyO3 call on 3.14t"].interval.value == pytest.approx(0.046)
-    assert critical_sections.claim_measurements(record, "no valgrind")["A9"] == {}
+    handed = claims.measurements(session_of(record, code())).complete()
+    ours = {claim.id: {test.measured for test in claim.tests} for claim in declared("critical_sections").claims}
+    assert {claim: set(measurements) for claim, measurements in handed.measurements.items()} == ours
+    assert handed.measurements["A6"]["boundary, 3.13t / 3.13"].interval.value == pytest.approx(1.4, rel=0.01)
+    assert handed.measurements["A8"]["PyMutex / atomic increment"].interval.value == pytest.approx(14 / 6, rel=0.01)
+    share = handed.measurements["A9"][f"share of atomics and locks in a PyO3 call on {FREE_THREADED}"]
+    assert share.interval.value == pytest.approx(0.046)
 
 
-@pytest.fixture(scope="module")
-def runs():
-    rng = np.random.default_rng(9)
-    rows = []
-    for label, what, name, shared, threads, _ in (
-        (job[0], job[2].removeprefix("contended_"), *critical_sections.case(job))
-        for job in critical_sections.jobs()
-        if job[2] != "calibration"
-    ):
-        for _ in range(5):
-            factor = threads if shared == "own objects" else 0.8
-            rows.append(
-                {
-                    "kernel": label,
-                    "what": what,
-                    "name": name,
-                    "shared": shared,
-                    "threads": threads,
-                    "per_second": 1e7 * factor,
-                    "scaling": factor * np.exp(rng.normal(0, 0.01)),
-                }
-            )
-    for how in ("processes", "threads"):
-        rows += [{"what": "calibration", "name": how, "scaling": 1.9 + 0.01 * n} for n in range(5)]
-    return pd.DataFrame(rows)
+def test_what_is_missing_has_a_reason(record):
+    labels = [GIL, FREE_THREADED]
+    loops = {cell: n for cell, n in record.loops.items() if cell.split("/")[0] in labels}
+    run = {"plan": {**record.run["plan"], "interpreters": labels}}
+    less = Record(None, run, loops=loops, blocks=record.blocks)
+    handed = claims.measurements(session_of(less, "no valgrind")).complete()
+    assert handed.measurements["A9"] == {}
+    assert set(handed.missing["A9"].values()) == {"no valgrind"}
+    assert "3.13" in handed.missing["A6"]["boundary, 3.13t / 3.13"]
+    broken = [{**row, "by_file": None, "reason": "it failed"} for row in code()]
+    assert results.lock_share(broken, GIL, experiment.PYO3_CALL) == "it failed"
 
 
-def test_scaling_is_found(record, runs):
-    found = critical_sections.scaling(runs, "3.14t", "object").set_index(["name", "case"])
-    assert found.loc[("dict", "2 threads, own objects")].value == pytest.approx(2, rel=0.05)
-    assert found.loc[("dict", "2 threads, one object")].value == pytest.approx(0.8, rel=0.05)
-    assert "slower in total" in page.cost_of_objects(runs)
-    assert critical_sections.calibration(runs)["threads"].value == pytest.approx(1.92)
-    table = page.lock_table(record, runs)
-    assert len(table) == len(critical_sections.PIECES)
-    assert not (table == page.NOT_HERE).to_numpy().any()
+def test_headers_are_told_apart():
+    table = figures.code_of_locks(code())
+    assert list(table.columns) == ["CPython", "what", "instructions", *results.HEADERS]
+    assert list(table.atomics) == ["2 (0.4%)"] * 2 + ["23 (4.6%)"] * 2
+    assert set(table.mutexes) == {"0 (0.0%)"}  # a clock is no lock
 
 
+class Recording:
+    """A session that runs nothing: it makes up the rates that each case gives."""
+
+    def __init__(self, cores=2):
+        self.interpreters = [GIL, FREE_THREADED]
+        self.budget = SimpleNamespace(few=5)
+        self.machine = {"cores_usable": cores}
+
+    def run(self, title, cases, repeats):
+        rng = np.random.default_rng(9)
+        rows = []
+        for case in cases:
+            for _ in range(repeats):
+                factor = case.columns["threads"] if case.columns["shared"] == experiment.OWN else 0.8
+                alone = 1e7 * np.exp(rng.normal(0, 0.01))
+                rows.append({"interpreter": case.interpreter, **case.columns, "alone": alone, "together": 1e7 * factor})
+        return pd.DataFrame(rows)
+
+    def observe(self, title, look, *arguments):
+        return look(*arguments)
+
+
+@pytest.mark.parametrize("name", experiment.OBJECTS)
+def test_scaling_is_found(name):
+    runs = experiment.objects(Recording())
+    for label in (GIL, FREE_THREADED):
+        found = results.scaling(runs, label, experiment.OBJECTS).set_index(["name", "threads", "shared"])
+        assert list(found.loc[name].index) == [(2, "one object"), (2, "own objects"), (4, "one object")]
+        assert found.loc[(name, 2, "own objects")].value == pytest.approx(2, rel=0.05)
+        assert found.loc[(name, 2, "one object")].value == pytest.approx(0.8, rel=0.05)
+
+
+def test_figures_show_every_case(record):
+    runs = experiment.objects(Recording())
+    found = results.scaling(runs, FREE_THREADED, experiment.OBJECTS)
+    assert "slower in total" in figures.cost_of_objects(found)
+    table = figures.scaling(found)
+    assert list(table.columns) == ["name", "2 threads, one object", "2 threads, own objects", "4 threads, one object"]
+    assert list(table.name) == list(experiment.OBJECTS)
+    locks = figures.lock_table(record, experiment.locks(Recording()))
+    assert sorted(locks.lock) == sorted(experiment.PIECES)
+    assert not (locks == draw.NOT_MEASURED).to_numpy().any()
+    assert locks.set_index("lock").loc["PyMutex", "4 threads, one object"].startswith("125 ns")
+    texts = results.scaling(experiment.texts(Recording()), FREE_THREADED, experiment.TEXTS)
+    assert list(figures.texts_in_company(texts)["from two threads"]) == list(experiment.TEXTS)
+
+
+def test_a_machine_of_one_core_has_two_cases():
+    """Two threads on one object are then also two for each core."""
+    found = results.scaling(experiment.objects(Recording(cores=1)), FREE_THREADED, experiment.OBJECTS)
+    assert figures.scaling(found).shape == (3, 3)
+
+
+def test_calibration_is_handed_to_the_prose(monkeypatch):
+    glued = {}
+    monkeypatch.setattr(draw, "glue", glued.__setitem__)
+    runs = pd.DataFrame({how: [1.9 + 0.01 * n for n in range(5)] for how in ("processes", "threads")})
+    figures.glue_calibration(runs)
+    assert statistics.location_interval(runs.threads.to_numpy()).value == pytest.approx(1.92)
+    assert glued["calibration-threads"].startswith("1.92")
+
+
+@pytest.mark.slow
+def test_calibration_compares_with_one_alone():
+    fixed = {"folder": experiment.LIBRARIES, "milliseconds": 2}
+    outcome = Case(FREE_THREADED, experiment.EXPERIMENTS, "calibration", fixed=fixed).run()
+    assert outcome.ended == "ok", outcome.error
+    assert set(outcome.result) == {"processes", "threads"}
+    assert all(0.1 < value < 20 for value in outcome.result.values())
+
+
+@pytest.mark.slow
+def test_an_object_of_its_own_costs_less_than_a_foreign_one():
+    """Not a race: the foreign half of a reference count is atomic."""
+    found = Case(
+        FREE_THREADED, experiment.EXPERIMENTS, "reference_counts", fixed={"folder": experiment.LIBRARIES}
+    ).run()
+    assert found.result["owner"] < found.result["foreign"]
+
+
+def test_self_check_says_what_is_open(record):
+    for open_ in ("", "reference count"):
+        assert "Still open" in exercise.check_lock(open_, Recording(), record)[0]
+
+
+@pytest.mark.slow
 def test_self_check(record):
-    assert "Still open" in critical_sections.check_lock("", record)[0]
-    assert "Still open" in critical_sections.check_lock("reference count", record)[0]
-    assert critical_sections.check_lock("no lock", record)[0].startswith(("Not correct", "Nothing was lost this time"))
-    correct, slow = critical_sections.check_lock("PyMutex", record)
+    def check(lock):
+        return exercise.check_lock(lock, Recording(), record)
+
+    assert check("no lock")[0].startswith(("Not correct", "Nothing was lost this time"))
+    correct, slow = check("PyMutex")
     assert correct.startswith("Correct")
     assert slow.startswith("Not yet the cheapest")
-    assert critical_sections.check_lock("100 increments under one PyMutex", record)[1].startswith("Fast")
+    assert check("100 increments under one PyMutex")[1].startswith("Fast")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
 def test_inlined_atomics_are_seen_by_their_source_file():
     def atomics(label):
-        write = Arm("write", str(critical_sections.ARMS), "operation", {"name": "dict, write"})
-        found = instructions.by_file(label, write)
+        found = instructions.by_file(label, experiment.operation("dict, write"))
         if set(found) == {"???"}:
             pytest.skip("this interpreter has no debugging information")
         return sum(n for file, n in found.items() if "atomic" in file)
 
-    assert atomics("3.14t") > atomics("3.14") + 5
+    assert atomics(FREE_THREADED) > atomics(GIL) + 5
 
 
 def test_a_binding_that_was_not_built_is_left_out(monkeypatch):
     monkeypatch.setattr(
-        marshaling, "why_not_built", lambda label, binding: "no compiler" if binding == "PyO3" else None
+        experiment.boundary, "not_built", lambda session: {GIL: {}, FREE_THREADED: {"PyO3": "no compiler"}}
     )
-    assert "PyO3" not in {job[4] for job in critical_sections.jobs() if job[2] == "contended_binding"}
+    runs = experiment.bindings(Recording())
+    assert set(runs.name) == set(experiment.boundary.BINDINGS) - {"PyO3"}

@@ -1,28 +1,30 @@
 """The instrument: noise rule, adaptive runs, description, second and third axis, pyperf files, two runs compared."""
 
+import os
 import subprocess
 import sys
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffilab import contest, machine
+from ffilab import machine
 from ffilab.bench import instructions, profile, runner
 from ffilab.bench.plan import MIN_RESTARTS, plan
 from ffilab.bench.record import Record, discard, noisy
 from ffilab.budget import BUDGETS, Budget
-from ffilab.corners import loaders, measuring
 from ffilab.errors import UserError
 from ffilab.judge import description, runs, statistics
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.measuring.contest import noop, spin
 
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 
 
 def block(restart, steal=0.0, involuntary=0, ns=100_000_000):
-    return {"restart": restart, "ns": {"k/a": ns}, "loops": {"k/a": 1}, "steal_s": steal, "involuntary": involuntary}
+    return {"restart": restart, "ns": {"k/a": ns}, "steal_s": steal, "involuntary": involuntary}
 
 
 def test_noise_rule_discards_stolen_and_interrupted_blocks_only():
@@ -62,37 +64,39 @@ def test_discarded_blocks_are_nan_and_the_comparison_goes_on():
         for number in range(10):
             bad = number == 3
             ns = {"k/a": 3_000_000 if bad else int(1.1e6 * rng.normal(1, 0.01)), "k/b": 1_000_000, "k/empty loop": 1000}
-            blocks.append({"restart": restart, "ns": ns, "loops": dict.fromkeys(ns, 1000), "steal_s": float(bad)})
-    record = Record(None, {"plan": {"seed": 1, "kernels": ["k"], "blocks": 10}}, [], blocks, [], False)
+            blocks.append({"restart": restart, "ns": ns, "steal_s": float(bad)})
+    run = {"plan": {"seed": 1, "interpreters": ["k"], "blocks": 10}}
+    record = Record(None, run, loops=dict.fromkeys(ns, 1000), blocks=blocks)
     assert np.isnan(record.times("k", "a")).sum() == 12
     ratio = statistics.compare(record, ("k", "a"), ("k", "b")).ratio
     assert ratio.low <= 1.1 <= ratio.high
 
 
 def test_cores_are_usable_ones():
-    import os
-
     core = machine.Cores().next()
     assert core is None or core in os.sched_getaffinity(0)
 
 
-def adaptive(target, seconds, restarts=200):
+def adaptive(folder, target, seconds, restarts=200):
     budget = Budget("test", restarts=restarts, blocks=4, seconds=seconds, batch_ms=0.5, scale=1, repeats=1)
-    pair = (("3.14", "a"), ("3.14", "b"))
-    arms = [contest.noop("a"), contest.noop("b")]
-    return runner.run(plan("adaptive", arms, ["3.14"], budget, target=target, watch=(pair,)), statistics.widest)
+    pair = ((GIL, "a"), (GIL, "b"))
+    made = plan("adaptive", [noop("a"), noop("b")], [GIL], budget, target=target, watch=(pair,))
+    return runner.run(made, folder, statistics.widest)
 
 
-def test_adaptive_run_stops_when_it_is_narrow_enough_but_not_before_it_can_know():
-    assert len(adaptive(target=10.0, seconds=60).restarts) == MIN_RESTARTS
+@pytest.mark.slow
+def test_adaptive_run_stops_when_it_is_narrow_enough_but_not_before_it_can_know(tmp_path):
+    assert len(adaptive(tmp_path, target=10.0, seconds=60).restarts) == MIN_RESTARTS
 
 
-def test_adaptive_run_stops_when_its_time_is_spent():
-    record = adaptive(target=0.0, seconds=3)
+@pytest.mark.slow
+def test_adaptive_run_stops_when_its_time_is_spent(tmp_path):
+    record = adaptive(tmp_path, target=0.0, seconds=3)
     assert MIN_RESTARTS <= len(record.restarts) < 200
 
 
-def test_stopping_by_width_keeps_the_coverage(monkeypatch):
+@pytest.mark.slow
+def test_stopping_by_width_keeps_the_coverage():
     """Looking at the width again and again must not spoil the interval. Known truth: 0."""
     rng = np.random.default_rng(11)
     hits, simulations = 0, 400
@@ -120,66 +124,78 @@ def test_description_matches_its_definitions():
     assert description.tukey(np.array([1.0, 2, 3, 4, 1000])).max() == 4
 
 
+def test_samples_that_are_all_equal_do_not_differ():
+    """A clock with coarse steps gives one value for everything."""
+    pair = description.pairs({"a": np.full(120, 150), "b": np.full(110, 150)}).iloc[0]
+    assert (pair["U p"], pair["BH p"], pair["faster"], pair["shift"]) == (1, 1, "neither", 0)
+
+
 def test_adjusted_p_values_are_those_of_benjamini_and_hochberg():
     assert statistics.adjusted([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.04, 0.04])
     assert statistics.adjusted([]) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
-def test_instruction_count_is_repeatable_to_a_tenth(labels):
-    arm = contest.noop("CDLL")
-    first, second = (instructions.per_call(["3.14"], [arm])["3.14", "CDLL"] for _ in range(2))
+def test_instruction_count_is_repeatable_to_a_tenth():
+    arm = noop("CDLL")
+    first, second = (instructions.per_call([GIL], [arm])[GIL, "CDLL"] for _ in range(2))
     assert first == pytest.approx(second, abs=0.1)
     assert first > 100
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
 def test_instruction_count_sees_what_was_injected():
-    counts = instructions.per_call(["3.14"], [contest.spin("short", 100), contest.spin("long", 1100)])
-    per_iteration = (counts["3.14", "long"] - counts["3.14", "short"]) / 1000
+    counts = instructions.per_call([GIL], [spin("short", 100), spin("long", 1100)])
+    per_iteration = (counts[GIL, "long"] - counts[GIL, "short"]) / 1000
     assert per_iteration == pytest.approx(round(per_iteration), abs=0.01)
     assert 1 <= per_iteration <= 8
 
 
 @pytest.mark.parametrize(
-    ("symbol", "group"),
+    ("symbol", "binary", "group"),
     [
-        ("[.] take_gil python3.14", "GIL and thread state"),
-        ("[.] pthread_mutex_lock libc.so.6", "GIL and thread state"),
-        ("[.] ffi_call_int libffi.so.8", "libffi"),
-        ("[.] _ctypes_callproc _ctypes.so", "marshaling"),
-        ("[.] _PyEval_EvalFrameDefault python3.14", "interpreter"),
-        ("[k] do_syscall_64 [kernel.kallsyms]", "kernel"),
-        ("[.] noop libloaders.so", "library"),
+        ("[.] take_gil", "python3.14", "GIL and thread state"),
+        ("[.] pthread_mutex_lock", "libc.so.6", "GIL and thread state"),
+        ("[.] ffi_call_int", "libffi.so.8", "libffi"),
+        ("[.] _ctypes_callproc", "_ctypes.so", "marshaling"),
+        ("[.] _PyEval_EvalFrameDefault", "python3.14", "interpreter"),
+        ("[k] do_syscall_64", "[kernel.kallsyms]", "operating system"),
+        ("[.] noop", "libloaders.so", "library"),
     ],
 )
-def test_groups_of_symbols(symbol, group):
-    assert profile.group_of(symbol) == group
+def test_groups_of_symbols(symbol, binary, group):
+    counted = profile.grouped({"costs": [[symbol, binary, 7]]})
+    assert {name for name, cost in counted.items() if cost} == {group}
+    assert counted[group] == 7
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(profile.perf_available() is not None, reason=str(profile.perf_available()))
-def test_profile_shares_sum_to_one_and_the_gil_shows_in_cdll():
-    how, shares, top = profile.shares("3.14", contest.noop("CDLL"), 3_000_000)
-    assert how == "perf cpu-clock"
-    assert sum(shares.values()) == pytest.approx(1)
-    assert shares["GIL and thread state"] > 0
-    assert top[0][1] >= top[-1][1]
+def test_profile_groups_sum_to_the_whole_and_the_gil_shows_in_cdll():
+    seen = profile.look(GIL, noop("CDLL"), 3_000_000)
+    costs = [cost for _, _, cost in seen["costs"]]
+    groups = profile.grouped(seen)
+    assert seen["how"] == "perf cpu-clock"
+    assert sum(groups.values()) == sum(costs)
+    assert groups["GIL and thread state"] > 0
+    assert costs == sorted(costs, reverse=True)
 
 
 @pytest.fixture(scope="module")
 def two_records(tmp_path_factory):
-    import os
-
     os.environ["FFILAB_PROGRESS"] = str(tmp_path_factory.mktemp("progress") / "p.json")
-    arms = [contest.noop("CDLL"), contest.noop("PyDLL", "PyDLL")]
-    found = [runner.run(plan("pair", arms, ["3.14", "3.14t"], BUDGETS["smoke"])) for _ in range(2)]
+    arms, labels = [noop("CDLL"), noop("PyDLL", "PyDLL")], [GIL, FREE_THREADED]
+    found = [runner.run(plan("pair", arms, labels, BUDGETS["smoke"]), tmp_path_factory.mktemp("run")) for _ in range(2)]
     del os.environ["FFILAB_PROGRESS"]
     return found
 
 
+@pytest.mark.slow
 def test_pyperf_opens_our_records(two_records):
     record = two_records[0]
-    gil, free = (record.path.with_suffix(f".{label}.json") for label in ("3.14", "3.14t"))
+    gil, free = (record.path.with_suffix(f".{label}.json") for label in (GIL, FREE_THREADED))
 
     def pyperf(*words):
         return subprocess.run(
@@ -194,18 +210,21 @@ def test_pyperf_opens_our_records(two_records):
     assert "#" in pyperf("hist", gil)
 
 
+@pytest.mark.slow
 def test_two_runs_are_compared_with_a_warning(two_records):
     text = runs.report(tuple(record.path for record in two_records))
     assert "two runs, not one" in text
-    assert "3.14t" in text
+    assert FREE_THREADED in text
 
 
+@pytest.mark.slow
 def test_runs_without_a_common_cell(two_records):
-    other = Record(None, {"plan": {"kernels": [], "arms": [], "blocks": 1}}, [], [], [], False)
+    other = Record(None, {"plan": {"interpreters": [], "arms": [], "blocks": 1}})
     with pytest.raises(UserError, match="in common"):
         runs.compare_runs(other, two_records[0])
 
 
+@pytest.mark.slow
 def test_unpaired_interval_covers():
     rng = np.random.default_rng(12)
     hits = 0
@@ -227,35 +246,8 @@ def test_a_finding_needs_both_an_interval_and_an_effect():
     assert statistics.finding(comparison(1.05, 0.99, 1.10, 0.02)) is None
 
 
-def test_contest_in_small_writes_what_it_promises(tmp_path, monkeypatch):
-    import json
-
-    monkeypatch.setattr(contest, "RESULTS", tmp_path)
-    contest.contest("smoke")
-    results = json.loads((tmp_path / "bench.json").read_text())
-    for state in ("idle", "burner"):
-        assert {"ours", "pyperf", "n"} <= set(results["aa"][state])
-    for what in ("loaders", "gil"):
-        assert {"ours", "pyperf", "seconds"} <= set(results["half_width"][what])
-    assert {"ours", "pyperf"} <= set(results["detect"])
-    assert len(measuring.contest_table(results)) == 7
-
-
-def test_self_check_of_the_exercise():
-    assert all("open" in line for line in measuring.check_flaws({}))
-    assert all("right" in line for line in measuring.check_flaws(measuring.KEYWORDS))
-    assert "not this one" in measuring.check_flaws({**measuring.KEYWORDS, "B": "order"})[1]
-    assert "choose one" in measuring.check_flaws({**measuring.KEYWORDS, "C": "magic"})[2]
-
-
-def test_arms_name_native_files_that_exist():
-    for arm in [*loaders.arms(), *measuring.arms()]:
-        assert Path(arm.file).is_file()
-
-
+@pytest.mark.slow
 def test_a_record_of_child_processes_is_not_compared(two_records):
-    from dataclasses import replace
-
-    children = replace(two_records[0], run={"plan": {"seed": 1, "kernels": ["3.14"], "blocks": 0}})
+    children = replace(two_records[0], run={"plan": {"seed": 1, "interpreters": [GIL], "blocks": 0}})
     with pytest.raises(UserError, match="child processes"):
         runs.compare_runs(children, two_records[0])

@@ -3,16 +3,17 @@ import math
 
 import pytest
 
-from ffilab import paths
 from ffilab.errors import UserError
-from ffilab.judge import ledger
-from ffilab.judge.ledger import CANNOT_TEST, DOES_NOT_HOLD, HOLDS, IN_DIRECTION, NOT_WRITTEN, Measurement, judge_test
-from ffilab.judge.statistics import Interval
+from ffilab.judge import claims, ledger
+from ffilab.judge.claims import Claim, Rule
+from ffilab.judge.ledger import CANNOT_TEST, DOES_NOT_HOLD, HOLDS, IN_DIRECTION, NOT_MEASURED, NOT_WRITTEN, judge_test
+from ffilab.judge.statistics import Interval, Measurement
+from ffilab.provision.catalogue import FREE_THREADED, GIL
 
-ABOVE = {"measured": "x", "direction": "above", "null": 1.0, "published": 1.2, "tolerance": 0.25}
-BELOW = {"measured": "x", "direction": "below", "null": 1.0, "published": 0.1, "tolerance": 0.1}
-SIDE = {"measured": "x", "direction": "above", "null": 1.0}
-EQUAL = {"measured": "x", "direction": "equal", "null": 1.0, "tolerance": 0.1}
+ABOVE = Rule("x", "above", null=1.0, published=1.2, tolerance=0.25)
+BELOW = Rule("x", "below", null=1.0, published=0.1, tolerance=0.1)
+SIDE = Rule("x", "above", null=1.0)
+EQUAL = Rule("x", "equal", null=1.0, tolerance=0.1)
 
 
 @pytest.mark.parametrize(
@@ -42,10 +43,9 @@ def test_rule(test, interval, mde, verdict):
 
 
 def test_claims_are_those_of_the_four_documents():
-    expected = [
-        f"{letter}{n}" for letter, last in (("A", 25), ("B", 6), ("C", 10), ("D", 7)) for n in range(1, last + 1)
-    ]
-    assert [claim["id"] for claim in ledger.claims()] == expected
+    documents = {"A": 25, "B": 6, "C": 10, "D": 7}
+    expected = [f"{letter}{n}" for letter, last in documents.items() for n in range(1, last + 1)]
+    assert {claim.id for claim in claims.all_claims()} >= set(expected)
 
 
 def handed_in(value, is_result=True):
@@ -55,71 +55,161 @@ def handed_in(value, is_result=True):
     }
 
 
-def entry(*tests):
-    return {"id": "A12", "chapter": "c", "claim": "", "published": "", "where": "", "test": list(tests)}
+def named(rule, name):
+    return Rule(**{**vars(rule), "measured": name})
+
+
+def claim(*tests, corner="c"):
+    return Claim("A12", corner, "", "", "", tests)
 
 
 def test_one_refuted_part_refutes_the_claim_whatever_else_could_not_be_tested():
-    row = ledger.judge(entry(SIDE, {**SIDE, "measured": "y"}), handed_in(0.5))
+    row = ledger.judge(claim(SIDE, named(SIDE, "y")), handed_in(0.5))
     assert row["verdict"] == DOES_NOT_HOLD
-    row = ledger.judge(entry(SIDE, {**SIDE, "measured": "y"}), handed_in(1.5))
+    row = ledger.judge(claim(SIDE, named(SIDE, "y")), handed_in(1.5))
     assert row["verdict"] == CANNOT_TEST
 
 
 def test_a_claim_is_as_strong_as_its_weakest_test():
-    assert ledger.judge(entry(ABOVE), handed_in(1.2))["verdict"] == HOLDS
-    assert ledger.judge(entry(ABOVE, EQUAL), handed_in(1.2))["verdict"] == DOES_NOT_HOLD
-    other = {**ABOVE, "measured": "y"}
-    assert ledger.judge(entry(ABOVE, other), handed_in(1.2))["verdict"] == CANNOT_TEST
+    assert ledger.judge(claim(ABOVE), handed_in(1.2))["verdict"] == HOLDS
+    assert ledger.judge(claim(ABOVE, EQUAL), handed_in(1.2))["verdict"] == DOES_NOT_HOLD
+    assert ledger.judge(claim(ABOVE, named(ABOVE, "y")), handed_in(1.2))["verdict"] == CANNOT_TEST
 
 
 def test_a_smoke_test_is_no_result():
-    assert ledger.judge(entry(ABOVE), handed_in(1.2, is_result=False))["verdict"] == CANNOT_TEST
+    assert ledger.judge(claim(ABOVE), handed_in(1.2, is_result=False))["verdict"] == CANNOT_TEST
 
 
 def test_nothing_handed_in_is_said_so():
-    assert ledger.judge(entry(ABOVE), None)["verdict"] == NOT_WRITTEN
+    assert ledger.judge(claim(ABOVE), None)["verdict"] == NOT_MEASURED
+    assert ledger.judge(claim(corner=""), None)["verdict"] == NOT_WRITTEN
 
 
-def test_a_chapter_that_exists_and_hands_in_nothing_fails_the_build(tmp_path, monkeypatch):
-    monkeypatch.setattr(ledger, "RESULTS", tmp_path)
+def test_why_a_number_is_missing_stands_in_the_reason():
+    row = ledger.judge(claim(ABOVE), {**handed_in(1.2), "measurements": {}, "missing": {"x": "there is no valgrind"}})
+    assert (row["verdict"], row["reason"]) == (CANNOT_TEST, "x: there is no valgrind")
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    for module in (ledger,):
+        monkeypatch.setattr(module, "RESULTS", tmp_path / "results")
+        monkeypatch.setattr(module, "EXECUTED", tmp_path / "executed")
+    return tmp_path / "results"
+
+
+def test_a_chapter_that_was_measured_and_handed_in_nothing_fails_the_build(tmp_path, results):
+    (tmp_path / "executed" / "loaders").mkdir(parents=True)
     with pytest.raises(UserError, match="handed in nothing for claim"):
         ledger.collect()
 
 
-def test_only_what_a_successful_chapter_handed_in_replaces_the_old(tmp_path, monkeypatch):
-    monkeypatch.setattr(ledger, "RESULTS", tmp_path)
-    old, new = tmp_path / "claims", tmp_path / "scratch"
-    old.mkdir()
-    for name in ("A12", "A13", "A5"):
-        (old / f"{name}.json").write_text("old")
-    monkeypatch.setenv(ledger.HAND_IN_FOLDER, str(new))
-    number = {"ratio on 3.14": Measurement(Interval(1.2, 1.1, 1.3), 0.01, "")}
-    ledger.hand_in("A12", number, {"is_result": True})
-    assert (old / "A12.json").read_text() == "old"
-    ledger.accept("loaders", new)
-    assert "1.2" in (old / "A12.json").read_text()
-    assert not (old / "A13.json").exists()
-    assert (old / "A5.json").read_text() == "old"
+@pytest.fixture
+def handed(monkeypatch, tmp_path):
+    """Hand-ins for a corner with one claim of two tests."""
+    rule = '{measured = "ratio on {GIL}", direction = "above", null = 1.0}'
+    other = '{measured = "ratio on {FREE_THREADED}", direction = "above", null = 1.0}'
+    write_claims(tmp_path, f"test = [{rule}, {other}]")
+    monkeypatch.setattr(claims, "NOTEBOOKS", tmp_path)
+    return ledger.Handed("c")
 
 
-def test_hand_in_refuses_what_the_rule_does_not_know(tmp_path, monkeypatch):
-    monkeypatch.setattr(ledger, "RESULTS", tmp_path)
-    with pytest.raises(ValueError, match="typo"):
-        ledger.hand_in("A12", {"typo": Measurement(Interval(1, 1, 1), 0, "")}, {"is_result": True})
+def write_claims(folder, test, head=""):
+    (folder / "c").mkdir(exist_ok=True)
+    path = folder / "c" / "claims.toml"
+    path.write_text(f'{head}\n[[claim]]\nid = "X1"\nwhere = "w"\nclaim = "c"\npublished = "p"\n{test}\n')
+    return path
 
 
-def test_rows_of_the_ledger_are_complete(tmp_path, monkeypatch):
-    monkeypatch.setattr(ledger, "RESULTS", tmp_path)
-    monkeypatch.setattr(ledger, "NOTEBOOKS", tmp_path)
+NUMBER = Measurement(Interval(1.2, 1.1, 1.3), 0.01, "")
+
+
+def test_what_is_handed_in_is_kept_only_where_the_press_asks_for_it(handed, tmp_path, monkeypatch):
+    """In JupyterLab nobody asks: what is seen there never gets into the ledger of the book."""
+    for label in (GIL, FREE_THREADED):
+        handed.put("X1", f"ratio on {label}", NUMBER)
+    before = set(tmp_path.rglob("*"))
+    assert [row["verdict"] for row in ledger.hand_in(handed.complete(), {"is_result": True})] == [HOLDS]
+    assert set(tmp_path.rglob("*")) == before
+    monkeypatch.setenv(ledger.HAND_IN_FOLDER, str(tmp_path / "page" / "claims"))
+    ledger.hand_in(handed, {"is_result": True})
+    assert json.loads((tmp_path / "page" / "claims" / "X1.json").read_text())["measurements"]
+
+
+def test_a_row_says_that_its_page_is_stale(results):
+    rows = ledger.collect({"loaders": ["the notebook"]})
+    assert {row["id"] for row in rows if row["stale"] == ["the notebook"]} == {"A12", "A13", "A14"}
+    assert not [row["id"] for row in rows if row["stale"] and row["chapter"] != "loaders"]
+
+
+def test_hand_in_refuses_what_no_rule_knows_and_what_was_put_twice(handed):
+    for identifier, name in (("X1", "typo"), ("A12", f"ratio on {GIL}")):
+        with pytest.raises(ValueError, match=name):
+            handed.put(identifier, name, NUMBER)
+    handed.put("X1", "ratio on {GIL}", NUMBER)
+    with pytest.raises(ValueError, match="no test"):
+        handed.put("X1", f"ratio on {GIL}", NUMBER)
+
+
+def test_hand_in_misses_what_was_forgotten(handed):
+    handed.put("X1", f"ratio on {GIL}", "no compiler here")
+    with pytest.raises(ValueError, match=f"hands in nothing for X1: ratio on {FREE_THREADED}"):
+        handed.complete()
+
+
+def test_rows_of_the_ledger_are_complete(results):
     ledger.collect()
-    rows = json.loads((tmp_path / "ledger.json").read_text())
+    rows = json.loads((results / "ledger.json").read_text())
     keys = {"id", "chapter", "published", "measured", "interval", "verdict", "reason", "provenance"}
     assert all(keys <= set(row) for row in rows)
-    assert len(rows) == len(ledger.claims())
+    assert len(rows) == len(claims.all_claims())
 
 
-def test_every_chapter_with_a_notebook_has_rules():
-    for claim in ledger.claims():
-        if (paths.NOTEBOOKS / f"{claim['chapter']}.ipynb").exists():
-            assert claim["test"], claim["id"]
+def test_every_claim_of_a_chapter_has_rules():
+    for claim in claims.all_claims():
+        assert bool(claim.tests) == bool(claim.corner), claim.id
+
+
+GOOD = '{measured = "x", direction = "above", null = 1.0}'
+
+
+@pytest.mark.parametrize(
+    ("test", "says"),
+    [
+        ('{measured = "x", direction = "above", null = 1.0, publishd = 1.2, tolerance = 0.1}', "publishd"),
+        ('{measured = "x", direction = "abov", null = 1.0}', "direction"),
+        ('{measured = "x", direction = "above"}', "`null`"),
+        ('{measured = "x", direction = "above", null = nan}', "finite number for `null`"),
+        ('{measured = "x", direction = "above", null = "1"}', "finite number for `null`"),
+        ('{measured = "x", direction = "above", null = 1.0, published = 1.2}', "tolerance"),
+        ('{measured = "x", direction = "above", null = 1.0, tolerance = 0.1}', "tolerance"),
+        ('{measured = "x", direction = "equal", null = 1.0}', "tolerance"),
+        (f"{GOOD}, {GOOD}", "twice"),
+        ('{direction = "above", null = 1.0}', "measured"),
+    ],
+)
+def test_a_rule_with_a_mistake_is_refused(tmp_path, test, says):
+    with pytest.raises(UserError, match=says):
+        claims.read(write_claims(tmp_path, f"test = [{test}]"), "c")
+
+
+@pytest.mark.parametrize(
+    ("head", "test", "says"),
+    [
+        ('corner = "c"', "", "corner"),
+        ("", 'chapter = "c"', "chapter"),
+        ("", "published = 3", "cannot be read"),
+        ("use = []", "", "use"),
+    ],
+)
+def test_a_file_of_claims_with_a_mistake_is_refused(tmp_path, head, test, says):
+    with pytest.raises(UserError, match=says):
+        claims.read(write_claims(tmp_path, test, head), "c")
+
+
+def test_an_id_that_stands_twice_is_refused(tmp_path, monkeypatch):
+    path = write_claims(tmp_path, f"test = [{GOOD}]")
+    monkeypatch.setattr(claims, "NOTEBOOKS", tmp_path)
+    monkeypatch.setattr(claims, "UNWRITTEN", path)
+    with pytest.raises(UserError, match="X1 stands twice"):
+        claims.all_claims()

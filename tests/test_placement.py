@@ -1,22 +1,21 @@
 """The chapter on code placement: the simulation shows the geometry that was put in; chance is not taken for an effect."""
 
 import itertools
-import random
 import shutil
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from ffilab import relink
-from ffilab.bench import child
-from ffilab.corners import placement, placement_lottery, placement_story
-from ffilab.corners import placement_page as page
+from ffilab.bench import case
+from ffilab.bench.session import Measuring, Reading
 from ffilab.errors import UserError
-from ffilab.judge import ledger
-from ffilab.judge.ledger import Measurement
 from ffilab.judge.processes import extremes, range_without_noise
-from ffilab.judge.statistics import Interval
+from ffilab.judge.statistics import Interval, Measurement
+from ffilab.provision import relink
+from notebooks.placement import claims, exercise, experiment, figures, lottery, results, story
+from notebooks.placement.experiment import APART, PACKED, USUAL, WESTMERE, Cache
 
 VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
 CAN_RELINK = pytest.mark.skipif(relink.missing() is not None, reason=str(relink.missing()))
@@ -25,22 +24,23 @@ CAN_RELINK = pytest.mark.skipif(relink.missing() is not None, reason=str(relink.
 # ---- the mechanism ----
 
 
+@pytest.mark.slow
 @VALGRIND
-@pytest.mark.parametrize("cache", [placement.USUAL, placement.WESTMERE], ids=lambda cache: cache.name)
+@pytest.mark.parametrize("cache", [USUAL, WESTMERE], ids=lambda cache: cache.name)
 def test_the_simulated_cache_has_the_ways_that_were_put_in(cache):
     """At the distance of one way, as many functions as there are ways run without a miss, and one more never does."""
-    fit = page.computed_fit(cache, placement.APART)
-    assert placement.misses_per_call(placement.APART, fit, cache) == 0
-    assert placement.misses_per_call(placement.APART, fit + 2, cache) > 0.9
-    assert placement.misses_per_call(64, 64, cache) == 0
+    fit = results.computed_fit(cache, APART)
+    assert experiment.misses_per_call(APART, fit, cache) == 0
+    assert experiment.misses_per_call(APART, fit + 2, cache) > 0.9
+    assert experiment.misses_per_call(64, 64, cache) == 0
 
 
 def test_what_a_cache_can_hold():
-    usual = placement.USUAL
-    assert page.computed_fit(usual, 64) == usual.size // usual.line
-    assert page.computed_fit(usual, usual.way_bytes) == page.computed_fit(usual, 2 * usual.way_bytes) == usual.ways
-    assert page.computed_fit(usual, usual.way_bytes // 2) == 2 * usual.ways
-    assert page.computed_fit(placement.WESTMERE, placement.APART) == 8
+    assert results.computed_fit(USUAL, 64) == USUAL.size // USUAL.line
+    assert results.computed_fit(USUAL, USUAL.way_bytes) == USUAL.ways
+    assert results.computed_fit(USUAL, 2 * USUAL.way_bytes) == USUAL.ways
+    assert results.computed_fit(USUAL, USUAL.way_bytes // 2) == 2 * USUAL.ways
+    assert results.computed_fit(WESTMERE, APART) == 8
 
 
 def test_the_system_says_what_its_cache_is(tmp_path):
@@ -53,25 +53,36 @@ def test_the_system_says_what_its_cache_is(tmp_path):
         ("coherency_line_size", "64"),
     ):
         (folder / name).write_text(value + "\n")
-    assert placement.this_cache(tmp_path) == placement.Cache("this machine", 49152, 12, 64)
-    assert placement.this_cache(tmp_path / "nothing") == placement.USUAL
+    assert Cache(**experiment.reported_cache(tmp_path)) == Cache("this machine", 49152, 12, 64)
+    assert Cache(**experiment.reported_cache(tmp_path / "nothing")) == USUAL
 
 
 @pytest.fixture
-def session(tmp_path, monkeypatch):
-    monkeypatch.setattr(child, "RECORDS", tmp_path)
-    monkeypatch.setenv("BUDGET", "smoke")
-    return child.Session("placement", ["3.14"])
+def session(quiet_progress):
+    return Measuring("placement", [])
 
 
+@pytest.mark.slow
 def test_the_programs_measure_every_case(session):
-    runs = placement.distances(session)
+    runs = experiment.distances(session)
     assert set(runs.distance) == {16, 64, 128, 256, 512, 1024, 2048, 4096, 8192}
     assert (runs.groupby(["process", "distance", "n"]).size() == 1).all()
-    assert runs[runs.distance == placement.APART].n.max() == 256
+    assert runs[runs.distance == APART].n.max() == 256
     assert (runs.ns > 0).all()
-    loops = placement.loops(session)
+    loops = experiment.loops(session)
     assert sorted(loops[loops.process == 0].offset) == list(range(64))
+
+
+@pytest.mark.slow
+def test_the_environment_has_the_size_that_was_asked_for(session, monkeypatch):
+    monkeypatch.setattr(experiment, "ENVIRONMENT_BYTES", (0, 2048))
+    runs = experiment.environments(session)
+    assert set(runs.bytes) == {0, 2048}
+    assert True in set(runs.random)
+    assert (runs.ns > 0).all()
+    assert set(figures.environment_words(runs)) <= set(figures.ADDRESSES.values())
+    fixed = runs[~runs.random]
+    assert len(fixed.drop_duplicates(["bytes", "stack"])) == fixed.bytes.nunique()
 
 
 def made_up_distances(ways):
@@ -83,51 +94,50 @@ def made_up_distances(ways):
                 "process": process,
                 "distance": distance,
                 "n": n,
-                "ns": (4.0 if distance == placement.APART and n > ways else 1.0) * np.exp(rng.normal(0, 0.02)),
+                "ns": (4.0 if distance == APART and n > ways else 1.0) * np.exp(rng.normal(0, 0.02)),
             }
             for process in range(10)
-            for distance in (placement.PACKED, 64, placement.APART)
+            for distance in (PACKED, 64, APART)
             for n in (1, 2, 4, 8, 10, 12, 16, 20, 32, 64, 128, 256)
         ]
     )
 
 
-def test_the_ways_are_read_off_the_clock(monkeypatch):
-    monkeypatch.setattr(page, "this_cache", lambda: placement.USUAL)
+def test_the_ways_are_read_off_the_clock():
     runs = made_up_distances(12)
-    assert set(placement.fits(runs, placement.APART)) == {12.0}
-    assert set(placement.fits(runs, 64)) == {float("inf")}
-    assert "up to 12," in page.reading(runs)
-    assert "A likely reason" in page.reading(runs)
-    assert "agree" in page.reading(made_up_distances(8))
-    assert "Something smaller" in page.reading(made_up_distances(4))
-    assert "no number of functions" in page.reading(made_up_distances(1000))
-    assert page.fits_table(runs).shape == (3, 4)
-    ratio = page.apart_table(runs).set_index("functions").ratio[256]
+    assert set(results.fits(runs, APART)) == {12.0}
+    assert set(results.fits(runs, 64)) == {float("inf")}
+    assert "up to 12," in figures.reading(runs, USUAL)
+    assert "A likely reason" in figures.reading(runs, USUAL)
+    assert "agree" in figures.reading(made_up_distances(8), USUAL)
+    assert "Something smaller" in figures.reading(made_up_distances(4), USUAL)
+    assert "no number of functions" in figures.reading(made_up_distances(1000), USUAL)
+    assert figures.fits_table(runs, USUAL).shape == (3, 4)
+    ratio = figures.apart_table(runs).set_index("functions").ratio[256]
     assert ratio.startswith(("3.9", "4.0"))
 
 
-def test_simulation_and_clock_are_compared(monkeypatch):
-    monkeypatch.setattr(page, "this_cache", lambda: placement.USUAL)
-    found = pd.DataFrame(
+def test_simulation_and_clock_are_compared():
+    found = results.table(
         [
-            {"cache": placement.USUAL.name, "distance": distance, "n": n, "misses": float(n > fit)}
-            for distance, fit in ((64, 448), (placement.APART, 8))
-            for n in placement.SIMULATED[distance]
+            {"cache": USUAL.name, "distance": distance, "n": n, "misses": float(n > fit)}
+            for distance, fit in ((64, 448), (APART, 8))
+            for n in experiment.SIMULATED[distance]
         ]
     )
-    assert "They agree in direction" in page.agreement(made_up_distances(8), found)
-    assert "do not agree" in page.agreement(made_up_distances(1000), found)
-    said = page.simulated_reading(found)
+    assert "They agree in direction" in figures.agreement(made_up_distances(8), found, USUAL)
+    assert "do not agree" in figures.agreement(made_up_distances(1000), found, USUAL)
+    said = figures.simulated_reading(found, USUAL)
     assert "8 functions run without a miss" in said
     assert ": 8 ways." in said
     assert "30 KiB" in said  # 448 lines, and 448 calls
-    assert "no valgrind" in page.agreement(made_up_distances(8), "no valgrind")
+    assert "no valgrind" in figures.agreement(made_up_distances(8), results.table("no valgrind"), USUAL)
 
 
 # ---- choosing the extremes ----
 
 
+@pytest.mark.slow
 def test_extremes_of_noise_are_one():
     """Thirty cases that do not differ: the interval covers 1 about as often as it says, and its middle is 1."""
     rng = np.random.default_rng(5)
@@ -168,6 +178,7 @@ def test_the_range_without_noise_covers_the_truth(sd, noise):
 # ---- the lottery ----
 
 
+@pytest.mark.slow
 @CAN_RELINK
 @pytest.mark.parametrize("name", [name for name in relink.LINKERS if shutil.which(f"ld.{name}")])
 def test_an_order_is_what_was_asked_for(name, tmp_path, monkeypatch):
@@ -185,29 +196,71 @@ def test_an_order_is_what_was_asked_for(name, tmp_path, monkeypatch):
     assert np.mean(behind) > 0.99
 
 
+@pytest.mark.slow
 @CAN_RELINK
 def test_linked_programs_answer(tmp_path, monkeypatch):
-    monkeypatch.setattr(placement_lottery, "LINKED", tmp_path)
-    monkeypatch.setattr(placement_lottery, "TURNS", 3)
+    monkeypatch.setattr(lottery, "LINKED", tmp_path)
     program = relink.link(tmp_path / "default")
-    found = placement_lottery.duel(program, program, random.Random(1))
-    assert set(found) == set(placement_lottery.BENCHMARKS)
-    assert all(abs(log) < 1 for log in found.values())
+    outcome = lottery.duel(program, program, turns=3, seed=1)
+    assert outcome.ended == "ok"
+    assert [row["benchmark"] for row in outcome.result] == list(lottery.BENCHMARKS)
+    assert all(abs(row["log"]) < 1 for row in outcome.result)
     broken = tmp_path / "broken"
     broken.write_text("#!/bin/sh\nexit 3\n")
     broken.chmod(0o755)
     with pytest.raises(UserError, match="did not answer"):
-        placement_lottery.duel(broken, program, random.Random(1))
+        lottery.duel(broken, program, turns=3, seed=1)
 
 
+@pytest.mark.slow
+@CAN_RELINK
+def test_the_whole_lottery_can_be_read_again_without_a_program(session, tmp_path, monkeypatch):
+    monkeypatch.setattr(lottery, "LINKED", tmp_path / "linked")
+    monkeypatch.setattr(lottery, "SMOKE", lottery.Size(orders=2, copies=1, turns=1, rounds=5))
+    linked = lottery.linking(session)
+    names = {one["name"] for one in linked["programs"]}
+    assert names | set(linked["absent"]) == {"order 0", "order 1", "copy 0", lottery.BY_PROFILE, lottery.BY_PGO}
+    runs = lottery.duels(session, linked)
+    assert set(runs.name) == names
+    assert len(runs) == session.budget.repeats * len(names) * len(lottery.BENCHMARKS)
+    assert not list(lottery.LINKED.glob("order-*"))
+    profile = lottery.hot_functions(session)
+    session.close()
+    monkeypatch.setattr(lottery, "link_all", None)
+    monkeypatch.setattr(lottery, "duel", None)
+    monkeypatch.setattr(lottery, "remove_orders", None)
+    monkeypatch.setattr(lottery, "take_profile", None)
+    again = Reading("placement", session.folder)
+    assert lottery.linking(again) == linked
+    pd.testing.assert_frame_equal(lottery.duels(again, linked), runs)
+    assert lottery.hot_functions(again) == profile
+
+
+def test_where_nothing_can_be_linked_there_is_no_lottery(session, tmp_path, monkeypatch):
+    monkeypatch.setattr(lottery, "LINKED", tmp_path / "linked")
+    monkeypatch.setattr(relink, "missing", lambda: "no objects")
+    linked = lottery.linking(session)
+    assert linked["lacking"] == "no objects"
+    assert lottery.duels(session, linked).empty
+    assert lottery.hot_functions(session) == "no objects"
+    said = []
+    monkeypatch.setattr(figures.draw, "glue", lambda name, text: said.append((name, text)))
+    figures.glue_lottery(linked, pd.DataFrame())
+    assert said[0] == ("luck", "There was no lottery here: no objects.")
+
+
+@pytest.mark.slow
 @VALGRIND
 @CAN_RELINK
 def test_a_profile_without_perf_has_no_start_of_the_process_in_it(tmp_path, monkeypatch):
-    monkeypatch.setattr(placement_lottery.profile, "perf_available", lambda: "perf is not installed")
-    measurement, rows = placement_lottery.top_five(relink.link(tmp_path / "default"))
-    assert measurement.unit == "share of instructions"
-    assert rows[0][0] == "_PyEval_EvalFrameDefault"
-    assert not [name for name, _ in rows if "Pegen" in name or "siphash" in name]
+    monkeypatch.setattr(lottery, "LINKED", tmp_path)
+    monkeypatch.setattr(lottery.profile, "perf_available", lambda: "perf is not installed")
+    relink.link(tmp_path / lottery.DEFAULT)
+    found = lottery.take_profile(20)
+    assert results.five_hottest(found).unit == "share of instructions"
+    assert found["hottest"][0][0] == "_PyEval_EvalFrameDefault"
+    assert not [name for name, _ in found["hottest"] if "Pegen" in name or "siphash" in name]
+    assert len(figures.profile_table(found)) == 10
 
 
 def test_what_is_lacking_is_said(monkeypatch, tmp_path):
@@ -229,114 +282,125 @@ def made_up_lottery(order_sd):
     """Ten rounds; orders 3 % slower than the default in the middle and apart by `order_sd`; noise of 2 %."""
     rng = np.random.default_rng(4)
     rows = []
-    for benchmark in placement_lottery.BENCHMARKS:
+    for benchmark in lottery.BENCHMARKS:
         for kind, count, middle, sd in (("order", 30, 0.03, order_sd), ("copy", 10, 0.0, 0.0)):
             for number, truth in enumerate(rng.normal(middle, sd, count)):
-                rows += [
-                    {"name": f"{kind} {number}", "benchmark": benchmark, "log": truth + rng.normal(0, 0.02)}
-                    for _ in range(10)
-                ]
-        for name in (placement_lottery.BY_PROFILE, placement_lottery.BY_PGO):
-            rows += [{"name": name, "benchmark": benchmark, "log": rng.normal(-0.02, 0.02)} for _ in range(10)]
+                what = {"name": f"{kind} {number}", "kind": kind, "benchmark": benchmark}
+                rows += [{**what, "round": n, "log": truth + rng.normal(0, 0.02)} for n in range(10)]
+        for name in (lottery.BY_PROFILE, lottery.BY_PGO):
+            what = {"name": name, "kind": name, "benchmark": benchmark}
+            rows += [{**what, "round": n, "log": rng.normal(-0.02, 0.02)} for n in range(10)]
     return pd.DataFrame(rows)
 
 
 def test_the_lottery_is_told_from_noise():
     same, different = made_up_lottery(0.0), made_up_lottery(0.03)
-    for benchmark in placement_lottery.BENCHMARKS:
-        raw, alone = placement_lottery.spread(same, benchmark)
+    for benchmark in lottery.BENCHMARKS:
+        raw, alone = results.spread(same, benchmark)
         assert alone.low * 0.98 <= raw <= alone.high * 1.02
-        raw, alone = placement_lottery.spread(different, benchmark)
+        raw, alone = results.spread(different, benchmark)
         assert raw > alone.high
-        assert placement_lottery.true_spread(different, benchmark).low > 1
-    hits, trials = placement_lottery.passing(same, "numbers", "order ", 1.02)
+        assert results.true_spread(different, benchmark).low > 1
+    hits, trials = results.passing(same, "numbers", "order", 1.02)
     assert trials == 30
     assert hits > 20
-    assert placement_lottery.passing(same, "numbers", "order ", 1.05)[0] <= 2
-    assert placement_lottery.passing(same, "numbers", "copy ", 1.02)[0] <= 1
-    assert "orders look like a regression of 2% or more" in page.luck(different)
-    assert len(page.lottery_table(different)) == 3
-    table = page.reasoned_table(different, {placement_lottery.BY_PGO: "it has no symbols"})
+    assert results.passing(same, "numbers", "order", 1.05)[0] <= 2
+    assert results.passing(same, "numbers", "copy", 1.02)[0] <= 1
+    assert "of 30 orders look like a regression of 2% or more" in figures.luck(different)
+    assert len(figures.lottery_table(different)) == 3
+    table = figures.reasoned_table(different, {lottery.BY_PGO: "it has no symbols"})
     assert (table["time over the linker's order"] == "it has no symbols").sum() == 3
+    assert "shuffled orders from" in figures.lottery_words(different)
 
 
 # ---- the story ----
 
 
 @pytest.fixture(scope="module")
-def story():
+def revisions():
     """The repository, in the folder that tests build in."""
-    return placement_story.make_repository()
+    return story.make_repository()
 
 
-def test_the_history_is_what_it_says(story):
-    assert len(story) == 1 + len(placement_story.HISTORY)
-    at = placement_story.culprit(story)
-    changed = placement_story.git("diff", "--name-only", story[at - 1], story[at]).split()
+@pytest.mark.slow
+def test_the_history_is_what_it_says(revisions):
+    assert len(revisions) == 1 + len(story.HISTORY)
+    changed = story.git("diff", "--name-only", revisions[story.AT - 1], revisions[story.AT]).split()
     assert changed == ["report.h"]
-    assert placement_story.CULPRIT in placement_story.git("log", "--format=%s", story[at], "-1")
-    assert placement_story.make_repository() == story  # the same hashes again
+    assert story.CULPRIT in story.git("log", "--format=%s", revisions[story.AT], "-1")
+    assert story.make_repository() == revisions  # the same hashes again
 
 
+@pytest.mark.slow
 @VALGRIND
-def test_the_commit_changes_misses_and_not_instructions(story):
-    counts = placement_story.counts(placement_story.programs(story)).set_index("program")
+def test_the_commit_changes_misses_and_not_instructions(revisions):
+    counts = results.table(story.count(story.compile_all(revisions, story.PROGRAMS))).set_index("program")
     assert counts.instructions["slow"] / counts.instructions["fast"] == pytest.approx(1, abs=0.001)
     assert counts.misses["slow"] > 20 * counts.misses["fast"]
     assert counts.misses["hot"] < 2 * counts.misses["fast"]
     assert counts.instructions["hot, aligned"] / counts.instructions["hot"] == pytest.approx(1, abs=0.001)
-    suspects = placement_story.counts(placement_story.suspects(story)).set_index("program")
+    suspects = results.table(story.count(story.compile_all(revisions, exercise.SUSPECTS))).set_index("program")
     more = suspects.instructions / suspects.instructions["before"]
-    assert {
-        name: "real" if more[name] > 1.2 else "placement" for name in placement_story.TRUTH
-    } == placement_story.TRUTH
+    assert {name: "real" if more[name] > 1.2 else "placement" for name in exercise.TRUTH} == exercise.TRUTH
 
 
-def test_bisection_finds_what_its_check_finds(story, monkeypatch):
+@pytest.mark.slow
+def test_the_small_machine_says_its_time(session, revisions):
+    names = story.compiled(session, revisions, exercise.SUSPECTS)
+    times = story.times(session, "the suspects", names, 2)
+    assert sorted(times.program) == sorted(2 * names)
+    assert (times.ns > 0).all()
+
+
+@pytest.mark.slow
+def test_bisection_finds_what_its_check_finds(session, revisions, monkeypatch):
     """With a check that looks at the header and not at the clock: no speed is asserted here."""
-    check = placement_story.REPOSITORY / "check.sh"
+    check = story.REPOSITORY / "check.sh"
     original = check.read_text()
     assert "./machine" in original
-    fake = placement_story.REPOSITORY.parent / "look.sh"
+    fake = story.REPOSITORY.parent / "look.sh"
     fake.write_text("#!/bin/sh\n! grep -q 'aligned(4096)' report.h\n")
     fake.chmod(0o755)
-    real = placement_story.git
+    real = story.git
 
     def git(*words, **options):
         return real(*(str(fake) if word == "./check.sh" else word for word in words), **options)
 
-    monkeypatch.setattr(placement_story, "git", git)
-    found = placement_story.bisect(story, 5.0)
-    assert found["found"] == 1.0
-    assert "is the first bad commit" in found["log"]
+    monkeypatch.setattr(story, "git", git)
+    found = story.bisections(session, revisions, 5.0)
+    assert list(found.found) == [1.0]
+    assert "is the first bad commit" in found.log[0]
     assert real("status", "--short") == ""
 
 
-def test_the_check_script_decides_by_the_limit(story):
+@pytest.mark.slow
+def test_the_check_script_decides_by_the_limit(revisions):
     for limit, expected in (("1000000", "ok"), ("0.000001", "exit code 1")):
-        ended, out, err = child.program(["sh", "-c", f"cd '{placement_story.REPOSITORY}' && ./check.sh {limit}"])
+        ended, out, err = case.program(["sh", "-c", f"cd '{story.REPOSITORY}' && ./check.sh {limit}"])
         assert ended == expected, out + err
 
 
-def test_tools_that_are_not_there_are_named(monkeypatch, tmp_path):
+def test_tools_that_are_not_there_are_named(session, monkeypatch, tmp_path):
     """Without perf, valgrind and counters the chapter goes on, and says what it lacks."""
+    monkeypatch.setattr(lottery, "LINKED", tmp_path)
+    (tmp_path / lottery.DEFAULT).touch()
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "perf is not installed" in placement.counted()
-    assert "perf is not installed" in page.counted_words(placement.counted())
-    assert "no valgrind" in placement.simulated()
-    assert "no valgrind" in placement_story.counts({})
+    assert "perf is not installed" in experiment.counted(session)
+    assert "perf is not installed" in figures.counted_words(results.table(experiment.counted(session)))
+    assert "perf is not installed" in story.hardware(session, ["fast"])
+    assert "no valgrind" in experiment.simulated(session, USUAL)
+    assert "no valgrind" in story.counts(session, [])
     with pytest.raises(UserError, match="make doctor"):
-        placement.cachegrind(["true"], placement.USUAL)
-    measurement, reason = placement_lottery.top_five(tmp_path / "program")
-    assert measurement is None
+        experiment.cachegrind(["true"], USUAL)
+    reason = lottery.hot_functions(session)
     assert "Neither perf nor valgrind" in reason
-    assert "Neither perf nor valgrind" in page.share_words(measurement, reason)
+    assert "Neither perf nor valgrind" in figures.share_words(results.five_hottest(reason))
 
 
 def test_self_check():
-    assert all("still open" in line for line in placement_story.check_verdicts({"suspect 1": "", "suspect 2": ""}))
-    assert placement_story.check_verdicts(placement_story.TRUTH) == ["suspect 1: right.", "suspect 2: right."]
-    wrong = placement_story.check_verdicts({"suspect 1": "placement", "suspect 2": "real"})
+    assert all("still open" in line for line in exercise.check_verdicts({"suspect 1": "", "suspect 2": ""}))
+    assert exercise.check_verdicts(exercise.TRUTH) == ["suspect 1: right.", "suspect 2: right."]
+    wrong = exercise.check_verdicts({"suspect 1": "placement", "suspect 2": "real"})
     assert "more instructions" in wrong[0]
     assert "the same instructions as before" in wrong[1]
 
@@ -345,36 +409,57 @@ def test_self_check():
 
 TIMES = pd.DataFrame(
     [
-        {"program": name, "ns": ns * (1 + 0.01 * n)}
+        {"program": name, "ns": ns * (1 + 0.01 * n), "round": n}
         for n in range(10)
         for name, ns in (("fast", 2.0), ("slow", 6.0), ("hot", 3.0))
     ]
 )
-COUNTS = pd.DataFrame(
-    [
-        {"program": name, "instructions": 1_000_000, "misses": misses}
-        for name, misses in (("fast", 100), ("slow", 8_000), ("hot", 100))
-    ]
-)
+COUNTS = [
+    {"program": name, "instructions": 1_000_000, "misses": misses}
+    for name, misses in (("fast", 100), ("slow", 8_000), ("hot", 100))
+]
 STALLS = {
     name: {"instructions": 1.0, "stalled-cycles-frontend": stalled}
     for name, stalled in (("fast", 10.0), ("slow", 40.0), ("hot", 9.0))
 }
+PROFILE = {"what": "samples", "total": 1000, "hottest": [[f"function {n}", 100] for n in range(10)]}
+
+
+def made_up_session(counts, stalls, profile):
+    """A session that has been measured, as far as claims look at it."""
+    seen = {
+        "instructions and misses of the small machine": counts,
+        "hardware counters of the small machine": stalls,
+        "profile of call_method": profile,
+    }
+    frames = {"the small machine": TIMES, "git bisect": pd.DataFrame({"found": [1.0, 1.0, 0.0]})}
+    budget = SimpleNamespace(is_result=True)
+    return SimpleNamespace(
+        corner="placement", budget=budget, frame=frames.get, observed=lambda title, *arguments: seen[title]
+    )
 
 
 def test_every_claim_gets_what_its_rule_asks_for():
-    profile = Measurement(Interval(0.9, 0.88, 0.92), 0.0, "share of samples")
-    bisections = pd.DataFrame({"found": [1.0, 1.0, 0.0]})
-    handed = placement.claim_measurements(TIMES, COUNTS, bisections, profile, STALLS)
-    ours = {c["id"]: {t["measured"] for t in c["test"]} for c in ledger.claims() if c["chapter"] == "placement"}
-    assert {claim: set(measurements) for claim, measurements in handed.items()} == ours
-    values = {name: m.interval.value for measurements in handed.values() for name, m in measurements.items()}
+    handed = claims.measurements(made_up_session(COUNTS, STALLS, PROFILE)).complete()
+    assert not any(handed.missing.values())
+    values = {name: m.interval.value for found in handed.measurements.values() for name, m in found.items()}
     assert values["slow / fast, a change that never runs"] == pytest.approx(3)
     assert values["slow / hot, the same commit with hot functions together"] == pytest.approx(2)
+    assert values["instructions, slow / fast (simulated)"] == 1
     assert values["misses of the instruction cache, slow / fast (simulated)"] == 80
     assert values["stalled front-end cycles, slow / fast (counted)"] == 4
     assert values["share of bisections that blame the unrelated commit"] == pytest.approx(2 / 3)
-    without = placement.claim_measurements(TIMES, "no valgrind", bisections, None, "no counters")
-    assert without["D2"] == without["D3"] == without["D4"] == {}
-    assert len(page.story_table(TIMES, "no valgrind", "no counters").columns) == 2
-    assert len(page.story_table(TIMES, COUNTS, STALLS).columns) == 6
+    assert values["share of the five hottest functions, call_method"] == 0.5
+    without = claims.measurements(made_up_session("no valgrind", "no counters", "no profile")).complete()
+    assert without.measurements["D2"] == without.measurements["D3"] == without.measurements["D4"] == {}
+    assert "no counters" in without.missing["D2"].values()
+    assert list(without.missing["D4"].values()) == ["no profile"]
+    unknown = {name: {"instructions": 1.0} for name in STALLS}
+    assert "does not count" in results.stalls_ratio(unknown)
+    assert len(figures.story_table(TIMES, "no valgrind", "no counters").columns) == 2
+    assert len(figures.story_table(TIMES, results.table(COUNTS), STALLS).columns) == 6
+
+
+def test_a_profile_of_instructions_is_exact():
+    found = results.five_hottest({**PROFILE, "what": "instructions"})
+    assert found == Measurement(Interval(0.5, 0.5, 0.5), 0.0, "share of instructions")

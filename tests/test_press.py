@@ -11,8 +11,10 @@ import pytest
 
 from ffilab import paths
 from ffilab.errors import UserError
-from ffilab.press import execute, render
-from ffilab.press.execute import notebook
+from ffilab.press import chapters, execute, render
+from ffilab.press.chapters import Chapter
+
+pytestmark = pytest.mark.slow
 
 # Locks a mutex twice, with the GIL held: no signal reaches Python.
 HANG = "import ctypes; lib = ctypes.PyDLL(None); m = bytes(128); lib.pthread_mutex_lock(m); lib.pthread_mutex_lock(m)"
@@ -21,15 +23,16 @@ HANG = "import ctypes; lib = ctypes.PyDLL(None); m = bytes(128); lib.pthread_mut
 def make_notebook(folder, *cells, kernel="cpython-3.14", name="victim"):
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     notebook.metadata["kernelspec"] = {"name": kernel, "display_name": kernel, "language": "python"}
-    path = folder / f"{name}.ipynb"
-    nbformat.write(notebook, path)
-    return path
+    chapter = Chapter(name, folder / "notebooks", folder / "executed")
+    chapter.source.parent.mkdir(parents=True)
+    nbformat.write(notebook, chapter.source)
+    return chapter
 
 
 @pytest.fixture
 def out(tmp_path):
-    folder = tmp_path / "executed"
-    folder.mkdir()
+    folder = tmp_path / "executed" / "victim"
+    folder.mkdir(parents=True)
     (folder / "victim.ipynb").write_text("what stood here before")
     return folder
 
@@ -59,29 +62,29 @@ def marked_processes():
     ids=["raises", "segfaults", "exits", "hangs in C, cell limit", "hangs in C, chapter limit"],
 )
 def test_bad_chapter_is_named_and_leaves_nothing(tmp_path, out, cells, limits, says):
-    source = make_notebook(tmp_path, *cells)
+    chapter = make_notebook(tmp_path, *cells)
     with pytest.raises(UserError, match=f"victim.*{says}"):
-        execute.execute(source, "smoke", out=out, **limits)
+        execute.execute(chapter, "smoke", **limits)
     assert (out / "victim.ipynb").read_text() == "what stood here before"
     assert [p.name for p in out.iterdir()] == ["victim.ipynb"]
     assert marked_processes() == []
 
 
 def test_kernel_that_is_not_there(tmp_path, out):
-    source = make_notebook(tmp_path, "1", kernel="cpython-9.99")
+    chapter = make_notebook(tmp_path, "1", kernel="cpython-9.99")
     with pytest.raises(UserError, match="not set up"):
-        execute.execute(source, "smoke", out=out)
+        execute.execute(chapter, "smoke")
 
 
 def test_good_chapter_replaces_the_old_one(tmp_path, out):
-    path = execute.execute(make_notebook(tmp_path, "import sys", "print(sys.version)"), "smoke", out=out)
+    path = execute.execute(make_notebook(tmp_path, "import sys", "print(sys.version)"), "smoke")
     cells = nbformat.read(path, as_version=4).cells
     assert [c.execution_count for c in cells] == [1, 2]
     assert "3.14" in cells[1].outputs[0].text
 
 
 def test_interrupt_leaves_no_process_and_no_file(tmp_path, out):
-    source = make_notebook(tmp_path, "import time; time.sleep(300)")
+    chapter = make_notebook(tmp_path, "import time; time.sleep(300)")
 
     def interrupt():
         while not marked_processes():
@@ -91,54 +94,56 @@ def test_interrupt_leaves_no_process_and_no_file(tmp_path, out):
 
     threading.Thread(target=interrupt).start()
     with pytest.raises(KeyboardInterrupt):
-        execute.execute(source, "smoke", out=out)
+        execute.execute(chapter, "smoke")
     assert (out / "victim.ipynb").read_text() == "what stood here before"
     assert marked_processes() == []
 
 
 def test_unknown_chapter_lists_the_known_ones():
     with pytest.raises(UserError, match="loaders"):
-        notebook("no_such_chapter")
-
-
-def test_rendering_before_measuring_says_what_to_do(tmp_path, monkeypatch):
-    monkeypatch.setattr(render, "EXECUTED", tmp_path)
-    with pytest.raises(UserError, match="make book"):
-        render.render()
+        chapters.chapter("no_such_chapter")
 
 
 @pytest.fixture(scope="module")
 def html():
     """Every chapter in smoke budget, rendered with warnings as errors."""
-    for source in sorted(paths.NOTEBOOKS.glob("*.ipynb")):
-        execute.execute(source, "smoke")
+    for chapter in chapters.chapters():
+        execute.execute(chapter, "smoke")
     return render.render().parent
 
 
 def pages():
-    return ["book/preface", "book/ledger", "book/status"] + [
-        f"notebooks/{p.stem}" for p in paths.NOTEBOOKS.glob("*.ipynb")
-    ]
+    return ["book/preface", "book/ledger", "book/status", "book/adding"] + [each.page for each in chapters.chapters()]
 
 
 def test_pages_are_there_and_smoke_is_marked(html):
     assert (html / "index.html").exists()
     for page in pages():
         assert (html / f"{page}.html").stat().st_size > 5_000
-    assert "smoke test: no result" in (html / "notebooks" / "loaders.html").read_text()
+    assert "smoke test: no result" in (html / "notebooks" / "loaders" / "loaders.html").read_text()
+
+
+@pytest.mark.parametrize("chapter", chapters.chapters(), ids=lambda each: each.corner)
+def test_a_page_made_again_from_its_records_is_the_same(html, tmp_path, chapter):
+    again = Chapter(chapter.corner, executed_folder=tmp_path / "executed")
+    execute.execute(again, "smoke", paths.RECORDS)
+    pages = [nbformat.read(path, as_version=4) for path in (chapter.executed, again.executed)]
+    for live, made in zip(*(page.cells for page in pages)):
+        assert live.get("outputs") == made.get("outputs"), live.id
+    assert again.facts["read"]
+    assert again.changed() == []
 
 
 def test_ledger_of_a_smoke_run_judges_nothing(html):
     import json
 
     for row in json.loads((paths.RESULTS / "ledger.json").read_text()):
-        written = (paths.NOTEBOOKS / f"{row['chapter']}.ipynb").exists()
-        assert row["verdict"] == ("cannot be tested here" if written else "not written yet"), row["id"]
+        assert row["verdict"] == ("cannot be tested here" if row["chapter"] else "not written yet"), row["id"]
 
 
-@pytest.mark.parametrize("chapter", sorted(p.stem for p in paths.NOTEBOOKS.glob("*.ipynb")))
+@pytest.mark.parametrize("chapter", chapters.chapters(), ids=lambda each: each.corner)
 def test_glued_numbers_all_arrived(html, chapter):
-    text = (html / "notebooks" / f"{chapter}.html").read_text()
+    text = (html / f"{chapter.page}.html").read_text()
     assert 'class="pasted-text"' in text
     assert "{glue:" not in text
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ffilab import kernels, native
+from ffilab import native
 from ffilab.errors import UserError
-from ffilab.provision import build, environments, interpreters, sources
+from ffilab.provision import build, environments, installed, interpreters, sources
 from ffilab.provision.catalogue import BY_LABEL, SOURCES, Request
 from ffilab.subprocesses import explain_os_errors
 
@@ -110,7 +110,7 @@ def test_a_project_may_take_its_sources_from_a_neighbour(monkeypatch, tmp_path):
     (other / "pyproject.toml").write_text('[tool.hidden-corners]\nsources-of = "base"\n')
     built = []
     monkeypatch.setattr(native, "_run", lambda project, command, *_: built.append(Path(command[-1])))
-    native.build(other, [kernels.load(BY_LABEL["3.14"])], tmp_path / "out")
+    native.build(other, [installed.load(BY_LABEL["3.14"])], tmp_path / "out")
     assert (built[0] / "code.c").read_text() == "int x;"
     assert (built[0] / "version").read_text() == "other"
 
@@ -124,17 +124,17 @@ def test_native_code_that_does_not_compile_is_named(tmp_path):
 
 
 def test_kernel_folder_without_environment(monkeypatch, tmp_path):
-    monkeypatch.setattr(kernels, "KERNELS", tmp_path)
+    monkeypatch.setattr(installed, "KERNELS", tmp_path)
     with pytest.raises(UserError, match=r"make kernels KERNELS=3\.14t"):
-        kernels.load(T314)
+        installed.load(T314)
     (tmp_path / "cpython-3.14t" / ".venv").mkdir(parents=True)
     (tmp_path / "cpython-3.14t" / ".venv" / "ffilab.json").write_text('{"stamp": "x"}')
     with pytest.raises(UserError, match="no working environment"):
-        kernels.load(T314)
+        installed.load(T314)
 
 
 def test_named_interpreter_must_be_what_its_label_says():
-    wrong = str(kernels.python(BY_LABEL["3.14"]))
+    wrong = str(installed.python(BY_LABEL["3.14"]))
     with pytest.raises(UserError, match=r"3\.14t"):
         interpreters.named(T314, wrong)
     with pytest.raises(UserError, match="does not run"):
@@ -142,7 +142,7 @@ def test_named_interpreter_must_be_what_its_label_says():
 
 
 def test_named_interpreter_is_taken_first():
-    own = str(kernels.python(BY_LABEL["3.14"]))
+    own = str(installed.python(BY_LABEL["3.14"]))
     found, left_out = interpreters.find(Request({BY_LABEL["3.14"]: own}, (BY_LABEL["3.14"],), ()))
     assert [(f.route, f.executable) for f in found] == [("named", own)]
     assert not left_out
@@ -170,16 +170,16 @@ def test_two_builds_of_a_version_come_by_one_route(monkeypatch, known, routes):
 
 
 def test_pair_was_built_alike():
-    one, other = kernels.pair()
+    one, other = installed.pair()
     assert one.facts["route"] == other.facts["route"]
-    assert kernels.same_build(one, other)
+    assert installed.same_build(one.facts, other.facts)
 
 
 def test_packages_that_cannot_be_installed_leave_no_environment(monkeypatch, tmp_path):
     folder = tmp_path / "cpython-3.14"
     folder.mkdir()
     (folder / "requirements.txt").write_text("no-such-package==1.0 --hash=sha256:" + "0" * 64 + "\n")
-    monkeypatch.setattr(kernels, "KERNELS", tmp_path)
+    monkeypatch.setattr(installed, "KERNELS", tmp_path)
     monkeypatch.setenv("UV_OFFLINE", "1")
     own = shutil.which("python3")
     with pytest.raises(UserError, match="could not be installed"):

@@ -1,5 +1,6 @@
 """The bench on real interpreters, with arms that behave and arms that do not."""
 
+import itertools
 import json
 from collections import Counter
 from pathlib import Path
@@ -11,21 +12,29 @@ from ffilab.bench.plan import EMPTY, Arm, plan
 from ffilab.bench.record import read
 from ffilab.errors import UserError
 from ffilab.judge import statistics
+from ffilab.provision.catalogue import FREE_THREADED, GIL
 
 ARMS = Path(__file__).with_name("hostile_arms.py")
-pytestmark = pytest.mark.usefixtures("quiet_progress")
+pytestmark = [pytest.mark.usefixtures("quiet_progress"), pytest.mark.slow]
 
 
 def arm(function, **arguments):
     return Arm(function, str(ARMS), function, arguments)
 
 
-def run(smoke, *arms, kernels=("3.14",), seed=None):
-    return runner.run(plan("test", arms, kernels, smoke, seed))
+@pytest.fixture
+def run(smoke, tmp_path):
+    """Measure arms in smoke budget, each run in a folder of its own."""
+    folders = itertools.count()
+
+    def measure(*arms, interpreters=(GIL,), seed=None):
+        return runner.run(plan("test", arms, interpreters, smoke, seed), tmp_path / f"run-{next(folders)}")
+
+    return measure
 
 
-def test_every_kernel_and_arm_is_measured_in_complete_blocks(smoke, labels):
-    record = run(smoke, arm("fine"), kernels=labels)
+def test_every_interpreter_and_arm_is_measured_in_complete_blocks(run, smoke, labels):
+    record = run(arm("fine"), interpreters=labels)
     assert not record.cut_off
     assert len(record.blocks) == smoke.restarts * smoke.blocks
     for block in record.blocks:
@@ -38,41 +47,41 @@ def test_every_kernel_and_arm_is_measured_in_complete_blocks(smoke, labels):
             assert not (times <= 0).any()
 
 
-def test_order_is_shuffled_and_follows_the_recorded_seed(smoke):
+def test_order_is_shuffled_and_follows_the_recorded_seed(run):
     arms = [Arm(f"fine {n}", str(ARMS), "fine") for n in range(5)]
-    first, again, other = (run(smoke, *arms, seed=seed) for seed in (1, 1, 2))
-    orders = [[block["order"] for block in record.blocks] for record in (first, again, other)]
+    first, again, other = (run(*arms, seed=seed) for seed in (1, 1, 2))
+    orders = [[list(block["ns"]) for block in record.blocks] for record in (first, again, other)]
     assert orders[0] == orders[1] != orders[2]
     assert len({tuple(order) for order in orders[0]}) > 1
     assert first.run["plan"]["seed"] == 1
 
 
 def test_seeds_are_drawn_afresh(smoke):
-    assert plan("p", [arm("fine")], ["3.14"], smoke).seed != plan("p", [arm("fine")], ["3.14"], smoke).seed
+    assert plan("p", [arm("fine")], [GIL], smoke).seed != plan("p", [arm("fine")], [GIL], smoke).seed
 
 
-def test_a_hiccup_while_calibrating_does_not_shrink_a_cell_for_the_whole_run(smoke):
-    record = run(smoke, arm("hiccups"))
+def test_a_hiccup_while_calibrating_does_not_shrink_a_cell_for_the_whole_run(run, smoke):
+    record = run(arm("hiccups"))
     expected = smoke.batch_ms * 1e6 / 50
-    assert record.blocks[0]["loops"]["3.14/hiccups"] == pytest.approx(expected, rel=0.2)
+    assert record.loops[f"{GIL}/hiccups"] == pytest.approx(expected, rel=0.2)
 
 
-def test_missing_arm_is_named_and_the_rest_is_kept(smoke):
-    record = run(smoke, arm("fine"), arm("missing"))
-    assert "no such tool" in record.missing["3.14", "missing"]
+def test_missing_arm_is_named_and_the_rest_is_kept(run):
+    record = run(arm("fine"), arm("missing"))
+    assert "no such tool" in record.missing[GIL, "missing"]
     with pytest.raises(KeyError, match="no such tool"):
-        record.times("3.14", "missing")
-    assert record.times("3.14", "fine").size
+        record.times(GIL, "missing")
+    assert record.times(GIL, "fine").size
 
 
 @pytest.mark.parametrize(
     ("function", "reason"),
     [("dies", "exit code 7"), ("hangs", "did not answer"), ("clock_steps_back", "-5 ns"), ("nonsense", "'many' ns")],
 )
-def test_one_bad_restart_is_named_and_the_rest_is_kept(smoke, tmp_path, monkeypatch, function, reason):
+def test_one_bad_restart_is_named_and_the_rest_is_kept(run, smoke, tmp_path, monkeypatch, function, reason):
     monkeypatch.setattr(runner, "BATCH_TIMEOUT_S", 2)
     # The first restart calibrates; the marker lets exactly one later batch go wrong.
-    record = run(smoke, arm("fine"), arm(function, marker=str(tmp_path / "marker")))
+    record = run(arm("fine"), arm(function, marker=str(tmp_path / "marker")))
     assert len(record.failures) == 1
     assert reason in record.failures[0]["reason"]
     # Complete restarts, counted before the noise rule: a busy machine may cost further ones.
@@ -80,29 +89,29 @@ def test_one_bad_restart_is_named_and_the_rest_is_kept(smoke, tmp_path, monkeypa
     assert sum(count == smoke.blocks for count in blocks.values()) == smoke.restarts - 1
 
 
-def test_what_an_arm_prints_is_no_answer(smoke, tmp_path):
-    record = run(smoke, arm("prints", marker=str(tmp_path / "marker")))
+def test_what_an_arm_prints_is_no_answer(run, tmp_path):
+    record = run(arm("prints", marker=str(tmp_path / "marker")))
     assert not record.failures
 
 
-def test_a_worker_that_always_dies_ends_the_run_with_one_sentence(smoke):
+def test_a_worker_that_always_dies_ends_the_run_with_one_sentence(run):
     with pytest.raises(UserError, match="exit code 9"):
-        run(smoke, arm("always_dies"))
+        run(arm("always_dies"))
 
 
-def test_a_t_build_with_its_gil_on_is_refused(smoke):
+def test_a_t_build_with_its_gil_on_is_refused(run):
     with pytest.raises(UserError, match="GIL"):
-        run(smoke, arm("turns_the_gil_on"), kernels=["3.14t"])
+        run(arm("turns_the_gil_on"), interpreters=[FREE_THREADED])
 
 
-def test_a_record_cut_off_in_a_write_keeps_its_complete_restarts(smoke, tmp_path):
-    record = run(smoke, arm("fine"))
+def test_a_record_cut_off_in_a_write_keeps_its_complete_restarts(run, smoke, tmp_path):
+    record = run(arm("fine"))
     text = record.path.read_text()
     cut = tmp_path / "cut.jsonl"
     cut.write_text(text[: int(len(text) * 0.7)])
     half = read(cut)
     assert half.cut_off
-    assert 0 < half.times("3.14", "fine").shape[0] < smoke.restarts
+    assert 0 < half.times(GIL, "fine").shape[0] < smoke.restarts
 
 
 def test_something_else_is_no_record(tmp_path):
@@ -112,17 +121,17 @@ def test_something_else_is_no_record(tmp_path):
         read(path)
 
 
-def test_comparison_of_a_call_with_itself_has_the_ratio_one_inside_or_near(smoke):
-    record = run(smoke, arm("fine"), Arm("fine again", str(ARMS), "fine"))
-    result = statistics.compare(record, ("3.14", "fine"), ("3.14", "fine again"))
+def test_comparison_of_a_call_with_itself_has_the_ratio_one_inside_or_near(run, smoke):
+    record = run(arm("fine"), Arm("fine again", str(ARMS), "fine"))
+    result = statistics.compare(record, (GIL, "fine"), (GIL, "fine again"))
     assert result.restarts == smoke.restarts
     assert result.ratio.low <= result.ratio.value <= result.ratio.high
     assert result.difference.low <= result.difference.high
 
 
-def test_the_record_says_where_it_comes_from(smoke):
-    record = run(smoke, arm("fine"))
+def test_the_record_says_where_it_comes_from(run):
+    record = run(arm("fine"))
     assert {"cpu", "cores", "system", "libc", "compiler", "commit", "date", "load"} <= set(record.run["machine"])
     assert {"load", "steal_s", "involuntary", "mhz"} <= set(record.blocks[0])
-    assert {"version", "route", "config_args", "packages"} <= set(record.run["kernels"]["3.14"])
+    assert {"version", "route", "config_args", "packages"} <= set(record.run["interpreters"][GIL])
     assert json.loads(record.path.read_text().splitlines()[-1])["kind"] == "end"

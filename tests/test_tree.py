@@ -1,5 +1,6 @@
 """What the tree must look like: outputs stripped, no hosts of registries, no path of a machine, no lint."""
 
+import ast
 import json
 import re
 import subprocess
@@ -7,6 +8,7 @@ import sys
 
 import pytest
 
+from ffilab.judge.claims import corners, declared
 from ffilab.paths import KERNELS, NOTEBOOKS, ROOT
 
 
@@ -21,7 +23,7 @@ def tracked():
     return [ROOT / name for name in listing.stdout.splitlines() if (ROOT / name).is_file()]
 
 
-@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*.ipynb")), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", sorted(NOTEBOOKS.glob("*/*.ipynb")), ids=lambda p: p.stem)
 def test_notebook_is_stripped_and_names_a_kernel_of_the_book(path):
     notebook = json.loads(path.read_text())
     code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
@@ -76,17 +78,88 @@ def test_ruff():
 
 
 def test_worker_side_imports_only_the_standard_library():
-    extensions = {"arena_poc", "detach_attach", "lock_pieces", "shared_state"}
+    extensions = {path.parent.name for path in ROOT.glob("native/*/*/pyproject.toml")}
     native = [*ROOT.glob("native/*.py"), *ROOT.glob("native/*/*.py")]
     allowed = set(sys.stdlib_module_names) | extensions | {path.stem for path in native}
-    for path in [*native, *(ROOT / f"ffilab/bench/{name}.py" for name in ("worker", "empty", "single"))]:
+    for path in [*native, *(ROOT / f"ffilab/bench/{name}.py" for name in ("worker", "empty"))]:
         if path.name.startswith(("pyperf_", "nanoarrow_")):
             continue  # a library that is measured, in processes of its own
         names = re.findall(r"^\s*(?:import|from) (\w+)", path.read_text(), re.M)
         assert set(names) <= allowed, path
 
 
-def test_toc_lists_every_notebook():
+def test_one_corner_one_name():
+    """Every corner has its folder of notebooks, with the files that a reader expects, its tests, and a line of the contents."""
     toc = (ROOT / "_toc.yml").read_text()
-    for path in NOTEBOOKS.glob("*.ipynb"):
-        assert f"notebooks/{path.stem}" in toc
+    for folder in (NOTEBOOKS / corner for corner in CORNERS):
+        files = {path.name for path in folder.iterdir()}
+        expected = {f"{folder.name}.ipynb", "experiment.py", "results.py", "figures.py", "claims.py", "claims.toml"}
+        assert expected <= files, folder.name
+        assert f"notebooks/{folder.name}/{folder.name}\n" in toc
+        assert (ROOT / f"tests/test_{folder.name}.py").exists() or (ROOT / f"tests/{folder.name}").is_dir()
+    assert {path.relative_to(ROOT).parts[1] for path in tracked() if path.match("native/*/**/*")} <= set(CORNERS)
+
+
+CORNERS = corners()
+PYTHON = [path for path in tracked() if path.suffix == ".py"]
+
+
+def imported(path):
+    """Modules that a file imports, in full."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def test_no_corner_imports_another_unless_it_says_so():
+    for corner in CORNERS:
+        allowed = {corner, *declared(corner).uses}
+        for path in (NOTEBOOKS / corner).glob("*.py"):
+            others = {name.split(".")[1] for name in imported(path) if name.startswith("notebooks.")}
+            assert others <= allowed, path
+
+
+def test_the_instrument_knows_no_corner():
+    named = re.compile(rf"""["'/.](?:{"|".join(CORNERS)})["'/]""")
+    for path in (ROOT / "ffilab").rglob("*.py"):
+        assert not {name for name in imported(path) if name.startswith(("notebooks", "tests"))}, path
+        assert not named.search(path.read_text()), path
+
+
+def test_rooms_do_not_reach_back():
+    """Provision knows nothing of measuring, measuring nothing of judging, judging nothing of pages."""
+    above = {
+        "provision": ("bench", "judge", "press", "draw", "chapter", "native"),
+        "bench": ("judge", "press", "draw", "chapter"),
+        "judge": ("press", "draw", "chapter"),
+    }
+    for room, rooms in above.items():
+        for path in (ROOT / "ffilab" / room).glob("*.py"):
+            names = {name.split(".")[1] for name in imported(path) if name.startswith("ffilab.")}
+            assert not names & set(rooms), path
+
+
+VERSION = re.compile(r"""["'`{ -]3\.1\d+t?["'`} -]""")
+
+
+def test_no_chapter_names_a_version():
+    """They run on GIL and FREE_THREADED of the catalogue. A claim, and prose on a version's source, may name what they speak of."""
+    for path in PYTHON:
+        if NOTEBOOKS in path.parents or ROOT / "native" in path.parents:
+            literals = [
+                node.value
+                for node in ast.walk(ast.parse(path.read_text()))
+                if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 30
+            ]
+            assert not [text for text in literals if re.fullmatch(r"(cpython-)?3\.1\d+t?", text)], path
+    for path in NOTEBOOKS.glob("*/*.ipynb"):
+        for cell in json.loads(path.read_text())["cells"]:
+            text = "".join(cell["source"])
+            if cell["cell_type"] == "code":
+                assert not VERSION.search(text), (path, cell["id"])
+            else:
+                assert not re.search(r"\{glue:text\}`[^`]*3\.1\d", text), (path, cell["id"])

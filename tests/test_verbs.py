@@ -5,6 +5,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from contextlib import suppress
 
@@ -14,6 +15,7 @@ import pytest
 from ffilab import subprocesses
 from ffilab.paths import ROOT
 
+pytestmark = pytest.mark.slow
 SOURCES = ("Makefile", "ffilab", "kernels", "requirements", "notebooks", "native", "book", "_config.yml", "_toc.yml")
 
 
@@ -25,7 +27,7 @@ def make(*words, cwd=ROOT, **environment):
 
 def clean_environment(**extra):
     """What a reader's shell has: nothing of pytest's, and no lock that `make test` holds."""
-    dropped = ("FFILAB_", "PYTHON", "JUPYTER", "BUDGET", "KERNELS", "MAKE", "MFLAGS")
+    dropped = ("FFILAB_", "PYTHON", "JUPYTER", "BUDGET", "KERNELS", "FROM", "MAKE", "MFLAGS")
     return {**{k: v for k, v in os.environ.items() if not k.startswith(dropped)}, **extra}
 
 
@@ -61,11 +63,34 @@ def assert_one_sentence(result, says):
         (["chapter", "KERNELS=pair"], "chapter"),
         (["kernels", "KERNELS=3.14=/nowhere/python"], "/nowhere/python"),
         (["html"], "make book"),
+        (["book", "FROM=nowhere"], "neither a folder of records nor a bundle"),
+        (["judge"], "Name the records"),
+        (["judge", "FROM=book"], "no complete session"),
     ],
 )
 def test_mistakes(clone, words, says):
     assert_one_sentence(make(*words, cwd=clone), says)
     assert not (clone / "_build" / "html").exists()
+
+
+def test_a_chapter_from_a_bundle_is_byte_for_byte_the_same_each_time(clone, tmp_path):
+    """As the first thing in a clone: nothing is built or measured, and the other pages say that they were not measured yet."""
+    bundle = tmp_path / "records.tar.gz"
+    with tarfile.open(bundle, "w:gz") as archive:
+        archive.add(ROOT / "tests" / "golden", "golden")
+    found = []
+    for _ in range(2):
+        answer = make("chapter", "NAME=loaders", f"FROM={bundle}", cwd=clone)
+        assert answer.returncode == 0, answer.stderr
+        pages = clone / "_build" / "html" / "notebooks"
+        found.append((pages / "loaders" / "loaders.html").read_bytes())
+        assert "was not measured on this machine yet" in (pages / "races" / "races.html").read_text()
+    assert found[0] == found[1]
+    assert not (clone / "_build" / "records").exists()
+    said = make("judge", f"FROM={bundle}", cwd=clone)
+    assert said.returncode == 0
+    assert said.stdout.startswith("A1 ")
+    shutil.rmtree(clone / "_build")
 
 
 def test_help_lists_every_verb():
@@ -144,7 +169,7 @@ def test_interrupt_at_any_moment(clone, after_s):
     time.sleep(0.3)
     assert survivors(clone) == []
     executed = clone / "_build" / "executed"
-    assert not executed.exists() or all(p.suffix == ".ipynb" and p.stat().st_size > 0 for p in executed.iterdir())
+    assert not executed.exists() or all(p.stat().st_size > 0 for p in executed.glob("*/*.ipynb"))
     assert not [p for p in (clone / "_build").iterdir() if p.name.startswith("tmp")]
 
 

@@ -18,16 +18,16 @@ from collections import Counter, defaultdict
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ffilab.bench.plan import Arm
 from ffilab.bench.reporting import Reporter
+from ffilab.bench.runner import WORKER, described
 from ffilab.errors import UserError
-from ffilab.kernels import load
 from ffilab.provision.catalogue import BY_LABEL
+from ffilab.provision.installed import load
 from ffilab.subprocesses import group
 
-SINGLE = Path(__file__).with_name("single.py")
-MARKED = Path(__file__).with_name("marked.py")
 WARM_UP = 3_000
 # Few loops and many, unless an arm is given another number of its own.
 LOOPS = (2_000, 12_000)
@@ -40,11 +40,23 @@ def available() -> str | None:
 
 
 def command(label: str, arm: Arm, loops: int) -> list[str]:
-    """The command line that runs one arm, on its own, on one kernel."""
-    arguments = json.dumps(arm.arguments)
-    # -s and -P isolate as -I does, and let PYTHONHASHSEED through: the same hashes, the same instructions.
-    python = [str(load(BY_LABEL[label]).python), "-s", "-P"]
-    return [*python, str(SINGLE), arm.file, arm.function, arguments, str(WARM_UP), str(loops)]
+    """The command line that runs one arm, on its own, on one interpreter."""
+    made = described(arm)
+    return [
+        *python(label),
+        "arm",
+        made["file"],
+        made["function"],
+        json.dumps(made["arguments"]),
+        str(WARM_UP),
+        str(loops),
+    ]
+
+
+def python(label: str) -> list[str]:
+    """The worker's command line. -s and -P isolate as -I does, and let PYTHONHASHSEED through: the same hashes, the same
+    instructions."""
+    return [str(load(BY_LABEL[label]).python), "-s", "-P", str(WORKER)]
 
 
 def environment() -> dict[str, str]:
@@ -84,9 +96,9 @@ def fixed_addresses() -> list[str]:
 def per_call(
     labels: list[str], arms: list[Arm], many: dict[tuple[str, str], int] | None = None
 ) -> dict[tuple[str, str], float]:
-    """Instructions per loop for every (kernel, arm name); an arm that a kernel cannot make is left out.
+    """Instructions per loop for every (interpreter, arm name); an arm that an interpreter cannot make is left out.
 
-    many: loops of the longer batch by (kernel, arm name), where LOOPS would take too long; the shorter is a sixth.
+    many: loops of the longer batch by (interpreter, arm name), where LOOPS would take too long; the shorter is a sixth.
     All arms of a group run in one process, as they do when they are timed; as many processes run at once as there
     are cores, since a count does not depend on what else runs. Raises UserError if valgrind is missing or fails.
     """
@@ -94,7 +106,7 @@ def per_call(
         raise UserError(reason)
     jobs = []
     for label in labels:
-        usable = [arm for arm in arms if not arm.kernels or label in arm.kernels]
+        usable = [arm for arm in arms if not arm.interpreters or label in arm.interpreters]
         for name in dict.fromkeys(arm.group for arm in usable):
             members = [arm for arm in usable if arm.group == name]
             loops = [max(6, (many or {}).get((label, arm.name), LOOPS[1])) for arm in members]
@@ -135,7 +147,7 @@ def _slopes(jobs: list[tuple[str, list[Arm], list[int]]], reporter: Reporter) ->
 @contextmanager
 def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
     label, arms, loops = job
-    orders = [[a.file, a.function, a.arguments, max(2, n // 4), n // 6, n] for a, n in zip(arms, loops)]
+    orders = [[*described(a).values(), max(2, n // 4), n // 6, n] for a, n in zip(arms, loops)]
     valgrind = [
         "valgrind",
         "--tool=callgrind",
@@ -143,12 +155,11 @@ def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
         "--dump-before=getsid",
         "--quiet",
     ]
-    python = [str(load(BY_LABEL[label]).python), "-s", str(MARKED), json.dumps(orders)]
     with (
         (folder / f"{name}.made").open("w") as made,
         (folder / f"{name}.errors").open("w") as errors,
         group(
-            [*fixed_addresses(), *valgrind, *python],
+            [*fixed_addresses(), *valgrind, *python(label), "marked", json.dumps(orders)],
             stdin=subprocess.DEVNULL,
             stdout=made,
             stderr=errors,
@@ -192,15 +203,15 @@ def call_trees(label: str, arms: list[Arm], root: str = "_PyEval_EvalFrameDefaul
         ]
         for number, (arm, process) in enumerate(zip(arms, processes)):
             _finish(process, folder / f"{number}.made", label, arm)
-        return {arm.name: _tree(folder / f"{n}.out.3", loops, root) for n, arm in enumerate(arms)}
+        return {arm.name: _tree(Costs.read(folder / f"{n}.out.3"), loops, root) for n, arm in enumerate(arms)}
 
 
-def _tree(out: Path, loops: int, root: str, smallest: float = 0.03, deepest: int = 8) -> list[Node]:
+def _tree(costs: "Costs", loops: int, root: str, smallest: float = 0.03, deepest: int = 8) -> list[Node]:
     """The tree without what takes less than `smallest` of the root.
 
     A function that several others call is divided among them by what each one's calls cost.
     """
-    own, calls = _costs(out)
+    own, calls = costs.by_function(), costs.calls
     inclusive = {function: own[function] + sum(calls[function].values()) for function in {*own, *calls}}
     total = inclusive.get(root, 0)
     if not total:
@@ -226,63 +237,73 @@ def by_file(label: str, arm: Arm) -> Counter:
     loops = LOOPS[1] // 4
     with tempfile.TemporaryDirectory() as folder, _marked((label, [arm], [loops]), Path(folder), "0") as process:
         _finish(process, Path(folder) / "0.made", label, arm)
-        text = (Path(folder) / "0.out.3").read_text(errors="replace")
-    names: dict[str, str] = {}
-    found, file, inside_call = Counter(), "???", False
-    for line in text.splitlines():
-        if match := re.match(r"(?:fl|fi|fe|cfi|cfl)=(\(\d+\))(?: (.*))?", line):
-            if match.group(2):
-                names[match.group(1)] = match.group(2)
-            # The file of a callee (cfi, cfl) is where the call leads to, and not where the cost is.
-            if not line.startswith("c"):
-                file = names[match.group(1)]
-        elif line.startswith("calls="):
-            inside_call = True
-        elif re.match(r"[\d+*-]", line):
-            _, *costs = line.split()
-            if not inside_call and costs:
-                found[Path(file).name] += int(costs[0]) / loops
-            inside_call = False
-    return found
-
-
-def _costs(out: Path) -> tuple[Counter, dict[str, Counter]]:
-    """Own instructions by function, and by caller and callee, from a callgrind file (its format: valgrind's manual)."""
-    names: dict[str, str] = {}
-    own, calls = Counter(), defaultdict(Counter)
-    function, callee = "", None
-
-    def name(text: str) -> str:
-        number, _, full = text.partition(" ")
-        if full:
-            # A second level of recursion is a function of its own there, with a '2 behind its name.
-            names[number] = re.sub(r"'\d+$", "", full)
-        return names[number]
-
-    for line in out.read_text(errors="replace").splitlines():
-        if line.startswith("fn="):
-            function = name(line[3:])
-        elif line.startswith("cfn="):
-            callee = name(line[4:])
-        elif re.match(r"[\d+*-]", line):
-            _, *costs = line.split()
-            cost = int(costs[0]) if costs else 0
-            if callee is None:
-                own[function] += cost
-            else:
-                calls[function][callee] += cost
-                callee = None
-    return own, calls
-
-
-def by_function(out: Path) -> Counter:
-    """Own instructions by (function, object) from a callgrind file."""
-    listing = subprocess.run(
-        ["callgrind_annotate", "--threshold=100", "--show=Ir", str(out)], capture_output=True, text=True, check=True
-    ).stdout
+        own = Costs.read(Path(folder) / "0.out.3").own
     found = Counter()
-    for line in listing.splitlines():
-        match = re.match(r"\s*([\d,]+)\s+\([\s\d.]+%\)\s+\S*?:(.+?)(?:\s+\[(.+)\])?$", line)
-        if match:
-            found[match.group(2), Path(match.group(3) or "").name] += int(match.group(1).replace(",", ""))
+    for place, cost in own.items():
+        found[Path(place.file).name] += cost / loops
     return found
+
+
+COST_LINE = frozenset("0123456789+-*")
+NAME_LINE = re.compile(r"(c?)(fn|fl|fi|fe|ob)=(\(\d+\))(?: (.*))?")
+
+
+class Place(NamedTuple):
+    """Where an instruction comes from: the function, the source file (of what is inlined: its own), the binary."""
+
+    function: str
+    file: str
+    binary: str
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a callgrind file says (its format: valgrind's manual): own instructions by place; by caller and callee, the
+    instructions of the calls."""
+
+    own: Counter[Place]
+    calls: dict[str, Counter]
+
+    def by_function(self) -> Counter[str]:
+        """Own instructions by the name of the function."""
+        found = Counter()
+        for place, cost in self.own.items():
+            found[place.function] += cost
+        return found
+
+    def by_symbol(self) -> Counter[tuple[str, str]]:
+        """Own instructions by (function, name of the binary)."""
+        found = Counter()
+        for place, cost in self.own.items():
+            found[place.function, Path(place.binary).name] += cost
+        return found
+
+    @classmethod
+    def read(cls, out: Path) -> "Costs":
+        own, calls = Counter(), defaultdict(Counter)
+        names: dict[tuple[str, str], str] = {}
+        now = {"fn": "", "fl": "???", "ob": ""}
+        callee, inside_call = "", False
+        for line in out.read_text(errors="replace").splitlines():
+            # Nearly all lines are costs.
+            if line[:1] in COST_LINE:
+                _, *costs = line.split()
+                cost = int(costs[0]) if costs else 0
+                if inside_call:
+                    calls[now["fn"]][callee] += cost
+                else:
+                    own[now["fn"], now["fl"], now["ob"]] += cost
+                inside_call = False
+            elif match := NAME_LINE.match(line):
+                of_callee, kind, number, full = match.groups()
+                kind = "fl" if kind in ("fi", "fe") else kind
+                if full:
+                    # A second level of recursion is a function of its own there, with a '2 behind its name.
+                    names[kind, number] = re.sub(r"'\d+$", "", full)
+                if not of_callee:
+                    now[kind] = names[kind, number]
+                elif kind == "fn":
+                    callee = names[kind, number]
+            elif line.startswith("calls="):
+                inside_call = True
+        return cls(Counter({Place(*place): cost for place, cost in own.items()}), calls)

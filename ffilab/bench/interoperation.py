@@ -1,6 +1,6 @@
 """Records as pyperf files, so that `pyperf stats`, `hist`, `compare_to` and `metadata` open them.
 
-One file per kernel: `compare_to` compares benchmarks of the same name across files. A pyperf
+One file per interpreter: `compare_to` compares benchmarks of the same name across files. A pyperf
 run is one of our restarts; its values are the blocks' seconds per loop.
 """
 
@@ -13,23 +13,25 @@ from ffilab.bench.record import Record
 
 
 def export(record: Record) -> list[Path]:
-    """Write `<record>.<kernel>.json` beside the record; returns the paths. Kernels without a value are left out."""
+    """Write `<record>.<interpreter>.json` beside the record; returns the paths. Interpreters without a value are left out."""
     paths = []
-    for kernel in record.kernels:
+    for interpreter in record.interpreters:
         benchmarks = [
-            benchmark for arm in record.run["plan"]["arms"] if (benchmark := _benchmark(record, kernel, arm["name"]))
+            benchmark
+            for arm in record.run["plan"]["arms"]
+            if (benchmark := _benchmark(record, interpreter, arm["name"]))
         ]
         if not benchmarks:
             continue
-        path = record.path.with_suffix(f".{kernel}.json")
+        path = record.path.with_suffix(f".{interpreter}.json")
         pyperf.BenchmarkSuite(benchmarks).dump(str(path), replace=True)
         paths.append(path)
     return paths
 
 
-def _benchmark(record: Record, kernel: str, arm: str) -> pyperf.Benchmark | None:
+def _benchmark(record: Record, interpreter: str, arm: str) -> pyperf.Benchmark | None:
     try:
-        times = record.times(kernel, arm)
+        times = record.times(interpreter, arm)
     except KeyError:
         return None
     facts = record.run["machine"]
@@ -39,7 +41,7 @@ def _benchmark(record: Record, kernel: str, arm: str) -> pyperf.Benchmark | None
         "cpu_model_name": facts["cpu"],
         "cpu_count": facts["cores"],
         "platform": facts["system"],
-        "python_version": record.run["kernels"][kernel]["version"],
+        "python_version": record.run["interpreters"][interpreter]["version"],
         "python_implementation": "cpython",
         "ffilab_seed": record.run["plan"]["seed"],
         "ffilab_commit": facts["commit"],

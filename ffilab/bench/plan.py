@@ -1,8 +1,7 @@
-"""What is to be measured: arms, kernels, restarts, blocks, and the seed of their order."""
+"""What is to be measured: arms, interpreters, restarts, blocks, and the seed of their order."""
 
 import secrets
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 
 from ffilab.budget import Budget
 from ffilab.errors import UserError
@@ -11,19 +10,19 @@ EMPTY = "empty loop"
 MIN_BLOCKS = 4
 # An adaptive run does not look at widths of fewer restarts: they are too uncertain themselves.
 MIN_RESTARTS = 10
-ARMS_OF_OUR_OWN = Path(__file__).with_name("empty.py")
+ARMS_OF_OUR_OWN = "ffilab/bench/empty.py"
 
 
 @dataclass(frozen=True)
 class Arm:
     """One thing to be timed.
 
-    file, function, arguments: `function(**arguments)` in `file` makes an object
-    whose `timeit(loops)` returns ns.
+    file, function, arguments: `function(**arguments)` in `file` (a path below the repository) makes an object
+    whose `timeit(loops)` returns ns. BUILT in an argument stands for the folder of what was built.
     group: arms of one group share a worker process. That cancels what a process
     brings along (address layout, hash seed); an arm that changes its process for
     good, such as an audit hook, needs a group of its own.
-    kernels: labels to which the arm is confined; empty for all.
+    interpreters: labels to which the arm is confined; empty for all.
     """
 
     name: str
@@ -31,12 +30,17 @@ class Arm:
     function: str
     arguments: dict = field(default_factory=dict)
     group: str = "shared"
-    kernels: tuple[str, ...] = ()
+    interpreters: tuple[str, ...] = ()
+
+
+def empty_loop() -> Arm:
+    """The loop without anything in it: what every arm's time includes."""
+    return Arm(EMPTY, ARMS_OF_OUR_OWN, "empty_loop")
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A whole measurement. `kernels` are labels such as 3.14t.
+    """A whole measurement. `interpreters` are labels such as 3.14t.
 
     pin: keep all workers of a restart on one core, chosen anew for each restart. Only one worker runs at a time,
     so they do not compete, and whatever slows that core (on a virtual machine: the neighbour on its other
@@ -48,7 +52,7 @@ class Plan:
 
     name: str
     arms: tuple[Arm, ...]
-    kernels: tuple[str, ...]
+    interpreters: tuple[str, ...]
     restarts: int
     blocks: int
     batch_ns: float
@@ -60,29 +64,31 @@ class Plan:
     watch: tuple[tuple[tuple[str, str], tuple[str, str]], ...] = ()
 
     def cells(self) -> list[tuple[str, Arm]]:
-        """Every (kernel label, arm) to be measured."""
-        return [(k, arm) for k in self.kernels for arm in self.arms if not arm.kernels or k in arm.kernels]
+        """Every (interpreter label, arm) to be measured."""
+        return [
+            (i, arm) for i in self.interpreters for arm in self.arms if not arm.interpreters or i in arm.interpreters
+        ]
 
     def as_json(self) -> dict:
         return asdict(self)
 
 
-def plan(name: str, arms, kernels, budget: Budget, seed: int | None = None, **further) -> Plan:
+def plan(name: str, arms, interpreters, budget: Budget, seed: int | None = None, **further) -> Plan:
     """A plan with the limits of a budget. The seed is drawn afresh and recorded unless one is given.
 
     further: `pin`, `target` and `watch`, as in Plan. Every group gets an empty loop of its own, as the loop's cost belongs to its process.
     """
     arms = list(arms)
-    groups = dict.fromkeys((arm.group, arm.kernels) for arm in arms)
+    groups = dict.fromkeys((arm.group, arm.interpreters) for arm in arms)
     for group, confined in groups:
         title = EMPTY if group == "shared" else f"{EMPTY} ({group})"
         if title not in [arm.name for arm in arms]:
-            arms.append(Arm(title, str(ARMS_OF_OUR_OWN), "empty_loop", {}, group, confined))
+            arms.append(Arm(title, ARMS_OF_OUR_OWN, "empty_loop", {}, group, confined))
     if len({arm.name for arm in arms}) != len(arms):
         raise ValueError("two arms have the same name")
-    if not kernels:
-        raise UserError("No kernel is set up to measure on: run `make kernels`.")
-    cells = sum(not arm.kernels or kernel in arm.kernels for arm in arms for kernel in kernels)
+    if not interpreters:
+        raise UserError("No interpreter is set up to measure on: run `make kernels`.")
+    cells = sum(not arm.interpreters or i in arm.interpreters for arm in arms for i in interpreters)
     block_s = cells * budget.batch_ms / 1e3
     # A fixed run fits its blocks into the time; an adaptive one stops between restarts.
     blocks = (
@@ -93,7 +99,7 @@ def plan(name: str, arms, kernels, budget: Budget, seed: int | None = None, **fu
     return Plan(
         name=name,
         arms=tuple(arms),
-        kernels=tuple(kernels),
+        interpreters=tuple(interpreters),
         restarts=budget.restarts,
         blocks=blocks,
         batch_ns=budget.batch_ms * 1e6,

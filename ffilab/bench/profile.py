@@ -16,10 +16,10 @@ from ffilab.bench.plan import Arm
 from ffilab.errors import UserError
 from ffilab.subprocesses import group
 
-# First match wins. Symbols of CPython 3.13 to 3.15; file:line of the ideas in book/ and notebooks/.
+# First match wins. Symbols of CPython 3.13 to 3.15.
 GROUPS = (
     ("libffi", re.compile(r"\bffi_|libffi")),
-    ("code of the binding", re.compile(r"pyo3|pybind11|nanobind|boundary_")),
+    ("code of the binding", re.compile(r"pyo3|pybind11|nanobind")),
     (
         "GIL and thread state",
         re.compile(
@@ -33,7 +33,7 @@ GROUPS = (
             r"ctypes|PyCFuncPtr|ConvParam|callproc|GetResult|_cffi|PyLong_(As|From)|PyUnicode_As|getentry|StgInfo"
         ),
     ),
-    ("kernel", re.compile(r"\[k\]|\[kernel|syscall|entry_SYSCALL|vdso")),
+    ("operating system", re.compile(r"\[k\]|\[kernel|syscall|entry_SYSCALL|vdso")),
     (
         "interpreter",
         re.compile(
@@ -43,11 +43,6 @@ GROUPS = (
 )
 OTHER = "library"
 SAMPLE_HZ = 4_000
-
-
-def group_of(symbol: str) -> str:
-    """Group of a symbol with its object, such as `take_gil python3.14`."""
-    return next((name for name, pattern in GROUPS if pattern.search(symbol)), OTHER)
 
 
 def perf_available() -> str | None:
@@ -63,8 +58,9 @@ def perf_available() -> str | None:
     return None if trial.returncode == 0 else f"perf may not sample here: {trial.stderr.strip().splitlines()[-1]}"
 
 
-def samples(label: str, arm: Arm, loops: int) -> tuple[str, dict[str, int], Counter]:
-    """How it was found out, samples (or instructions) by group, and by (symbol, binary).
+def look(label: str, arm: Arm, loops: int) -> dict:
+    """Where the time of an arm goes, as JSON can hold it: `how` it was found out, and `costs`, a list of [symbol, binary,
+    samples (or instructions)].
 
     `loops` should last a second or two. Raises UserError if neither perf nor callgrind is at hand.
     """
@@ -74,21 +70,20 @@ def samples(label: str, arm: Arm, loops: int) -> tuple[str, dict[str, int], Coun
         elif instructions.available() is None:
             out = Path(folder) / "callgrind.out"
             instructions.count(label, arm, instructions.LOOPS[1], out)
-            how, costs = "callgrind, own cost", instructions.by_function(out)
+            how, costs = "callgrind, own cost", instructions.Costs.read(out).by_symbol()
         else:
             raise UserError("Neither perf nor valgrind is at hand: `make doctor` names the packages.")
-    grouped = Counter()
-    for (symbol, binary), cost in costs.items():
-        grouped[group_of(f"{symbol} {binary}")] += cost
-    return how, {name: grouped[name] for name in [*(g for g, _ in GROUPS), OTHER]}, costs
+    return {"how": how, "costs": [[symbol, binary, cost] for (symbol, binary), cost in costs.most_common() if cost]}
 
 
-def shares(label: str, arm: Arm, loops: int) -> tuple[str, dict[str, float], list[tuple[str, float]]]:
-    """The same as shares of the whole, and the ten symbols that cost most."""
-    how, grouped, costs = samples(label, arm, loops)
-    total = sum(costs.values())
-    top = [(symbol, cost / total) for (symbol, _), cost in costs.most_common(10)]
-    return how, {name: cost / total for name, cost in grouped.items()}, top
+def grouped(found: dict, groups: tuple[tuple[str, re.Pattern], ...] = ()) -> dict[str, int]:
+    """What `look` saw, by group of symbols; the first group that matches wins, those of the caller before ours."""
+    groups = (*groups, *GROUPS)
+    counted = Counter()
+    for symbol, binary, cost in found["costs"]:
+        name = next((name for name, pattern in groups if pattern.search(f"{symbol} {binary}")), OTHER)
+        counted[name] += cost
+    return {name: counted[name] for name in dict.fromkeys([*(name for name, _ in GROUPS), OTHER])}
 
 
 def _perf(label: str, arm: Arm, loops: int, folder: Path) -> Counter:

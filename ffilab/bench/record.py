@@ -1,20 +1,24 @@
 """Records on disk: one JSON line per event, written as the run goes, so that nothing is lost.
 
-Line kinds: `run` (plan, machine, kernels), `loops` (calibrated counts), `restart`
-(facts of its workers), `block` (one randomised block), `failure` (a restart that
-was given up, with the reason), `child` (one process of its own), `end`.
+Line kinds: `run` (plan, machine, interpreters), `loops` (calibrated counts), `restart` (facts of its workers), `block`
+(one randomised block: ns by cell, in the order in which they were timed), `failure` (a restart that was given up, with
+the reason), `experiment` (title, number of the run, how many processes it is to have), `child` (one process of its own,
+with the factors of its case), `observation` (something looked at once), `end`.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from ffilab.errors import UserError
+
+KINDS = ("loops", "restart", "block", "failure", "experiment", "child", "observation", "end")
 
 
 class Writer:
@@ -37,24 +41,29 @@ class Writer:
 class Record:
     """One run, read back. `cut_off` is true if the run was interrupted."""
 
-    path: Path
+    path: Path | None
     run: dict
-    restarts: list[dict]
-    blocks: list[dict]
-    failures: list[dict]
-    cut_off: bool
+    loops: dict[str, int] = field(default_factory=dict)
+    restarts: list[dict] = field(default_factory=list)
+    blocks: list[dict] = field(default_factory=list)
+    failures: list[dict] = field(default_factory=list)
+    experiments: list[dict] = field(default_factory=list)
+    children: list[dict] = field(default_factory=list)
+    observations: list[dict] = field(default_factory=list)
+    end: dict = field(default_factory=dict)
+    cut_off: bool = False
 
     @property
-    def kernels(self) -> list[str]:
-        return self.run["plan"]["kernels"]
+    def interpreters(self) -> list[str]:
+        return self.run["plan"]["interpreters"]
 
     @property
     def missing(self) -> dict[tuple[str, str], str]:
-        """(kernel, arm) to the reason why it could not be measured."""
+        """(interpreter, arm) to the reason why it could not be measured."""
         return {
-            (kernel, arm): reason
+            (interpreter, arm): reason
             for restart in self.restarts
-            for kernel, arms in restart["missing"].items()
+            for interpreter, arms in restart["missing"].items()
             for arm, reason in arms.items()
         }
 
@@ -63,23 +72,69 @@ class Record:
         """Which blocks and restarts the plan's noise rule discards. The rule never looks at a time."""
         return discard(self.blocks, self.run["plan"]["blocks"])
 
-    def times(self, kernel: str, arm: str) -> np.ndarray:
-        """Nanoseconds per loop, shape (restarts, blocks); NaN in blocks that the noise rule discards.
+    def times(self, interpreter: str, arm: str) -> np.ndarray:
+        """Nanoseconds per loop of one cell, shape (restarts, blocks); NaN in blocks that the noise rule discards.
 
         Only complete restarts count: every cell of every block is there. Raises KeyError if the
-        arm was not measured on this kernel.
+        arm was not measured on this interpreter.
         """
-        if (kernel, arm) in self.missing:
-            raise KeyError(f"{arm} on {kernel}: {self.missing[kernel, arm]}")
+        if (interpreter, arm) in self.missing:
+            raise KeyError(f"{arm} on {interpreter}: {self.missing[interpreter, arm]}")
         if not self.noise.restarts:
             raise UserError(f"The record {self.path and self.path.name} holds no complete restart: measure again.")
-        key = f"{kernel}/{arm}"
+        key = f"{interpreter}/{arm}"
         rows = {restart: [] for restart in self.noise.restarts}
         for number, block in enumerate(self.blocks):
             if block["restart"] in rows:
                 kept = number not in self.noise.blocks
-                rows[block["restart"]].append(block["ns"][key] / block["loops"][key] if kept else np.nan)
+                rows[block["restart"]].append(block["ns"][key] / self.loops[key] if kept else np.nan)
         return np.array(list(rows.values()))
+
+    def measured(self, interpreter: str, arm: str) -> bool:
+        """Was this cell timed? Not if the arm could not be made there, or was not asked for."""
+        return f"{interpreter}/{arm}" in self.loops
+
+    def frame(self, title: str) -> pd.DataFrame:
+        """The processes of one experiment, tidy: a row for each process, or for each row that a process brought back.
+
+        Columns: interpreter, the named factors of the case, the values of the result (nested ones with a dot between
+        the names), process (their number, in the order of running), round, ended. A process that brought nothing has
+        one row, with its factors and how it ended. Of an experiment that was run again, the last run counts.
+        Raises KeyError if there is no complete experiment of that title.
+        """
+        runs = [line for line in self.experiments if line["title"] == title]
+        if not runs:
+            raise KeyError(title)
+        lines = [line for line in self.children if (line["title"], line["run"]) == (title, runs[-1]["run"])]
+        if len(lines) < runs[-1]["processes"]:
+            raise KeyError(f"{title}, which was interrupted")
+        rows = [row for line in lines for row in rows_of(line)]
+        return pd.DataFrame(rows, columns=None if rows else ["interpreter", *HOW])
+
+
+# Columns that say how a process went.
+HOW = ("process", "round", "ended")
+
+
+def rows_of(child: dict) -> list[dict]:
+    """The rows of one process. Raises ValueError if a value has the name of a factor, or of what else is a column."""
+    what = {"interpreter": child["interpreter"], **child["factors"]}
+    how = {key: child[key] for key in HOW}
+    rows = []
+    for result in child["result"] if isinstance(child["result"], list) else [child["result"] or {}]:
+        values = flat(result)
+        if twice := set(values) & {*what, *how}:
+            raise ValueError(f"{child['title']}: a result has a value of the name {', '.join(twice)}, which is taken")
+        rows.append({**what, **values, **how})
+    return rows
+
+
+def flat(result: dict, above: str = "") -> dict:
+    """A nested dictionary as one of depth one: {"a": {"b": 1}} becomes {"a.b": 1}."""
+    found = {}
+    for key, value in result.items():
+        found |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {f"{above}{key}": value}
+    return found
 
 
 # The noise rule, fixed before any time is seen. A tick of the steal clock is 10 ms.
@@ -145,8 +200,18 @@ def read(path: Path) -> Record:
             cut_off = True
     if not lines or lines[0].get("kind") != "run":
         raise UserError(f"{path} is not a record of a measurement.")
-    by_kind = {
-        kind: [line for line in lines if line["kind"] == kind] for kind in ("restart", "block", "failure", "end")
-    }
-    cut_off = cut_off or not by_kind["end"]
-    return Record(path, lines[0], by_kind["restart"], by_kind["block"], by_kind["failure"], cut_off)
+    by_kind = {kind: [line for line in lines if line["kind"] == kind] for kind in KINDS}
+    end = by_kind["end"][-1] if by_kind["end"] else {}
+    return Record(
+        path,
+        lines[0],
+        loops=by_kind["loops"][0]["loops"] if by_kind["loops"] else {},
+        restarts=by_kind["restart"],
+        blocks=by_kind["block"],
+        failures=by_kind["failure"],
+        experiments=by_kind["experiment"],
+        children=by_kind["child"],
+        observations=by_kind["observation"],
+        end=end,
+        cut_off=cut_off or not end,
+    )

@@ -7,7 +7,6 @@ import select
 import subprocess
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 
 from ffilab import machine
@@ -16,9 +15,9 @@ from ffilab.bench.plan import MIN_RESTARTS, Arm, Plan
 from ffilab.bench.record import Record, Writer, read
 from ffilab.bench.reporting import Reporter
 from ffilab.errors import UserError
-from ffilab.kernels import Kernel, load
-from ffilab.paths import LOGS, RECORDS
+from ffilab.paths import LOGS, ROOT, resolved, without_paths
 from ffilab.provision.catalogue import BY_LABEL
+from ffilab.provision.installed import Installed, load
 from ffilab.subprocesses import kill_group
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -36,8 +35,8 @@ class WorkerFailed(Exception):
 class Worker:
     """One measured process."""
 
-    def __init__(self, kernel: Kernel, group: str, log: Path):
-        self.name = f"{kernel.label}/{group}"
+    def __init__(self, interpreter: Installed, group: str, log: Path):
+        self.name = f"{interpreter.label}/{group}"
         self.log = log
         log.parent.mkdir(parents=True, exist_ok=True)
         to_worker, self._commands = os.pipe()
@@ -47,7 +46,7 @@ class Worker:
         try:
             with log.open("ab") as sink:
                 self._process = subprocess.Popen(
-                    [str(kernel.python), "-I", str(WORKER), str(to_worker), str(from_worker)],
+                    [str(interpreter.python), "-I", str(WORKER), "serve", str(to_worker), str(from_worker)],
                     stdin=subprocess.DEVNULL,
                     stdout=sink,
                     stderr=sink,
@@ -58,7 +57,7 @@ class Worker:
         except OSError as error:
             os.close(self._commands)
             os.close(self._answers)
-            raise UserError(f"{kernel.name} does not start ({error}): run `make kernels`.") from None
+            raise UserError(f"{interpreter.name} does not start ({error}): run `make kernels`.") from None
         finally:
             os.close(to_worker)
             os.close(from_worker)
@@ -110,38 +109,40 @@ class Worker:
 class Restart:
     """All workers of one restart, with their arms loaded."""
 
-    def __init__(self, plan: Plan, kernels: dict[str, Kernel], cpu: int | None = None):
+    def __init__(self, plan: Plan, interpreters: dict[str, Installed], cpu: int | None = None):
         self.cpu = cpu
         self.workers: dict[tuple[str, str], Worker] = {}
         self.facts, self.missing = {}, {}
         try:
-            for label in plan.kernels:
-                arms = [arm for kernel, arm in plan.cells() if kernel == label]
+            for label in plan.interpreters:
+                arms = [arm for interpreter, arm in plan.cells() if interpreter == label]
                 for group in dict.fromkeys(arm.group for arm in arms):
-                    self._start(plan, kernels[label], group, [arm for arm in arms if arm.group == group])
+                    self._start(plan, interpreters[label], group, [arm for arm in arms if arm.group == group])
         except BaseException:
             self.close()
             raise
         self.cells = [(label, arm) for label, arm in plan.cells() if arm.name not in self.missing.get(label, {})]
 
-    def _start(self, plan: Plan, kernel: Kernel, group: str, arms: list[Arm]) -> None:
-        worker = Worker(kernel, group, LOGS / f"workers-{plan.name}.log")
-        self.workers[kernel.label, group] = worker
+    def _start(self, plan: Plan, interpreter: Installed, group: str, arms: list[Arm]) -> None:
+        worker = Worker(interpreter, group, LOGS / f"workers-{plan.name}.log")
+        self.workers[interpreter.label, group] = worker
         answer = worker.ask(
             LOAD_TIMEOUT_S,
             op="load",
             cpu=self.cpu,
-            arms={a.name: {"file": a.file, "function": a.function, "arguments": a.arguments} for a in arms},
+            arms={a.name: described(a) for a in arms},
         )
         self.facts[worker.name] = answer["facts"]
         if answer["missing"]:
-            self.missing.setdefault(kernel.label, {}).update(answer["missing"])
+            # A reason may be what a build left, with the path of a log in it.
+            reasons = {arm: without_paths(reason) for arm, reason in answer["missing"].items()}
+            self.missing.setdefault(interpreter.label, {}).update(reasons)
         facts = answer["facts"]
-        if facts["free_threaded"] != kernel.interpreter.free_threaded:
-            raise UserError(f"{kernel.name} runs another build than its name says: run `make kernels`.")
+        if facts["free_threaded"] != interpreter.interpreter.free_threaded:
+            raise UserError(f"{interpreter.name} runs another build than its name says: run `make kernels`.")
         if facts["free_threaded"] and facts["gil_enabled"]:
             raise UserError(
-                f"An arm of {plan.name!r} turned the GIL of {kernel.name} back on: the module that it imports does "
+                f"An arm of {plan.name!r} turned the GIL of {interpreter.name} back on: the module that it imports does "
                 "not declare itself GIL-free, and its times would not be those of a free-threaded build."
             )
 
@@ -151,6 +152,11 @@ class Restart:
     def close(self) -> None:
         for worker in self.workers.values():
             worker.close()
+
+
+def described(arm: Arm) -> dict:
+    """An arm as a worker gets it: paths filled in."""
+    return {"file": str(ROOT / arm.file), "function": arm.function, "arguments": resolved(arm.arguments)}
 
 
 def cell_key(label: str, arm: Arm) -> str:
@@ -178,17 +184,16 @@ def calibrate(restart: Restart, batch_ns: float) -> dict[str, int]:
     return loops
 
 
-def run(plan: Plan, width: Callable[[Record, tuple], float] | None = None) -> Record:
-    """Measure a plan; return its record, which is on disk from the first block on.
+def run(plan: Plan, folder: Path, width: Callable[[Record, tuple], float] | None = None) -> Record:
+    """Measure a plan; return its record, `folder/NAME.jsonl`, which is on disk from the first block on.
 
     width: for an adaptive plan, the function that tells how wide the intervals of `plan.watch` are by now
     (`ffilab.judge.statistics.widest`). Measuring itself knows no statistics.
 
     Raises UserError if an interpreter is missing or too many restarts fail (MAX_FAILURES).
     """
-    kernels = {label: load(BY_LABEL[label]) for label in plan.kernels}
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-    writer = Writer(RECORDS / plan.name / f"{stamp}.jsonl")
+    interpreters = {label: load(BY_LABEL[label]) for label in plan.interpreters}
+    writer = Writer(folder / f"{plan.name}.jsonl")
     order = random.Random(plan.seed)
     loops = None
     failures = 0
@@ -197,7 +202,7 @@ def run(plan: Plan, width: Callable[[Record, tuple], float] | None = None) -> Re
             "run",
             plan=plan.as_json(),
             machine=machine.facts(),
-            kernels={label: kernel.facts for label, kernel in kernels.items()},
+            interpreters={label: one.facts for label, one in interpreters.items()},
         )
         with Reporter(plan.name, plan.restarts * plan.blocks) as reporter:
             began = time.monotonic()
@@ -211,7 +216,7 @@ def run(plan: Plan, width: Callable[[Record, tuple], float] | None = None) -> Re
                         writer.write("stopped", restarts=number, width=now, seconds=round(spent, 2))
                         break
                 try:
-                    restart = Restart(plan, kernels, cores.next() if plan.pin else None)
+                    restart = Restart(plan, interpreters, cores.next() if plan.pin else None)
                     try:
                         if loops is None:
                             loops = calibrate(restart, plan.batch_ns)
@@ -256,9 +261,7 @@ def _blocks(plan, number, restart, loops, order, writer, reporter):
             "block",
             restart=number,
             block=block,
-            order=list(ns),
             ns=ns,
-            loops={key: loops[key] for key in ns},
             involuntary=involuntary,
             steal_s=round(after["steal_s"] - before["steal_s"], 4),
             load=after["load"],

@@ -1,14 +1,21 @@
-"""The measured process: one per interpreter, group and restart.
+"""The worker side of every measurement: what runs inside a measured process.
 
-Standard library only, no thread, no import of ours: it runs on every
-interpreter as a plain file. Speaks JSON lines over two file descriptors of its
-own, so that nothing an arm prints can be mistaken for an answer.
+Standard library only, no thread, no import of ours: it runs on every interpreter as a plain file.
+
+    worker.py serve IN OUT                        time arms on demand, over two file descriptors
+    worker.py case FILE FUNCTION ARGUMENTS        call one function; its result is the last line of the output
+    worker.py arm FILE FUNCTION ARGUMENTS A B     make one arm, run A loops, then B: what perf looks at
+    worker.py marked ORDERS                       many arms one after the other, for callgrind
+
+ARGUMENTS is a JSON object. `serve` speaks JSON lines, on descriptors of its own, so that nothing an arm prints can be
+mistaken for an answer:
 
     {"op": "load", "cpu": core to stay on or null, "arms": {name: {"file", "function", "arguments"}}}
         -> {"facts": {...}, "missing": {name: reason}}
     {"op": "time", "arm": name, "loops": n}
         -> {"ns": elapsed, "involuntary": context switches}
-    {"op": "quit"}
+
+It ends when its orders end.
 """
 
 import importlib.util
@@ -22,10 +29,21 @@ import sysconfig
 def load(path, modules={}):
     """Import a file by its path, once."""
     if path not in modules:
-        spec = importlib.util.spec_from_file_location(f"arms_{len(modules)}", path)
-        modules[path] = importlib.util.module_from_spec(spec)
+        name = f"loaded_{len(modules)}"
+        spec = importlib.util.spec_from_file_location(name, path)
+        # Where pickle looks for the classes of a file.
+        modules[path] = sys.modules[name] = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(modules[path])
     return modules[path]
+
+
+def make(file, function, arguments):
+    """`function(**arguments)` of a file."""
+    return getattr(load(file), function)(**arguments)
+
+
+def gil_enabled():
+    return getattr(sys, "_is_gil_enabled", lambda: True)()
 
 
 def facts():
@@ -33,14 +51,15 @@ def facts():
     return {
         "version": sys.version,
         "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
-        "gil_enabled": getattr(sys, "_is_gil_enabled", lambda: True)(),
+        "gil_enabled": gil_enabled(),
         "pid": os.getpid(),
     }
 
 
-def main():
-    commands = os.fdopen(int(sys.argv[1]), "r", encoding="utf-8")
-    answers = os.fdopen(int(sys.argv[2]), "w", encoding="utf-8", buffering=1)
+def serve(orders, results):
+    """Answer the orders of the runner, one after the other."""
+    commands = os.fdopen(int(orders), "r", encoding="utf-8")
+    answers = os.fdopen(int(results), "w", encoding="utf-8", buffering=1)
     arms = {}
 
     def answer(message):
@@ -54,18 +73,57 @@ def main():
             missing = {}
             for name, arm in order["arms"].items():
                 try:
-                    arms[name] = getattr(load(arm["file"]), arm["function"])(**arm["arguments"])
+                    arms[name] = make(**arm)
                 except Exception as error:
                     missing[name] = f"{type(error).__name__}: {error}"
             answer({"facts": facts(), "missing": missing})
-        elif order["op"] == "time":
+        else:
             before = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
             elapsed = arms[order["arm"]].timeit(order["loops"])
             after = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
             answer({"ns": elapsed, "involuntary": after - before})
-        else:
-            return
+
+
+def case(file, function, arguments):
+    """One experiment. Whether the GIL is on is read after its imports and its work."""
+    result = make(file, function, json.loads(arguments))
+    print(json.dumps({"result": result, "gil_enabled": gil_enabled()}))
+
+
+def arm(file, function, arguments, warm_up, loops):
+    """One arm for so many loops, after a warm-up."""
+    made = make(file, function, json.loads(arguments))
+    made.timeit(int(warm_up))
+    made.timeit(int(loops))
+
+
+def mark():
+    """A C function that is called nowhere else, and that callgrind can be told to look for."""
+    os.getsid(0)
+
+
+def marked(orders):
+    """Arms one after the other, with a mark around each batch.
+
+    ORDERS is a JSON list of [file, function, arguments, warm-up loops, few loops, many loops]. After all warm-ups, each
+    arm leaves two marks: after few loops and after many. An arm that cannot be made leaves none. Prints the positions
+    of those that were made.
+    """
+    made, counts = {}, {}
+    for number, (file, function, arguments, warm_up, few, many) in enumerate(json.loads(orders)):
+        try:
+            made[number] = make(file, function, arguments)
+        except Exception:
+            continue
+        counts[number] = few, many
+        made[number].timeit(warm_up)
+    mark()
+    for number, ready in made.items():
+        for loops in counts[number]:
+            ready.timeit(loops)
+            mark()
+    print(json.dumps(list(made)))
 
 
 if __name__ == "__main__":
-    main()
+    {"serve": serve, "case": case, "arm": arm, "marked": marked}[sys.argv[1]](*sys.argv[2:])

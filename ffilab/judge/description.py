@@ -51,10 +51,12 @@ def pairs(samples: dict[str, np.ndarray]) -> pd.DataFrame:
     for one, other in combinations(samples, 2):
         a, b = samples[one], samples[other]
         delta = cliffs_delta(a, b)
+        # Where all values are equal, as with a coarse clock, there is no rank to go by, and scipy says NaN.
+        p = float(stats.mannwhitneyu(a, b).pvalue) if np.ptp([*a, *b]) else 1.0
         rows.append(
             {
                 "pair": f"{one} vs {other}",
-                "U p": float(stats.mannwhitneyu(a, b).pvalue),
+                "U p": p,
                 "faster": "neither" if delta == 0 else other if delta > 0 else one,
                 "Cliff's delta": delta,
                 "shift": float(np.median(np.subtract.outer(a, b)) / np.median(b)),

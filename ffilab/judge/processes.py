@@ -11,8 +11,7 @@ import pandas as pd
 from scipy import stats
 
 from ffilab.judge import statistics
-from ffilab.judge.ledger import Measurement
-from ffilab.judge.statistics import Interval
+from ffilab.judge.statistics import Interval, Measurement
 
 
 def chosen(frame: pd.DataFrame, **which) -> pd.DataFrame:

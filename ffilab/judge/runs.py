@@ -19,7 +19,7 @@ SAME = ("cpu", "cores", "system", "libc", "compiler", "commit")
 
 
 def unpaired_ratio(one: np.ndarray, other: np.ndarray, seed: int = 0) -> Interval:
-    """Ratio of two runs' medians over restarts (ns per loop), one value per restart, with its BCa interval."""
+    """Ratio of two runs' medians over restarts (ns per loop), one value per restart, with its percentile bootstrap interval."""
 
     def statistic(a, b, axis=-1):
         return np.median(a, axis=axis) - np.median(b, axis=axis)
@@ -48,18 +48,23 @@ def compare_runs(first: Record, second: Record) -> pd.DataFrame:
                 f"{record.path} holds child processes, one line each, and no timed arms: its chapter compares them."
             )
     rows = []
-    for kernel in first.kernels:
+    for interpreter in first.interpreters:
         for arm in first.run["plan"]["arms"]:
             try:
-                a, b = (np.nanmedian(record.times(kernel, arm["name"]), axis=1) for record in (first, second))
+                a, b = (np.nanmedian(record.times(interpreter, arm["name"]), axis=1) for record in (first, second))
             except KeyError:
                 continue
             ratio = unpaired_ratio(b, a)
             rows.append(
-                {"kernel": kernel, "arm": arm["name"], **vars(ratio), "p": float(stats.mannwhitneyu(b, a).pvalue)}
+                {
+                    "interpreter": interpreter,
+                    "arm": arm["name"],
+                    **vars(ratio),
+                    "p": float(stats.mannwhitneyu(b, a).pvalue),
+                }
             )
     if not rows:
-        raise UserError("The two records have no kernel and arm in common.")
+        raise UserError("The two records have no interpreter and arm in common.")
     frame = pd.DataFrame(rows)
     frame["p"] = adjusted(list(frame.p))
     return frame
@@ -69,8 +74,8 @@ def differences(first: Record, second: Record) -> list[str]:
     """What differs between the circumstances of two records, one line each."""
     a, b = first.run["machine"], second.run["machine"]
     lines = [f"{key}: {a[key]} | {b[key]}" for key in SAME if a[key] != b[key]]
-    for label, facts in first.run["kernels"].items():
-        other = second.run["kernels"].get(label)
+    for label, facts in first.run["interpreters"].items():
+        other = second.run["interpreters"].get(label)
         if other and other["version"] != facts["version"]:
             lines.append(f"CPython {label}: {facts['version']} | {other['version']}")
     return lines
@@ -82,8 +87,11 @@ def report(paths: tuple[Path, Path]) -> str:
         if not path.is_file():
             raise UserError(f"There is no record {path}: records are in _build/records, one .jsonl a run.")
     first, second = map(read, paths)
-    lines = [f"{second.path.name} / {first.path.name}: two runs, not one; a drift between them counts as a difference."]
+    names = ["/".join(record.path.parts[-2:]) for record in (second, first)]
+    lines = [f"{names[0]} / {names[1]}: two runs, not one; a drift between them counts as a difference."]
     lines += [f"  differs: {line}" for line in differences(first, second)]
     for row in compare_runs(first, second).itertuples():
-        lines.append(f"  {row.kernel:6} {row.arm:28} {row.value:.4f} [{row.low:.4f}, {row.high:.4f}]  BH p {row.p:.2g}")
+        lines.append(
+            f"  {row.interpreter:6} {row.arm:28} {row.value:.4f} [{row.low:.4f}, {row.high:.4f}]  BH p {row.p:.2g}"
+        )
     return "\n".join(lines)

@@ -44,9 +44,23 @@ class Interval:
     def excludes(self, point: float) -> bool:
         return self.high < point or self.low > point
 
+    @classmethod
+    def of(cls, row) -> "Interval":
+        """The interval in a row of a table with the columns value, low and high."""
+        return cls(row.value, row.low, row.high)
+
     def map(self, function) -> "Interval":
         """Apply an increasing function to all three numbers."""
         return Interval(function(self.value), function(self.low), function(self.high))
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One measured number of a claim. `mde`: smallest distance from the null that the run could find."""
+
+    interval: Interval
+    mde: float
+    unit: str
 
 
 def expanded_level(n: int, level: float = LEVEL) -> float:
@@ -123,7 +137,7 @@ def restart_log_ratios(record: Record, slow: tuple[str, str], fast: tuple[str, s
 
 
 def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty: str = EMPTY) -> Comparison:
-    """Compare two cells (kernel label, arm name) of one record.
+    """Compare two cells (interpreter label, arm name) of one record.
 
     Raises KeyError if one of them was not measured.
     """
@@ -207,3 +221,18 @@ def finding(comparison: Comparison) -> str | None:
     if not comparison.ratio.excludes(1) or abs(effect) < comparison.mde:
         return None
     return "slower" if effect > 0 else "faster"
+
+
+def false_alarms(record: Record, copies: list[tuple[str, str]]) -> list[tuple[str, str, Comparison]]:
+    """The running A/A test: each (arm, copy of it) on every interpreter, as (label, arm, comparison); missing ones left out."""
+    return [
+        (label, arm, compare(record, (label, copy), (label, arm)))
+        for label in record.interpreters
+        for arm, copy in copies
+        if record.measured(label, arm) and record.measured(label, copy)
+    ]
+
+
+def ratio(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Interval:
+    """Time of one cell (interpreter label, arm name) over that of another, paired by block."""
+    return location_interval(restart_log_ratios(record, slow, fast), record.run["plan"]["seed"]).map(np.exp)

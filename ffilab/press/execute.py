@@ -1,4 +1,4 @@
-"""Run one chapter with papermill in a child process: temporary file, rename on success, always a time limit."""
+"""Run one chapter with papermill in a child process: temporary folder, rename on success, always a time limit."""
 
 import json
 import os
@@ -12,10 +12,13 @@ from pathlib import Path
 
 import nbformat
 
+from ffilab import chapter as frame
 from ffilab.bench.reporting import ENVIRONMENT
+from ffilab.bench.session import FROM
 from ffilab.errors import UserError
 from ffilab.judge import ledger
-from ffilab.paths import EXECUTED, LOGS, NOTEBOOKS, ROOT
+from ffilab.paths import LOGS, ROOT
+from ffilab.press.chapters import FACTS, Chapter, record_digests, source_digests
 from ffilab.progress import Step, minutes, step
 from ffilab.subprocesses import group, tail
 
@@ -25,73 +28,97 @@ CHAPTER_TIMEOUT_S = {"smoke": 600, "quick": 3600, "full": 14400}
 START_TIMEOUT_S = 120
 
 
-def notebook(name: str, folder: Path = NOTEBOOKS) -> Path:
-    """The source of a chapter. Raises UserError with the list of chapters if there is none of that name."""
-    path = folder / f"{name}.ipynb"
-    if not name or not path.exists():
-        known = ", ".join(sorted(p.stem for p in folder.glob("*.ipynb")))
-        raise UserError(f"There is no chapter {name!r}: say NAME= one of {known}.")
-    return path
-
-
 def execute(
-    source: Path,
+    chapter: Chapter,
     budget: str,
-    out: Path = EXECUTED,
+    source: Path | None = None,
+    made_from: dict[str, str] | None = None,
     chapter_timeout_s: float | None = None,
     cell_timeout_s: float | None = None,
 ) -> Path:
-    """Execute a notebook on its own kernel and put it into `out`.
+    """Execute a chapter on its own Jupyter kernel, and put it where executed chapters are.
 
+    source: a folder of records to make the page from, instead of measuring.
+    made_from: digests of its sources, if they were taken earlier, before the native code was built.
     Raises UserError, naming the cell or the signal, if it fails; then nothing of it is kept,
-    and what stood in `out` before is still there.
+    and what stood there before is still there.
     """
-    name = source.stem
-    out.mkdir(parents=True, exist_ok=True)
+    name, out = chapter.corner, chapter.executed.parent
+    out.parent.mkdir(parents=True, exist_ok=True)
     limit = chapter_timeout_s or CHAPTER_TIMEOUT_S[budget]
     log = LOGS / f"chapter-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    with step(f"chapter {name} ({budget})") as bar, tempfile.TemporaryDirectory(dir=out.parent) as scratch:
-        temporary, progress = Path(scratch) / source.name, Path(scratch) / "progress.json"
-        command = [
-            sys.executable,
-            "-m",
-            "papermill",
-            str(source),
-            str(temporary),
-            "--cwd",
-            str(ROOT),
-            "--no-progress-bar",
-            "--log-level",
-            "WARNING",
-            "--start-timeout",
-            str(START_TIMEOUT_S),
-            "--execution-timeout",
-            str(int(cell_timeout_s or CELL_TIMEOUT_S[budget])),
-        ]
+    title = f"chapter {name} ({budget})" if source is None else f"chapter {name}, from records"
+    with step(title) as bar, tempfile.TemporaryDirectory(dir=out.parent.parent) as scratch:
+        made, progress, page, answer = (Path(scratch) / part for part in (name, "progress.json", FACTS, "answer.json"))
+        made.mkdir()
+        # Before it runs: what changes meanwhile is not what the page was made from.
+        made_from = made_from or source_digests(name)
+        order = {
+            "source": str(chapter.source),
+            "target": str(made / chapter.source.name),
+            "answer": str(answer),
+            "cwd": str(chapter.source.parent),
+            "cell_timeout_s": int(cell_timeout_s or CELL_TIMEOUT_S[budget]),
+            "start_timeout_s": START_TIMEOUT_S,
+        }
         environment = {
-            **os.environ,
+            **{key: value for key, value in os.environ.items() if key != FROM},
+            **({FROM: str(source)} if source else {}),
             "BUDGET": budget,
             ENVIRONMENT: str(progress),
             "PYTHONPATH": str(ROOT),
             "JUPYTER_PATH": str(ROOT / "kernels"),
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
             "FFILAB_RUN": secrets.token_hex(8),
-            ledger.HAND_IN_FOLDER: str(Path(scratch) / "claims"),
+            ledger.HAND_IN_FOLDER: str(made / ledger.CLAIMS),
+            frame.PAGE_FILE: str(page),
         }
         with (
             log.open("w") as sink,
-            group(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, env=environment) as process,
+            group(
+                [sys.executable, "-m", "ffilab.press.run_notebook", json.dumps(order)],
+                stdin=subprocess.DEVNULL,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                env=environment,
+            ) as process,
         ):
             try:
                 code = _wait(process, bar, progress, limit)
             finally:
-                # The kernel runs in a session of its own: papermill's group does not hold it.
+                # The Jupyter kernel runs in a session of its own: papermill's group does not hold it.
                 _end_kernels(environment["FFILAB_RUN"])
-        _check(name, temporary, code, limit, log)
-        ledger.accept(name, Path(scratch) / "claims")
-        temporary.replace(out / source.name)
-    return out / source.name
+        _check(name, made / chapter.source.name, code, limit, answer, log)
+        _join_streams(made / chapter.source.name)
+        _keep_facts(page, made / FACTS, made_from)
+        if out.exists():
+            out.rename(Path(scratch) / "old")
+        made.rename(out)
+    return chapter.executed
+
+
+def _keep_facts(page: Path, target: Path, made_from: dict[str, str]) -> None:
+    """Put what the page said of itself beside it, with digests of all that it was made from."""
+    if page.exists():
+        facts = json.loads(page.read_text())
+        target.write_text(json.dumps({**facts, "digests": {**made_from, **record_digests(facts)}}, indent=1))
+
+
+def _join_streams(path: Path) -> None:
+    """Make one output of what a cell printed: in how many pieces it arrives is chance, and a page must not depend on it."""
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        joined = []
+        for output in cell.get("outputs", []):
+            before = joined[-1] if joined else {}
+            if output.output_type == "stream" == before.get("output_type") and output.name == before["name"]:
+                before["text"] += output.text
+            else:
+                joined.append(output)
+        if "outputs" in cell:
+            cell.outputs = joined
+    nbformat.write(notebook, path)
 
 
 def _wait(process: subprocess.Popen, bar: Step, progress: Path, limit: float) -> int | None:
@@ -122,31 +149,31 @@ def _end_kernels(run: str) -> None:
             continue
 
 
-def _check(name: str, path: Path, code: int | None, limit: float, log: Path) -> None:
-    """The exit code and the cells' execution counts decide, not papermill's marks: it marks cells completed after a crash."""
+def _check(name: str, path: Path, code: int | None, limit: float, answer: Path, log: Path) -> None:
+    """How the run ended, by the exceptions that nbclient raises; the execution counts of the cells have the last word,
+    as papermill marks cells completed after a crash."""
     if code is None:
         raise UserError(f"The chapter {name} was ended after {minutes(limit)}: a cell hangs; its output is in {log}.")
-    text = log.read_text(errors="replace")
-    if "CellTimeoutError" in text:
-        raise UserError(f"A cell of the chapter {name} ran into its time limit and was ended; see {log}.")
+    try:
+        found = json.loads(answer.read_text())
+    except (OSError, json.JSONDecodeError):
+        found = {"ended": "failed", "message": tail(log, 1)}
+    match found["ended"]:
+        case "raised":
+            raise UserError(
+                f"The chapter {name} stopped in cell {found['cell']} with {found['name']}: {found['message']}"
+            )
+        case "timeout":
+            raise UserError(f"A cell of the chapter {name} ran into its time limit and was ended; see {log}.")
+        case "died":
+            raise UserError(
+                f"The Jupyter kernel of the chapter {name} died (crash or out of memory); its output is in {log}."
+            )
+        case "no kernel":
+            raise UserError(f"The Jupyter kernel of the chapter {name} is not set up: run `make kernels`.")
+        case "failed":
+            raise UserError(f"The chapter {name} failed ({found.get('name', '')} {found['message']}); see {log}.")
     cells = nbformat.read(path, as_version=4).cells if path.exists() else []
-    # Papermill puts cells of its own in front: what it injected, and a note about the error.
-    cells = [c for c in cells if not any("papermill" in t or "injected" in t for t in c.metadata.get("tags", []))]
-    number, cell = next(
-        ((i, c) for i, c in enumerate(cells, 1) if any(o.output_type == "error" for o in c.get("outputs", []))),
-        (None, None),
-    )
-    if cell:
-        error = next(o for o in cell.outputs if o.output_type == "error")
-        raise UserError(
-            f"The chapter {name} stopped in cell {number} ({cell.get('id', '')}) with {error.ename}: {error.evalue}"
-        )
-    if "DeadKernelError" in text or code == 138:
-        raise UserError(f"The kernel of the chapter {name} died (crash or out of memory); its output is in {log}.")
-    if "NoSuchKernel" in text:
-        raise UserError(f"The kernel of the chapter {name} is not set up: run `make kernels`.")
-    if code:
-        raise UserError(f"The chapter {name} failed ({tail(log, 1)}); see {log}.")
     unrun = [i for i, c in enumerate(cells, 1) if c.cell_type == "code" and c.source and not c.execution_count]
-    if not cells or unrun:
+    if code or not cells or unrun:
         raise UserError(f"The chapter {name} ended without running all its cells ({unrun}); see {log}.")

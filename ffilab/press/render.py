@@ -5,10 +5,13 @@ import shutil
 import sys
 from pathlib import Path
 
+import nbformat
+
 from ffilab.errors import UserError
 from ffilab.judge import ledger
-from ffilab.paths import BUILD, EXECUTED, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT
+from ffilab.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT
 from ffilab.press import status
+from ffilab.press.chapters import Chapter, chapters
 from ffilab.progress import say, step
 from ffilab.subprocesses import explain_os_errors, logged
 
@@ -16,11 +19,10 @@ from ffilab.subprocesses import explain_os_errors, logged
 def render() -> Path:
     """Build `_build/html`; what stood there before is replaced only if all went well. Returns the index page.
 
-    Raises UserError if a chapter was never executed or Jupyter Book warns.
+    A chapter that was not measured yet has a page that says so. Raises UserError if none was, or if Jupyter Book warns.
     """
-    missing = [p.stem for p in sorted(NOTEBOOKS.glob("*.ipynb")) if not (EXECUTED / p.name).exists()]
-    if missing:
-        raise UserError(f"Nothing measured yet for {', '.join(missing)}: run `make book` first.")
+    if not any(chapter.is_executed for chapter in chapters()):
+        raise UserError("Nothing was measured yet: run `make book`, or `make chapter NAME=…` for one chapter.")
     with explain_os_errors(str(BUILD)), step("render the book"):
         tree = assemble(BUILD / "source")
         log = LOGS / "jupyter-book.log"
@@ -58,10 +60,41 @@ def assemble(tree: Path) -> Path:
     for name in ("_config.yml", "_toc.yml"):
         shutil.copy(ROOT / name, tree / name)
     shutil.copytree(ROOT / "book", tree / "book")
-    shutil.copytree(NATIVE, tree / "native", ignore=shutil.ignore_patterns("build", "*.so", "target", "*.egg-info"))
-    shutil.copytree(EXECUTED, tree / "notebooks")
-    status.write(tree / "book" / "_generated", ledger.collect())
+    built = shutil.ignore_patterns(*BY_PRODUCTS, "*.so", "*.egg-info", "__pycache__")
+    shutil.copytree(NATIVE, tree / "native", ignore=built)
+    # The pages quote what is measured from the files beside them.
+    shutil.copytree(
+        NOTEBOOKS, tree / "notebooks", ignore=shutil.ignore_patterns("*.ipynb", "__pycache__", ".ipynb_checkpoints")
+    )
+    for chapter in chapters():
+        target = tree / f"{chapter.page}.ipynb"
+        if chapter.is_executed:
+            nbformat.write(with_banner(chapter), target)
+        else:
+            target.with_suffix(".md").write_text(not_measured(chapter))
+    stale = {each.corner: each.changed() for each in chapters() if each.is_executed}
+    status.write(tree / "book" / "_generated", ledger.collect(stale))
     return tree
+
+
+def with_banner(chapter: Chapter) -> nbformat.NotebookNode:
+    """The executed page; if something that it was made from has changed since, with a word on that behind its heading."""
+    notebook = nbformat.read(chapter.executed, as_version=4)
+    if changed := chapter.changed():
+        words = (
+            ":::{warning}\nThis page is stale. Since it was made, this has changed: "
+            f"{', '.join(changed)}. Measure again: `make chapter NAME={chapter.corner}`.\n:::"
+        )
+        notebook.cells.insert(1, nbformat.v4.new_markdown_cell(words, id="stale"))
+    return notebook
+
+
+def not_measured(chapter: Chapter) -> str:
+    """The page of a chapter that was not measured yet: its heading, what it teaches, and how to measure it."""
+    return (
+        f"{chapter.opening}\n\n:::{{warning}}\nThis chapter was not measured on this machine yet: "
+        f"`make chapter NAME={chapter.corner}`, or `make book` for all of them.\n:::\n"
+    )
 
 
 def _warnings(log: Path) -> str:

@@ -1,52 +1,70 @@
-"""Pages that only a run can write: chapter status, kernels, ledger."""
+"""Pages that only a run can write: the state of the chapters, interpreters, contents, course, ledger."""
+
+import re
+from pathlib import Path
 
 import nbformat
 
-from ffilab import kernels
 from ffilab.chapter import left_out
-from ffilab.paths import EXECUTED, NOTEBOOKS
+from ffilab.paths import ROOT
+from ffilab.press.chapters import Chapter, chapters
 from ffilab.progress import minutes
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.provision.installed import same_build
 
 
 def chapters_page() -> str:
-    """A table made from papermill's metadata: chapter, kernel, GIL, budget, duration, when, result."""
-    rows = ["| Chapter | Kernel | GIL | Budget | Duration | When (UTC) | Result |", "|---|---|---|---|---|---|---|"]
-    for source in sorted(NOTEBOOKS.glob("*.ipynb")):
-        path = EXECUTED / source.name
-        if not path.exists():
-            rows.append(f"| {source.stem} | | | | | | not executed |")
-            continue
-        notebook = nbformat.read(path, as_version=4)
-        facts = notebook.metadata["papermill"]
-        first = next(o for c in notebook.cells if c.cell_type == "code" for o in c.outputs if "data" in o)
-        spoken = first["data"].get("text/markdown", "")
-        gil = "on" if "GIL on" in spoken else "off"
-        budget = spoken.partition("Budget: ")[2].partition(".")[0]
-        rows.append(
-            f"| {source.stem} | {notebook.metadata.kernelspec.name} | {gil} | {budget} | {minutes(facts['duration'])} "
-            f"| {facts['start_time'][:16].replace('T', ' ')} | {'failed' if facts['exception'] else 'passed'} |"
-        )
+    """A table made from what goes with each page: Jupyter kernel, GIL, budget, duration, when, and whether it is fresh."""
+    rows = [
+        "| Chapter | Jupyter kernel | GIL | Budget | Duration | Measured (UTC) | State |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    rows += [_row(chapter) for chapter in chapters()]
     return "\n".join(rows) + "\n"
 
 
-def kernels_page() -> str:
-    """Which interpreters were measured, by which route and with which flags; what was left out and how to add it."""
-    present = kernels.present()
+def _row(chapter: Chapter) -> str:
+    if not chapter.is_executed:
+        return f"| {{doc}}`{chapter.corner} <../{chapter.page}>` | | | | | | not measured yet |"
+    notebook, facts = nbformat.read(chapter.executed, as_version=4), chapter.facts
+    changed = chapter.changed()
+    state = f"**stale**: {', '.join(changed)} changed since" if changed else "fresh"
+    if facts.get("read"):
+        state += f"; made from records, measured on {facts['machine']}"
+    return (
+        f"| {{doc}}`{chapter.corner} <../{chapter.page}>` | {notebook.metadata.kernelspec.name} "
+        f"| {'on' if facts.get('gil') else 'off'} | {facts.get('budget', '')} "
+        f"| {minutes(notebook.metadata['papermill']['duration'])} | {facts.get('measured', '')[:16].replace('T', ' ')} | {state} |"
+    )
+
+
+def partner_of(label: str) -> str:
+    """Label of the other build of the same version; records may come from a clone that knows more versions than this."""
+    return label.removesuffix("t") if label.endswith("t") else f"{label}t"
+
+
+def interpreters_page() -> str:
+    """Which interpreters the pages were measured on, by which route and with which flags; what was left out, and how to add it."""
+    builds = {}
+    for chapter in chapters():
+        for label, facts in chapter.facts.get("builds", {}).items():
+            builds[label, facts["version"], facts["route"], facts["config_args"]] = facts
     rows = ["| CPython | Version | Route | Same build as its partner | Configured with |", "|---|---|---|---|---|"]
-    for kernel in present:
-        partner = next((k for k in present if k.interpreter == kernel.interpreter.partner), None)
-        same = "no partner here" if partner is None else "yes" if kernels.same_build(kernel, partner) else "no"
-        version = kernel.facts["version"].split(" (")[0]
+    for (label, version, route, flags), facts in sorted(builds.items()):
+        partners = [other for (name, *_), other in builds.items() if name == partner_of(label)]
+        same = "no partner here" if not partners else "yes" if any(same_build(facts, p) for p in partners) else "no"
+        rows.append(f"| {label} | {version.split(' (')[0]} | {route} | {same} | `{flags}` |")
+    if absent := left_out([label for label, *_ in builds]):
         rows.append(
-            f"| {kernel.label} | {version} | {kernel.facts['route']} | {same} | `{kernel.facts['config_args']}` |"
-        )
-    absent = left_out(present)
-    if absent:
-        rows.append(
-            f"\nLeft out of this run: {', '.join(absent)}. They would have to be compiled, about four minutes each on "
-            f'two cores. Add them with `make book KERNELS=all`, or one by one with `make book KERNELS="3.14 3.14t {absent[0]}"`.'
+            f"\nLeft out of this run: {', '.join(absent)}. They would have to be compiled, about four minutes each on two "
+            f'cores. Add them with `make book KERNELS=all`, or one by one with `make book KERNELS="{GIL} {FREE_THREADED} {absent[0]}"`.'
         )
     return "\n".join(rows) + "\n"
+
+
+def since(row: dict) -> str:
+    """A word on a verdict whose page is stale."""
+    return f" (its page is stale: {', '.join(row['stale'])} changed since)" if row["stale"] else ""
 
 
 def ledger_page(rows: list[dict]) -> str:
@@ -57,21 +75,50 @@ def ledger_page(rows: list[dict]) -> str:
             f"{name}: {value:.4g} [{row['interval'][name][0]:.4g}, {row['interval'][name][1]:.4g}]"
             for name, value in row["measured"].items()
         )
-        cells = (f"**{row['id']}**", row["claim"], row["published"], here, f"**{row['verdict']}**: {row['reason']}")
+        cells = (
+            f"**{row['id']}**",
+            row["claim"],
+            row["published"],
+            here,
+            f"**{row['verdict']}**: {row['reason']}{since(row)}",
+        )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     where = {row["chapter"]: row["provenance"] for row in rows if row["provenance"]}
     lines += ["", "Measured on:", ""]
     lines += [
-        f"- {{doc}}`{chapter} <../notebooks/{chapter}>`: {facts['cpu']}, {facts['cores']} cores, {facts['system']}, "
+        f"- {{doc}}`{chapter} <../notebooks/{chapter}/{chapter}>`: {facts['cpu']}, {facts['cores']} cores, {facts['system']}, "
         f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}"
         for chapter, facts in where.items()
     ]
     return "\n".join(lines) + "\n"
 
 
-def write(folder, rows: list[dict]) -> None:
+def in_order() -> list[Chapter]:
+    """The chapters in the order of the table of contents."""
+    toc = (ROOT / "_toc.yml").read_text()
+    return sorted((each for each in chapters() if each.page in toc), key=lambda each: toc.index(each.page))
+
+
+def contents_page() -> str:
+    """The chapters with their titles, as a list."""
+    return "\n".join(f"- {{doc}}`../{chapter.page}`" for chapter in in_order()) + "\n"
+
+
+def course_page() -> str:
+    """What a lesson takes, as each chapter says of itself, and the Jupyter kernel that it needs."""
+    rows = ["| Chapter | Teaching | Exercise | Jupyter kernel |", "|---|---|---|---|"]
+    for chapter in in_order():
+        said = dict(re.findall(r"(Teaching|Exercise): (\d+) minutes", chapter.opening))
+        times = [f"{said[part]} min" if part in said else "" for part in ("Teaching", "Exercise")]
+        rows.append(f"| {{doc}}`../{chapter.page}` | {times[0]} | {times[1]} | {chapter.jupyter_kernel} |")
+    return "\n".join(rows) + "\n"
+
+
+def write(folder: Path, rows: list[dict]) -> None:
     """Write the generated parts into `folder`, from where the pages include them."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "contents.md").write_text(contents_page())
+    (folder / "course.md").write_text(course_page())
     (folder / "chapters.md").write_text(chapters_page())
-    (folder / "kernels.md").write_text(kernels_page())
+    (folder / "interpreters.md").write_text(interpreters_page())
     (folder / "ledger.md").write_text(ledger_page(rows))

@@ -58,7 +58,7 @@ def build(interpreter: Interpreter) -> Path:
         return executable(interpreter)
     with explain_os_errors(str(cache())):
         work = cache() / "work" / prefix(interpreter).name
-        with only_one(work, interpreter.kernel):
+        with only_one(work, interpreter.name):
             return executable(interpreter) if built(interpreter) else _build(interpreter, work)
 
 
@@ -103,7 +103,7 @@ def _build(interpreter: Interpreter, work: Path) -> Path:
     free = shutil.disk_usage(work.parent).free
     if free < NEEDED_BYTES:
         raise UserError(
-            f"Building {interpreter.kernel} needs {NEEDED_BYTES / 1e9:.1f} GB in {cache()}, "
+            f"Building {interpreter.name} needs {NEEDED_BYTES / 1e9:.1f} GB in {cache()}, "
             f"and {free / 1e9:.1f} GB are free: free some space, or point XDG_CACHE_HOME to another disk."
         )
     for header, package in (("ffi.h", "libffi"), ("zlib.h", "zlib")):
@@ -116,17 +116,17 @@ def _build(interpreter: Interpreter, work: Path) -> Path:
     estimate = EXPECTED_CORE_SECONDS / jobs
     began = time.monotonic()
     say(
-        f"  {interpreter.kernel}: no prebuilt one at hand, compiling {interpreter.source.release} "
+        f"  {interpreter.name}: no prebuilt one at hand, compiling {interpreter.source.release} "
         f"(about {minutes(estimate)} on {jobs} cores)"
     )
-    with step(f"compile {interpreter.kernel}") as bar:
+    with step(f"compile {interpreter.name}") as bar:
         tree = unpacked(interpreter.source, work, bar)
         log = work / "build.log"
 
         def run(command, detail):
             if logged(command, log, on_line=lambda _: advance(detail), cwd=tree, env=make_environment(cc)):
                 raise UserError(
-                    f"Building {interpreter.kernel} failed at `{detail}` ({tail(log, 2)}): read {log}, "
+                    f"Building {interpreter.name} failed at `{detail}` ({tail(log, 2)}): read {log}, "
                     f"run `make doctor`, then run the same command again; it goes on where it stopped."
                 )
 
@@ -152,9 +152,7 @@ def _build(interpreter: Interpreter, work: Path) -> Path:
     fresh = staged / "bin" / f"python{interpreter.label}"
     check = subprocess.run([fresh, "-I", "-c", "import ctypes, zlib, socket"], capture_output=True, text=True)
     if check.returncode:
-        raise UserError(
-            f"The compiled {interpreter.kernel} is not complete ({check.stderr.strip()[-120:]}): see {log}."
-        )
+        raise UserError(f"The compiled {interpreter.name} is not complete ({check.stderr.strip()[-120:]}): see {log}.")
     facts = {"seconds": round(time.monotonic() - began), "make_lines": lines, "cc": cc}
     (staged / "ffilab-build.json").write_text(json.dumps(facts))
     final.parent.mkdir(parents=True, exist_ok=True)

@@ -7,11 +7,15 @@ from ffilab.errors import UserError
 
 @dataclass(frozen=True)
 class Source:
-    """One upstream release. `debian_path` holds the same bytes as python.org."""
+    """One upstream release. `debian_path` holds the same bytes as python.org.
+
+    documented_tax: what its documentation says that one thread loses in the free-threaded build.
+    """
 
     release: str
     sha256: str
     debian_path: str
+    documented_tax: str = "none of its own"
 
     @property
     def python_org(self) -> str:
@@ -24,11 +28,13 @@ SOURCES = {
         "3.13.5",
         "93e583f243454e6e9e4588ca2c2662206ad961659863277afcdb96801647d640",
         "pool/main/p/python3.13/python3.13_3.13.5.orig.tar.xz",
+        documented_tax="about 40 %",
     ),
     "3.14": Source(
         "3.14.7",
         "3b48dac8fb59f62eaa67ac83c1eb12bda1b7a08406dd286e252c11a66be27f81",
         "pool/main/p/python3.14/python3.14_3.14.7.orig.tar.xz",
+        documented_tax="5 to 10 %",
     ),
     "3.15": Source(
         "3.15.0rc1",
@@ -50,8 +56,8 @@ class Interpreter:
         return self.version + ("t" if self.free_threaded else "")
 
     @property
-    def kernel(self) -> str:
-        """Name of its Jupyter kernel and of its folder in `kernels/kernels/`."""
+    def name(self) -> str:
+        """Name of its Jupyter kernel, and of its folder in `kernels/kernels/`."""
         return f"cpython-{self.label}"
 
     @property
@@ -66,7 +72,14 @@ class Interpreter:
 
 ALL = tuple(Interpreter(v, t) for v in SOURCES for t in (False, True))
 BY_LABEL = {i.label: i for i in ALL}
-CHAPTER_PAIR = (BY_LABEL["3.14"], BY_LABEL["3.14t"])
+# The pair that chapters run on, the only two that a chapter may name. (Each notebook's kernelspec names one of them, too.)
+GIL, FREE_THREADED = "3.14", "3.14t"
+CHAPTER_PAIR = (BY_LABEL[GIL], BY_LABEL[FREE_THREADED])
+
+
+def both_builds(labels: list[str]) -> list[str]:
+    """Versions of which a GIL build and a free-threaded build are among the labels, the oldest first."""
+    return [version for version in SOURCES if {version, f"{version}t"} <= set(labels)]
 
 
 @dataclass(frozen=True)

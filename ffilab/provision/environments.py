@@ -1,4 +1,4 @@
-"""Each kernel's environment: a venv beside its kernel.json, filled from its hashed lock."""
+"""Each interpreter's environment: a venv beside its kernel.json, filled from its hashed lock."""
 
 import hashlib
 import json
@@ -8,22 +8,25 @@ import subprocess
 from pathlib import Path
 
 from ffilab.errors import UserError
-from ffilab.kernels import FACTS, Kernel, folder, load, python
 from ffilab.paths import LOGS
 from ffilab.progress import say, step
 from ffilab.provision import build
 from ffilab.provision.catalogue import Request
+from ffilab.provision.installed import FACTS, Installed, folder, load, python
 from ffilab.provision.interpreters import Found, find, probe, uv
 from ffilab.subprocesses import explain_os_errors, logged, tail
+
+# Compiled at once: where PYTHONDONTWRITEBYTECODE is set, every start of a chapter would compile its libraries anew.
+SYNC = ("pip", "sync", "--no-config", "--require-hashes", "--compile-bytecode")
 
 
 def stamp(found: Found) -> str:
     """Changes whenever the environment has to be made again."""
     lock = (folder(found.interpreter) / "requirements.txt").read_bytes()
-    return hashlib.sha256(lock + os.path.realpath(found.executable).encode()).hexdigest()
+    return hashlib.sha256(lock + os.path.realpath(found.executable).encode() + " ".join(SYNC).encode()).hexdigest()
 
 
-def make(found: Found) -> Kernel:
+def make(found: Found) -> Installed:
     """Create or renew one environment; a no-op if it is up to date."""
     interpreter = found.interpreter
     target = folder(interpreter) / ".venv"
@@ -33,19 +36,19 @@ def make(found: Found) -> Kernel:
             return current
     except UserError:
         pass
-    with explain_os_errors(str(target)), step(f"environment of {interpreter.kernel}"):
+    with explain_os_errors(str(target)), step(f"environment of {interpreter.name}"):
         shutil.rmtree(target, ignore_errors=True)
-        log = LOGS / f"environment-{interpreter.kernel}.log"
+        log = LOGS / f"environment-{interpreter.name}.log"
         log.unlink(missing_ok=True)
         lock = target.parent / "requirements.txt"
         for command in (
             [uv(), "venv", "--no-config", "--no-project", "--python", found.executable, str(target)],
-            [uv(), "pip", "sync", "--no-config", "--require-hashes", "--python", str(python(interpreter)), str(lock)],
+            [uv(), *SYNC, "--python", str(python(interpreter)), str(lock)],
         ):
             if logged(command, log):
                 shutil.rmtree(target, ignore_errors=True)
                 raise UserError(
-                    f"The packages of {interpreter.kernel} could not be installed ({tail(log)}): "
+                    f"The packages of {interpreter.name} could not be installed ({tail(log)}): "
                     f"check the connection, or read {log}."
                 )
         (target / FACTS).write_text(json.dumps({**describe(found), "stamp": wanted}, indent=1))
@@ -73,13 +76,13 @@ def packages(executable: Path) -> dict[str, str]:
     return {package["name"]: package["version"] for package in json.loads(listing.stdout)}
 
 
-def provision(request: Request) -> list[Kernel]:
+def provision(request: Request) -> list[Installed]:
     """Everything that a request needs, in place. Reports what was left out and how to add it."""
     found, left_out = find(request)
-    kernels = [make(f) for f in found]
-    for kernel in kernels:
-        say(f"  {kernel.name}: {kernel.facts['version'].split(' (')[0]}, route {kernel.facts['route']}")
+    interpreters = [make(f) for f in found]
+    for one in interpreters:
+        say(f"  {one.name}: {one.facts['version'].split(' (')[0]}, route {one.facts['route']}")
     if left_out:
         labels = " ".join(i.label for i in left_out)
         say(f"  left out, as they would have to be compiled: {labels} (add them with KERNELS=all)")
-    return kernels
+    return interpreters

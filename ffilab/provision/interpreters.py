@@ -106,7 +106,7 @@ class Downloads:
     def install(self, interpreter: Interpreter) -> Found | None:
         if self.unreachable:
             return None
-        say(f"  {interpreter.kernel}: asking uv to download it")
+        say(f"  {interpreter.name}: asking uv to download it")
         try:
             answer = subprocess.run(
                 [uv(), "python", "install", "--no-bin", "--no-config", interpreter.label],

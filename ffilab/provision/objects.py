@@ -7,11 +7,11 @@ functions is to be the only thing that differs between two programs linked from 
 import os
 import shutil
 
-from ffilab import relink
 from ffilab.errors import UserError
 from ffilab.machine import compiler
 from ffilab.paths import cache
 from ffilab.progress import say, step
+from ffilab.provision import relink
 from ffilab.provision.build import make_environment, only_one, unpacked
 from ffilab.provision.catalogue import SOURCES
 from ffilab.subprocesses import explain_os_errors, logged, tail

@@ -1,6 +1,7 @@
 """Experiments of the chapter on arenas: each in a process of its own, as memory once taken is not given back.
 
-Standard library only. `python experiments.py NAME ARGUMENT...` prints one JSON object. Sizes are in MiB unless named.
+Standard library only: `ffilab/bench/worker.py case` calls one of these functions and prints what it returns. Sizes are in
+MiB unless named.
 """
 
 import concurrent.futures
@@ -17,8 +18,6 @@ import xml.etree.ElementTree as ElementTree
 
 MIB = 1 << 20
 PR_SET_THP_DISABLE = 41
-# The work of one thread in one round: blocks from 64 bytes to 100 KiB, all below the mmap threshold.
-BLOCKS, SMALLEST, LARGEST = 100, 64, 100 * 1024
 
 
 def library(folder):
@@ -81,94 +80,93 @@ def heap(lib):
     }
 
 
+def memory(lib):
+    return {**resident(), **heap(lib)}
+
+
 # [/memory]
 
 
-def memory(lib):
-    return {**resident(), **heap(lib)}
+# [talk]
+ITERATIONS = 3
 
 
 def growth_of(before, after):
     return {name: after[name] - before[name] for name in ("rss", "pss", "huge", "held", "in_use", "arenas")}
 
 
-ITERATIONS = 3
-
-
-# [talk]
-def talk(folder, python_threads, native_threads, block_bytes, touch, way, meet, huge_pages):
+def talk(folder, python_threads, native_threads, block_bytes, touch, meet, release_gil, forbid_huge_pages):
     """A19 as the talk ran it: Python threads call, each call starts native threads, each of them allocates.
 
-    way: `kept` or `released`, what the call does with the GIL; meet: `meet` if the threads of a call wait for each
-    other; huge_pages: `as they are` or `off`.
+    touch: write to the blocks. meet: the threads of a call wait for each other before they free. release_gil: the call
+    releases the GIL. forbid_huge_pages: for this process.
+    Returns what grew, what is left of it after malloc_trim, and how many native threads were alive at once.
     """
-    if huge_pages == "off":
+    if forbid_huge_pages:
         ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
     module, lib = load(folder), library(folder)
-    run = module.run_arena_test if way == "kept" else module.run_arena_test_detached
-    native_threads, block = int(native_threads), (int(block_bytes), touch == "touched", meet == "meet")
+    run = module.run_arena_test_detached if release_gil else module.run_arena_test
 
     def worker(_):
         for _ in range(ITERATIONS):
             if native_threads:
-                run(native_threads, *block)
+                run(native_threads, block_bytes, touch, meet)
             time.sleep(0.005)
 
     before = memory(lib)
-    with concurrent.futures.ThreadPoolExecutor(int(python_threads)) as pool:
-        list(pool.map(worker, range(int(python_threads))))
+    with concurrent.futures.ThreadPoolExecutor(python_threads) as pool:
+        list(pool.map(worker, range(python_threads)))
     after = memory(lib)
     lib.trim()
-    return {
-        "grown": growth_of(before, after),
-        "grown after trim": growth_of(before, memory(lib)),
-        "threads at once": module.peak_threads(),
-    }
+    trimmed = memory(lib)
+    grown, left = growth_of(before, after), growth_of(before, trimmed)
+    return {**grown, "trimmed": left, "at_once": module.peak_threads()}
 
 
 # [/talk]
 
 
 # [growth]
-def growth(folder, way, threads, rounds, keep, remedy):
-    """Rounds of allocation in native threads: memory after each, after malloc_trim, and blocks per second.
+# The work of one thread in one round: blocks from 64 bytes to 100 KiB, all below the mmap threshold.
+BLOCKS, SMALLEST, LARGEST = 100, 64, 100 * 1024
 
-    way: `short-lived threads`, `thread pool` or `thread pool, by turns` (one works at a time); keep: `keep` leaves a small block behind in each thread and round;
-    remedy: `mallopt` (one arena, asked for in C), `trim each round` or `none`.
+
+def growth(folder, way, threads, rounds, keep, one_arena=False, trim=False):
+    """Rounds of allocation in native threads: memory before them, after each, and after malloc_trim; blocks per second.
+
+    way: `short-lived threads`, `thread pool` or `thread pool, by turns` (one works at a time). keep: leave a small block
+    behind in each thread and round. one_arena: ask for it in C. trim: call malloc_trim after each round as well.
+    Returns a row for each state, with `done`, the rounds until then.
     """
-    lib, threads, rounds, keep = library(folder), int(threads), int(rounds), int(keep == "keep")
-    if remedy == "mallopt":
+    lib = library(folder)
+    if one_arena:
         lib.limit_arenas(1)
-    before, states, ns = memory(lib), [], 0
+    rows, ns = [{"state": "before", "done": 0, **memory(lib)}], 0
     pool = way.startswith("thread pool")
     if pool:
-        lib.pool_start(threads, int(way.endswith("by turns")), 1)
+        lib.pool_start(threads, way.endswith("by turns"), 1)
     for number in range(rounds):
         if pool:
             ns += lib.pool_round(BLOCKS, SMALLEST, LARGEST, keep)
         else:
             ns += lib.short_lived_round(threads, BLOCKS, SMALLEST, LARGEST, keep, 1000 * number)
-        if remedy == "trim each round":
+        if trim:
             began = time.perf_counter_ns()
             lib.trim()
             ns += time.perf_counter_ns() - began
-        states.append(memory(lib))
+        rows.append({"state": "worked", "done": number + 1, **memory(lib)})
     lib.trim()
-    trimmed = memory(lib)
+    rows.append({"state": "trimmed", "done": rounds, **memory(lib)})
     if pool:
         lib.pool_stop()
-    return {
-        "before": before,
-        "rounds": states,
-        "trimmed": trimmed,
-        "blocks_per_second": threads * rounds * BLOCKS / ns * 1e9,
-        "allocator": allocator(),
-    }
+    whole = {"blocks_per_second": threads * rounds * BLOCKS / ns * 1e9, "mapped": allocator()}
+    return [{**row, **whole} for row in rows]
 
 
 # [/growth]
 
 
+# [allocator]
 def allocator():
     """Which allocator is mapped into this process: its file's name, or `glibc`."""
     with open("/proc/self/maps") as file:
@@ -177,16 +175,23 @@ def allocator():
     return preloaded[0] if preloaded else "glibc"
 
 
+# [/allocator]
+
+
 # [thresholds]
 def thresholds(folder):
     """A22: MiB held after blocks were freed: large ones under a small pin, twice, and then small ones without a pin."""
     lib = library(folder)
     before = memory(lib)
     for _ in range(2):  # the first round teaches glibc its dynamic threshold
-        lib.allocate_and_free(100, MIB, 1)
+        lib.allocate_and_free(100, MIB, True)
     large = memory(lib)
-    lib.allocate_and_free(1600, 64 * 1024, 0)
-    return {"large, pinned": large["held"] - before["held"], "small": memory(lib)["held"] - large["held"]}
+    lib.allocate_and_free(1600, 64 * 1024, False)
+    small = memory(lib)
+    return [
+        {"case": "large, pinned", "held": large["held"] - before["held"]},
+        {"case": "small", "held": small["held"] - large["held"]},
+    ]
 
 
 # [/thresholds]
@@ -199,25 +204,30 @@ def limited(folder, mib, threads, rounds):
     What there is comes first: a free-threaded build reserves a gibibyte for mimalloc when it starts.
     """
     lib = library(folder)
-    most = int((sizes()["VmData"] + int(mib)) * MIB)
+    most = int((sizes()["VmData"] + mib) * MIB)
     resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    for number in range(int(rounds)):
-        lib.short_lived_round(int(threads), BLOCKS, SMALLEST, LARGEST, 0, 1000 * number)
-    return {"ended": True, "allocator": allocator()}
+    for number in range(rounds):
+        lib.short_lived_round(threads, BLOCKS, SMALLEST, LARGEST, False, 1000 * number)
+    return {"mapped": allocator()}
 
 
 # [/limited]
 
 
+# [latency]
 def latency(folder, threads, pairs):
     """ns of one malloc and free: median and 99.9 % quantile over all threads."""
-    lib, threads, pairs = library(folder), int(threads), int(pairs)
+    lib = library(folder)
     ns = (ctypes.c_int64 * (threads * pairs))()
     lib.latencies(threads, pairs, ns)
     ordered = sorted(ns)
-    return {"p50": ordered[len(ordered) // 2], "p99.9": ordered[len(ordered) * 999 // 1000], "allocator": allocator()}
+    return {"p50": ordered[len(ordered) // 2], "p99.9": ordered[len(ordered) * 999 // 1000], "mapped": allocator()}
 
 
+# [/latency]
+
+
+# [startup]
 def startup():
     """Milliseconds that an empty Python process takes from start to end."""
     times = []
@@ -225,15 +235,19 @@ def startup():
         began = time.perf_counter()
         subprocess.run([sys.executable, "-I", "-S", "-c", "pass"], check=True)
         times.append((time.perf_counter() - began) * 1e3)
-    return {"ms": statistics.median(times), "allocator": allocator()}
+    return {"ms": statistics.median(times), "mapped": allocator()}
 
 
+# [/startup]
+
+
+# [forks]
 def forks(folder, children):
     """A parent with 50 MiB of small blocks forks; each child frees every other one. MiB that a child then has alone."""
     lib = library(folder)
     lib.populate(50 * 1024, 1024)
     private = []
-    for _ in range(int(children)):
+    for _ in range(children):
         read, write = os.pipe()
         child = os.fork()
         if child == 0:
@@ -244,7 +258,10 @@ def forks(folder, children):
         with os.fdopen(read) as answer:
             private.append(json.loads(answer.read()))
         os.waitpid(child, 0)
-    return {"private": statistics.median(private), "allocator": allocator()}
+    return {"private": statistics.median(private), "mapped": allocator()}
+
+
+# [/forks]
 
 
 # [domains]
@@ -253,8 +270,7 @@ SIZES = {"small": 100, "large": 4000}
 
 def domains(folder):
     """Which share of the bytes asked of CPython's three domains of allocation comes from glibc's malloc."""
-    lib, count = library(folder), 500
-    found = {}
+    lib, count, rows = library(folder), 500, []
     for domain in ("PyMem_RawMalloc", "PyMem_Malloc", "PyObject_Malloc"):
         allocate, free = getattr(ctypes.pythonapi, domain), getattr(ctypes.pythonapi, domain.replace("Malloc", "Free"))
         allocate.restype, allocate.argtypes, free.argtypes = ctypes.c_void_p, [ctypes.c_size_t], [ctypes.c_void_p]
@@ -264,27 +280,27 @@ def domains(folder):
             for i in range(count):
                 blocks[i] = allocate(bytes_)
             share = (heap(lib)["in_use"] - before) * MIB / (count * bytes_)
-            found[f"{domain}, {size}"] = share
+            rows.append({"domain": domain, "size": size, "share": share})
             for block in blocks:
                 free(block)
-    return found
+    return rows
 
 
 # [/domains]
 
 
+# [arenas_now]
 def arenas_now(folder, threads):
     """glibc's account by arena after one round of a pool whose threads take turns: number, MiB held, MiB free."""
     lib = library(folder)
-    lib.pool_start(int(threads), 1, 1)
-    lib.pool_round(BLOCKS, SMALLEST, LARGEST, 1)
+    lib.pool_start(threads, True, 1)
+    lib.pool_round(BLOCKS, SMALLEST, LARGEST, True)
     rows = []
     for arena in ElementTree.fromstring(lib.heap_report()).findall("heap"):
         free = sum(int(e.get("size")) for e in arena.findall("total"))
         held = next(int(e.get("size")) for e in arena.findall("system") if e.get("type") == "current")
         rows.append({"arena": int(arena.get("nr")), "held": held / MIB, "free": free / MIB})
-    return {"arenas": rows}
+    return rows
 
 
-if __name__ == "__main__":
-    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))
+# [/arenas_now]

@@ -10,11 +10,11 @@ import timeit
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import corpus
 
-# Ways that CPython offers, and those of the module; the second arguments of Text.strings.
-LEGITIMATE = ("new", "from string", "writer")
+# Ways to make strings that CPython did not allocate: first arguments of Text.strings.
 OURS = ("pooled", "compact", "block", "pages", "pages and tuple")
 
 
+# [strings]
 def load(folder, name="balm"):
     """The module, or its build for a sanitizer. Raises ImportError if it was not built."""
     sys.path.insert(0, os.path.join(folder, sysconfig.get_config_var("SOABI")))
@@ -36,6 +36,9 @@ def strings(folder, method, released=False):
     make = text(load(folder)).strings
     make(method, released)
     return timer("make(method, released)", make=make, method=method, released=released)
+
+
+# [/strings]
 
 
 # [rivals]
@@ -67,6 +70,7 @@ def made_once(folder):
 # [/rivals]
 
 
+# [reading]
 def lazy(folder, every):
     """Make only the strings that are read: the length of every n-th one."""
     names = {"lines": text(load(folder)), "chosen": range(0, corpus.LINES, every)}
@@ -78,3 +82,6 @@ def read(folder, method, every):
     make = text(load(folder)).strings
     names = {"make": make, "method": method, "chosen": range(0, corpus.LINES, every)}
     return timer("lines = make(method)\nfor i in chosen: len(lines[i])", **names)
+
+
+# [/reading]

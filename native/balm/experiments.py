@@ -1,30 +1,27 @@
-"""Experiments of the chapter on GIL Balm, each in a process of its own. Standard library only.
+"""Experiments of the chapter on GIL Balm that need a process of their own.
 
-`python experiments.py NAME FOLDER ARGUMENT...` prints one JSON object; `laws` answers one line for each line it reads.
+Standard library only: `ffilab/bench/worker.py case` calls one of these functions and prints what it returns.
 """
 
 import copy
 import ctypes
-import functools
 import gc
 import importlib
 import json
-import marshal
 import os
 import pickle
 import queue
-import re
 import resource
 import statistics
 import sys
 import threading
 import time
-import weakref
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import arms
 import corpus
+import probes
 import threads as threads_of_all_corners
 
 
@@ -38,33 +35,38 @@ def churn(folder, method, threads, tuples, how):
     """
     make = arms.text(arms.load(folder)).strings
     make(method)  # pools and blocks are there before the clock runs
-    each = max(1, int(tuples) // int(threads))
+    each = max(1, tuples // threads)
 
     def body():
         for _ in range(each):
             make(method, how != "kept", how == "original")
 
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    if threads == "1":  # in the main thread, as a program without threads would
+    if threads == 1:  # in the main thread, as a program without threads would
         started = time.perf_counter_ns()
         body()
         ns = time.perf_counter_ns() - started
     else:
-        ns = threads_of_all_corners.together([body] * int(threads))
+        ns = threads_of_all_corners.together([body] * threads)
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults
-    made = each * int(threads)
+    made = each * threads
     return {"ns": ns / (made * corpus.LINES), "faults": faults / made}
 
 
 # [/churn]
 
 
-def over_threads(folder, method, tuples, how, *counts):
-    """`churn` for several numbers of threads, by turns in one process; medians of three, by number."""
-    turns = [[churn(folder, method, count, tuples, how)["ns"] for count in counts] for _ in range(3)]
-    return dict(zip(counts, map(statistics.median, zip(*turns, strict=True)), strict=True))
+# [over_threads]
+def over_threads(folder, method, tuples, how, counts):
+    """`churn` for several numbers of threads, by turns in one process: a row for each number, the median of three."""
+    turns = [[churn(folder, method, threads, tuples, how)["ns"] for threads in counts] for _ in range(3)]
+    return [{"threads": threads, "ns": statistics.median(ns)} for threads, ns in zip(counts, zip(*turns), strict=True)]
 
 
+# [/over_threads]
+
+
+# [memory]
 def resident():
     """Bytes resident, and the most that ever were."""
     with open("/proc/self/status") as file:
@@ -72,10 +74,9 @@ def resident():
     return tuple(int(found[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
 
 
-# [memory]
 def memory(folder, method, tuples):
     """Bytes for each string while `tuples` tuples are alive, and after all are dropped; the peak in MiB."""
-    make, tuples = arms.text(arms.load(folder)).strings, int(tuples)
+    make = arms.text(arms.load(folder)).strings
     held = [None] * tuples
     before, _ = resident()
     for i in range(tuples):
@@ -90,119 +91,32 @@ def memory(folder, method, tuples):
 # [/memory]
 
 
-class Ordinary(str):
-    """What any programmer can have: a subclass of str."""
-
-
-class Thing:
-    pi = "found"
-
-
-def keyword(**named):
-    return named
-
-
-def utf8(x):
-    """What a C function gets that asks for a `char *` with a NUL at its end."""
-    function = ctypes.pythonapi.PyUnicode_AsUTF8
-    function.restype, function.argtypes = ctypes.c_char_p, [ctypes.py_object]
-    return function(x)
-
-
-def assigned(x):
-    thing = Thing()
-    setattr(thing, x, 1)
-    return vars(thing)
-
-
-def matched(x):
-    match x:
-        case str():
-            return True
-    return False
-
-
-# [probes]
-# What is asked of a string whose characters are `pi` or, in the numbers, `314`.
-PROBES = {
-    "isinstance(x, str)": lambda x, n: isinstance(x, str),
-    "type(x) is str": lambda x, n: type(x) is str,
-    "type(x).__name__": lambda x, n: type(x).__name__,
-    "match x: case str()": lambda x, n: matched(x),
-    "hash(x) == hash('pi')": lambda x, n: hash(x) == hash("pi"),
-    "x == 'pi', 'pi' == x": lambda x, n: (x == "pi", x == "pi"),
-    "x < 'pj', x > 'pi'": lambda x, n: (x < "pj", x > "pi"),
-    "{'pi': 1}[x], {x: 1}['pi']": lambda x, n: ({"pi": 1}[x], {x: 1}["pi"]),
-    "x in {'pi'}, 'pi' in {x}": lambda x, n: (x in {"pi"}, "pi" in {x}),
-    "x + x, x * 2, x[1:], x[::-1]": lambda x, n: (x + x, x * 2, x[1:], x[::-1]),
-    "type(x[:]), type(x + ''), type(str(x))": lambda x, n: (type(x[:]), type(x + ""), type(str(x))),
-    "list(x), sorted(x), len(x)": lambda x, n: (list(x), sorted(x), len(x)),
-    "x.upper(), x.find('i'), x.split('p')": lambda x, n: (x.upper(), x.find("i"), x.split("p")),
-    "x.encode(), bytes(x, 'utf-16-le')": lambda x, n: (x.encode(), bytes(x, "utf-16-le")),
-    "', '.join([x, x]), x.join('ab')": lambda x, n: (", ".join([x, x]), x.join("ab")),
-    "f'{x:>4}', '%s' % x, repr(x)": lambda x, n: (f"{x:>4}", "%s" % x, repr(x)),  # noqa: UP031
-    "int(n), float(n)": lambda x, n: (int(n), float(n)),
-    "PyUnicode_AsUTF8(x)": lambda x, n: utf8(x),
-    "os.stat(x)": lambda x, n: os.stat(x),
-    "re.match('p(.)', x)[1]": lambda x, n: re.match("p(.)", x)[1],
-    "re.compile(x).match('pi')": lambda x, n: re.compile(x).match("pi") is not None,
-    "json.dumps(x), json.loads(n)": lambda x, n: (json.dumps(x), json.loads(n)),
-    "eval(n), compile(n)": lambda x, n: (eval(n), compile(n, "n", "eval") is not None),
-    "getattr(thing, x), setattr(thing, x, 1)": lambda x, n: (getattr(Thing, x), assigned(x)),
-    "f(**{x: 1})": lambda x, n: keyword(**{x: 1}),
-    "pickle.loads(pickle.dumps(x))": lambda x, n: pickle.loads(pickle.dumps(x)),
-    "type(copy.copy(x)), type(copy.deepcopy(x))": lambda x, n: (
-        type(copy.copy(x)).__name__,
-        type(copy.deepcopy(x)).__name__,
-    ),
-    "marshal.dumps(x)": lambda x, n: len(marshal.dumps(x)) > 0,
-    "sys.intern(x)": lambda x, n: sys.intern(x),
-    "type(x)('pi')": lambda x, n: type(x)("pi") == "pi",
-    "weakref.ref(x)": lambda x, n: weakref.ref(x)() is x,
-    "x.name = 1": lambda x, n: setattr(x, "name", 1),
-    "class Sub(type(x))": lambda x, n: type("Sub", (type(x),), {}) is not None,
-    "gc.is_tracked(x)": lambda x, n: gc.is_tracked(x),
-    "functools.cache": lambda x, n: functools.cache(len)(x),
-}
-# [/probes]
-
-
-def answer(probe, x, n):
-    try:
-        return repr(probe(x, n))
-    except Exception as error:
-        return f"{type(error).__name__}: {error}"
-
-
-def kinds(module):
-    """Name: two strings of each kind, `pi` and `314`."""
-    text = module.Text(b"pi314", [2, 3])
-    found = {"str": ("".join(["p", "i"]), str(314)), "subclass of str": (Ordinary("pi"), Ordinary("314"))}
-    for method in arms.OURS:
-        found[method] = text.strings(method)
-    found["block, copied type"] = text.strings("block", copied_type=True)
-    return found
-
-
+# [behaviour]
 def behaviour(folder):
-    """B4, B6: what every kind of string answers to every probe."""
+    """B4, B6: what every kind of string answers to every probe, a row for each answer."""
     module = arms.load(folder)
-    return {
-        name: {kind: answer(probe, *pair) for kind, pair in kinds(module).items()} for name, probe in PROBES.items()
-    }
+    return [
+        {"probe": name, "kind": kind, "answer": probes.answer(probe, *pair)}
+        for name, probe in probes.PROBES.items()
+        for kind, pair in probes.kinds(module).items()
+    ]
+
+
+# [/behaviour]
 
 
 # [layouts]
 def layouts(folder):
-    """B5: by way of making, lines that differ from CPython's own in text or hash: ASCII text, mixed text."""
-    module, wrong = arms.load(folder), {}
+    """B5: by way of making and text, how many lines differ from CPython's own in text or hash."""
+    module, rows = arms.load(folder), []
     for which, (data, lengths) in (("ASCII", corpus.ascii_text()), ("mixed", corpus.mixed_text())):
         text = module.Text(data, lengths)
         real = text.strings("new")
         for method in arms.OURS:
             ours = text.strings(method)
-            wrong[f"{method}, {which}"] = sum(a != b or hash(a) != hash(b) for a, b in zip(ours, real, strict=True))
-    return wrong
+            wrong = sum(a != b or hash(a) != hash(b) for a, b in zip(ours, real, strict=True))
+            rows.append({"method": method, "text": which, "wrong": wrong})
+    return rows
 
 
 # [/layouts]
@@ -220,8 +134,8 @@ def no_nul(module):
     x = module.counterfeit(b"1234", 2)
     return {
         "x == '12'": x == "12",
-        "PyUnicode_AsUTF8(x)": utf8(x).decode(),
-        "int(x)": answer(lambda x, n: int(x), x, x),
+        "PyUnicode_AsUTF8(x)": probes.utf8(x).decode(),
+        "int(x)": probes.answer(lambda x, n: int(x), x, x),
     }
 
 
@@ -284,30 +198,36 @@ MISUSE = {
     "the maker's thread is gone": thread_is_gone,
     "alive at exit": at_exit,
 }
+
+
+def misuse(folder, what):
+    """One of MISUSE: what was asked after it and the answer, a row for each. The process may end by it."""
+    return [{"asked": asked, "answer": str(said)} for asked, said in MISUSE[what](arms.load(folder)).items()]
+
+
 # [/misuse]
 
 
-def misuse(folder, which):
-    """One of MISUSE; the process may end by it."""
-    return MISUSE[which](arms.load(folder))
-
-
+# [forged]
 def forged(folder, data, length, unknown_hash):
     """The exercise: a counterfeit of `12`, and what a `12` must do."""
-    x = arms.load(folder).counterfeit(bytes.fromhex(data), int(length), hash=int(unknown_hash))
+    x = arms.load(folder).counterfeit(bytes.fromhex(data), length, hash=unknown_hash)
     return {
         "x == '12'": x == "12",
         "x in {'12'}": x in {"12"},
         "{x: 1}['12']": {x: 1}.get("12") == 1,
-        "int(x) == 12": answer(lambda x, n: int(x), x, x) == "12",
+        "int(x) == 12": probes.answer(lambda x, n: int(x), x, x) == "12",
     }
+
+
+# [/forged]
 
 
 # [sanitized]
 def sanitized(folder, name, strings):
     """Two threads make strings in every way, and hand part of them to each other to end; how many there were."""
     module = arms.load(folder, name)
-    rounds = -(-int(strings) // (2 * len(arms.OURS) * corpus.LINES))  # no fewer than asked for
+    rounds = -(-strings // (2 * len(arms.OURS) * corpus.LINES))  # no fewer than asked for
     text = arms.text(module)
     right, wrong = hash(text.strings("new")[0]), []
     mail = [queue.SimpleQueue(), queue.SimpleQueue()]
@@ -337,7 +257,6 @@ def sanitized(folder, name, strings):
         "buffers": module.buffers_alive(),
         "grown": grown,
         "wrong": len(wrong),
-        "gil": getattr(sys, "_is_gil_enabled", lambda: True)(),
     }
 
 
@@ -378,7 +297,7 @@ def violations(module, lines):
                 "pickle": pickle.loads(pickle.dumps(x)) == real and type(copy.copy(x)) is str,
                 "json": json.loads(json.dumps(x)) == real,
                 "is a str": isinstance(x, str) and (type(x) is str) == (not real.isascii()),
-                "terminated": utf8(x) == real.encode().split(b"\0")[0],
+                "terminated": probes.utf8(x) == real.encode().split(b"\0")[0],
             }
             found += [f"{law} of {real!r} made by {method}" for law, holds in laws.items() if not holds]
     return found
@@ -389,10 +308,3 @@ def laws(folder):
     module = arms.load(folder)
     for line in sys.stdin:
         print(json.dumps(violations(module, json.loads(line))), flush=True)
-
-
-if __name__ == "__main__":
-    name, *arguments = sys.argv[1:]
-    found = globals()[name](*arguments)
-    if found is not None:
-        print(json.dumps(found))

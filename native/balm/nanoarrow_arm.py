@@ -12,6 +12,7 @@ import corpus
 import nanoarrow
 
 
+# [array]
 def array(read):
     """Wrap the text as an Arrow array of strings, and drop it; with `read`, make a list of all strings as well."""
     data, each = corpus.ascii_text()
@@ -25,3 +26,6 @@ def array(read):
     }
     statement = "lines = Array(make(schema, count, buffers))" + ("\nlist(lines.iter_py())" if read else "")
     return timeit.Timer(statement, timer=time.perf_counter_ns, globals=names)
+
+
+# [/array]

@@ -1,7 +1,9 @@
-"""Benchmark bodies of the chapter on marshaling. Standard library only: workers import this file.
+"""Benchmark bodies of the chapter on the boundary. Standard library only: workers import this file.
 
 Each function makes one arm: an object whose `timeit(loops)` runs the statement
 `loops` times and returns nanoseconds.
+
+A binding is one folder beside this file: a project, built by its own tool, whose `binding.toml` says how it is called here.
 """
 
 import importlib
@@ -10,27 +12,53 @@ import sys
 import sysconfig
 import time
 import timeit
+import tomllib
 from array import array
+from collections import namedtuple
 
-# Binding: (project that builds it, module, part of the module that holds the functions).
-BINDINGS = {
-    "C API": ("c_api", "boundary_c_api", None),
-    "Cython": ("cython", "boundary_cython", None),
-    "nanobind": ("nanobind", "boundary_nanobind", None),
-    "pybind11": ("pybind11", "boundary_pybind11", None),
-    "PyO3": ("pyo3", "boundary_pyo3", None),
-    "cffi API": ("cffi_api", "boundary_cffi_api", None),
-    "cffi ABI": ("cffi_abi", "boundary_cffi_abi", None),
-    "ctypes PyDLL": ("ctypes", "boundary_ctypes", "pydll"),
-    "ctypes CDLL": ("ctypes", "boundary_ctypes", "cdll"),
-}
-# A project that stands in for another on some kernel.
-STANDS_IN = {"pyo3": "pyo3_0_27"}
+HERE = os.path.dirname(os.path.abspath(__file__))
+DECLARATION = "binding.toml"
 
+
+# What the chapter knows of a binding.
+# project: the folder that builds it. module: what is imported. part: the attribute of the module that holds the functions;
+# None for the module itself. loads_at_run_time: takes any C library by its name, without a compiler. contracts: calls that
+# it answers otherwise than most bindings, with the answer (see tests/boundary/test_conformance.py).
+Binding = namedtuple("Binding", "project module part loads_at_run_time contracts")
+
+
+def declarations():
+    """What the projects beside this file say: folder to the contents of its binding.toml."""
+    found = {}
+    for project in os.listdir(HERE):
+        path = os.path.join(HERE, project, DECLARATION)
+        if os.path.isfile(path):
+            with open(path, "rb") as file:
+                found[project] = tomllib.load(file)
+    return found
+
+
+def in_order(said):
+    """Bindings by title, in the order that they ask for."""
+    found = [(one, project, text) for project, text in said.items() for one in text.get("binding", [])]
+    found.sort(key=lambda each: (each[0]["order"], each[0]["title"]))
+    return {
+        one["title"]: Binding(
+            project, one["module"], one.get("part"), one.get("loads-at-run-time", False), text.get("contracts", {})
+        )
+        for one, project, text in found
+    }
+
+
+DECLARED = declarations()
+BINDINGS = in_order(DECLARED)
+# A project to the one that stands in for it on some interpreters.
+STANDS_IN = {text["stands-in-for"]: project for project, text in DECLARED.items() if "stands-in-for" in text}
+
+# [signatures]
 # Made once: the setup of an arm runs before every batch.
 BUFFERS = {"few_doubles": array("d", bytes(8 * 1_000)), "many_doubles": array("d", bytes(8 * 1_000_000))}
 
-# [signatures]
 # Signature: (statement that is timed, setup). `m` holds the functions of one binding.
 SIGNATURES = {
     "no-op": ("f()", "f = m.noop"),
@@ -58,6 +86,7 @@ SIGNATURES = {
 # [/signatures]
 
 
+# [load]
 def place(folder):
     """Where the extensions for this interpreter are."""
     return os.path.join(folder, sysconfig.get_config_var("SOABI"))
@@ -65,19 +94,27 @@ def place(folder):
 
 def load(folder, binding):
     """The functions of one binding. Raises ImportError with the reason that the build left, if it left one."""
-    project, module, part = BINDINGS[binding]
+    chosen = BINDINGS[binding]
     here = place(folder)
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        loaded = importlib.import_module(module)
+        loaded = importlib.import_module(chosen.module)
     except ImportError:
-        note = os.path.join(here, f"missing-{project}.txt")
+        note = os.path.join(here, f"missing-{chosen.project}.txt")
         if os.path.exists(note):
             with open(note, encoding="utf-8") as text:
                 raise ImportError(text.read()) from None
         raise
-    return getattr(loaded, part) if part else loaded
+    return functions(loaded, chosen)
+
+
+def functions(loaded, binding):
+    """The object that holds the functions of a binding, in its module."""
+    return getattr(loaded, binding.part) if binding.part else loaded
+
+
+# [/load]
 
 
 # [arm]
@@ -93,6 +130,7 @@ def call(folder, binding, signature):
 # [/arm]
 
 
+# [work]
 def work(folder, binding, iterations):
     """A C function that takes about `iterations` ns."""
     names = {"m": load(folder, binding), "n": iterations}
@@ -114,3 +152,6 @@ class WorkInC:
 
 def work_in_c(folder, iterations):
     return WorkInC(folder, iterations)
+
+
+# [/work]

@@ -1,12 +1,9 @@
-"""Evaluates expressions on the bindings, inside a kernel. Standard library only.
+"""Evaluates expressions on the bindings, inside a measured process. Standard library only.
 
-`python evaluate.py LIBRARIES BINDING EXPRESSION` prints one JSON object: {"value": repr} or {"error": type, "text"}.
-`python evaluate.py LIBRARIES` reads one {"binding", "expression"} per line instead, and answers each with a line.
-`m` is the binding's functions.
+The chapter asks for one expression in each process; `tests/boundary/test_conformance.py` for many, and uses the helpers here.
 """
 
 import gc
-import json
 import os
 import sys
 import threading
@@ -30,10 +27,6 @@ class Index:
 class Twice:
     def __call__(self, x):
         return 2 * x
-
-
-def fails(x):
-    raise LookupError("from Python")
 
 
 def resident_kib():
@@ -113,10 +106,16 @@ def from_many_threads(m, threads, calls):
     return len(wrong)
 
 
-def evaluate(libraries, binding, expression):
+# [evaluate]
+def fails(x):
+    raise LookupError("from Python")
+
+
+def evaluate(folder, binding, expression):
+    """What a binding makes of one call: the value, or the name of the exception. `m` is the binding's functions."""
     try:
         names = {
-            "m": arms.load(libraries, binding),
+            "m": arms.load(folder, binding),
             "array": array,
             "sys": sys,
             "nan": float("nan"),
@@ -131,17 +130,7 @@ def evaluate(libraries, binding, expression):
         }
         return {"value": repr(eval(expression, names))}
     except Exception as error:
-        return {"error": type(error).__name__, "text": str(error)}
+        return {"error": type(error).__name__}
 
 
-def main():
-    libraries, *one = sys.argv[1:]
-    if one:
-        print(json.dumps(evaluate(libraries, *one)))
-        return
-    for line in sys.stdin:
-        print(json.dumps(evaluate(libraries, **json.loads(line))), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+# [/evaluate]

@@ -1,10 +1,9 @@
-"""Experiments of the marshaling chapter that need a process of their own. Standard library only.
+"""Experiments of the chapter on the boundary that need a process of their own.
 
-`python experiments.py NAME LIBRARIES ARGUMENT...` prints one JSON object.
+Standard library only: `ffilab/bench/worker.py case` calls one of these functions and prints what it returns.
 """
 
 import importlib
-import json
 import os
 import statistics
 import sys
@@ -16,18 +15,23 @@ import arms
 import talk_method
 
 
-def original(libraries, *bindings):
-    """A1 to A4 as the talk ran them: single calls through a lambda, one binding after the other, in one process."""
-    samples = {}
-    for name in bindings:
+# [original]
+def original(folder, bindings):
+    """A1 to A4 as the talk ran them: single calls through a lambda (ns), one binding after the other, in one process."""
+    rows = []
+    for binding in bindings:
         try:
-            answer = arms.load(libraries, name).answer
+            answer = arms.load(folder, binding).answer
         except ImportError:
             continue
-        samples[name] = talk_method.samples(answer)
-    return samples
+        rows.append({"binding": binding, "ns": talk_method.samples(answer)})
+    return rows
 
 
+# [/original]
+
+
+# [first_use]
 def resident_kib():
     """Resident memory of this process; None where there is no /proc."""
     try:
@@ -37,25 +41,22 @@ def resident_kib():
         return None
 
 
-# [first_use]
-def first_use(libraries, binding, linking):
+def first_use(folder, binding, linking):
     """Import one binding and call it, in a process that has done neither.
 
-    linking: `default`; `lazy`, to resolve each symbol at its first call; `bind now`, LD_BIND_NOW in the environment.
+    linking: `default`; `lazy`, to resolve each symbol at its first call; `bind now`, which the dynamic linker has read in
+    the environment when the process started.
     """
-    if linking == "bind now" and "LD_BIND_NOW" not in os.environ:
-        # The dynamic linker reads it when the process starts.
-        os.execve(sys.executable, [sys.executable, "-I", *sys.argv], {**os.environ, "LD_BIND_NOW": "1"})
     if linking == "lazy":
         sys.setdlopenflags(os.RTLD_LAZY)
-    _, module, part = arms.BINDINGS[binding]
-    sys.path.insert(0, arms.place(libraries))
+    chosen = arms.BINDINGS[binding]
+    sys.path.insert(0, arms.place(folder))
     before = resident_kib()
     started = time.perf_counter_ns()
-    loaded = importlib.import_module(module)
+    loaded = importlib.import_module(chosen.module)
     imported = time.perf_counter_ns() - started
     after = resident_kib()
-    call = (getattr(loaded, part) if part else loaded).noop
+    call = arms.functions(loaded, chosen).noop
     times = []
     for _ in range(101):
         started = time.perf_counter_ns()
@@ -70,7 +71,3 @@ def first_use(libraries, binding, linking):
 
 
 # [/first_use]
-
-
-if __name__ == "__main__":
-    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))

@@ -1,6 +1,7 @@
 """Experiments of the chapter on the convoy: servers, clients and CPU work, all on loopback, all with an end.
 
-Standard library only. `python experiments.py NAME ARGUMENT...` prints one JSON object.
+Standard library only: `ffilab/bench/worker.py case` calls one of these functions and prints what it returns. The same
+file, `sys.argv[0]`, starts the processes beside it.
 """
 
 import asyncio
@@ -24,20 +25,20 @@ from cpu_work import CHUNK, compute  # noqa: E402
 from threads import together  # noqa: E402
 
 HOST = "127.0.0.1"
-ME = os.path.abspath(__file__)
-WARM_UP_S = 0.05
-ALONE_S = 0.05
-MANY = 1000  # requests that a 99.9 % quantile needs at least
 now = time.perf_counter_ns
 
 
+# [best of three]
 def best_of_three(threads, bodies):
     """Seconds by number of threads. The numbers take turns: the speed of a core may change within a second."""
-    seconds = {}
+    seconds = dict.fromkeys(threads, float("inf"))
     for _ in range(3):
-        for count in map(int, threads):
-            seconds[count] = min(seconds.get(count, float("inf")), together(bodies(count)) / 1e9)
-    return seconds
+        for count in threads:
+            seconds[count] = min(seconds[count], together(bodies(count)) / 1e9)
+    return [{"threads": count, "seconds": best} for count, best in seconds.items()]
+
+
+# [/best of three]
 
 
 # [countdown]
@@ -46,19 +47,19 @@ def countdown(n):
         n -= 1
 
 
-def countdowns(total, interval, *threads):
+def countdowns(interval, total, threads):
     """C1, C5: seconds to count down from `total`, divided among threads; the best of three, as the author took it."""
-    sys.setswitchinterval(float(interval))
-    return best_of_three(threads, lambda count: [lambda: countdown(int(total) // count)] * count)
+    sys.setswitchinterval(interval)
+    return best_of_three(threads, lambda count: [lambda: countdown(total // count)] * count)
 
 
 # [/countdown]
 
 
 # [hashes]
-def hashes(bytes_each, *threads):
+def hashes(bytes_each, threads):
     """C2: seconds to hash eight messages, divided among threads; the best of three. hashlib releases the GIL."""
-    messages = [bytes(int(bytes_each)) for _ in range(8)]
+    messages = [bytes(bytes_each) for _ in range(8)]
 
     def work(part):
         for message in part:
@@ -68,6 +69,13 @@ def hashes(bytes_each, *threads):
 
 
 # [/hashes]
+
+
+# [work]
+def beside(file, function, **arguments):
+    """Start a function of a file in a process of its own, on the same interpreter."""
+    command = [sys.executable, "-I", sys.argv[0], "case", os.path.join(HERE, file), function, json.dumps(arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 class CpuWork:
@@ -83,13 +91,12 @@ class CpuWork:
         path = self._file.name
         for place in range(1, count + 1):
             if kind == "processes":
-                command = [sys.executable, "-I", ME, "compute_in_process", path, str(place)]
-                self._processes.append(subprocess.Popen(command, stdout=subprocess.DEVNULL))
+                self._processes.append(beside("cpu_work.py", "compute", path=path, place=place))
                 continue
             body = {
                 "threads": lambda place=place: compute(path, place),
                 "interpreters": lambda place=place: in_another_interpreter(path, place),
-                "native": lambda place=place: self._native(folder, place),
+                "native": lambda place=place: natively(self._shared, place, folder),
             }[kind]
             self._threads.append(threading.Thread(target=self._noted, args=(body,), daemon=True))
         for thread in self._threads:
@@ -98,16 +105,6 @@ class CpuWork:
     def _noted(self, body):
         self.thread_ids.append(threading.get_native_id())
         body()
-
-    # [native]
-    def _native(self, folder, place):
-        """Native code through CDLL: a thousand chunks for each call, without the GIL."""
-        count_up_and_down = ctypes.CDLL(os.path.join(folder, "libconvoy.so")).count_up_and_down
-        while not self._shared[0]:
-            count_up_and_down(ctypes.c_long(1000 * CHUNK))
-            self._shared[place] += 1000
-
-    # [/native]
 
     def chunks(self):
         return sum(self._shared[1:])
@@ -128,8 +125,19 @@ class CpuWork:
                 process.kill()
 
 
-def compute_in_process(path, place):
-    compute(path, int(place))
+# [/work]
+
+
+# [native]
+def natively(shared, place, folder):
+    """Native code through CDLL: a thousand chunks for each call, without the GIL."""
+    count_up_and_down = ctypes.CDLL(os.path.join(folder, "libconvoy.so")).count_up_and_down
+    while not shared[0]:
+        count_up_and_down(ctypes.c_long(1000 * CHUNK))
+        shared[place] += 1000
+
+
+# [/native]
 
 
 # [interpreter]
@@ -159,6 +167,21 @@ def handle_client(sock, note=None):
 # [/server]
 
 
+# [asyncio]
+async def echo_back(reader, writer, cores):
+    """The same as a coroutine; at its end it notes the core of its loop's thread."""
+    writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    while data := await reader.read(4096):
+        writer.write(data)
+        await writer.drain()
+    writer.close()
+    cores.append(core_of("self", threading.get_native_id()))
+
+
+# [/asyncio]
+
+
+# [serve]
 @contextlib.contextmanager
 def serve(kind, note=None):
     """An echo server on an ephemeral port of loopback: yields the port and a list that gets the cores of its threads."""
@@ -174,19 +197,8 @@ def serve(kind, note=None):
             handle_client(sock, note)
             cores.append(core_of("self", threading.get_native_id()))
 
-    # [asyncio]
-    async def echo(reader, writer):
-        writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        while data := await reader.read(4096):
-            writer.write(data)
-            await writer.drain()
-        writer.close()
-        cores.append(core_of("self", threading.get_native_id()))
-
-    # [/asyncio]
-
     async def serve_forever():
-        server = await asyncio.start_server(echo, sock=listener)
+        server = await asyncio.start_server(lambda *streams: echo_back(*streams, cores), sock=listener)
         async with server:
             await server.serve_forever()
 
@@ -198,12 +210,19 @@ def serve(kind, note=None):
         listener.close()
 
 
+# [/serve]
+
+
 # [client]
+WARM_UP_S = 0.05
+
+
 def client(port, seconds, core):
-    """Send one byte, wait for it, again: nanoseconds of each request. Runs in a process of its own."""
-    if core != "any":
-        os.sched_setaffinity(0, {int(core)})
-    with socket.create_connection((HOST, int(port)), timeout=10) as sock:
+    """Send one byte, wait for it, again: begin and end (ns) of each request. Runs in a process of its own, which stays
+    on a core if one is given."""
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+    with socket.create_connection((HOST, port), timeout=10) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
         def request():
@@ -217,7 +236,7 @@ def client(port, seconds, core):
             pass
         print("warm", flush=True)
         spans = []
-        end = now() + float(seconds) * 1e9
+        end = now() + seconds * 1e9
         while not spans or spans[-1][1] < end:
             spans.append(request())
     return {"spans": spans, "core": core_of("self", os.getpid())}
@@ -226,10 +245,14 @@ def client(port, seconds, core):
 # [/client]
 
 
-def start_client(port, seconds, core):
-    return subprocess.Popen(
-        [sys.executable, "-I", ME, "client", str(port), str(seconds), str(core)], stdout=subprocess.PIPE, text=True
-    )
+# [echo]
+ALONE_S = 0.05
+MANY = 1000  # requests that a 99.9 % quantile needs at least
+
+
+def answer_of(process):
+    """What a client brings back, once it has ended."""
+    return json.loads(process.communicate(timeout=30)[0].splitlines()[-1])["result"]
 
 
 def core_of(process, thread):
@@ -241,21 +264,20 @@ def core_of(process, thread):
         return None
 
 
-# [echo]
 def echo(folder, kind, count, interval, seconds, pinning, server, others):
     """C3, C4, C6: requests and their latencies, with CPU work beside the server.
 
     kind, count: CPU work, see CpuWork; pinning: `none`, `one core` for all, or `client apart`: the server's process on
     one core and the client on another; server: `threads` or `asyncio`; others: busy processes that nobody asked for.
     """
-    sys.setswitchinterval(float(interval))
-    client_core = "any"
+    sys.setswitchinterval(interval)
+    client_core = None
     if pinning != "none":
         first, last = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {first})
         client_core = first if pinning == "one core" else last
-    noise = CpuWork("processes", int(others), folder)
-    work = CpuWork(kind, int(count), folder)
+    noise = CpuWork("processes", others, folder)
+    work = CpuWork(kind, count, folder)
     try:
         work.wait_until_all_work()
         noise.wait_until_all_work()
@@ -263,11 +285,11 @@ def echo(folder, kind, count, interval, seconds, pinning, server, others):
         time.sleep(ALONE_S)
         alone = (work.chunks() - before) / (time.perf_counter() - began)
         with serve(server) as (port, server_cores):
-            process = start_client(port, seconds, client_core)
+            process = beside("experiments.py", "client", port=port, seconds=seconds, core=client_core)
             try:
                 process.stdout.readline()
                 before, began = work.chunks(), time.perf_counter()
-                answer = json.loads(process.communicate(timeout=30)[0])
+                answer = answer_of(process)
                 during = (work.chunks() - before) / (time.perf_counter() - began)
             finally:
                 process.kill()
@@ -302,7 +324,7 @@ def timeline(interval, seconds):
 
     The CPU thread looks at the clock all the time: where it did not, it had no GIL (or no core).
     """
-    sys.setswitchinterval(float(interval))
+    sys.setswitchinterval(interval)
     gaps, notes, running = [], [], True
 
     def compute_and_note():
@@ -316,9 +338,9 @@ def timeline(interval, seconds):
     thread = threading.Thread(target=compute_and_note, daemon=True)
     with serve("threads", notes.append) as (port, _):
         thread.start()
-        process = start_client(port, seconds, "any")
+        process = beside("experiments.py", "client", port=port, seconds=seconds, core=None)
         try:
-            answer = json.loads(process.communicate(timeout=30)[0].splitlines()[-1])
+            answer = answer_of(process)
         finally:
             process.kill()
             running = False
@@ -327,6 +349,3 @@ def timeline(interval, seconds):
 
 
 # [/timeline]
-
-if __name__ == "__main__":
-    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))

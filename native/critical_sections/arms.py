@@ -38,6 +38,7 @@ OPERATIONS = {
 # [/operations]
 
 
+# [operation]
 class Thing:
     def __init__(self):
         self.x = 1
@@ -50,6 +51,16 @@ def function():
     pass
 
 
+def operation(name):
+    """One operation of the interpreter."""
+    statement, setup = OPERATIONS[name]
+    return timeit.Timer(statement, setup, time.perf_counter_ns, {"Thing": Thing, "function": function})
+
+
+# [/operation]
+
+
+# [load]
 def load(folder):
     """The extension with the locks. Raises ImportError if it was not built."""
     place = os.path.join(folder, sysconfig.get_config_var("SOABI"))
@@ -60,36 +71,32 @@ def load(folder):
     return lock_pieces
 
 
-def operation(name):
-    """One operation of the interpreter."""
-    statement, setup = OPERATIONS[name]
-    return timeit.Timer(statement, setup, time.perf_counter_ns, {"Thing": Thing, "function": function})
+# [/load]
 
 
+# [piece]
 class Piece:
     """One lock in a C loop, without a rival."""
 
-    def __init__(self, folder, name, foreign=False):
-        self._run = load(folder).run
-        self._name = name
-        cells = []
-        make = lambda: cells.extend(load(folder).Cell() for _ in range(2))  # noqa: E731
-        if foreign:
-            # The thread that made an object owns it: for every other one its count is shared.
-            thread = threading.Thread(target=make)
-            thread.start()
-            thread.join()
-        else:
-            make()
-        self._cells = cells
+    def __init__(self, folder, name, cells):
+        self._run, self._name, self._cells = load(folder).run, name, cells
 
     def timeit(self, loops):
         return self._run(self._name, *self._cells, loops)
 
 
 def piece(folder, name):
-    return Piece(folder, name)
+    """One of the pieces, on cells that this thread made."""
+    return Piece(folder, name, [load(folder).Cell() for _ in range(2)])
 
 
 def foreign_reference_count(folder):
-    return Piece(folder, "reference count", foreign=True)
+    """The thread that made an object owns it: for every other one its count is shared."""
+    make, cells = load(folder).Cell, []
+    maker = threading.Thread(target=lambda: cells.extend(make() for _ in range(2)))
+    maker.start()
+    maker.join()
+    return Piece(folder, "reference count", cells)
+
+
+# [/piece]

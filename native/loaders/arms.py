@@ -26,12 +26,17 @@ def call(loader, function, library=None):
 # [/call]
 
 
+# [audited_call]
 def audited_call(loader, function, library=None):
     """The same call after one audit hook that does nothing. It stays until the process ends."""
     sys.addaudithook(lambda event, arguments: None)
     return call(loader, function, library)
 
 
+# [/audited_call]
+
+
+# [detach_attach]
 class DetachAttach:
     """Detach and attach the thread state in a C loop: no ctypes, no bytecode."""
 
@@ -49,3 +54,6 @@ class DetachAttach:
 
 def detach_attach(folder):
     return DetachAttach(os.path.join(folder, sysconfig.get_config_var("SOABI")))
+
+
+# [/detach_attach]

@@ -1,11 +1,9 @@
 """Experiments of the loaders chapter that need a process of their own.
 
-Standard library only. `python experiments.py NAME ARGUMENT...` prints one JSON object.
+Standard library only: `ffilab/bench/worker.py case` calls one of these functions and prints what it returns.
 """
 
 import ctypes
-import json
-import sys
 import threading
 import time
 
@@ -15,14 +13,14 @@ LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
 # [original_getpid]
 def original_getpid(calls):
     """A12 as the talk ran it: one process, one run, CDLL first."""
-    seconds = {}
+    rows = []
     for name, loader in LOADERS.items():
         getpid = loader(None).getpid
         started = time.perf_counter()
-        for _ in range(int(calls)):
+        for _ in range(calls):
             getpid()
-        seconds[name] = time.perf_counter() - started
-    return seconds
+        rows.append({"loader": name, "seconds": time.perf_counter() - started})
+    return rows
 
 
 # [/original_getpid]
@@ -41,7 +39,7 @@ def original_blocking(loader, library, milliseconds):
 
     thread = threading.Thread(target=count)
     thread.start()
-    sleep_ms(int(milliseconds))
+    sleep_ms(milliseconds)
     running = False
     thread.join()
     return {"iterations": iterations}
@@ -57,7 +55,6 @@ def counting(loader, library, milliseconds):
     The order is reference, call, call, reference, so that a steady drift cancels.
     Returns iterations, the longest pause (ns) of the counting thread, and elapsed ns by phase.
     """
-    milliseconds = int(milliseconds)
     sleep_ms = LOADERS[loader](library).sleep_ms
     rest = {"reference": lambda: time.sleep(milliseconds / 1000), "call": lambda: sleep_ms(milliseconds)}
     counts, pauses, elapsed = ({"reference": 0, "call": 0} for _ in range(3))
@@ -95,7 +92,7 @@ def python_api(loader):
     """Call a function of Python's own C API, PyList_New(0), through a loader."""
     new_list = LOADERS[loader](None).PyList_New
     new_list.argtypes, new_list.restype = [ctypes.c_ssize_t], ctypes.py_object
-    return {"result": repr(new_list(0))}
+    return {"made": repr(new_list(0))}
 
 
 # [/python_api]
@@ -112,15 +109,9 @@ def handshake(loader, library, milliseconds):
 
     thread = threading.Thread(target=bring_about)
     thread.start()
-    met = native.wait_for_announcement(int(milliseconds))
+    met = native.wait_for_announcement(milliseconds)
     thread.join()
     return {"met": bool(met)}
 
 
 # [/handshake]
-
-
-if __name__ == "__main__":
-    result = globals()[sys.argv[1]](*sys.argv[2:])
-    gil = getattr(sys, "_is_gil_enabled", lambda: True)()
-    print(json.dumps({**result, "gil_enabled": gil}))

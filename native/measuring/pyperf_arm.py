@@ -10,6 +10,7 @@ import os
 import pyperf
 
 
+# [main]
 def main():
     arm = json.loads(os.environ["FFILAB_ARM"])
     spec = importlib.util.spec_from_file_location("arm", arm["file"])
@@ -18,6 +19,9 @@ def main():
     timer = getattr(module, arm["function"])(**arm["arguments"])
     runner = pyperf.Runner()
     runner.bench_time_func("call", lambda loops: timer.timeit(loops) / 1e9)
+
+
+# [/main]
 
 
 if __name__ == "__main__":

@@ -1,22 +1,21 @@
-"""A5: the talk's way to measure, in one process. Standard library only.
+"""A5: the talk's way to measure, in one process.
 
-`python talk_method.py LIBRARY FUNCTION LOADER...` prints samples of each loader, in ns.
+Standard library only: `ffilab/bench/worker.py case` calls `talk` and prints what it returns.
 """
 
 import ctypes
 import itertools
-import json
-import sys
 import time
 
 LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
+
+# [talk]
 SAMPLES = 200
 DROPPED = 5
 
 
-# [talk]
 def samples(call):
-    """One cold call, then 200 single calls, each timed alone through a lambda; the first five are dropped."""
+    """One cold call, then 200 single calls, each timed alone through a lambda; the first five are dropped. In ns."""
     wrapped = lambda: call()  # noqa: E731
     wrapped()
     taken = []
@@ -30,10 +29,14 @@ def samples(call):
 # [/talk]
 
 
-if __name__ == "__main__":
-    library, function, *loaders = sys.argv[1:]
+# [one process]
+def talk(library, function, loaders):
+    """Samples of one C function for each loader, of an empty lambda, and the clock's smallest steps. All in ns."""
     calls = [getattr(LOADERS[loader](library), function) for loader in loaders]
     empty = samples(lambda: None)
     ticks = [time.perf_counter_ns() for _ in range(2000)]
     steps = sorted({after - before for before, after in itertools.pairwise(ticks)} - {0})
-    print(json.dumps({"samples": [samples(call) for call in calls], "empty": empty, "steps": steps[:5]}))
+    return {"samples": [samples(call) for call in calls], "empty": empty, "steps": steps[:5]}
+
+
+# [/one process]

@@ -53,6 +53,7 @@ BENCHMARKS = {"call_method": (call_method, 10_000), "containers": (containers, 1
 # [/benchmarks]
 
 
+# [answers]
 def main():
     """Answer each line `NAME LOOPS` with the ns of one loop of that benchmark."""
     core = int(sys.argv[1])
@@ -64,6 +65,9 @@ def main():
         started = time.perf_counter_ns()
         function(loops)
         print((time.perf_counter_ns() - started) / loops, flush=True)
+
+
+# [/answers]
 
 
 if __name__ == "__main__":

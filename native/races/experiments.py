@@ -1,10 +1,9 @@
 """Experiments of the chapter on races: all of them may lose, lie or crash, so each runs in a process of its own.
 
-Standard library only. `python experiments.py NAME ARGUMENT...` prints one JSON object.
+Standard library only: `ffilab/bench/worker.py case` calls one of these functions and prints what it returns.
 """
 
 import ctypes
-import json
 import os
 import statistics
 import sys
@@ -18,6 +17,7 @@ import arms  # noqa: E402
 from threads import rate, together  # noqa: E402
 
 
+# [start_all]
 def start_all(count, work):
     """Start `count` threads one after the other, as the talk does, and wait for all."""
     threads = [threading.Thread(target=work) for _ in range(count)]
@@ -27,60 +27,53 @@ def start_all(count, work):
         thread.join()
 
 
+# [/start_all]
+
+
 # [original_counter]
 def original_counter(folder, loader, threads, iterations):
     """A15 as the talk ran it: what is left of threads x iterations increments, by variant."""
     library = arms.library(folder, loader)
     library.counter_value.restype = ctypes.c_long
-    values = {}
+    rows = []
     for variant in arms.VARIANTS:
         increment = getattr(library, f"{variant}_increment")
         library.counter_reset()
-        start_all(int(threads), lambda: increment(int(iterations)))  # noqa: B023
-        values[variant] = library.counter_value()
-    return values
+        start_all(threads, lambda: increment(iterations))  # noqa: B023
+        rows.append({"variant": variant, "left": library.counter_value()})
+    return rows
 
 
 # [/original_counter]
 
 
-def increment(folder, way):
-    """A function of (variant, iterations), with reset and value."""
-    if way.startswith("ctypes"):
-        library = arms.library(folder, way)
-        library.counter_value.restype = ctypes.c_long
-        functions = {variant: getattr(library, f"{variant}_increment") for variant in arms.VARIANTS}
-        return (lambda variant, n: functions[variant](n)), library.counter_reset, library.counter_value
-    module = arms.load(folder)
-    function = module.increment_releasing if way == "C API, releasing" else module.increment_keeping
-    return function, module.reset, module.value
-
-
 # [crossed_counter]
-def crossed_counter(folder, way, *pairs):
+def crossed_counter(folder, way, teams):
     """A15 crossed: all threads set off together. Share of updates lost, by number of threads and variant.
 
-    pairs: number of threads, increments of each, number of threads, ...
+    teams: each a number of threads, and the iterations of each of them.
     """
-    add, reset, value = increment(folder, way)
+    add, reset, value = arms.increment(folder, way)
     meet = arms.library(folder).meet  # through CDLL: it must not keep the GIL
-    lost = {}
-    for count, iterations in zip(map(int, pairs[::2]), map(int, pairs[1::2])):
+    rows = []
+    for team in teams:
+        threads, iterations = team["threads"], team["iterations"]
 
         def work():
-            meet(count)  # noqa: B023
+            meet(threads)  # noqa: B023
             add(variant, iterations)  # noqa: B023
 
         for variant in arms.VARIANTS:
             reset()
-            start_all(count, work)
-            lost[f"{count} {variant}"] = 1 - value() / (count * iterations)
-    return lost
+            start_all(threads, work)
+            rows.append({"threads": threads, "variant": variant, "lost": 1 - value() / (threads * iterations)})
+    return rows
 
 
 # [/crossed_counter]
 
 
+# [start_and_work]
 def start_and_work(folder, iterations):
     """Nanoseconds that it takes to start a thread, and that one call with `iterations` increments takes: medians."""
     increment = arms.library(folder).unsafe_increment
@@ -90,7 +83,7 @@ def start_and_work(folder, iterations):
         before = time.perf_counter_ns()
         thread.start()
         between = time.perf_counter_ns()
-        increment(int(iterations))
+        increment(iterations)
         after = time.perf_counter_ns()
         thread.join()
         starts.append(between - before)
@@ -98,24 +91,30 @@ def start_and_work(folder, iterations):
     return {"start": statistics.median(starts), "call": statistics.median(calls)}
 
 
+# [/start_and_work]
+
+
+# [rust_counter]
 def rust_counter(folder, loader, threads, iterations):
-    """The counters in Rust: share of updates lost by name; an empty object if they were not built."""
-    library = arms.rust(folder, loader)
-    lost = {}
-    for name, symbol in arms.RUST.items() if library else ():
+    """The counters in Rust: share of updates lost, by variant."""
+    library, meet = arms.rust(folder, loader), arms.library(folder).meet
+    rows = []
+    for variant, symbol in arms.RUST.items():
         function = getattr(library, symbol)
         function.restype = ctypes.c_int64
-        meet = arms.library(folder).meet
 
         def work():
-            meet(int(threads))  # noqa: B023
-            function(int(iterations))  # noqa: B023
+            meet(threads)
+            function(iterations)  # noqa: B023
 
-        start_all(int(threads), work)
-        lost[name] = 1 - function(0) / (int(threads) * int(iterations))
-    return lost
+        start_all(threads, work)
+        rows.append({"variant": variant, "lost": 1 - function(0) / (threads * iterations)})
+    return rows
 
 
+# [/rust_counter]
+
+# [bank]
 # Case: (function, dollars, sleep in us between check and act). The talk prints the dollars, not the sleep.
 # Fifty withdrawals of the fast bank, as the talk counts them, are $1000 in steps of $20.
 BANKS = {
@@ -128,49 +127,52 @@ BANKS = {
 }
 
 
-# [bank]
 def bank(folder, loader, threads, attempts):
     """A16, A17 as the talk ran them: withdrawals and what is left of $1000, by case."""
     library = arms.library(folder, loader)
     library.bank_balance.restype = ctypes.c_long
-    outcomes = {}
+    rows = []
     for case, (function, dollars, sleep_us) in BANKS.items():
         withdraw = getattr(library, function)
         withdraw.argtypes = [ctypes.c_long, ctypes.c_long]
         paid = []  # append is atomic on every build
 
         def customer():
-            for _ in range(int(attempts)):
+            for _ in range(attempts):
                 if withdraw(dollars, sleep_us):  # noqa: B023
                     paid.append(dollars)  # noqa: B023
 
         library.bank_open(ctypes.c_long(1000))
-        start_all(int(threads), customer)
-        outcomes[case] = {"withdrawals": len(paid), "withdrawn": sum(paid), "balance": library.bank_balance()}
-    return outcomes
+        start_all(threads, customer)
+        outcome = {"withdrawals": len(paid), "withdrawn": sum(paid), "balance": library.bank_balance()}
+        rows.append({"case": case, **outcome})
+    return rows
 
 
 # [/bank]
 
 
-def double_payments(folder, rounds, spread_ns, *windows_ns):
+# [double_payments]
+def double_payments(folder, rounds, spread_ns, windows_ns):
     """Share of rounds in which both of two threads were paid, by width of the window in ns."""
     library = arms.library(folder)
     library.double_payments.restype = ctypes.c_long
     library.double_payments.argtypes = [ctypes.c_int, ctypes.c_long, ctypes.c_long, ctypes.c_uint]
-    shares = {}
-    for window in map(int, windows_ns):
+    rows = []
+    for window in windows_ns:
         paid = []
         seeds = iter(os.urandom(2))
         start_all(
             2,
-            lambda: paid.append(library.double_payments(int(rounds), window, int(spread_ns), next(seeds) + 1)),  # noqa: B023
+            lambda: paid.append(library.double_payments(rounds, window, spread_ns, next(seeds) + 1)),  # noqa: B023
         )
-        shares[window] = sum(paid) / int(rounds) - 1
-    return shares
+        rows.append({"window_ns": window, "share": sum(paid) / rounds - 1})
+    return rows
 
 
-# [python_race]
+# [/double_payments]
+
+# [statements]
 total = 0
 
 
@@ -190,21 +192,30 @@ def add_call(loops):
         total += one()
 
 
-# [/python_race]
+# [/statements]
+
+
+# [python_race]
 STATEMENTS = {"total += 1": add_constant, "total += one()": add_call}
 
 
-def python_race(threads, loops, *intervals):
-    """C7: share of updates lost in Python code, by statement and switch interval in seconds."""
+def python_race(threads, loops, intervals):
+    """C7: share of updates lost in Python code, by switch interval and statement.
+
+    intervals: seconds, by name.
+    """
     global total
-    lost = {}
-    for interval in intervals:
-        sys.setswitchinterval(float(interval))
+    rows = []
+    for interval, seconds in intervals.items():
+        sys.setswitchinterval(seconds)
         for statement, function in STATEMENTS.items():
             total = 0
-            together([lambda: function(int(loops)) for _ in range(int(threads))])  # noqa: B023
-            lost[f"{interval} {statement}"] = 1 - total / (int(threads) * int(loops))
-    return lost
+            together([lambda: function(loops) for _ in range(threads)])  # noqa: B023
+            rows.append({"interval": interval, "statement": statement, "lost": 1 - total / (threads * loops)})
+    return rows
+
+
+# [/python_race]
 
 
 # [kinds]
@@ -257,15 +268,11 @@ def last_error(library, fail, why, loops):
     return wrong_share(loops, body)
 
 
-# [/kinds]
-
-
 def kinds(folder, loader, slots, loops):
     """The share of wrong answers of each kind, unsafe and safe."""
     library = arms.library(folder, loader, use_errno=True)
     library.folder = folder
-    slots, loops = int(slots), int(loops)
-    return {
+    wrong = {
         "lazy table, unsafe": lazy(library, "lazy_unsafe", range(slots)),
         "lazy table, mutex": lazy(library, "lazy_locked", range(slots, 2 * slots)),
         "output buffer, shared": output_buffer(library, "describe_shared", loops),
@@ -274,10 +281,14 @@ def kinds(folder, loader, slots, loops):
         "last error, thread-local": last_error(library, library.fail_thread_local, library.why_thread_local, loops),
         "last error, errno": last_error(library, library.fail_errno, ctypes.get_errno, loops),
     }
+    return [{"kind": kind, "wrong": share} for kind, share in wrong.items()]
+
+
+# [/kinds]
 
 
 # [borrowed]
-def borrowed(folder, function, loops):
+def borrowed(folder, function, reads):
     """One thread reads a list or dict in C while another one changes it. May crash; returns how often it read."""
     read = getattr(arms.load(folder), function)
     data = [0.5] if function.startswith("first") else dict.fromkeys(range(8), 0.5)
@@ -292,44 +303,45 @@ def borrowed(folder, function, loops):
     thread = threading.Thread(target=change)
     thread.start()
     try:
-        for _ in range(int(loops)):
+        for _ in range(reads):
             read(data)
     finally:
         done.set()
         thread.join()
-    return {"reads": int(loops)}
+    return {"reads": reads}
 
 
 # [/borrowed]
 
 
-def remedy_together(folder, name, milliseconds, *threads):
+# [remedy_together]
+def remedy_together(folder, remedy, milliseconds, threads):
     """Operations per second of a remedy: one thread alone, and all together, by number of threads."""
     module = arms.load(folder)
     guarded = module.Guarded()
-    return {
-        count: rate(lambda number: lambda loops: module.run(name, guarded, loops), int(count), int(milliseconds))
-        for count in threads
-    }
+
+    def body(number):
+        return lambda loops: module.run(remedy, guarded, loops)
+
+    return [{"threads": count, **rate(body, count, milliseconds)} for count in threads]
 
 
-def stress(folder, name, threads, loops):
+# [/remedy_together]
+
+
+def stress(folder, remedy, threads, loops):
     """Is a remedy exact? For counters what is there and what should be; for reads how many of them were torn."""
     module = arms.load(folder)
-    guarded, threads, loops = module.Guarded(), int(threads), int(loops)
-    if name.startswith("read"):
+    guarded = module.Guarded()
+    if remedy.startswith("read"):
         torn = []
         together(
             [
-                lambda: module.pairs(name, loops // 4, True),
-                lambda: torn.append(module.pairs(name, loops, False)),
+                lambda: module.pairs(remedy, loops // 4, True),
+                lambda: torn.append(module.pairs(remedy, loops, False)),
             ]
         )
         return {"value": sum(torn), "expected": 0}
-    before = module.total(name, guarded)
-    together([lambda: module.run(name, guarded, loops) for _ in range(threads)])
-    return {"value": module.total(name, guarded) - before, "expected": threads * loops}
-
-
-if __name__ == "__main__":
-    print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])))
+    before = module.total(remedy, guarded)
+    together([lambda: module.run(remedy, guarded, loops) for _ in range(threads)])
+    return {"value": module.total(remedy, guarded) - before, "expected": threads * loops}

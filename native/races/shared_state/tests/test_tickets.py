@@ -1,4 +1,4 @@
-"""For pytest-run-parallel, which runs each test in many threads at once. `ffilab.corners.races_detection` does it."""
+"""For pytest-run-parallel, which runs each test in many threads at once. notebooks/races/detection.py does it."""
 
 import shared_state
 

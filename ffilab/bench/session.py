@@ -1,0 +1,324 @@
+"""The session of a chapter: the one door through which it measures, and through which it reads what was measured.
+
+A page is a function of its records. While a session measures, it writes everything into one folder,
+`_build/records/<corner>/<stamp>/`: `session.jsonl` holds the processes and what was looked at, `<plan>.jsonl` the timed
+arms of a plan. What a page gets is what was written, read back. With FROM, a folder of records, nothing is measured: the
+same calls return what the records hold.
+"""
+
+import dataclasses
+import hashlib
+import json
+import os
+import random
+import secrets
+import shutil
+import tarfile
+from collections.abc import Callable, Collection
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+
+from ffilab import machine
+from ffilab.bench import runner
+from ffilab.bench.case import Case, Outcome, Program, Step
+from ffilab.bench.plan import Arm, plan
+from ffilab.bench.record import Record, Writer, read, rows_of
+from ffilab.bench.reporting import Reporter
+from ffilab.budget import BUDGETS, Budget, current
+from ffilab.errors import UserError
+from ffilab.paths import BUILD, RECORDS, without_paths
+from ffilab.provision.catalogue import BY_LABEL
+from ffilab.provision.installed import load
+
+# A folder of records that a page is made from, instead of measuring.
+FROM = "FFILAB_FROM"
+MAIN = "session.jsonl"
+LONGEST_KEPT = 200
+
+
+class Session:
+    """What both kinds have: the records of one chapter, by name."""
+
+    def __init__(self, corner: str, folder: Path, record: Record):
+        self.corner, self.folder, self._record = corner, folder, record
+        self._timed: dict[str, Record] = {}
+
+    @property
+    def record(self) -> Record:
+        """Processes and observations: `session.jsonl`."""
+        return self._record
+
+    @property
+    def interpreters(self) -> list[str]:
+        """Labels of the interpreters that the session measures on."""
+        return self.record.interpreters
+
+    @property
+    def budget(self) -> Budget:
+        return BUDGETS[self.record.run["plan"]["budget"]]
+
+    @property
+    def seed(self) -> int:
+        return self.record.run["plan"]["seed"]
+
+    @property
+    def machine(self) -> dict:
+        """Facts about the machine that measured."""
+        return self.record.run["machine"]
+
+    @property
+    def provenance(self) -> dict:
+        """What stands with every number: machine, method, builds, seeds, records."""
+        builds = self.record.run["interpreters"]
+        return {
+            **self.machine,
+            "budget": self.budget.name,
+            "is_result": self.budget.is_result,
+            "seeds": [self.seed],
+            "records": self.names,
+            "kernels": {
+                label: f"{one['version']}; {one['route']}; `{one['config_args']}`" for label, one in builds.items()
+            },
+        }
+
+    @property
+    def names(self) -> list[str]:
+        """The records that were written or read so far, by corner, session and file."""
+        return [f"{self.corner}/{self.record.run['plan']['session']}/{path.name}" for path in self.files]
+
+    @property
+    def files(self) -> list[Path]:
+        """The records that were written or read so far."""
+        return [self.folder / MAIN, *(record.path for record in self._timed.values())]
+
+    def timed(self, name: str) -> Record:
+        """The record of a timed plan. Raises UserError if there is none, or if it was interrupted."""
+        if name not in self._timed:
+            path = self.folder / f"{name}.jsonl"
+            if not path.is_file():
+                raise self._lacks(f"the timed plan {name!r}")
+            record = read(path)
+            if record.cut_off:
+                raise self._lacks(f"the timed plan {name!r}, which was interrupted")
+            self._timed[name] = record
+        return self._timed[name]
+
+    def frame(self, title: str) -> pd.DataFrame:
+        """The processes of an experiment, one tidy frame: see Record.frame. Raises UserError if there are none."""
+        try:
+            return self.record.frame(title)
+        except KeyError as lacking:
+            raise self._lacks(f"the experiment {lacking}") from None
+
+    def observed(self, title: str, *arguments):
+        """What was seen when something was looked at. Raises UserError if it was not."""
+        key = json.loads(json.dumps(arguments))
+        for line in reversed(self.record.observations):
+            if line["title"] == title and line.get("arguments", []) == key and "value" in line:
+                return line["value"]
+        raise self._lacks(f"the observation {title!r}" + (f" of {key}" if key else ""))
+
+    def _lacks(self, what: str) -> UserError:
+        return UserError(
+            f"The records of the chapter {self.corner!r} do not hold {what}: they were made by another version of it, or not to "
+            f"the end. Measure again: `make chapter NAME={self.corner}`."
+        )
+
+
+class Measuring(Session):
+    """A session that measures now."""
+
+    def __init__(self, corner: str, interpreters: list[str]):
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        folder = RECORDS / corner / stamp
+        budget = current()
+        named = {
+            "name": corner,
+            "session": stamp,
+            "seed": secrets.randbits(32),
+            "budget": budget.name,
+            "interpreters": interpreters,
+        }
+        self._writer = Writer(folder / MAIN)
+        run = {
+            "plan": {**named, "blocks": 0},
+            "machine": machine.facts(),
+            "interpreters": {label: load(BY_LABEL[label]).facts for label in interpreters},
+        }
+        self._writer.write("run", **run)
+        self._runs: dict[str, int] = {}
+        super().__init__(corner, folder, Record(folder / MAIN, {"kind": "run", **run}, cut_off=True))
+
+    def time(self, name: str, arms: list[Arm], interpreters: list[str] | None = None, budget=None, **further) -> Record:
+        """Time arms on all interpreters of the session (or on some), interleaved in one run; returns its record.
+
+        budget: another than the session's. further: `pin`, `target`, `watch` as in Plan, and `width` as in runner.run.
+        """
+        width = further.pop("width", None)
+        self._must_be_open()
+        path = self.folder / f"{name}.jsonl"
+        seed = self._next_seed(name)
+        if path.exists():
+            # A cell that runs again, in JupyterLab: what it measured before is kept, under another name.
+            self._timed.pop(name, None)
+            path.rename(path.with_name(f"{name}.superseded-{datetime.now(UTC):%H%M%S%f}.jsonl"))
+        made = plan(name, arms, interpreters or self.interpreters, budget or self.budget, seed, **further)
+        runner.run(made, self.folder, width)
+        return self.timed(name)
+
+    def run(
+        self, title: str, cases: list[Case | Program | Step], repeats: int, may_fail: bool | Collection[str] = False
+    ) -> pd.DataFrame:
+        """Run every case `repeats` times, each round in a fresh random order; write every outcome; return the frame.
+
+        may_fail: whether a process may bring nothing, or the interpreters on which it may. Where it must not, UserError is
+        raised, with the case and how it ended. An experiment that is run again, in JupyterLab, takes the place of the first.
+        """
+        order = random.Random(self._next_seed(title))
+        self._write("experiment", title=title, run=self._runs[title], processes=repeats * len(cases))
+        with Reporter(title, repeats * len(cases)) as reporter:
+            process = 0
+            for number in range(repeats):
+                for case in order.sample(cases, len(cases)):
+                    fails = may_fail if isinstance(may_fail, bool) else case.interpreter in may_fail
+                    self._one(title, case, number, process, order.getrandbits(32), fails)
+                    process += 1
+                    reporter.advance(f"round {number + 1} of {repeats}")
+        return self.frame(title)
+
+    def _one(self, title: str, case, number: int, process: int, seed: int, may_fail: bool) -> None:
+        outcome: Outcome = case.run(seed)
+        child = {
+            "title": title,
+            "run": self._runs[title],
+            "process": process,
+            "round": number,
+            "seed": seed,
+            "interpreter": case.interpreter,
+            "what": case.what,
+            "factors": case.columns,
+            "fixed": getattr(case, "fixed", {}),
+            "environment": {key: shortened(value) for key, value in getattr(case, "environment", {}).items()},
+            "result": outcome.result,
+            "ended": outcome.ended,
+            "error": without_paths(outcome.error),
+            "gil_enabled": outcome.gil_enabled,
+        }
+        self._write("child", **child)
+        rows_of(child)
+        what = f"{title}, {', '.join(f'{key} {value}' for key, value in case.columns.items())} on {case.interpreter}"
+        if outcome.gil_enabled and case.interpreter and BY_LABEL[case.interpreter].free_threaded:
+            raise UserError(
+                f"{what}: the GIL was on at the end of this process. Something that it imports does not declare itself "
+                "GIL-free, and its results would not be those of a free-threaded build."
+            )
+        if outcome.result is None and not may_fail:
+            raise UserError(f"{what} brought no result: {outcome.ended}. {outcome.error.strip()}")
+
+    def observe(self, title: str, look: Callable, *arguments):
+        """Look at something once, `look(*arguments)`, and write down what was seen; returns it as it was written.
+
+        For what is not repeated: counts of instructions, reports of a tool, facts about this system. `look` returns what
+        JSON can hold; the arguments are written down beside it.
+        """
+        self._write("observation", title=title, arguments=list(arguments), value=look(*arguments))
+        return self.observed(title, *arguments)
+
+    def close(self) -> None:
+        """The session is complete; with it goes how noisy the machine is by now. Closing again changes nothing."""
+        if not self.record.end:
+            self._write("end", machine=machine.noise())
+            self._writer.close()
+
+    def _next_seed(self, name: str) -> int:
+        """A seed of its own for each run of each experiment, which follows from the session's."""
+        self._runs[name] = self._runs.get(name, 0) + 1
+        return random.Random(f"{self.seed}/{name}/{self._runs[name]}").getrandbits(32)
+
+    def _must_be_open(self) -> None:
+        if self.record.end:
+            raise UserError("This session is closed: run the cell with `chapter.begin` again, and all that follow.")
+
+    def _write(self, kind: str, **fields) -> None:
+        self._must_be_open()
+        self._writer.write(kind, **fields)
+        line = json.loads(json.dumps({"kind": kind, **fields}))
+        if kind == "end":
+            self._record = dataclasses.replace(self._record, end=line, cut_off=False)
+        else:
+            kinds = {"experiment": "experiments", "child": "children", "observation": "observations"}
+            getattr(self._record, kinds[kind]).append(line)
+
+
+def shortened(value: str) -> str:
+    """A variable of the environment as it is kept: what only fills it is counted, and not kept."""
+    return value if len(value) <= LONGEST_KEPT else f"{value[:20]}… ({len(value)} characters)"
+
+
+class Reading(Session):
+    """A session that measures nothing: what it is asked for is in its records, or cannot be had."""
+
+    def __init__(self, corner: str, folder: Path):
+        super().__init__(corner, folder, read(folder / MAIN))
+
+    def time(self, name: str, arms: list[Arm], *_, **__) -> Record:
+        return self.timed(name)
+
+    def run(self, title: str, cases: list, repeats: int, may_fail: bool | Collection[str] = False) -> pd.DataFrame:
+        return self.frame(title)
+
+    def observe(self, title: str, look: Callable, *arguments):
+        return self.observed(title, *arguments)
+
+    def close(self) -> None:
+        """Nothing to do: the records are as they were."""
+
+
+def source() -> Path | None:
+    """The folder of records that FROM names, as the press handed it on; None if the chapter is to measure."""
+    return Path(os.environ[FROM]) if os.environ.get(FROM) else None
+
+
+def open_session(corner: str, interpreters: list[str]) -> Measuring | Reading:
+    """A session that measures, or that reads where FROM names records."""
+    if folder := source():
+        return Reading(corner, find(folder, corner))
+    return Measuring(corner, interpreters)
+
+
+def find(folder: Path, corner: str) -> Path:
+    """The newest complete session of a corner, anywhere in a folder of records. Raises UserError if there is none."""
+    found = [path.parent for path in folder.rglob(MAIN) if is_of(path.parent, corner)]
+    if not found:
+        raise UserError(f"There is no complete session of the chapter {corner!r} among the records that FROM names.")
+    return max(found, key=lambda path: read(path / MAIN).run["machine"]["date"])
+
+
+def is_of(folder: Path, corner: str) -> bool:
+    """Does a folder hold a complete session of this corner?"""
+    try:
+        record = read(folder / MAIN)
+    except UserError:
+        return False
+    return record.run["plan"]["name"] == corner and not record.cut_off
+
+
+def unpacked(given: str) -> Path:
+    """What the reader named with FROM, as a folder: a bundle (.tar.gz) is unpacked below `_build`.
+
+    Raises UserError if it is neither a folder nor a bundle.
+    """
+    path = Path(given).resolve()
+    if path.is_dir():
+        return path
+    try:
+        with tarfile.open(path) as bundle:
+            # By its content: two bundles of one name must not take each other's place.
+            target = BUILD / "from" / hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+            shutil.rmtree(target, ignore_errors=True)
+            bundle.extractall(target, filter="data")
+    except (OSError, tarfile.TarError) as error:
+        raise UserError(f"FROM names {given}, which is neither a folder of records nor a bundle ({error}).") from None
+    return target

@@ -1,0 +1,151 @@
+"""The chapters of the book as the press sees them: where each stands, and what its page was made from.
+
+With every executed page goes a file of facts, `page.json`: how and where it was measured, and digests of all that it was
+made from. A page of which one has changed since is stale, and is never shown as fresh.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+from ffilab.errors import UserError
+from ffilab.judge import claims
+from ffilab.paths import BUILD, BY_PRODUCTS, EXECUTED, NATIVE, NOTEBOOKS, ROOT
+from ffilab.provision.catalogue import BY_LABEL
+from ffilab.provision.installed import load
+
+FACTS = "page.json"
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One corner's chapter: `notebooks/<corner>/<corner>.ipynb`, and after execution the same below `_build/executed`."""
+
+    corner: str
+    folder: Path = NOTEBOOKS
+    executed_folder: Path = EXECUTED
+
+    @property
+    def source(self) -> Path:
+        return self.folder / self.corner / f"{self.corner}.ipynb"
+
+    @property
+    def executed(self) -> Path:
+        return self.executed_folder / self.corner / self.source.name
+
+    @property
+    def is_executed(self) -> bool:
+        return self.executed.exists()
+
+    @property
+    def page(self) -> str:
+        """Its page as the table of contents names it."""
+        return f"notebooks/{self.corner}/{self.corner}"
+
+    @property
+    def facts(self) -> dict:
+        """What goes with the executed page; empty if there is nothing."""
+        try:
+            return json.loads((self.executed.parent / FACTS).read_text())
+        except (OSError, json.JSONDecodeError):
+            return {}
+
+    @property
+    def jupyter_kernel(self) -> str:
+        """The Jupyter kernel that it runs on."""
+        return nbformat.read(self.source, as_version=4).metadata.kernelspec.name
+
+    @property
+    def opening(self) -> str:
+        """The first cell: the heading, and what the reader will learn."""
+        return nbformat.read(self.source, as_version=4).cells[0].source
+
+    def changed(self) -> list[str]:
+        """What has changed since the page was made, in words; empty if it is fresh."""
+        facts = self.facts
+        if not facts:
+            return ["everything: nothing is known of how it was made"]
+        now = digests(self.corner, facts)
+        return [what for what, digest in facts["digests"].items() if now.get(what) != digest]
+
+
+def chapters(folder: Path = NOTEBOOKS) -> list[Chapter]:
+    """All chapters, by name."""
+    return [
+        Chapter(path.parent.name, folder) for path in sorted(folder.glob("*/*.ipynb")) if path.stem == path.parent.name
+    ]
+
+
+def chapter(name: str, folder: Path = NOTEBOOKS) -> Chapter:
+    """One chapter. Raises UserError with the list of chapters if there is none of that name."""
+    found = {each.corner: each for each in chapters(folder)}
+    if name not in found:
+        raise UserError(f"There is no chapter {name!r}: say NAME= one of {', '.join(found)}.")
+    return found[name]
+
+
+def digests(corner: str, facts: dict) -> dict[str, str]:
+    """Digests of all that a page is made from, by name. `facts`: what the page said of itself, see chapter.described."""
+    return {**source_digests(corner), **record_digests(facts)}
+
+
+def source_digests(corner: str) -> dict[str, str]:
+    """Digests of a chapter's own files, and of those of the corners that it uses."""
+    folders = [NOTEBOOKS / name for name in with_uses(corner)]
+    native = [path for name in with_uses(corner) for path in sources(NATIVE / name)]
+    return {
+        "the notebook": digest(list(folders[0].glob("*.ipynb"))),
+        "the experiment": digest([p for folder in folders for kind in ("*.py", "*.toml") for p in folder.glob(kind)]),
+        "its native source": digest([*NATIVE.glob("*.py"), *native]),
+    }
+
+
+def record_digests(facts: dict) -> dict[str, str]:
+    """Digests of the records of a page and, if it was measured in this clone, of its interpreters; what is gone counts as
+    changed."""
+    found = {"its records": digest([BUILD / path for path in facts["records"]])}
+    if not facts["read"]:
+        found["an interpreter"] = hashlib.sha256(
+            json.dumps({label: stamp(label) for label in facts["interpreters"]}).encode()
+        ).hexdigest()
+    return found
+
+
+def stamp(label: str) -> str | None:
+    """What identifies the interpreter of that label as it is now; None if it is not set up any more."""
+    try:
+        return load(BY_LABEL[label]).facts["stamp"]
+    except (UserError, KeyError):
+        return None
+
+
+def with_uses(corner: str) -> list[str]:
+    """The corner, and those that it declares to use, and those that they do."""
+    found, left = [], [corner]
+    while left:
+        name = left.pop(0)
+        if name not in found:
+            found.append(name)
+            left += claims.declared(name).uses if (NOTEBOOKS / name / "claims.toml").exists() else ()
+    return found
+
+
+def sources(folder: Path) -> list[Path]:
+    """The files of a corner's native folder, without what build tools leave there."""
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not {*BY_PRODUCTS, "__pycache__"} & set(path.relative_to(folder).parts)
+    ]
+
+
+def digest(paths: list[Path]) -> str:
+    """SHA-256 of the names and contents of files; a file that is gone has none."""
+    found = hashlib.sha256()
+    for path in sorted(paths):
+        relative = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name
+        found.update(f"{relative}\0".encode() + (path.read_bytes() if path.is_file() else b"gone") + b"\0")
+    return found.hexdigest()

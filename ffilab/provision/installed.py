@@ -1,0 +1,107 @@
+"""The interpreters that are set up: what measuring and the chapters see of `kernels/`.
+
+Standard library only, as it is imported by every chapter.
+"""
+
+import functools
+import json
+import os
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffilab.errors import UserError
+from ffilab.paths import KERNELS
+from ffilab.provision.catalogue import ALL, CHAPTER_PAIR, Interpreter
+
+FACTS = "ffilab.json"
+
+
+@dataclass(frozen=True)
+class Installed:
+    """An interpreter of the book with its environment in place."""
+
+    interpreter: Interpreter
+    python: Path
+    facts: dict
+
+    @property
+    def name(self) -> str:
+        return self.interpreter.name
+
+    @property
+    def label(self) -> str:
+        return self.interpreter.label
+
+
+def folder(interpreter: Interpreter) -> Path:
+    return KERNELS / interpreter.name
+
+
+def python(interpreter: Interpreter) -> Path:
+    return folder(interpreter) / ".venv" / "bin" / "python"
+
+
+def load(interpreter: Interpreter) -> Installed:
+    """An interpreter that `make kernels` has set up.
+
+    Raises UserError, with the command that mends it, if its environment is missing or broken.
+    """
+    facts = folder(interpreter) / ".venv" / FACTS
+    try:
+        loaded = json.loads(facts.read_text())
+        if not python(interpreter).exists():
+            raise FileNotFoundError(python(interpreter))
+    except (OSError, json.JSONDecodeError):
+        raise UserError(
+            f"{interpreter.name} has no working environment in "
+            f"kernels/kernels/{interpreter.name}/.venv: run `make kernels KERNELS={interpreter.label}`."
+        ) from None
+    return Installed(interpreter, python(interpreter), loaded)
+
+
+def soabi(one: Installed) -> str:
+    """The tag of extensions for this interpreter, such as cpython-314t-x86_64-linux-gnu."""
+    return _soabi(one.python)
+
+
+@functools.cache
+def _soabi(python: Path) -> str:
+    return subprocess.run(
+        [python, "-I", "-c", "import sysconfig; print(sysconfig.get_config_var('SOABI'))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+
+
+# The interpreters that `make book KERNELS=...` asked for, as labels; unset in JupyterLab: all that are there.
+CHOSEN = "FFILAB_KERNELS"
+
+
+def present() -> list[Installed]:
+    """All interpreters whose environment is in place and that this run asked for, in version order."""
+    found = []
+    chosen = os.environ.get(CHOSEN, "").split()
+    for interpreter in ALL:
+        if chosen and interpreter.label not in chosen:
+            continue
+        try:
+            found.append(load(interpreter))
+        except UserError:
+            continue
+    return found
+
+
+def same_build(one: dict, other: dict) -> bool:
+    """Do a GIL build and a t-build, described by their facts, come by one route with the same flags?"""
+
+    def flags(facts):
+        return sorted(set(facts["config_args"].split()) - {"'--disable-gil'"})
+
+    return one["route"] == other["route"] and flags(one) == flags(other)
+
+
+def pair() -> list[Installed]:
+    """The chapter pair. Raises UserError if one of the two is not set up."""
+    return [load(interpreter) for interpreter in CHAPTER_PAIR]

@@ -1,0 +1,401 @@
+"""What the chapter "Arenas" measures (claims A19 to A22). The page quotes all of it."""
+
+import ctypes.util
+import platform
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pandas as pd
+
+from ffilab.bench.case import MEMORY_BYTES, Case, program
+from ffilab.bench.session import Session
+from ffilab.errors import UserError
+from ffilab.paths import BUILT, NATIVE_OUT, without_paths
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.provision.installed import load, soabi
+
+# [setting]
+EXPERIMENTS = "native/arenas/experiments.py"
+FOLDER = {"folder": f"{BUILT}/arenas"}
+MIB = 1 << 20
+# [/setting]
+
+# [system]
+# Allocator: what the linker calls it, and Debian's package.
+INSTALLABLE = {
+    "jemalloc": ("jemalloc", "libjemalloc2"),
+    "tcmalloc": ("tcmalloc_minimal", "libtcmalloc-minimal4"),
+    "mimalloc": ("mimalloc", "libmimalloc2.0"),
+}
+
+
+def system(session: Session) -> dict:
+    """Look once at what the chapter finds here: see this_system. Raises UserError where there is no Linux."""
+    return session.observe("this system", this_system, session.interpreters)
+
+
+def this_system(labels: list[str]) -> dict:
+    """The setting of huge pages; malloc's tunables; allocators by name, as the loader calls them; why others are absent;
+    why the extension in Rust is, by interpreter."""
+    if platform.system() != "Linux":
+        raise UserError("This chapter is about glibc and Linux: it reads /proc, which this system does not have.")
+    found = {name: ctypes.util.find_library(linked) for name, (linked, _) in INSTALLABLE.items()}
+    absent = {name: not_installed(name) for name, library in found.items() if library is None}
+    return {
+        "huge pages": huge_pages_setting(),
+        "tunables": tunables(),
+        "allocators": {name: library for name, library in found.items() if library},
+        "absent allocators": absent,
+        "absent extension": {label: why for label in labels if (why := not_built(label))},
+    }
+
+
+def huge_pages_setting() -> str:
+    """What this system does with transparent huge pages."""
+    try:
+        text = Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text()
+    except OSError:
+        return "not known"
+    return text[text.index("[") + 1 : text.index("]")]
+
+
+def tunables() -> dict[str, str]:
+    """What this system's loader says of glibc's malloc, by name; empty where it cannot say."""
+    # The loader that this process was started with.
+    with open("/proc/self/maps") as maps:
+        loader = next((line.split()[-1] for line in maps if "/ld-linux" in line or "/ld-2" in line), None)
+    if loader is None:
+        return {}
+    ended, out, _ = program([loader, "--list-tunables"])
+    lines = [line.split(":", 1) for line in out.splitlines() if line.startswith("glibc.malloc.")]
+    return {name: value.strip() for name, value in lines} if ended == "ok" else {}
+
+
+def not_installed(allocator: str) -> str:
+    return f"not installed (`make doctor` has the command; on Debian: {INSTALLABLE[allocator][1]})"
+
+
+def not_built(label: str) -> str | None:
+    """Why there is no extension in Rust for an interpreter; None if there is."""
+    note = NATIVE_OUT / "arenas" / soabi(load(BY_LABEL[label])) / "missing-arena_poc.txt"
+    return f"the extension in Rust was not built: {without_paths(note.read_text())}" if note.exists() else None
+
+
+# [/system]
+
+# [conditions]
+# The arguments of the experiment.
+TALK = {
+    "python_threads": 8,
+    "native_threads": 50,
+    "block_bytes": 64 * MIB,
+    "touch": False,
+    "meet": False,
+    "release_gil": False,
+    "forbid_huge_pages": False,
+}
+TOUCHED = {**TALK, "block_bytes": 64 * 1024, "touch": True}
+MEETING = {**TOUCHED, "meet": True}
+AS_RUN, NONE, AGAIN = "as the talk ran it", "no native threads", "as the talk ran it, again"
+HUGE, HUGE_NONE = "huge pages for all", "huge pages for all, no native threads"
+MEET, RELEASED, EQUAL = (
+    "touched, a call's threads at once",
+    "the same, GIL released",
+    "one Python thread, 400 native at once",
+)
+CONDITIONS = {
+    AS_RUN: TALK,
+    AGAIN: TALK,
+    NONE: {**TALK, "native_threads": 0},
+    "huge pages off": {**TALK, "forbid_huge_pages": True},
+    HUGE: TALK,
+    HUGE_NONE: {**TALK, "native_threads": 0},
+    "one arena": TALK,
+    "touched blocks of 64 KiB": TOUCHED,
+    MEET: MEETING,
+    RELEASED: {**MEETING, "release_gil": True},
+    EQUAL: {**MEETING, "python_threads": 1, "native_threads": 400},
+}
+# [/conditions]
+
+# [talk]
+PRELOAD = {"LD_PRELOAD": f"{BUILT}/arenas/libhuge_pages.so"}
+ENVIRONMENTS = {HUGE: PRELOAD, HUGE_NONE: PRELOAD, "one arena": {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}}
+# Address space, not memory: blocks of 64 MiB that nobody touches need room for thousands of them.
+ROOM_BYTES = 1 << 40
+
+
+def usable(labels: list[str], here: dict) -> list[str]:
+    """Interpreters for which the extension in Rust was built. here: what `system` returned, as in all that follows."""
+    return [label for label in labels if label not in here["absent extension"]]
+
+
+def talk(session: Session, here: dict) -> pd.DataFrame:
+    """A19 with its controls: what grew, in MiB, what stayed after malloc_trim, and the native threads alive at once."""
+    cases = [
+        Case(
+            label,
+            EXPERIMENTS,
+            "talk",
+            arguments,
+            FOLDER,
+            {"condition": condition},
+            ENVIRONMENTS.get(condition, {}),
+            memory_bytes=MEMORY_BYTES if arguments["touch"] else ROOM_BYTES,
+        )
+        for label in usable(session.interpreters, here)
+        for condition, arguments in CONDITIONS.items()
+    ]
+    return session.run("the talk's experiment", cases, session.budget.repeats)
+
+
+# [/talk]
+
+# [grid]
+GRID_PYTHON, GRID_NATIVE = (2, 8, 24), (0, 10, 50, 200)
+
+
+def grid(session: Session, here: dict) -> pd.DataFrame:
+    """A20: the talk's experiment over a grid of Python threads and native threads a call."""
+    cases = [
+        Case(
+            label,
+            EXPERIMENTS,
+            "talk",
+            {**TALK, "python_threads": python, "native_threads": native},
+            FOLDER,
+            memory_bytes=ROOM_BYTES,
+        )
+        for label in usable([GIL, FREE_THREADED], here)
+        for python in GRID_PYTHON
+        for native in GRID_NATIVE
+    ]
+    return session.run("Python × native threads", cases, session.budget.few)
+
+
+# [/grid]
+
+# [allocators]
+ALLOCATORS = ("glibc", *INSTALLABLE)
+
+
+def preload(allocator: str, here: dict) -> dict[str, str]:
+    """The environment that puts an allocator before glibc's."""
+    return {} if allocator == "glibc" else {"LD_PRELOAD": here["allocators"][allocator]}
+
+
+def proved(runs: pd.DataFrame, here: dict) -> pd.DataFrame:
+    """The same runs, if each that ended well had the allocator mapped that it asked for. Raises UserError if not."""
+    for run in runs[runs.ended == "ok"].itertuples():
+        asked = here["allocators"].get(run.allocator, "glibc")
+        if run.mapped not in asked and asked not in run.mapped:
+            raise UserError(f"{asked} was to be preloaded, and process {run.process} ran on {run.mapped}.")
+    return runs
+
+
+# [/allocators]
+
+# [growth]
+THREADS, ROUNDS = 32, 6
+WAYS = ("short-lived threads", "thread pool", "thread pool, by turns")
+AMOUNT = {"threads": THREADS, "rounds": ROUNDS}
+
+
+def growth(session: Session, here: dict) -> pd.DataFrame:
+    """Memory over rounds of allocation, with and without a small block that each thread leaves behind."""
+    cases = [
+        Case(label, EXPERIMENTS, "growth", {"way": way, "keep": keep}, {**FOLDER, **AMOUNT}, {"allocator": "glibc"})
+        for label in (GIL, FREE_THREADED)
+        for way in WAYS
+        for keep in (True, False)
+    ]
+    return proved(session.run("growth over time", cases, session.budget.few), here)
+
+
+# [/growth]
+
+# [thresholds]
+THRESHOLDS = {
+    "nothing": {},
+    "mmap_threshold=131072": {"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=131072"},
+    "trim_threshold=1073741824": {"GLIBC_TUNABLES": "glibc.malloc.trim_threshold=1073741824"},
+}
+
+
+def thresholds(session: Session) -> pd.DataFrame:
+    """A22: MiB that glibc holds after blocks were freed, under each setting."""
+    cases = [
+        Case(FREE_THREADED, EXPERIMENTS, "thresholds", {}, FOLDER, {"setting": setting}, environment)
+        for setting, environment in THRESHOLDS.items()
+    ]
+    return session.run("thresholds", cases, session.budget.repeats)
+
+
+# [/thresholds]
+
+
+# [remedies]
+# What a service does: requests that come all at once, or one after the other.
+WORK = {"all at once": WAYS[0], "by turns": WAYS[2]}
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """An allocator, tunables of glibc's, and arguments of the experiment."""
+
+    allocator: str = "glibc"
+    tunables: str = ""
+    arguments: dict = field(default_factory=dict)
+
+
+REMEDIES = {
+    "nothing": Remedy(),
+    "arena_max=1": Remedy(tunables="glibc.malloc.arena_max=1"),
+    "arena_max=2": Remedy(tunables="glibc.malloc.arena_max=2"),
+    "mallopt(M_ARENA_MAX, 1)": Remedy(arguments={"one_arena": True}),
+    "trim_threshold=65536": Remedy(tunables="glibc.malloc.trim_threshold=65536"),
+    "mmap_threshold=32768": Remedy(tunables="glibc.malloc.mmap_threshold=32768"),
+    "tcache_count=0": Remedy(tunables="glibc.malloc.tcache_count=0"),
+    "malloc_trim(0) after each round": Remedy(arguments={"trim": True}),
+    "jemalloc": Remedy("jemalloc"),
+    "tcmalloc": Remedy("tcmalloc"),
+    "mimalloc": Remedy("mimalloc"),
+}
+
+
+def tuned(tunables: str) -> dict[str, str]:
+    """The environment that tells glibc; nothing to tell, nothing in it."""
+    return {"GLIBC_TUNABLES": tunables} if tunables else {}
+
+
+def remedies(session: Session, here: dict) -> pd.DataFrame:
+    """What each remedy does to the same work, in which each thread leaves a small block behind."""
+    cases = [
+        Case(
+            FREE_THREADED,
+            EXPERIMENTS,
+            "growth",
+            {"way": way, "one_arena": False, "trim": False, **remedy.arguments},
+            {**FOLDER, **AMOUNT, "keep": True},
+            {"remedy": name, "work": work, "allocator": remedy.allocator},
+            {**tuned(remedy.tunables), **preload(remedy.allocator, here)},
+        )
+        for name, remedy in REMEDIES.items()
+        if remedy.allocator not in here["absent allocators"]
+        for work, way in WORK.items()
+    ]
+    return proved(session.run("remedies", cases, session.budget.few), here)
+
+
+# [/remedies]
+
+
+# [scenarios]
+@dataclass(frozen=True)
+class Scenario:
+    """A function with its arguments, the value that decides, and its unit. Less is better in all of them."""
+
+    function: str
+    arguments: dict
+    value: str
+    unit: str
+    fixed: dict = field(default_factory=FOLDER.copy)
+
+
+SHORT, POOL = ({"way": way, **AMOUNT, "keep": True} for way in WAYS[:2])
+SCENARIOS = {
+    "many short-lived threads": Scenario("growth", SHORT, "grown", "MiB held at the end"),
+    "long-lived server, RSS-sensitive": Scenario("growth", POOL, "grown", "MiB held at the end"),
+    "latency-critical, multi-threaded": Scenario(
+        "latency", {"threads": 4, "pairs": 20_000}, "p99.9", "ns, 99.9 % quantile of malloc + free"
+    ),
+    "short-lived processes": Scenario("startup", {}, "ms", "ms for an empty Python process", fixed={}),
+    "tight memory limit": Scenario("growth", {**SHORT, "keep": False}, "peak", "MiB at the peak"),
+    "high thread count": Scenario("growth", {**SHORT, "threads": 200, "rounds": 2}, "grown", "MiB held at the end"),
+    "fork-heavy": Scenario("forks", {"children": 4}, "private", "MiB that a child does not share"),
+}
+
+
+def scenarios(session: Session, here: dict) -> pd.DataFrame:
+    """A21: the talk's scenarios that one machine can stage, with each allocator that is installed."""
+    cases = [
+        Case(
+            FREE_THREADED,
+            EXPERIMENTS,
+            scenario.function,
+            scenario.arguments,
+            scenario.fixed,
+            {"scenario": name, "allocator": allocator},
+            preload(allocator, here),
+        )
+        for name, scenario in SCENARIOS.items()
+        for allocator in ALLOCATORS
+        if allocator not in here["absent allocators"]
+    ]
+    return proved(session.run("scenarios", cases, session.budget.few), here)
+
+
+# [/scenarios]
+
+# [limits]
+# A container's memory, as a limit on data.
+LIMITS_MIB = (64, 128, 256, 512)
+
+
+def limits(session: Session, here: dict) -> pd.DataFrame:
+    """A21: does the same work end under a limit on data (setrlimit)? The processes may die."""
+    cases = [
+        Case(
+            FREE_THREADED,
+            EXPERIMENTS,
+            "limited",
+            {"mib": mib},
+            {**FOLDER, **AMOUNT},
+            {"allocator": allocator},
+            preload(allocator, here),
+        )
+        for allocator in ALLOCATORS
+        if allocator not in here["absent allocators"]
+        for mib in LIMITS_MIB
+    ]
+    return proved(session.run("memory limits", cases, session.budget.few, may_fail=True), here)
+
+
+# [/limits]
+
+
+# [domains]
+def domains(session: Session) -> pd.DataFrame:
+    """Which of CPython's allocation domains reach glibc's malloc, one process for each interpreter."""
+    cases = [Case(label, EXPERIMENTS, "domains", fixed=FOLDER) for label in session.interpreters]
+    return session.run("domains", cases, repeats=1)
+
+
+# [/domains]
+
+
+# [service]
+SERVICE = {"way": WORK["by turns"], **AMOUNT, "keep": True}
+
+
+def arenas_now(session: Session) -> pd.DataFrame:
+    """glibc's account of each arena after one round of the service, one process."""
+    case = Case(FREE_THREADED, EXPERIMENTS, "arenas_now", fixed={**FOLDER, "threads": THREADS})
+    return session.run("the arenas of the service", [case], repeats=1)
+
+
+def service(session: Session, tunables: str) -> dict[str, list]:
+    """The service under the reader's tunables and without any: the rows of three processes each, and how each ended."""
+    return session.observe("exercise: the service", under, tunables)
+
+
+def under(tunables: str) -> dict[str, list]:
+    found = {}
+    for whose, setting in (("yours", tunables), ("nothing", "")):
+        case = Case(FREE_THREADED, EXPERIMENTS, "growth", SERVICE, FOLDER, environment=tuned(setting))
+        outcomes = [case.run() for _ in range(3)]
+        found[whose] = [{"rows": one.result, "ended": one.ended, "error": without_paths(one.error)} for one in outcomes]
+    return found
+
+
+# [/service]

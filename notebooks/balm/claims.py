@@ -1,0 +1,36 @@
+"""What the chapter "GIL Balm" hands in to the ledger, from its records alone. The rules: claims.toml."""
+
+from ffilab.bench.session import Session
+from ffilab.judge.ledger import Handed
+from ffilab.judge.processes import exact
+from ffilab.provision.catalogue import GIL
+from notebooks.balm import results
+from notebooks.balm.experiment import BLOCK, NEW, POOLED, RELEASED, THREADS
+
+
+def measurements(session: Session) -> Handed:
+    handed = Handed(session.corner)
+    record = session.timed("ways")
+    runs = session.frame("as the author ran it")
+
+    # As the original had it: its strings are made without the GIL.
+    handed.put("B1", "new / pooled, one thread: {GIL}", results.faster(record, GIL, POOLED + RELEASED))
+    handed.put("B2", "new / block, one thread: {GIL}", results.faster(record, GIL, BLOCK + RELEASED))
+
+    new, pooled, block = ((method, THREADS) for method in (NEW, POOLED, BLOCK))
+    handed.put("B3", "pooled / new, 16 threads: {GIL}", results.original_ratio(runs, pooled, new))
+    handed.put("B3", "new / block, 16 threads: {GIL}", results.original_ratio(runs, new, block))
+    handed.put("B3", "block, 16 threads / one thread: {GIL}", results.original_ratio(runs, block, (BLOCK, 1)))
+
+    forged = results.forged_share(session.frame("what works"))
+    handed.put("B4", "share of forgeries that are instances of str and not of exact type str", exact(forged, "share"))
+    equal = float((session.frame("layouts").wrong == 0).mean())
+    handed.put("B5", "share of layouts whose strings all equal CPython's", exact(equal, "share"))
+    why = "no process that was asked about a string without a NUL ended well"
+    misread = results.misread_share(session.frame("what must not be done"))
+    handed.put(
+        "B6",
+        "share of CPythons that misread a number without a NUL",
+        why if misread is None else exact(misread, "share"),
+    )
+    return handed

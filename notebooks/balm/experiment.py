@@ -1,0 +1,262 @@
+"""What the chapter "GIL Balm" measures (claims B1-B6). The page quotes all of it."""
+
+import dataclasses
+import functools
+import json
+import runpy
+import subprocess
+from pathlib import Path
+
+import pandas as pd
+
+from ffilab.bench import case, instructions
+from ffilab.bench.case import Case, Outcome, Step
+from ffilab.bench.plan import Arm
+from ffilab.bench.record import Record
+from ffilab.bench.session import Session
+from ffilab.machine import compiler
+from ffilab.paths import BUILT, NATIVE, resolved, without_paths
+from ffilab.provision import installed
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+
+# [setting]
+SOURCES = NATIVE / "balm"
+ARMS, NANOARROW, EXPERIMENTS = (f"native/balm/{name}.py" for name in ("arms", "nanoarrow_arm", "experiments"))
+LINES: int = runpy.run_path(str(SOURCES / "corpus.py"))["LINES"]
+# [/setting]
+
+# [original]
+FOLDER = {"folder": f"{BUILT}/balm"}
+NEW, POOLED, BLOCK = ORIGINAL = ("new", "pooled", "block")
+THREADS = 16
+# A block is so fast that 16 threads need the original's number of tuples to forget their start. The other two take
+# long: outside `full` they make a fifth. What is measured is a time for each string.
+PUBLISHED_TUPLES, FEWER_TUPLES = 10_000, 2_000
+
+
+def original(session: Session) -> pd.DataFrame:
+    """B1-B3 as the author ran them, by one thread and by 16, our strings made with the GIL released."""
+    cases = []
+    for threads in (1, THREADS):
+        for method in ORIGINAL:
+            how = "kept" if method == NEW else "original"
+            factors = {"method": method, "threads": threads, "tuples": tuples(session, method), "how": how}
+            cases.append(Case(GIL, EXPERIMENTS, "churn", factors, FOLDER, timeout_s=300))
+    return session.run("as the author ran it", cases, session.budget.few)
+
+
+def tuples(session: Session, method: str) -> int:
+    """How many tuples one process of `original` makes in this budget."""
+    most = FEWER_TUPLES if method != BLOCK and session.budget.name != "full" else PUBLISHED_TUPLES
+    return max(THREADS, round(most * session.budget.scale))
+
+
+# [/original]
+
+# [ways]
+BEST = "pages and tuple"
+OURS = (POOLED, "compact", BLOCK, "pages", BEST)
+AGAIN = "new, again"
+RELEASED = ", released"
+LAZY, ARROW = "lazy sequence", "Arrow array (nanoarrow)"
+EVERY = {"all": 1, "one in ten": 10, "one in a hundred": 100}
+
+
+def arms() -> list[Arm]:
+    """Every way to make the strings of the text, ours and the rivals. Where one cannot be made, the record says why."""
+
+    def strings(name: str, method: str, released: bool = False) -> Arm:
+        return Arm(name, ARMS, "strings", {**FOLDER, "method": method, "released": released})
+
+    found = [
+        *(strings(name, name) for name in (NEW, "from string", "writer", *OURS)),
+        *(strings(method + RELEASED, method, True) for method in (POOLED, BLOCK, BEST)),
+        strings(AGAIN, NEW),
+        Arm("one decode, then splitlines", ARMS, "one_decode"),
+        Arm("memoryviews", ARMS, "views"),
+        Arm("made once, tuple again", ARMS, "made_once", FOLDER),
+    ]
+    for share, every in EVERY.items():
+        for method in (NEW, BEST):
+            found.append(Arm(f"{method}, {share} read", ARMS, "read", {**FOLDER, "method": method, "every": every}))
+        found.append(Arm(f"{LAZY}, {share} read", ARMS, "lazy", {**FOLDER, "every": every}))
+    # On a free-threaded build nanoarrow turns the GIL on; it is installed for the chapter's interpreter alone.
+    for share, read in (("none", False), ("all", True)):
+        found.append(Arm(f"{ARROW}, {share} read", NANOARROW, "array", {"read": read}, "nanoarrow", (GIL,)))
+    return found
+
+
+def ways(session: Session) -> Record:
+    """One thread: all ways on all interpreters, interleaved."""
+    budget = dataclasses.replace(session.budget, seconds=session.budget.seconds / 2)
+    return session.time("ways", arms(), budget=budget)
+
+
+# [/ways]
+
+# [grid]
+PAIR = (GIL, FREE_THREADED)
+GRID_TUPLES = 200
+
+
+def grid(session: Session) -> pd.DataFrame:
+    """B3 on both builds, from one thread to four times the cores; all numbers of threads in each process."""
+    fixed = {
+        **FOLDER,
+        "tuples": max(THREADS, round(GRID_TUPLES * session.budget.scale)),
+        "counts": thread_counts(session),
+    }
+    cases = []
+    for label in PAIR:
+        for method in (NEW, POOLED, BLOCK, BEST):
+            # A free-threaded build has nothing to release.
+            for how in ("kept",) if method == NEW or label == FREE_THREADED else ("kept", "released"):
+                factors = {"method": method, "how": how}
+                cases.append(Case(label, EXPERIMENTS, "over_threads", factors, fixed, timeout_s=120))
+    return session.run("threads", cases, session.budget.few)
+
+
+def thread_counts(session: Session) -> list[int]:
+    """1, 2, the number of cores, and four times as many."""
+    cores = session.machine["cores_usable"]
+    return sorted({1, 2, cores, 4 * cores})
+
+
+# [/grid]
+
+# [memory]
+ALIVE_TUPLES = 20
+
+
+def memory(session: Session) -> pd.DataFrame:
+    """Bytes for each string: alive, after all were dropped; the peak in MiB. Nothing where there is no /proc."""
+    fixed = {**FOLDER, "tuples": ALIVE_TUPLES}
+    cases = [Case(label, EXPERIMENTS, "memory", {"method": method}, fixed) for label in PAIR for method in (NEW, *OURS)]
+    linux = session.machine["system"].startswith("Linux")
+    return session.run("memory", cases if linux else [], session.budget.few)
+
+
+# [/memory]
+
+
+# [what works]
+def behaviour(session: Session) -> pd.DataFrame:
+    """B4, B6: what Python answered, by interpreter, probe and kind of string."""
+    cases = [Case(label, EXPERIMENTS, "behaviour", fixed=FOLDER) for label in session.interpreters]
+    return session.run("what works", cases, repeats=1)
+
+
+def layouts(session: Session) -> pd.DataFrame:
+    """B5: how many strings differ from CPython's, by interpreter, way and text."""
+    cases = [Case(label, EXPERIMENTS, "layouts", fixed=FOLDER) for label in session.interpreters]
+    return session.run("layouts", cases, repeats=1)
+
+
+# [/what works]
+
+# [misuse]
+MISUSE = (
+    "a hash of 0",
+    "no NUL at the end",
+    "bytes that are not ASCII",
+    "a borrowed reference",
+    "another interpreter",
+    "the maker's thread is gone",
+    "alive at exit",
+)
+
+
+def misuse(session: Session) -> pd.DataFrame:
+    """B6: what must not be done, each in a process that may die of it."""
+    cases = [
+        Case(label, EXPERIMENTS, "misuse", {"what": what}, FOLDER) for label in session.interpreters for what in MISUSE
+    ]
+    return session.run("what must not be done", cases, repeats=1, may_fail=True)
+
+
+# [/misuse]
+
+# [sanitizers]
+SANITIZED_STRINGS = 10_000_000
+# Sanitizer: build of the module, its runtime library, interpreters that it serves.
+SANITIZERS = {
+    "AddressSanitizer": ("balm_asan", "libasan.so", PAIR),
+    "ThreadSanitizer": ("balm_tsan", "libtsan.so", (FREE_THREADED,)),
+}
+NO_REPORT, REPORT = "nothing about our code", "a report about our code"
+NO_ROOM = "its shadow memory does not fit this system's address randomisation, which cannot be switched off here"
+
+
+def sanitizers(session: Session) -> pd.DataFrame:
+    """Our code under each sanitizer, once: how many strings it made, and the verdict."""
+    strings = max(100_000, round(SANITIZED_STRINGS * session.budget.scale))
+    steps = [
+        Step(functools.partial(sanitized, name, label, strings), {"sanitizer": name}, label)
+        for name, (_, _, labels) in SANITIZERS.items()
+        for label in labels
+    ]
+    return session.run("sanitizers", steps, repeats=1)
+
+
+def sanitized(sanitizer: str, label: str, strings: int, seed: int = 0, folder: str = FOLDER["folder"]) -> Outcome:
+    """One run. Its row: strings, the verdict, what was said about our code, and what the process itself reports.
+
+    CPython itself is not instrumented: what it does without us is seen at its calls of the C library only.
+    """
+    module, runtime, _ = SANITIZERS[sanitizer]
+    interpreter = installed.load(BY_LABEL[label])
+    note = Path(resolved(folder)) / installed.soabi(interpreter) / f"missing-{module}.txt"
+    if note.exists():
+        return not_here(note.read_text())
+    environment = {
+        "TSAN_OPTIONS": "exitcode=0 history_size=4",
+        "LSAN_OPTIONS": "use_poisoned=1",
+        # Objects of CPython that we must not touch come from malloc too, where that can be asked for.
+        **({} if interpreter.interpreter.free_threaded else {"PYTHONMALLOC": "malloc"}),
+    }
+    # ThreadSanitizer's shadow memory does not fit every address layout.
+    fixed = instructions.fixed_addresses() if module == "balm_tsan" else []
+    library = subprocess.run([compiler(), f"-print-file-name={runtime}"], capture_output=True, text=True).stdout.strip()
+    worker = Case(
+        label, EXPERIMENTS, "sanitized", fixed={"folder": folder, "name": module, "strings": strings}
+    ).command()
+    # Preloaded for Python only: setarch must be able to run before addresses are as the sanitizer needs them.
+    command = [*fixed, "env", f"LD_PRELOAD={library}", *worker]
+    ended, out, err = case.program(command, 600, environment, memory_bytes=None)
+    err = without_paths(err)
+    if "unexpected memory mapping" in err:
+        return not_here(NO_ROOM)
+    files = [f"/{path.name}" for path in (SOURCES / "balm").glob("*.[ch]")]
+    ours = [line.strip() for line in err.splitlines() if any(name in line for name in (f"/{module}.", *files))]
+    said = "\n".join(ours)
+    # ThreadSanitizer ends a process that crashed with the code for its own reports, which is 0 here.
+    if ended != "ok" or not out:
+        verdict = f"no result, {ended}: {said or err[-200:]}"
+        return Outcome({"strings": 0, "verdict": verdict, "said": said}, ended, err[-case.KEPT_CHARACTERS :])
+    found = json.loads(out.splitlines()[-1])
+    row = {"verdict": REPORT if said else NO_REPORT, "said": said, **found["result"]}
+    return Outcome(row, ended, err[-case.KEPT_CHARACTERS :], found["gil_enabled"])
+
+
+def not_here(reason: str) -> Outcome:
+    """A sanitizer that cannot run here."""
+    return Outcome({"strings": 0, "verdict": f"not here: {without_paths(reason)}", "said": ""}, "ok")
+
+
+# [/sanitizers]
+
+
+# [forgery]
+def forgery(session: Session, data: bytes, length: int, unknown_hash: int) -> dict:
+    """The exercise: one forged string and what it answers, in a process that may die of it."""
+    return session.observe("exercise: forge a twelve", forged, data.hex(), length, unknown_hash)
+
+
+def forged(data: str, length: int, unknown_hash: int) -> dict:
+    """How the process ended, and what was right; no answers if it died."""
+    string = {"data": data, "length": length, "unknown_hash": unknown_hash}
+    outcome = Case(GIL, EXPERIMENTS, "forged", string, FOLDER).run()
+    return {"answers": outcome.result, "ended": outcome.ended, "error": without_paths(outcome.error)}
+
+
+# [/forgery]

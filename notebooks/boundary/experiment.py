@@ -1,0 +1,308 @@
+"""What the chapter "The boundary" measures (claims A1 to A4, A7, A10, A11, A23). The page quotes all of it."""
+
+import runpy
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from pygments.lexers import get_lexer_for_filename
+from pygments.token import Comment, String, Text
+from pygments.util import ClassNotFound
+
+from ffilab.bench import instructions, profile
+from ffilab.bench.case import Case
+from ffilab.bench.plan import Arm, empty_loop
+from ffilab.bench.record import Record
+from ffilab.bench.session import Session
+from ffilab.errors import UserError
+from ffilab.paths import BUILT, BY_PRODUCTS, NATIVE, ROOT, resolved, without_paths
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.provision.installed import load, soabi
+
+# [setting]
+ARMS, EXPERIMENTS = "native/boundary/arms.py", "native/boundary/experiments.py"
+EVALUATE = "native/boundary/evaluate.py"
+LIBRARIES = f"{BUILT}/boundary"
+_arms = runpy.run_path(str(ROOT / ARMS))
+# What each binding's folder declares, by the binding's name, in the order of the figures.
+DECLARED = _arms["BINDINGS"]
+BINDINGS: tuple[str, ...] = tuple(DECLARED)
+SIGNATURES: tuple[str, ...] = tuple(_arms["SIGNATURES"])
+TEXTS = ("str in, ASCII", "str in, é, first", "str in, é, again", "str out")
+INT = "int → int"
+FLOOR = "C API"
+# [/setting]
+
+# [as the talk ran it]
+# The talk's four. It does not say which mode of cffi it used; the chapter explains this choice.
+TALK = ("ctypes CDLL", "cffi ABI", "pybind11", "PyO3")
+
+
+def original(session: Session) -> pd.DataFrame:
+    """A1 to A4 as the talk ran them: ns of single calls of each binding, one process for each build."""
+    fixed = {"folder": LIBRARIES, "bindings": [*TALK, "ctypes PyDLL"]}
+    cases = [Case(label, EXPERIMENTS, "original", fixed=fixed) for label in (GIL, FREE_THREADED)]
+    return session.run("single calls, as the talk ran them", cases, repeats=1)
+
+
+# [/as the talk ran it]
+
+
+# [cell]
+def name(binding: str, signature: str) -> str:
+    """The arm's name in a record."""
+    return f"{binding}: {signature}"
+
+
+def call(binding: str, signature: str, title: str | None = None) -> Arm:
+    """The arm of one cell of the matrix."""
+    arguments = {"folder": LIBRARIES, "binding": binding, "signature": signature}
+    return Arm(title or name(binding, signature), ARMS, "call", arguments)
+
+
+# [/cell]
+
+# [matrix]
+AGAIN = " again"
+# A cell of the matrix is one of some hundred and eighty for each interpreter: short batches, or it takes an hour.
+BATCH_MS = 1
+
+
+def cells() -> list[Arm]:
+    """Every signature through every binding."""
+    return [call(binding, signature) for signature in SIGNATURES for binding in BINDINGS]
+
+
+def arms() -> list[Arm]:
+    """The whole matrix, and second copies of two cells for the A/A test."""
+    return [*cells(), *(call(binding, INT, name(binding, INT) + AGAIN) for binding in (FLOOR, "ctypes CDLL"))]
+
+
+def matrix(session: Session) -> Record:
+    """Time the whole matrix on all interpreters, interleaved in one run."""
+    budget = session.budget
+    return session.time("matrix", arms(), budget=replace(budget, batch_ms=min(BATCH_MS, budget.batch_ms)))
+
+
+# [/matrix]
+
+
+# [not built]
+def notes(label: str) -> dict[str, str]:
+    """The reasons that the build left for an interpreter, by project."""
+    built = Path(resolved(LIBRARIES)) / soabi(load(BY_LABEL[label]))
+    return {path.stem.removeprefix("missing-"): without_paths(path.read_text()) for path in built.glob("missing-*.txt")}
+
+
+def looked_up(labels: list[str], stood_in_for: bool) -> dict[str, dict[str, str]]:
+    """By interpreter, the bindings whose project was not built, with the reason; another stands in for them, or not."""
+    found = {}
+    for label in labels:
+        reasons = notes(label)
+        lacking = {binding: one.project for binding, one in DECLARED.items() if one.project in reasons}
+        found[label] = {
+            binding: reasons[project]
+            for binding, project in lacking.items()
+            if (_arms["STANDS_IN"].get(project, project) not in reasons) == stood_in_for
+        }
+    return found
+
+
+def not_built(session: Session) -> dict[str, dict[str, str]]:
+    """The bindings that an interpreter lacks, with the reason: neither they nor what stands in for them was built."""
+    return session.observe("bindings that were not built", lambda: looked_up(session.interpreters, False))
+
+
+def stand_ins(session: Session) -> dict[str, dict[str, str]]:
+    """The bindings that another project stands in for on an interpreter, with the reason."""
+    return session.observe("bindings by a stand-in", lambda: looked_up(session.interpreters, True))
+
+
+# [/not built]
+
+
+# [instructions]
+def count_instructions(session: Session, record: Record) -> dict[str, dict[str, float]] | str:
+    """Instructions per loop of every cell, by interpreter and arm, or the reason why they cannot be counted here."""
+
+    def look():
+        if reason := instructions.available():
+            return reason
+        # A smoke test counts one row.
+        counted = cells() if session.budget.is_result else [call(binding, INT) for binding in BINDINGS]
+        counted.append(empty_loop())
+        # Cheap calls need more loops for a clean slope, dear ones would take minutes.
+        many = {
+            (label, arm.name): int(min(300, max(12, 2e5 / float(np.nanmedian(record.times(label, arm.name))))))
+            for label in session.interpreters
+            for arm in counted
+            if record.measured(label, arm.name)
+        }
+        found = instructions.per_call(session.interpreters, counted, many)
+        return {
+            label: {arm: count for (other, arm), count in found.items() if other == label}
+            for label in session.interpreters
+        }
+
+    return session.observe("instructions", look)
+
+
+# [/instructions]
+
+
+# [call trees]
+# The two whose call graphs the talk showed.
+COMPARED = ("ctypes CDLL", "PyO3")
+
+
+def call_trees(session: Session, absent: dict[str, dict[str, str]]) -> dict[str, list[dict]] | str:
+    """A11: call trees of one call with an int, by binding, or the reason why they cannot be had here."""
+    chosen = [call(binding, INT, binding) for binding in COMPARED if binding not in absent[GIL]]
+
+    def look():
+        if reason := instructions.available():
+            return reason
+        try:
+            trees = instructions.call_trees(GIL, chosen)
+        except UserError as error:
+            return without_paths(str(error))
+        return {binding: [asdict(node) for node in nodes] for binding, nodes in trees.items()}
+
+    return session.observe("call trees", look)
+
+
+# [/call trees]
+
+
+# [profiles]
+def profiles(session: Session, absent: dict[str, dict[str, str]]) -> dict[str, dict[str, dict]] | str:
+    """A10: what a profiler saw of calls with an int, by interpreter and binding, or why there is none here."""
+
+    def look():
+        found = {}
+        for label in (GIL, FREE_THREADED):
+            found[label] = {}
+            for binding in (one for one in COMPARED if one not in absent[label]):
+                loops = int((2_000_000 if binding.startswith("ctypes") else 8_000_000) * min(1, session.budget.scale))
+                try:
+                    found[label][binding] = profile.look(label, call(binding, INT), loops)
+                except UserError as error:
+                    return without_paths(str(error))
+        return found
+
+    return session.observe("where the time goes", look)
+
+
+# [/profiles]
+
+# [contracts]
+CONTRACTS = (
+    "m.add_one(2**31)",
+    "m.add_one(1.5)",
+    "m.add_one(1, 2)",
+    "m.code_points('\\udc80')",
+    "m.code_points(b'abc')",
+    "m.ends(array('i', [0, 0]))",
+    "m.ends(array('d'))",
+    "m.sum_list((1, 2))",
+    "m.scale(None, 2.0)",
+    "m.apply(m.callback(fails), 1)",
+)
+
+
+def contracts(session: Session) -> pd.DataFrame:
+    """What each binding makes of awkward arguments, each call in a fresh process, which may die of it."""
+    fixed = {"folder": LIBRARIES}
+    cases = [
+        Case(GIL, EVALUATE, "evaluate", {"binding": binding, "expression": expression}, fixed)
+        for expression in CONTRACTS
+        for binding in BINDINGS
+    ]
+    return session.run("awkward arguments", cases, repeats=1, may_fail=True)
+
+
+# [/contracts]
+
+# [first use]
+# The three whose author's code is linked in the three classic ways: C, generated C++, templates.
+RELINKED = (FLOOR, "Cython", "pybind11")
+
+
+def first_use(session: Session, absent: dict[str, dict[str, str]]) -> pd.DataFrame:
+    """Import and first call with the GIL, in fresh processes; those of RELINKED also lazy and bound early."""
+    cases = []
+    for binding in BINDINGS:
+        if binding not in absent[GIL]:
+            for linking in ("default", "lazy", "bind now") if binding in RELINKED else ("default",):
+                factors = {"binding": binding, "linking": linking}
+                environment = {"LD_BIND_NOW": "1"} if linking == "bind now" else {}
+                cases.append(
+                    Case(GIL, EXPERIMENTS, "first_use", factors, {"folder": LIBRARIES}, environment=environment)
+                )
+    return session.run("import and first call", cases, session.budget.repeats)
+
+
+# [/first use]
+
+# [sizes]
+PACKAGING = {"pyproject.toml", "setup.py", "CMakeLists.txt", "Cargo.toml", "build.rs"}
+# A list of versions, and what only this book asks for.
+NEITHER = {"crates.lock", _arms["DECLARATION"]}
+
+
+def lines_of_code(path: Path) -> int:
+    """Lines of a file that hold code: no comment, no docstring, not blank (by Pygments's lexers)."""
+    try:
+        lexer = get_lexer_for_filename(path.name)
+    except ClassNotFound:
+        return 0
+    lines, number = set(), 1
+    for kind, value in lexer.get_tokens(path.read_text(encoding="utf-8")):
+        if kind not in Comment and kind not in String.Doc and kind not in Text and value.strip():
+            lines.update(range(number, number + value.rstrip("\n").count("\n") + 1))
+        number += value.count("\n")
+    return len(lines)
+
+
+def size(label: str, binding: str) -> dict:
+    """Lines of code and of packaging in a binding's project, and bytes of what was built of it, with symbols."""
+    project, module = DECLARED[binding].project, DECLARED[binding].module
+    folder, built = NATIVE / "boundary" / project, Path(resolved(LIBRARIES)) / soabi(load(BY_LABEL[label]))
+    files = [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not BY_PRODUCTS & set(path.relative_to(folder).parts) and path.name not in NEITHER
+    ]
+    made = [path for top in (built / module, *built.glob(f"{module}.*")) for path in (top, *top.rglob("*"))]
+    return {
+        "code": sum(lines_of_code(path) for path in files if path.name not in PACKAGING),
+        "packaging": sum(lines_of_code(path) for path in files if path.name in PACKAGING),
+        "built": sum(path.stat().st_size for path in made if path.is_file() and path.suffix in (".so", ".py")),
+    }
+
+
+def sizes(session: Session) -> dict[str, dict[str, int]]:
+    """By binding: what its author writes (lines), and what is built with the GIL (bytes)."""
+    return session.observe("sizes", lambda: {binding: size(GIL, binding) for binding in BINDINGS})
+
+
+# [/sizes]
+
+# [work]
+WORK = (10, 100, 1_000)
+
+
+def work(session: Session) -> Record:
+    """A C function of three lengths through every binding, with the GIL, and in a C loop."""
+    found = []
+    for n in WORK:
+        fixed = {"folder": LIBRARIES, "iterations": n}
+        found += [Arm(f"{binding}: work {n}", ARMS, "work", {**fixed, "binding": binding}) for binding in BINDINGS]
+        found.append(Arm(f"C: work {n}", ARMS, "work_in_c", fixed))
+    budget = session.budget
+    shorter = replace(budget, batch_ms=min(BATCH_MS, budget.batch_ms), seconds=budget.seconds / 8)
+    return session.time("work", found, [GIL], shorter)
+
+
+# [/work]

@@ -1,0 +1,221 @@
+"""What the records of the chapter "The boundary" say: costs over the floor, ratios, shares and their intervals."""
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from ffilab.bench import profile
+from ffilab.bench.instructions import Node
+from ffilab.bench.plan import EMPTY
+from ffilab.bench.record import Record
+from ffilab.judge import description, statistics
+from ffilab.judge.statistics import Interval, Measurement
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from notebooks.boundary.experiment import (
+    AGAIN,
+    BINDINGS,
+    CONTRACTS,
+    FLOOR,
+    INT,
+    RELINKED,
+    SIGNATURES,
+    TEXTS,
+    WORK,
+    name,
+)
+
+COPIES = [(name(binding, INT), name(binding, INT) + AGAIN) for binding in (FLOOR, "ctypes CDLL")]
+TARGET_SHARE = 0.05
+CPP = ("pybind11", "nanobind", "Cython")
+CPP_SIGNATURES = ("C++ method", "new C++ object")
+# Symbols of our own bindings, beside those that the profile knows.
+OURS = (("code of the binding", re.compile("boundary_")),)
+FIRST_USE = ("import_ms", "resident_kib", "first_call_ns", "later_call_ns")
+
+
+def present(record: Record, label: str, signature: str = INT) -> list[str]:
+    """The bindings that were measured on this interpreter with this signature."""
+    return [binding for binding in BINDINGS if record.measured(label, name(binding, signature))]
+
+
+def net(record: Record, label: str, arm: str) -> Interval:
+    """Nanoseconds of one call without the loop around it."""
+    times = record.times(label, arm) - record.times(label, EMPTY)
+    return statistics.location_interval(np.nanmedian(times, axis=1), record.run["plan"]["seed"])
+
+
+def over_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
+    """Nanoseconds that a binding takes more than the C API for the same signature, paired by block."""
+    times = record.times(label, name(binding, signature)) - record.times(label, name(FLOOR, signature))
+    return statistics.location_interval(np.nanmedian(times, axis=1), record.run["plan"]["seed"])
+
+
+def times_floor(record: Record, label: str, binding: str, signature: str) -> float:
+    """Median over restarts of the time of a binding over that of the C API, paired by block."""
+    cells = (label, name(binding, signature)), (label, name(FLOOR, signature))
+    return float(np.exp(np.median(statistics.restart_log_ratios(record, *cells))))
+
+
+def matrix(record: Record) -> pd.DataFrame:
+    """One row per interpreter, signature and binding: ns per call, ns over the floor (both with interval), ratio."""
+    return pd.DataFrame(
+        [
+            {
+                "interpreter": label,
+                "signature": signature,
+                "binding": binding,
+                "ns": statistics.per_call(record, (label, name(binding, signature))),
+                "over": over_floor(record, label, binding, signature),
+                "times": times_floor(record, label, binding, signature),
+            }
+            for label in record.interpreters
+            for signature in SIGNATURES
+            for binding in present(record, label, signature)
+        ]
+    )
+
+
+def headline(record: Record) -> pd.DataFrame:
+    """Net cost of `int → int` by binding and interpreter, with intervals."""
+    return pd.DataFrame(
+        [
+            {"binding": binding, "interpreter": label, **vars(net(record, label, name(binding, INT)))}
+            for label in record.interpreters
+            for binding in present(record, label)
+        ]
+    )
+
+
+def ranked(record: Record, label: str, signature: str = INT) -> list[str]:
+    """Bindings from cheapest to dearest.
+
+    By the paired ratio, not by the times: what slows a block slows both of a pair.
+    """
+    return sorted(present(record, label, signature), key=lambda binding: times_floor(record, label, binding, signature))
+
+
+def original(runs: pd.DataFrame) -> dict[str, dict[str, np.ndarray]]:
+    """The samples (ns) of the talk's method by interpreter and binding, after Tukey's filter."""
+    return {
+        label: {row.binding: description.tukey(np.array(row.ns)) for row in part.itertuples()}
+        for label, part in runs.groupby("interpreter")
+    }
+
+
+def contracts(runs: pd.DataFrame) -> pd.DataFrame:
+    """One row per call, one column per binding: the value, the exception, or how the process ended."""
+    runs = runs.reindex(columns=["binding", "expression", "value", "error", "ended"])
+    answers = runs.assign(answer=runs.value.combine_first(runs.error).combine_first(runs.ended))
+    table = answers.pivot(index="expression", columns="binding", values="answer")
+    table = table.reindex(index=CONTRACTS, columns=[binding for binding in BINDINGS if binding in table])
+    return table.rename_axis(index="call", columns=None).reset_index()
+
+
+def nodes(lines: list[dict]) -> list[Node]:
+    """A call tree as it was recorded."""
+    return [Node(**line) for line in lines]
+
+
+def below(tree: list[Node], pattern: str) -> float:
+    """Share of a call's instructions below the functions whose name holds `pattern`; the outermost counts."""
+    total, inside = 0.0, None
+    for node in tree:
+        if inside is not None and node.depth > inside:
+            continue
+        inside = None
+        if pattern in node.function:
+            total, inside = total + node.share, node.depth
+    return total
+
+
+def groups(profiles: dict | str, label: str, binding: str) -> dict[str, int] | None:
+    """Samples by group of symbols; None if there are none."""
+    found = None if isinstance(profiles, str) else profiles[label].get(binding)
+    return None if found is None else profile.grouped(found, OURS)
+
+
+def without_gil(record: Record, version: str = GIL) -> pd.DataFrame:
+    """Time on the t-build over time on the GIL build of one version, by binding and signature."""
+    partner = BY_LABEL[version].partner.label
+    rows = []
+    for signature in SIGNATURES:
+        for binding in BINDINGS:
+            arm = name(binding, signature)
+            if record.measured(version, arm) and record.measured(partner, arm):
+                interval = statistics.ratio(record, (partner, arm), (version, arm))
+                rows.append({"signature": signature, "binding": binding, **vars(interval)})
+    return pd.DataFrame(rows, columns=["signature", "binding", "value", "low", "high"])
+
+
+def text_tax(record: Record) -> dict[str, Interval]:
+    """A7: t-build over GIL build for texts through the C API, next to the same ratio for an int."""
+    return {
+        signature: statistics.ratio(record, (FREE_THREADED, name(FLOOR, signature)), (GIL, name(FLOOR, signature)))
+        for signature in (INT, *TEXTS)
+    }
+
+
+def text_excess(record: Record, signature: str) -> Interval:
+    """The t-build's surcharge on a text over its surcharge on an int."""
+    text, integer = (((FREE_THREADED, name(FLOOR, one)), (GIL, name(FLOOR, one))) for one in (signature, INT))
+    return statistics.ratio_of_ratios(record, text, integer)
+
+
+def through_rust(record: Record) -> pd.DataFrame:
+    """A23: the C++ class through other tools over the C++ class through PyO3 and Rust; above 1, Rust is faster."""
+    rows = []
+    for label in record.interpreters:
+        for signature in CPP_SIGNATURES:
+            for binding in CPP:
+                if {binding, "PyO3"} <= set(present(record, label, signature)):
+                    cells = (label, name(binding, signature)), (label, name("PyO3", signature))
+                    found = statistics.ratio(record, *cells)
+                    rows.append({"interpreter": label, "signature": signature, "binding": binding, **vars(found)})
+    return pd.DataFrame(rows, columns=["interpreter", "signature", "binding", "value", "low", "high"])
+
+
+def work_shares(record: Record) -> pd.DataFrame:
+    """Share of a call that the boundary takes, against the time (ns) that the C function takes by itself."""
+    rows = []
+    for n in WORK:
+        alone = record.times(GIL, f"C: work {n}")
+        for binding in BINDINGS:
+            if not record.measured(GIL, f"{binding}: work {n}"):
+                continue
+            through = record.times(GIL, f"{binding}: work {n}") - record.times(GIL, EMPTY)
+            share = statistics.location_interval(np.nanmedian(1 - alone / through, axis=1), record.run["plan"]["seed"])
+            rows.append({"binding": binding, "work_ns": float(np.nanmedian(alone)), **vars(share)})
+    return pd.DataFrame(rows)
+
+
+def worth_crossing(record: Record) -> dict[str, Interval]:
+    """How long (ns) a C function of an int must run until the boundary takes less than TARGET_SHARE of the call."""
+    factor = (1 - TARGET_SHARE) / TARGET_SHARE
+    return {
+        binding: net(record, GIL, name(binding, INT)).map(lambda ns: ns * factor) for binding in present(record, GIL)
+    }
+
+
+def linking_effect(runs: pd.DataFrame, key: str, linking: str) -> Interval:
+    """Median over bindings, by round, of `key` under a way of linking over `key` under the default."""
+    part = runs[runs.binding.isin(RELINKED)].dropna(subset=list(FIRST_USE))
+    table = part.pivot(index=["round", "binding"], columns="linking", values=key).dropna()
+    logs = np.log(table[linking] / table["default"]).groupby("round").median()
+    return statistics.location_interval(logs.to_numpy()).map(np.exp)
+
+
+def imports(runs: pd.DataFrame, binding: str) -> Interval | None:
+    """Milliseconds of an import, linked as it is by default; None if there are none."""
+    found = runs[(runs.binding == binding) & (runs.linking == "default")].import_ms.dropna()
+    return statistics.location_interval(found.to_numpy()) if len(found) else None
+
+
+def comparison(record: Record, slow: tuple[str, str, str], fast: tuple[str, str, str]) -> Measurement | str:
+    """Ratio of two cells (interpreter, binding, signature), or the reason why one of them could not be measured."""
+    cells = [(label, name(binding, signature)) for label, binding, signature in (slow, fast)]
+    for cell in cells:
+        if not record.measured(*cell):
+            return record.missing.get(cell, f"{cell[1]} was not measured on {cell[0]}")
+    found = statistics.compare(record, *cells)
+    return Measurement(found.ratio, found.mde, "ratio of times")

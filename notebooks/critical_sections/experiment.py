@@ -1,0 +1,218 @@
+"""What the chapter "Critical sections" measures (claims A6, A8, A9). The page quotes all of it."""
+
+import dataclasses
+import runpy
+
+import pandas as pd
+
+from ffilab.bench import instructions
+from ffilab.bench.case import Case
+from ffilab.bench.plan import Arm
+from ffilab.bench.record import Record
+from ffilab.bench.session import Session
+from ffilab.errors import UserError
+from ffilab.paths import BUILT, ROOT, without_paths
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.boundary import experiment as boundary
+
+# [setting]
+ARMS, EXPERIMENTS = "native/critical_sections/arms.py", "native/critical_sections/experiments.py"
+LIBRARIES = f"{BUILT}/critical_sections"
+OPERATIONS = tuple(runpy.run_path(str(ROOT / ARMS))["OPERATIONS"])
+# [/setting]
+
+
+# [code of locks]
+def operation(name: str, title: str | None = None) -> Arm:
+    """The arm of one operation of the interpreter."""
+    return Arm(title or name, ARMS, "operation", {"name": name})
+
+
+PYO3_CALL = "a PyO3 call"
+
+
+def instructions_by_file() -> list[dict] | str:
+    """Instructions of one call or operation by the source file that they come from; or why they cannot be counted."""
+    if reason := instructions.available():
+        return reason
+    call = boundary.call("PyO3", boundary.INT, PYO3_CALL)
+    rows = []
+    for label in (GIL, FREE_THREADED):
+        for arm in (call, operation("dict, write"), operation("list, append and pop")):
+            row = {"interpreter": label, "what": arm.name}
+            try:
+                found = instructions.by_file(label, arm)
+            except UserError as error:
+                rows.append({**row, "reason": without_paths(str(error))})
+                continue
+            if set(found) == {"???"}:
+                return f"CPython {label} has no debugging information, so inlined code cannot be told apart"
+            rows.append({**row, "by_file": found})
+    return rows
+
+
+def code_of_locks(session: Session) -> list[dict] | str:
+    """A9: look once at the instructions of a PyO3 call and of two operations, on both builds."""
+    return session.observe("code of locks", instructions_by_file)
+
+
+# [/code of locks]
+
+# [single]
+# Name: increments per loop. The same list as in lock_pieces.c; a test compares the two.
+PIECES = {
+    "no lock": 1,
+    "atomic increment": 1,
+    "PyMutex": 1,
+    "pthread mutex": 1,
+    "critical section": 1,
+    "critical section, inlined": 1,
+    "critical section, two objects": 1,
+    "critical section, recursive entry": 1,
+    "reference count": 0,
+    "100 increments under one PyMutex": 100,
+    "100 atomic increments": 100,
+}
+FOREIGN = "reference count, foreign object"
+# Bindings whose call the tax on the boundary is computed from.
+BOUNDARY = ("C API", "Cython", "nanobind", "pybind11", "PyO3", "ctypes CDLL")
+BATCH_MS = 2
+
+
+def arms() -> list[Arm]:
+    """Operations of the interpreter, calls across the boundary, the pieces in C, a second copy for the A/A test."""
+    folder = {"folder": LIBRARIES}
+    return [
+        *(operation(name) for name in OPERATIONS),
+        operation("function call", "function call again"),
+        *(boundary.call(binding, boundary.INT) for binding in BOUNDARY),
+        *(boundary.call(boundary.FLOOR, signature) for signature in boundary.TEXTS),
+        *(Arm(f"{name}, in C", ARMS, "piece", {**folder, "name": name}) for name in PIECES),
+        Arm(f"{FOREIGN}, in C", ARMS, "foreign_reference_count", folder),
+    ]
+
+
+def single(session: Session) -> Record:
+    """Time all of it on one thread, on all interpreters, interleaved in one run."""
+    budget = session.budget
+    shorter = dataclasses.replace(budget, batch_ms=min(BATCH_MS, budget.batch_ms), seconds=budget.seconds / 2)
+    return session.time("single", arms(), budget=shorter)
+
+
+# [/single]
+
+# [company]
+CONTENTION_MS = 8
+ONE, OWN = "one object", "own objects"
+
+
+def sharing(session: Session) -> list[dict]:
+    """Two threads on one object, two on an object each, and many on one: two for each core."""
+    many = 2 * session.machine["cores_usable"]
+    return [
+        {"shared": ONE, "threads": 2},
+        {"shared": OWN, "threads": 2},
+        {"shared": ONE, "threads": many},
+    ]
+
+
+# [/company]
+
+
+# [calibration]
+def calibration(session: Session) -> pd.DataFrame:
+    """What two processes, and two threads that share nothing, do at once, over what one does alone."""
+    fixed = {"folder": LIBRARIES, "milliseconds": CONTENTION_MS}
+    case = Case(FREE_THREADED, EXPERIMENTS, "calibration", fixed=fixed)
+    return session.run("two at once", [case], session.budget.few)
+
+
+# [/calibration]
+
+
+# [locks]
+def locks(session: Session) -> pd.DataFrame:
+    """Operations per second of every piece in C, by one thread and by several, each case in fresh processes."""
+    fixed = {"folder": LIBRARIES, "milliseconds": CONTENTION_MS}
+    cases = [
+        Case(FREE_THREADED, EXPERIMENTS, "contended_piece", {"name": name, **how}, fixed)
+        for name in PIECES
+        for how in sharing(session)
+    ]
+    return session.run("locks in company", cases, session.budget.few)
+
+
+# [/locks]
+
+# [objects]
+OBJECTS = ("dict", "list", "counter object")
+
+
+def objects(session: Session) -> pd.DataFrame:
+    """The same of Python objects, on both builds."""
+    cases = [
+        Case(label, EXPERIMENTS, "contended_object", {"name": name, **how}, {"milliseconds": CONTENTION_MS})
+        for label in (FREE_THREADED, GIL)
+        for name in OBJECTS
+        for how in sharing(session)
+    ]
+    return session.run("objects in company", cases, session.budget.few)
+
+
+# [/objects]
+
+# [bindings]
+BOUND = {"libraries": boundary.LIBRARIES, "milliseconds": CONTENTION_MS}
+
+
+def bindings(session: Session) -> pd.DataFrame:
+    """The same of one bound function, called by two threads, for every binding that was built."""
+    missing = boundary.not_built(session)[FREE_THREADED]
+    cases = [
+        Case(FREE_THREADED, EXPERIMENTS, "contended_binding", {"name": name, "threads": 2}, BOUND, {"shared": ONE})
+        for name in boundary.BINDINGS
+        if name not in missing
+    ]
+    return session.run("bindings in company", cases, session.budget.few)
+
+
+# [/bindings]
+
+# [texts]
+TEXTS = ("UTF-8 of one text", "UTF-8 of new texts", "interning one text", "attribute by a new name")
+
+
+def texts(session: Session) -> pd.DataFrame:
+    """The same of texts that two threads convert or intern."""
+    cases = [
+        Case(FREE_THREADED, EXPERIMENTS, "contended_text", {"name": name, "threads": 2}, BOUND, {"shared": ONE})
+        for name in TEXTS
+    ]
+    return session.run("texts in company", cases, session.budget.few)
+
+
+# [/texts]
+
+# [stress]
+STRESS_THREADS = 8
+STRESS_INCREMENTS = 2_000_000
+
+
+def stressed(lock: str) -> dict:
+    """Eight threads increment one number under a lock, once, in a process of their own: what is there, what should be.
+
+    Raises UserError if that process brings no result.
+    """
+    fixed = {"folder": LIBRARIES, "threads": STRESS_THREADS, "loops": STRESS_INCREMENTS // PIECES[lock]}
+    outcome = Case(FREE_THREADED, EXPERIMENTS, "stress", {"name": lock}, fixed).run()
+    if outcome.result is None:
+        raise UserError(f"The stress test of {lock!r} brought no result: {outcome.ended}. {outcome.error.strip()}")
+    return outcome.result
+
+
+def stress(session: Session, lock: str) -> dict:
+    """The exercise: does this lock keep the number exact?"""
+    return session.observe("exercise: does the lock count right", stressed, lock)
+
+
+# [/stress]

@@ -1,0 +1,89 @@
+"""What the records of the chapter "Critical sections" say: taxes, prices, rates in company, and their intervals."""
+
+import numpy as np
+import pandas as pd
+
+from ffilab.bench.record import Record
+from ffilab.judge import processes, statistics
+from ffilab.judge.statistics import Interval
+from ffilab.provision.catalogue import both_builds
+from notebooks.boundary import experiment as boundary
+from notebooks.critical_sections.experiment import BOUNDARY, OPERATIONS
+
+COPIES = [("function call", "function call again")]
+BOUNDARY_ARMS = [boundary.name(binding, boundary.INT) for binding in BOUNDARY]
+# Group of headers: the word in their names.
+HEADERS = {"atomics": "atomic", "mutexes": "lock", "critical sections": "critical_section"}
+
+
+def from_headers(by_file: dict[str, float]) -> dict[str, float]:
+    """Instructions from the headers of atomics, mutexes and critical sections, of instructions by file."""
+    return {
+        group: sum(n for file, n in by_file.items() if word in file and "clock" not in file)
+        for group, word in HEADERS.items()
+    }
+
+
+def lock_share(code: list[dict] | str, label: str, what: str) -> float | str:
+    """A9: share of all three groups in the instructions of a call or operation, or the reason why it is not known."""
+    if isinstance(code, str):
+        return code
+    row = next(row for row in code if (row["interpreter"], row["what"]) == (label, what))
+    if "reason" in row:
+        return row["reason"]
+    return sum(from_headers(row["by_file"]).values()) / sum(row["by_file"].values())
+
+
+def tax(record: Record, version: str, names: list[str]) -> Interval | None:
+    """Geometric mean over arms of time on the free-threaded build over time with the GIL; None if neither was timed."""
+    pair = (f"{version}t", version)
+    usable = [name for name in names if all(record.measured(label, name) for label in pair)]
+    if not usable:
+        return None
+    logs = [statistics.restart_log_ratios(record, *((label, name) for label in pair)) for name in usable]
+    return statistics.location_interval(np.mean(logs, axis=0), record.run["plan"]["seed"]).map(np.exp)
+
+
+def taxes(record: Record) -> pd.DataFrame:
+    """The tax of every version of which both builds were timed, on the interpreter's own operations and the boundary."""
+    rows = []
+    for version in both_builds(record.interpreters):
+        for what, names in (("interpreter", list(OPERATIONS)), ("boundary", BOUNDARY_ARMS)):
+            if interval := tax(record, version, names):
+                rows.append({"version": version, "what": what, **vars(interval)})
+    return pd.DataFrame(rows, columns=["version", "what", "value", "low", "high"])
+
+
+def operation_ratios(record: Record, version: str) -> pd.DataFrame:
+    """Each operation on the free-threaded build over the same with the GIL, of one version."""
+    rows = []
+    for arm in [*OPERATIONS, *BOUNDARY_ARMS]:
+        cells = (f"{version}t", arm), (version, arm)
+        if all(record.measured(*cell) for cell in cells):
+            rows.append({"operation": arm, **vars(statistics.ratio(record, *cells))})
+    return pd.DataFrame(rows)
+
+
+def piece_cost(record: Record, label: str, name: str) -> Interval | None:
+    """Nanoseconds of one loop of a piece, from which no loop is to be taken off, as no Python is in it; None if missing."""
+    cell = (label, f"{name}, in C")
+    return statistics.per_call(record, cell) if record.measured(*cell) else None
+
+
+def per_operation(runs: pd.DataFrame, **which) -> Interval | None:
+    """Nanoseconds of one operation, all threads together, of the processes that `which` chooses; None if there are none."""
+    return processes.interval_of(runs.assign(ns=1e9 / runs.together), "ns", **which)
+
+
+def scaling(runs: pd.DataFrame, label: str, names: tuple[str, ...]) -> pd.DataFrame:
+    """Rate of several threads over that of one in the same process, by name and case, with intervals."""
+    rows = []
+    cases = runs[["threads", "shared"]].drop_duplicates().sort_values(["threads", "shared"])
+    for name in names:
+        for threads, shared in cases.itertuples(index=False):
+            part = processes.chosen(runs, interpreter=label, name=name, shared=shared, threads=threads)
+            if len(part):
+                found = np.log((part.together / part.alone).to_numpy())
+                interval = statistics.location_interval(found).map(np.exp)
+                rows.append({"name": name, "threads": threads, "shared": shared, **vars(interval)})
+    return pd.DataFrame(rows)

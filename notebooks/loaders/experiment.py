@@ -1,0 +1,104 @@
+"""What the chapter "CDLL and PyDLL" measures (claims A12, A13, A14). The page quotes all of it."""
+
+import pandas as pd
+
+from ffilab.bench.case import Case
+from ffilab.bench.plan import Arm
+from ffilab.bench.record import Record
+from ffilab.bench.session import Session
+from ffilab.paths import BUILT
+
+# [setting]
+ARMS, EXPERIMENTS = "native/loaders/arms.py", "native/loaders/experiments.py"
+LIBRARY = f"{BUILT}/loaders/libloaders.so"
+LOADERS = ("CDLL", "PyDLL")
+# [/setting]
+
+# [getpid as run]
+TALK_CALLS = 2_000_000
+
+
+def original_getpid(session: Session) -> pd.DataFrame:
+    """A12 as the talk ran it: seconds for 2,000,000 calls of each loader, one process for each interpreter."""
+    calls = int(TALK_CALLS * session.budget.scale)
+    cases = [Case(label, EXPERIMENTS, "original_getpid", fixed={"calls": calls}) for label in session.interpreters]
+    return session.run("getpid, as the talk ran it", cases, repeats=1)
+
+
+# [/getpid as run]
+
+
+# [calls]
+def arms() -> list[Arm]:
+    """Both loaders on a no-op and on getpid, a second copy for the A/A test, an audited call, the bare cycle."""
+
+    def call(name, loader, function, library, group="shared", maker="call"):
+        return Arm(name, ARMS, maker, {"loader": loader, "function": function, "library": library}, group)
+
+    return [
+        *(call(f"{loader} noop", loader, "noop", LIBRARY) for loader in LOADERS),
+        *(call(f"{loader} getpid", loader, "getpid", None) for loader in LOADERS),
+        call("CDLL noop again", "CDLL", "noop", LIBRARY),
+        # Two processes that differ in the hook only.
+        call("CDLL noop, audited", "CDLL", "noop", LIBRARY, "audited", "audited_call"),
+        call("CDLL noop, not audited", "CDLL", "noop", LIBRARY, "not audited"),
+        Arm("detach and attach", ARMS, "detach_attach", {"folder": f"{BUILT}/loaders"}, "extension"),
+    ]
+
+
+def calls(session: Session) -> Record:
+    """Time all arms on all interpreters, interleaved in one run."""
+    return session.time("calls", arms())
+
+
+# [/calls]
+
+# [blocking as run]
+# The talk does not say how long its usleep took; this is ours.
+SLEEP_MS = 100
+SLEEP = {"library": LIBRARY, "milliseconds": SLEEP_MS}
+
+
+def original_blocking(session: Session) -> pd.DataFrame:
+    """A13 as the talk ran it, once for each interpreter and loader: iterations of a thread during one C call."""
+    cases = [
+        Case(label, EXPERIMENTS, "original_blocking", {"loader": loader}, SLEEP)
+        for label in session.interpreters
+        for loader in LOADERS
+    ]
+    return session.run("counting thread, as the talk ran it", cases, repeats=1)
+
+
+# [/blocking as run]
+
+
+# [counting]
+def counting(session: Session) -> pd.DataFrame:
+    """A13 corrected: counts, longest pauses and times of both phases, one process each, in random order."""
+    cases = [
+        Case(label, EXPERIMENTS, "counting", {"loader": loader}, SLEEP)
+        for label in session.interpreters
+        for loader in LOADERS
+    ]
+    return session.run("counting thread", cases, session.budget.repeats)
+
+
+# [/counting]
+
+# [hazards]
+# Long enough to tell waiting from deadlock: the other thread needs 50 ms.
+DEADLOCK_MS = 300
+
+
+def hazards(session: Session) -> pd.DataFrame:
+    """A14: fresh processes that call the C API through a loader, or wait in it for another thread. They may die."""
+    wait = {"library": LIBRARY, "milliseconds": DEADLOCK_MS}
+    cases = []
+    for label in session.interpreters:
+        for loader in LOADERS:
+            cases.append(Case(label, EXPERIMENTS, "python_api", {"loader": loader}, named={"what": "C API"}))
+            cases.append(Case(label, EXPERIMENTS, "handshake", {"loader": loader}, wait, {"what": "handshake"}))
+    return session.run("crashes and deadlocks", cases, session.budget.repeats, may_fail=True)
+
+
+# [/hazards]

@@ -1,0 +1,123 @@
+"""What the records of the chapter "CDLL and PyDLL" say: comparisons, shares and their intervals."""
+
+import numpy as np
+import pandas as pd
+
+from ffilab.bench.plan import EMPTY
+from ffilab.bench.record import Record
+from ffilab.judge import statistics
+from ffilab.judge.statistics import Interval
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.loaders.experiment import LOADERS
+
+FUNCTIONS = ("noop", "getpid")
+COPIES = [("CDLL noop", "CDLL noop again")]
+
+
+def comparison(record: Record, label: str, function: str) -> statistics.Comparison:
+    """CDLL over PyDLL for `noop` or `getpid` on one interpreter."""
+    return statistics.compare(record, (label, f"CDLL {function}"), (label, f"PyDLL {function}"))
+
+
+def comparisons(record: Record) -> pd.DataFrame:
+    """One row per interpreter and function: the ratio CDLL / PyDLL, and the whole comparison."""
+    return pd.DataFrame(
+        [
+            {"interpreter": label, "function": function, "comparison": found, **vars(found.ratio)}
+            for label in record.interpreters
+            for function in FUNCTIONS
+            for found in [comparison(record, label, function)]
+        ]
+    )
+
+
+def gain_with_gil_over_without(record: Record, function: str) -> Interval:
+    """(CDLL / PyDLL on the GIL build) over (CDLL / PyDLL on the t-build): above 1, the GIL build gains more."""
+    pairs = [((label, f"CDLL {function}"), (label, f"PyDLL {function}")) for label in (GIL, FREE_THREADED)]
+    return statistics.ratio_of_ratios(record, *pairs)
+
+
+def detach_attach_cost(record: Record) -> pd.DataFrame:
+    """Nanoseconds for one detach and attach: alone in a C loop, and as the difference CDLL - PyDLL.
+
+    An interpreter on which the extension could not be loaded is left out; `record.missing` says why.
+    """
+    rows = []
+    for label in record.interpreters:
+        if not record.measured(label, "detach and attach"):
+            continue
+        alone = statistics.per_call(record, (label, "detach and attach"))
+        rows.append({"interpreter": label, "how": "alone, in a C loop", **vars(alone)})
+        difference = comparison(record, label, "noop").difference
+        rows.append({"interpreter": label, "how": "CDLL minus PyDLL", **vars(difference)})
+    return pd.DataFrame(rows)
+
+
+def cycle_shares(record: Record, cost: pd.DataFrame) -> dict[str, Interval]:
+    """The bare cycle as a share of the loaders' difference, by interpreter."""
+    shares = {}
+    for label in cost.interpreter.unique():
+        cycle = np.nanmedian(record.times(label, "detach and attach"), axis=1)
+        loaders = np.nanmedian(record.times(label, "CDLL noop") - record.times(label, "PyDLL noop"), axis=1)
+        shares[label] = statistics.location_interval(cycle / loaders, record.run["plan"]["seed"])
+    return shares
+
+
+def audit_cost(record: Record) -> dict[str, Interval]:
+    """Nanoseconds that one idle audit hook adds to a CDLL call. The two arms run in different processes."""
+    costs = {}
+    for label in record.interpreters:
+        audited = record.times(label, "CDLL noop, audited") - record.times(label, f"{EMPTY} (audited)")
+        plain = record.times(label, "CDLL noop, not audited") - record.times(label, f"{EMPTY} (not audited)")
+        costs[label] = statistics.location_interval(np.nanmedian(audited - plain, axis=1), record.run["plan"]["seed"])
+    return costs
+
+
+def shares_kept(runs: pd.DataFrame) -> pd.DataFrame:
+    """Share of its own rate that the counting thread keeps (centre over processes) with interval, and the median of its
+    longest pauses (ms), per interpreter and loader."""
+    rate = {phase: runs[f"counts.{phase}"] / runs[f"elapsed.{phase}"] for phase in ("call", "reference")}
+    runs = runs.assign(share=rate["call"] / rate["reference"], pause_ms=runs["pauses.call"] / 1e6)
+    rows = []
+    for (label, loader), part in runs.groupby(["interpreter", "loader"], sort=False):
+        interval = statistics.location_interval(part["share"].to_numpy())
+        mde = statistics.minimum_detectable_effect(interval, len(part))
+        rows.append(
+            {
+                "interpreter": label,
+                "loader": loader,
+                **vars(interval),
+                "pause_ms": float(part["pause_ms"].median()),
+                "mde": mde,
+                "runs": len(part),
+            }
+        )
+    return pd.DataFrame(rows).sort_values(["interpreter", "loader"], ignore_index=True)
+
+
+def ends(runs: pd.DataFrame) -> pd.DataFrame:
+    """Shares of processes that crashed on a Python C API call, or deadlocked in a handshake, and how the first ended.
+
+    A handshake that crashed or hung counts as one that did not end.
+    """
+    rows = []
+    for label in dict.fromkeys(runs.sort_values("interpreter").interpreter):
+        for loader in LOADERS:
+            part = runs[(runs.interpreter == label) & (runs.loader == loader)]
+            api, shake = part[part.what == "C API"], part[part.what == "handshake"]
+            met = shake.met.eq(True)
+            rows.append(
+                {
+                    "interpreter": label,
+                    "loader": loader,
+                    "crashes": statistics.share_interval(int(api.ended.str.startswith("killed by").sum()), len(api)),
+                    "deadlocks": statistics.share_interval(int((~met).sum()), len(shake)),
+                    "how": ", ".join(sorted(set(api.ended))),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def of(frame: pd.DataFrame, label: str, loader: str):
+    """The row of one interpreter and loader."""
+    return frame[(frame.interpreter == label) & (frame.loader == loader)].iloc[0]

@@ -1,0 +1,122 @@
+"""What the chapter "Measuring on a noisy machine" measures (claims A5, D7). The page quotes all of it."""
+
+import dataclasses
+import json
+
+import pandas as pd
+
+from ffilab.bench import instructions, profile
+from ffilab.bench.case import Case
+from ffilab.bench.plan import Arm, empty_loop
+from ffilab.bench.record import Record
+from ffilab.bench.session import Session
+from ffilab.errors import UserError
+from ffilab.judge import statistics
+from ffilab.paths import RESULTS, without_paths
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+
+# [setting]
+from notebooks.loaders.experiment import ARMS, LIBRARY
+
+TALK_METHOD = "native/measuring/talk_method.py"
+LOADERS = ("CDLL", "PyDLL")
+# [/setting]
+
+
+# [as the talk]
+def talk(loaders: tuple[str, ...]) -> Case:
+    """One process of the talk's method on `noop`, loaded once for each loader that is named."""
+    return Case(GIL, TALK_METHOD, "talk", fixed={"library": LIBRARY, "function": "noop", "loaders": loaders})
+
+
+def as_the_talk(session: Session) -> pd.DataFrame:
+    """A5 as the talk ran it: samples of a call through CDLL and through PyDLL, in one process."""
+    return session.run("the talk's method", [talk(LOADERS)], repeats=1)
+
+
+# [/as the talk]
+
+
+# [against itself]
+def against_itself(session: Session) -> pd.DataFrame:
+    """A5: the talk's method on two copies of one call, once for each fresh process."""
+    return session.run("the talk's method against itself", [talk(("CDLL", "CDLL"))], 5 * session.budget.repeats)
+
+
+# [/against itself]
+
+# [copies]
+COPIES = ("copy 1", "copy 2", "copy 3", "copy 4")
+TARGET = 0.003
+
+
+def arms() -> list[Arm]:
+    """Four copies of one call, and PyDLL beside them."""
+
+    def call(name, loader):
+        return Arm(name, ARMS, "call", {"loader": loader, "function": "noop", "library": LIBRARY})
+
+    return [*(call(name, "CDLL") for name in COPIES), call("PyDLL", "PyDLL")]
+
+
+def copies(session: Session) -> Record:
+    """Time the arms until the ratio copy 1 / PyDLL is known to TARGET, or the time is spent."""
+    given = session.budget
+    # Many short restarts: the spread between processes is what has to be averaged.
+    budget = dataclasses.replace(
+        given,
+        restarts=10 * given.restarts,
+        blocks=max(2, given.blocks // 2),
+        batch_ms=given.batch_ms / 5,
+        seconds=given.seconds / 2,
+    )
+    watched = ((GIL, COPIES[0]), (GIL, "PyDLL"))
+    return session.time("copies", arms(), [GIL], budget, target=TARGET, watch=(watched,), width=statistics.widest)
+
+
+# [/copies]
+
+
+# [contest]
+def contest_results(session: Session) -> dict | None:
+    """What the last contest (`make bench`) found, on the machine where it was measured; None if it was not run there."""
+    path = RESULTS / "bench.json"
+    return session.observe("make bench", lambda: json.loads(path.read_text()) if path.exists() else None)
+
+
+# [/contest]
+
+
+# [instructions]
+def counted() -> list[dict] | str:
+    """Instructions per pass of the loop, for both loaders and for the empty loop; or why they cannot be counted here."""
+    if reason := instructions.available():
+        return reason
+    chosen = {COPIES[0]: "CDLL", "PyDLL": "PyDLL", empty_loop().name: "empty loop"}
+    found = instructions.per_call([GIL, FREE_THREADED], [arm for arm in [*arms(), empty_loop()] if arm.name in chosen])
+    return [{"interpreter": label, "arm": chosen[arm], "instructions": n} for (label, arm), n in found.items()]
+
+
+def instruction_counts(session: Session) -> list[dict] | str:
+    """The second axis, on both builds."""
+    return session.observe("instructions", counted)
+
+
+# [/instructions]
+
+
+# [profile]
+def profiled(loops: int) -> list[dict] | str:
+    """Where the time of a call through CDLL goes, by symbol, on both builds; or why that cannot be seen here."""
+    try:
+        return [{"interpreter": label, **profile.look(label, arms()[0], loops)} for label in (GIL, FREE_THREADED)]
+    except UserError as error:
+        return without_paths(str(error))
+
+
+def time_spent(session: Session) -> list[dict] | str:
+    """The third axis: a second or two of calls."""
+    return session.observe("where the time goes", profiled, int(20_000_000 * min(1, session.budget.scale)))
+
+
+# [/profile]

@@ -1,0 +1,284 @@
+"""CPython linked again and again from the same objects, in other orders (claim D4). The page quotes all of it."""
+
+import os
+import random
+import re
+import runpy
+import shutil
+import subprocess
+import tempfile
+import time
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from ffilab import machine
+from ffilab.bench import instructions, profile
+from ffilab.bench.case import Outcome, Step
+from ffilab.bench.reporting import Reporter
+from ffilab.bench.session import Session
+from ffilab.errors import UserError
+from ffilab.paths import BUILD, ROOT, without_paths
+from ffilab.provision import relink
+from ffilab.provision.catalogue import BY_LABEL, GIL
+from ffilab.provision.installed import load
+from ffilab.subprocesses import group
+
+# [size]
+FILE = "native/placement/benchmarks.py"
+# Name: loops that take some two milliseconds.
+BENCHMARKS: dict[str, int] = {
+    name: loops for name, (_, loops) in runpy.run_path(str(ROOT / FILE))["BENCHMARKS"].items()
+}
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of it: shuffled orders, copies of the default, turns of a duel, rounds of the benchmarks in a profile."""
+
+    orders: int
+    copies: int
+    turns: int
+    rounds: int
+
+
+WHOLE, SMOKE = Size(30, 10, 11, 200), Size(4, 2, 3, 20)
+
+
+def size(session: Session) -> Size:
+    return WHOLE if session.budget.is_result else SMOKE
+
+
+# [/size]
+
+# [linking]
+LINKED = BUILD / "placement" / "linked"
+DEFAULT = "default"
+BY_PROFILE, BY_PGO = "hot functions together", f"as in the book's own CPython {GIL}"
+
+
+def linking(session: Session) -> dict:
+    """Link the default, the shuffled orders, and the two orders with a reason.
+
+    `lacking`: why nothing can be linked here, or None. `programs`: name, kind and file of each that runs against the
+    default; the copies are the default itself. `absent`: why one is missing, by name. `seconds` that all shuffled
+    links took.
+    """
+    how = size(session)
+    return session.observe("linking", link_all, session.seed, how.orders, how.copies, how.rounds)
+
+
+def link_all(seed: int, orders: int, copies: int, rounds: int) -> dict:
+    shutil.rmtree(LINKED, ignore_errors=True)
+    if lacking := relink.missing():
+        return {"lacking": without_paths(lacking), "programs": [], "absent": {}, "seconds": 0.0}
+    names, default = relink.functions(), relink.link(LINKED / DEFAULT)
+    programs = [{"name": f"copy {number}", "kind": "copy", "file": DEFAULT} for number in range(copies)]
+    order, absent = random.Random(seed), {}
+    began = time.monotonic()
+    with Reporter("linking CPython", orders) as reporter:
+        for number in range(orders):
+            relink.link(LINKED / f"order-{number}", order.sample(names, len(names)))
+            programs.append({"name": f"order {number}", "kind": "order", "file": f"order-{number}"})
+            reporter.advance(f"order {number + 1}")
+    seconds = time.monotonic() - began
+    known = set(names)
+    for name, file, first in (
+        (BY_PROFILE, "profile", lambda: by_profile(default, rounds)),
+        (BY_PGO, "pgo", lambda: relink.order_of(executable())),
+    ):
+        try:
+            relink.link(LINKED / file, [function for function in first() if function in known])
+            programs.append({"name": name, "kind": name, "file": file})
+        except UserError as error:
+            absent[name] = without_paths(str(error))
+    return {"lacking": None, "programs": programs, "absent": absent, "seconds": seconds}
+
+
+def by_profile(program: Path, rounds: int) -> list[str]:
+    """Functions that a profile of all benchmarks saw, the hottest first. Raises UserError."""
+    _, found = hottest(program, tuple(BENCHMARKS), rounds)
+    return [function for function, _ in found.most_common()]
+
+
+def executable() -> Path:
+    """The chapter's own interpreter: compiled with a profile, its functions in the order that the profile gave."""
+    return Path(load(BY_LABEL[GIL]).python).resolve()
+
+
+# [/linking]
+
+
+# [hottest]
+def hottest(program: Path, benchmarks: tuple[str, ...], rounds: int) -> tuple[str, Counter]:
+    """What was counted, samples (perf) or instructions (callgrind), and how many by function while benchmarks run.
+
+    Raises UserError where neither tool can be used.
+    """
+    lines = "".join(f"{name} {BENCHMARKS[name]}\n" for name in benchmarks)
+    with tempfile.TemporaryDirectory() as folder:
+        if profile.perf_available() is None:
+            what, command = "samples", server_command(program, -1)
+            found = profile.sampled(
+                command, "a linked CPython", Path(folder), server_environment(), 2_000, lines * rounds
+            )
+        elif shutil.which("valgrind"):
+            # What the start of a process takes is taken off.
+            what, found = "instructions", simulated_costs(program, Path(folder), lines)
+            found.subtract(simulated_costs(program, Path(folder), ""))
+        else:
+            raise UserError("Neither perf nor valgrind is at hand: `make doctor` names the packages.")
+    counted = Counter()
+    for (symbol, binary), cost in found.items():
+        if Path(binary).name == program.name and cost > 0:
+            counted[re.sub(r"^\[.\]\s*", "", symbol)] += cost
+    if not counted:
+        raise UserError("The profile of the linked CPython is empty.")
+    return what, counted
+
+
+def simulated_costs(program: Path, folder: Path, lines: str) -> Counter:
+    """Instructions of a whole process by function and binary. Raises UserError."""
+    out = folder / "callgrind.out"
+    with group(
+        ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *server_command(program, -1)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=server_environment(),
+    ) as process:
+        try:
+            process.communicate(lines, timeout=instructions.TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise UserError("callgrind did not finish a linked CPython.") from None
+    if process.returncode:
+        raise UserError(f"callgrind failed on a linked CPython (exit code {process.returncode}).")
+    return instructions.Costs.read(out).by_symbol()
+
+
+# [/hottest]
+
+
+# [server]
+def server_command(program: Path, core: int) -> list[str]:
+    """The program as a server of benchmarks, pinned to a core (-1: not)."""
+    return [str(program), "-S", "-s", "-P", str(ROOT / FILE), str(core)]
+
+
+def server_environment() -> dict[str, str]:
+    return {"PATH": os.environ["PATH"], **relink.environment()}
+
+
+class Server:
+    """One linked CPython that answers `NAME LOOPS` with the ns of one loop."""
+
+    def __init__(self, stack: ExitStack, program: Path, core: int):
+        self.process = stack.enter_context(
+            group(
+                server_command(program, core),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                bufsize=1,
+                env=server_environment(),
+            )
+        )
+
+    def ask(self, name: str, loops: int) -> float:
+        """Raises UserError if the program has ended."""
+        try:
+            self.process.stdin.write(f"{name} {loops}\n")
+            self.process.stdin.flush()
+            return float(self.process.stdout.readline())
+        except (ValueError, BrokenPipeError):
+            error = self.process.stderr.read()[-200:]
+            raise UserError(f"A linked CPython did not answer: {error.strip()}") from None
+
+
+# [/server]
+
+
+# [duels]
+def duels(session: Session, linked: dict) -> pd.DataFrame:
+    """Every program against the default, in rounds; the shuffled ones are removed afterwards.
+
+    Columns name, kind, benchmark, log (of time over the default's). No rows where nothing could be linked.
+    """
+    turns = size(session).turns
+    cases = [
+        Step(
+            lambda seed, file=one["file"]: duel(LINKED / file, LINKED / DEFAULT, turns, seed),
+            {"name": one["name"], "kind": one["kind"]},
+        )
+        for one in linked["programs"]
+    ]
+    runs = session.run("relink lottery", cases, session.budget.repeats)
+    session.observe("shuffled programs removed", remove_orders)
+    return runs
+
+
+def duel(program: Path, against: Path, turns: int, seed: int) -> Outcome:
+    """log(time of `program` / time of `against`) by benchmark: both on one core, batch by batch in turns.
+
+    Each runs from a fresh copy of its file: the same bytes at the same addresses run by some per cent slower or
+    faster from other pages of physical memory, and that is not what is asked.
+    """
+    order = random.Random(seed)
+    core = order.choice(machine.cores_to_pin() or [-1])
+    rows = []
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=LINKED)))
+        servers = [
+            Server(stack, Path(shutil.copy(path, folder / name)), core)
+            for path, name in ((program, "one"), (against, "other"))
+        ]
+        for name, loops in BENCHMARKS.items():
+            for server in servers:
+                server.ask(name, loops)  # specialise, and fill the caches
+            logs = []
+            for _ in range(turns):
+                turn = order.sample((0, 1), 2)
+                ns = {number: servers[number].ask(name, loops) for number in turn}
+                logs.append(np.log(ns[0] / ns[1]))
+            rows.append({"benchmark": name, "log": float(np.median(logs))})
+    return Outcome(rows, "ok")
+
+
+def remove_orders() -> int:
+    """Thirty of them take 200 MB, and the seed makes them again. Returns how many there were."""
+    orders = list(LINKED.glob("order-*"))
+    for path in orders:
+        path.unlink()
+    return len(orders)
+
+
+# [/duels]
+
+
+# [profile]
+def hot_functions(session: Session) -> dict | str:
+    """D4: what was counted while the default runs call_method, the total, and the ten hottest functions with theirs.
+
+    Or why nothing can take a profile here.
+    """
+    return session.observe("profile of call_method", take_profile, size(session).rounds)
+
+
+def take_profile(rounds: int) -> dict | str:
+    default = LINKED / DEFAULT
+    try:
+        if not default.exists():
+            raise UserError(relink.missing() or "CPython was not linked")
+        what, found = hottest(default, ("call_method",), rounds)
+    except UserError as error:
+        return without_paths(str(error))
+    return {"what": what, "total": sum(found.values()), "hottest": found.most_common(10)}
+
+
+# [/profile]

@@ -1,0 +1,195 @@
+"""A small machine, its history, and the commit that git bisect blames (claims D1, D2, D3, D5, D6). The page quotes it."""
+
+import os
+import shutil
+import subprocess
+import tarfile
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+
+from ffilab.bench.case import Outcome, Step, program
+from ffilab.bench.session import Session
+from ffilab.errors import UserError
+from ffilab.machine import compiler
+from ffilab.paths import BUILD, NATIVE, without_paths
+from notebooks.placement.experiment import Cache, cachegrind, counters, reported_cache
+
+# [history]
+STORY = NATIVE / "placement" / "story"
+HISTORY = tomllib.loads((STORY / "history.toml").read_text())["commit"]
+REPOSITORY = BUILD / "placement" / "repository"
+
+
+def commits(session: Session) -> list[str]:
+    """Make the repository; the hashes of its commits, the oldest first."""
+    return session.observe("commits of the small machine", make_repository)
+
+
+def make_repository() -> list[str]:
+    """Make it afresh, one commit after the other."""
+    shutil.rmtree(REPOSITORY, ignore_errors=True)
+    shutil.copytree(STORY / "first_commit", REPOSITORY)
+    (REPOSITORY / "check.sh").chmod(0o755)  # not every copy of a tree keeps modes, and git's hashes depend on it
+    git("init", "--quiet", "--initial-branch=main")
+    git("add", ".")
+    git("commit", "--quiet", "--message=A small machine")
+    for commit in HISTORY:
+        edit(REPOSITORY, commit["file"], commit["find"], commit["replace"])
+        git("commit", "--quiet", "--all", f"--message={commit['message']}")
+    return git("rev-list", "--reverse", "main").split()
+
+
+def edit(folder: Path, file: str, find: str, replace: str) -> None:
+    """One change of a file. Raises ValueError if what is to be changed is not there."""
+    path = folder / file
+    text = path.read_text()
+    if find not in text:
+        raise ValueError(f"{file} does not hold {find!r}")
+    path.write_text(text.replace(find, replace, 1) if find else text + replace)
+
+
+def git(*words, timeout_s: float = 60) -> str:
+    """Run git in the repository with a name, a date and a configuration of our own; its output. Raises UserError."""
+    environment = {
+        **os.environ,
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_SYSTEM": os.devnull,
+        "CC": compiler(),
+        "GIT_AUTHOR_NAME": "A. Reader",
+        "GIT_COMMITTER_NAME": "A. Reader",
+        "GIT_AUTHOR_EMAIL": "reader@example.org",
+        "GIT_COMMITTER_EMAIL": "reader@example.org",
+        "GIT_AUTHOR_DATE": "2016-10-18T13:27:54+0300",
+        "GIT_COMMITTER_DATE": "2016-10-18T13:27:54+0300",
+    }
+    try:
+        done = subprocess.run(
+            ["git", *words], cwd=REPOSITORY, capture_output=True, text=True, env=environment, timeout=timeout_s
+        )
+    except FileNotFoundError:
+        raise UserError("There is no git here: run `make doctor` for the command that installs it.") from None
+    except subprocess.TimeoutExpired:
+        raise UserError(f"git {words[0]} did not end within {timeout_s:g} s.") from None
+    if done.returncode:
+        raise UserError(f"git {words[0]} failed: {(done.stderr or done.stdout).strip()[-200:]}")
+    return done.stdout
+
+
+# [/history]
+
+# [programs]
+# The commit that changes where functions lie: its message, and its place in the history.
+CULPRIT = next(commit["message"] for commit in HISTORY if "aligned(4096)" in commit["replace"])
+AT = 1 + [commit["message"] for commit in HISTORY].index(CULPRIT)
+HOT = {"file": "operations.h", "find": "#define HOT\n", "replace": "#define HOT __attribute__((hot))\n"}
+ALIGNED = {
+    "file": "Makefile",
+    "find": "CFLAGS ?= -O2 -Wall",
+    "replace": "CFLAGS ?= -O2 -Wall -falign-functions=64",
+}
+# A commit, by its place in the history, and changes that are not committed.
+PROGRAMS = {
+    "fast": {"commit": AT - 1, "changes": []},
+    "slow": {"commit": AT, "changes": []},
+    "hot": {"commit": AT, "changes": [HOT]},
+    "hot, aligned": {"commit": AT, "changes": [HOT, ALIGNED]},
+}
+
+
+def compiled(session: Session, revisions: list[str], versions: dict[str, dict]) -> list[str]:
+    """Compile versions of the small machine; their names."""
+    return session.observe("versions of the small machine", compile_all, revisions, versions)
+
+
+def compile_all(revisions: list[str], versions: dict[str, dict]) -> list[str]:
+    for name, version in versions.items():
+        build(name, revisions[version["commit"]], version["changes"])
+    return list(versions)
+
+
+def machine(name: str) -> Path:
+    """Where the program of this name is."""
+    return BUILD / "placement" / "programs" / name.replace(",", "").replace(" ", "-") / "machine"
+
+
+def build(name: str, revision: str, changes: list[dict]) -> None:
+    """Compile one revision, with changes that are not committed, in a folder of its own. Raises UserError."""
+    folder = machine(name).parent
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    git("archive", "--format=tar", f"--output={folder}.tar", revision)
+    with tarfile.open(f"{folder}.tar") as archive:
+        archive.extractall(folder, filter="data")
+    for change in changes:
+        edit(folder, **change)
+    ended, out, err = program(["make", "-s", f"CC={compiler()}", "-C", folder])
+    if ended != "ok":
+        raise UserError(f"The program {name} cannot be compiled: {(err or out).strip()[-200:]}")
+
+
+# [/programs]
+
+
+# [times]
+def times(session: Session, title: str, names: list[str], repeats: int) -> pd.DataFrame:
+    """Every program in processes of its own, interleaved. Columns program, ns (of an operation)."""
+    cases = [Step(lambda seed, name=name: run(name), {"program": name}) for name in names]
+    return session.run(title, cases, repeats)
+
+
+def run(name: str) -> Outcome:
+    """ns of an operation, as the program prints it."""
+    ended, out, err = program([machine(name)])
+    return Outcome({"ns": float(out.split()[0])} if ended == "ok" else None, ended, err)
+
+
+# [/times]
+
+
+# [counts]
+def counts(session: Session, names: list[str]) -> list[dict] | str:
+    """Instructions and simulated misses of each program, one turn; or why there are none."""
+    return session.observe("instructions and misses of the small machine", count, names)
+
+
+def count(names: list[str]) -> list[dict] | str:
+    if not shutil.which("valgrind"):
+        return "there is no valgrind here (`make doctor` names the package)"
+    cache = Cache(**reported_cache())
+    return [{"program": name, **cachegrind([machine(name), "once"], cache)} for name in names]
+
+
+def hardware(session: Session, names: list[str]) -> dict[str, dict] | str:
+    """The processor's counters for each program; or why there are none."""
+    return session.observe("hardware counters of the small machine", look_at_counters, names)
+
+
+def look_at_counters(names: list[str]) -> dict[str, dict] | str:
+    found = {name: counters([machine(name)]) for name in names}
+    return next((what for what in found.values() if isinstance(what, str)), found)
+
+
+# [/counts]
+
+
+# [bisections]
+def bisections(session: Session, revisions: list[str], limit: float) -> pd.DataFrame:
+    """Several bisections with one limit (ns). Columns found (1: the culprit, 0: another), message, log."""
+    case = Step(lambda seed: Outcome(bisect(revisions, limit), "ok"), {"limit": limit})
+    return session.run("git bisect", [case], 3 if session.budget.is_result else 1)
+
+
+def bisect(revisions: list[str], limit: float) -> dict:
+    """`git bisect run ./check.sh LIMIT` over the whole history. Raises UserError."""
+    git("bisect", "start", revisions[-1], revisions[0])
+    try:
+        log = git("bisect", "run", "./check.sh", f"{limit:.4f}", timeout_s=300)
+        blamed = git("show", "--no-patch", "--format=%s", "refs/bisect/bad").strip()
+    finally:
+        git("bisect", "reset")
+    return {"found": float(blamed == CULPRIT), "message": blamed, "log": without_paths(log)}
+
+
+# [/bisections]

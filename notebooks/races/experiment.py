@@ -1,0 +1,236 @@
+"""What the chapter "Races" measures (claims A15 to A18 and C7). The page quotes all of it; its tools: detection.py."""
+
+import dataclasses
+import dis
+import runpy
+
+import pandas as pd
+
+from ffilab.bench.case import Case
+from ffilab.bench.plan import Arm
+from ffilab.bench.record import Record
+from ffilab.bench.session import Session
+from ffilab.paths import BUILT, ROOT
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+
+# [setting]
+ARMS, EXPERIMENTS = "native/races/arms.py", "native/races/experiments.py"
+FOLDER = f"{BUILT}/races"
+# Way of calling: does it release the GIL?
+WAYS: dict[str, bool] = runpy.run_path(str(ROOT / ARMS))["WAYS"]
+LOADERS = ("ctypes PyDLL", "ctypes CDLL")
+# With thirty runs and no hit, the share of bad runs is below 12 % (Clopper and Pearson, 95 %).
+RUNS = 30
+
+
+def repeats(session: Session) -> int:
+    """Processes for each case: at least RUNS, except in a smoke test."""
+    few = session.budget.repeats
+    return max(RUNS, few) if session.budget.is_result else few
+
+
+# [/setting]
+
+# [original_counter]
+# The talk's parameters.
+THREADS, ITERATIONS = 50, 10_000
+
+
+def original_counter(session: Session) -> pd.DataFrame:
+    """A15 as the talk ran it: what is left of THREADS x ITERATIONS increments, by loader and variant."""
+    fixed = {"folder": FOLDER, "threads": THREADS, "iterations": ITERATIONS}
+    cases = [
+        Case(label, EXPERIMENTS, "original_counter", {"loader": loader}, fixed)
+        for label in session.interpreters
+        for loader in LOADERS
+    ]
+    return session.run("counter, as the talk ran it", cases, repeats(session))
+
+
+def start_and_work(session: Session) -> pd.DataFrame:
+    """ns to start a thread, and of one call of the talk's counter, without the GIL."""
+    fixed = {"folder": FOLDER, "iterations": ITERATIONS}
+    cases = [Case(FREE_THREADED, EXPERIMENTS, "start_and_work", fixed=fixed)]
+    return session.run("starting a thread", cases, repeats(session))
+
+
+# [/original_counter]
+
+# [crossed_counter]
+# Threads that set off together, and increments of each. Two of them work long enough to meet for sure.
+TWO = {"threads": 2, "iterations": 100_000}
+AS_IN_THE_TALK = {"threads": THREADS, "iterations": ITERATIONS}
+TEAMS = [TWO, AS_IN_THE_TALK]
+
+
+def crossed_counter(session: Session) -> pd.DataFrame:
+    """A15 crossed with the way of calling: share of updates lost, by way, number of threads and variant."""
+    fixed = {"folder": FOLDER, "teams": TEAMS}
+    cases = [
+        Case(label, EXPERIMENTS, "crossed_counter", {"way": way}, fixed)
+        for label in session.interpreters
+        for way in WAYS
+    ]
+    return session.run("counter, crossed", cases, repeats(session))
+
+
+# [/crossed_counter]
+
+# [bank]
+CUSTOMERS, ATTEMPTS = 100, 3
+
+
+def banks(session: Session) -> pd.DataFrame:
+    """A16, A17: withdrawals and what is left, by loader and case."""
+    fixed = {"folder": FOLDER, "threads": CUSTOMERS, "attempts": ATTEMPTS}
+    cases = [
+        Case(label, EXPERIMENTS, "bank", {"loader": loader}, fixed)
+        for label in session.interpreters
+        for loader in LOADERS
+    ]
+    return session.run("bank", cases, repeats(session))
+
+
+# [/bank]
+
+# [double_payments]
+WINDOWS_NS = (0, 100, 300, 1_000, 3_000, 10_000)
+SPREAD_NS, PAYMENT_ROUNDS = 20_000, 500
+
+
+def double_payments(session: Session) -> pd.DataFrame:
+    """How often two threads hit a window, by its width: share of rounds with two payments."""
+    fixed = {"folder": FOLDER, "rounds": PAYMENT_ROUNDS, "spread_ns": SPREAD_NS, "windows_ns": WINDOWS_NS}
+    cases = [Case(FREE_THREADED, EXPERIMENTS, "double_payments", fixed=fixed)]
+    return session.run("width of the window", cases, repeats(session))
+
+
+# [/double_payments]
+
+
+# [bytecode]
+def bytecode(session: Session, statement: str) -> pd.DataFrame:
+    """The instructions of a loop around a statement on `total`, in the interpreter of this page."""
+    return pd.DataFrame(session.observe("bytecode", instructions, statement))
+
+
+def instructions(statement: str) -> list[dict]:
+    """One row for each instruction, with the places that matter for a race."""
+    namespace = {}
+    exec(f"def loop(n):\n    global total\n    for _ in range(n):\n        {statement}\n", namespace)
+    rows = []
+    for instruction in dis.get_instructions(namespace["loop"]):
+        name, argument = instruction.opname, instruction.argrepr
+        place = {"LOAD_GLOBAL": "reads total", "STORE_GLOBAL": "writes total"} if argument == "total" else {}
+        # The instructions with _CHECK_PERIODIC in Python/bytecodes.c, of those that can stand here.
+        looks = name == "RESUME" or name.startswith(("JUMP_BACKWARD", "CALL"))
+        rows.append(
+            {
+                "instruction": f"{name} {argument}".strip(),
+                "race": place.get(name, ""),
+                "may hand over the GIL": "yes" if looks and not name.endswith("NO_INTERRUPT") else "",
+            }
+        )
+    return rows
+
+
+# [/bytecode]
+
+# [python_races]
+# Seconds, as CPython's switch interval.
+INTERVALS = {"5 ms (the default)": 0.005, "100 µs": 1e-4, "1 µs": 1e-6}
+PYTHON_LOOPS = 300_000
+
+
+def python_races(session: Session) -> pd.DataFrame:
+    """C7: share of updates lost by two threads, by switch interval and statement."""
+    loops = round(PYTHON_LOOPS * session.budget.scale) or 1
+    fixed = {"threads": 2, "loops": loops, "intervals": INTERVALS}
+    cases = [Case(label, EXPERIMENTS, "python_race", fixed=fixed) for label in session.interpreters]
+    return session.run("total += 1", cases, repeats(session))
+
+
+# [/python_races]
+
+# [kinds]
+SLOTS, KIND_LOOPS = 300, 10_000
+
+
+def kinds(session: Session) -> pd.DataFrame:
+    """More kinds of shared state: share of wrong answers, by loader and kind."""
+    fixed = {"folder": FOLDER, "slots": SLOTS, "loops": KIND_LOOPS}
+    cases = [
+        Case(label, EXPERIMENTS, "kinds", {"loader": loader}, fixed)
+        for label in session.interpreters
+        for loader in LOADERS
+    ]
+    return session.run("more kinds", cases, repeats(session))
+
+
+# [/kinds]
+
+# [borrowed]
+BORROWED = {
+    "PyList_GetItem (borrowed)": "first_borrowed",
+    "PyList_GetItemRef (strong)": "first_strong",
+    "PyDict_Next without a lock": "sum_unlocked",
+    "PyDict_Next in a critical section": "sum_locked",
+}
+READS = 300_000
+# It reads for less than a second: a corrupted heap that goes on for longer hangs.
+HANG_S = 10
+
+
+def borrowed(session: Session) -> pd.DataFrame:
+    """References that nobody holds: processes that read through each function. They may die, or hang."""
+    fixed = {"folder": FOLDER, "reads": READS}
+    cases = [
+        Case(label, EXPERIMENTS, "borrowed", {"function": function}, fixed, {"what": what}, timeout_s=HANG_S)
+        for label in session.interpreters
+        for what, function in BORROWED.items()
+    ]
+    return session.run("borrowed references", cases, session.budget.repeats, may_fail=True)
+
+
+# [/borrowed]
+
+# [remedies]
+REMEDIES = (
+    "no protection",
+    "PyMutex",
+    "atomic",
+    "critical section",
+    "sharded, 16 atomics",
+    "per-thread state",
+    "read in place",
+    "read under a PyMutex",
+    "read an immutable snapshot",
+)
+UNSAFE = ("no protection", "read in place")
+AGAIN = "atomic, again"
+BATCH_MS, TOGETHER_MS = 2, 5
+
+
+def arms() -> list[Arm]:
+    """Every remedy alone in a C loop, and a second copy of one for the A/A test."""
+    names = {**{name: name for name in REMEDIES}, AGAIN: "atomic"}
+    return [Arm(arm, ARMS, "remedy", {"folder": FOLDER, "name": name}) for arm, name in names.items()]
+
+
+def remedies(session: Session) -> Record:
+    """Time the remedies on one thread, with the GIL and without it. They are short, and so are their batches."""
+    budget = session.budget
+    shorter = dataclasses.replace(budget, batch_ms=min(BATCH_MS, budget.batch_ms), seconds=budget.seconds / 5)
+    pair = [label for label in session.interpreters if label in (GIL, FREE_THREADED)]
+    return session.time("remedies", arms(), pair, shorter)
+
+
+def remedies_with_rivals(session: Session) -> pd.DataFrame:
+    """Operations per second of two threads, and of twice as many as there are cores, without the GIL, by remedy."""
+    threads = [2, 2 * session.machine["cores_usable"]]
+    fixed = {"folder": FOLDER, "milliseconds": TOGETHER_MS, "threads": threads}
+    cases = [Case(FREE_THREADED, EXPERIMENTS, "remedy_together", {"remedy": name}, fixed) for name in REMEDIES]
+    return session.run("remedies with rivals", cases, session.budget.repeats)
+
+
+# [/remedies]

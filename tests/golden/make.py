@@ -1,0 +1,72 @@
+"""Make the golden records again, from the newest complete session of every chapter: `python tests/golden/make.py RECORDS`.
+
+A golden record is a real one, cut down: the first restarts and blocks of a timed plan, the first rounds of every experiment.
+Pages and verdicts are made from them in the tests, in seconds and without measuring; nothing about a machine is concluded
+from them. The verdicts are kept beside them, in ledger.json: a change of rules or results shows there.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from ffilab.bench.session import MAIN, find
+from ffilab.errors import UserError
+from ffilab.judge import again, claims
+
+HERE = Path(__file__).parent
+RESTARTS, BLOCKS, ROUNDS = 4, 3, 4
+# What a page needs of an interpreter's packages is few of them.
+PACKAGES = ("numpy", "scipy", "pandas", "seaborn")
+
+
+def cut(lines: list[dict]) -> list[dict]:
+    """The lines of one record that stay."""
+    kept = []
+    for line in lines:
+        if line["kind"] == "run":
+            line["plan"]["blocks"] = min(BLOCKS, line["plan"]["blocks"])
+            for facts in line["interpreters"].values():
+                facts["packages"] = {name: v for name, v in facts["packages"].items() if name in PACKAGES}
+        if line["kind"] == "restart":
+            line["facts"] = {}
+        too_late = (
+            line.get("restart", 0) >= RESTARTS or line.get("block", 0) >= BLOCKS or line.get("round", 0) >= ROUNDS
+        )
+        if not (too_late and line["kind"] in ("restart", "block", "child")):
+            kept.append(line)
+    for line in kept:
+        if line["kind"] == "experiment":
+            of_it = [child for child in kept if child["kind"] == "child" and child["title"] == line["title"]]
+            line["processes"] = sum(child["run"] == line["run"] for child in of_it)
+    return kept
+
+
+def make(records: Path) -> None:
+    for corner in claims.corners():
+        try:
+            source, target = find(records, corner), HERE / corner
+        except UserError:
+            print(f"{corner}: no records there; its golden ones stay as they are")
+            continue
+        target.mkdir(exist_ok=True)
+        for old in target.glob("*.jsonl"):
+            old.unlink()
+        for path in sorted(source.glob("*.jsonl")):
+            lines = cut([json.loads(line) for line in path.read_text().splitlines()])
+            (target / path.name).write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+        size = sum(path.stat().st_size for path in target.iterdir())
+        print(f"{corner}: {size / 1024:.0f} KiB, from {source.name}/{MAIN}")
+    kept = {
+        row["id"]: {
+            "verdict": row["verdict"],
+            "measured": {name: [value, *row["interval"][name]] for name, value in row["measured"].items()},
+        }
+        for row in again.rows(HERE)
+    }
+    (HERE / "ledger.json").write_text(json.dumps(kept, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    make(Path(sys.argv[1]))
