@@ -123,7 +123,7 @@ def session(monkeypatch, tmp_path, quiet_progress):
 def test_only_an_interpreter_for_comparison_may_fail(session, monkeypatch):
     def case(label, result):
         ended = Outcome(result, "ok" if result else "timeout", "no end within 60 s")
-        return SimpleNamespace(interpreter=label, columns={"case": "1 CPU thread"}, run=lambda seed: ended)
+        return SimpleNamespace(interpreter=label, what=[], columns={"case": "1 CPU thread"}, run=lambda seed: ended)
 
     monkeypatch.setattr(sessions.Session, "interpreters", [GIL, FREE_THREADED, "3.13"])
     may_fail = experiment.elsewhere(session)

@@ -18,7 +18,7 @@ from ffilab.paths import NATIVE, NOTEBOOKS, ROOT
 from ffilab.press import chapters as chapters_module
 from ffilab.press.chapters import FACTS, Chapter, chapters, digests
 from ffilab.press.execute import execute
-from ffilab.press.render import not_measured, with_banner
+from ffilab.press.render import not_measured, with_banner, without_tails
 
 CORNERS = corners()
 # What is in a corner's folder and measures nothing: the exercise's check would give its solution away.
@@ -334,3 +334,13 @@ def test_a_chapter_that_was_not_measured_has_a_page_that_says_so():
         assert text.startswith("# ")
         assert f"make chapter NAME={chapter.corner}" in text
         assert "glue:" not in text
+
+
+def test_quotes_end_without_blank_lines_and_lose_nothing():
+    source = "# [a]\ndef a():\n    pass\n\n\n# [/a]\n\n\ndef b():\n    pass\n"
+    assert without_tails(source) == "# [a]\ndef a():\n    pass\n# [/a]\n\n\ndef b():\n    pass\n"
+    for path in NOTEBOOKS.glob("*/*.py"):
+        text = path.read_text()
+        assert [line for line in without_tails(text).splitlines() if line] == [
+            line for line in text.splitlines() if line
+        ]

@@ -1,6 +1,7 @@
 """Render executed chapters and prose with Jupyter Book: execution off, warnings are errors."""
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -66,6 +67,8 @@ def assemble(tree: Path) -> Path:
     shutil.copytree(
         NOTEBOOKS, tree / "notebooks", ignore=shutil.ignore_patterns("*.ipynb", "__pycache__", ".ipynb_checkpoints")
     )
+    for path in [*(tree / "notebooks").rglob("*.py"), *(tree / "native").rglob("*.py")]:
+        path.write_text(without_tails(path.read_text()))
     for chapter in chapters():
         target = tree / f"{chapter.page}.ipynb"
         if chapter.is_executed:
@@ -75,6 +78,11 @@ def assemble(tree: Path) -> Path:
     stale = {each.corner: each.changed() for each in chapters() if each.is_executed}
     status.write(tree / "book" / "_generated", ledger.collect(stale))
     return tree
+
+
+def without_tails(source: str) -> str:
+    """A source to be quoted, without the blank lines that the formatter wants before the marker of an end."""
+    return re.sub(r"\n\n+(?=\s*# \[/)", "\n", source)
 
 
 def with_banner(chapter: Chapter) -> nbformat.NotebookNode:
