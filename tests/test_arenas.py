@@ -163,7 +163,7 @@ def test_a_session_keeps_every_outcome_and_leaves_nothing_running(session):
     case = Case(FREE_THREADED, experiment.EXPERIMENTS, "growth", {"way": "short-lived threads"}, fixed)
     assert len(results.grown(session.run("test", [case], 2))) == 2
     lines = [json.loads(line) for line in session.record.path.read_text().splitlines()]
-    assert [line["kind"] for line in lines] == ["run", "child", "child"]
+    assert [line["kind"] for line in lines] == ["run", "experiment", "child", "child"]
     assert lines[0]["plan"]["seed"] == session.seed
     assert "each run had a process of its own" in session.record.noise.report
     assert not [p for p in psutil.Process().children(recursive=True) if "experiments.py" in " ".join(p.cmdline())]
