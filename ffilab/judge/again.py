@@ -8,7 +8,7 @@ from ffilab.judge import claims, ledger
 
 
 def rows(folder: Path) -> list[dict]:
-    """The ledger's rows for every corner that has a session in this folder of records."""
+    """The ledger's rows for every corner that has a session in this folder of records, in the order of the documents."""
     found = []
     for corner in claims.corners():
         try:
@@ -17,7 +17,7 @@ def rows(folder: Path) -> list[dict]:
             continue
         handed = ledger.measured(session)
         found += [row for _, row in ledger.rows_of(handed, session.provenance)]
-    return found
+    return sorted(found, key=lambda row: claims.place(row["id"]))
 
 
 def report(folder: Path) -> str:

@@ -87,7 +87,12 @@ def all_claims() -> list[Claim]:
         if claim.id in seen:
             raise UserError(f"The claim {claim.id} stands twice in the files of claims.")
         seen.add(claim.id)
-    return sorted(found, key=lambda claim: (claim.id[:1], int(claim.id[1:])))
+    return sorted(found, key=lambda claim: place(claim.id))
+
+
+def place(identifier: str) -> tuple[str, int]:
+    """Where a claim stands in the ledger, for sorting: A2 before A10."""
+    return identifier[:1], int(identifier[1:])
 
 
 def _claim(path: Path, entry: dict, corner: str) -> Claim:
