@@ -5,6 +5,7 @@ from pathlib import Path
 
 import nbformat
 
+from ffilab.budget import BUDGETS
 from ffilab.chapter import left_out
 from ffilab.paths import ROOT
 from ffilab.press.chapters import Chapter, chapters
@@ -114,9 +115,30 @@ def course_page() -> str:
     return "\n".join(rows) + "\n"
 
 
+# What each budget is for.
+PURPOSES = {
+    "smoke": "seconds a chapter; proves that the code runs. Its figures are marked, and they are no result",
+    "quick": "up to four minutes a chapter; the default",
+    "full": "narrower intervals",
+}
+
+
+def budgets_page() -> str:
+    """The budgets, with the numbers that the quoted experiments take from them."""
+    rows = [
+        "| `BUDGET` | what it is for | `repeats` | `few` | `scale` | restarts × blocks |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, budget in BUDGETS.items():
+        numbers = f"{budget.repeats} | {budget.few} | {budget.scale} | {budget.restarts} × {budget.blocks}"
+        rows.append(f"| `{name}` | {PURPOSES[name]} | {numbers} |")
+    return "\n".join(rows) + "\n"
+
+
 def write(folder: Path, rows: list[dict]) -> None:
     """Write the generated parts into `folder`, from where the pages include them."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / "budgets.md").write_text(budgets_page())
     (folder / "contents.md").write_text(contents_page())
     (folder / "course.md").write_text(course_page())
     (folder / "chapters.md").write_text(chapters_page())
