@@ -20,6 +20,12 @@ from ffilab.budget import BUDGETS
 from ffilab.provision import installed
 
 
+def clean_environment(**extra):
+    """What a reader's shell has: nothing of pytest's, and no lock that `make test` holds."""
+    dropped = ("FFILAB_", "PYTHON", "JUPYTER", "BUDGET", "KERNELS", "FROM", "MAKE", "MFLAGS")
+    return {**{k: v for k, v in os.environ.items() if not k.startswith(dropped)}, **extra}
+
+
 @pytest.fixture(scope="session")
 def labels():
     """Labels of all interpreters present; the chapter pair is always among them."""

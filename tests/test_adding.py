@@ -1,7 +1,6 @@
 """The recipes of book/adding.md, done in a copy of the tree: a claim, a chapter, a binding, an interpreter."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -11,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from conftest import clean_environment
 
 from ffilab.paths import ROOT
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -48,15 +48,9 @@ def add(path: Path, text: str, before: str | None = None) -> None:
     path.write_text(old + text if before is None else old.replace(before, text + before, 1))
 
 
-def environment(**extra):
-    """What a reader's shell has: nothing of pytest's, and no lock that `make test` holds."""
-    dropped = ("FFILAB_", "PYTHON", "JUPYTER", "BUDGET", "KERNELS", "FROM", "MAKE", "MFLAGS")
-    return {**{k: v for k, v in os.environ.items() if not k.startswith(dropped)}, **extra}
-
-
 def run(clone, *command, **extra):
     """Run a command in the clone; what it prints. Its end must be good."""
-    done = subprocess.run(command, cwd=clone, capture_output=True, text=True, env=environment(**extra))
+    done = subprocess.run(command, cwd=clone, capture_output=True, text=True, env=clean_environment(**extra))
     assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
     return done.stdout
 

@@ -11,6 +11,7 @@ from contextlib import suppress
 
 import psutil
 import pytest
+from conftest import clean_environment
 
 from ffilab import subprocesses
 from ffilab.paths import ROOT
@@ -23,12 +24,6 @@ def make(*words, cwd=ROOT, **environment):
     return subprocess.run(
         ["make", *words], cwd=cwd, capture_output=True, text=True, timeout=300, env=clean_environment(**environment)
     )
-
-
-def clean_environment(**extra):
-    """What a reader's shell has: nothing of pytest's, and no lock that `make test` holds."""
-    dropped = ("FFILAB_", "PYTHON", "JUPYTER", "BUDGET", "KERNELS", "FROM", "MAKE", "MFLAGS")
-    return {**{k: v for k, v in os.environ.items() if not k.startswith(dropped)}, **extra}
 
 
 @pytest.fixture(scope="module")

@@ -290,19 +290,22 @@ def open_session(corner: str, interpreters: list[str]) -> Measuring | Reading:
 
 def find(folder: Path, corner: str) -> Path:
     """The newest complete session of a corner, anywhere in a folder of records. Raises UserError if there is none."""
-    found = [path.parent for path in folder.rglob(MAIN) if is_of(path.parent, corner)]
+    found = [record for path in folder.rglob(MAIN) if (record := complete(path, corner))]
     if not found:
         raise UserError(f"There is no complete session of the chapter {corner!r} among the records that FROM names.")
-    return max(found, key=lambda path: read(path / MAIN).run["machine"]["date"])
+    return max(found, key=lambda record: record.run["machine"]["date"]).path.parent
 
 
-def is_of(folder: Path, corner: str) -> bool:
-    """Does a folder hold a complete session of this corner?"""
-    try:
-        record = read(folder / MAIN)
-    except UserError:
-        return False
-    return record.run["plan"]["name"] == corner and not record.cut_off
+def complete(path: Path, corner: str) -> Record | None:
+    """The record of a session if it is of this corner, and complete; of the others only the first line is read."""
+    with path.open(encoding="utf-8") as file:
+        try:
+            if json.loads(file.readline())["plan"]["name"] != corner:
+                return None
+        except (ValueError, KeyError, TypeError):
+            return None
+    record = read(path)
+    return None if record.cut_off else record
 
 
 def unpacked(given: str) -> Path:
