@@ -6,7 +6,7 @@
 export KERNELS BUDGET FROM
 run = @python3 ffilab/bootstrap.py
 
-.PHONY: help book test check doctor kernels native chapter bench compare judge html lab lock clean distclean
+.PHONY: help book test check doctor kernels native chapter bench compare judge characteristics html lab lock clean distclean
 help:     ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 	@echo; sed -n '2,5s/^# //p' Makefile
@@ -30,6 +30,8 @@ compare:  ## compare two records (A=_build/records/…jsonl B=…)
 	$(run) compare "$(A)" "$(B)"
 judge:    ## print the ledger for a set of records (FROM=_build/records), without measuring
 	$(run) judge "$(FROM)"
+characteristics: ## simulate what the ledger's rules say where the truth is known (half an hour; book/evidence)
+	$(run) characteristics
 html:     ## render again, measure nothing
 	$(run) html
 lab:      ## JupyterLab on loopback, with every kernel

@@ -10,7 +10,7 @@ from IPython.display import Markdown, display
 
 from ffilab import draw
 from ffilab.bench.session import Session, open_session, source
-from ffilab.judge import ledger
+from ffilab.judge import controls, ledger
 from ffilab.paths import BUILD
 from ffilab.provision import installed
 from ffilab.provision.catalogue import ALL
@@ -65,8 +65,9 @@ def left_out(labels: list[str]) -> list[str]:
 
 
 def verdicts(session: Session) -> None:
-    """Hand in what the records say of the corner's claims, and show the ledger's rows."""
-    for row in ledger.hand_in(ledger.measured(session), session.provenance):
+    """The run's own controls; then hand in what the records say of the corner's claims, and show the ledger's rows."""
+    draw.table(controls.table(controls.checks(session)), "What the run says of itself, before any effect is looked at.")
+    for row in ledger.hand_in(session):
         draw.verdict(row)
 
 

@@ -13,7 +13,7 @@ import click
 from ffilab import paths
 from ffilab.budget import BUDGETS
 from ffilab.errors import UserError
-from ffilab.progress import say
+from ffilab.progress import say, step
 from ffilab.provision import catalogue, environments
 from ffilab.provision.interpreters import uv
 from ffilab.subprocesses import explain_os_errors
@@ -160,6 +160,29 @@ def judge(source):
         raise UserError("Name the records: `make judge FROM=_build/records`.")
 
     click.echo(again.report(records(source)))
+
+
+@verbs.command()
+@click.option(
+    "--runs", default=1000, show_default=True, type=click.IntRange(1), help="Simulated sessions for each truth."
+)
+@click.option("--corner", help="One corner only; its rows replace those that were kept.")
+@click.option("--seed", default=0, show_default=True)
+def characteristics(runs, corner, seed):
+    """Simulate records whose truth is known, and keep how often which verdict is given (book/evidence)."""
+    from ffilab.judge import characteristics as study
+    from ffilab.judge import claims
+
+    known = claims.corners()
+    if corner and corner not in known:
+        raise UserError(f"There is no corner {corner!r}: {', '.join(known)}.")
+    chosen = [corner] if corner else known
+    found = []
+    for one in chosen:
+        with step(f"{runs} sessions of {one} for each truth"):
+            found += study.table([one], runs, seed=seed)
+    study.keep(found, replace_all=not corner)
+    click.echo(study.report(found))
 
 
 @verbs.command()

@@ -20,8 +20,8 @@ from IPython.display import HTML, Markdown, display
 from matplotlib import ticker
 
 from ffilab.bench.record import Record
-from ffilab.judge import statistics
-from ffilab.judge.statistics import Interval, Measurement
+from ffilab.judge import ledger, statistics
+from ffilab.judge.estimates import Interval, Measurement
 
 INK = {"light": "#1f2328", "dark": "#e6e6e6"}
 GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
@@ -186,7 +186,9 @@ def verdict(row: dict) -> None:
     )
     display(
         Markdown(
-            f"**{row['id']}: {row['verdict']}.** {row['claim']}\n\n- Published: {row['published']}\n"
+            f"**{row['id']}: {ledger.verdict_of(row)}.** {row['claim']}\n\n- Published: {row['published']}\n"
             f"- Here: {measured or 'nothing measured'}\n- Why: {row['reason']}"
+            + (f"\n- Undecided: {row['takes']}" if row["takes"] else "")
+            + (f"\n- Not tested: {'; '.join(row['untested'])}" if row["untested"] else "")
         )
     )

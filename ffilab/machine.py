@@ -2,6 +2,7 @@
 
 import os
 import platform
+import resource
 import shutil
 import subprocess
 import time
@@ -91,6 +92,34 @@ def hypervisor() -> bool | None:
 def noise() -> dict:
     """Load average of the last minute (processes) and time stolen by the hypervisor so far (s)."""
     return {"load": os.getloadavg()[0], "steal_s": getattr(psutil.cpu_times(), "steal", 0.0)}
+
+
+class Watch:
+    """How much of the machine strangers used, from here to `end`: CPU time of all processes, less ours.
+
+    Ours are this process and its children that have ended; of children that still run, the caller knows. What is left is
+    other people's, and what the system did for us in its own name.
+    """
+
+    def __init__(self):
+        self._wall, self._busy, self._ours = time.monotonic(), _busy_s(), _own_s()
+
+    def end(self, children_s: float = 0.0) -> tuple[float, float]:
+        """CPU seconds of strangers (a tick of the clock is 10 ms, so that it may be a little below 0), and seconds that
+        passed. children_s: what our children that still run have used."""
+        strangers = _busy_s() - self._busy - (_own_s() - self._ours) - children_s
+        return round(strangers, 4), round(time.monotonic() - self._wall, 4)
+
+
+def _busy_s() -> float:
+    """CPU seconds of all processes since the machine was started, without what the hypervisor gave to others."""
+    times = psutil.cpu_times()
+    return sum(getattr(times, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq"))
+
+
+def _own_s() -> float:
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def _output(*command: str) -> str:

@@ -17,15 +17,15 @@ def missing():
 class Once:
     """Works while it is calibrated in the first restart, then misbehaves in the restart whose turn it is."""
 
-    def __init__(self, marker, action):
-        self.marker, self.action, self.calls = marker, action, 0
+    def __init__(self, marker, action, after=3):
+        self.marker, self.action, self.after, self.calls = marker, action, after, 0
 
     def timeit(self, loops):
         started = time.perf_counter_ns()
         self.calls += 1
         for _ in range(loops):
             pass
-        if self.calls > 3 and not os.path.exists(self.marker):
+        if self.calls > self.after and not os.path.exists(self.marker):
             open(self.marker, "w").close()
             result = self.action()
             if result is not None:
@@ -33,8 +33,8 @@ class Once:
         return time.perf_counter_ns() - started
 
 
-def dies(marker):
-    return Once(marker, lambda: os._exit(7))
+def dies(marker, after=3):
+    return Once(marker, lambda: os._exit(7), after)
 
 
 def hangs(marker):
@@ -81,3 +81,22 @@ class Hiccup:
 
 def hiccups():
     return Hiccup()
+
+
+class Core:
+    """Instead of a time: the number of the core to which its process is pinned, and one more."""
+
+    def timeit(self, loops):
+        (core,) = os.sched_getaffinity(0)
+        return 1 + core
+
+
+def core():
+    return Core()
+
+
+def missing_once(marker):
+    if not os.path.exists(marker):
+        open(marker, "w").close()
+        raise ImportError("not yet")
+    return fine()

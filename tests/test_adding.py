@@ -68,28 +68,27 @@ def look_at_the_tree(clone):
 
 def test_a_claim_is_one_folder(clone):
     corner = clone / "notebooks" / "loaders"
-    rule = '{measured = "added by a hook on {GIL}, ns", direction = "above", null = 0.0}'
+    rule = '{kind = "side", measured = "noop, CDLL / PyDLL on {GIL}", direction = "above", null = 1.0, interest = 0.02}'
     add(
         corner / "claims.toml",
         f"""
 [[claim]]
 id = "X1"
 where = "here"
-claim = "An audit hook costs time."
+claim = "CDLL costs time."
 published = "nothing"
 test = [{rule}]
 """,
     )
     add(
         corner / "claims.py",
-        """    audit = results.audit_cost(record)[GIL]
-    handed.put("X1", "added by a hook on {GIL}, ns", Measurement(audit, audit.half_width, "ns"))
+        """    handed.put("X1", "noop, CDLL / PyDLL on {GIL}", results.comparison(record, GIL, "noop").measurement)
 """,
         before="    return handed",
     )
     # Its records are there already: it is judged without measuring.
     ledger = run(clone, "make", "judge", "FROM=tests/golden")
-    assert f"added by a hook on {GIL}" in next(line for line in ledger.splitlines() if line.startswith("X1"))
+    assert [line for line in ledger.splitlines() if line.startswith("X1")]
     look_at_the_tree(clone)
 
 
@@ -153,7 +152,7 @@ id = "X1"
 where = "here"
 claim = "The answer is large."
 published = "42"
-test = [{measured = "answer", direction = "above", null = 0.0}]
+test = [{kind = "side", measured = "answer", direction = "above", null = 0.0, interest = 1.0}]
 """,
     WORKER: '''"""Its worker's side."""
 

@@ -3,6 +3,7 @@
 import ctypes.util
 import json
 import platform
+from collections import Counter
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -13,12 +14,15 @@ import pytest
 from ffilab import draw
 from ffilab.bench import session as sessions
 from ffilab.bench.case import Case
+from ffilab.budget import BUDGETS
 from ffilab.errors import UserError
-from ffilab.judge import ledger
-from ffilab.judge.claims import declared
+from ffilab.judge import ledger, rules, verdicts
+from ffilab.judge.characteristics import rows
+from ffilab.judge.claims import declared, in_words
+from ffilab.judge.simulation import Simulated
 from ffilab.provision import installed
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.arenas import claims, exercise, experiment, figures, results
+from notebooks.arenas import claims, exercise, experiment, figures, results, simulated
 
 LABELS = [interpreter.label for interpreter in installed.present()]
 USABLE = [label for label in LABELS if experiment.not_built(label) is None]
@@ -120,7 +124,7 @@ def test_domains(label):
 @pytest.mark.slow
 @pytest.mark.parametrize("allocator", HERE["allocators"])
 def test_a_preloaded_allocator_is_proved(allocator):
-    result = run("latency", environment=experiment.preload(allocator, HERE), threads=2, pairs=1000)
+    result = run("latency", environment=experiment.preload(allocator, HERE), threads=2, pairs=1000, rounds=3)
     assert 0 < result["p50"] <= result["p99.9"]
     runs = pd.DataFrame([{"allocator": allocator, "mapped": result["mapped"], "process": 0, "ended": "ok"}])
     assert experiment.proved(runs, HERE) is runs
@@ -256,7 +260,8 @@ def test_growth_is_that_of_each_process():
 
 
 def made_up():
-    """The free-threaded build grows by 30 MiB more, all of it without native threads too; glibc holds 1.5 times as much."""
+    """The free-threaded build grows by 30 MiB more, all of it without native threads too; glibc holds 1.5 times as much where
+    blocks are touched, and 4 times as many threads exist at once."""
     rng = np.random.default_rng(8)
     rows, cells, scenario, threshold = [], [], [], []
     for label in (GIL, FREE_THREADED):
@@ -264,7 +269,8 @@ def made_up():
         for condition in experiment.CONDITIONS:
             for number in range(10):
                 native = 0 if "no native" in condition else 0.5
-                held = 6 * (1.5 if label == FREE_THREADED and condition == experiment.MEET else 1)
+                more = label == FREE_THREADED and condition == experiment.MEET
+                held = 6 * (1.5 if more else 1)
                 rows.append(
                     {
                         "interpreter": label,
@@ -272,12 +278,12 @@ def made_up():
                         "round": number,
                         "rss": own + native + rng.normal(0, 0.1),
                         "pss": own,
-                        "huge": 0,
+                        "huge": own if condition == experiment.HUGE else 0,
                         "held": held + rng.normal(0, 0.1),
                         "in_use": 0.1,
                         "arenas": 15,
                         "trimmed.rss": own,
-                        "at_once": 50,
+                        "at_once": 200 if more else 50,
                     }
                 )
         for python in experiment.GRID_PYTHON:
@@ -337,22 +343,138 @@ def handed_in(*frames, here=HERE):
 
 
 def test_every_claim_gets_what_its_rule_asks_for():
-    handed = handed_in(*made_up()).measurements
+    found = handed_in(*made_up())
+    handed = found.measurements
     tests = {claim.id: claim.tests for claim in declared("arenas").claims}
     assert {claim: set(found) for claim, found in handed.items()} == {
         claim: {test.measured for test in rules} for claim, rules in tests.items()
     }
-    rss, held = (handed["A19"][test.measured] for test in tests["A19"])
-    assert rss.interval.low < 0 < rss.interval.high
-    assert held.interval.low < 1.5 < held.interval.high
-    verdicts = {
-        claim: {ledger.judge_test(test, handed[claim][test.measured])[0] for test in rules}
-        for claim, rules in tests.items()
+    differences = (
+        "RSS grown, huge pages for all",
+        "held by glibc, huge pages for all",
+        "RSS grown by the native threads, as the talk ran it",
+    )
+    ratios = ("held by glibc", "native threads at once")
+    (huge_rss, huge_held, rss), (held, at_once) = (
+        [handed["A19"][f"{name}: {FREE_THREADED} − {GIL}"].interval for name in differences],
+        [handed["A19"][f"{name}, touched blocks, 8 × 50: {FREE_THREADED} / {GIL}"].interval for name in ratios],
+    )
+    assert huge_rss.low < 30 < huge_rss.high
+    assert huge_held.low < 0 < huge_held.high
+    assert rss.low < 0 < rss.high
+    assert held.low < 1.5 < held.high
+    assert at_once.value == pytest.approx(4)
+    judged = {row["id"]: row for _, row in ledger.rows_of(found, {"is_result": True}, [])}
+    assert [judged[name]["verdict"] for name in ("A19", "A20", "A22")] == ["holds in part", "holds in part", "holds"]
+    assert answers(judged["A19"]) == {
+        ("the number", "side"): "holds",
+        ("the number", "size"): "holds",
+        ("the number is memory of arenas", "side"): "does not hold",
+        ("the number is memory of arenas", "size"): "does not hold",
+        ("native threads make it grow", "side"): "does not hold",
+        ("native threads make it grow", "size"): "does not hold",
+        ("arenas that are used grow more without the GIL", "side"): "holds",
+        ("arenas that are used grow more without the GIL", "size"): "does not hold",
+        ("more native threads exist at once without the GIL", "side"): "holds",
     }
-    assert verdicts["A19"] == {ledger.CANNOT_TEST, ledger.IN_DIRECTION} or ledger.DOES_NOT_HOLD in verdicts["A19"]
-    assert verdicts["A20"] == verdicts["A22"] == {ledger.HOLDS}
     assert handed["A21"]["fork-heavy: jemalloc / glibc"].interval.value == pytest.approx(0.5, rel=0.05)
     assert handed["A21"]["tight memory limit: jemalloc / glibc"].interval.value == pytest.approx(0.5, rel=0.05)
+
+
+def test_without_huge_pages_the_number_has_a_reason_instead():
+    runs, *others = made_up()
+    handed = handed_in(runs.assign(huge=0), *others)
+    assert set(handed.missing["A19"].values()) == {claims.NO_HUGE_PAGES}
+    assert {name.partition(", huge pages for all")[0] for name in handed.missing["A19"]} == {
+        "RSS grown",
+        "held by glibc",
+    }
+
+
+def answers(row):
+    return {(part["part"], part["kind"]): part["verdict"] for part in row["parts"]}
+
+
+# Each rule, on made-up sessions.
+
+UNTESTED = {"A20", "A21"}
+
+
+@pytest.mark.parametrize(
+    ("truth", "size", "side"),
+    [
+        ("as published", "holds", "holds"),
+        ("half the size", "does not hold", "holds"),
+        ("no effect", "does not hold", "does not hold"),
+        ("the wrong sign", "does not hold", "does not hold"),
+    ],
+)
+def test_without_noise_every_rule_says_what_is_true(truth, size, side):
+    found = rows("arenas", truth, "full", 0, noise=0)
+    assert set(found) == {"A19", "A20", "A21", "A22"}
+    for name, row in found.items():
+        assert {answer for (_, kind), answer in answers(row).items() if kind == "size"} <= {size}
+        assert {answer for (_, kind), answer in answers(row).items() if kind == "side"} == {side}
+        if side == "holds":
+            whole = verdicts.HOLDS if name != "A19" or size == "holds" else verdicts.IN_DIRECTION
+            assert row["verdict"] == (verdicts.IN_PART if name in UNTESTED else whole)
+            assert name not in UNTESTED or row["qualifier"].endswith(f"{len(row['untested'])} not tested")
+            assert not {"refuted", "undecided"} & set(row["qualifier"].replace(",", "").split())
+        else:
+            assert row["verdict"] == verdicts.REFUTED
+
+
+class AtTheEdge(Simulated):
+    """Each number of a claim lies where its rule changes its mind: on the edge of its size, or of its side.
+
+    Of 17 intervals at the book's level one misses its truth with two seeds in seven; with this seed none does.
+    """
+
+    def __init__(self, kind, seed=3):
+        super().__init__("arenas", "as published", simulated.INTERPRETERS, seed=seed)
+        self.kind = kind
+        simulated.simulated(self)
+
+    def true(self, claim, measured):
+        tests = next(one.tests for one in declared("arenas").claims if one.id == claim)
+        found = {type(rule): rule for rule in tests if rule.measured == in_words(measured)}
+        if self.kind is rules.Size:
+            return found[rules.Size].bounds[1] if rules.Size in found else super().true(claim, measured)
+        return found[rules.Side].bound
+
+
+@pytest.mark.parametrize("kind", [rules.Side, rules.Size])
+def test_at_its_edge_every_rule_is_undecided(kind):
+    judged = {row["id"]: row for _, row in ledger.rows_of(ledger.measured(AtTheEdge(kind)), {"is_result": True}, [])}
+    for row in judged.values():
+        sized = {part for part, of in answers(row) if of == "size"}
+        for (part, of), answer in answers(row).items():
+            if of == kind.__name__.lower():
+                assert answer == "undecided", row["reason"]
+            elif part in sized and kind is rules.Size:
+                assert answer == "holds", row["reason"]
+    assert judged["A19"]["qualifier"] == ("size not resolved" if kind is rules.Size else "")
+
+
+class Counting:
+    """A session that runs nothing and keeps the cases."""
+
+    interpreters, budget = [GIL, FREE_THREADED], BUDGETS["quick"]
+
+    def run(self, title, cases, repeats, may_fail=False):
+        self.runs = Counter((case.interpreter, *case.named.values()) for case in cases for _ in range(repeats))
+        return pd.DataFrame(columns=["ended"])
+
+
+def test_what_a_rule_reads_runs_in_ten_processes_or_more():
+    session = Counting()
+    experiment.scenarios(session, HERE)
+    assert {key[1:] for key, runs in session.runs.items() if runs >= 10} == {
+        (name, allocator) for name, preferred in experiment.PREFERRED.items() for allocator in ("glibc", preferred)
+    }
+    assert min(session.runs.values()) == 5
+    experiment.talk(session, HERE)
+    assert set(session.runs.values()) == {10}
 
 
 def test_what_is_absent_is_left_out_and_has_a_reason():
@@ -405,10 +527,13 @@ def test_tables():
     alarms = figures.false_alarm(runs)
     assert len(alarms) == 4
     assert "24 × 200" in figures.grid_words(cells)
-    table = figures.scenarios_table(scenario[scenario.allocator != "mimalloc"], {"mimalloc": "not installed"})
+    table = figures.scenarios_table(scenario[scenario.allocator != "tcmalloc"], {"tcmalloc": "not installed"})
     assert len(table) == len(experiment.SCENARIOS) + len(figures.NOT_STAGED)
     assert "★" in table.jemalloc[0]
-    assert table.mimalloc[0] == "not installed"
+    assert table.tcmalloc[0] == "not installed (talk: ○)"
+    not_staged = table.set_index("scenario").loc["NUMA / many-core"]
+    assert not_staged.iloc[0] == "not staged: a machine with several memory nodes"
+    assert not_staged.iloc[1:].tolist() == [f"talk: {rating}" for rating in "△★○×△"]
     limits = pd.DataFrame(
         [
             {"allocator": "glibc", "mib": mib, "ended": "ok" if mib > 64 else "killed by SIGABRT"}

@@ -15,7 +15,9 @@ from ffilab.bench.case import Case
 from ffilab.bench.record import Record
 from ffilab.bench.runner import WORKER
 from ffilab.bench.session import Measuring
+from ffilab.judge import characteristics, ledger, verdicts
 from ffilab.judge.claims import declared
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from ffilab.machine import compiler
 from ffilab.paths import NATIVE_OUT, ROOT
 from ffilab.provision import installed
@@ -294,7 +296,7 @@ TRUTH = {NEW: 20.0, POOLED: 10.0, BLOCK: 4.0, BEST: 2.0}
 MISSING = {FREE_THREADED: {"writer": "ValueError: no such method"}}
 
 
-def made_up(truth=TRUTH):
+def made_up(truth=TRUTH, noise=0.004):
     """Costs in ns for each string as in `truth`, half as much more on the free-threaded build; all others cost 30."""
     rng = np.random.default_rng(8)
     blocks = []
@@ -309,7 +311,7 @@ def made_up(truth=TRUTH):
                     cost = truth.get(arm.name.split(", ")[0], 30.0)
                     # New strings cost the same on both builds.
                     cost *= 1.5 if label == FREE_THREADED and cost < 20 else 1
-                    ns[f"{label}/{arm.name}"] = cost * experiment.LINES * process * np.exp(rng.normal(0, 0.004))
+                    ns[f"{label}/{arm.name}"] = cost * experiment.LINES * process * np.exp(rng.normal(0, noise))
                 ns[f"{label}/empty loop"] = 5.0
             blocks.append({"restart": restart, "ns": ns})
     run = {"plan": {"seed": 1, "interpreters": list(experiment.PAIR), "blocks": 4}}
@@ -321,9 +323,8 @@ def record():
     return made_up()
 
 
-@pytest.fixture(scope="module")
-def original():
-    """As its author ran it: pools cost 40 with threads, all others as in TRUTH. Rounds in an order of their own."""
+def ran(truth, scatter=0.01):
+    """As its author ran it: ns for each string as in `truth`, by method and number of threads."""
     rng = np.random.default_rng(9)
     return pd.DataFrame(
         [
@@ -331,15 +332,23 @@ def original():
                 "method": method,
                 "threads": threads,
                 "tuples": 2_000,
-                "ns": (40.0 if method == POOLED and threads > 1 else TRUTH[method]) * np.exp(rng.normal(0, 0.01)),
+                "ns": ns * np.exp(rng.normal(0, scatter)),
                 "faults": 0.0,
                 "round": round_,
             }
-            for method in experiment.ORIGINAL
-            for threads in (1, experiment.THREADS)
-            for round_ in range(5)
+            for (method, threads), ns in truth.items()
+            for round_ in range(10)
         ]
     )
+
+
+CELLS = [(method, threads) for method in experiment.ORIGINAL for threads in (1, experiment.THREADS)]
+
+
+@pytest.fixture(scope="module")
+def original():
+    """Pools cost 40 with threads, all others as in TRUTH. Rounds in an order of their own."""
+    return ran({cell: TRUTH[cell[0]] for cell in CELLS} | {(POOLED, experiment.THREADS): 40.0})
 
 
 def answered():
@@ -357,8 +366,8 @@ def answered():
 LAYOUTS = pd.DataFrame([{"interpreter": GIL, "method": "pooled", "text": "ASCII", "wrong": 0}])
 
 
-def misused_frame(died=()):
-    """Every misuse on the pair, as it was where nothing died."""
+def misused_frame(died=(), number="ValueError: no"):
+    """Every misuse on the pair, as it was where nothing died. number: what a string without a NUL is as a number."""
     rows = []
     for label in experiment.PAIR:
         for what in experiment.MISUSE:
@@ -367,7 +376,7 @@ def misused_frame(died=()):
                 rows.append({**one, "ended": "killed by SIGSEGV"})
             elif what == "no NUL at the end":
                 rows.append({**one, "asked": "x == '12'", "answer": "True"})
-                rows.append({**one, "asked": "int(x)", "answer": "ValueError: no"})
+                rows.append({**one, "asked": "int(x)", "answer": number})
             else:
                 rows.append({**one, "asked": "hash(x)", "answer": "0"})
     return pd.DataFrame(rows)
@@ -378,13 +387,13 @@ class Held:
 
     corner = "balm"
 
-    def __init__(self, record, original, lines=LAYOUTS, died=()):
+    def __init__(self, record, original, lines=LAYOUTS, wrongs=None, works=None):
         self._record = record
         self._frames = {
             "as the author ran it": original,
-            "what works": answered(),
+            "what works": answered() if works is None else works,
             "layouts": lines,
-            "what must not be done": misused_frame(died),
+            "what must not be done": misused_frame() if wrongs is None else wrongs,
         }
 
     def timed(self, name):
@@ -399,18 +408,19 @@ def test_every_claim_gets_what_its_rule_asks_for(record, original):
     handed = claims.measurements(Held(record, original)).complete().measurements
     ours = {claim.id: {test.measured for test in claim.tests} for claim in declared("balm").claims}
     assert {claim: set(measurements) for claim, measurements in handed.items()} == ours
-    assert handed["B1"][f"new / pooled, one thread: {GIL}"].interval.value == pytest.approx(2, rel=0.01)
-    assert handed["B2"][f"new / block, one thread: {GIL}"].interval.value == pytest.approx(5, rel=0.01)
+    for apart in ("", ", apart"):
+        assert handed["B1"][f"new / pooled, one thread{apart}: {GIL}"].interval.value == pytest.approx(2, rel=0.02)
+        assert handed["B2"][f"new / block, one thread{apart}: {GIL}"].interval.value == pytest.approx(5, rel=0.02)
     found = handed["B3"][f"pooled / new, 16 threads: {GIL}"].interval
     assert found.low <= 2 <= found.high or found.value == pytest.approx(2, rel=0.03)
     assert all(next(iter(handed[claim].values())).interval.value == 1 for claim in ("B4", "B5", "B6"))
     broken = LAYOUTS.assign(wrong=3)
     died = [(GIL, "no NUL at the end")]
-    handed = claims.measurements(Held(record, original, broken, died)).measurements
+    handed = claims.measurements(Held(record, original, broken, misused_frame(died))).measurements
     assert next(iter(handed["B5"].values())).interval.value == 0
     assert next(iter(handed["B6"].values())).interval.value == 1
     died = [(label, "no NUL at the end") for label in experiment.PAIR]
-    handed = claims.measurements(Held(record, original, died=died)).complete()
+    handed = claims.measurements(Held(record, original, wrongs=misused_frame(died))).complete()
     assert handed.measurements["B6"] == {}
     assert "ended well" in next(iter(handed.missing["B6"].values()))
 
@@ -424,6 +434,103 @@ def test_an_arm_that_is_missing_is_a_reason_and_no_number(original):
     assert list(handed.missing["B2"]) == [f"new / block, one thread: {GIL}"]
 
 
+NEW_16, POOLED_16, BLOCK_16 = ((method, experiment.THREADS) for method in experiment.ORIGINAL)
+
+
+def answer(identifier, held, measured, kind):
+    """What one test of a claim says of a session."""
+    claim = next(claim for claim in declared("balm").claims if claim.id == identifier)
+    handed = claims.measurements(held).complete()
+    given = verdicts.answers(claim, handed.measurements[identifier], handed.missing[identifier])
+    return next(
+        found.verdict
+        for rule, found in given
+        if (rule.measured, type(rule).__name__.lower()) == (f"{measured}: {GIL}", kind)
+    )
+
+
+@pytest.mark.parametrize(
+    ("identifier", "measured", "above", "below", "kind", "holds", "refuted", "edge"),
+    [
+        ("B1", "new / pooled, one thread, apart", (NEW, 1), (POOLED, 1), "side", 2.0, 1.1, 1.25),
+        ("B1", "new / pooled, one thread, apart", (NEW, 1), (POOLED, 1), "size", 2.39, 4.0, 2.39),
+        ("B2", "new / block, one thread, apart", (NEW, 1), (BLOCK, 1), "side", 2.0, 1.1, 1.25),
+        ("B2", "new / block, one thread, apart", (NEW, 1), (BLOCK, 1), "size", 5.02, 10.0, 5.02),
+        ("B3", "pooled / new, 16 threads", POOLED_16, NEW_16, "side", 1.3, 1.0, 1.1),
+        ("B3", "pooled / new, 16 threads", POOLED_16, NEW_16, "size", 2.43, 4.0, 2.43),
+        ("B3", "new / block, 16 threads", NEW_16, BLOCK_16, "side", 1.3, 1.0, 1.1),
+        ("B3", "new / block, 16 threads", NEW_16, BLOCK_16, "size", 20.0, 6.0, 20.0),
+        # Faster with 16 threads is fine.
+        ("B3", "block, 16 threads / one thread", BLOCK_16, (BLOCK, 1), "side", 0.5, 1.5, 1.2),
+        ("B3", "block, 16 threads / one thread", BLOCK_16, (BLOCK, 1), "side", 1.1, 1.3, 1.2),
+    ],
+)
+def test_rules_of_what_was_run_as_its_author_did(
+    record, identifier, measured, above, below, kind, holds, refuted, edge
+):
+    for ratio, scatter, says in ((holds, 0.01, HOLDS), (refuted, 0.01, DOES_NOT_HOLD), (edge, 0.5, UNDECIDED)):
+        frame = ran({**dict.fromkeys(CELLS, 10.0), below: 10.0, above: 10.0 * ratio}, scatter)
+        assert answer(identifier, Held(record, frame), measured, kind) == says, (ratio, scatter)
+
+
+@pytest.mark.parametrize(("identifier", "method", "published"), [("B1", POOLED, 2.39), ("B2", BLOCK, 5.02)])
+def test_rules_of_the_corrected_experiment(original, identifier, method, published):
+    cases = {
+        "side": ((published, 0.004, HOLDS), (1.1, 0.004, DOES_NOT_HOLD), (1.25, 0.6, UNDECIDED)),
+        "size": ((published, 0.004, HOLDS), (2 * published, 0.004, DOES_NOT_HOLD), (published, 1.2, UNDECIDED)),
+    }
+    for kind, three in cases.items():
+        for ratio, noise, says in three:
+            held = Held(made_up({NEW: 20.0, method: 20.0 / ratio}, noise), original)
+            assert answer(identifier, held, f"new / {method}, one thread", kind) == says, (kind, ratio, noise)
+
+
+def judged(held):
+    """The ledger's rows of a session, by claim."""
+    handed = claims.measurements(held).complete()
+    return {row["id"]: row for _, row in ledger.rows_of(handed, {"is_result": True}, [])}
+
+
+def test_what_is_true_by_construction_is_no_claim_that_was_tested(record, original):
+    rows = judged(Held(record, original))
+    assert {rows[identifier]["verdict"] for identifier in ("B4", "B5")} == {verdicts.CONFORMS}
+    works = answered()
+    works.loc[(works.probe == "type(x) is str") & (works.kind == BLOCK), "answer"] = "True"
+    rows = judged(Held(record, original, LAYOUTS.assign(wrong=1), works=works))
+    assert {rows[identifier]["verdict"] for identifier in ("B4", "B5")} == {verdicts.CANNOT_TEST}
+    assert rows["B5"]["qualifier"] == "our own code failed its checks"
+
+
+def test_one_misread_number_proves_the_caveat_and_none_leaves_it_open(record, original):
+    row = judged(Held(record, original))["B6"]
+    assert ledger.verdict_of(row) == "holds in part (1 of 3; 2 not tested)"
+    assert "2 of 2 runs" in row["reason"]
+    once = misused_frame()
+    once.loc[(once.interpreter == FREE_THREADED) & (once.asked == "int(x)"), "answer"] = "12"
+    row = judged(Held(record, original, wrongs=once))["B6"]
+    assert row["verdict"] == verdicts.IN_PART
+    assert "1 of 2 runs" in row["reason"]
+    row = judged(Held(record, original, wrongs=misused_frame(number="12")))["B6"]
+    assert row["verdict"] == verdicts.UNDECIDED_HERE
+    died = misused_frame([(label, "no NUL at the end") for label in experiment.PAIR])
+    assert judged(Held(record, original, wrongs=died))["B6"]["verdict"] == verdicts.CANNOT_TEST
+
+
+@pytest.mark.parametrize(
+    ("truth", "measured", "forgery"),
+    [
+        ("as published", {verdicts.HOLDS}, verdicts.IN_PART),
+        ("half the size", {verdicts.IN_DIRECTION}, verdicts.IN_PART),
+        ("no effect", {verdicts.REFUTED}, verdicts.UNDECIDED_HERE),
+        ("the wrong sign", {verdicts.REFUTED}, verdicts.UNDECIDED_HERE),
+    ],
+)
+def test_a_long_run_tells_the_truth(truth, measured, forgery):
+    rows = characteristics.rows("balm", truth, "full", 0, noise=0)
+    assert {rows[identifier]["verdict"] for identifier in ("B1", "B2", "B3")} == measured
+    assert rows["B6"]["verdict"] == forgery
+
+
 def test_cases_are_paired_by_round(original):
     shuffled = original.sample(frac=1, random_state=3)
     pair = (POOLED, experiment.THREADS), (NEW, experiment.THREADS)
@@ -435,6 +542,9 @@ def test_the_new_question_is_answered_by_the_run(record):
     assert f"less than on {GIL}" in figures.still_pays(record)
     turned = made_up({**TRUTH, NEW: TRUTH[BEST], BEST: TRUTH[NEW]})
     assert figures.still_pays(turned).startswith("Not on one thread")
+    same = figures.still_pays(made_up({NEW: 20.0, BEST: 20.0}))
+    assert same.startswith("This run cannot say")
+    assert same.endswith("does not exclude 1.")
     for label in experiment.PAIR:
         turned.loops.pop(f"{label}/{BEST}")
     assert figures.still_pays(turned).startswith("This run cannot say")
@@ -459,7 +569,7 @@ def test_tables_say_what_was_not_measured(record, original):
 
 def test_memory_where_there_is_no_proc():
     table = figures.memory_table(pd.DataFrame(columns=["interpreter", "process", "round", "ended"]))
-    assert len(table) == 2 * (1 + len(experiment.OURS))
+    assert len(table) == 2 * len(experiment.ALIVE)
     assert set(table["peak, MiB"]) == {draw.NOT_MEASURED}
 
 

@@ -4,15 +4,21 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ffilab import draw
 from ffilab.bench.case import Case
 from ffilab.bench.plan import plan
 from ffilab.bench.record import Record
 from ffilab.bench.runner import Restart
-from ffilab.judge import statistics
-from ffilab.judge.statistics import Interval
+from ffilab.budget import BUDGETS
+from ffilab.judge import ledger, statistics, verdicts
+from ffilab.judge.characteristics import rows
+from ffilab.judge.claims import declared
+from ffilab.judge.estimates import Interval, Location, Measurement, Share
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.simulation import TRUTHS, Simulated
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.provision.installed import load
-from notebooks.loaders import exercise, experiment, figures, results
+from notebooks.loaders import claims, exercise, experiment, figures, results, simulated
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +96,133 @@ def test_a_process_that_died_did_not_meet_and_one_that_crashed_is_counted():
     ]
     other = [{**row, "loader": "PyDLL"} for row in rows]
     row = results.of(results.ends(pd.DataFrame(rows + other)), GIL, "CDLL")
-    assert (row.crashes.value, row.deadlocks.value, row.how) == (0.5, 0.5, "killed by SIGSEGV, ok")
+    assert (row.crashes, row.deadlocks, row.how) == (Share(1, 2), Share(2, 4), "killed by SIGSEGV, ok")
+
+
+class Counting:
+    """A session that runs nothing, and remembers how often which case was to run."""
+
+    def __init__(self, budget, interpreters):
+        self.budget, self.interpreters, self.runs = BUDGETS[budget], interpreters, {}
+
+    def run(self, title, cases, repeats, may_fail):
+        assert may_fail
+        for case in cases:
+            key = case.interpreter, case.factors["loader"], case.named["what"]
+            assert key not in self.runs
+            self.runs[key] = title, repeats
+        return pd.DataFrame([{"interpreter": case.interpreter, **case.columns} for case in cases])
+
+
+@pytest.mark.parametrize(("budget", "safe", "others"), [("smoke", 2, 1), ("quick", 30, 5), ("full", 30, 15)])
+def test_what_should_be_safe_runs_thirty_times_and_every_case_runs(budget, safe, others):
+    session = Counting(budget, [GIL, FREE_THREADED, "3.13"])
+    assert len(experiment.hazards(session)) == len(session.runs) == 3 * 2 * 2
+    for case, found in session.runs.items():
+        expected = (experiment.SAFE, safe) if case in experiment.SHOULD_BE_SAFE else (experiment.RISKY, others)
+        assert found == expected
+    tests = next(claim for claim in declared("loaders").claims if claim.id == "A14").tests
+    rate = {test.rate for test in tests if type(test).__name__ == "Never"}
+    assert rate == {3 / experiment.SAFE_PROCESSES}
+
+
+def test_numbers_of_hazards_are_handed_to_the_prose(monkeypatch):
+    glued = {}
+    monkeypatch.setattr(draw, "glue", glued.__setitem__)
+    share = {"crashes": Share(5, 5), "deadlocks": Share(0, 30)}
+    figures.glue_ends(pd.DataFrame([{"interpreter": GIL, "loader": "CDLL", **share}]))
+    assert glued == {"crashes-CDLL-gil": "5 of 5", "deadlocks-CDLL-gil": "0 of 30"}
+
+
+def located(value, error=0.01):
+    return Measurement(Location(value, error, 20, 30), "share")
+
+
+def ratio(value, error=0.004):
+    return Measurement(Location(np.log(value), error, 20, 30, log=True), "ratio of times")
+
+
+def bad(events, trials=30):
+    return Measurement(Share(events, trials), "share of processes")
+
+
+RULES = {
+    "A12": {
+        f"ratio on {GIL}": [(ratio(1.222), HOLDS), (ratio(1.0), DOES_NOT_HOLD), (ratio(1.02), UNDECIDED)],
+        f"ratio on {FREE_THREADED}": [
+            (ratio(1.089), HOLDS),
+            (ratio(0.95), DOES_NOT_HOLD),
+            (ratio(1.03, 0.1), UNDECIDED),
+        ],
+    },
+    "A13": {
+        f"share kept by PyDLL on {GIL}": [
+            (located(0.07), HOLDS),
+            (located(0.99), DOES_NOT_HOLD),
+            (located(0.5), UNDECIDED),
+        ],
+        f"share kept by PyDLL on {FREE_THREADED}": [
+            (located(0.99), HOLDS),
+            (located(0.5), DOES_NOT_HOLD),
+            (located(1.0, 0.1), UNDECIDED),
+        ],
+    },
+    "A14": {
+        f"share kept by CDLL on {GIL}": [
+            (located(1), HOLDS),
+            (located(0.07), DOES_NOT_HOLD),
+            (located(0.9), UNDECIDED),
+        ],
+        f"share kept by PyDLL on {GIL}": [
+            (located(0.07), HOLDS),
+            (located(1), DOES_NOT_HOLD),
+            (located(0.5), UNDECIDED),
+        ],
+        f"crashes of the C API through CDLL on {GIL}": [(bad(1, 5), HOLDS), (bad(0, 5), UNDECIDED)],
+        f"crashes of the C API through PyDLL on {GIL}": [
+            (bad(0), HOLDS),
+            (bad(1), DOES_NOT_HOLD),
+            (bad(0, 29), UNDECIDED),
+        ],
+        f"deadlocks of PyDLL on {GIL}": [(bad(1, 5), HOLDS), (bad(0, 5), UNDECIDED)],
+        f"deadlocks of CDLL on {GIL}": [(bad(0), HOLDS), (bad(1), DOES_NOT_HOLD), (bad(0, 10), UNDECIDED)],
+    },
+}
+
+
+def test_every_rule_gives_all_of_its_answers():
+    for claim in declared("loaders").claims:
+        assert set(RULES[claim.id]) == {test.measured for test in claim.tests}
+        for name, found in RULES[claim.id].items():
+            side = next(test for test in claim.tests if test.measured == name)
+            for measurement, expected in found:
+                assert side.answer(measurement).verdict == expected, (claim.id, name, measurement)
+
+
+def test_made_up_records_give_the_verdicts_that_are_true():
+    for truth in TRUTHS:
+        found = {name: row["verdict"] for name, row in rows("loaders", truth, "full", 0, noise=0).items()}
+        published, half = truth == "as published", truth == "half the size"
+        direction = verdicts.IN_DIRECTION if half else verdicts.HOLDS
+        refuted = dict.fromkeys(("A12", "A13", "A14"), verdicts.REFUTED)
+        right = {"A12": direction, "A13": verdicts.HOLDS, "A14": verdicts.HOLDS}
+        assert found == (right if published or half else refuted), truth
+
+
+def test_one_crash_in_a_safe_case_refutes_its_part_and_no_other():
+    session = Simulated("loaders", "as published", simulated.INTERPRETERS, "quick", noise=0)
+    simulated.simulated(session)
+    crashed = next(
+        child
+        for child in session.record.children
+        if child["title"] == experiment.SAFE and child["factors"] == {"loader": "PyDLL", "what": "C API"}
+    )
+    crashed |= {"result": None, "ended": "killed by SIGSEGV"}
+    handed = claims.measurements(session).complete()
+    row = next(row for _, row in ledger.rows_of(handed, {"is_result": True}, []) if row["id"] == "A14")
+    refuted = [part["part"] for part in row["parts"] if part["verdict"] == DOES_NOT_HOLD]
+    assert refuted == [f"crashes of the C API through PyDLL on {GIL}"]
+    assert ledger.verdict_of(row) == f"{verdicts.REFUTED} (1 of 6 parts)"
 
 
 @pytest.mark.slow
@@ -138,11 +270,11 @@ def test_detach_attach_leaves_the_gil_off(smoke):
         restart.close()
 
 
-def frames(crashes=0.0, kept=0.05):
+def frames(kept=0.05):
     ends = pd.DataFrame(
         [
-            {"interpreter": GIL, "loader": "CDLL", "crashes": Interval(1, 1, 1)},
-            {"interpreter": GIL, "loader": "PyDLL", "crashes": Interval(crashes, 0, 1)},
+            {"interpreter": GIL, "loader": "CDLL", "crashes": Share(5, 5)},
+            {"interpreter": GIL, "loader": "PyDLL", "crashes": Share(0, 30)},
         ]
     )
     shares = pd.DataFrame(

@@ -245,7 +245,8 @@ def test_a_page_is_made_from_records_alone(golden, corner):
 def test_verdicts_of_the_golden_records_are_those_that_were_kept():
     """A change of rules, of results or of the way from record to verdict shows here: make the file again, and say why."""
     kept = json.loads((GOLDEN / "ledger.json").read_text())
-    rows = [row for row in again.rows(GOLDEN) if row["id"] in kept]
+    # They are cut down: too short to find their own positive control.
+    rows = [row for row in again.rows(GOLDEN, whatever_the_controls=True) if row["id"] in kept]
     assert {row["id"]: row["verdict"] for row in rows} == {name: one["verdict"] for name, one in kept.items()}
     for row in rows:
         for name, value in row["measured"].items():

@@ -8,11 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ffilab.bench import case
+from ffilab.bench import case, profile
 from ffilab.bench.session import Measuring, Reading
 from ffilab.errors import UserError
-from ffilab.judge.processes import extremes, range_without_noise
-from ffilab.judge.statistics import Interval, Measurement
+from ffilab.judge import verdicts
+from ffilab.judge.characteristics import rows
+from ffilab.judge.claims import declared
+from ffilab.judge.estimates import LEVEL, Counted, Location, Measurement, Share, Spread
+from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_of_groups
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from ffilab.provision import relink
 from notebooks.placement import claims, exercise, experiment, figures, lottery, results, story
 from notebooks.placement.experiment import APART, PACKED, USUAL, WESTMERE, Cache
@@ -166,13 +170,41 @@ def test_the_range_without_noise_covers_the_truth(sd, noise):
         errors = rng.normal(0, 0.03, (30, 10)) if noise == "normal" else 0.02 * rng.standard_t(4, (30, 10))
         return range_without_noise(rng.normal(0, sd, (30, 1)) + errors)
 
-    found = [draw() for _ in range(400)]
+    found = [draw().at() for _ in range(400)]
     covered = np.mean([interval.low <= truth + 1e-9 and truth <= interval.high + 1e-9 for interval in found])
     assert covered >= 0.92
     if sd == 0:
         # An interval without 1 although nothing differs.
         assert np.mean([interval.low > 1 for interval in found]) <= 0.05
-    assert np.isnan(range_without_noise(np.zeros((30, 2))).value)
+    assert np.isnan(range_without_noise(np.zeros((30, 2))).at().value)
+
+
+def test_the_range_of_orders_gives_its_interval_at_any_level():
+    rng = np.random.default_rng(8)
+    found = range_without_noise(rng.normal(0, 0.02, (90, 1)) + rng.normal(0, 0.03, (90, 10)), 30)
+    narrow, wide = found.at(0.8), found.at(LEVEL)
+    assert wide.low < narrow.low < wide.value == narrow.value < narrow.high < wide.high
+    assert found.n == 90
+    assert found.mde == pytest.approx(0.03, abs=0.015)
+    assert found.factor(2 * wide.half_width) == pytest.approx(0.25)
+    kept = Measurement(found, "ratio")
+    assert Measurement.from_json(kept.as_json()) == kept
+    # A range of thirty, however many were drawn; and noise that is no noise leaves the scatter of the cases alone.
+    assert range_without_noise(np.repeat(rng.normal(0, 0.02, (90, 1)), 3, axis=1), 30).at().value == pytest.approx(
+        np.exp(0.02 * 4.09), abs=0.02
+    )
+    assert range_without_noise(np.zeros((30, 10))).at().high == 1
+
+
+def test_two_groups_are_compared_with_the_noise_of_both():
+    rng = np.random.default_rng(9)
+    covered = []
+    for _ in range(400):
+        interval = ratio_of_groups(rng.normal(0.1, 0.06, 50), rng.normal(0.0, 0.02, 30)).interval
+        covered.append(interval.low <= np.exp(0.1) <= interval.high)
+    assert np.mean(covered) >= 0.95
+    assert ratio_of_groups(np.zeros(5), np.zeros(0)) is None
+    assert ratio_of_groups(np.zeros(5), np.zeros(5)).interval.low == 1
 
 
 # ---- the lottery ----
@@ -216,20 +248,24 @@ def test_linked_programs_answer(tmp_path, monkeypatch):
 @CAN_RELINK
 def test_the_whole_lottery_can_be_read_again_without_a_program(session, tmp_path, monkeypatch):
     monkeypatch.setattr(lottery, "LINKED", tmp_path / "linked")
-    monkeypatch.setattr(lottery, "SMOKE", lottery.Size(orders=2, copies=1, turns=1, rounds=5))
+    monkeypatch.setitem(
+        lottery.SIZES, "smoke", lottery.Size(orders=2, copies=1, hot=2, duels=2, turns=1, profiles=2, rounds=5)
+    )
     linked = lottery.linking(session)
     names = {one["name"] for one in linked["programs"]}
-    assert names | set(linked["absent"]) == {"order 0", "order 1", "copy 0", lottery.BY_PROFILE, lottery.BY_PGO}
+    kinds = {one["kind"] for one in linked["programs"]}
+    assert kinds | set(linked["absent"]) == {"order", "copy", lottery.BY_PROFILE, lottery.BY_PGO}
+    assert {"order 0", "order 1", "copy 0", f"{lottery.BY_PROFILE} 1"} <= names
     runs = lottery.duels(session, linked)
     assert set(runs.name) == names
-    assert len(runs) == session.budget.repeats * len(names) * len(lottery.BENCHMARKS)
+    assert len(runs) == 2 * len(names) * len(lottery.BENCHMARKS)
     assert not list(lottery.LINKED.glob("order-*"))
     profile = lottery.hot_functions(session)
     session.close()
     monkeypatch.setattr(lottery, "link_all", None)
     monkeypatch.setattr(lottery, "duel", None)
     monkeypatch.setattr(lottery, "remove_orders", None)
-    monkeypatch.setattr(lottery, "take_profile", None)
+    monkeypatch.setattr(lottery, "take_profiles", None)
     again = Reading("placement", session.folder)
     assert lottery.linking(again) == linked
     pd.testing.assert_frame_equal(lottery.duels(again, linked), runs)
@@ -256,10 +292,11 @@ def test_a_profile_without_perf_has_no_start_of_the_process_in_it(tmp_path, monk
     monkeypatch.setattr(lottery, "LINKED", tmp_path)
     monkeypatch.setattr(lottery.profile, "perf_available", lambda: "perf is not installed")
     relink.link(tmp_path / lottery.DEFAULT)
-    found = lottery.take_profile(20)
+    found = lottery.take_profiles(10, 20)
     assert results.five_hottest(found).unit == "share of instructions"
-    assert found["hottest"][0][0] == "_PyEval_EvalFrameDefault"
-    assert not [name for name, _ in found["hottest"] if "Pegen" in name or "siphash" in name]
+    (counted,) = found["processes"]  # the same in each
+    assert next(iter(counted["hottest"])) == "_PyEval_EvalFrameDefault"
+    assert not [name for name in counted["hottest"] if "Pegen" in name or "siphash" in name]
     assert len(figures.profile_table(found)) == 10
 
 
@@ -288,7 +325,7 @@ def made_up_lottery(order_sd):
                 what = {"name": f"{kind} {number}", "kind": kind, "benchmark": benchmark}
                 rows += [{**what, "round": n, "log": truth + rng.normal(0, 0.02)} for n in range(10)]
         for name in (lottery.BY_PROFILE, lottery.BY_PGO):
-            what = {"name": name, "kind": name, "benchmark": benchmark}
+            what = {"name": f"{name} 0", "kind": name, "benchmark": benchmark}
             rows += [{**what, "round": n, "log": rng.normal(-0.02, 0.02)} for n in range(10)]
     return pd.DataFrame(rows)
 
@@ -300,12 +337,18 @@ def test_the_lottery_is_told_from_noise():
         assert alone.low * 0.98 <= raw <= alone.high * 1.02
         raw, alone = results.spread(different, benchmark)
         assert raw > alone.high
-        assert results.true_spread(different, benchmark).low > 1
-    hits, trials = results.passing(same, "numbers", "order", 1.02)
-    assert trials == 30
-    assert hits > 20
-    assert results.passing(same, "numbers", "order", 1.05)[0] <= 2
-    assert results.passing(same, "numbers", "copy", 1.02)[0] <= 1
+        assert results.true_spread(different, benchmark).at().low > 1
+    found = results.passing(same, "numbers", "order", 1.02)
+    assert found.trials == 30
+    assert found.events > 20
+    assert results.passing(same, "numbers", "order", 1.05).events <= 2
+    assert results.passing(same, "numbers", "copy", 1.02).events <= 1
+    # Hot functions together take exp(-0.02), the orders exp(0.03).
+    assert results.over_orders(same, "numbers", lottery.BY_PROFILE).interval.value == pytest.approx(0.95, abs=0.02)
+    assert results.faster_orders(same, "numbers", lottery.BY_PROFILE).events == 0
+    assert "0 of 30 (0% to 14%) in call_method" in figures.luck(same)
+    assert "0 of 30 random orders are faster" in figures.lot_of_the_hot(same, {})
+    assert "no symbols" in figures.lot_of_the_hot(same, {lottery.BY_PROFILE: "it has no symbols"})
     assert "of 30 orders look like a regression of 2% or more" in figures.luck(different)
     assert len(figures.lottery_table(different)) == 3
     table = figures.reasoned_table(different, {lottery.BY_PGO: "it has no symbols"})
@@ -378,6 +421,15 @@ def test_the_check_script_decides_by_the_limit(revisions):
     for limit, expected in (("1000000", "ok"), ("0.000001", "exit code 1")):
         ended, out, err = case.program(["sh", "-c", f"cd '{story.REPOSITORY}' && ./check.sh {limit}"])
         assert ended == expected, out + err
+    # Compiled once, as the sources are the same; other sources are another program.
+    compiled = list(story.REPOSITORY.glob(".git/machine-*"))
+    assert story.git("status", "--short") == ""
+    operations = story.REPOSITORY / "operations.h"
+    original = operations.read_text()
+    operations.write_text(original + "\n/* more */\n")
+    case.program(["sh", "-c", f"cd '{story.REPOSITORY}' && ./check.sh 5"])
+    operations.write_text(original)
+    assert len(list(story.REPOSITORY.glob(".git/machine-*"))) == len(compiled) + 1
 
 
 def test_tools_that_are_not_there_are_named(session, monkeypatch, tmp_path):
@@ -385,6 +437,8 @@ def test_tools_that_are_not_there_are_named(session, monkeypatch, tmp_path):
     monkeypatch.setattr(lottery, "LINKED", tmp_path)
     (tmp_path / lottery.DEFAULT).touch()
     monkeypatch.setenv("PATH", str(tmp_path))
+    # It remembers what it found: not here, and not beyond this test.
+    monkeypatch.setattr(profile, "perf_available", profile.perf_available.__wrapped__)
     assert "perf is not installed" in experiment.counted(session)
     assert "perf is not installed" in figures.counted_words(results.table(experiment.counted(session)))
     assert "perf is not installed" in story.hardware(session, ["fast"])
@@ -419,23 +473,34 @@ COUNTS = [
     for name, misses in (("fast", 100), ("slow", 8_000), ("hot", 100))
 ]
 STALLS = {
-    name: {"instructions": 1.0, "stalled-cycles-frontend": stalled}
+    name: [{"instructions": 1.0, "stalled-cycles-frontend": stalled * (1 + 0.01 * n)} for n in range(10)]
     for name, stalled in (("fast", 10.0), ("slow", 40.0), ("hot", 9.0))
 }
-PROFILE = {"what": "samples", "total": 1000, "hottest": [[f"function {n}", 100] for n in range(10)]}
+PROFILE = {
+    "what": "samples",
+    "processes": [
+        {"total": 1000, "hottest": {f"function {n}": 100 + process % 2 for n in range(10)}} for process in range(10)
+    ],
+}
+LINKED = {"lacking": None, "absent": {}}
 
 
-def made_up_session(counts, stalls, profile):
+def made_up_session(counts, stalls, profile, linked=LINKED):
     """A session that has been measured, as far as claims look at it."""
     seen = {
         "instructions and misses of the small machine": counts,
         "hardware counters of the small machine": stalls,
-        "profile of call_method": profile,
+        "profiles of call_method": profile,
+        "linking": linked,
     }
-    frames = {"the small machine": TIMES, "git bisect": pd.DataFrame({"found": [1.0, 1.0, 0.0]})}
-    budget = SimpleNamespace(is_result=True)
+    frames = {
+        "the small machine": TIMES,
+        "git bisect": pd.DataFrame({"found": [1.0, 1.0, 0.0], "message": ["a", "a", "b"]}),
+        "relink lottery": pd.DataFrame() if linked["lacking"] else made_up_lottery(0.03),
+    }
+    budget = SimpleNamespace(is_result=True, name="quick", repeats=10)
     return SimpleNamespace(
-        corner="placement", budget=budget, frame=frames.get, observed=lambda title, *arguments: seen[title]
+        corner="placement", budget=budget, seed=1, frame=frames.get, observed=lambda title, *arguments: seen[title]
     )
 
 
@@ -449,17 +514,134 @@ def test_every_claim_gets_what_its_rule_asks_for():
     assert values["misses of the instruction cache, slow / fast (simulated)"] == 80
     assert values["stalled front-end cycles, slow / fast (counted)"] == 4
     assert values["share of bisections that blame the unrelated commit"] == pytest.approx(2 / 3)
-    assert values["share of the five hottest functions, call_method"] == 0.5
+    assert values["share of the five hottest functions, call_method"] == pytest.approx(0.5, abs=0.01)
+    assert values["slowest / fastest random order, call_method"] == pytest.approx(np.exp(0.03 * 4.09), abs=0.06)
+    assert values["hot functions together / the middle random order, call_method"] == pytest.approx(0.95, abs=0.02)
     without = claims.measurements(made_up_session("no valgrind", "no counters", "no profile")).complete()
     assert without.measurements["D2"] == without.measurements["D3"] == without.measurements["D4"] == {}
     assert "no counters" in without.missing["D2"].values()
     assert list(without.missing["D4"].values()) == ["no profile"]
-    unknown = {name: {"instructions": 1.0} for name in STALLS}
+    unlinked = {"lacking": "no objects", "absent": {}}
+    without = claims.measurements(made_up_session(COUNTS, STALLS, PROFILE, unlinked)).complete()
+    for claim in ("D1", "D6"):
+        assert len(without.measurements[claim]) == 1
+        assert list(without.missing[claim].values()) == ["no objects"]
+    unordered = {"lacking": None, "absent": {lottery.BY_PROFILE: "no profile"}}
+    without = claims.measurements(made_up_session(COUNTS, STALLS, PROFILE, unordered)).complete()
+    assert list(without.missing["D6"].values()) == ["no profile"]
+    assert not without.missing["D1"]
+    unknown = {name: [{"instructions": 1.0}] for name in STALLS}
     assert "does not count" in results.stalls_ratio(unknown)
     assert len(figures.story_table(TIMES, "no valgrind", "no counters").columns) == 2
     assert len(figures.story_table(TIMES, results.table(COUNTS), STALLS).columns) == 6
 
 
 def test_a_profile_of_instructions_is_exact():
-    found = results.five_hottest({**PROFILE, "what": "instructions"})
-    assert found == Measurement(Interval(0.5, 0.5, 0.5), 0.0, "share of instructions")
+    found = results.five_hottest({"what": "instructions", "processes": PROFILE["processes"][:1]})
+    assert found == Measurement(Counted(0.5), "share of instructions")
+    assert "share of instructions" in figures.share_words(found)
+
+
+def test_the_hottest_functions_of_a_process_are_chosen_by_the_others():
+    """In each process, other functions come out hottest by chance: none of them keeps the lead that it has there."""
+    rng = np.random.default_rng(3)
+    taken = [
+        {
+            "total": 1000,
+            "hottest": {f"function {n}": int(k) for n, k in enumerate(rng.multinomial(1000, [1 / 40] * 40))},
+        }
+        for _ in range(60)
+    ]
+    own = np.mean([results.share_of(one, results.hottest([one])) for one in taken])
+    interval = results.five_hottest({"what": "samples", "processes": taken}).interval
+    assert interval.low <= 5 / 40 <= interval.high < own
+
+
+def test_other_commits_that_are_blamed_are_named():
+    said = figures.blamed_words(pd.DataFrame({"found": [1.0, 1.0, 0.0], "message": ["a", "a", "b"]}))
+    assert said.startswith("2 of 3 (")
+    assert "1 blame “b”" in said
+
+
+def around(centre, error, n=20):
+    """An estimate that a rule can answer."""
+    return Location(np.log(centre), error, n - 1, n, log=True)
+
+
+def orders_apart(range_of_30):
+    """Ninety orders of which thirty have this range, in twenty duels."""
+    return Spread((np.log(range_of_30) / 4.09) ** 2 + 1e-5, 1e-5, 90, 20, 4.09)
+
+
+ANSWERS = {
+    ("D1", "slow / fast, a change that never runs"): (around(2, 0.05), around(1.05, 0.02), around(1.3, 0.1)),
+    ("D1", "slowest / fastest random order, call_method"): (
+        orders_apart(1.1),
+        orders_apart(1.0),
+        orders_apart(1.02),
+    ),
+    ("D2", "instructions, slow / fast (simulated)"): (Counted(1.001), Counted(1.1), None),
+    ("D2", "stalled front-end cycles, slow / fast (counted)"): (around(2, 0.05), around(1.0, 0.02), around(1.3, 0.1)),
+    ("D3", "misses of the instruction cache, slow / fast (simulated)"): (Counted(70.0), Counted(1.5), None),
+    ("D4", "share of the five hottest functions, call_method"): (
+        Location(0.75, 0.02, 9, 10),
+        Location(0.55, 0.02, 9, 10),
+        Location(0.65, 0.02, 9, 10),
+    ),
+    ("D5", "share of bisections that blame the unrelated commit"): (Share(20, 20), Share(5, 20), Share(16, 20)),
+    ("D6", "slow / hot, the same commit with hot functions together"): (
+        around(2, 0.05),
+        around(0.9, 0.02),
+        around(1.3, 0.1),
+    ),
+    ("D6", "hot functions together / the middle random order, call_method"): (
+        around(0.9, 0.01),
+        around(1.05, 0.01),
+        around(0.97, 0.02),
+    ),
+}
+
+
+def test_every_rule_gives_its_three_answers():
+    rules = {
+        (claim.id, rule.measured): rule
+        for claim in reversed(declared("placement").claims)
+        for rule in claim.tests[::-1]
+    }
+    assert set(rules) == set(ANSWERS)
+    for key, estimates in ANSWERS.items():
+        for estimate, expected in zip(estimates, (HOLDS, DOES_NOT_HOLD, UNDECIDED), strict=True):
+            if estimate is not None:  # what is counted once is never undecided
+                assert rules[key].answer(Measurement(estimate, "")).verdict == expected, (key, estimate)
+
+
+@pytest.mark.parametrize(("apart", "expected"), [(1.72, HOLDS), (1.1, DOES_NOT_HOLD), (1.45, UNDECIDED)])
+def test_the_published_size_is_asked_of_the_lottery(apart, expected):
+    size = declared("placement").claims[0].tests[-1]
+    assert size.answer(Measurement(orders_apart(apart), "ratio")).verdict == expected
+
+
+def test_a_planted_trap_alone_proves_no_more_than_a_part():
+    """Nothing that chance did: D1 and D6 hold in part at most, whatever the trap does."""
+    d1, *_, d6 = declared("placement").claims
+    for claim in (d1, d6):
+        planted, by_lot = dict.fromkeys(rule.measured for rule in claim.tests)
+        found = {planted: exact(5.0, "ratio"), by_lot: exact(1.0, "ratio")}
+        assert verdicts.of_claim(claim, found, {}).verdict == verdicts.IN_PART
+
+
+@pytest.mark.parametrize(
+    ("truth", "expected"),
+    [
+        ("as published", {HOLDS, verdicts.IN_PART}),
+        ("half the size", {HOLDS, verdicts.IN_DIRECTION, verdicts.IN_PART}),
+        ("no effect", {verdicts.REFUTED}),
+        ("the wrong sign", {verdicts.REFUTED}),
+    ],
+)
+def test_without_noise_the_rules_say_what_is_true(truth, expected):
+    found = rows("placement", truth, "full", 0, noise=0)
+    assert {row["verdict"] for row in found.values()} <= expected
+    assert len(found) == 6
+    # In part only because something is not tested.
+    assert all(row["untested"] for row in found.values() if row["verdict"] == verdicts.IN_PART)

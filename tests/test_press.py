@@ -1,5 +1,6 @@
 """Chapters through papermill and pages through Jupyter Book, on real kernels."""
 
+import json
 import os
 import signal
 import threading
@@ -11,6 +12,7 @@ import pytest
 
 from ffilab import paths
 from ffilab.errors import UserError
+from ffilab.judge import claims, verdicts
 from ffilab.press import chapters, execute, render
 from ffilab.press.chapters import Chapter
 
@@ -135,10 +137,25 @@ def test_a_page_made_again_from_its_records_is_the_same(html, tmp_path, chapter)
 
 
 def test_ledger_of_a_smoke_run_judges_nothing(html):
-    import json
+    expected = {
+        claim.id: verdicts.NOT_MEASURABLE
+        if claim.not_measurable
+        else verdicts.CANNOT_TEST
+        if claim.corner
+        else verdicts.NOT_WRITTEN
+        for claim in claims.all_claims()
+    }
+    rows = json.loads((paths.RESULTS / "ledger.json").read_text())
+    assert {row["id"]: row["verdict"] for row in rows} == expected
+    assert not any(row["parts"] for row in rows)
 
-    for row in json.loads((paths.RESULTS / "ledger.json").read_text()):
-        assert row["verdict"] == ("cannot be tested here" if row["chapter"] else "not written yet"), row["id"]
+
+def test_the_ledger_says_how_far_to_trust_it(html):
+    """How many wrong verdicts to expect stands above the claims; the rules' characteristics have a page of their own."""
+    assert "wrong verdicts among them at most" in (html / "book" / "ledger.html").read_text()
+    page = (html / "book" / "characteristics.html").read_text()
+    assert "The largest share of wrong verdicts" in page
+    assert "the wrong sign" in page
 
 
 @pytest.mark.parametrize("chapter", chapters.chapters(), ids=lambda each: each.corner)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from ffilab.judge import processes
 
@@ -21,14 +20,6 @@ def test_rows_are_chosen_by_one_value_or_several():
     assert len(processes.chosen(frame(), case="a")) == 30
     assert len(processes.chosen(frame(), case=("a", "b"), threads=[50])) == 30
     assert len(processes.chosen(frame(), case="a", threads=2)) == 15
-
-
-def test_bad_runs_and_their_share():
-    assert processes.bad_runs(frame(), "lost", case="a") == (7, 30)
-    share = processes.share_of_bad_runs(frame(), "lost", case="b")
-    assert share.interval.value == share.interval.low == 0
-    assert share.interval.high == pytest.approx(0.1157, abs=1e-3)
-    assert processes.share_of_bad_runs(frame(), "lost", case="c") is None
 
 
 def test_what_is_missing_is_left_out():

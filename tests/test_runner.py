@@ -5,10 +5,11 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import psutil
 import pytest
 
 from ffilab.bench import runner
-from ffilab.bench.plan import EMPTY, Arm, plan
+from ffilab.bench.plan import EMPTY, Arm, controls, plan
 from ffilab.bench.record import read
 from ffilab.errors import UserError
 from ffilab.judge import statistics
@@ -27,21 +28,24 @@ def run(smoke, tmp_path):
     """Measure arms in smoke budget, each run in a folder of its own."""
     folders = itertools.count()
 
-    def measure(*arms, interpreters=(GIL,), seed=None):
-        return runner.run(plan("test", arms, interpreters, smoke, seed), tmp_path / f"run-{next(folders)}")
+    def measure(*arms, interpreters=(GIL,), seed=None, with_controls=False, **further):
+        made = plan("test", arms, interpreters, smoke, seed, with_controls, **further)
+        return runner.run(made, tmp_path / f"run-{next(folders)}")
 
     return measure
 
 
 def test_every_interpreter_and_arm_is_measured_in_complete_blocks(run, smoke, labels):
-    record = run(arm("fine"), interpreters=labels)
+    record = run(arm("fine"), interpreters=labels, with_controls=True)
+    names = ["fine", EMPTY, *(one.name for one in controls(1, len(labels)))]
+    assert not record.missing
     assert not record.cut_off
     assert len(record.blocks) == smoke.restarts * smoke.blocks
     for block in record.blocks:
-        assert set(block["ns"]) == {f"{label}/{name}" for label in labels for name in ("fine", EMPTY)}
+        assert set(block["ns"]) == {f"{label}/{name}" for label in labels for name in names}
     # The noise rule may discard whole restarts, and single blocks (NaN), on a busy machine.
     for label in labels:
-        for name in ("fine", EMPTY):
+        for name in names:
             times = record.times(label, name)
             assert times.shape == (len(record.noise.restarts), smoke.blocks)
             assert not (times <= 0).any()
@@ -124,7 +128,7 @@ def test_something_else_is_no_record(tmp_path):
 def test_comparison_of_a_call_with_itself_has_the_ratio_one_inside_or_near(run, smoke):
     record = run(arm("fine"), Arm("fine again", str(ARMS), "fine"))
     result = statistics.compare(record, (GIL, "fine"), (GIL, "fine again"))
-    assert result.restarts == smoke.restarts
+    assert result.estimate.n == smoke.restarts
     assert result.ratio.low <= result.ratio.value <= result.ratio.high
     assert result.difference.low <= result.difference.high
 
@@ -132,6 +136,40 @@ def test_comparison_of_a_call_with_itself_has_the_ratio_one_inside_or_near(run, 
 def test_the_record_says_where_it_comes_from(run):
     record = run(arm("fine"))
     assert {"cpu", "cores", "system", "libc", "compiler", "commit", "date", "load"} <= set(record.run["machine"])
-    assert {"load", "steal_s", "involuntary", "mhz"} <= set(record.blocks[0])
+    assert {"load", "steal_s", "involuntary", "mhz", "strangers_s", "wall_s"} <= set(record.blocks[0])
     assert {"version", "route", "config_args", "packages"} <= set(record.run["interpreters"][GIL])
     assert json.loads(record.path.read_text().splitlines()[-1])["kind"] == "end"
+
+
+def pids(record, group):
+    return [restart["facts"][f"{GIL}/{group}"]["pid"] for restart in record.restarts]
+
+
+def test_a_kept_worker_lives_through_all_restarts_and_moves_to_their_cores(run, smoke):
+    cores = [Arm(f"core of {group}", str(ARMS), "core", {}, group) for group in ("shared", "kept")]
+    record = run(arm("fine"), *cores, kept=("kept",))
+    assert len(set(pids(record, "kept"))) == 1
+    assert len(set(pids(record, "shared"))) == len(record.restarts) == smoke.restarts
+    cpu = {restart["restart"]: restart["cpu"] for restart in record.restarts}
+    for block in record.blocks:
+        for group in ("shared", "kept"):
+            assert block["ns"][f"{GIL}/core of {group}"] == 1 + cpu[block["restart"]]
+    assert not [pid for pid in {*pids(record, "kept"), *pids(record, "shared")} if psutil.pid_exists(pid)]
+
+
+def test_a_kept_worker_that_dies_is_replaced_and_the_restart_is_named(run, smoke, tmp_path):
+    # Calibration and the first restart take about 22 batches.
+    kept = Arm("dies", str(ARMS), "dies", {"marker": str(tmp_path / "marker"), "after": 25}, "kept")
+    record = run(arm("fine"), kept, kept=("kept",))
+    assert len(record.failures) == 1
+    assert "exit code 7" in record.failures[0]["reason"]
+    assert len(set(pids(record, "kept"))) == 2
+    blocks = Counter(block["restart"] for block in record.blocks)
+    assert sum(count == smoke.blocks for count in blocks.values()) == smoke.restarts - 1
+
+
+def test_an_arm_that_can_be_made_only_later_is_missing_from_the_whole_run(run, smoke, tmp_path):
+    record = run(arm("fine"), arm("missing_once", marker=str(tmp_path / "marker")))
+    assert "not yet" in record.missing[GIL, "missing_once"]
+    assert len(record.blocks) == smoke.restarts * smoke.blocks
+    assert all(f"{GIL}/missing_once" not in block["ns"] for block in record.blocks)

@@ -1,5 +1,6 @@
 """What is to be measured: arms, interpreters, restarts, blocks, and the seed of their order."""
 
+import math
 import secrets
 from dataclasses import asdict, dataclass, field
 
@@ -11,6 +12,15 @@ MIN_BLOCKS = 4
 # An adaptive run does not look at widths of fewer restarts: they are too uncertain themselves.
 MIN_RESTARTS = 10
 ARMS_OF_OUR_OWN = "ffilab/bench/empty.py"
+# The controls of a run. STEPS_MORE is one per cent more instructions (tests/test_controls.py counts them).
+CONTROL_ARMS = "ffilab/bench/control.py"
+STEPS, STEPS_MORE = 100, 101
+APART, APART_AGAIN = "control, a process apart", "control, another process apart"
+COPIED = "control, a process on a copy of the interpreter"
+# Pairs of controls on all interpreters together, at least; and arms for which one more is due.
+MIN_PAIRS, ARMS_A_PAIR = 16, 16
+# A group of arms whose worker runs on a fresh copy of the interpreter's file.
+COPY_OF_INTERPRETER = "copy of the interpreter"
 
 
 @dataclass(frozen=True)
@@ -38,6 +48,24 @@ def empty_loop() -> Arm:
     return Arm(EMPTY, ARMS_OF_OUR_OWN, "empty_loop")
 
 
+def control_pair(number: int) -> tuple[str, str]:
+    """The names of one pair of controls: some work, and one per cent more of it."""
+    return f"control {number}", f"control {number}, 1 % more work"
+
+
+def controls(arms: int = 0, interpreters: int = 1) -> list[Arm]:
+    """What a plan of so many arms on so many interpreters times beside its own, on each of them.
+
+    Pairs in one process: the same work twice (no difference may be found) and with one per cent more of it (this difference
+    must be found). The more arms a plan has, the fewer blocks each gets, and the more pairs share the task. And processes
+    that are alike in everything: two of them, and one on a fresh copy of the interpreter (no difference may be found).
+    """
+    pairs = range(1, max(2, math.ceil(MIN_PAIRS / interpreters), arms // ARMS_A_PAIR) + 1)
+    names = [(name, steps, "shared") for n in pairs for name, steps in zip(control_pair(n), (STEPS, STEPS_MORE))]
+    names += [(APART, STEPS, "apart"), (APART_AGAIN, STEPS, "apart again"), (COPIED, STEPS, COPY_OF_INTERPRETER)]
+    return [Arm(name, CONTROL_ARMS, "control", {"steps": steps}, group) for name, steps, group in names]
+
+
 @dataclass(frozen=True)
 class Plan:
     """A whole measurement. `interpreters` are labels such as 3.14t.
@@ -48,6 +76,7 @@ class Plan:
     restarts is a number if `target` is None. Else the run is adaptive: it goes on until the interval of the
     widest pair in `watch` is narrower than `target` (half-width as a fraction), or `seconds` are spent, or
     `restarts` are done; never fewer than MIN_RESTARTS. It looks at width only, never at sign or significance.
+    kept: groups whose worker lives through all restarts and moves to the core of each: restarted in name only.
     """
 
     name: str
@@ -62,6 +91,7 @@ class Plan:
     pin: bool = True
     target: float | None = None
     watch: tuple[tuple[tuple[str, str], tuple[str, str]], ...] = ()
+    kept: tuple[str, ...] = ()
 
     def cells(self) -> list[tuple[str, Arm]]:
         """Every (interpreter label, arm) to be measured."""
@@ -73,13 +103,18 @@ class Plan:
         return asdict(self)
 
 
-def plan(name: str, arms, interpreters, budget: Budget, seed: int | None = None, **further) -> Plan:
+def plan(
+    name: str, arms, interpreters, budget: Budget, seed: int | None = None, with_controls: bool = True, **further
+) -> Plan:
     """A plan with the limits of a budget. The seed is drawn afresh and recorded unless one is given.
 
-    further: `pin`, `target` and `watch`, as in Plan. Every group gets an empty loop of its own, as the loop's cost belongs to its process.
+    further: `pin`, `target`, `watch` and `kept`, as in Plan. Every group gets an empty loop of its own, as the loop's cost
+    belongs to its process. with_controls: False only where the plan is an A/A test itself, and its wall time is compared.
     """
     arms = list(arms)
     groups = dict.fromkeys((arm.group, arm.interpreters) for arm in arms)
+    if with_controls:
+        arms += controls(len(arms), max(1, len(interpreters)))
     for group, confined in groups:
         title = EMPTY if group == "shared" else f"{EMPTY} ({group})"
         if title not in [arm.name for arm in arms]:

@@ -4,6 +4,7 @@ With `perf record -e cpu-clock` where perf is allowed (a sampling of time), else
 own costs (a count of instructions).
 """
 
+import functools
 import re
 import shutil
 import subprocess
@@ -43,8 +44,11 @@ GROUPS = (
 )
 OTHER = "library"
 SAMPLE_HZ = 4_000
+# Per cent of a profile, at its beginning, that `look` leaves out: there the process starts, imports and warms up.
+START = 20
 
 
+@functools.cache
 def perf_available() -> str | None:
     """None if perf can sample here, else the reason why not."""
     if not shutil.which("perf"):
@@ -62,7 +66,8 @@ def look(label: str, arm: Arm, loops: int) -> dict:
     """Where the time of an arm goes, as JSON can hold it: `how` it was found out, and `costs`, a list of [symbol, binary,
     samples (or instructions)].
 
-    `loops` should last a second or two. Raises UserError if neither perf nor callgrind is at hand.
+    `loops` should last half a second or more: then the process has started before the first fifth of it is over, and what perf saw in
+    that fifth is left out. Raises UserError if neither perf nor callgrind is at hand.
     """
     with tempfile.TemporaryDirectory() as folder:
         if perf_available() is None:
@@ -87,15 +92,17 @@ def grouped(found: dict, groups: tuple[tuple[str, re.Pattern], ...] = ()) -> dic
 
 
 def _perf(label: str, arm: Arm, loops: int, folder: Path) -> Counter:
-    return sampled(
-        instructions.command(label, arm, loops), f"{arm.name} on {label}", folder, instructions.environment(), SAMPLE_HZ
-    )
+    command, environment = instructions.command(label, arm, loops), instructions.environment()
+    return sampled(command, f"{arm.name} on {label}", folder, environment, SAMPLE_HZ, since=START)
 
 
 def sampled(
-    command: list[str], what: str, folder: Path, environment: dict, hz: int, lines: str | None = None
+    command: list[str], what: str, folder: Path, environment: dict, hz: int, lines: str | None = None, since: int = 0
 ) -> Counter:
-    """Samples by (symbol, binary) while a command runs, which reads `lines`. Raises UserError, naming `what` it was."""
+    """Samples by (symbol, binary) while a command runs, which reads `lines`, without the first `since` per cent of the time.
+
+    Raises UserError, naming `what` it was.
+    """
     data = folder / "perf.data"
     with group(
         ["perf", "record", "-e", "cpu-clock", "-F", str(hz), "-o", str(data), "--", *command],
@@ -123,6 +130,7 @@ def sampled(
             "symbol,dso",
             "-g",
             "none",
+            *(["--time", f"{since}%-100%"] if since else []),
             "--field-separator",
             "\t",
             "--fields",

@@ -4,14 +4,18 @@ import json
 import os
 import random
 import select
+import shutil
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
+
 from ffilab import machine
 from ffilab.bench import interoperation
-from ffilab.bench.plan import MIN_RESTARTS, Arm, Plan
+from ffilab.bench.plan import COPY_OF_INTERPRETER, MIN_RESTARTS, Arm, Plan
 from ffilab.bench.record import Record, Writer, read
 from ffilab.bench.reporting import Reporter
 from ffilab.errors import UserError
@@ -24,6 +28,7 @@ WORKER = Path(__file__).with_name("worker.py")
 LOAD_TIMEOUT_S = 60
 BATCH_TIMEOUT_S = 30
 MAX_LOOPS = 1 << 40
+PAGE_BYTES = 4096
 # That many failed restarts, and more than a third of those tried, end a run.
 MAX_FAILURES = 3
 
@@ -38,6 +43,11 @@ class Worker:
     def __init__(self, interpreter: Installed, group: str, log: Path):
         self.name = f"{interpreter.label}/{group}"
         self.log = log
+        # CPU seconds that it has used, as it says itself.
+        self.cpu_s = 0.0
+        # What it answered when its arms were loaded.
+        self.loaded: dict = {}
+        self._copy = fresh_copy(interpreter.python) if group == COPY_OF_INTERPRETER else None
         log.parent.mkdir(parents=True, exist_ok=True)
         to_worker, self._commands = os.pipe()
         self._answers, from_worker = os.pipe()
@@ -46,7 +56,14 @@ class Worker:
         try:
             with log.open("ab") as sink:
                 self._process = subprocess.Popen(
-                    [str(interpreter.python), "-I", str(WORKER), "serve", str(to_worker), str(from_worker)],
+                    [
+                        str(self._copy or interpreter.python),
+                        "-I",
+                        str(WORKER),
+                        "serve",
+                        str(to_worker),
+                        str(from_worker),
+                    ],
                     stdin=subprocess.DEVNULL,
                     stdout=sink,
                     stderr=sink,
@@ -57,6 +74,11 @@ class Worker:
         except OSError as error:
             os.close(self._commands)
             os.close(self._answers)
+            if self._copy:
+                self._copy.unlink(missing_ok=True)
+                raise WorkerFailed(
+                    f"the copy of the interpreter does not start ({without_paths(str(error))})"
+                ) from None
             raise UserError(f"{interpreter.name} does not start ({error}): run `make kernels`.") from None
         finally:
             os.close(to_worker)
@@ -84,6 +106,19 @@ class Worker:
         except json.JSONDecodeError:
             raise WorkerFailed(f"worker {self.name} answered nonsense: {line[:80]!r}") from None
 
+    def load(self, arms: list[Arm], cpu: int | None, order: random.Random) -> None:
+        """Have the arms made, in random order and with gaps of random size between them.
+
+        Where an arm lies in the heap, against the pages, may cost it a third, and a process's address randomisation does not
+        change that. In a fixed order the same arm would pay in every restart, and no interval would show it.
+        """
+        made = order.sample(arms, len(arms))
+        gaps = [order.randrange(0, PAGE_BYTES, 16) for _ in made]
+        self.loaded = self.ask(LOAD_TIMEOUT_S, op="load", cpu=cpu, arms={a.name: described(a) for a in made}, gaps=gaps)
+
+    def move(self, cpu: int | None) -> None:
+        self.ask(LOAD_TIMEOUT_S, op="pin", cpu=cpu)
+
     def time(self, arm: str, loops: int) -> dict:
         answer = self.ask(BATCH_TIMEOUT_S, op="time", arm=arm, loops=loops)
         ns = answer.get("ns")
@@ -91,6 +126,7 @@ class Worker:
             raise WorkerFailed(
                 f"worker {self.name} reported {ns!r} ns for {arm}: its clock stepped back or it is broken"
             )
+        self.cpu_s = answer["cpu_s"]
         return answer
 
     def _death(self) -> str:
@@ -104,14 +140,55 @@ class Worker:
         os.close(self._commands)
         os.close(self._answers)
         kill_group(self._process)
+        if self._copy:
+            self._copy.unlink(missing_ok=True)
+
+
+def fresh_copy(python: Path) -> Path:
+    """A copy of an interpreter's executable, beside it, where it finds its library: the same bytes in other pages of memory.
+
+    What a killed run left there is removed. Raises WorkerFailed if nothing can be written there.
+    """
+    folder = Path(python).parent
+    copy = None
+    try:
+        for left in folder.glob("copy-of-*"):
+            maker = left.name.split("-")[2]
+            if maker.isdecimal() and not psutil.pid_exists(int(maker)):
+                left.unlink(missing_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f"copy-of-{os.getpid()}-", dir=folder)
+        os.close(handle)
+        copy = Path(name)
+        return Path(shutil.copy(Path(python).resolve(), copy))
+    except OSError as error:
+        if copy:
+            # A full disk leaves half of it.
+            copy.unlink(missing_ok=True)
+        raise WorkerFailed(f"a copy of the interpreter could not be made ({without_paths(str(error))})") from None
+
+
+# Workers by (interpreter label, group).
+Workers = dict[tuple[str, str], Worker]
 
 
 class Restart:
-    """All workers of one restart, with their arms loaded."""
+    """All workers of one restart, with their arms loaded.
 
-    def __init__(self, plan: Plan, interpreters: dict[str, Installed], cpu: int | None = None):
+    kept: the workers of `plan.kept`, from restart to restart; who made it closes them. order: what draws the order of arms.
+    """
+
+    def __init__(
+        self,
+        plan: Plan,
+        interpreters: dict[str, Installed],
+        cpu: int | None = None,
+        kept: Workers | None = None,
+        order: random.Random | None = None,
+    ):
         self.cpu = cpu
-        self.workers: dict[tuple[str, str], Worker] = {}
+        self._kept = {} if kept is None else kept
+        self._order = order or random.Random(plan.seed)
+        self.workers: Workers = {}
         self.facts, self.missing = {}, {}
         try:
             for label in plan.interpreters:
@@ -124,14 +201,25 @@ class Restart:
         self.cells = [(label, arm) for label, arm in plan.cells() if arm.name not in self.missing.get(label, {})]
 
     def _start(self, plan: Plan, interpreter: Installed, group: str, arms: list[Arm]) -> None:
-        worker = Worker(interpreter, group, LOGS / f"workers-{plan.name}.log")
-        self.workers[interpreter.label, group] = worker
-        answer = worker.ask(
-            LOAD_TIMEOUT_S,
-            op="load",
-            cpu=self.cpu,
-            arms={a.name: described(a) for a in arms},
-        )
+        try:
+            self._load(plan, interpreter, group, arms)
+        except WorkerFailed as failure:
+            if group != COPY_OF_INTERPRETER:
+                raise
+            # A control that cannot be had is said to be missing; what is measured does not depend on it.
+            self.missing.setdefault(interpreter.label, {}).update({arm.name: str(failure) for arm in arms})
+
+    def _load(self, plan: Plan, interpreter: Installed, group: str, arms: list[Arm]) -> None:
+        place = interpreter.label, group
+        if place in self._kept:
+            worker = self.workers[place] = self._kept[place]
+            worker.move(self.cpu)
+        else:
+            worker = self.workers[place] = Worker(interpreter, group, LOGS / f"workers-{plan.name}.log")
+            worker.load(arms, self.cpu, self._order)
+            if group in plan.kept:
+                self._kept[place] = worker
+        answer = worker.loaded
         self.facts[worker.name] = answer["facts"]
         if answer["missing"]:
             # A reason may be what a build left, with the path of a log in it.
@@ -150,8 +238,16 @@ class Restart:
         return self.workers[label, arm.group]
 
     def close(self) -> None:
-        for worker in self.workers.values():
-            worker.close()
+        """End all workers but those that are kept."""
+        for place, worker in self.workers.items():
+            if place not in self._kept:
+                worker.close()
+
+
+def close(workers: Workers) -> None:
+    """End these workers, and forget them."""
+    while workers:
+        workers.popitem()[1].close()
 
 
 def described(arm: Arm) -> dict:
@@ -197,6 +293,7 @@ def run(plan: Plan, folder: Path, width: Callable[[Record, tuple], float] | None
     order = random.Random(plan.seed)
     loops = None
     failures = 0
+    kept: Workers = {}
     try:
         writer.write(
             "run",
@@ -216,11 +313,13 @@ def run(plan: Plan, folder: Path, width: Callable[[Record, tuple], float] | None
                         writer.write("stopped", restarts=number, width=now, seconds=round(spent, 2))
                         break
                 try:
-                    restart = Restart(plan, interpreters, cores.next() if plan.pin else None)
+                    restart = Restart(plan, interpreters, cores.next() if plan.pin else None, kept, order)
                     try:
                         if loops is None:
                             loops = calibrate(restart, plan.batch_ns)
                             writer.write("loops", loops=loops)
+                        # What could not be made in the first restart has no count, and is missing from the whole run.
+                        restart.cells = [cell for cell in restart.cells if cell_key(*cell) in loops]
                         writer.write(
                             "restart", restart=number, cpu=restart.cpu, facts=restart.facts, missing=restart.missing
                         )
@@ -229,6 +328,8 @@ def run(plan: Plan, folder: Path, width: Callable[[Record, tuple], float] | None
                         restart.close()
                 except WorkerFailed as failure:
                     failures += 1
+                    # It may have been one of these: the next restart begins with new ones.
+                    close(kept)
                     writer.write("failure", restart=number, reason=str(failure))
                     if failures >= MAX_FAILURES and failures > (number + 1) / 3:
                         raise UserError(
@@ -237,6 +338,7 @@ def run(plan: Plan, folder: Path, width: Callable[[Record, tuple], float] | None
                         ) from None
         writer.write("end", machine=machine.noise())
     finally:
+        close(kept)
         writer.close()
     record = read(writer.path)
     interoperation.export(record)
@@ -250,6 +352,7 @@ def _blocks(plan, number, restart, loops, order, writer, reporter):
         cells = list(restart.cells)
         order.shuffle(cells)
         before = machine.noise()
+        watch, used = machine.Watch(), sum(worker.cpu_s for worker in restart.workers.values())
         ns, involuntary = {}, 0
         for label, arm in cells:
             key = cell_key(label, arm)
@@ -257,9 +360,12 @@ def _blocks(plan, number, restart, loops, order, writer, reporter):
             ns[key] = answer["ns"]
             involuntary += answer["involuntary"]
         after = machine.noise()
+        strangers_s, wall_s = watch.end(sum(worker.cpu_s for worker in restart.workers.values()) - used)
         writer.write(
             "block",
             restart=number,
+            strangers_s=strangers_s,
+            wall_s=wall_s,
             block=block,
             ns=ns,
             involuntary=involuntary,

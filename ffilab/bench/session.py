@@ -76,6 +76,7 @@ class Session:
             **self.machine,
             "budget": self.budget.name,
             "is_result": self.budget.is_result,
+            "minutes": self.minutes,
             "seeds": [self.seed],
             "records": self.names,
             "kernels": {
@@ -84,9 +85,24 @@ class Session:
         }
 
     @property
+    def minutes(self) -> float | None:
+        """How long its processes and blocks took; None in records of an older version."""
+        lines = [*self.record.children, *(block for name in self.plans for block in self.timed(name).blocks)]
+        if not lines or any("wall_s" not in line for line in lines):
+            return None
+        return sum(line["wall_s"] for line in lines) / 60
+
+    @property
     def names(self) -> list[str]:
         """The records that were written or read so far, by corner, session and file."""
         return [f"{self.corner}/{self.record.run['plan']['session']}/{path.name}" for path in self.files]
+
+    @property
+    def plans(self) -> list[str]:
+        """The names of the timed plans that the session holds, whether they were read or not."""
+        return sorted(
+            path.stem for path in self.folder.glob("*.jsonl") if path.name != MAIN and ".superseded-" not in path.name
+        )
 
     @property
     def files(self) -> list[Path]:
@@ -189,7 +205,9 @@ class Measuring(Session):
         return self.frame(title)
 
     def _one(self, title: str, case, number: int, process: int, seed: int, may_fail: bool) -> None:
+        watch = machine.Watch()
         outcome: Outcome = case.run(seed)
+        strangers_s, wall_s = watch.end()
         child = {
             "title": title,
             "run": self._runs[title],
@@ -205,6 +223,8 @@ class Measuring(Session):
             "ended": outcome.ended,
             "error": without_paths(outcome.error),
             "gil_enabled": outcome.gil_enabled,
+            "strangers_s": strangers_s,
+            "wall_s": wall_s,
         }
         self._write("child", **child)
         rows_of(child)

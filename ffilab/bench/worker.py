@@ -10,10 +10,12 @@ Standard library only, no thread, no import of ours: it runs on every interprete
 ARGUMENTS is a JSON object. `serve` speaks JSON lines, on descriptors of its own, so that nothing an arm prints can be
 mistaken for an answer:
 
-    {"op": "load", "cpu": core to stay on or null, "arms": {name: {"file", "function", "arguments"}}}
+    {"op": "load", "cpu": core to stay on or null, "arms": {name: {"file", "function", "arguments"}}, "gaps": [bytes, …]}
         -> {"facts": {...}, "missing": {name: reason}}
+    {"op": "pin", "cpu": core to move to or null}
+        -> {}
     {"op": "time", "arm": name, "loops": n}
-        -> {"ns": elapsed, "involuntary": context switches}
+        -> {"ns": elapsed, "involuntary": context switches, "cpu_s": CPU seconds of this process so far}
 
 It ends when its orders end.
 """
@@ -60,7 +62,11 @@ def serve(orders, results):
     """Answer the orders of the runner, one after the other."""
     commands = os.fdopen(int(orders), "r", encoding="utf-8")
     answers = os.fdopen(int(results), "w", encoding="utf-8", buffering=1)
-    arms = {}
+    arms, gaps = {}, []
+
+    def pin(cpu):
+        if cpu is not None:
+            os.sched_setaffinity(0, {cpu})
 
     def answer(message):
         answers.write(json.dumps(message) + "\n")
@@ -68,20 +74,24 @@ def serve(orders, results):
     for line in commands:
         order = json.loads(line)
         if order["op"] == "load":
-            if order["cpu"] is not None:
-                os.sched_setaffinity(0, {order["cpu"]})
+            pin(order["cpu"])
             missing = {}
-            for name, arm in order["arms"].items():
+            for (name, arm), gap in zip(order["arms"].items(), order["gaps"]):
+                gaps.append(bytearray(gap))
                 try:
                     arms[name] = make(**arm)
                 except Exception as error:
                     missing[name] = f"{type(error).__name__}: {error}"
             answer({"facts": facts(), "missing": missing})
+        elif order["op"] == "pin":
+            pin(order["cpu"])
+            answer({})
         else:
             before = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
             elapsed = arms[order["arm"]].timeit(order["loops"])
-            after = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-            answer({"ns": elapsed, "involuntary": after - before})
+            after = resource.getrusage(resource.RUSAGE_SELF)
+            used = round(after.ru_utime + after.ru_stime, 4)
+            answer({"ns": elapsed, "involuntary": after.ru_nivcsw - before, "cpu_s": used})
 
 
 def case(file, function, arguments):

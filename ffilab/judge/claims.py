@@ -3,38 +3,25 @@
 A corner's claims stand in `notebooks/<corner>/claims.toml`, those that no chapter tests yet in `book/claims.toml`.
 """
 
-import math
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ffilab.errors import UserError
+from ffilab.judge.rules import KINDS, Rule, Side, Size
 from ffilab.paths import NOTEBOOKS, ROOT
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
 UNWRITTEN = ROOT / "book" / "claims.toml"
-DIRECTIONS = ("above", "below", "equal")
-
-
-@dataclass(frozen=True)
-class Rule:
-    """One test of a claim, on the number that its chapter hands in under the name `measured`.
-
-    direction `above` or `below`: the value must lie on that side of `null`; it holds if its interval also meets
-    `published` within `tolerance` (relative to the published effect), or if there is no `published` number.
-    direction `equal`: the whole interval must lie within `tolerance` (absolute) of `null`.
-    """
-
-    measured: str
-    direction: str
-    null: float
-    published: float | None = None
-    tolerance: float | None = None
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of the four documents: where it was said, what was published, and the tests that decide."""
+    """One claim of the four documents: where it was said, what was published, and the tests that decide.
+
+    untested: parts of the claim that no experiment here tests, in words. not_measurable: why no measurement can decide the
+    claim, if none can.
+    """
 
     id: str
     corner: str
@@ -42,6 +29,8 @@ class Claim:
     claim: str
     published: str
     tests: tuple[Rule, ...] = ()
+    untested: tuple[str, ...] = ()
+    not_measurable: str = ""
 
 
 @dataclass(frozen=True)
@@ -97,35 +86,46 @@ def place(identifier: str) -> tuple[str, int]:
 
 def _claim(path: Path, entry: dict, corner: str) -> Claim:
     what = f"the claim {entry.get('id', '?')}"
-    _known(path, what, entry, {"id", "where", "claim", "published", "test"})
+    _known(path, what, entry, {"id", "where", "claim", "published", "test", "untested", "not_measurable"})
     missing = {"id", "where", "claim", "published"} - set(entry)
     if missing or not all(isinstance(entry[key], str) for key in ("id", "where", "claim", "published")):
         raise UserError(f"{_name(path)}: {what} needs the texts id, where, claim and published.")
     if not (entry["id"][:1].isalpha() and entry["id"][1:].isdigit()):
         raise UserError(f"{_name(path)}: {what} has no id such as A1.")
     tests = tuple(_rule(path, what, test) for test in entry.get("test", []))
-    names = [test.measured for test in tests]
-    if len(set(names)) != len(names):
-        raise UserError(f"{_name(path)}: {what} tests one measured number twice.")
-    return Claim(entry["id"], corner, entry["where"], entry["claim"], entry["published"], tests)
+    untested, not_measurable = entry.get("untested", []), entry.get("not_measurable", "")
+    if not isinstance(not_measurable, str) or not all(isinstance(part, str) and part for part in untested):
+        raise UserError(f"{_name(path)}: {what} needs texts in `untested` and a text as `not_measurable`.")
+    if corner and bool(tests) == bool(not_measurable):
+        raise UserError(f"{_name(path)}: {what} needs tests, or `not_measurable` with the reason, and not both.")
+    for kind in (Size, None):
+        names = [test.measured for test in tests if isinstance(test, Size) == (kind is Size)]
+        if len(set(names)) != len(names):
+            raise UserError(f"{_name(path)}: {what} tests one measured number twice.")
+    sides = {test.measured for test in tests if isinstance(test, Side)}
+    if lonely := [test.measured for test in tests if isinstance(test, Size) and test.measured not in sides]:
+        raise UserError(f"{_name(path)}: {what} tests the size of {lonely[0]!r}, and not its side.")
+    if tests and all(isinstance(test, Size) for test in tests):
+        raise UserError(f"{_name(path)}: {what} tests sizes only.")
+    return Claim(
+        entry["id"], corner, entry["where"], entry["claim"], entry["published"], tests, tuple(untested), not_measurable
+    )
 
 
 def _rule(path: Path, what: str, entry: dict) -> Rule:
     where = f"a test of {what}"
-    _known(path, where, entry, {field.name for field in fields(Rule)})
-    if not isinstance(entry.get("measured"), str) or entry.get("direction") not in DIRECTIONS:
-        raise UserError(f"{_name(path)}: {where} needs the name `measured` and a direction: {', '.join(DIRECTIONS)}.")
-    for key in ("null", "published", "tolerance"):
-        value = entry.get(key)
-        if value is None and key != "null":
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise UserError(f"{_name(path)}: {where} needs a finite number for `{key}`.")
-    if ("tolerance" in entry) != ("published" in entry or entry["direction"] == "equal"):
-        raise UserError(
-            f"{_name(path)}: {where} needs a tolerance with a published number or for `equal`, and else none."
-        )
-    return Rule(**{**entry, "measured": in_words(entry["measured"])})
+    if entry.get("kind") not in KINDS:
+        raise UserError(f"{_name(path)}: {where} needs a kind: {', '.join(KINDS)}.")
+    kind = KINDS[entry["kind"]]
+    given = {key: value for key, value in entry.items() if key != "kind"}
+    _known(path, where, given, {field.name for field in fields(kind)})
+    texts = [key for key in ("measured", "part", "experiment", "direction") if key in given]
+    if not given.get("measured") or not all(isinstance(given[key], str) for key in texts):
+        raise UserError(f"{_name(path)}: {where} needs the name `measured`, and texts where texts belong.")
+    rule = kind(**given | {key: in_words(given[key]) for key in ("measured", "part") if key in given})
+    if problem := rule.problem():
+        raise UserError(f"{_name(path)}: {where} needs {problem}.")
+    return rule
 
 
 def in_words(name: str) -> str:

@@ -5,28 +5,19 @@ Chapters hand in measurements; nobody hands in a verdict.
 
 import importlib
 import json
-import math
 import os
-from dataclasses import asdict
 from pathlib import Path
 
 from ffilab.errors import UserError
-from ffilab.judge.claims import Claim, Rule, all_claims, declared, in_words
-from ffilab.judge.statistics import Interval, Measurement
+from ffilab.judge import controls, verdicts
+from ffilab.judge.claims import Claim, all_claims, declared, in_words
+from ffilab.judge.estimates import Measurement
+from ffilab.judge.rules import Size
 from ffilab.paths import EXECUTED, RESULTS
 
 # Where a chapter under execution hands in; the press keeps it beside the page, and only if the whole chapter succeeds.
 HAND_IN_FOLDER = "FFILAB_HAND_IN"
 CLAIMS = "claims"
-HOLDS = "holds"
-IN_DIRECTION = "holds in direction"
-DOES_NOT_HOLD = "does not hold here"
-CANNOT_TEST = "cannot be tested here"
-NOT_MEASURED = "not measured yet"
-NOT_WRITTEN = "not written yet"
-# A claim with several tests gets the first of these that any of them got: one refuted part refutes the whole,
-# whatever could not be tested beside it.
-STRENGTH = (DOES_NOT_HOLD, CANNOT_TEST, IN_DIRECTION, HOLDS)
 
 
 class Handed:
@@ -34,7 +25,11 @@ class Handed:
 
     def __init__(self, corner: str):
         self.corner = corner
-        self._open = {claim.id: [test.measured for test in claim.tests] for claim in declared(corner).claims}
+        self._open = {
+            # A side and a size may speak of one number.
+            claim.id: list(dict.fromkeys(test.measured for test in claim.tests))
+            for claim in declared(corner).claims
+        }
         self.measurements: dict[str, dict[str, Measurement]] = {identifier: {} for identifier in self._open}
         self.missing: dict[str, dict[str, str]] = {identifier: {} for identifier in self._open}
 
@@ -69,46 +64,11 @@ def measured(session) -> Handed:
     return importlib.import_module(f"notebooks.{session.corner}.claims").measurements(session).complete()
 
 
-def judge_test(test: Rule, measurement: Measurement) -> tuple[str, str]:
-    """Verdict and reason for one test of a claim: see Rule."""
-    interval, null = measurement.interval, test.null
-    if not (math.isfinite(interval.low) and math.isfinite(interval.high)):
-        return CANNOT_TEST, "too few repetitions for an interval"
-    if test.direction == "equal":
-        low, high = null - test.tolerance, null + test.tolerance
-        if low <= interval.low and interval.high <= high:
-            return HOLDS, f"the interval lies within {null:g} ± {test.tolerance:g}"
-        if interval.excludes(null) and (interval.low > high or interval.high < low):
-            return DOES_NOT_HOLD, f"the interval lies outside {null:g} ± {test.tolerance:g}"
-        return CANNOT_TEST, f"the interval is too wide to place it within {null:g} ± {test.tolerance:g}"
-    sign = 1 if test.direction == "above" else -1
-    effect = sign * (interval.value - null)
-    on_its_side = sign * (interval.low - null) > 0 and sign * (interval.high - null) > 0
-    # A claim without a number is a claim about the side only.
-    published = 0.0 if test.published is None else abs(test.published - null)
-    if on_its_side and effect >= measurement.mde:
-        if test.published is None:
-            return HOLDS, f"the interval lies {test.direction} {null:g}"
-        slack = test.tolerance * published
-        near = interval.low - slack <= test.published <= interval.high + slack
-        if near:
-            return (
-                HOLDS,
-                f"the interval meets the published {test.published:g} within {test.tolerance:.0%} of its effect",
-            )
-        return IN_DIRECTION, f"the effect has the published sign and another size than {test.published:g}"
-    if test.published is not None and measurement.mde > published:
-        return (
-            CANNOT_TEST,
-            f"this run could not find an effect below {measurement.mde:.3g}, the published one is {published:.3g}",
-        )
-    if on_its_side:
-        return DOES_NOT_HOLD, "what was found is smaller than what this run can tell from nothing"
-    return DOES_NOT_HOLD, "the interval does not lie on the claimed side"
-
-
 def judge(claim: Claim, handed_in: dict | None) -> dict:
-    """One row of the ledger. `handed_in`: what the claim's chapter wrote, or None."""
+    """One row of the ledger. `handed_in`: what the claim's chapter wrote, or None.
+
+    Raises ValueError if it lacks what a test needs: a renamed or forgotten number is an error, and no weaker test.
+    """
     row = {
         "id": claim.id,
         "chapter": claim.corner,
@@ -117,55 +77,108 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         "where": claim.where,
         "measured": {},
         "interval": {},
-        "verdict": NOT_MEASURED if claim.corner else NOT_WRITTEN,
+        "verdict": verdicts.NOT_MEASURED if claim.corner else verdicts.NOT_WRITTEN,
+        "qualifier": "",
         "reason": "its chapter was not measured yet" if claim.corner else "its chapter is not written yet",
+        "takes": "",
+        "parts": [],
+        "untested": list(claim.untested),
         "provenance": {},
     }
+    if claim.not_measurable:
+        row["verdict"], row["reason"] = verdicts.NOT_MEASURABLE, claim.not_measurable
     if handed_in is None:
         return row
-    row["provenance"] = handed_in["provenance"]
-    verdicts = []
-    for test in claim.tests:
-        raw = handed_in["measurements"].get(test.measured)
-        if raw is None:
-            why = handed_in.get("missing", {}).get(test.measured, "was not measured")
-            verdicts.append((CANNOT_TEST, f"{test.measured}: {why}"))
-            continue
-        measurement = Measurement(Interval(**raw["interval"]), raw["mde"], raw["unit"])
-        row["measured"][test.measured] = measurement.interval.value
-        row["interval"][test.measured] = [measurement.interval.low, measurement.interval.high]
-        verdict, reason = judge_test(test, measurement)
-        verdicts.append((verdict, f"{test.measured}: {reason}"))
-    row["verdict"] = min((v for v, _ in verdicts), key=STRENGTH.index)
-    row["reason"] = "; ".join(reason for _, reason in verdicts)
-    if not handed_in["provenance"]["is_result"]:
-        row["verdict"], row["reason"] = CANNOT_TEST, "smoke test: its figures are no result"
+    row["provenance"] = provenance = handed_in["provenance"]
+    if claim.not_measurable:
+        return row
+    found = {name: Measurement.from_json(given) for name, given in handed_in["measurements"].items()}
+    if unknown := set(found) - {rule.measured for rule in claim.tests}:
+        raise ValueError(f"{claim.id}: no test measures {', '.join(sorted(unknown))}")
+    for name, measurement in found.items():
+        interval = measurement.interval
+        row["measured"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
+    # Before any effect is looked at.
+    if not provenance["is_result"]:
+        row["verdict"], row["reason"] = verdicts.CANNOT_TEST, "smoke test: its figures are no result"
+        return row
+    if handed_in.get("withheld"):
+        row["verdict"], row["reason"] = verdicts.WITHHELD, "; ".join(handed_in["withheld"])
+        return row
+    verdict = verdicts.of_claim(claim, found, handed_in["missing"])
+    row["verdict"], row["qualifier"] = verdict.verdict, verdict.qualifier
+    row["parts"] = [
+        {
+            "part": rule.title,
+            "kind": type(rule).__name__.lower(),
+            "experiment": rule.experiment,
+            "verdict": answer.verdict,
+            "reason": answer.reason,
+        }
+        for rule, answer in verdict.parts
+    ]
+    row["reason"] = "; ".join(
+        f"{'size of ' * isinstance(rule, Size)}{rule.title}"
+        f"{' (as its author ran it)' * (rule.experiment == 'as run')}: {answer.reason}"
+        for rule, answer in verdict.parts
+    )
+    row["takes"] = verdicts.what_it_takes(verdict, provenance.get("minutes"))
     return row
 
 
-def rows_of(handed: Handed, provenance: dict) -> list[tuple[dict, dict]]:
-    """For each claim of a corner, what is handed in and the judged row."""
+def rows_of(handed: Handed, provenance: dict, withheld: list[str]) -> list[tuple[dict, dict]]:
+    """For each claim of a corner, what is handed in and the judged row. withheld: why the run says nothing, if it does not."""
     found = []
     for claim in declared(handed.corner).claims:
         handed_in = {
-            "measurements": {name: asdict(m) for name, m in handed.measurements[claim.id].items()},
+            "measurements": {name: one.as_json() for name, one in handed.measurements[claim.id].items()},
             "missing": handed.missing[claim.id],
+            "withheld": withheld,
             "provenance": provenance,
         }
         found.append((handed_in, judge(claim, handed_in)))
     return found
 
 
-def hand_in(handed: Handed, provenance: dict) -> list[dict]:
+def judged(session) -> list[tuple[dict, dict]]:
+    """The same of a session: first its controls, then its claims."""
+    withheld = controls.reasons(controls.checks(session))
+    return rows_of(measured(session), session.provenance, withheld)
+
+
+def hand_in(session) -> list[dict]:
     """Called by a chapter: the judged rows of its claims. What was handed in is kept if the press executes the page."""
     folder = os.environ.get(HAND_IN_FOLDER)
     rows = []
-    for handed_in, row in rows_of(handed, provenance):
+    for handed_in, row in judged(session):
         if folder:
             Path(folder).mkdir(parents=True, exist_ok=True)
             (Path(folder) / f"{row['id']}.json").write_text(json.dumps(handed_in, indent=1))
         rows.append(row)
     return rows
+
+
+def verdict_of(row: dict) -> str:
+    """A row's verdict with what it needs to be read right: `holds in direction (size differs)`."""
+    return row["verdict"] + (f" ({row['qualifier']})" if row["qualifier"] else "")
+
+
+def in_one_line(row: dict) -> str:
+    """Verdict, reasons, and what would decide it."""
+    return f"{verdict_of(row)}: {row['reason']}" + (f". {row['takes']}" if row["takes"] else "")
+
+
+def expected_wrong(rows: list[dict]) -> float:
+    """How many wrong verdicts the book's level lets one expect in a ledger, at most.
+
+    One chance for each claim that was tested, one more where it holds in part, and one for its sizes.
+    """
+    chances = 0
+    for row in rows:
+        if row["verdict"] in verdicts.TESTED:
+            sized = any(part["kind"] == "size" for part in row["parts"])
+            chances += 1 + (row["verdict"] == verdicts.IN_PART) + sized
+    return verdicts.ALPHA * chances
 
 
 def collect(stale: dict[str, list[str]] | None = None) -> list[dict]:

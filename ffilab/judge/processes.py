@@ -1,17 +1,17 @@
 """Statistics of experiments whose unit is a process: frames with one row for each process and case.
 
-Shares of bad runs get exact intervals (Clopper and Pearson), means a trimmed mean with its bootstrap interval, and two
+Shares of bad runs get exact intervals (Clopper and Pearson), means a trimmed mean with its interval, and two
 cases are compared process by process, in the order in which they ran.
 """
 
 import functools
+import math
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from ffilab.judge import statistics
-from ffilab.judge.statistics import Interval, Measurement
+from ffilab.judge.estimates import Counted, Interval, Location, Measurement, Spread
 
 
 def chosen(frame: pd.DataFrame, **which) -> pd.DataFrame:
@@ -22,20 +22,6 @@ def chosen(frame: pd.DataFrame, **which) -> pd.DataFrame:
     return frame[keep]
 
 
-def bad_runs(frame: pd.DataFrame, column: str, **which) -> tuple[int, int]:
-    """Runs in which something went wrong (`column` is not zero), and all runs, of the rows that `which` chooses."""
-    rows = chosen(frame, **which)
-    return int((rows[column] != 0).sum()), len(rows)
-
-
-def share_of_bad_runs(frame: pd.DataFrame, column: str, **which) -> Measurement | None:
-    """The same as a share, with its exact interval; None if there are no such rows."""
-    hits, trials = bad_runs(frame, column, **which)
-    if not trials:
-        return None
-    return Measurement(statistics.share_interval(hits, trials), statistics.share_mde(trials), "share of runs")
-
-
 def interval_of(frame: pd.DataFrame, column: str, **which) -> Interval | None:
     """Trimmed mean of a column with its interval, leaving out what is missing; None if nothing is there."""
     values = pd.to_numeric(chosen(frame, **which)[column]).dropna().to_numpy()
@@ -43,16 +29,13 @@ def interval_of(frame: pd.DataFrame, column: str, **which) -> Interval | None:
 
 
 def measured(values: np.ndarray, unit: str) -> Measurement | None:
-    """Values of independent processes as a measurement with its minimum detectable effect; None if there are none."""
-    if not len(values):
-        return None
-    found = statistics.location_interval(values)
-    return Measurement(found, statistics.minimum_detectable_effect(found, len(values)), unit)
+    """Values of independent processes as a measurement; None if there are none."""
+    return Measurement(Location.of(values), unit) if len(values) else None
 
 
 def exact(value: float, unit: str) -> Measurement:
     """Something that was counted, simulated or looked at, and not sampled: it has no uncertainty of its own."""
-    return Measurement(Interval(value, value, value), 0.0, unit)
+    return Measurement(Counted(float(value)), unit)
 
 
 def difference(left: np.ndarray, right: np.ndarray, unit: str) -> Measurement | None:
@@ -66,9 +49,7 @@ def ratio(left: np.ndarray, right: np.ndarray) -> Measurement | None:
     n = min(len(left), len(right))
     if not n or min(left[:n].min(), right[:n].min()) <= 0:
         return None
-    log = statistics.location_interval(np.log(left[:n] / right[:n]))
-    mde = float(np.expm1(statistics.minimum_detectable_effect(log, n)))
-    return Measurement(log.map(np.exp), mde, "ratio")
+    return Measurement(Location.of(np.log(left[:n] / right[:n]), log=True), "ratio")
 
 
 # Of many cases, the share that is called the slowest, or the fastest.
@@ -91,7 +72,7 @@ def extremes(logs: np.ndarray) -> Interval:
         ranked = np.argsort(np.median(logs[:, choose], axis=1))
         slow, fast = logs[ranked[-count:], measure], logs[ranked[:count], measure]
         found.append(slow.mean(axis=0) - fast.mean(axis=0))
-    return statistics.location_interval(np.concatenate(found)).map(np.exp)
+    return statistics.ratio_interval(np.concatenate(found))
 
 
 @functools.cache
@@ -100,23 +81,27 @@ def expected_range(cases: int, seed: int = 0) -> float:
     return float(np.ptp(np.random.default_rng(seed).normal(size=(DRAWS, cases)), axis=1).mean())
 
 
-def range_without_noise(logs: np.ndarray) -> Interval:
-    """Expected largest over smallest of so many cases if each were measured without noise.
+def range_without_noise(logs: np.ndarray, span_of: int | None = None) -> Spread:
+    """Expected largest over smallest of so many cases if each were measured without noise: see `estimates.Spread`.
 
-    logs: logarithms, shape (cases, rounds). One-way random effects: the variance between cases is that of their means,
-    less what the scatter within cases explains; its exact F interval (Searle, Casella and McCulloch, Variance
-    Components, 1992, section 3.6). The root times the expected range of as many normal values is the logarithm of the
-    ratio. 1 if noise explains all. NaN with fewer than MIN_RESTARTS rounds or cases.
+    logs: logarithms, shape (cases, rounds). span_of: of how many cases the range is meant; of as many as there are, if not
+    given.
     """
     cases, rounds = logs.shape
-    if rounds < statistics.MIN_RESTARTS or cases < statistics.MIN_RESTARTS:
-        return Interval(*[float("nan")] * 3)
-    within = logs.var(axis=1, ddof=1).mean()
-    found = rounds * logs.mean(axis=1).var(ddof=1) / within
-    freedom = cases - 1, cases * (rounds - 1)
+    noise = float(logs.var(axis=1, ddof=1).mean()) / rounds if rounds > 1 else float("nan")
+    of_means = float(logs.mean(axis=1).var(ddof=1)) if cases > 1 else float("nan")
+    return Spread(of_means, noise, cases, rounds, expected_range(span_of or cases))
 
-    def ratio_of(f: float) -> float:
-        return float(np.exp(np.sqrt(max(f - 1, 0) / rounds * within) * expected_range(cases)))
 
-    low, high = (ratio_of(found / stats.f.ppf(quantile, *freedom)) for quantile in (0.975, 0.025))
-    return Interval(ratio_of(found), low, high)
+def ratio_of_groups(left: np.ndarray, right: np.ndarray) -> Measurement | None:
+    """Centre of one group of values over that of another, independent one, from their logarithms; None if one is missing.
+
+    The degrees of freedom are Welch's (1947).
+    """
+    one, other = Location.of(left, log=True), Location.of(right, log=True)
+    if not min(one.n, other.n):
+        return None
+    error = math.hypot(one.error, other.error)
+    parts = sum(group.error**4 / group.freedom for group in (one, other) if group.error)
+    freedom = error**4 / parts if parts else one.freedom + other.freedom
+    return Measurement(Location(one.centre - other.centre, error, freedom, one.n + other.n, log=True), "ratio")

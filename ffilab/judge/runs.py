@@ -13,7 +13,8 @@ from scipy import stats
 
 from ffilab.bench.record import Record, read
 from ffilab.errors import UserError
-from ffilab.judge.statistics import RESAMPLES, Interval, adjusted, expanded_level
+from ffilab.judge.estimates import Interval
+from ffilab.judge.statistics import RESAMPLES, adjusted, expanded_level
 
 SAME = ("cpu", "cores", "system", "libc", "compiler", "commit")
 

@@ -1,12 +1,15 @@
 """Pages that only a run can write: the state of the chapters, interpreters, contents, course, ledger."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import nbformat
 
 from ffilab.budget import BUDGETS
 from ffilab.chapter import left_out
+from ffilab.judge import characteristics, ledger, verdicts
+from ffilab.judge.estimates import LEVEL
 from ffilab.paths import ROOT
 from ffilab.press.chapters import Chapter, chapters
 from ffilab.progress import minutes
@@ -69,19 +72,20 @@ def since(row: dict) -> str:
 
 
 def ledger_page(rows: list[dict]) -> str:
-    """Every claim with its verdict."""
-    lines = ["| Claim | Said | Published | Here | Verdict |", "|---|---|---|---|---|"]
+    """How far to trust the verdicts; then every claim with its own."""
+    lines = [trust(rows), "", "| Claim | Said | Published | Here | Verdict |", "|---|---|---|---|---|"]
     for row in rows:
         here = "; ".join(
             f"{name}: {value:.4g} [{row['interval'][name][0]:.4g}, {row['interval'][name][1]:.4g}]"
             for name, value in row["measured"].items()
         )
+        untested = f". Not tested: {'; '.join(row['untested'])}" if row["untested"] else ""
         cells = (
             f"**{row['id']}**",
             row["claim"],
             row["published"],
             here,
-            f"**{row['verdict']}**: {row['reason']}{since(row)}",
+            f"**{ledger.verdict_of(row)}**: {row['reason']}{untested}. {row['takes']}{since(row)}",
         )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     where = {row["chapter"]: row["provenance"] for row in rows if row["provenance"]}
@@ -91,6 +95,43 @@ def ledger_page(rows: list[dict]) -> str:
         f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}"
         for chapter, facts in where.items()
     ]
+    return "\n".join(lines) + "\n"
+
+
+def trust(rows: list[dict]) -> str:
+    """How many wrong verdicts the level lets one expect, how many claims were tested at all, and what was withheld."""
+    given = Counter(row["verdict"] for row in rows)
+    tested = sum(given[verdict] for verdict in verdicts.TESTED)
+    words = [
+        f"Of {len(rows)} claims this run tested {tested}. All intervals are {LEVEL:.0%} intervals; at this level one has to expect "
+        f"{ledger.expected_wrong(rows):.2f} wrong verdicts among them at most, as far as the intervals cover what they say."
+    ]
+    others = [f"{verdict}: {count}" for verdict, count in given.items() if verdict not in verdicts.TESTED]
+    if others:
+        words.append(f"Not tested: {', '.join(others)}.")
+    if withheld := sorted({row["chapter"] for row in rows if row["verdict"] == verdicts.WITHHELD}):
+        words.append(f"The runs of {', '.join(withheld)} failed their own controls: none of their verdicts is given.")
+    return " ".join(words)
+
+
+def characteristics_page(found: list[dict]) -> str:
+    """The operating characteristics, a row for each claim and truth."""
+    wrong = max((one["wrong"] for one in found), default=0)
+    short = sum(characteristics.falls_short(one) for one in found)
+    lines = [
+        f"{len(found)} rows, {found[0]['runs']:,} simulated sessions each, at the plan of `{found[0]['provenance']['budget']}`, commit "
+        f"{found[0]['provenance']['commit']}. The largest share of wrong verdicts is {wrong:.1%}. In {short} rows the plan gives the right verdict "
+        f"in fewer than {characteristics.MIN_RIGHT:.0%} of its runs; they are marked.",
+        "",
+        "| Claim | True is | Right verdict | given | wrong | all verdicts |",
+        "|---|---|---|---|---|---|",
+    ]
+    for one in found:
+        right = f"{one['verdicts'].get(one['right'], 0):.1%}" + (
+            " (too few runs)" if characteristics.falls_short(one) else ""
+        )
+        every = ", ".join(f"{verdict} {share:.1%}" for verdict, share in one["verdicts"].items())
+        lines.append(f"| {one['claim']} | {one['truth']} | {one['right']} | {right} | {one['wrong']:.1%} | {every} |")
     return "\n".join(lines) + "\n"
 
 
@@ -144,3 +185,4 @@ def write(folder: Path, rows: list[dict]) -> None:
     (folder / "chapters.md").write_text(chapters_page())
     (folder / "interpreters.md").write_text(interpreters_page())
     (folder / "ledger.md").write_text(ledger_page(rows))
+    (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))

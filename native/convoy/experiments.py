@@ -11,9 +11,12 @@ import hashlib
 import json
 import mmap
 import os
+import random
 import socket
+import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -42,15 +45,31 @@ def best_of_three(threads, bodies):
 
 
 # [countdown]
+TURNS = 2
+
+
 def countdown(n):
     while n > 0:
         n -= 1
 
 
-def countdowns(interval, total, threads):
-    """C1, C5: seconds to count down from `total`, divided among threads; the best of three, as the author took it."""
-    sys.setswitchinterval(interval)
-    return best_of_three(threads, lambda count: [lambda: countdown(total // count)] * count)
+def countdowns(each, threads, intervals, seed):
+    """C1, C5: ns for one step of a countdown by switch interval (s) and number of threads, medians of TURNS.
+
+    All in one process, in a new random order in each turn: the speed of a core may jump between two processes, and within
+    a second. Each thread counts down from `each`, so that it runs for several switch intervals, however many they are.
+    """
+    cells = [(interval, count) for interval in intervals for count in threads]
+    found = {cell: [] for cell in cells}
+    order = random.Random(seed)
+    for _ in range(TURNS):
+        for interval, count in order.sample(cells, len(cells)):
+            sys.setswitchinterval(interval)
+            found[interval, count].append(together([lambda: countdown(each)] * count) / (each * count))
+    return [
+        {"interval": interval, "threads": count, "ns": statistics.median(turns)}
+        for (interval, count), turns in found.items()
+    ]
 
 
 # [/countdown]
@@ -76,6 +95,12 @@ def beside(file, function, **arguments):
     """Start a function of a file in a process of its own, on the same interpreter."""
     command = [sys.executable, "-I", sys.argv[0], "case", os.path.join(HERE, file), function, json.dumps(arguments)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def end(process):
+    """Kill a process and see it out: the CPU time of a child that nobody waits for would count as a stranger's."""
+    process.kill()
+    process.wait()
 
 
 class CpuWork:
@@ -122,7 +147,7 @@ class CpuWork:
             try:
                 process.wait(5)
             except subprocess.TimeoutExpired:
-                process.kill()
+                end(process)
 
 
 # [/work]
@@ -217,15 +242,17 @@ def serve(kind, note=None):
 WARM_UP_S = 0.05
 
 
-def client(port, seconds, core):
+def client(port, seconds, core, pause=0):
     """Send one byte, wait for it, again: begin and end (ns) of each request. Runs in a process of its own, which stays
-    on a core if one is given."""
+    on a core if one is given. pause: seconds between two requests."""
     if core is not None:
         os.sched_setaffinity(0, {core})
     with socket.create_connection((HOST, port), timeout=10) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
         def request():
+            if pause:
+                time.sleep(pause)
             began = now()
             sock.sendall(b"x")
             sock.recv(1)
@@ -292,7 +319,7 @@ def echo(folder, kind, count, interval, seconds, pinning, server, others):
                 answer = answer_of(process)
                 during = (work.chunks() - before) / (time.perf_counter() - began)
             finally:
-                process.kill()
+                end(process)
             cores = {
                 "client": answer["core"],
                 "server": server_cores[0] if server_cores else None,
@@ -342,10 +369,47 @@ def timeline(interval, seconds):
         try:
             answer = answer_of(process)
         finally:
-            process.kill()
+            end(process)
             running = False
     thread.join(5)
     return {"spans": answer["spans"], "server": notes, "gaps": gaps}
 
 
 # [/timeline]
+
+
+# [gil waits]
+PAUSE_S = 0.002
+
+
+def gil_waits(interval, seconds, folder):
+    """C8: ns from asking for the GIL to having it, for every request of a client, while one CPU thread computes.
+
+    The server is a C extension that reads the clock just before it asks and just after it has it, so a wait is known by
+    what happened, and not by its length. The client pauses, so that the CPU thread has the GIL again before it asks.
+    """
+    sys.path.insert(0, os.path.join(folder, sysconfig.get_config_var("SOABI")))
+    import gil_wait
+
+    sys.setswitchinterval(interval)
+    work = CpuWork("threads", 1, folder)
+    try:
+        work.wait_until_all_work()
+        with socket.create_server((HOST, 0)) as listener:
+            port = listener.getsockname()[1]
+            process = beside("experiments.py", "client", port=port, seconds=seconds, core=None, pause=PAUSE_S)
+            try:
+                listener.settimeout(20)
+                sock, _ = listener.accept()
+                with sock:
+                    sock.settimeout(None)
+                    waits = gil_wait.echo(sock.fileno())
+                answer_of(process)
+            finally:
+                end(process)
+    finally:
+        work.stop()
+    return {"waits": waits}
+
+
+# [/gil waits]

@@ -18,6 +18,7 @@ from notebooks.arenas.experiment import (
     LIMITS_MIB,
     MEET,
     NONE,
+    RATED,
     RELEASED,
     REMEDIES,
     ROUNDS,
@@ -30,16 +31,19 @@ from notebooks.arenas.experiment import (
 # How the prose calls the chapter pair in the names of its numbers.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
 NO_RUST = "not measured here: the extension in Rust was not built"
-# The talk's table, Linux columns: (glibc, jemalloc, tcmalloc). Data to compare with.
-TALK_NAMES = ("glibc", "jemalloc", "tcmalloc")
+# The talk's table. Data to compare with.
+TALK_NAMES = ("glibc", "jemalloc", "tcmalloc", "macOS libmalloc", "Windows HeapAlloc")
 TALK_RATINGS = {
-    "many short-lived threads": "△ ★ ○",
-    "long-lived server, RSS-sensitive": "△ ★ △",
-    "latency-critical, multi-threaded": "○ ○ ★",
-    "short-lived processes": "★ ○ ○",
-    "tight memory limit": "○ ★ △",
-    "high thread count": "× ○ ○",
-    "fork-heavy": "○ ★ ○",
+    "many short-lived threads": "△ ★ ○ × ×",
+    "long-lived server, RSS-sensitive": "△ ★ △ × ×",
+    "latency-critical, multi-threaded": "○ ○ ★ × △",
+    "short-lived processes": "★ ○ ○ × ×",
+    "tight memory limit": "○ ★ △ × ×",
+    "high thread count": "× ○ ○ × △",
+    "fork-heavy": "○ ★ ○ × ×",
+    "backgrounding app": "× △ △ ★ ×",
+    "NUMA / many-core": "△ ★ ○ × △",
+    "production leak profiling": "△ ★ ○ ○ ○",
 }
 NOT_STAGED = {
     "backgrounding app": "an application of macOS",
@@ -109,8 +113,8 @@ def glue_system(here: dict) -> None:
 TAKEN_UP = [
     (AS_RUN, "run", ("rss", "arenas"), PAIR),
     (NONE, "none", ("rss",), PAIR),
-    (HUGE, "huge", ("rss",), PAIR),
-    (HUGE_NONE, "huge-none", ("rss",), ("free-threaded",)),
+    (HUGE, "huge", ("rss", "held"), PAIR),
+    (HUGE_NONE, "huge-none", ("rss",), PAIR),
     (MEET, "meet", ("held", "at_once"), PAIR),
     (RELEASED, "released", ("held", "at_once"), ("gil",)),
     (EQUAL, "equal", ("held",), PAIR),
@@ -185,7 +189,7 @@ def grid_words(cells: pd.DataFrame) -> str:
 
 
 def plot_growth(figure, runs: pd.DataFrame) -> None:
-    """RSS after each round, and after malloc_trim, by way and build."""
+    """RSS after each round, and after malloc_trim, by way."""
     axes = figure.subplots(1, len(WAYS), sharey=True)
     names = {True: "a small block stays behind", False: "all is freed"}
     # malloc_trim comes after the last round.
@@ -196,8 +200,8 @@ def plot_growth(figure, runs: pd.DataFrame) -> None:
             part,
             x="step",
             y="rss",
-            hue="interpreter",
-            hue_order=list(PAIR.values()),
+            hue="keep",
+            hue_order=list(names.values()),
             style="keep",
             style_order=list(names.values()),
             ax=place,
@@ -211,31 +215,28 @@ def plot_growth(figure, runs: pd.DataFrame) -> None:
     axes[0].set_ylim(bottom=0)
     handles, labels = axes[-1].get_legend_handles_labels()
     axes[-1].get_legend().remove()
-    shown = [(h, name) for h, name in zip(handles, labels, strict=True) if name not in ("interpreter", "keep")]
-    figure.legend(*zip(*shown, strict=True), loc="outside lower center", ncols=4, fontsize=8)
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=8)
 
 
 def growth_table(runs: pd.DataFrame) -> pd.DataFrame:
     """Before, after the last round and after malloc_trim: MiB resident, held and in use; arenas."""
     rows = []
-    for label in PAIR.values():
-        for way in WAYS:
-            for keep in (True, False):
-                which = {"interpreter": label, "way": way, "keep": keep}
-                end, trimmed = {**which, "state": "worked", "done": ROUNDS}, {**which, "state": "trimmed"}
-                rows.append(
-                    {
-                        "CPython": label,
-                        "threads": way,
-                        "small block left": "yes" if keep else "no",
-                        "arenas": words(runs, "arenas", **end),
-                        "in use, MiB": words(runs, "in_use", **end),
-                        "held, MiB": words(runs, "held", **end),
-                        "RSS, MiB": words(runs, "rss", **end),
-                        "PSS, MiB": words(runs, "pss", **end),
-                        "RSS after malloc_trim": words(runs, "rss", **trimmed),
-                    }
-                )
+    for way in WAYS:
+        for keep in (True, False):
+            which = {"way": way, "keep": keep}
+            end, trimmed = {**which, "state": "worked", "done": ROUNDS}, {**which, "state": "trimmed"}
+            rows.append(
+                {
+                    "threads": way,
+                    "small block left": "yes" if keep else "no",
+                    "arenas": words(runs, "arenas", **end),
+                    "in use, MiB": words(runs, "in_use", **end),
+                    "held, MiB": words(runs, "held", **end),
+                    "RSS, MiB": words(runs, "rss", **end),
+                    "PSS, MiB": words(runs, "pss", **end),
+                    "RSS after malloc_trim": words(runs, "rss", **trimmed),
+                }
+            )
     return pd.DataFrame(rows)
 
 
@@ -264,18 +265,18 @@ def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
 
 
 def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
-    """A21: what was measured, with the talk's rating behind it; what was not staged."""
+    """A21: what was measured of each allocator that the talk rates, with its rating; what was not staged, with the rating."""
     rows = []
-    for scenario, staged in SCENARIOS.items():
-        ratings = dict(zip(TALK_NAMES, TALK_RATINGS[scenario].split(), strict=True))
-        row = {"scenario": scenario, "measured here (less is better)": staged.unit}
-        for allocator in ALLOCATORS:
-            value = missing.get(allocator) or words(found, "value", scenario=scenario, allocator=allocator)
-            row[allocator] = value + (f" (talk: {ratings[allocator]})" if allocator in ratings else "")
+    for scenario, ratings in TALK_RATINGS.items():
+        row = {"scenario": scenario, "measured here (less is better)": f"not staged: {NOT_STAGED.get(scenario)}"}
+        row |= {name: f"talk: {rating}" for name, rating in zip(TALK_NAMES, ratings.split(), strict=True)}
+        if scenario in SCENARIOS:
+            row["measured here (less is better)"] = SCENARIOS[scenario].unit
+            for name in RATED:
+                value = missing.get(name) or words(found, "value", scenario=scenario, allocator=name)
+                row[name] = f"{value} ({row[name]})"
         rows.append(row)
-    for scenario, why in NOT_STAGED.items():
-        rows.append({"scenario": scenario, "measured here (less is better)": f"not staged: {why}"})
-    return pd.DataFrame(rows).fillna("the talk's judgement")
+    return pd.DataFrame(rows)
 
 
 def limits_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
+from ffilab.judge.estimates import Measurement
 from ffilab.judge.processes import chosen, difference
-from ffilab.judge.statistics import Measurement
-from notebooks.arenas.experiment import AGAIN, AS_RUN, NONE, SCENARIOS
+from notebooks.arenas.experiment import AGAIN, AS_RUN, HUGE, NONE, SCENARIOS
 
 # MiB and arenas that a process has more of than before.
 GROWN = ["rss", "pss", "huge", "held", "in_use", "arenas"]
@@ -30,6 +30,11 @@ def less(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 def grown_by_native_threads(runs: pd.DataFrame, label: str) -> np.ndarray:
     """MiB of RSS as the talk ran it, less what grows without any native thread."""
     return less(*(chosen(runs, interpreter=label, condition=condition).rss.to_numpy() for condition in (AS_RUN, NONE)))
+
+
+def huge_pages(runs: pd.DataFrame) -> bool:
+    """Did the system give huge pages to any process that asked for them?"""
+    return bool((chosen(runs, condition=HUGE).huge > 0).any())
 
 
 def native_part(cells: pd.DataFrame, label: str, python: int, native: int) -> np.ndarray:

@@ -4,11 +4,12 @@ import pandas as pd
 
 from ffilab import draw
 from ffilab.bench.record import Record
+from ffilab.judge.estimates import Interval, Measurement
 from ffilab.judge.processes import chosen, interval_of, ratio
-from ffilab.judge.statistics import Interval, Measurement
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.balm import results
 from notebooks.balm.experiment import (
+    ALIVE,
     ARROW,
     BEST,
     BLOCK,
@@ -18,7 +19,6 @@ from notebooks.balm.experiment import (
     MISUSE,
     NEW,
     ORIGINAL,
-    OURS,
     PAIR,
     POOLED,
     RELEASED,
@@ -93,7 +93,8 @@ def glue_original(runs: pd.DataFrame) -> None:
     new, pooled, block = ((method, THREADS) for method in ORIGINAL)
     draw.glue("original-pooled", times(results.original_ratio(runs, pooled, new)))
     draw.glue("original-block", times(results.original_ratio(runs, new, block)))
-    draw.glue("original-block-one", times(results.original_ratio(runs, (NEW, 1), (BLOCK, 1))))
+    for method in (POOLED, BLOCK):
+        draw.glue(f"original-{method}-one", times(results.original_ratio(runs, (NEW, 1), (method, 1))))
     alone = chosen(runs, method=NEW, threads=1)
     draw.glue("original-ns-new", draw.text(interval_of(alone, "ns"), "ns"))
     draw.glue("original-faults", draw.text(interval_of(alone, "faults")))
@@ -151,7 +152,12 @@ def still_pays(record: Record) -> str:
     with_gil, without = (faster(record, label, BEST) for label in PAIR)
     if not (with_gil and without):
         return "This run cannot say: the best of ours was not measured on both builds."
-    if without.interval.low > 1 and without.interval.value - 1 >= without.mde:
+    if not without.interval.excludes(1):
+        return (
+            f"This run cannot say: on one thread of {FREE_THREADED} the best of ours is {times(without)} as fast as "
+            "CPython's own, and the interval does not exclude 1."
+        )
+    if without.interval.low > 1:
         less = results.change_without_gil(record)
         change = (
             "less than"
@@ -229,7 +235,7 @@ def memory_table(runs: pd.DataFrame) -> pd.DataFrame:
     """Bytes for each string while it lives and after."""
     rows = []
     for label in PAIR:
-        for method in (NEW, *OURS):
+        for method in ALIVE:
             part = runs if runs.empty else chosen(runs, interpreter=label, method=method)
             alive, after, peak = (
                 None if part.empty else interval_of(part, name) for name in ("alive", "after", "peak")

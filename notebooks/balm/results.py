@@ -5,8 +5,8 @@ import pandas as pd
 
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
+from ffilab.judge.estimates import Interval, Measurement, Share
 from ffilab.judge.processes import chosen, ratio
-from ffilab.judge.statistics import Interval, Measurement
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.balm.experiment import AGAIN, BEST, BLOCK, LINES, NEW, OURS, PAIR, POOLED
 
@@ -25,8 +25,7 @@ def faster(record: Record, label: str, arm: str, than: str = NEW) -> Measurement
     """How many times as fast `arm` is as `than`, in one run; None if one of them was not measured."""
     if not record.measured(label, arm) or not record.measured(label, than):
         return None
-    found = statistics.compare(record, (label, than), (label, arm))
-    return Measurement(found.ratio, found.mde, "ratio of times")
+    return statistics.compare(record, (label, than), (label, arm)).measurement
 
 
 def change_without_gil(record: Record) -> Interval:
@@ -71,8 +70,8 @@ def forged_share(runs: pd.DataFrame) -> float:
     return float((instance.eq("True") & exact.eq("False")).to_numpy().mean())
 
 
-def misread_share(runs: pd.DataFrame) -> float | None:
-    """B6: share of interpreters that take a string without a NUL for `12`, and int() of it for no number.
+def misread(runs: pd.DataFrame) -> Share | None:
+    """B6: interpreters that take a string without a NUL for `12`, and int() of it for no number.
 
     Of those whose process ended well; None if none did.
     """
@@ -81,4 +80,4 @@ def misread_share(runs: pd.DataFrame) -> float | None:
         if (part.ended == "ok").all():
             said = dict(zip(part.asked, part.answer))
             found.append("ValueError" in said["int(x)"] and said["x == '12'"] == "True")
-    return float(np.mean(found)) if found else None
+    return Share(sum(found), len(found)) if found else None

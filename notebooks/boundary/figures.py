@@ -13,10 +13,21 @@ from ffilab import draw
 from ffilab.bench.instructions import Node
 from ffilab.bench.record import Record
 from ffilab.judge import description, statistics
-from ffilab.judge.statistics import Interval
+from ffilab.judge.estimates import LEVEL, Interval
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary import results
-from notebooks.boundary.experiment import BINDINGS, COMPARED, CONTRACTS, FLOOR, INT, SIGNATURES, name
+from notebooks.boundary.experiment import (
+    BINDINGS,
+    COMPARED,
+    CONTRACTS,
+    CPP,
+    FLOOR,
+    INT,
+    METHOD,
+    PROFILED,
+    SIGNATURES,
+    name,
+)
 
 # How the prose calls the chapter pair in the names of its numbers.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
@@ -124,7 +135,7 @@ def order(record: Record, label: str, signature: str = INT) -> pd.DataFrame:
         }
     ]
     for binding, pair, p in zip(ranked[1:], pairs, adjusted):
-        apart = statistics.finding(pair) == "slower" and p < 1 - statistics.LEVEL
+        apart = statistics.finding(pair) == "slower" and p < 1 - LEVEL
         rows.append(
             {
                 "binding": binding,
@@ -143,6 +154,12 @@ def order_in_words(table: pd.DataFrame) -> str:
     for row in table.iloc[1:].itertuples():
         words += f" {'<' if row[5] == 'yes' else '≈'} {row.binding}"
     return words
+
+
+def decisive(found: pd.DataFrame) -> pd.DataFrame:
+    """The ratios that decide claims, in words, or why there is none."""
+    words = [one if isinstance(one, str) else draw.words(one) for one in found.found]
+    return pd.DataFrame({"claim": found.claim, "ratio": found.name, "time over time": words})
 
 
 def original(samples: dict[str, dict[str, np.ndarray]]) -> pd.DataFrame:
@@ -199,11 +216,29 @@ def where(profiles: dict) -> pd.DataFrame:
     """The samples as shares in words."""
     rows = []
     for label, found in profiles.items():
-        for binding, one in found.items():
-            groups = results.groups(profiles, label, binding)
-            total = sum(groups.values())
-            shares = {group: draw.text(statistics.share_interval(n, total), "%", 100) for group, n in groups.items()}
-            rows.append({"CPython": label, "binding": binding, "by": one["how"], **shares})
+        for binding, processes in found.items():
+            looks = results.groups(profiles, label, binding)
+            shares = {group: share_in_words(results.shares(looks, group)) for group in looks[0]}
+            row = {"CPython": label, "binding": binding, "by": processes[0]["how"], "processes": len(processes)}
+            rows.append({**row, **shares})
+    return pd.DataFrame(rows)
+
+
+def share_in_words(values: np.ndarray) -> str:
+    """The share of several processes with its interval; of one process without, as its samples are not independent."""
+    if not len(values):
+        return draw.NOT_MEASURED
+    found = results.share(values).interval
+    return draw.text(found, "%", 100) if found.is_known else f"{100 * found.value:.1f} %"
+
+
+def links(trees: dict[str, list[dict]]) -> pd.DataFrame:
+    """A11: the links of the two call paths, and whether the trees show them."""
+    rows = []
+    for binding, lines in trees.items():
+        for row in results.links(results.nodes(lines), binding).itertuples():
+            met = "yes" if row.met else "no"
+            rows.append({"binding": binding, "link": row.link, "in the tree": met, "instructions": f"{row.share:.0%}"})
     return pd.DataFrame(rows)
 
 
@@ -419,7 +454,6 @@ def glue_without_gil(ratios: pd.DataFrame) -> None:
     for cell in (
         ("no-op", "cffi API"),
         ("no-op", "ctypes CDLL"),
-        (INT, "C API"),
         (INT, "pybind11"),
         ("list of 1,000 ints", "C API"),
         ("list of 1,000 ints", "Cython"),
@@ -429,12 +463,12 @@ def glue_without_gil(ratios: pd.DataFrame) -> None:
 
 def glue_through_rust(found: pd.DataFrame) -> None:
     """Hand the answer to A23 to the prose."""
-    part = found[(found.interpreter == GIL) & (found.signature == "C++ method")]
+    part = found[(found.interpreter == GIL) & (found.signature == METHOD)]
     kinds = {
         "is faster than {}": [r.binding for r in part.itertuples() if r.low > 1],
         "is slower than {}": [r.binding for r in part.itertuples() if r.high < 1],
         "cannot be told from {} by this run": [r.binding for r in part.itertuples() if r.low <= 1 <= r.high],
-        "could not be compared with {}": [b for b in results.CPP if b not in set(part.binding)],
+        "could not be compared with {}": [b for b in CPP if b not in set(part.binding)],
     }
     words = [kind.format(" and ".join(found)) for kind, found in kinds.items() if found]
     draw.glue("cpp-words", f"For a method call with the GIL, the detour {', and '.join(words)}.")
@@ -443,21 +477,23 @@ def glue_through_rust(found: pd.DataFrame) -> None:
 def glue_where(profiles: dict | str) -> None:
     """Hand the shares of the hand-off and of libffi to the prose."""
     for pair, group in (
-        ("gil", "GIL and thread state"),
-        ("gil", "libffi"),
+        ("gil", results.HAND_OFF),
+        ("gil", results.LIBFFI),
         ("gil", "marshaling"),
-        ("free-threaded", "GIL and thread state"),
+        ("free-threaded", results.HAND_OFF),
     ):
-        groups = results.groups(profiles, PAIR[pair], "ctypes CDLL")
-        share = statistics.share_interval(groups[group], sum(groups.values())) if groups else None
-        draw.glue(f"where-{group}-{pair}", draw.words(share, "%", 100))
-    groups = results.groups(profiles, GIL, "ctypes CDLL")
-    words = "This machine cannot say which is larger."
-    if groups:
-        share = statistics.share_interval(groups["marshaling"], groups["marshaling"] + groups["GIL and thread state"])
-        larger = "Marshaling" if share.low > 0.5 else "The hand-off" if share.high < 0.5 else "Neither"
-        words = f"It is a part. {larger} is the larger one of the two."
-    draw.glue("where-words", words)
+        looks = results.groups(profiles, PAIR[pair], "ctypes CDLL")
+        draw.glue(f"where-{group}-{pair}", share_in_words(results.shares(looks, group)))
+    draw.glue("where-words", where_in_words(profiles))
+
+
+def where_in_words(profiles: dict | str) -> str:
+    """Which of the conversion and the hand-off takes longer, as far as this run can tell."""
+    looks = results.groups(profiles, *PROFILED)
+    share = results.share(results.shares(looks, "marshaling", "marshaling", results.HAND_OFF)).interval
+    if results.no_time(profiles, *PROFILED) or not share.excludes(0.5):
+        return "This run cannot say which of conversion and hand-off takes longer."
+    return f"It is a part. {'Marshaling' if share.value > 0.5 else 'The hand-off'} is the larger one of the two."
 
 
 def glue_trees(trees: dict | str) -> None:

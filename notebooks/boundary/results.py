@@ -1,5 +1,6 @@
 """What the records of the chapter "The boundary" say: costs over the floor, ratios, shares and their intervals."""
 
+import itertools
 import re
 
 import numpy as np
@@ -10,16 +11,20 @@ from ffilab.bench.instructions import Node
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record
 from ffilab.judge import description, statistics
-from ffilab.judge.statistics import Interval, Measurement
+from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary.experiment import (
     AGAIN,
+    ANSWER,
     BINDINGS,
     CONTRACTS,
+    CPP,
     FLOOR,
     INT,
+    METHOD,
     RELINKED,
     SIGNATURES,
+    TALK,
     TEXTS,
     WORK,
     name,
@@ -27,10 +32,37 @@ from notebooks.boundary.experiment import (
 
 COPIES = [(name(binding, INT), name(binding, INT) + AGAIN) for binding in (FLOOR, "ctypes CDLL")]
 TARGET_SHARE = 0.05
-CPP = ("pybind11", "nanobind", "Cython")
-CPP_SIGNATURES = ("C++ method", "new C++ object")
+CPP_SIGNATURES = (METHOD, "new C++ object")
+WITH_PYDLL = ("cffi ABI", "ctypes PyDLL", "pybind11", "PyO3")
+# The texts that A7 speaks of: ASCII, the first conversion of another one, and one that is made.
+TAXED = ("str in, ASCII", "str in, é, first", "str out")
 # Symbols of our own bindings, beside those that the profile knows.
 OURS = (("code of the binding", re.compile("boundary_")),)
+# The groups of symbols that A10 speaks of.
+HAND_OFF, LIBFFI = "GIL and thread state", "libffi"
+# A11: the links of the two call paths, as (what it says, a function, what has to lie below it). A call tree holds what calls
+# what, and not what comes first: of two that one function calls, the order is not seen.
+INTERPRETER = "_PyEval_EvalFrameDefault"
+PATHS = {
+    "ctypes CDLL": (
+        ("the interpreter gets to the type's call slot", INTERPRETER, "PyCFuncPtr_call"),
+        ("the slot calls _ctypes_callproc", "PyCFuncPtr_call", "_ctypes_callproc"),
+        ("which converts the arguments", "_ctypes_callproc", "ConvParam|from_param"),
+        ("which detaches the thread state", "_ctypes_callproc", "PyEval_SaveThread|PyThreadState_Detach"),
+        ("which goes through libffi", "_ctypes_callproc", "ffi_call"),
+        ("which attaches the thread state", "_ctypes_callproc", "PyEval_RestoreThread|PyThreadState_Attach"),
+    ),
+    "PyO3": (
+        (
+            "the interpreter calls a trampoline of vectorcall's kind (METH_FASTCALL)",
+            INTERPRETER,
+            "trampoline::fastcall",
+        ),
+        ("the trampoline calls the function of the binding", "trampoline::fastcall", "boundary_pyo3"),
+    ),
+}
+# What a call path must not hold.
+DETOURS = {"PyO3": ("no libffi, and no call slot with a tuple", r"\bffi_|MakeTpCall|PyCFuncPtr_call")}
 FIRST_USE = ("import_ms", "resident_kib", "first_call_ns", "later_call_ns")
 
 
@@ -42,13 +74,13 @@ def present(record: Record, label: str, signature: str = INT) -> list[str]:
 def net(record: Record, label: str, arm: str) -> Interval:
     """Nanoseconds of one call without the loop around it."""
     times = record.times(label, arm) - record.times(label, EMPTY)
-    return statistics.location_interval(np.nanmedian(times, axis=1), record.run["plan"]["seed"])
+    return statistics.location_interval(np.nanmedian(times, axis=1))
 
 
 def over_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
     """Nanoseconds that a binding takes more than the C API for the same signature, paired by block."""
     times = record.times(label, name(binding, signature)) - record.times(label, name(FLOOR, signature))
-    return statistics.location_interval(np.nanmedian(times, axis=1), record.run["plan"]["seed"])
+    return statistics.location_interval(np.nanmedian(times, axis=1))
 
 
 def times_floor(record: Record, label: str, binding: str, signature: str) -> float:
@@ -118,21 +150,68 @@ def nodes(lines: list[dict]) -> list[Node]:
 
 
 def below(tree: list[Node], pattern: str) -> float:
-    """Share of a call's instructions below the functions whose name holds `pattern`; the outermost counts."""
+    """Share of a call's instructions below the functions whose name has `pattern` in it; the outermost counts."""
     total, inside = 0.0, None
     for node in tree:
         if inside is not None and node.depth > inside:
             continue
         inside = None
-        if pattern in node.function:
+        if re.search(pattern, node.function):
             total, inside = total + node.share, node.depth
     return total
 
 
-def groups(profiles: dict | str, label: str, binding: str) -> dict[str, int] | None:
-    """Samples by group of symbols; None if there are none."""
-    found = None if isinstance(profiles, str) else profiles[label].get(binding)
-    return None if found is None else profile.grouped(found, OURS)
+def leads(tree: list[Node], outer: str, inner: str) -> bool:
+    """Is there a function with `inner` in its name anywhere below one with `outer`?"""
+    above: list[str] = []
+    for node in tree:
+        del above[node.depth :]
+        if re.search(inner, node.function) and any(re.search(outer, function) for function in above):
+            return True
+        above.append(node.function)
+    return False
+
+
+def links(tree: list[Node], binding: str) -> pd.DataFrame:
+    """A11: the links of a binding's call path as columns link, met, and share (of the instructions, below what the link
+    leads to)."""
+    rows = [
+        {"link": what, "met": leads(tree, outer, inner), "share": below(tree, inner)}
+        for what, outer, inner in PATHS[binding]
+    ]
+    if binding in DETOURS:
+        what, pattern = DETOURS[binding]
+        rows.append({"link": what, "met": not leads(tree, "", pattern), "share": below(tree, pattern)})
+    return pd.DataFrame(rows)
+
+
+def groups(profiles: dict | str, label: str, binding: str) -> list[dict[str, int]]:
+    """Samples by group of symbols, one entry for each process; empty if nothing was profiled."""
+    found = [] if isinstance(profiles, str) else profiles[label].get(binding, [])
+    return [profile.grouped(one, OURS) for one in found]
+
+
+def no_time(profiles: dict | str, label: str, binding: str) -> str | None:
+    """Why these profiles say nothing about time; None if they do."""
+    if isinstance(profiles, str):
+        return profiles
+    found = profiles[label].get(binding)
+    if not found:
+        return f"{binding} was not profiled"
+    if not found[0]["how"].startswith("perf"):
+        return "perf may not sample here: instructions were counted instead, and the claim is about time"
+    return None
+
+
+def shares(found: list[dict[str, int]], part: str, *whole: str) -> np.ndarray:
+    """Share of one group of symbols, one value for each process: among all of them, or among those of `whole`."""
+    totals = [sum(one[group] for group in whole or one) for one in found]
+    return np.array([one[part] / total for one, total in zip(found, totals) if total])
+
+
+def share(values: np.ndarray) -> Measurement:
+    """Shares of processes as a measurement."""
+    return Measurement(Location.of(values), "share of samples")
 
 
 def without_gil(record: Record, version: str = GIL) -> pd.DataFrame:
@@ -162,15 +241,19 @@ def text_excess(record: Record, signature: str) -> Interval:
     return statistics.ratio_of_ratios(record, text, integer)
 
 
-def through_rust(record: Record) -> pd.DataFrame:
-    """A23: the C++ class through other tools over the C++ class through PyO3 and Rust; above 1, Rust is faster."""
+def through_rust(record: Record, decisive: Record) -> pd.DataFrame:
+    """A23: the C++ class through other tools over the C++ class through PyO3 and Rust; above 1, Rust is faster.
+
+    What the plan of the claims holds is taken from there, the rest from the matrix.
+    """
     rows = []
     for label in record.interpreters:
         for signature in CPP_SIGNATURES:
             for binding in CPP:
-                if {binding, "PyO3"} <= set(present(record, label, signature)):
-                    cells = (label, name(binding, signature)), (label, name("PyO3", signature))
-                    found = statistics.ratio(record, *cells)
+                cells = (label, name(binding, signature)), (label, name("PyO3", signature))
+                source = decisive if all(decisive.measured(*cell) for cell in cells) else record
+                if all(source.measured(*cell) for cell in cells):
+                    found = statistics.ratio(source, *cells)
                     rows.append({"interpreter": label, "signature": signature, "binding": binding, **vars(found)})
     return pd.DataFrame(rows, columns=["interpreter", "signature", "binding", "value", "low", "high"])
 
@@ -184,7 +267,7 @@ def work_shares(record: Record) -> pd.DataFrame:
             if not record.measured(GIL, f"{binding}: work {n}"):
                 continue
             through = record.times(GIL, f"{binding}: work {n}") - record.times(GIL, EMPTY)
-            share = statistics.location_interval(np.nanmedian(1 - alone / through, axis=1), record.run["plan"]["seed"])
+            share = statistics.location_interval(np.nanmedian(1 - alone / through, axis=1))
             rows.append({"binding": binding, "work_ns": float(np.nanmedian(alone)), **vars(share)})
     return pd.DataFrame(rows)
 
@@ -202,7 +285,7 @@ def linking_effect(runs: pd.DataFrame, key: str, linking: str) -> Interval:
     part = runs[runs.binding.isin(RELINKED)].dropna(subset=list(FIRST_USE))
     table = part.pivot(index=["round", "binding"], columns="linking", values=key).dropna()
     logs = np.log(table[linking] / table["default"]).groupby("round").median()
-    return statistics.location_interval(logs.to_numpy()).map(np.exp)
+    return statistics.ratio_interval(logs.to_numpy())
 
 
 def imports(runs: pd.DataFrame, binding: str) -> Interval | None:
@@ -211,11 +294,40 @@ def imports(runs: pd.DataFrame, binding: str) -> Interval | None:
     return statistics.location_interval(found.to_numpy()) if len(found) else None
 
 
+def pairs() -> dict[str, dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]]]:
+    """What decides the claims about times: by claim and name of the ratio, the cells (interpreter, binding, signature) above and
+    below the line."""
+    found = {claim: {} for claim in ("A1", "A2", "A3", "A4", "A7", "A23")}
+    for a, b in itertools.pairwise(TALK):
+        found["A1"][f"{a} / {b}"] = (GIL, a, ANSWER), (GIL, b, ANSWER)
+        found["A2"][f"{a} / {b} on {FREE_THREADED}"] = (FREE_THREADED, a, ANSWER), (FREE_THREADED, b, ANSWER)
+    for a in TALK:
+        found["A2"][f"{a}: {FREE_THREADED} / {GIL}"] = (FREE_THREADED, a, ANSWER), (GIL, a, ANSWER)
+    found["A3"]["cffi ABI / ctypes PyDLL"] = (GIL, "cffi ABI", ANSWER), (GIL, "ctypes PyDLL", ANSWER)
+    for a, b in itertools.pairwise(WITH_PYDLL):
+        found["A4"][f"{a} / {b} on {FREE_THREADED}"] = (FREE_THREADED, a, ANSWER), (FREE_THREADED, b, ANSWER)
+    for text in TAXED:
+        found["A7"][f"{text}: {FREE_THREADED} / {GIL}"] = (FREE_THREADED, FLOOR, text), (GIL, FLOOR, text)
+    for a in CPP:
+        found["A23"][f"{a} / PyO3"] = (GIL, a, METHOD), (GIL, "PyO3", METHOD)
+    return found
+
+
+def decisive(record: Record) -> pd.DataFrame:
+    """The ratios that decide, from the plan of the claims: columns claim, name, and found, a measurement or why there is none."""
+    return pd.DataFrame(
+        [
+            {"claim": claim, "name": what, "found": comparison(record, *cells)}
+            for claim, ratios in pairs().items()
+            for what, cells in ratios.items()
+        ]
+    )
+
+
 def comparison(record: Record, slow: tuple[str, str, str], fast: tuple[str, str, str]) -> Measurement | str:
     """Ratio of two cells (interpreter, binding, signature), or the reason why one of them could not be measured."""
     cells = [(label, name(binding, signature)) for label, binding, signature in (slow, fast)]
     for cell in cells:
         if not record.measured(*cell):
             return record.missing.get(cell, f"{cell[1]} was not measured on {cell[0]}")
-    found = statistics.compare(record, *cells)
-    return Measurement(found.ratio, found.mde, "ratio of times")
+    return Measurement(Location.of(statistics.restart_log_ratios(record, *cells), log=True), "ratio of times")

@@ -3,8 +3,8 @@
 from ffilab.bench.session import Session
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import measured, ratio
-from notebooks.convoy.experiment import CONVOY, DEFAULT_S, QUIET
-from notebooks.convoy.results import added_intervals, long_waits, rates, seconds
+from notebooks.convoy.experiment import APART, CONVOY, DEFAULT_S, ONE_CORE, PROCESS, QUIET, RELIEVED, SHORTEST_S
+from notebooks.convoy.results import added_intervals, gil_waits, rates, seconds, steps
 
 NO_PINNING = "this system cannot pin a process to a core"
 
@@ -12,35 +12,25 @@ NO_PINNING = "this system cannot pin a process to a core"
 def measurements(session: Session) -> Handed:
     handed = Handed(session.corner)
     runs, counts, hashed = (session.frame(title) for title in ("echo server", "countdown", "SHA-256"))
-    references = session.frame("reference counts")
-    default, shortest = {"interval": [DEFAULT_S]}, {"interval": [1e-6]}
 
-    handed.put(
-        "C1", "countdown, 2 threads / 1: {GIL}", ratio(seconds(counts, 2, **default), seconds(counts, 1, **default))
-    )
+    handed.put("C1", "countdown, 2 threads / 1: {GIL}", ratio(steps(counts, 2, DEFAULT_S), steps(counts, 1, DEFAULT_S)))
     handed.put("C2", "SHA-256, 1 thread / 2: {GIL}", ratio(seconds(hashed, 1), seconds(hashed, 2)))
 
     def rate_ratio(claim: str, what: str, case: str, other: str, lacking: str | None = None) -> None:
         handed.put(claim, f"requests/s {what}: {{GIL}}", ratio(rates(runs, case), rates(runs, other)) or lacking)
 
     rate_ratio("C3", "without / with one CPU thread", QUIET, CONVOY)
-    rate_ratio("C3", "with one CPU process / with one CPU thread", "1 CPU process", CONVOY)
-    rate_ratio("C4", "with one CPU thread, 1e-5 s / 0.005 s", f"{CONVOY}, 1e-05 s", CONVOY)
+    rate_ratio("C3", "with one CPU process / with one CPU thread", PROCESS, CONVOY)
+    rate_ratio("C4", "with one CPU thread, 1e-5 s / 0.005 s", RELIEVED, CONVOY)
     handed.put(
         "C5",
         "countdown, 8 threads, 1e-6 s / 0.005 s: {GIL}",
-        ratio(seconds(counts, 8, **shortest), seconds(counts, 8, **default)),
+        ratio(steps(counts, 8, SHORTEST_S), steps(counts, 8, DEFAULT_S)),
     )
-    together, apart = f"{CONVOY}, one core", f"{CONVOY}, client apart"
-    rate_ratio("C6", "with one CPU thread, one core / not pinned", together, CONVOY, NO_PINNING)
-    rate_ratio("C6", "with one CPU thread, client apart / client on the same core", apart, together, NO_PINNING)
-    waited = measured(long_waits(session.frame("timeline")), "switch intervals")
+    rate_ratio("C6", "with one CPU thread, one core / not pinned", ONE_CORE, CONVOY, NO_PINNING)
+    rate_ratio("C6", "with one CPU thread, client apart / client on the same core", APART, ONE_CORE, NO_PINNING)
+    waited = measured(gil_waits(session.frame("waits for the GIL")), "switch intervals")
     handed.put("C8", "wait for the GIL / switch interval: {GIL}", waited)
-    handed.put(
-        "C9",
-        "reference count, another thread's / the owner's: {FREE_THREADED}",
-        ratio(references.foreign.to_numpy(), references.owner.to_numpy()),
-    )
     added = measured(added_intervals(runs, DEFAULT_S), "switch intervals")
     handed.put("C10", "switch intervals added to a request by one CPU thread: {GIL}", added)
     return handed

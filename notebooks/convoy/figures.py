@@ -7,18 +7,24 @@ import pandas as pd
 
 from ffilab import draw
 from ffilab.judge import statistics
+from ffilab.judge.estimates import POWER
 from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import results
 from notebooks.convoy.experiment import (
     AGAIN,
+    APART,
     CONVOY,
-    COUNT_INTERVALS,
     COUNT_THREADS,
     DEFAULT_S,
+    HASH_THREADS,
+    INTERVAL_THREADS,
     INTERVALS,
+    ONE_CORE,
     PINNED_THREADS,
+    PROCESS,
     QUIET,
+    SHORTEST_S,
     THREADS,
     plural,
 )
@@ -36,7 +42,7 @@ PUBLISHED_RATES = {
 }
 # What the prose names on the chapter pair, by how it calls the two.
 RATES = {
-    "gil": (GIL, (QUIET, CONVOY, "1 CPU process", f"{CONVOY}, one core", f"{CONVOY}, client apart")),
+    "gil": (GIL, (QUIET, CONVOY, PROCESS, ONE_CORE, APART)),
     "free-threaded": (FREE_THREADED, (CONVOY,)),
 }
 
@@ -47,19 +53,38 @@ def words(rows: pd.DataFrame, column: str, unit: str = "", factor: float = 1) ->
     return FEW if found is None and len(rows) else draw.words(found, unit, factor)
 
 
-def seconds_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """Milliseconds by number of threads, a row for each interpreter (and interval, where there is one)."""
-    rows = []
-    for label in sorted(set(frame.interpreter)):
-        for interval in COUNT_INTERVALS if "interval" in frame else (None,):
-            case = {"interpreter": label, **({"interval": [interval]} if interval else {})}
-            row = {"CPython": label, **({"switch interval": f"{interval:g} s"} if interval else {})}
-            for threads in COUNT_THREADS:
-                row[plural(threads, "thread").replace("CPU ", "")] = words(
-                    done(frame, threads=threads, **case), "seconds", "ms", 1e3
-                )
-            rows.append(row)
-    return pd.DataFrame(rows)
+def thread_columns(rows: pd.DataFrame, threads: tuple[int, ...], column: str, unit: str, factor: float = 1) -> dict:
+    """A number in words for each number of threads."""
+    return {
+        plural(count, "thread").replace("CPU ", ""): words(chosen(rows, threads=count), column, unit, factor)
+        for count in threads
+    }
+
+
+def countdown_table(counts: pd.DataFrame) -> pd.DataFrame:
+    """ns a step by number of threads, a row for each interpreter and switch interval that was measured there."""
+    return pd.DataFrame(
+        [
+            {
+                "CPython": label,
+                "switch interval": f"{interval:g} s",
+                **thread_columns(rows, COUNT_THREADS, "ns", "ns"),
+            }
+            for label in sorted(set(counts.interpreter))
+            for interval in (DEFAULT_S, SHORTEST_S)
+            if len(rows := done(counts, interpreter=label, interval=[interval]))
+        ]
+    )
+
+
+def seconds_table(hashed: pd.DataFrame) -> pd.DataFrame:
+    """Milliseconds by number of threads, a row for each interpreter."""
+    return pd.DataFrame(
+        [
+            {"CPython": label, **thread_columns(done(hashed, interpreter=label), HASH_THREADS, "seconds", "ms", 1e3)}
+            for label in sorted(set(hashed.interpreter))
+        ]
+    )
 
 
 def cores_words(rows: pd.DataFrame) -> str:
@@ -110,7 +135,7 @@ def names(kind: str) -> list[str]:
     return {
         "author": [QUIET, *threads, *processes],
         "pinning": [
-            f"{plural(count, 'thread')}, {pin}" for pin in ("one core", "client apart") for count in PINNED_THREADS
+            f"{plural(count, 'thread')}, {pinning}" for pinning, counts in PINNED_THREADS.items() for count in counts
         ],
         "strangers": [QUIET, f"{QUIET}, 2 strangers", CONVOY, f"{CONVOY}, 2 strangers"],
         "elsewhere": [QUIET, *threads],
@@ -118,8 +143,8 @@ def names(kind: str) -> list[str]:
             CONVOY,
             f"{CONVOY}, 0.0001 s",
             f"{CONVOY}, 1e-06 s",
-            f"{CONVOY}, one core",
-            "1 CPU process",
+            ONE_CORE,
+            PROCESS,
             "1 sub-interpreter",
             "native code without the GIL",
             "asyncio server, 1 CPU thread",
@@ -133,9 +158,11 @@ def interval_table(runs: pd.DataFrame) -> pd.DataFrame:
     for interval in INTERVALS:
         published = PUBLISHED_RATES.get(interval)
         row = {"switch interval": f"{interval:g} s"}
-        for number, count in enumerate(THREADS):
+        for count in INTERVAL_THREADS:
             here = words(done(runs, interpreter=GIL, case=interval_case(count, interval)), "rate")
-            row[plural(count, "thread")] = here + (f" (published {published[number]:,})" if published else "")
+            row[plural(count, "thread")] = here + (
+                f" (published {published[THREADS.index(count)]:,})" if published else ""
+            )
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -143,7 +170,8 @@ def interval_table(runs: pd.DataFrame) -> pd.DataFrame:
 def plot_intervals(figure, runs: pd.DataFrame) -> None:
     """C4: the same as a figure, with the author's values as crosses."""
     axes = figure.subplots()
-    for number, count in enumerate(THREADS):
+    for count in INTERVAL_THREADS:
+        number = THREADS.index(count)
         found = [interval_of(done(runs, interpreter=GIL, case=interval_case(count, i)), "rate") for i in INTERVALS]
         values = [f.value for f in found]
         errors = [[f.value - f.low for f in found], [f.high - f.value for f in found]]
@@ -156,7 +184,7 @@ def plot_intervals(figure, runs: pd.DataFrame) -> None:
             [published[number] for published in PUBLISHED_RATES.values()],
             "x",
             color=color,
-            label="published" if count == THREADS[-1] else None,
+            label="published" if count == INTERVAL_THREADS[-1] else None,
         )
     axes.set(xscale="log", yscale="log", xlabel="switch interval, s", ylabel="requests per second")
     draw.plain_ticks(axes.yaxis)
@@ -183,7 +211,7 @@ def model_table(runs: pd.DataFrame) -> pd.DataFrame:
 def plot_model(figure, runs: pd.DataFrame) -> None:
     """C10: time for a request against the switch interval, with lines for one and two intervals a request."""
     axes = figure.subplots()
-    base = 1 / np.median(rates(runs, "1 CPU process"))
+    base = 1 / np.median(rates(runs, PROCESS))
     line = np.geomspace(min(INTERVALS), max(INTERVALS), 100)
     for calls, style in ((1, ":"), (2, "--")):
         axes.plot(
@@ -208,7 +236,7 @@ def model_words(runs: pd.DataFrame) -> str:
 
 
 def calls_table(timelines: pd.DataFrame) -> pd.DataFrame:
-    """C8: which of the server's two calls waits for the GIL, how often and how long."""
+    """Which of the server's two calls waits for the GIL, how often and how long."""
     paid = results.calls_that_pay(timelines)
     return pd.DataFrame(
         [
@@ -220,6 +248,27 @@ def calls_table(timelines: pd.DataFrame) -> pd.DataFrame:
             for call in ("recv", "send")
         ]
     )
+
+
+def waits_table(waits: pd.DataFrame) -> pd.DataFrame:
+    """C8: how long the server in C waits for the GIL once it has asked for it."""
+    rows = []
+    for label in sorted(set(waits.interpreter)):
+        found = done(waits, interpreter=label)
+        every = np.concatenate([np.asarray(ns) for ns in found.waits]) / 1e9 / DEFAULT_S
+        rows.append(
+            {
+                "CPython": label,
+                "processes": len(found),
+                "waits": len(every),
+                "median wait of a process, in switch intervals": draw.text(
+                    statistics.location_interval(results.gil_waits(waits, label))
+                ),
+                "shortest": f"{every.min():.2f}",
+                "longest": f"{every.max():.2f}",
+            }
+        )
+    return pd.DataFrame(rows)
 
 
 def plot_timeline(figure, timeline: dict, requests: int = 4) -> None:
@@ -268,11 +317,23 @@ def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
         [
             {
                 "requests/s, same / same": draw.text(found.interval),
-                "smallest effect to be found": f"{found.mde:.1%}",
+                f"effect that is found in {POWER:.0%} of all runs": f"{found.mde:.1%}",
                 "false alarm": "yes" if found.interval.excludes(1) else "no",
             }
         ]
     )
+
+
+def countdown_words(counts: pd.DataFrame) -> str:
+    """What a short interval does to eight threads and what to one, each pair within its processes. A sentence."""
+    pairs = {count: [results.steps(counts, count, s) for s in (SHORTEST_S, DEFAULT_S)] for count in (1, 8)}
+    one, eight = (ratio(*pairs[count]).interval for count in (1, 8))
+    says = f"At {SHORTEST_S:g} s the same work takes {draw.text(eight)} times as long as at {DEFAULT_S:g} s with eight threads"
+    if eight.low > 1:
+        says += ": each hand-over of the GIL costs something, and there are many more of them"
+    elif eight.high >= 1:
+        says += ", which this run cannot tell from no difference"
+    return f"{says}. With a single thread, which nobody else asks for the GIL, it is {draw.text(one)}."
 
 
 def glue_rates(runs: pd.DataFrame) -> None:
@@ -296,7 +357,7 @@ def glue_waits(timelines: pd.DataFrame) -> None:
 
 def idle_words(runs: pd.DataFrame) -> str:
     """Is the server slower on an idle machine than beside a CPU process? A sentence."""
-    found = ratio(rates(runs, "1 CPU process"), rates(runs, QUIET))
+    found = ratio(rates(runs, PROCESS), rates(runs, QUIET))
     if found.interval.low > 1:
         return (
             f"On this machine the server is *slower* when nothing else runs, by a factor of {draw.text(found.interval)}: "
@@ -307,7 +368,7 @@ def idle_words(runs: pd.DataFrame) -> str:
 
 
 def references_table(references: pd.DataFrame) -> pd.DataFrame:
-    """C9: reference counts by the owner and by another thread."""
+    """An illustration to C9: reference counts by the owner and by another thread."""
     return pd.DataFrame(
         [
             {

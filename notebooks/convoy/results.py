@@ -5,7 +5,7 @@ import pandas as pd
 
 from ffilab.judge.processes import chosen
 from ffilab.provision.catalogue import GIL
-from notebooks.convoy.experiment import DEFAULT_S, plural
+from notebooks.convoy.experiment import DEFAULT_S, PROCESS, plural
 
 
 def done(frame: pd.DataFrame, **which) -> pd.DataFrame:
@@ -18,9 +18,14 @@ def rates(runs: pd.DataFrame, case: str, label: str = GIL) -> np.ndarray:
     return done(runs, interpreter=label, case=case).rate.to_numpy()
 
 
-def seconds(frame: pd.DataFrame, threads: int, **which) -> np.ndarray:
-    """Of a countdown or of SHA-256 with the GIL: one value for each process, in the order of the rounds."""
-    return done(frame, interpreter=GIL, threads=threads, **which).seconds.to_numpy()
+def steps(counts: pd.DataFrame, threads: int, interval: float) -> np.ndarray:
+    """ns for one step of the countdown with the GIL: one value for each process, in the order of the rounds."""
+    return done(counts, interpreter=GIL, threads=threads, interval=[interval]).ns.to_numpy()
+
+
+def seconds(hashed: pd.DataFrame, threads: int) -> np.ndarray:
+    """Of SHA-256 with the GIL: one value for each process, in the order of the rounds."""
+    return done(hashed, interpreter=GIL, threads=threads).seconds.to_numpy()
 
 
 def interval_case(count: int, interval: float) -> str:
@@ -29,16 +34,14 @@ def interval_case(count: int, interval: float) -> str:
 
 
 def added_intervals(runs: pd.DataFrame, interval: float, label: str = GIL) -> np.ndarray:
-    """Time that one CPU thread adds to a request, in switch intervals: one value for each process.
+    """Time that one CPU thread adds to a request, in switch intervals: one value for each round.
 
-    Without CPU work a request takes what it takes beside a CPU *process*: with idle cores it would include their
-    waking up.
+    Without CPU work a request takes what it takes beside a CPU *process* in the round of the same number: with idle cores
+    it would include their waking up.
     """
-    base = rates(runs, "1 CPU process")
-    slow = rates(runs, interval_case(1, interval), label)
-    if not len(base) or not len(slow):
-        return np.array([])
-    return (1 / slow - 1 / np.median(base)) / interval
+    base, slow = rates(runs, PROCESS), rates(runs, interval_case(1, interval), label)
+    rounds = min(len(base), len(slow))
+    return (1 / slow[:rounds] - 1 / base[:rounds]) / interval
 
 
 def waits(timeline: dict) -> pd.DataFrame:
@@ -77,7 +80,7 @@ def waits_a_request(paid: pd.DataFrame) -> np.ndarray:
     return numbered.groupby("process").share.sum().to_numpy()
 
 
-def long_waits(timelines: pd.DataFrame) -> np.ndarray:
-    """Switch intervals that a call waited for the GIL, if it did: one value for each process and call."""
-    paid = calls_that_pay(timelines).groupby("call").intervals.apply(lambda found: found.dropna().to_numpy())
-    return np.concatenate(list(paid)) if len(paid) else np.array([])
+def gil_waits(waits: pd.DataFrame, label: str = GIL) -> np.ndarray:
+    """Switch intervals from asking for the GIL to having it: the median of all waits of a process, one value for each."""
+    found = done(waits, interpreter=label)
+    return np.array([np.median(ns) for ns in found.waits if len(ns)]) / 1e9 / DEFAULT_S

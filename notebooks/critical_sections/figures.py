@@ -5,7 +5,7 @@ import pandas as pd
 from ffilab import draw
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
-from ffilab.judge.statistics import Interval
+from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import FREE_THREADED, GIL, SOURCES, both_builds
 from notebooks.boundary import experiment as boundary
 from notebooks.boundary.results import net
@@ -52,7 +52,7 @@ def builds(version: str) -> str:
     return f"{version}t / {version}"
 
 
-def taxes(record: Record) -> pd.DataFrame:
+def taxes(found: pd.DataFrame) -> pd.DataFrame:
     """The tax by version, beside what the documentation says."""
     return pd.DataFrame(
         [
@@ -62,27 +62,27 @@ def taxes(record: Record) -> pd.DataFrame:
                 "here": draw.text(Interval.of(row)),
                 "documented for one thread": SOURCES[row.version].documented_tax,
             }
-            for row in results.taxes(record).itertuples()
+            for row in found.itertuples()
         ]
     )
 
 
-def glue_taxes(record: Record) -> None:
+def glue_taxes(found: pd.DataFrame) -> None:
     """Hand the taxes to the prose: those of the pair, and those of the other versions."""
-    found = {(row.version, row.what): Interval.of(row) for row in results.taxes(record).itertuples()}
+    known = {(row.version, row.what): Interval.of(row) for row in found.itertuples()}
     for what in ("interpreter", "boundary"):
-        draw.glue(f"tax-{what}", draw.words(found.get((GIL, what))))
-    draw.glue("tax-every-version", other_taxes(record))
+        draw.glue(f"tax-{what}", draw.words(known.get((GIL, what))))
+    draw.glue("tax-every-version", other_taxes(found))
 
 
-def other_taxes(record: Record) -> str:
+def other_taxes(found: pd.DataFrame) -> str:
     """The taxes of all versions but the pair's, in one sentence; empty if there is no other."""
-    found = {}
-    for row in results.taxes(record).itertuples():
+    others = {}
+    for row in found.itertuples():
         if row.version != GIL:
-            found.setdefault(builds(row.version), []).append(f"{row.what} {draw.text(Interval.of(row))}")
-    listing = "; ".join(", ".join([version, *words]) for version, words in found.items())
-    return f"For the other versions here: {listing}." if found else ""
+            others.setdefault(builds(row.version), []).append(f"{row.what} {draw.text(Interval.of(row))}")
+    listing = "; ".join(", ".join([version, *words]) for version, words in others.items())
+    return f"For the other versions here: {listing}." if others else ""
 
 
 def plot_operations(figure, ratios: pd.DataFrame) -> None:

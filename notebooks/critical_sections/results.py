@@ -5,7 +5,7 @@ import pandas as pd
 
 from ffilab.bench.record import Record
 from ffilab.judge import processes, statistics
-from ffilab.judge.statistics import Interval
+from ffilab.judge.estimates import Interval, Location
 from ffilab.provision.catalogue import both_builds
 from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections.experiment import BOUNDARY, OPERATIONS
@@ -34,23 +34,32 @@ def lock_share(code: list[dict] | str, label: str, what: str) -> float | str:
     return sum(from_headers(row["by_file"]).values()) / sum(row["by_file"].values())
 
 
-def tax(record: Record, version: str, names: list[str]) -> Interval | None:
+def boundary_arms(version: str, stand_ins: dict[str, dict[str, str]]) -> list[str]:
+    """The calls that the tax on the boundary of a version is computed from: through bindings that are the same on both builds."""
+    others = {binding for label in (version, f"{version}t") for binding in stand_ins.get(label, {})}
+    return [boundary.name(binding, boundary.INT) for binding in BOUNDARY if binding not in others]
+
+
+def tax(record: Record, version: str, names: list[str]) -> Location | None:
     """Geometric mean over arms of time on the free-threaded build over time with the GIL; None if neither was timed."""
     pair = (f"{version}t", version)
-    usable = [name for name in names if all(record.measured(label, name) for label in pair)]
-    if not usable:
+    logs = [
+        statistics.restart_log_ratios(record, *((label, name) for label in pair))
+        for name in names
+        if all(record.measured(label, name) for label in pair)
+    ]
+    if not logs:
         return None
-    logs = [statistics.restart_log_ratios(record, *((label, name) for label in pair)) for name in usable]
-    return statistics.location_interval(np.mean(logs, axis=0), record.run["plan"]["seed"]).map(np.exp)
+    return Location.of(np.mean(logs, axis=0), log=True)
 
 
-def taxes(record: Record) -> pd.DataFrame:
+def taxes(record: Record, stand_ins: dict[str, dict[str, str]]) -> pd.DataFrame:
     """The tax of every version of which both builds were timed, on the interpreter's own operations and the boundary."""
     rows = []
     for version in both_builds(record.interpreters):
-        for what, names in (("interpreter", list(OPERATIONS)), ("boundary", BOUNDARY_ARMS)):
-            if interval := tax(record, version, names):
-                rows.append({"version": version, "what": what, **vars(interval)})
+        for what, names in (("interpreter", list(OPERATIONS)), ("boundary", boundary_arms(version, stand_ins))):
+            if found := tax(record, version, names):
+                rows.append({"version": version, "what": what, **vars(found.at())})
     return pd.DataFrame(rows, columns=["version", "what", "value", "low", "high"])
 
 
@@ -84,6 +93,6 @@ def scaling(runs: pd.DataFrame, label: str, names: tuple[str, ...]) -> pd.DataFr
             part = processes.chosen(runs, interpreter=label, name=name, shared=shared, threads=threads)
             if len(part):
                 found = np.log((part.together / part.alone).to_numpy())
-                interval = statistics.location_interval(found).map(np.exp)
+                interval = statistics.ratio_interval(found)
                 rows.append({"name": name, "threads": threads, "shared": shared, **vars(interval)})
     return pd.DataFrame(rows)

@@ -20,7 +20,7 @@ def check_choice(choice: dict[str, str], record: Record, shares: pd.DataFrame, e
         return [f"Still open: {', '.join(open_)}. Choose 'CDLL' or 'PyDLL' for each."]
     wrong = []
     api = choice["PyList_New"]
-    crashes = results.of(ends, GIL, api).crashes
+    crashes = results.of(ends, GIL, api).crashes.at()
     if crashes.value > 0:
         wrong.append(f"Not correct: {crashes.value:.0%} of the processes that called PyList_New through {api} crashed.")
     sleeper = choice["sleep_ms"]

@@ -6,7 +6,7 @@ from ffilab import draw
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
-from ffilab.judge.statistics import Interval
+from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.loaders import results
 
@@ -39,7 +39,7 @@ def ratios(found: pd.DataFrame) -> pd.DataFrame:
                 "without the loop": draw.text(row.comparison.net_ratio),
                 "CDLL - PyDLL": draw.text(row.comparison.difference, "ns"),
                 "Wilcoxon p, BH": f"{p:.2g}",
-                "restarts": row.comparison.restarts,
+                "restarts": row.comparison.estimate.n,
             }
             for row, p in zip(found.itertuples(), family)
         ]
@@ -171,8 +171,17 @@ def loader_table(record: Record, shares: pd.DataFrame, ends: pd.DataFrame) -> pd
                 "loader": row.loader,
                 "call of noop": draw.text(cost, "ns"),
                 "others keep": draw.text(Interval.of(kept), "%", 100),
-                "C API crashes": f"{draw.text(row.crashes, '%', 100)} ({row.how})",
-                "handshake deadlocks": draw.text(row.deadlocks, "%", 100),
+                "C API crashes": f"{draw.text(row.crashes.at(), '%', 100)} ({row.how})",
+                "handshake deadlocks": draw.text(row.deadlocks.at(), "%", 100),
             }
         )
     return pd.DataFrame(rows)
+
+
+def glue_ends(ends: pd.DataFrame) -> None:
+    """Hand the numbers of crashed and deadlocked processes to the prose."""
+    for name, label in PAIR.items():
+        for row in ends[ends.interpreter == label].itertuples():
+            for what in ("crashes", "deadlocks"):
+                share = getattr(row, what)
+                draw.glue(f"{what}-{row.loader}-{name}", f"{share.events} of {share.trials}")

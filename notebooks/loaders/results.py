@@ -6,7 +6,7 @@ import pandas as pd
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
-from ffilab.judge.statistics import Interval
+from ffilab.judge.estimates import Interval, Location, Share
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.loaders.experiment import LOADERS
 
@@ -59,7 +59,7 @@ def cycle_shares(record: Record, cost: pd.DataFrame) -> dict[str, Interval]:
     for label in cost.interpreter.unique():
         cycle = np.nanmedian(record.times(label, "detach and attach"), axis=1)
         loaders = np.nanmedian(record.times(label, "CDLL noop") - record.times(label, "PyDLL noop"), axis=1)
-        shares[label] = statistics.location_interval(cycle / loaders, record.run["plan"]["seed"])
+        shares[label] = statistics.location_interval(cycle / loaders)
     return shares
 
 
@@ -69,7 +69,7 @@ def audit_cost(record: Record) -> dict[str, Interval]:
     for label in record.interpreters:
         audited = record.times(label, "CDLL noop, audited") - record.times(label, f"{EMPTY} (audited)")
         plain = record.times(label, "CDLL noop, not audited") - record.times(label, f"{EMPTY} (not audited)")
-        costs[label] = statistics.location_interval(np.nanmedian(audited - plain, axis=1), record.run["plan"]["seed"])
+        costs[label] = statistics.location_interval(np.nanmedian(audited - plain, axis=1))
     return costs
 
 
@@ -80,15 +80,14 @@ def shares_kept(runs: pd.DataFrame) -> pd.DataFrame:
     runs = runs.assign(share=rate["call"] / rate["reference"], pause_ms=runs["pauses.call"] / 1e6)
     rows = []
     for (label, loader), part in runs.groupby(["interpreter", "loader"], sort=False):
-        interval = statistics.location_interval(part["share"].to_numpy())
-        mde = statistics.minimum_detectable_effect(interval, len(part))
+        estimate = Location.of(part["share"].to_numpy())
         rows.append(
             {
                 "interpreter": label,
                 "loader": loader,
-                **vars(interval),
+                "estimate": estimate,
+                **vars(estimate.at()),
                 "pause_ms": float(part["pause_ms"].median()),
-                "mde": mde,
                 "runs": len(part),
             }
         )
@@ -96,7 +95,7 @@ def shares_kept(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def ends(runs: pd.DataFrame) -> pd.DataFrame:
-    """Shares of processes that crashed on a Python C API call, or deadlocked in a handshake, and how the first ended.
+    """Processes that crashed on a Python C API call, or deadlocked in a handshake, and how the first ended.
 
     A handshake that crashed or hung counts as one that did not end.
     """
@@ -110,8 +109,8 @@ def ends(runs: pd.DataFrame) -> pd.DataFrame:
                 {
                     "interpreter": label,
                     "loader": loader,
-                    "crashes": statistics.share_interval(int(api.ended.str.startswith("killed by").sum()), len(api)),
-                    "deadlocks": statistics.share_interval(int((~met).sum()), len(shake)),
+                    "crashes": Share(int(api.ended.str.startswith("killed by").sum()), len(api)),
+                    "deadlocks": Share(int((~met).sum()), len(shake)),
                     "how": ", ".join(sorted(set(api.ended))),
                 }
             )

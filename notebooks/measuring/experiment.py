@@ -22,16 +22,24 @@ TALK_METHOD = "native/measuring/talk_method.py"
 LOADERS = ("CDLL", "PyDLL")
 # [/setting]
 
-
 # [as the talk]
+# Fresh processes for each question: a share near 1 needs few, one near 0.05 many.
+PROCESSES, PAIRS = 60, 300
+
+
+def enough(session: Session, processes: int) -> int:
+    """So many processes; in a smoke test a few."""
+    return processes if session.budget.is_result else session.budget.repeats
+
+
 def talk(loaders: tuple[str, ...]) -> Case:
     """One process of the talk's method on `noop`, loaded once for each loader that is named."""
     return Case(GIL, TALK_METHOD, "talk", fixed={"library": LIBRARY, "function": "noop", "loaders": loaders})
 
 
 def as_the_talk(session: Session) -> pd.DataFrame:
-    """A5 as the talk ran it: samples of a call through CDLL and through PyDLL, in one process."""
-    return session.run("the talk's method", [talk(LOADERS)], repeats=1)
+    """A5 as the talk ran it: samples of a call through CDLL and through PyDLL, in one process. Then again, in fresh ones."""
+    return session.run("the talk's method", [talk(LOADERS)], enough(session, PROCESSES))
 
 
 # [/as the talk]
@@ -40,23 +48,26 @@ def as_the_talk(session: Session) -> pd.DataFrame:
 # [against itself]
 def against_itself(session: Session) -> pd.DataFrame:
     """A5: the talk's method on two copies of one call, once for each fresh process."""
-    return session.run("the talk's method against itself", [talk(("CDLL", "CDLL"))], 5 * session.budget.repeats)
+    return session.run("the talk's method against itself", [talk(("CDLL", "CDLL"))], enough(session, PAIRS))
 
 
 # [/against itself]
 
 # [copies]
 COPIES = ("copy 1", "copy 2", "copy 3", "copy 4")
+# Each in a process of its own that is kept through all restarts: restarted in name only.
+KEPT, REFERENCE = "copy in a kept process", "reference in a kept process"
 TARGET = 0.003
 
 
 def arms() -> list[Arm]:
-    """Four copies of one call, and PyDLL beside them."""
+    """Four copies of one call, PyDLL beside them, and the same call in the two processes that are kept."""
 
-    def call(name, loader):
-        return Arm(name, ARMS, "call", {"loader": loader, "function": "noop", "library": LIBRARY})
+    def call(name, loader, group="shared"):
+        return Arm(name, ARMS, "call", {"loader": loader, "function": "noop", "library": LIBRARY}, group)
 
-    return [*(call(name, "CDLL") for name in COPIES), call("PyDLL", "PyDLL")]
+    kept = [call(name, "CDLL", name) for name in (KEPT, REFERENCE)]
+    return [*(call(name, "CDLL") for name in COPIES), call("PyDLL", "PyDLL"), *kept]
 
 
 def copies(session: Session) -> Record:
@@ -66,12 +77,13 @@ def copies(session: Session) -> Record:
     budget = dataclasses.replace(
         given,
         restarts=10 * given.restarts,
-        blocks=max(2, given.blocks // 2),
+        blocks=max(2, given.blocks // 4),
         batch_ms=given.batch_ms / 5,
         seconds=given.seconds / 2,
     )
     watched = ((GIL, COPIES[0]), (GIL, "PyDLL"))
-    return session.time("copies", arms(), [GIL], budget, target=TARGET, watch=(watched,), width=statistics.widest)
+    how = {"target": TARGET, "watch": (watched,), "width": statistics.widest}
+    return session.time("copies", arms(), [GIL], budget, kept=(KEPT, REFERENCE), **how)
 
 
 # [/copies]

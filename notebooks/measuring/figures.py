@@ -5,7 +5,8 @@ import pandas as pd
 from ffilab import draw
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
-from ffilab.judge.statistics import Comparison, Interval
+from ffilab.judge.estimates import LEVEL, Interval
+from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.measuring import results
 
@@ -27,6 +28,12 @@ def plot_shifts(figure, pairs: pd.DataFrame) -> None:
     axes.legend()
 
 
+def glue_separated(runs: pd.DataFrame, separated: Interval) -> None:
+    """Hand how often the talk's method tells the loaders apart to the prose."""
+    draw.glue("talk-separates", draw.text(separated, "%", 100))
+    draw.glue("talk-processes", f"{len(runs)} fresh processes")
+
+
 def glue_alarms(pairs: pd.DataFrame, alarms: Interval) -> None:
     """Hand what the talk's method says of two copies to the prose."""
     draw.glue("talk-alarms", draw.text(alarms, "%", 100))
@@ -36,9 +43,9 @@ def glue_alarms(pairs: pd.DataFrame, alarms: Interval) -> None:
 
 def plot_restarts(figure, medians: pd.DataFrame) -> None:
     axes = figure.subplots()
-    for arm, part in medians.groupby("arm"):
-        axes.plot(part.restart, part.ns, "o", label=arm)
-    axes.set(xlabel="restart", ylabel="median over blocks (ns)")
+    for marker, (process, part) in zip("ox", medians.groupby("process", sort=False)):
+        axes.plot(part.restart, (part.ratio - 1) * 100, marker, label=process)
+    axes.set(xlabel="restart", ylabel="time over the reference's (%, from the median)")
     axes.legend()
 
 
@@ -49,7 +56,7 @@ def glue_restarts(record: Record, spread: Interval, medians: pd.DataFrame) -> No
     draw.glue("wrong-width", f"±{widths['blocks']:.2%}")
     draw.glue("right-width", f"±{widths['restarts']:.2%}")
     draw.glue("pseudo-words", pseudo_replication_in_words(widths))
-    draw.glue("restarts", f"{len(medians) // 2} restarts")
+    draw.glue("restarts", f"{medians.restart.nunique()} restarts")
     draw.glue("noise", record.noise.report)
 
 
@@ -80,6 +87,7 @@ def copies(pairs: list[Comparison]) -> pd.DataFrame:
 def glue_loaders(found: Comparison) -> None:
     """Hand CDLL / PyDLL to the prose, and what the run could have found."""
     draw.glue("pydll-ratio", draw.text(found.ratio))
+    draw.glue("level", f"{LEVEL:.0%}")
     draw.glue("pydll-mde", f"{found.mde:.2%}")
 
 
@@ -125,7 +133,7 @@ def contest(found: dict) -> pd.DataFrame:
         )
         rows.append(
             (
-                f"1.96 standard deviations of {title} over {width['n']} runs",
+                f"{found.get('reach', 1.96):.2f} standard deviations of {title} over {width['n']} runs",
                 f"±{percent(width['ours_spread_of_ratios'])}",
                 f"±{percent(width['pyperf'])}",
             )

@@ -1,20 +1,22 @@
 """What the records of the chapter "Measuring on a noisy machine" say: the talk's tables, spreads, and both intervals."""
 
+import functools
+import math
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from ffilab.bench import profile
 from ffilab.bench.record import Record
 from ffilab.judge import description, statistics
-from ffilab.judge.statistics import Comparison, Interval
+from ffilab.judge.estimates import MIN_VALUES, Location, Measurement, Share
+from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import GIL
-from notebooks.measuring.experiment import COPIES, LOADERS
+from notebooks.measuring.experiment import COPIES, KEPT, LOADERS, REFERENCE
 
 # The level at which the talk calls a difference significant.
-LEVEL = 0.05
+TALK_LEVEL = 0.05
 
 
 def filtered(samples: list[list[int]], names: tuple[str, ...]) -> dict[str, np.ndarray]:
@@ -33,65 +35,69 @@ def clock(runs: pd.DataFrame) -> dict[str, float]:
     return {"step": float(runs.steps[0][0]), "empty sample": float(np.median(runs["empty"][0]))}
 
 
-def pairs_of_copies(runs: pd.DataFrame) -> pd.DataFrame:
-    """What the talk's test says of two copies of one call: a row for each process."""
-    return pd.DataFrame(
-        [
-            description.pairs(filtered(samples, ("first", "second"))).iloc[0].to_dict()
-            for samples in runs.sort_values("process").samples
-        ]
-    )
+@functools.cache
+def pair(one: tuple[int, ...], other: tuple[int, ...]) -> dict:
+    """What the talk's test says of the samples of one process."""
+    return description.pairs(filtered((one, other), ("first", "second"))).iloc[0].to_dict()
+
+
+def pairs(runs: pd.DataFrame) -> pd.DataFrame:
+    """The same for each process, in the order in which they ran."""
+    return pd.DataFrame([pair(*map(tuple, samples)) for samples in runs.sort_values("process").samples])
 
 
 def significant(pairs: pd.DataFrame) -> pd.Series:
-    """Which A/A pairs the talk's method calls significant."""
-    return pairs["U p"] < LEVEL
+    """Which pairs the talk's method calls significant, one to a process."""
+    return pairs["U p"] < TALK_LEVEL
 
 
-def share_of_alarms(pairs: pd.DataFrame) -> Interval:
-    """Share of A/A pairs that the talk's method calls significant."""
-    return statistics.share_interval(int(significant(pairs).sum()), len(pairs))
+def share_significant(pairs: pd.DataFrame) -> Measurement:
+    """Share of processes in which the talk's method calls the pair significant."""
+    return Measurement(Share(int(significant(pairs).sum()), len(pairs)), "share of processes")
 
 
 def restart_medians(record: Record) -> pd.DataFrame:
-    """Medians (ns) by restart for one copy and PyDLL: what a process brings along."""
-    return pd.DataFrame(
-        [
-            {"arm": name, "restart": number, "ns": value}
-            for name, arm in (("CDLL", COPIES[0]), ("PyDLL", "PyDLL"))
-            for number, value in enumerate(np.nanmedian(record.times(GIL, arm), axis=1))
-        ]
-    )
+    """Time of one call over that of the kept reference, by restart, in the process that is restarted and in the kept one.
 
-
-def between_over_within(record: Record) -> Interval:
-    """Spread of restarts' medians over what the noise inside restarts explains; above 1, processes differ for real.
-
-    The expected spread of a median of n blocks is about 1.2533 sigma / sqrt(n). Bootstrap over restarts.
+    Median over blocks, over its own median of all restarts. Core, moment and drift are those of the reference, and cancel.
     """
-    times = record.times(GIL, COPIES[0])
-    medians = np.nanmedian(times, axis=1)
-    blocks = np.isfinite(times).sum(axis=1)
-    within = stats.median_abs_deviation(times, axis=1, scale="normal", nan_policy="omit") * 1.2533 / np.sqrt(blocks)
+    rows = []
+    for process, arm in (("restarted", COPIES[0]), ("kept", KEPT)):
+        logs = statistics.restart_log_ratios(record, (GIL, arm), (GIL, REFERENCE))
+        for number, value in enumerate(np.exp(logs - np.median(logs))):
+            rows.append({"process": process, "restart": number, "ratio": value})
+    return pd.DataFrame(rows)
 
-    def statistic(index, axis=-1):
-        chosen = index.astype(int)
-        spread = stats.median_abs_deviation(medians[chosen], axis=axis, scale="normal")
-        return spread / np.sqrt(np.mean(within[chosen] ** 2, axis=axis))
 
-    index = np.arange(len(medians))
-    if len(medians) < statistics.MIN_RESTARTS:
-        return Interval(float(statistic(index)), float("nan"), float("nan"))
-    found = stats.bootstrap(
-        (index,),
-        statistic,
-        n_resamples=1999,
-        method="percentile",
-        vectorized=True,
-        confidence_level=statistics.expanded_level(len(medians)),
-        rng=np.random.default_rng(record.run["plan"]["seed"]),
-    ).confidence_interval
-    return Interval(float(statistic(index)), float(found.low), float(found.high))
+def log_spread(values: np.ndarray) -> np.ndarray:
+    """Logarithm of the mean absolute deviation from the median, along the last axis."""
+    return np.log(np.abs(values - np.median(values, axis=-1, keepdims=True)).mean(axis=-1))
+
+
+def ratio_of_spreads(one: np.ndarray, other: np.ndarray) -> Location:
+    """Spread of one number over that of another, of independent pairs; the interval is the jackknife's of the logarithm.
+
+    Miller 1968 (Ann. Math. Stat. 39, no. 2) shows it for variances. The mean absolute deviation, here in their place, is
+    changed less by one restart that goes wrong. It holds without normality, and also where the two of a pair go together.
+    """
+    n = len(one)
+    if n < MIN_VALUES:
+        return Location(math.nan, math.nan, math.nan, n, log=True)
+    others = ~np.eye(n, dtype=bool)
+    without_one = [np.broadcast_to(values, (n, n))[others].reshape(n, n - 1) for values in (one, other)]
+    jackknifed = log_spread(without_one[0]) - log_spread(without_one[1])
+    error = math.sqrt((n - 1) * float(jackknifed.var()))
+    return Location(float(log_spread(one) - log_spread(other)), error, n - 1, n, log=True)
+
+
+def restarted_over_kept(record: Record) -> Measurement:
+    """Spread of a call's time over restarts: in processes that are restarted, over the same in one that is kept.
+
+    Above 1, new processes differ from each other more than one process differs from itself. Core offsets and drift are in
+    both numbers, and cancel, as each is taken over the reference of its own block.
+    """
+    logs = [statistics.restart_log_ratios(record, (GIL, arm), (GIL, REFERENCE)) for arm in (COPIES[0], KEPT)]
+    return Measurement(ratio_of_spreads(*logs), "ratio of spreads")
 
 
 def pseudo_replication(record: Record) -> dict[str, float]:

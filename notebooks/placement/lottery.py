@@ -1,4 +1,4 @@
-"""CPython linked again and again from the same objects, in other orders (claim D4). The page quotes all of it."""
+"""CPython linked again and again from the same objects, in other orders (claims D1, D4 and D6). The page quotes it."""
 
 import os
 import random
@@ -38,19 +38,30 @@ BENCHMARKS: dict[str, int] = {
 
 @dataclass(frozen=True)
 class Size:
-    """How much of it: shuffled orders, copies of the default, turns of a duel, rounds of the benchmarks in a profile."""
+    """How much of it: shuffled orders, programs that are the default again, and that are the hot functions together again.
+
+    duels of each program; turns of a duel; profiles, one process each; rounds of the benchmarks in one profile. A longer
+    run draws more orders rather than looking longer at the same: what is asked is how layouts differ.
+    """
 
     orders: int
     copies: int
+    hot: int
+    duels: int
     turns: int
+    profiles: int
     rounds: int
 
 
-WHOLE, SMOKE = Size(30, 10, 11, 200), Size(4, 2, 3, 20)
+SIZES = {
+    "smoke": Size(orders=4, copies=2, hot=1, duels=2, turns=3, profiles=2, rounds=20),
+    "quick": Size(orders=30, copies=10, hot=5, duels=10, turns=11, profiles=10, rounds=200),
+    "full": Size(orders=90, copies=10, hot=5, duels=20, turns=11, profiles=30, rounds=200),
+}
 
 
 def size(session: Session) -> Size:
-    return WHOLE if session.budget.is_result else SMOKE
+    return SIZES[session.budget.name]
 
 
 # [/size]
@@ -65,14 +76,19 @@ def linking(session: Session) -> dict:
     """Link the default, the shuffled orders, and the two orders with a reason.
 
     `lacking`: why nothing can be linked here, or None. `programs`: name, kind and file of each that runs against the
-    default; the copies are the default itself. `absent`: why one is missing, by name. `seconds` that all shuffled
+    default; the copies are the default itself. `absent`: why one is missing, by kind. `seconds` that all shuffled
     links took.
     """
+    return session.observe("linking", link_all, *linked_how(session))
+
+
+def linked_how(session: Session) -> list[int]:
+    """The arguments of `link_all`."""
     how = size(session)
-    return session.observe("linking", link_all, session.seed, how.orders, how.copies, how.rounds)
+    return [session.seed, how.orders, how.copies, how.hot, how.rounds]
 
 
-def link_all(seed: int, orders: int, copies: int, rounds: int) -> dict:
+def link_all(seed: int, orders: int, copies: int, hot: int, rounds: int) -> dict:
     shutil.rmtree(LINKED, ignore_errors=True)
     if lacking := relink.missing():
         return {"lacking": without_paths(lacking), "programs": [], "absent": {}, "seconds": 0.0}
@@ -87,15 +103,16 @@ def link_all(seed: int, orders: int, copies: int, rounds: int) -> dict:
             reporter.advance(f"order {number + 1}")
     seconds = time.monotonic() - began
     known = set(names)
-    for name, file, first in (
-        (BY_PROFILE, "profile", lambda: by_profile(default, rounds)),
-        (BY_PGO, "pgo", lambda: relink.order_of(executable())),
+    for kind, file, times, first in (
+        # It is compared with all shuffled orders: its own noise must be smaller than theirs.
+        (BY_PROFILE, "profile", hot, lambda: by_profile(default, rounds)),
+        (BY_PGO, "pgo", 1, lambda: relink.order_of(executable())),
     ):
         try:
             relink.link(LINKED / file, [function for function in first() if function in known])
-            programs.append({"name": name, "kind": name, "file": file})
+            programs += [{"name": f"{kind} {number}", "kind": kind, "file": file} for number in range(times)]
         except UserError as error:
-            absent[name] = without_paths(str(error))
+            absent[kind] = without_paths(str(error))
     return {"lacking": None, "programs": programs, "absent": absent, "seconds": seconds}
 
 
@@ -210,15 +227,15 @@ def duels(session: Session, linked: dict) -> pd.DataFrame:
 
     Columns name, kind, benchmark, log (of time over the default's). No rows where nothing could be linked.
     """
-    turns = size(session).turns
+    how = size(session)
     cases = [
         Step(
-            lambda seed, file=one["file"]: duel(LINKED / file, LINKED / DEFAULT, turns, seed),
+            lambda seed, file=one["file"]: duel(LINKED / file, LINKED / DEFAULT, how.turns, seed),
             {"name": one["name"], "kind": one["kind"]},
         )
         for one in linked["programs"]
     ]
-    runs = session.run("relink lottery", cases, session.budget.repeats)
+    runs = session.run("relink lottery", cases, how.duels)
     session.observe("shuffled programs removed", remove_orders)
     return runs
 
@@ -262,23 +279,36 @@ def remove_orders() -> int:
 
 
 # [profile]
+MOST = 30
+
+
 def hot_functions(session: Session) -> dict | str:
-    """D4: what was counted while the default runs call_method, the total, and the ten hottest functions with theirs.
+    """D4: what was counted while the default runs call_method, and for each process the total and its hottest functions.
 
-    Or why nothing can take a profile here.
+    Or why nothing can take a profile here. Instructions are counted in one process: in each they are the same.
     """
-    return session.observe("profile of call_method", take_profile, size(session).rounds)
+    return session.observe("profiles of call_method", take_profiles, *profiled_how(session))
 
 
-def take_profile(rounds: int) -> dict | str:
-    default = LINKED / DEFAULT
+def profiled_how(session: Session) -> list[int]:
+    """The arguments of `take_profiles`."""
+    how = size(session)
+    return [how.profiles, how.rounds]
+
+
+def take_profiles(processes: int, rounds: int) -> dict | str:
+    default, taken = LINKED / DEFAULT, []
     try:
         if not default.exists():
             raise UserError(relink.missing() or "CPython was not linked")
-        what, found = hottest(default, ("call_method",), rounds)
+        for _ in range(processes):
+            what, found = hottest(default, ("call_method",), rounds)
+            taken.append({"total": sum(found.values()), "hottest": dict(found.most_common(MOST))})
+            if what != "samples":
+                break
     except UserError as error:
         return without_paths(str(error))
-    return {"what": what, "total": sum(found.values()), "hottest": found.most_common(10)}
+    return {"what": what, "processes": taken}
 
 
 # [/profile]

@@ -1,11 +1,13 @@
 """What the records of the chapter "Code placement" say: what fits into a cache, the lottery's spread, the story's ratios."""
 
+from collections import Counter
+
 import numpy as np
 import pandas as pd
 
 from ffilab.judge import processes, statistics
+from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Measurement, Share, Spread
 from ffilab.judge.processes import exact, extremes, range_without_noise
-from ffilab.judge.statistics import Interval, Measurement
 from notebooks.placement.experiment import PACKED, Cache
 from notebooks.placement.lottery import BENCHMARKS
 
@@ -17,6 +19,11 @@ FEW_MISSES = 0.05
 CALL_BYTES = 5
 # What somebody might call a regression.
 THRESHOLDS = (1.02, 1.05)
+# The document's slow binary over its fast one.
+PUBLISHED = 1.72
+# The range of orders is meant of so many, however many a run has drawn.
+ORDERS = 30
+HOTTEST = 5
 RESAMPLES = 2_000
 
 
@@ -36,7 +43,7 @@ def slower(runs: pd.DataFrame, distance: int, n: int) -> np.ndarray:
 
 def times_as_long(runs: pd.DataFrame, distance: int, n: int) -> Interval:
     """The same over all processes."""
-    return statistics.location_interval(np.log(slower(runs, distance, n))).map(np.exp)
+    return statistics.ratio_interval(np.log(slower(runs, distance, n)))
 
 
 def fits(runs: pd.DataFrame, distance: int) -> np.ndarray:
@@ -105,17 +112,28 @@ def ratios(runs: pd.DataFrame, benchmark: str, kind: str) -> pd.Series:
     return np.exp(chosen.groupby("name").log.median() - copies_centre(runs, benchmark))
 
 
-def over_default(runs: pd.DataFrame, benchmark: str, name: str) -> Interval:
-    """Time of one program over the copies' centre, over rounds."""
-    logs = runs[(runs.benchmark == benchmark) & (runs.name == name)].log.to_numpy()
-    return statistics.location_interval(logs - copies_centre(runs, benchmark)).map(np.exp)
+def logs_of(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
+    """Logs of all duels of a kind."""
+    return runs[(runs.benchmark == benchmark) & (runs.kind == kind)].log.to_numpy()
 
 
-def faster_orders(runs: pd.DataFrame, benchmark: str, name: str) -> tuple[int, int]:
-    """Shuffled orders that are faster than one program, and how many there are."""
-    logs = runs[(runs.benchmark == benchmark) & (runs.name == name)].log.to_numpy() - copies_centre(runs, benchmark)
-    among = ratios(runs, benchmark, "order").to_numpy()
-    return int((among < np.exp(np.median(logs))).sum()), len(among)
+def over_default(runs: pd.DataFrame, benchmark: str, kind: str) -> Interval:
+    """Time of a kind of program over the copies' centre, over duels."""
+    return statistics.ratio_interval(logs_of(runs, benchmark, kind) - copies_centre(runs, benchmark))
+
+
+def over_orders(runs: pd.DataFrame, benchmark: str, kind: str) -> Measurement | None:
+    """Time of a kind of program over that of the middle of all orders that could have been drawn.
+
+    Of the program, each duel is a value; of the orders, each order. Below 1, it is faster than half of the orders.
+    """
+    return processes.ratio_of_groups(logs_of(runs, benchmark, kind), by_round(runs, benchmark, "order").mean(axis=1))
+
+
+def faster_orders(runs: pd.DataFrame, benchmark: str, kind: str) -> Share:
+    """Shuffled orders that are faster than a kind of program."""
+    among = by_round(runs, benchmark, "order").mean(axis=1)
+    return Share(int((among < logs_of(runs, benchmark, kind).mean()).sum()), len(among))
 
 
 def by_round(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
@@ -128,44 +146,61 @@ def spread(runs: pd.DataFrame, benchmark: str, seed: int = 0) -> tuple[float, In
     """Slowest over fastest median of the orders, and what noise alone gives for as many programs.
 
     The first is too large by what noise adds to the largest and takes from the smallest. The second shows how much
-    that is: the middle 95 % of the same statistic over sets of medians drawn from the copies' residuals.
+    that is: the middle of the same statistic, at the book's level, over sets of medians drawn from the copies' residuals.
     """
     rng = np.random.default_rng(seed)
     orders, copies = by_round(runs, benchmark, "order"), by_round(runs, benchmark, "copy")
     value, rounds = float(np.exp(np.ptp(np.median(orders, axis=1)))), copies.shape[1]
-    if rounds < statistics.MIN_RESTARTS:
+    if rounds < MIN_VALUES:
         return value, Interval(*[float("nan")] * 3)
     # A residual of n rounds is smaller than the noise by the factor sqrt((n - 1) / n).
     residuals = (copies - copies.mean(axis=1, keepdims=True)).ravel() * np.sqrt(rounds / (rounds - 1))
     noise = np.median(rng.choice(residuals, size=(RESAMPLES, *orders.shape)), axis=2)
     alone = np.exp(np.ptp(noise, axis=1))
-    return value, Interval(float(np.median(alone)), *map(float, np.quantile(alone, (0.025, 0.975))))
+    bounds = np.quantile(alone, (0.5 - LEVEL / 2, 0.5 + LEVEL / 2))
+    return value, Interval(float(np.median(alone)), *map(float, bounds))
 
 
-def true_spread(runs: pd.DataFrame, benchmark: str) -> Interval:
-    """Slowest over fastest order with the noise taken out: see `processes.range_without_noise`."""
-    return range_without_noise(by_round(runs, benchmark, "order"))
+def true_spread(runs: pd.DataFrame, benchmark: str) -> Spread:
+    """Slowest over fastest of ORDERS orders with the noise taken out: see `estimates.Spread`."""
+    return range_without_noise(by_round(runs, benchmark, "order"), ORDERS)
 
 
-def passing(runs: pd.DataFrame, benchmark: str, kind: str, threshold: float) -> tuple[int, int]:
-    """Programs of a kind that are slower than the copies' centre by the threshold or more, and how many there are."""
+def passing(runs: pd.DataFrame, benchmark: str, kind: str, threshold: float) -> Share:
+    """Programs of a kind that are slower than the copies' centre by the threshold or more."""
     found = ratios(runs, benchmark, kind)
-    return int((found >= threshold).sum()), len(found)
+    return Share(int((found >= threshold).sum()), len(found))
 
 
 def differing(runs: pd.DataFrame) -> list[str]:
     """Benchmarks in which the orders differ beyond noise."""
-    return [name for name in BENCHMARKS if true_spread(runs, name).low > 1]
+    return [name for name in BENCHMARKS if true_spread(runs, name).at().low > 1]
 
 
 def five_hottest(found: dict | str) -> Measurement | str:
-    """Share of the five hottest functions in a profile; or why there is none."""
+    """Share of the five hottest functions, a value for each process that was sampled; or why there is none.
+
+    Which are the hottest, the other processes say: chosen and measured by the same samples, they would come out too hot.
+    """
     if isinstance(found, str):
         return found
-    five, unit = sum(cost for _, cost in found["hottest"][:5]), f"share of {found['what']}"
+    taken, unit = found["processes"], f"share of {found['what']}"
     if found["what"] != "samples":
-        return exact(five / found["total"], unit)  # instructions were all counted
-    return Measurement(statistics.share_interval(five, found["total"]), 0.0, unit)
+        return exact(share_of(taken[0], hottest(taken)), unit)
+    shares = [share_of(one, hottest(taken[:number] + taken[number + 1 :])) for number, one in enumerate(taken)]
+    return processes.measured(np.array(shares), unit)
+
+
+def hottest(profiles: list[dict]) -> list[str]:
+    """The five hottest functions of several profiles together."""
+    counted = Counter()
+    for one in profiles:
+        counted.update(one["hottest"])
+    return [name for name, _ in counted.most_common(HOTTEST)]
+
+
+def share_of(profile: dict, functions: list[str]) -> float:
+    return sum(profile["hottest"].get(name, 0) for name in functions) / profile["total"]
 
 
 # ---- the story ----
@@ -185,11 +220,16 @@ def counted_ratio(counts: pd.DataFrame | str, what: str) -> Measurement | str:
     return exact(column["slow"] / column["fast"], "ratio")
 
 
-def stalls_ratio(hardware: dict[str, dict] | str) -> Measurement | str:
-    """Stalled front-end cycles of the slow program over those of the fast one; or why there is none."""
+def stalls_ratio(hardware: dict[str, list[dict]] | str) -> Measurement | str | None:
+    """Stalled front-end cycles of the slow program over those of the fast one, run by run; or why there is none."""
     event = "stalled-cycles-frontend"
     if isinstance(hardware, str):
         return hardware
-    if not all(event in found for found in hardware.values()):
+    if not all(event in row for rows in hardware.values() for row in rows):
         return "this processor does not count stalled front-end cycles for us"
-    return exact(hardware["slow"][event] / hardware["fast"][event], "ratio")
+    return processes.ratio(*(np.array([row[event] for row in hardware[name]]) for name in ("slow", "fast")))
+
+
+def blaming(bisections: pd.DataFrame) -> Measurement:
+    """Share of bisections that blame the commit that moved the operations."""
+    return Measurement(Share(int(bisections.found.sum()), len(bisections)), "share of bisections")

@@ -161,24 +161,33 @@ def count(names: list[str]) -> list[dict] | str:
     return [{"program": name, **cachegrind([machine(name), "once"], cache)} for name in names]
 
 
-def hardware(session: Session, names: list[str]) -> dict[str, dict] | str:
-    """The processor's counters for each program; or why there are none."""
-    return session.observe("hardware counters of the small machine", look_at_counters, names)
+def hardware(session: Session, names: list[str]) -> dict[str, list[dict]] | str:
+    """The processor's counters for each program, one row for each of its processes; or why there are none."""
+    return session.observe("hardware counters of the small machine", look_at_counters, names, session.budget.repeats)
 
 
-def look_at_counters(names: list[str]) -> dict[str, dict] | str:
-    found = {name: counters([machine(name)]) for name in names}
-    return next((what for what in found.values() if isinstance(what, str)), found)
+def look_at_counters(names: list[str], repeats: int) -> dict[str, list[dict]] | str:
+    found = {name: [] for name in names}
+    for _ in range(repeats):
+        for name in names:
+            seen = counters([machine(name)])
+            if isinstance(seen, str):
+                return seen
+            found[name].append(seen)
+    return found
 
 
 # [/counts]
 
 
 # [bisections]
+BISECTIONS = {"smoke": 1, "quick": 20, "full": 80}
+
+
 def bisections(session: Session, revisions: list[str], limit: float) -> pd.DataFrame:
-    """Several bisections with one limit (ns). Columns found (1: the culprit, 0: another), message, log."""
+    """Many bisections with one limit (ns). Columns found (1: the culprit, 0: another), message, log."""
     case = Step(lambda seed: Outcome(bisect(revisions, limit), "ok"), {"limit": limit})
-    return session.run("git bisect", [case], 3 if session.budget.is_result else 1)
+    return session.run("git bisect", [case], BISECTIONS[session.budget.name])
 
 
 def bisect(revisions: list[str], limit: float) -> dict:

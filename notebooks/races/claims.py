@@ -3,72 +3,76 @@
 import pandas as pd
 
 from ffilab.bench.session import Session
-from ffilab.judge import statistics
+from ffilab.judge.estimates import Measurement, ShareDifference
 from ffilab.judge.ledger import Handed
-from ffilab.judge.processes import bad_runs, chosen, measured, share_of_bad_runs
-from ffilab.judge.statistics import Measurement
+from ffilab.judge.processes import chosen, measured
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.races import results
 from notebooks.races.experiment import THREADS, WAYS
-from notebooks.races.results import KEEPING, PYDLL, RELEASING, SAFE, UNSAFE
+from notebooks.races.results import PYDLL, SAFE
 
 
 def measurements(session: Session) -> Handed:
+    original = results.lost_updates(session.frame("counter, as the talk ran it"))
     bank = results.money(session.frame("bank"))
-    return handed_in(session.corner, session.frame("counter, crossed"), bank, session.frame("total += 1"))
+    return handed_in(session.corner, original, session.frame("counter, crossed"), bank, session.frame("total += 1"))
 
 
-def handed_in(corner: str, crossed: pd.DataFrame, bank: pd.DataFrame, python: pd.DataFrame) -> Handed:
-    """The same from the three experiments.
-
-    A15 is judged by the threads that set off together: in the talk's own program they may never meet.
-    """
+def handed_in(
+    corner: str, original: pd.DataFrame, crossed: pd.DataFrame, bank: pd.DataFrame, python: pd.DataFrame
+) -> Handed:
+    """The same from the four experiments."""
     handed = Handed(corner)
-    pydll, talk = {"loader": PYDLL}, {"way": PYDLL, "threads": THREADS}
+    pydll = {"loader": PYDLL}
 
+    found = bad(original, "lost", interpreter=FREE_THREADED, variant="unsafe", **pydll)
+    handed.put("A15", f"bad runs as the talk ran it: unsafe, PyDLL, {FREE_THREADED}", found)
     for variant, label in (
         ("unsafe", FREE_THREADED),
         ("mutex", FREE_THREADED),
         ("atomic", FREE_THREADED),
         ("unsafe", GIL),
     ):
-        found = share_of_bad_runs(crossed, "lost", interpreter=label, variant=variant, **talk)
+        found = bad(crossed, "lost", interpreter=label, variant=variant, way=PYDLL)
         handed.put("A15", f"bad runs: {variant}, PyDLL, {label}", found)
-    lost = chosen(crossed, interpreter=FREE_THREADED, variant="unsafe", **talk).lost.to_numpy()
+    lost = chosen(crossed, interpreter=FREE_THREADED, variant="unsafe", way=PYDLL, threads=THREADS).lost.to_numpy()
     handed.put("A15", f"updates lost: unsafe, PyDLL, {FREE_THREADED}", measured(lost, "share of updates"))
 
     for case, label in (("unsafe", FREE_THREADED), ("unsafe", GIL), ("safe", FREE_THREADED)):
-        found = share_of_bad_runs(bank, "created", interpreter=label, case=f"{case}, sleep", **pydll)
+        found = bad(bank, "created", interpreter=label, case=f"{case}, sleep", **pydll)
         handed.put("A16", f"bad runs: {case}, PyDLL, {label}", found)
     created = chosen(bank, interpreter=FREE_THREADED, case="unsafe, sleep", **pydll).created.to_numpy()
     handed.put("A16", f"dollars from nothing: unsafe, PyDLL, {FREE_THREADED}", measured(created, "dollars"))
 
     handed.put("A17", f"bad runs with the sleep minus without: PyDLL, {FREE_THREADED}", sleep_minus_fast(bank))
-    found = share_of_bad_runs(bank, "created", interpreter=GIL, case="unsafe, fast", **pydll)
+    found = bad(bank, "created", interpreter=GIL, case="unsafe, fast", **pydll)
     handed.put("A17", f"bad runs: unsafe without the sleep, PyDLL, {GIL}", found)
 
-    for what, label, ways, variants in (
-        ("unsafe, releasing the GIL", GIL, RELEASING, UNSAFE),
-        ("unsafe, keeping the GIL", GIL, KEEPING, UNSAFE),
-        ("unsafe, any way", FREE_THREADED, WAYS, UNSAFE),
-        ("mutex and atomic, any way", GIL, WAYS, SAFE),
-        ("mutex and atomic, any way", FREE_THREADED, WAYS, SAFE),
-    ):
-        found = share_of_bad_runs(crossed, "lost", interpreter=label, way=ways, variant=variants)
-        handed.put("A18", f"bad runs: {what}, {label}", found)
+    for label in (GIL, FREE_THREADED):
+        for way in WAYS:
+            found = bad(crossed, "lost", interpreter=label, way=way, variant="unsafe")
+            handed.put("A18", f"bad runs: unsafe, {way}, {label}", found)
+        for variant in SAFE:
+            found = bad(crossed, "lost", interpreter=label, variant=variant)
+            handed.put("A18", f"bad runs: {variant}, any way, {label}", found)
 
-    found = share_of_bad_runs(python, "lost", interpreter=GIL, interval="1 µs", statement="total += 1")
+    found = bad(python, "lost", interpreter=GIL, interval="1 µs", statement="total += 1")
     handed.put("C7", f"bad runs: total += 1, switch interval 1 µs, {GIL}", found)
     return handed
+
+
+def bad(frame: pd.DataFrame, column: str, **which) -> Measurement | None:
+    """Bad runs among all runs, by what `which` chooses; None if there are none of the kind."""
+    share = results.bad_processes(frame, column, **which)
+    return Measurement(share, "share of runs") if share else None
 
 
 def sleep_minus_fast(bank: pd.DataFrame) -> Measurement | None:
     """Share of bad runs of the bank with the sleep, less that without it, through PyDLL and without the GIL."""
     slow, fast = (
-        bad_runs(bank, "created", interpreter=FREE_THREADED, case=case, loader=PYDLL)
+        results.bad_processes(bank, "created", interpreter=FREE_THREADED, case=case, loader=PYDLL)
         for case in ("unsafe, sleep", "unsafe, fast")
     )
-    if not (slow[1] and fast[1]):
+    if not (slow and fast):
         return None
-    difference = statistics.share_difference(*slow, *fast)
-    return Measurement(difference, statistics.share_mde(slow[1]), "share of runs")
+    return Measurement(ShareDifference(slow.events, slow.trials, fast.events, fast.trials), "share of runs")

@@ -7,8 +7,8 @@ import seaborn as sns
 from ffilab import draw
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
-from ffilab.judge.processes import bad_runs, chosen, interval_of
-from ffilab.judge.statistics import Interval
+from ffilab.judge.estimates import Interval
+from ffilab.judge.processes import chosen, interval_of
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.races import results
 from notebooks.races.detection import MODELS, TESTS, TOOLS
@@ -33,12 +33,12 @@ WHEN = {
 
 
 def bad_words(frame: pd.DataFrame, column: str, **which) -> str:
-    """`7 of 30 runs (10 % to 42 %)`: bad runs with the exact interval of their share."""
-    hits, trials = bad_runs(frame, column, **which)
-    if not trials:
+    """`7 of 30 runs (9 % to 45 %)`: bad runs, each a process, with the exact interval of their share."""
+    bad = results.bad_processes(frame, column, **which)
+    if bad is None:
         return draw.NOT_MEASURED
-    share = statistics.share_interval(hits, trials)
-    return f"{hits} of {trials} runs ({share.low:.0%} to {share.high:.0%})"
+    share = bad.at()
+    return f"{bad.events} of {bad.trials} runs ({share.low:.0%} to {share.high:.0%})"
 
 
 def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, **which) -> str:
@@ -73,10 +73,10 @@ def original_table(original: pd.DataFrame) -> pd.DataFrame:
 
 def original_words(original: pd.DataFrame) -> str:
     """Did the talk's own program show the race here? One sentence."""
-    hits, trials = bad_runs(original, "lost", interpreter=FREE_THREADED, loader=PYDLL, variant="unsafe")
-    if hits == trials:
+    bad = results.bad_processes(original, "lost", interpreter=FREE_THREADED, loader=PYDLL, variant="unsafe")
+    if bad.events == bad.trials:
         return "So the talk's program shows the race here as it did there."
-    if hits:
+    if bad.events:
         return (
             "So the talk's program shows the race here too, though not in every run. A run without loss proves nothing."
         )
@@ -146,16 +146,17 @@ def crossed_words(crossed: pd.DataFrame) -> str:
 
 
 def glue_crossed(crossed: pd.DataFrame) -> None:
-    """Hand the runs that lost updates, with the GIL kept and released, to the prose."""
+    """Hand the runs that lost updates, by each way that keeps or releases the GIL, to the prose."""
     for name, label in PAIR.items():
         for how, ways in (("kept", KEEPING), ("released", RELEASING)):
-            draw.glue(
-                f"crossed-{how}-{name}", bad_words(crossed, "lost", interpreter=label, way=ways, variant="unsafe")
-            )
+            words = [
+                f"{bad_words(crossed, 'lost', interpreter=label, way=way, variant='unsafe')} by {way!r}" for way in ways
+            ]
+            draw.glue(f"crossed-{how}-{name}", " and ".join(words))
 
 
 def matrix_table(crossed: pd.DataFrame) -> pd.DataFrame:
-    """A18: the talk's matrix, each cell with what was counted in it."""
+    """A18: the talk's matrix, each cell with the processes that were counted in it, by both ways."""
     rows = {}
     for label in results.labels(crossed):
         matrix = results.safety_matrix(crossed, label)
@@ -165,10 +166,10 @@ def matrix_table(crossed: pd.DataFrame) -> pd.DataFrame:
                 column = f"{label}, {'detached' if releases else 'attached'}"
             for safe in (True, False):
                 cell = matrix[(matrix.safe == safe) & (matrix.releases == releases)]
-                hits, trials = int(cell.hits.sum()), int(cell.runs.sum())
-                word = "race" if hits else "no loss seen"
+                events, trials = int(cell.events.sum()), int(cell.trials.sum())
+                word = "race" if events else "no loss seen"
                 rows.setdefault("thread-safe function" if safe else "unsafe function", {})[column] = (
-                    f"{word}: {hits} of {trials}"
+                    f"{word}: {events} of {trials}"
                 )
     return pd.DataFrame(rows).T.rename_axis("").reset_index()
 

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 from ffilab.judge import statistics
-from ffilab.judge.processes import bad_runs, interval_of
-from ffilab.judge.statistics import Interval
+from ffilab.judge.estimates import Interval, Share
+from ffilab.judge.processes import chosen, interval_of
 from notebooks.races.detection import CLEAN, RACE, STRESS, TOOLS
 from notebooks.races.experiment import AGAIN, ITERATIONS, LOADERS, SPREAD_NS, THREADS, WAYS
 
@@ -32,15 +32,23 @@ def money(bank: pd.DataFrame) -> pd.DataFrame:
     return bank.assign(created=bank.balance + bank.withdrawn - DOLLARS)
 
 
+def bad_processes(runs: pd.DataFrame, column: str, **which) -> Share | None:
+    """Processes in which something went wrong (`column` is not zero), among all; None if there are none of the kind.
+
+    A process is one trial: several of its rows that `which` chooses are bad once, and not several times.
+    """
+    rows = chosen(runs, **which)
+    processes = rows.process.nunique()
+    return Share(rows.process[rows[column] != 0].nunique(), processes) if processes else None
+
+
 def safety_matrix(crossed: pd.DataFrame, label: str) -> pd.DataFrame:
-    """A18: bad runs and all runs, for safe and unsafe functions by the way of calling. All numbers of threads."""
+    """A18: bad and all processes, for safe and unsafe functions by the way of calling. All numbers of threads."""
     rows = []
     for safe, variants in ((True, SAFE), (False, UNSAFE)):
         for way, releases in WAYS.items():
-            hits, trials = bad_runs(crossed, "lost", interpreter=label, way=way, variant=variants)
-            rows.append(
-                {"interpreter": label, "safe": safe, "way": way, "releases": releases, "hits": hits, "runs": trials}
-            )
+            bad = bad_processes(crossed, "lost", interpreter=label, way=way, variant=variants)
+            rows.append({"interpreter": label, "safe": safe, "way": way, "releases": releases, **vars(bad)})
     return pd.DataFrame(rows)
 
 

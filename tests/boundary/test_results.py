@@ -10,15 +10,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from ffilab import draw
 from ffilab.bench import instructions, profile
 from ffilab.bench.case import Case
 from ffilab.bench.instructions import Node
+from ffilab.bench.plan import plan
 from ffilab.bench.record import Record
-from ffilab.judge import ledger
+from ffilab.budget import BUDGETS
+from ffilab.judge import ledger, verdicts
+from ffilab.judge.characteristics import rows
 from ffilab.judge.claims import declared
+from ffilab.judge.estimates import Interval
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.simulation import TRUTHS, Simulated
 from ffilab.paths import NATIVE
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.boundary import claims, exercise, experiment, figures, results
+from notebooks.boundary import claims, exercise, experiment, figures, results, simulated
 from notebooks.boundary.experiment import BINDINGS, SIGNATURES, name
 
 PAIR = [GIL, FREE_THREADED]
@@ -38,9 +45,9 @@ COST = dict.fromkeys(BINDINGS, 60.0) | {
 T_BUILD = 1.2
 
 
-def made_up(absent: dict[tuple[str, str], str]) -> Record:
+def made_up(absent: dict[tuple[str, str], str], seed: int = 11) -> Record:
     """The same costs for every signature, 1.2 times as much on the t-build, without the cells of `absent`."""
-    rng = np.random.default_rng(11)
+    rng = np.random.default_rng(seed)
     cells = {}
     for label, factor in zip(PAIR, (1, T_BUILD)):
         for arm in experiment.arms():
@@ -92,8 +99,8 @@ def rules():
 
 
 def handed_in(record, profiles, trees):
-    observed = {"where the time goes": profiles, "call trees": trees}
-    session = SimpleNamespace(corner="boundary", timed={"matrix": record}.get, observed=observed.get)
+    observed = {"where the time goes, by process": profiles, "call trees": trees}
+    session = SimpleNamespace(corner="boundary", timed={"claims": record}.get, observed=observed.get)
     return claims.measurements(session).complete()
 
 
@@ -162,15 +169,20 @@ def test_share_below_counts_the_outermost_once():
     assert "ffi_call" in figures.tree_text(TREE)
 
 
-def test_every_claim_gets_what_its_rule_asks_for(record):
+def profiled(taken: float, libffi: float, how: str = "perf cpu-clock") -> dict:
+    """A profile of one process, with samples in and beside the two groups that A10 speaks of."""
     samples = {
-        "ffi_call": 20,
-        "take_gil": 60,
+        "ffi_call": libffi,
+        "take_gil": taken,
         "PyCFuncPtr_call": 20,
         "_PyEval_EvalFrameDefault": 100,
         "boundary_pyo3": 9,
     }
-    found = {"how": "perf", "costs": [[symbol, "object", count] for symbol, count in samples.items()]}
+    return {"how": how, "costs": [[symbol, "object", count] for symbol, count in samples.items()]}
+
+
+def test_every_claim_gets_what_its_rule_asks_for(record):
+    found = [profiled(60, 20)] * 10
     tree = [vars(node) for node in TREE]
     handed = handed_in(
         record,
@@ -181,13 +193,37 @@ def test_every_claim_gets_what_its_rule_asks_for(record):
     ours = {claim.id: {test.measured for test in claim.tests} for claim in declared("boundary").claims}
     assert {claim: set(measurements) for claim, measurements in handed.measurements.items()} == ours
     assert handed.measurements["A1"]["cffi ABI / pybind11"].interval.value == pytest.approx(285 / 85, rel=0.01)
-    assert handed.measurements["A10"]["share of the hand-off in a CDLL call"].interval.value == 60 / 209
-    assert handed.measurements["A10"]["hand-off among hand-off and libffi"].interval.value == 60 / 80
-    assert handed.measurements["A11"]["ctypes: share below ffi_call"].interval.value == pytest.approx(0.12)
-    assert results.groups({GIL: {"PyO3": found}}, GIL, "PyO3")["code of the binding"] == 9
-    assert set(results.groups({GIL: {"PyO3": found}}, GIL, "PyO3")) == {name for name, _ in profile.GROUPS} | {
-        profile.OTHER
-    }
+    share, among = handed.measurements["A10"].values()
+    assert share.interval.value == pytest.approx(60 / 209)
+    assert among.interval.value == pytest.approx(60 / 80)
+    assert share.estimate.n == among.estimate.n == 10
+    assert handed.measurements["A11"]["PyO3: share of its links that the call tree shows"].interval.value == 0
+    looks = results.groups({GIL: {"PyO3": found}}, GIL, "PyO3")
+    assert len(looks) == 10
+    assert looks[0]["code of the binding"] == 9
+    assert set(looks[0]) == {name for name, _ in profile.GROUPS} | {profile.OTHER}
+
+
+def test_a_process_is_one_value_however_many_samples_it_has():
+    few, many = [profiled(6, 2), profiled(4, 2)], [profiled(6000, 2000), profiled(4, 2)]
+    for profiles in (few, many):
+        looks = results.groups({GIL: {"ctypes CDLL": profiles}}, GIL, "ctypes CDLL")
+        found = results.shares(looks, results.HAND_OFF, results.HAND_OFF, results.LIBFFI)
+        assert found == pytest.approx([6 / 8, 4 / 6])
+    assert not len(results.shares([{"a": 0, "b": 0}], "a", "a", "b"))
+    assert figures.share_in_words(np.array([0.1])) == "10.0 %"
+    assert "[" in figures.share_in_words(np.array([0.1, 0.11, 0.1, 0.12, 0.1]))
+    assert figures.share_in_words(np.array([])) == draw.NOT_MEASURED
+
+
+def test_the_table_of_profiles_has_an_interval_where_there_were_several():
+    table = figures.where({GIL: {"ctypes CDLL": [profiled(60 + n, 20) for n in range(5)], "PyO3": [profiled(0, 0)]}})
+    assert list(table.processes) == [5, 1]
+    assert ["[" in words for words in table[results.HAND_OFF]] == [True, False]
+    known = {GIL: {"ctypes CDLL": [profiled(60 + n, 20) for n in range(5)]}, FREE_THREADED: {}}
+    assert "The hand-off is the larger" in figures.where_in_words(known)
+    assert "cannot say" in figures.where_in_words("no perf")
+    assert "cannot say" in figures.where_in_words({GIL: {"ctypes CDLL": [profiled(60, 20, "callgrind, own cost")]}})
 
 
 def test_claims_without_tools_are_handed_in_unmeasured(record):
@@ -196,9 +232,278 @@ def test_claims_without_tools_are_handed_in_unmeasured(record):
     assert set(handed.missing["A10"].values()) == {"no perf"}
     not_profiled = handed_in(record, {label: {} for label in PAIR}, "no valgrind")
     assert set(not_profiled.missing["A10"].values()) == {"ctypes CDLL was not profiled"}
-    rows = {handed_row["id"]: handed_row for _, handed_row in ledger.rows_of(handed, {"is_result": True})}
-    assert rows["A11"]["verdict"] == ledger.CANNOT_TEST
-    assert "no valgrind" in rows["A11"]["reason"]
+    found = judged(handed)
+    assert found["A11"]["verdict"] == verdicts.CANNOT_TEST
+    assert "no valgrind" in found["A11"]["reason"]
+
+
+def test_counted_instructions_are_no_shares_of_time(record):
+    """Where perf may not sample, A10 has no number, and says why."""
+    found = {"ctypes CDLL": [profiled(60, 20, "callgrind, own cost")]}
+    handed = handed_in(record, {label: found for label in PAIR}, "no valgrind")
+    row = judged(handed)["A10"]
+    assert (row["verdict"], row["measured"]) == (verdicts.CANNOT_TEST, {})
+    assert "instructions were counted" in row["reason"]
+
+
+class Timing:
+    """A session that only says what it was asked to time."""
+
+    def __init__(self, budget: str):
+        self.budget, self.interpreters = BUDGETS[budget], ["3.13", *PAIR]
+
+    def time(self, name, arms, interpreters=None, budget=None):
+        return plan(name, arms, interpreters or self.interpreters, budget, 1)
+
+
+def test_the_plan_of_the_claims_has_the_cells_that_claims_compare_and_no_others():
+    made = experiment.claims(Timing("quick"))
+    assert made.name == "claims"
+    assert list(made.interpreters) == PAIR
+    compared = {
+        (label, name(binding, signature))
+        for ratios in results.pairs().values()
+        for cells in ratios.values()
+        for label, binding, signature in cells
+    }
+    # What the page says of texts, it says beside an int, and of later conversions too.
+    shown = {(label, name(experiment.FLOOR, s)) for label in PAIR for s in (experiment.INT, *experiment.TEXTS)}
+    # One cell for both interpreters, though A23 is judged on one of them.
+    cpp = {(label, name(binding, experiment.METHOD)) for label in PAIR for binding in (*experiment.CPP, "PyO3")}
+    both = {(label, name(b, experiment.ANSWER)) for label in PAIR for b in (*experiment.TALK, "ctypes PyDLL")}
+    assert compared <= shown | cpp | both
+    ours = {(label, arm.name) for label, arm in made.cells() if arm.file == experiment.ARMS}
+    assert ours == shown | cpp | both
+
+
+@pytest.mark.parametrize(("budget", "batch_ms"), [("smoke", 1), ("quick", 2), ("full", 2)])
+def test_claims_get_more_blocks_than_the_matrix_and_both_no_more_time_than_one_plan(budget, batch_ms):
+    session = Timing(budget)
+    claimed, whole = experiment.claims(session), experiment.matrix(session)
+    assert claimed.batch_ns == batch_ms * 1e6
+    assert whole.batch_ns == 1e6
+    assert claimed.seconds + whole.seconds == pytest.approx(session.budget.seconds)
+    assert claimed.restarts == whole.restarts
+    if session.budget.is_result:
+        assert claimed.blocks > whole.blocks
+
+
+def test_pairs_are_those_that_the_rules_ask_for():
+    ours = {claim.id: {test.measured for test in claim.tests} for claim in declared("boundary").claims}
+    assert {claim: set(ratios) for claim, ratios in results.pairs().items()} == {
+        claim: names for claim, names in ours.items() if claim not in ("A10", "A11")
+    }
+
+
+def test_the_page_shows_the_numbers_that_decide(record):
+    """The table, the words and the figure's points of a claim come from the plan of the claims, not from the matrix."""
+    other = made_up(PYDLL_CANNOT_DETACH, seed=12)
+    found = results.decisive(record)
+    table = figures.decisive(found).set_index(["claim", "ratio"])["time over time"]
+    handed = handed_in(record, "no perf", "no valgrind")
+    for claim, ratios in results.pairs().items():
+        for ratio in ratios:
+            assert table[claim, ratio] == draw.text(handed.measurements[claim][ratio].interval)
+    rust = results.through_rust(other, record).set_index(["interpreter", "signature", "binding"])
+    assert draw.text(Interval.of(rust.loc[GIL, experiment.METHOD, "Cython"])) == table["A23", "Cython / PyO3"]
+    tax = results.text_tax(record)
+    assert draw.text(tax["str out"]) == table["A7", f"str out: {FREE_THREADED} / {GIL}"]
+
+
+def test_what_the_plan_of_the_claims_lacks_comes_from_the_matrix(record):
+    part = Record(
+        None,
+        record.run,
+        loops={key: n for key, n in record.loops.items() if experiment.METHOD in key},
+        blocks=[
+            {**block, "ns": {key: ns for key, ns in block["ns"].items() if experiment.METHOD in key}}
+            for block in record.blocks
+        ],
+    )
+    other = made_up(PYDLL_CANNOT_DETACH, seed=12)
+    found, whole = results.through_rust(other, part), results.through_rust(other, other)
+    assert len(found) == len(whole)
+    same = found.value == whole.value
+    assert same[found.signature != experiment.METHOD].all()
+    assert not same[found.signature == experiment.METHOD].any()
+
+
+def judged(handed) -> dict[str, dict]:
+    """The ledger's rows of a run that passed its controls, by claim."""
+    return {row["id"]: row for _, row in ledger.rows_of(handed, {"is_result": True, "minutes": None}, [])}
+
+
+@pytest.mark.parametrize("truth", TRUTHS)
+def test_without_noise_the_verdict_is_that_of_the_truth(truth):
+    found = rows("boundary", truth, "full", 0, noise=0)
+    assert list(found) == ["A1", "A2", "A3", "A4", "A7", "A10", "A11", "A23"]
+    accepted = {
+        "as published": {verdicts.HOLDS},
+        "half the size": {verdicts.HOLDS, verdicts.IN_DIRECTION},
+        "no effect": {verdicts.REFUTED},
+        "the wrong sign": {verdicts.REFUTED},
+    }
+    assert {row["verdict"] for row in found.values()} <= accepted[truth]
+    if truth == "half the size":
+        # A half of a published size is not that size.
+        sizes = {name for name, row in found.items() if any(part["kind"] == "size" for part in row["parts"])}
+        assert {name for name, row in found.items() if row["verdict"] == verdicts.IN_DIRECTION} == sizes
+
+
+def test_what_is_published_is_not_confirmed_by_a_run_that_can_tell_nothing():
+    for claim, row in rows("boundary", "as published", "full", 1, noise=150).items():
+        if claim != "A11":  # its trees are counted: a run has them, or it has not
+            assert row["verdict"] == verdicts.UNDECIDED_HERE, claim
+            assert row["takes"]
+
+
+def answers(claim: str, measured: str, times=None, profiles=None, trees=None) -> dict[str, str]:
+    """What each kind of test says of a number, in a session that is as published but for what is given."""
+    session = Simulated("boundary", "as published", PAIR, "full", 3)
+    simulated.simulated(session)
+    if times:
+        cells, scatter = times
+        session.add_times("claims", {**simulated.cells(session), **cells}, scatter)
+    if profiles:
+        session.add_observation("where the time goes, by process", {GIL: {"ctypes CDLL": profiles}, FREE_THREADED: {}})
+    if trees:
+        session.add_observation("call trees", trees)
+    row = judged(ledger.measured(session))[claim]
+    tests = next(one for one in declared("boundary").claims if one.id == claim).tests
+    return {
+        part["kind"]: part["verdict"]
+        for part, test in zip(row["parts"], tests, strict=True)
+        if test.measured == measured
+    }
+
+
+TIMED = [
+    # claim, its number, slow, fast, and a ratio that holds, that is of another size, and that does not hold
+    ("A1", "ctypes CDLL / cffi ABI", (GIL, "ctypes CDLL: → int"), (GIL, "cffi ABI: → int"), 1.073, 1.5, 0.95),
+    ("A3", "cffi ABI / ctypes PyDLL", (GIL, "cffi ABI: → int"), (GIL, "ctypes PyDLL: → int"), 1.333, 1.1, 1.0),
+    (
+        "A4",
+        f"ctypes PyDLL / pybind11 on {FREE_THREADED}",
+        (FREE_THREADED, "ctypes PyDLL: → int"),
+        (FREE_THREADED, "pybind11: → int"),
+        1.1,
+        None,
+        1.0,
+    ),
+    # Not dearer, and not cheaper either: that is the order, as it was published. A fiftieth cheaper is not.
+    (
+        "A2",
+        f"ctypes CDLL / cffi ABI on {FREE_THREADED}",
+        (FREE_THREADED, "ctypes CDLL: → int"),
+        (FREE_THREADED, "cffi ABI: → int"),
+        1.0,
+        None,
+        0.96,
+    ),
+    ("A2", f"PyO3: {FREE_THREADED} / {GIL}", (FREE_THREADED, "PyO3: → int"), (GIL, "PyO3: → int"), 1.065, 1.3, 1.0),
+    (
+        "A7",
+        f"str out: {FREE_THREADED} / {GIL}",
+        (FREE_THREADED, "C API: str out"),
+        (GIL, "C API: str out"),
+        1.1,
+        None,
+        1.0,
+    ),
+    ("A23", "nanobind / PyO3", (GIL, "nanobind: C++ method"), (GIL, "PyO3: C++ method"), 1.1, None, 0.715),
+]
+
+
+@pytest.mark.parametrize(("claim", "measured", "slow", "fast", "holds", "other_size", "refuted"), TIMED)
+def test_a_ratio_of_times_holds_is_refuted_or_stays_open(claim, measured, slow, fast, holds, other_size, refuted):
+    def of(ratio, scatter=0.001):
+        return answers(claim, measured, times=({slow: 100.0 * ratio, fast: 100.0}, scatter))
+
+    sized = {"size": HOLDS} if other_size else {}
+    assert of(holds) == {"side": HOLDS, **sized}
+    assert of(refuted)["side"] == DOES_NOT_HOLD
+    assert of(holds, 0.5) == {"side": UNDECIDED, **{kind: UNDECIDED for kind in sized}}
+    if other_size:
+        assert of(other_size) == {"side": HOLDS, "size": DOES_NOT_HOLD}
+
+
+def test_the_hand_off_holds_is_refuted_or_stays_open():
+    share, among = "share of the hand-off in a CDLL call", "hand-off among hand-off and libffi"
+
+    def processes(*both):
+        return [profiled(taken, libffi) for taken, libffi in both]
+
+    # Among 129 samples of other groups.
+    larger = processes(*[(11 + n % 2, 2) for n in range(10)])
+    assert answers("A10", share, profiles=larger) == {"side": HOLDS, "size": HOLDS}
+    assert answers("A10", among, profiles=larger) == {"side": HOLDS}
+    smaller = processes(*[(0.5 + 0.1 * (n % 2), 20) for n in range(10)])
+    assert answers("A10", share, profiles=smaller) == {"side": DOES_NOT_HOLD, "size": DOES_NOT_HOLD}
+    assert answers("A10", among, profiles=smaller) == {"side": DOES_NOT_HOLD}
+    apart = processes(*[(30, 2), (0, 30)] * 2)
+    assert answers("A10", share, profiles=apart) == {"side": UNDECIDED, "size": UNDECIDED}
+    assert answers("A10", among, profiles=apart) == {"side": UNDECIDED}
+    # However many samples it has, one process decides nothing.
+    assert answers("A10", among, profiles=processes((9000, 200)))["side"] == UNDECIDED
+
+
+CTYPES = [
+    Node(0, "_PyEval_EvalFrameDefault", 100, 1.0),
+    Node(1, "PyObject_Vectorcall", 95, 0.95),
+    Node(2, "PyCFuncPtr_call", 90, 0.9),
+    Node(3, "_ctypes_callproc", 80, 0.8),
+    Node(4, "PyCSimpleType_from_param", 20, 0.2),
+    Node(4, "ffi_call", 10, 0.1),
+    Node(4, "PyEval_RestoreThread", 10, 0.1),
+    Node(4, "PyEval_SaveThread", 5, 0.05),
+]
+PYO3 = [
+    Node(0, "_PyEval_EvalFrameDefault", 100, 1.0),
+    Node(1, "pyo3::impl_::trampoline::fastcall_cfunction_with_keywords", 60, 0.6),
+    Node(2, "boundary_pyo3::__pyfunction_add_one", 40, 0.4),
+]
+
+
+def trees(ctypes=CTYPES, pyo3=PYO3) -> dict[str, list[dict]]:
+    return {"ctypes CDLL": [vars(node) for node in ctypes], "PyO3": [vars(node) for node in pyo3]}
+
+
+def path(binding: str, **changed) -> dict[str, str]:
+    return answers("A11", f"{binding}: share of its links that the call tree shows", trees=trees(**changed))
+
+
+def test_a_call_path_is_that_of_the_diagram_or_is_not():
+    assert path("ctypes CDLL") == path("PyO3") == {"equal": HOLDS}
+    # All functions are there; libffi is called by something else.
+    moved = [*(node for node in CTYPES if node.function != "ffi_call"), Node(1, "ffi_call", 10, 0.1)]
+    assert results.below(moved, "ffi_call") == results.below(CTYPES, "ffi_call")
+    assert path("ctypes CDLL", ctypes=moved) == {"equal": DOES_NOT_HOLD}
+    for left_out in range(2, len(CTYPES)):
+        part = [node for number, node in enumerate(CTYPES) if number != left_out]
+        assert path("ctypes CDLL", ctypes=part) == {"equal": DOES_NOT_HOLD}, CTYPES[left_out]
+    for detour in ("ffi_call", "_PyObject_MakeTpCall"):
+        assert path("PyO3", pyo3=[*PYO3, Node(1, detour, 1, 0.01)]) == {"equal": DOES_NOT_HOLD}
+    assert path("PyO3", pyo3=PYO3[:1]) == {"equal": DOES_NOT_HOLD}
+
+
+def test_a_call_tree_that_cannot_be_had_leaves_its_half_open(record):
+    row = judged(handed_in(record, "no perf", {"ctypes CDLL": trees()["ctypes CDLL"]}))["A11"]
+    assert (row["verdict"], row["qualifier"]) == (verdicts.IN_PART, "1 of 2; 1 without a number")
+    assert "PyO3 was not built" in row["reason"]
+
+
+def test_the_table_of_links_says_which_are_met():
+    table = figures.links(trees())
+    assert set(table["in the tree"]) == {"yes"}
+    assert len(table) == sum(map(len, results.PATHS.values())) + len(results.DETOURS)
+    assert list(figures.links({"PyO3": [vars(PYO3[0])]})["in the tree"]) == ["no", "no", "yes"]
+
+
+def test_a_function_leads_to_what_lies_below_it_only():
+    assert results.leads(TREE, "_ctypes_callproc", "ffi_call")
+    assert results.leads(TREE, "EvalFrame", "ffi_call_int")
+    assert not results.leads(TREE, "ffi_call", "trampoline")
+    assert not results.leads(TREE, "_ctypes_callproc", "ffi_prep_cif")
 
 
 def test_lines_of_code_leave_out_comments_and_docstrings(tmp_path):
@@ -251,11 +556,24 @@ def test_self_check(record, rules, choice, parser, plugin):
 def test_call_trees_show_the_two_paths():
     session = SimpleNamespace(observe=lambda title, look: look())
     trees = {b: results.nodes(lines) for b, lines in experiment.call_trees(session, {GIL: {}}).items()}
+    for binding, nodes in trees.items():
+        assert results.links(nodes, binding).met.all(), figures.tree_text(nodes)
     assert results.below(trees["ctypes CDLL"], "_ctypes_callproc") > 0
     assert results.below(trees["ctypes CDLL"], "ffi_call") > 0
     for nodes in trees.values():
         assert nodes[0].share == 1
         assert all(0 < node.share <= 1 for node in nodes)
+
+
+@pytest.mark.parametrize(("how", "processes"), [("perf cpu-clock", 10), ("callgrind, own cost", 1)])
+def test_one_profile_is_taken_in_many_processes_where_time_is_sampled(monkeypatch, how, processes):
+    monkeypatch.setattr(profile, "look", lambda label, arm, loops: {"how": how, "costs": [["take_gil", "", 1]]})
+    session = SimpleNamespace(budget=SimpleNamespace(repeats=10, scale=1), observe=lambda title, look: look())
+    found = experiment.profiles(session, {GIL: {"PyO3": "no compiler"}, FREE_THREADED: {}})
+    assert {label: {b: len(one) for b, one in part.items()} for label, part in found.items()} == {
+        GIL: {"ctypes CDLL": processes},
+        FREE_THREADED: {"ctypes CDLL": 1},
+    }
 
 
 @pytest.mark.slow
@@ -289,11 +607,14 @@ def test_a_binding_that_was_not_built_leaves_the_others(less, rules):
         lambda figure: figures.plot_without_gil(figure, results.without_gil(less)),
     ):
         plot(plt.figure())
-    assert results.through_rust(less).empty
+    assert results.through_rust(less, less).empty
     handed = handed_in(less, "no perf", "no valgrind")
     assert handed.measurements["A23"] == handed.measurements["A1"] == {}
     assert handed.missing["A23"]["Cython / PyO3"] == "ImportError: no compiler"
     assert len(handed.measurements["A7"]) == 3
+    table = figures.decisive(results.decisive(less)).set_index(["claim", "ratio"])["time over time"]
+    assert table["A23", "Cython / PyO3"] == "ImportError: no compiler"
+    assert "[" in table["A7", f"str out: {FREE_THREADED} / {GIL}"]
     assert "still open" in exercise.check_binding({"parser": "PyO3"}, less, rules)[0]
     runs = pd.DataFrame([{"binding": b, "linking": "default", "import_ms": 1.0} for b in BINDINGS])
     sizes = {binding: {"code": 10, "packaging": 5, "built": 2048} for binding in BINDINGS}

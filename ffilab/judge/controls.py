@@ -1,0 +1,153 @@
+"""A run judges itself first: before any effect is looked at, these checks decide whether its verdicts are given at all.
+
+Each reads nothing but controls: arms between which there is no difference, or one of known size, and who else used the
+machine meanwhile. If one fails, every verdict of the session is withheld.
+"""
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from ffilab.bench.plan import APART, APART_AGAIN, COPIED, STEPS, STEPS_MORE, control_pair
+from ffilab.bench.record import Record
+from ffilab.judge.estimates import LEVEL, Location
+from ffilab.judge.statistics import restart_log_ratios
+
+# Two pieces of work that do not differ: in one process, in two processes, on two copies of the interpreter's file.
+TWINS = ((control_pair(2)[0], control_pair(1)[0]), (APART_AGAIN, APART), (COPIED, APART))
+# Of one core, on average over an experiment. An idle system needs a hundredth.
+MAX_STRANGERS = 0.15
+# Of the time that a plan measured.
+MAX_STEAL = 0.05
+MAX_LOST = 0.1
+# Fastest over slowest frequency that the system reported, by restart.
+MAX_FREQUENCY = 1.25
+# A difference between equal arms that no effect of interest is smaller than.
+NEGLIGIBLE = 0.01
+NO_CONTROL = "these records hold no such control: they were made by an older version"
+
+
+@dataclass(frozen=True)
+class Check:
+    """What kind of check, of what, what was found, and whether it passed. size: how far it went, to name the worst of a kind."""
+
+    kind: str
+    what: str
+    found: str
+    passed: bool
+    size: float = 0.0
+
+
+def checks(session) -> list[Check]:
+    """All checks of a session, whether it measures or is read."""
+    experiments = dict.fromkeys(line["title"] for line in session.record.experiments)
+    found = [strangers(f"processes of {title!r}", _of_title(session.record, title)) for title in experiments]
+    plans = [session.timed(name) for name in session.plans]
+    # One family for each kind of control: the more pairs are looked at, the more it takes for an alarm.
+    pairs = sum(len(record.interpreters) for record in plans)
+    for record in plans:
+        name = record.run["plan"]["name"]
+        found.append(strangers(f"blocks of {name!r}", record.blocks))
+        found += [lost(name, record), stolen(name, record), frequency(name, record)]
+        for label in record.interpreters:
+            for twins in TWINS:
+                found.append(same(name, record, label, twins, 1 - (1 - LEVEL) / max(1, len(TWINS) * pairs)))
+        found.append(more(name, record))
+    return found
+
+
+def reasons(found: list[Check]) -> list[str]:
+    """Why verdicts are withheld; empty if all checks passed."""
+    return [f"{check.kind}, {check.what}: {check.found}" for check in found if not check.passed]
+
+
+def table(found: list[Check]) -> pd.DataFrame:
+    """For the page, a row for each kind: how many passed, and the worst of them; those that did not pass each have their own."""
+    rows = []
+    for kind in dict.fromkeys(check.kind for check in found):
+        of_kind = [check for check in found if check.kind == kind]
+        passed = sum(check.passed for check in of_kind)
+        shown = [check for check in of_kind if not check.passed] or [max(of_kind, key=lambda check: check.size)]
+        rows += [
+            {"check": kind, "passed": f"{passed} of {len(of_kind)}", "of": check.what, "found": check.found}
+            for check in shown
+        ]
+    return pd.DataFrame(rows, columns=["check", "passed", "of", "found"])
+
+
+def strangers(what: str, lines: list[dict]) -> Check:
+    """Did others than the run use the cores while it measured? Lines: blocks, or processes."""
+    if any("strangers_s" not in line for line in lines):
+        return Check("other load", what, "these records do not say who else used the cores", False)
+    cores = sum(line["strangers_s"] for line in lines) / max(1e-9, sum(line["wall_s"] for line in lines))
+    found = f"others used {max(0.0, cores):.2f} cores on average (at most {MAX_STRANGERS:g} are accepted)"
+    return Check("other load", what, found, cores <= MAX_STRANGERS, cores)
+
+
+def lost(name: str, record: Record) -> Check:
+    """Were there restarts that failed?"""
+    failed = len({line["restart"] for line in record.failures})
+    all_of_them = len({line["restart"] for line in [*record.restarts, *record.failures]})
+    return Check("lost restarts", repr(name), f"{failed} of {all_of_them}", failed <= MAX_LOST * all_of_them, failed)
+
+
+def stolen(name: str, record: Record) -> Check:
+    """How much of the time did the hypervisor give to others?"""
+    seconds = sum(sum(block["ns"].values()) for block in record.blocks) / 1e9
+    share = sum(block.get("steal_s", 0) for block in record.blocks) / max(1e-9, seconds)
+    found = f"{share:.1%} of the time (at most {MAX_STEAL:.0%} is accepted)"
+    return Check("stolen time", repr(name), found, share <= MAX_STEAL, share)
+
+
+def frequency(name: str, record: Record) -> Check:
+    """Did the processor keep its frequency, as far as the system shows it?"""
+    seen = pd.DataFrame(record.blocks, columns=["restart", "mhz"]).dropna()
+    if seen.empty:
+        return Check("frequency", repr(name), "not visible here", True)
+    by_restart = seen.groupby("restart").mhz.median()
+    spread = float(by_restart.max() / by_restart.min())
+    found = f"fastest over slowest restart {spread:.2f} (at most {MAX_FREQUENCY:g} is accepted)"
+    return Check("frequency", repr(name), found, spread <= MAX_FREQUENCY, spread)
+
+
+def same(name: str, record: Record, label: str, twins: tuple[str, str], level: float) -> Check:
+    """A/A: two arms that do not differ. An alarm is a difference that is certainly larger than NEGLIGIBLE."""
+    one, other = twins
+    what = f"{one} / {other}, in {name!r} on {label}"
+    if lacking := [arm for arm in twins if (label, arm) in record.missing or not record.measured(label, arm)]:
+        # What an interpreter cannot give is said, and is no alarm. What an older version did not measure is one.
+        known = [record.missing[label, arm] for arm in lacking if (label, arm) in record.missing]
+        return Check("A/A", what, known[0] if known else NO_CONTROL, bool(known))
+    interval = Location.of(restart_log_ratios(record, (label, one), (label, other)), log=True).at(level)
+    alarm = not interval.is_known or interval.low > 1 + NEGLIGIBLE or interval.high < 1 - NEGLIGIBLE
+    found = f"{interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
+    return Check("A/A", what, found, not alarm, abs(np.log(interval.value)))
+
+
+def more(name: str, record: Record) -> Check:
+    """The positive control: one per cent more work has to be found, by all pairs on all interpreters together."""
+    what = f"1 % more work, in {name!r}"
+    pairs = [
+        restart_log_ratios(record, (label, longer), (label, shorter))
+        for label in record.interpreters
+        for shorter, longer in pairs_of(record, label)
+    ]
+    if not pairs:
+        return Check("positive control", what, NO_CONTROL, False)
+    # The median: where the arms of one pair happen to lie may cost it a third, in a restart or two.
+    interval = Location.of(np.median(pairs, axis=0), log=True).at()
+    found = f"{interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}], built in: {STEPS_MORE / STEPS:.2f}"
+    return Check("positive control", what, found, interval.low > 1, -interval.low)
+
+
+def pairs_of(record: Record, label: str) -> list[tuple[str, str]]:
+    """The pairs of controls that were timed on an interpreter."""
+    pairs = itertools.takewhile(lambda pair: record.measured(label, pair[0]), map(control_pair, itertools.count(1)))
+    return list(pairs)
+
+
+def _of_title(record: Record, title: str) -> list[dict]:
+    last = [line["run"] for line in record.experiments if line["title"] == title][-1]
+    return [line for line in record.children if (line["title"], line["run"]) == (title, last)]

@@ -1,0 +1,244 @@
+"""The kinds of tests that a claim can have, each with three answers: holds, does not hold, undecided.
+
+Laws, tested with hypothesis: a narrower interval inside a wider one never turns an answer into its opposite, and a wider
+one never decides what a narrower one left open. Ignorance is no refutation, and width is no agreement.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ffilab.judge.estimates import LEVEL, Interval, Location, Measurement, Share
+
+HOLDS, DOES_NOT_HOLD, UNDECIDED = "holds", "does not hold", "undecided"
+DIRECTIONS = ("above", "below")
+# Which experiment decides: the one that its author ran, run again, or the corrected one.
+EXPERIMENTS = ("as run", "corrected")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a test says of a measurement, and why.
+
+    runs: how many runs (restarts, processes) it had. takes: how many times as many would probably decide it; NaN if that
+    cannot be said.
+    """
+
+    verdict: str
+    reason: str
+    runs: int = 0
+    takes: float = math.nan
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What all kinds have.
+
+    measured: the name under which its chapter hands in the number. part: the part of the claim that it decides, in words;
+    where it is empty, `measured` stands for it. experiment: one of EXPERIMENTS.
+    """
+
+    measured: str
+    part: str = ""
+    experiment: str = "corrected"
+    # Can an interval refute it wrongly? Then the level is shared out among the tests of its claim.
+    by_interval: ClassVar[bool] = True
+    # What must be handed in: an estimate with an interval, or counted runs.
+    counts: ClassVar[bool] = False
+
+    @property
+    def title(self) -> str:
+        return self.part or self.measured
+
+    def problem(self) -> str | None:
+        """What is wrong with this test as it was written, or None."""
+        if self.experiment not in EXPERIMENTS:
+            return f"an experiment: {' or '.join(EXPERIMENTS)}"
+        return None
+
+    def answer(self, found: Measurement, level: float = LEVEL) -> Answer:
+        """The answer at a level. Raises TypeError if the measurement is of another kind than the test."""
+        if self.counts and not isinstance(found.estimate, Share):
+            raise TypeError(
+                f"{self.measured}: counts of runs with an event are to be handed in, not a {type(found.estimate).__name__}"
+            )
+        interval = found.estimate.at(level)
+        if not interval.is_known:
+            return Answer(UNDECIDED, f"{found.estimate.n} runs are too few for an interval", found.estimate.n)
+        return self.of(found, interval)
+
+    def of(self, found: Measurement, interval: Interval) -> Answer:
+        raise NotImplementedError
+
+
+def _factor(found: Measurement, bound: float) -> float:
+    """How many times as many runs would probably tell the estimate from a bound."""
+    estimate = found.estimate
+    value = estimate.at().value
+    if isinstance(estimate, Location) and estimate.log:
+        return estimate.factor(abs(math.log(value / bound))) if bound > 0 else math.nan
+    return estimate.factor(abs(value - bound))
+
+
+def _nearest(found: Measurement, *bounds: float) -> float:
+    return max(_factor(found, bound) for bound in bounds)
+
+
+@dataclass(frozen=True)
+class Side(Rule):
+    """The number lies on one side of `null`, by the smallest effect of interest or more.
+
+    It holds if the whole interval lies beyond null + interest (null - interest for `below`), does not hold if it lies
+    wholly before that, and is undecided else. A negative interest is a margin: so far the number may lie on the wrong side
+    (a test of non-inferiority).
+    """
+
+    direction: str = ""
+    null: float = math.nan
+    interest: float = math.nan
+
+    def problem(self) -> str | None:
+        if self.direction not in DIRECTIONS:
+            return f"a direction: {', '.join(DIRECTIONS)}"
+        return _finite(self, "null", "interest") or super().problem()
+
+    @property
+    def bound(self) -> float:
+        return self.null + self.interest if self.direction == "above" else self.null - self.interest
+
+    def of(self, found: Measurement, interval: Interval) -> Answer:
+        above = self.direction == "above"
+        beyond, before = ("above", "below") if above else ("below", "above")
+        if interval.low > self.bound if above else interval.high < self.bound:
+            return Answer(HOLDS, f"the whole interval lies {beyond} {self.bound:g}", found.estimate.n)
+        if interval.high < self.bound if above else interval.low > self.bound:
+            return Answer(DOES_NOT_HOLD, f"the whole interval lies {before} {self.bound:g}", found.estimate.n)
+        return Answer(UNDECIDED, f"the interval contains {self.bound:g}", found.estimate.n, _factor(found, self.bound))
+
+
+@dataclass(frozen=True)
+class Size(Rule):
+    """The number has the published size: within `margin` (a fraction of the published effect) of `published`.
+
+    It agrees if the whole interval lies within, differs if it lies wholly outside, and is not resolved else. A width that
+    reaches the margin is not agreement.
+    """
+
+    null: float = math.nan
+    published: float = math.nan
+    margin: float = math.nan
+
+    def problem(self) -> str | None:
+        return _finite(self, "null", "published", "margin") or super().problem()
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        slack = self.margin * abs(self.published - self.null)
+        return self.published - slack, self.published + slack
+
+    def of(self, found: Measurement, interval: Interval) -> Answer:
+        low, high = self.bounds
+        where = f"{self.published:g} ± {self.margin:.0%} of its effect"
+        return _within(found, interval, low, high, where)
+
+
+@dataclass(frozen=True)
+class Equal(Rule):
+    """The number is `null` to within `margin` (absolute): two one-sided tests."""
+
+    null: float = math.nan
+    margin: float = math.nan
+
+    def problem(self) -> str | None:
+        return _finite(self, "null", "margin") or super().problem()
+
+    def of(self, found: Measurement, interval: Interval) -> Answer:
+        where = f"{self.null:g} ± {self.margin:g}"
+        return _within(found, interval, self.null - self.margin, self.null + self.margin, where)
+
+
+def _within(found: Measurement, interval: Interval, low: float, high: float, where: str) -> Answer:
+    n = found.estimate.n
+    if low <= interval.low and interval.high <= high:
+        return Answer(HOLDS, f"the whole interval lies within {where}", n)
+    if interval.low > high or interval.high < low:
+        return Answer(DOES_NOT_HOLD, f"the whole interval lies outside {where}", n)
+    return Answer(UNDECIDED, f"the interval crosses the edge of {where}", n, _nearest(found, low, high))
+
+
+@dataclass(frozen=True)
+class Occurs(Rule):
+    """It happens: one event proves it. None in N is undecided, and says which rate N runs would probably have shown."""
+
+    by_interval: ClassVar[bool] = False
+    counts: ClassVar[bool] = True
+
+    def of(self, found: Measurement, interval: Interval) -> Answer:
+        share = found.estimate
+        if share.events:
+            return Answer(HOLDS, f"it happened in {share.events} of {share.trials} runs", share.trials)
+        return Answer(
+            UNDECIDED,
+            f"it happened in none of {share.trials} runs, which would have shown {share.mde:.2g} of all runs or more in four "
+            "cases of five",
+            share.trials,
+        )
+
+
+@dataclass(frozen=True)
+class Never(Rule):
+    """It does not happen: one event refutes it. None in N holds up to 3/N of all runs, if that is `rate` or less."""
+
+    rate: float = math.nan
+    by_interval: ClassVar[bool] = False
+    counts: ClassVar[bool] = True
+
+    def problem(self) -> str | None:
+        return _finite(self, "rate") or super().problem()
+
+    def of(self, found: Measurement, interval: Interval) -> Answer:
+        share = found.estimate
+        if share.events:
+            return Answer(DOES_NOT_HOLD, f"it happened in {share.events} of {share.trials} runs", share.trials)
+        seen = f"it happened in none of {share.trials} runs: up to 3/{share.trials} = {min(1.0, 3 / share.trials):.2g} of all"
+        if 3 / share.trials <= self.rate:
+            return Answer(HOLDS, seen, share.trials)
+        needed = math.ceil(3 / self.rate)
+        return Answer(
+            UNDECIDED, f"{seen}; to exclude {self.rate:g} takes {needed} runs", share.trials, needed / share.trials
+        )
+
+
+@dataclass(frozen=True)
+class Conformance(Rule):
+    """True by construction if our code is right: the number is 1 (all checks passed). Nothing about the claim is tested."""
+
+    by_interval: ClassVar[bool] = False
+
+    def of(self, found: Measurement, interval: Interval) -> Answer:
+        value = found.interval.value
+        if value == 1:
+            return Answer(HOLDS, "true by construction: all checks of our own code passed", found.estimate.n)
+        return Answer(
+            DOES_NOT_HOLD, f"it should be true by construction, and {value:.3g} of the checks passed", found.estimate.n
+        )
+
+
+KINDS = {
+    "side": Side,
+    "size": Size,
+    "equal": Equal,
+    "occurs": Occurs,
+    "never": Never,
+    "conformance": Conformance,
+}
+
+
+def _finite(rule: Rule, *keys: str) -> str | None:
+    for key in keys:
+        value = getattr(rule, key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            return f"a finite number for `{key}`"
+        if key in ("margin", "rate") and value < 0:
+            return f"a `{key}` that is not negative"
+    return None

@@ -1,0 +1,148 @@
+"""Made-up sessions whose truth is known: what the rules of the ledger are tried on.
+
+A corner's `simulated.py` says how its records follow from the truth of its claims; what is here says what that truth is,
+and writes records as a measurement does. Verdicts are then reached on the path of every real session.
+"""
+
+import importlib
+import math
+
+import numpy as np
+
+from ffilab.bench.plan import EMPTY
+from ffilab.bench.record import Record
+from ffilab.bench.session import Session
+from ffilab.judge.claims import declared, in_words
+from ffilab.judge.rules import Equal, Never, Occurs, Rule, Side, Size
+
+# What is true: by which part of the published effect.
+TRUTHS = {"as published": 1.0, "half the size": 0.5, "no effect": 0.0, "the wrong sign": -1.0}
+# A claim about a side only publishes no size: as many times the smallest effect of interest is taken for it.
+ASSUMED = 5
+# Of a side that may be missed by a margin, of an equality, and of an event that must not happen: by how many margins (or
+# times the tolerated rate) each truth is off.
+OFF = {"as published": 0.0, "half the size": 0.5, "no effect": 2.0, "the wrong sign": 4.0}
+BLOCKS = 3
+
+
+def value(rules: list[Rule], truth: str) -> float:
+    """What a number of a claim would be in truth, by the rules that speak of it.
+
+    A published size: by the given part of its effect, on the scale of logarithms for a ratio (null 1). A rate for an event.
+    """
+    part = TRUTHS[truth]
+    size = next((rule for rule in rules if isinstance(rule, Size)), None)
+    rule = next(rule for rule in rules if not isinstance(rule, Size))
+    if size and size.null == 1 and size.published > 0:
+        return math.exp(part * math.log(size.published))
+    if size:
+        return size.null + part * (size.published - size.null)
+    if isinstance(rule, Side):
+        sign = 1 if rule.direction == "above" else -1
+        if rule.interest < 0:
+            return rule.null + sign * OFF[truth] * rule.interest
+        if rule.null == 1:
+            return (1 + sign * rule.interest) ** (part * ASSUMED)
+        return rule.null + sign * part * ASSUMED * rule.interest
+    if isinstance(rule, Equal):
+        return rule.null + OFF[truth] * rule.margin
+    if isinstance(rule, Occurs):
+        return max(0.0, part)
+    if isinstance(rule, Never):
+        return 0.0 if part > 0 else min(1.0, OFF[truth] * rule.rate)
+    return 1.0
+
+
+class Simulated(Session):
+    """A session that nobody measured. Its methods write what a corner's `simulated.py` makes up.
+
+    noise: factor on all scatter; 0 for a run without any, which shows what the rules say in the long run.
+    """
+
+    def __init__(
+        self, corner: str, truth: str, interpreters: list[str], budget: str = "full", seed: int = 0, noise: float = 1
+    ):
+        plan = {"name": corner, "session": "simulated", "seed": seed, "budget": budget, "interpreters": interpreters}
+        machine = {"date": "", "cores": 2, "cores_usable": 2}
+        super().__init__(
+            corner, None, Record(None, {"plan": {**plan, "blocks": 0}, "machine": machine, "interpreters": {}})
+        )
+        self.truth, self.noise, self.rng = truth, noise, np.random.default_rng(seed)
+        self._claims = {claim.id: claim for claim in declared(corner).claims}
+
+    def true(self, claim: str, measured: str) -> float:
+        """What the number that a claim calls `measured` is in truth. Raises ValueError if the claim has no such test."""
+        rules = [rule for rule in self._claims[claim].tests if rule.measured == in_words(measured)]
+        if not rules:
+            raise ValueError(f"{claim} has no test {measured!r}")
+        return value(rules, self.truth)
+
+    def scattered(self, centre: float, scatter: float, n: int) -> np.ndarray:
+        """n values around a centre: log-normal for a positive one, with `scatter` as their relative standard deviation.
+
+        Around 0 and below the scatter is an absolute one.
+        """
+        drawn = self.rng.normal(0, scatter * self.noise, n)
+        return centre * np.exp(drawn) if centre > 0 else centre + drawn
+
+    def events(self, rate: float, n: int) -> np.ndarray:
+        """In which of n runs an event of this rate happens. Without noise: in their expected number, and at least once."""
+        if self.noise:
+            return self.rng.random(n) < rate
+        return np.arange(n) < (max(1, round(rate * n)) if rate > 0 else 0)
+
+    def add_times(self, plan: str, cells: dict[tuple[str, str], float], scatter: float) -> None:
+        """A timed plan: ns of each cell (interpreter, arm). scatter: standard deviation over restarts of the logarithm of
+        a ratio of two cells. The empty loop comes with it."""
+        for label in self.interpreters:
+            cells.setdefault((label, EMPTY), 5.0)
+        restarts = self.budget.restarts
+        drawn = {
+            key: np.log(ns) + self.rng.normal(0, scatter * self.noise / math.sqrt(2), (restarts, 1))
+            for key, ns in cells.items()
+        }
+        ns = {
+            f"{label}/{arm}": np.exp(logs + self.rng.normal(0, scatter * self.noise / 4, (restarts, BLOCKS)))
+            for (label, arm), logs in drawn.items()
+        }
+        blocks = [
+            {"restart": restart, "ns": {key: 1e6 * found[restart, block] for key, found in ns.items()}}
+            for restart in range(restarts)
+            for block in range(BLOCKS)
+        ]
+        run = {**self.record.run, "plan": {**self.record.run["plan"], "name": plan, "blocks": BLOCKS}}
+        self._timed[plan] = Record(None, run, loops=dict.fromkeys(ns, 1_000_000), blocks=blocks)
+
+    def add_processes(self, title: str, cases: list[tuple[str, dict, list]]) -> None:
+        """An experiment in processes: for each case its interpreter, its factors, and what each of its processes brought (a
+        row, or a list of rows; a text instead of a row: how it ended without one)."""
+        number = 0
+        for interpreter, factors, results in cases:
+            for round_, result in enumerate(results):
+                failed = isinstance(result, str)
+                self.record.children.append(
+                    {
+                        "title": title,
+                        "run": 1,
+                        "process": number,
+                        "round": round_,
+                        "interpreter": interpreter,
+                        "factors": factors,
+                        "result": None if failed else result,
+                        "ended": result if failed else "ok",
+                    }
+                )
+                number += 1
+        self.record.experiments.append({"title": title, "run": 1, "processes": number})
+
+    def add_observation(self, title: str, seen, *arguments) -> None:
+        """Something looked at once."""
+        self.record.observations.append({"title": title, "arguments": list(arguments), "value": seen})
+
+
+def simulate(corner: str, truth: str, budget: str = "full", seed: int = 0, noise: float = 1) -> Simulated:
+    """A made-up session of a corner: `simulated` of notebooks/<corner>/simulated.py."""
+    made = importlib.import_module(f"notebooks.{corner}.simulated")
+    session = Simulated(corner, truth, made.INTERPRETERS, budget, seed, noise)
+    made.simulated(session)
+    return session

@@ -1,0 +1,80 @@
+"""Made-up records of the chapter "GIL Balm", by what is true of its claims: see ffilab/judge/simulation.py."""
+
+from ffilab.judge.simulation import Simulated
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.balm.experiment import BLOCK, NEW, OURS, POOLED, RELEASED, THREADS
+from notebooks.balm.results import COPIED
+
+INTERPRETERS = [GIL, FREE_THREADED]
+# Of the logarithm of a time over processes, by way and number of threads. With them the ratios that claims read scatter as
+# in a run of `quick`: new / pooled and new / block 0.24 with one thread; pooled / new 0.15 and new / block 0.18 with 16;
+# block with 16 threads over one 0.17.
+PROCESSES = {
+    (NEW, 1): 0.21,
+    (POOLED, 1): 0.12,
+    (BLOCK, 1): 0.12,
+    (NEW, THREADS): 0.13,
+    (POOLED, THREADS): 0.08,
+    (BLOCK, THREADS): 0.12,
+}
+# Of the logarithm of a ratio over restarts: 0.14 for the block in a run of `quick`, and 0.07 for pooled strings.
+RESTARTS = 0.14
+# ns for each string: where all ratios start from.
+BASE = 100.0
+
+
+def simulated(session: Simulated) -> None:
+    session.add_times(
+        "ways",
+        {
+            (GIL, NEW): BASE,
+            (GIL, POOLED + RELEASED): BASE / session.true("B1", "new / pooled, one thread: {GIL}"),
+            (GIL, BLOCK + RELEASED): BASE / session.true("B2", "new / block, one thread: {GIL}"),
+        },
+        RESTARTS,
+    )
+    session.add_processes("as the author ran it", as_the_author_ran_it(session))
+    session.add_processes("what works", [(label, {}, [answers()]) for label in INTERPRETERS])
+    equal = [{"method": method, "text": "ASCII", "wrong": 0} for method in OURS]
+    session.add_processes("layouts", [(label, {}, [equal]) for label in INTERPRETERS])
+    misreads = session.events(session.true("B6", "CPythons that misread a number without a NUL"), len(INTERPRETERS))
+    without_nul = {"what": "no NUL at the end"}
+    session.add_processes(
+        "what must not be done",
+        [(label, without_nul, [misuse(event)]) for label, event in zip(INTERPRETERS, misreads, strict=True)],
+    )
+
+
+def as_the_author_ran_it(session: Simulated) -> list[tuple[str, dict, list]]:
+    """Each way with one thread and with 16, a value for each process."""
+    block = BASE / session.true("B2", "new / block, one thread, apart: {GIL}")
+    block_16 = block * session.true("B3", "block, 16 threads / one thread: {GIL}")
+    new_16 = block_16 * session.true("B3", "new / block, 16 threads: {GIL}")
+    ns = {
+        (NEW, 1): BASE,
+        (POOLED, 1): BASE / session.true("B1", "new / pooled, one thread, apart: {GIL}"),
+        (BLOCK, 1): block,
+        (NEW, THREADS): new_16,
+        (POOLED, THREADS): new_16 * session.true("B3", "pooled / new, 16 threads: {GIL}"),
+        (BLOCK, THREADS): block_16,
+    }
+    cases = []
+    for (method, threads), one in ns.items():
+        values = session.scattered(one, PROCESSES[method, threads], session.budget.repeats)
+        rows = [{"ns": float(value), "faults": 0.0} for value in values]
+        cases.append((GIL, {"method": method, "threads": threads}, rows))
+    return cases
+
+
+def answers() -> list[dict]:
+    """What one interpreter says of forgeries that are as they should be."""
+    said = {"isinstance(x, str)": "True", "type(x) is str": "False"}
+    return [
+        {"probe": probe, "kind": kind, "answer": answer} for probe, answer in said.items() for kind in (*OURS, COPIED)
+    ]
+
+
+def misuse(misread: bool) -> list[dict]:
+    """What one interpreter says of the first two characters of 1234, if it reads on, and if it does not."""
+    number = "ValueError: no number" if misread else "12"
+    return [{"asked": "x == '12'", "answer": "True"}, {"asked": "int(x)", "answer": number}]

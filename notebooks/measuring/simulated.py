@@ -1,0 +1,54 @@
+"""Made-up records of the chapter "Measuring on a noisy machine", by what is true of its claims: see ffilab/judge/simulation.py."""
+
+import numpy as np
+
+from ffilab.bench.record import Record
+from ffilab.judge.simulation import Simulated
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.measuring.experiment import COPIES, KEPT, PAIRS, PROCESSES, REFERENCE
+
+INTERPRETERS = [GIL, FREE_THREADED]
+# Of the logarithm of a kept process over the reference, over restarts; and of what core and moment do to all three. Seen in
+# runs of `quick` (beside other load). TAILS: degrees of freedom of Student's t: the excess kurtosis seen was 5 to 10.
+OWN, COMMON, TAILS = 0.03, 0.1, 5
+# Restarts that the adaptive run makes for each restart of the budget (`copies` in experiment.py).
+SHORT_RESTARTS = 10
+# A spread is positive, whatever sign an effect has.
+SMALLEST = 0.2
+# The rank test sees no more than the order: samples that overlap by chance, and samples that do not.
+SAME = [[1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]
+APART = [[1, 2, 3, 4, 5, 6], [11, 12, 13, 14, 15, 16]]
+
+
+def simulated(session: Simulated) -> None:
+    for title, name, n in (
+        ("the talk's method", "share of processes in which CDLL and PyDLL are called different", PROCESSES),
+        ("the talk's method against itself", "share of A/A pairs that the talk's method calls significant", PAIRS),
+    ):
+        rate = min(1.0, max(0.0, session.true("A5", name)))
+        rows = [{"samples": APART if event else SAME} for event in session.events(rate, n)]
+        session.add_processes(title, [(GIL, {}, rows)])
+    name = "spread of restarted processes over that of a kept one"
+    # Many short restarts of one block: not what add_times makes.
+    session._timed["copies"] = copies(session, max(SMALLEST, session.true("D7", name)))
+
+
+def copies(session: Simulated, ratio: float) -> Record:
+    """The plan `copies`: over the reference, the restarted process spreads `ratio` times as much as the kept one."""
+    restarts = SHORT_RESTARTS * session.budget.restarts
+    rng = session.rng
+    # What the reference does is in both numbers, so that they go together.
+    reference, kept, restarted = rng.standard_t(TAILS, (3, restarts)) * OWN / np.sqrt(2)
+    # Without noise: the same draws, so that the ratio of spreads is the true one.
+    own = {
+        KEPT: reference + kept,
+        COPIES[0]: ratio * (reference + (restarted if session.noise else kept)),
+        REFERENCE: 0.0,
+    }
+    common = rng.normal(0, COMMON, restarts)
+    ns = {f"{GIL}/{arm}": 1e8 * np.exp(common + value) for arm, value in own.items()}
+    blocks = [
+        {"restart": number, "ns": {key: found[number] for key, found in ns.items()}} for number in range(restarts)
+    ]
+    run = {**session.record.run, "plan": {**session.record.run["plan"], "name": "copies", "blocks": 1}}
+    return Record(None, run, loops=dict.fromkeys(ns, 1_000_000), blocks=blocks)

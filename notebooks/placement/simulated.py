@@ -1,0 +1,96 @@
+"""Made-up records of the chapter "Code placement", by what is true of its claims: see ffilab/judge/simulation.py."""
+
+import numpy as np
+from scipy import stats
+
+from ffilab.judge.processes import expected_range
+from ffilab.judge.simulation import Simulated
+from ffilab.provision.catalogue import GIL
+from notebooks.placement.claims import BENCHMARK
+from notebooks.placement.lottery import BY_PROFILE, linked_how, profiled_how, size
+from notebooks.placement.results import HOTTEST, ORDERS
+from notebooks.placement.story import BISECTIONS, PROGRAMS
+
+INTERPRETERS = [GIL]
+# Standard deviations of logarithms, seen in a run of `quick`: of a duel of call_method; of the small machine's programs,
+# of which the one with its hot functions together is sometimes half as fast; of a share in a profile, by its samples.
+DUEL, PROGRAM, HOT, PROFILE = 0.06, 0.06, 0.28, 0.02
+# No machine of ours shows its counters; as the times of the programs.
+STALLS = 0.08
+FAST_NS, INSTRUCTIONS, SAMPLES = 2.0, 2_000_000, 400
+
+
+def simulated(session: Simulated) -> None:
+    add_lottery(session)
+    add_story(session)
+    add_profiles(session)
+
+
+def add_lottery(session: Simulated) -> None:
+    """Orders whose true range is that of D1, around 1; the hot functions together by D6."""
+    how = size(session)
+    apart = max(1.0, session.true("D1", "slowest / fastest random order, call_method"))
+    together = session.true("D6", "hot functions together / the middle random order, call_method")
+    deviation = np.log(apart) / expected_range(ORDERS)
+    if session.noise:
+        layouts = session.rng.normal(0, deviation, how.orders)
+    else:
+        # Lots without luck, of exactly this deviation.
+        layouts = stats.norm.ppf((np.arange(how.orders) + 0.5) / how.orders)
+        layouts *= deviation / layouts.std(ddof=1)
+    programs = [(f"order {number}", "order", place) for number, place in enumerate(layouts)]
+    programs += [(f"{BY_PROFILE} {number}", BY_PROFILE, np.log(together)) for number in range(how.hot)]
+    logs = session.rng.normal(0, DUEL * session.noise, (len(programs), how.duels)) + [[place] for *_, place in programs]
+    cases = [
+        ("", {"name": name, "kind": kind}, [{"benchmark": BENCHMARK, "log": log} for log in row])
+        for (name, kind, _), row in zip(programs, logs.tolist(), strict=True)
+    ]
+    session.add_processes("relink lottery", cases)
+    session.add_observation("linking", {"lacking": None, "absent": {}}, *linked_how(session))
+
+
+def add_story(session: Simulated) -> None:
+    """The small machine: its times, counts and bisections."""
+    names, n = list(PROGRAMS), session.budget.repeats
+    # The other side of 1 by more than 1 is no ratio.
+    slow_ns = FAST_NS * max(0.1, session.true("D1", "slow / fast, a change that never runs"))
+    hot_ns = slow_ns / max(0.1, session.true("D6", "slow / hot, the same commit with hot functions together"))
+    times = {"fast": (FAST_NS, PROGRAM), "slow": (slow_ns, PROGRAM), "hot": (hot_ns, HOT)}
+    session.add_processes(
+        "the small machine",
+        [("", {"program": name}, [{"ns": ns} for ns in session.scattered(*of, n)]) for name, of in times.items()],
+    )
+
+    more = session.true("D2", "instructions, slow / fast (simulated)")
+    misses = max(0.01, session.true("D3", "misses of the instruction cache, slow / fast (simulated)"))
+    counts = [
+        {"program": "fast", "instructions": INSTRUCTIONS, "misses": 1_000},
+        {"program": "slow", "instructions": INSTRUCTIONS * more, "misses": 1_000 * misses},
+    ]
+    session.add_observation("instructions and misses of the small machine", counts, names)
+    stalls = {"fast": 1.0, "slow": max(0.01, session.true("D2", "stalled front-end cycles, slow / fast (counted)"))}
+    counted = {
+        name: [{"stalled-cycles-frontend": float(found)} for found in session.scattered(centre, STALLS, n)]
+        for name, centre in stalls.items()
+    }
+    session.add_observation("hardware counters of the small machine", counted, names, n)
+
+    share = share_of("D5", "share of bisections that blame the unrelated commit", session)
+    blamed = session.events(share, BISECTIONS[session.budget.name])
+    session.add_processes("git bisect", [("", {}, [{"found": float(event)} for event in blamed])])
+
+
+def add_profiles(session: Simulated) -> None:
+    """Five functions that hold a share of the samples, and many that hold the rest."""
+    processes, _ = arguments = profiled_how(session)
+    share = share_of("D4", "share of the five hottest functions, call_method", session)
+    taken = []
+    for found in session.scattered(share, PROFILE, processes):
+        hot = SAMPLES * found / HOTTEST
+        taken.append({"total": SAMPLES, "hottest": {f"function {n}": float(hot) for n in range(HOTTEST)}})
+    session.add_observation("profiles of call_method", {"what": "samples", "processes": taken}, *arguments)
+
+
+def share_of(claim: str, measured: str, session: Simulated) -> float:
+    """A true share: the truth of a wide rule may lie beyond 0 and 1."""
+    return min(0.98, max(0.02, session.true(claim, measured)))

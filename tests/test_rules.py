@@ -1,0 +1,173 @@
+"""The kinds of tests that a claim can have, and their laws."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ffilab.judge import controls
+from ffilab.judge.estimates import LEVEL, Counted, Interval, Location, Measurement, Share
+from ffilab.judge.rules import (
+    DOES_NOT_HOLD,
+    HOLDS,
+    KINDS,
+    UNDECIDED,
+    Conformance,
+    Equal,
+    Never,
+    Occurs,
+    Side,
+    Size,
+)
+from ffilab.paths import ROOT
+
+ABOVE = Side("x", direction="above", null=1.0, interest=0.02)
+BELOW = Side("x", direction="below", null=1.0, interest=0.5)
+NOT_SLOWER = Side("x", direction="above", null=1.0, interest=-0.1)
+SIZE = Size("x", null=1.0, published=1.4, margin=0.25)
+EQUAL = Equal("x", null=1.0, margin=0.1)
+OPPOSITE = {HOLDS: DOES_NOT_HOLD, DOES_NOT_HOLD: HOLDS}
+
+
+def number(value, n=20):
+    """A measurement with this centre; its own width plays no part where an interval is given beside it."""
+    return Measurement(Location(value, 0.01, n - 1, n), "")
+
+
+def of(rule, value, low, high):
+    return rule.of(number(value), Interval(value, low, high)).verdict
+
+
+@pytest.mark.parametrize(
+    ("rule", "interval", "verdict"),
+    [
+        (ABOVE, (1.05, 1.03, 1.07), HOLDS),
+        (ABOVE, (1.05, 0.97, 1.15), UNDECIDED),  # no evidence is no refutation
+        (ABOVE, (1.01, 1.001, 1.015), DOES_NOT_HOLD),  # on the claimed side, and certainly too small to care
+        (ABOVE, (0.80, 0.79, 0.81), DOES_NOT_HOLD),
+        (BELOW, (0.30, 0.20, 0.40), HOLDS),
+        (BELOW, (0.30, 0.10, 0.60), UNDECIDED),
+        (BELOW, (0.90, 0.80, 0.99), DOES_NOT_HOLD),
+        (NOT_SLOWER, (0.97, 0.93, 1.01), HOLDS),
+        (NOT_SLOWER, (0.72, 0.60, 0.80), DOES_NOT_HOLD),
+        (SIZE, (1.40, 1.35, 1.45), HOLDS),
+        (SIZE, (1.20, 1.15, 1.25), DOES_NOT_HOLD),
+        (SIZE, (1.20, 1.00, 1.40), UNDECIDED),  # an interval that reaches the published size is no agreement
+        (SIZE, (1.40, 1.20, 1.60), UNDECIDED),
+        (EQUAL, (1.01, 0.95, 1.05), HOLDS),
+        (EQUAL, (1.01, 0.85, 1.25), UNDECIDED),
+        (EQUAL, (0.50, 0.45, 0.55), DOES_NOT_HOLD),
+    ],
+)
+def test_three_answers(rule, interval, verdict):
+    assert of(rule, *interval) == verdict
+
+
+@pytest.mark.parametrize(
+    ("rule", "events", "trials", "verdict", "says"),
+    [
+        (Occurs("x"), 1, 30, HOLDS, "1 of 30"),
+        (Occurs("x"), 0, 30, UNDECIDED, "none of 30 runs, which would have shown 0.052"),
+        (Never("x", rate=0.1), 1, 30, DOES_NOT_HOLD, "1 of 30"),
+        (Never("x", rate=0.1), 0, 30, HOLDS, "up to 3/30 = 0.1"),
+        (Never("x", rate=0.1), 0, 10, UNDECIDED, "takes 30 runs"),
+    ],
+)
+def test_one_event_proves_or_refutes_and_none_says_how_much_it_can(rule, events, trials, verdict, says):
+    answer = rule.answer(Measurement(Share(events, trials), ""))
+    assert answer.verdict == verdict
+    assert says in answer.reason
+
+
+def test_conformance_is_about_our_own_code():
+    assert Conformance("x").answer(Measurement(Counted(1.0), "")).verdict == HOLDS
+    assert Conformance("x").answer(Measurement(Counted(0.9), "")).verdict == DOES_NOT_HOLD
+
+
+@pytest.mark.parametrize("kind", [Occurs, Never])
+def test_an_event_is_counted_and_not_estimated(kind):
+    with pytest.raises(TypeError, match="counts"):
+        kind("x").answer(number(0.0))
+
+
+@pytest.mark.parametrize("rule", [ABOVE, BELOW, SIZE, EQUAL])
+def test_too_few_runs_are_undecided(rule):
+    answer = rule.answer(Measurement(Location.of(np.array([1.0, 1.1])), ""))
+    assert answer.verdict == UNDECIDED
+    assert "too few" in answer.reason
+
+
+FLOATS = st.floats(-3, 3)
+RULES = st.one_of(
+    st.builds(Side, st.just("x"), direction=st.sampled_from(["above", "below"]), null=FLOATS, interest=FLOATS),
+    st.builds(Size, st.just("x"), null=FLOATS, published=FLOATS, margin=st.floats(0, 1)),
+    st.builds(Equal, st.just("x"), null=FLOATS, margin=st.floats(0, 2)),
+)
+
+
+@given(RULES, st.lists(FLOATS, min_size=5, max_size=5))
+def test_width_decides_nothing(rule, points):
+    """A narrower interval inside a wider one never turns its answer into another; what the wider one decides, it decides."""
+    a, b, middle, c, d = sorted(points)
+    narrow, wide = of(rule, middle, b, c), of(rule, middle, a, d)
+    assert wide in (narrow, UNDECIDED)
+
+
+@given(RULES, FLOATS, st.floats(0, 2), st.floats(0.5, 0.9999), st.floats(0.5, 0.9999))
+def test_a_higher_level_decides_nothing_that_a_lower_one_leaves_open(rule, centre, error, one, other):
+    found = Measurement(Location(centre, error, 10, 11), "")
+    low, high = (rule.answer(found, level).verdict for level in sorted((one, other)))
+    assert high in (low, UNDECIDED)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 40), st.integers(1, 40), st.integers(0, 40), st.floats(0.01, 1))
+def test_more_runs_without_an_event_never_weaken_never(events, trials, more, rate):
+    """Nor do more runs turn a refutation, or a proof, into its opposite."""
+    events = min(events, trials)
+    for rule in (Never("x", rate=rate), Occurs("x")):
+        before, after = (rule.answer(Measurement(Share(events, n), "")).verdict for n in (trials, trials + more))
+        assert after == before or before == UNDECIDED
+
+
+@pytest.mark.parametrize("n", [5, 10, 40, 160])
+def test_a_true_claim_is_refuted_as_seldom_as_the_level_says_whatever_the_number_of_runs(n):
+    """The truth lies on the very bound; more evidence makes no false refutation likelier."""
+    rng = np.random.default_rng(n)
+    wrong = np.mean(
+        [
+            ABOVE.answer(Measurement(Location.of(rng.normal(ABOVE.bound, 0.03, n)), "")).verdict == DOES_NOT_HOLD
+            for _ in range(3000)
+        ]
+    )
+    # The trimmed mean's interval errs a little oftener than its level says: see Location.
+    alpha = 1.5 * (1 - LEVEL) / 2
+    assert wrong <= alpha + 3 * math.sqrt(alpha * (1 - alpha) / 3000)
+
+
+def test_what_it_takes_is_about_what_it_takes():
+    """With as many runs as an undecided answer asks for, about four of five are decided."""
+    rng = np.random.default_rng(1)
+    truth, sigma = ABOVE.bound + 0.01, 0.03
+    needed = 20 * ABOVE.answer(Measurement(Location(truth, sigma / math.sqrt(20), 19, 20), "")).takes
+    decided = [
+        ABOVE.answer(Measurement(Location.of(rng.normal(truth, sigma, round(needed))), "")).verdict == HOLDS
+        for _ in range(500)
+    ]
+    assert 0.65 < np.mean(decided) < 0.95
+
+
+def test_every_kind_is_described():
+    for kind in KINDS.values():
+        assert kind.__doc__
+
+
+def test_the_page_on_numbers_names_the_limits_of_the_code():
+    text = (ROOT / "book" / "how_to_read.md").read_text()
+    assert f"its {LEVEL:.0%} interval".replace("%", " %") in text
+    assert f"More than {controls.MAX_STRANGERS:g} of a core" in text
+    assert f"{controls.MAX_STEAL:.0%} of the time".replace("%", " %") in text
+    assert f"a factor of {controls.MAX_FREQUENCY:g}" in text
+    assert f"larger than {controls.NEGLIGIBLE:.0%}".replace("%", " %") in text
