@@ -224,8 +224,7 @@ class Spread:
         return math.expm1(math.sqrt((high / low - 1) * self.noise) * self.span)
 
     def factor(self, gap: float) -> float:
-        half = self.at().half_width
-        return (half / gap) ** 2 if gap else math.inf
+        return _squared(self.at().half_width, gap)
 
 
 Estimate = Location | Share | ShareDifference | Counted | Spread

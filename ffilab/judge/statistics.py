@@ -2,7 +2,7 @@
 
 Method: log-ratio per block, median per restart, then the 20 % trimmed mean over restarts with its t interval (see
 `estimates.Location`). Why not the mean: on restarts that go wrong now and then (Student's t with three degrees of freedom, 20
-restarts) its interval is a third wider. `tests/test_statistics.py` holds the simulations.
+restarts) its interval is wider. `tests/test_statistics.py` holds the simulations.
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from scipy import stats
 
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record
-from ffilab.judge.estimates import LEVEL, Interval, Location, Measurement, Share
+from ffilab.judge.estimates import LEVEL, Interval, Location, Measurement
 
 RESAMPLES = 4_999
 
@@ -98,11 +98,6 @@ def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty:
 def per_call(record: Record, cell: tuple[str, str]) -> Interval:
     """Nanoseconds per loop of one cell: centre over restarts of the median over blocks."""
     return location_interval(np.nanmedian(record.times(*cell), axis=1))
-
-
-def share_interval(hits: int, trials: int) -> Interval:
-    """Share of trials with an event, with its exact interval."""
-    return Share(hits, trials).at()
 
 
 def ratio_of_ratios(
