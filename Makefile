@@ -6,7 +6,7 @@
 export KERNELS BUDGET FROM
 run = @python3 ffilab/bootstrap.py
 
-.PHONY: help book test check doctor kernels native chapter bench compare judge characteristics html lab lock clean distclean
+.PHONY: help book test check doctor kernels native chapter more bench coverage compare judge characteristics html lab lock clean distclean
 help:     ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 	@echo; sed -n '2,5s/^# //p' Makefile
@@ -24,8 +24,12 @@ native:   ## build everything under native/
 	$(run) native
 chapter:  ## measure one chapter afresh (NAME=loaders), then render
 	$(run) chapter "$(NAME)"
+more:     ## measure another session on top of the pages' own, of all chapters or of one (NAME=loaders)
+	$(run) more "$(NAME)"
 bench:    ## our instrument against pyperf, about 25 minutes (BUDGET=full: an hour)
 	$(run) study notebooks.measuring.contest
+coverage: ## how intervals hold for the next build: twelve sessions on three builds (an hour; book/evidence)
+	$(run) study notebooks.measuring.levels
 compare:  ## compare two records (A=_build/records/…jsonl B=…)
 	$(run) compare "$(A)" "$(B)"
 judge:    ## print the ledger for a set of records (FROM=_build/records), without measuring

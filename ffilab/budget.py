@@ -8,12 +8,15 @@ from dataclasses import dataclass
 class Budget:
     """Limits for one chapter.
 
-    restarts: worker restarts, the unit of analysis.
+    restarts: worker restarts.
     blocks: randomised blocks inside a restart, at most; many arms or kernels share `seconds`.
     seconds: what one plan may take for its batches.
     batch_ms: length of one timed batch.
     scale: factor on the loop counts of the authors' own experiments.
     repeats: repetitions of experiments that run in fresh child processes.
+    layouts: links of each interpreter, the unit of analysis; fewer than restarts, so that some come twice and show what a
+        restart alone changes.
+    builds: builds of each interpreter that the layouts are linked from, if it is compiled here.
     """
 
     name: str
@@ -23,6 +26,8 @@ class Budget:
     batch_ms: float
     scale: float
     repeats: int
+    layouts: int = 18
+    builds: int = 1
 
     @property
     def is_result(self) -> bool:
@@ -36,9 +41,9 @@ class Budget:
 
 
 BUDGETS = {
-    "smoke": Budget("smoke", restarts=4, blocks=4, seconds=5, batch_ms=1, scale=0.01, repeats=2),
-    "quick": Budget("quick", restarts=20, blocks=20, seconds=65, batch_ms=10, scale=1, repeats=10),
-    "full": Budget("full", restarts=40, blocks=50, seconds=600, batch_ms=10, scale=1, repeats=30),
+    "smoke": Budget("smoke", restarts=4, blocks=4, seconds=5, batch_ms=1, scale=0.01, repeats=2, layouts=3),
+    "quick": Budget("quick", restarts=22, blocks=20, seconds=65, batch_ms=10, scale=1, repeats=10, layouts=18),
+    "full": Budget("full", restarts=44, blocks=50, seconds=600, batch_ms=10, scale=1, repeats=30, layouts=36, builds=3),
 }
 
 

@@ -10,7 +10,7 @@ from IPython.display import Markdown, display
 
 from ffilab import draw
 from ffilab.bench.session import Session, open_session, source
-from ffilab.judge import controls, ledger
+from ffilab.judge import basis, controls, history, ledger
 from ffilab.paths import BUILD
 from ffilab.provision import installed
 from ffilab.provision.catalogue import ALL
@@ -88,6 +88,7 @@ def end(session: Session, gil_enabled: bool) -> None:
         "Discarded": "; ".join(f"{record.run['plan']['name']}: {record.noise.report}" for record in timed)
         or "nothing: each run had a process of its own, and all of them count",
         "Run": f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}",
+        "Rests on": basis.in_words(facts["rests_on"]),
         "Seed": ", ".join(map(str, facts["seeds"])),
         **{f"CPython {label}": build for label, build in facts["kernels"].items()},
         f"Packages of {running()}": ", ".join(
@@ -96,7 +97,9 @@ def end(session: Session, gil_enabled: bool) -> None:
         "Records": ", ".join(facts["records"]),
     }
     display(Markdown("| | |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in rows.items())))
-    if page := os.environ.get(PAGE_FILE):
+    if (page := os.environ.get(PAGE_FILE)) and not source():
+        history.keep(session)
+    if page:
         Path(page).write_text(json.dumps(described(session, gil_enabled)))
 
 
@@ -115,5 +118,9 @@ def described(session: Session, gil_enabled: bool) -> dict:
         "measured": session.machine["date"],
         "read": source() is not None,
         # Below _build, if they lie there: a clone may be moved.
-        "records": [str(p.relative_to(BUILD) if p.is_relative_to(BUILD) else p) for p in session.files],
+        "records": [
+            str(p.relative_to(BUILD) if p.is_relative_to(BUILD) else p)
+            for one in (*session.earlier, session)
+            for p in one.files
+        ],
     }

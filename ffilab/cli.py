@@ -74,6 +74,17 @@ def chapter(name, kernels, budget, source):
 
 
 @verbs.command()
+@click.argument("name", default="")
+@kernels_option
+@budget_option
+def more(name, kernels, budget):
+    """Measure another session, with new layouts, on top of those that the pages rest on; then render."""
+    from ffilab.press import book as press
+
+    press.book(catalogue.parse(kernels), budget_name(budget or "quick"), only=name or None, more=True)
+
+
+@verbs.command()
 def html():
     """Render again from the chapters as they were last measured."""
     from ffilab.press import render
@@ -93,11 +104,8 @@ def kernels_verb(kernels):
 def native(kernels):
     """Build everything under native/ for the kernels at hand."""
     from ffilab import native as projects
-    from ffilab.press import book as press
-    from ffilab.press.chapters import chapters
 
     failures = projects.build_all(environments.provision(catalogue.parse(kernels)))
-    press.provide(chapters())
     if failures:
         raise UserError("Some extensions were left out: see the lines above.")
 
@@ -124,13 +132,10 @@ def check(pytest_options):
 
 
 def set_up_for_tests() -> None:
-    """The chapter pair, the native projects, and what single corners need."""
-    from ffilab import native as projects
+    """The chapter pair and the native projects."""
     from ffilab.press import book as press
-    from ffilab.press.chapters import chapters
 
-    projects.build_all(environments.provision(catalogue.parse("pair")))
-    press.provide(chapters())
+    press.set_up(catalogue.parse("pair"))
 
 
 def pytest(part: str, *options: str) -> int:

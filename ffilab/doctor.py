@@ -54,9 +54,9 @@ TOOLS = {
         {"apt": "valgrind", "dnf": "valgrind", "brew": None, "conda": "valgrind"},
     ),
     "perf": (False, "shows where the time goes", {"apt": "linux-perf", "dnf": "perf", "brew": None, "conda": None}),
-    "lld or gold": (
+    "lld, gold or mold": (
         False,
-        "links CPython with its functions in another order",
+        "links the interpreters in other layouts; without it each has one, and no verdict can speak of the next build",
         {"apt": "lld", "dnf": "lld", "brew": "lld", "conda": "lld"},
     ),
     "Chromium": (
@@ -104,7 +104,7 @@ COMMANDS = {
     "git": ("git",),
     "valgrind": ("valgrind",),
     "perf": ("perf",),
-    "lld or gold": ("ld.lld", "ld.gold"),
+    "lld, gold or mold": ("ld.lld", "ld.gold", "ld.mold"),
     "Chromium": ("chromium", "chromium-browser", "google-chrome"),
 }
 INSTALL = {

@@ -131,6 +131,12 @@ def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
     return f"{value}{' ' if unit else ''}{unit} [{low}, {high}]"
 
 
+def bounds(low: float, high: float) -> str:
+    """`[1.489, 1.576]`, with as many digits as the width justifies."""
+    width = (high - low) / 2
+    return f"[{number(low, width)}, {number(high, width)}]"
+
+
 def words(found: Interval | Measurement | None, unit: str = "", factor: float = 1) -> str:
     """The same for what may be missing, and for measurements: `not measured here` if there is nothing."""
     if found is None:
@@ -181,13 +187,19 @@ def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
 
 def verdict(row: dict) -> None:
     """Show the ledger's row for a claim."""
+    beside = "; ".join(
+        f"{name}: " + ", ".join(f"{what} {bounds(*found)}" for what, found in each.items())
+        for name, each in row["beside"].items()
+    )
     measured = "; ".join(
         f"{name} {text(Interval(value, *row['interval'][name]))}" for name, value in row["measured"].items()
     )
     display(
         Markdown(
             f"**{row['id']}: {ledger.verdict_of(row)}.** {row['claim']}\n\n- Published: {row['published']}\n"
-            f"- Here: {measured or 'nothing measured'}\n- Why: {row['reason']}"
+            f"- Here: {measured or 'nothing measured'}\n"
+            + (f"- Beside it: {beside}\n" if beside else "")
+            + f"- Why: {row['reason']}"
             + (f"\n- Undecided: {row['takes']}" if row["takes"] else "")
             + (f"\n- Not tested: {'; '.join(row['untested'])}" if row["untested"] else "")
         )

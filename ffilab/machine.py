@@ -94,6 +94,12 @@ def noise() -> dict:
     return {"load": os.getloadavg()[0], "steal_s": getattr(psutil.cpu_times(), "steal", 0.0)}
 
 
+def steal_s(cpu: int | None) -> float:
+    """Seconds that the hypervisor took from one core so far; from all of them, if the work is not pinned."""
+    times = psutil.cpu_times() if cpu is None else psutil.cpu_times(percpu=True)[cpu]
+    return getattr(times, "steal", 0.0)
+
+
 class Watch:
     """How much of the machine strangers used, from here to `end`: CPU time of all processes, less ours.
 

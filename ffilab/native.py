@@ -5,7 +5,8 @@ library, a pyproject.toml with a Python extension (once per interpreter), a
 Cargo.toml without pyproject.toml with a Rust library.
 
 Outputs: `_build/native/<corner>/` for libraries, and for extensions
-`_build/native/<corner>/<SOABI>/`, the tag that keeps interpreters apart.
+`_build/native/<corner>/<SOABI>/`, the tag that keeps interpreters apart; and in
+`links` beside them how each shared object was linked (`native_links.py`).
 
 A C library that fails stops everything. An extension that fails, or that its tool
 does not support on an interpreter, is left out, and so is a library or program in Rust:
@@ -19,6 +20,7 @@ import shutil
 import tomllib
 from pathlib import Path
 
+from ffilab import native_links
 from ffilab.errors import UserError
 from ffilab.machine import compiler
 from ffilab.paths import BY_PRODUCTS, LOGS, NATIVE, NATIVE_OUT
@@ -46,24 +48,47 @@ def build_all(interpreters: list[Installed], root: Path = NATIVE, out: Path = NA
 
     Raises UserError naming the missing tool or the failed library.
     """
+    failures = build_libraries(root, out)
+    for interpreter in interpreters:
+        failures += build_extensions(interpreter, root, out)
+    return failures
+
+
+def build_libraries(root: Path = NATIVE, out: Path = NATIVE_OUT) -> list[str]:
+    """The projects that need no interpreter: libraries and programs in C and Rust. As `build_all`."""
+    chosen = [project for project in projects(root) if not is_extension(project)]
+    return _build_each(chosen, [], root, out, "native projects, those for all interpreters")
+
+
+def build_extensions(interpreter: Installed, root: Path = NATIVE, out: Path = NATIVE_OUT) -> list[str]:
+    """The projects that are built for each interpreter, for this one. As `build_all`."""
+    chosen = [project for project in projects(root) if is_extension(project)]
+    return _build_each(chosen, [interpreter], root, out, f"native projects for {interpreter.name}")
+
+
+def _build_each(chosen: list[Path], interpreters: list[Installed], root: Path, out: Path, title: str) -> list[str]:
     failures = []
-    with explain_os_errors(str(out)), step("native projects") as bar:
-        found = projects(root)
-        for number, project in enumerate(found):
-            bar.update(number / len(found), str(project.relative_to(root)))
+    with explain_os_errors(str(out)), step(title) as bar:
+        for number, project in enumerate(chosen):
+            bar.update(number / len(chosen), str(project.relative_to(root)))
             failures += build(project, interpreters, out / project.relative_to(root).parts[0])
     for failure in failures:
         say(f"    left out: {failure}")
     return failures
 
 
+def is_extension(project: Path) -> bool:
+    """Is it built for each interpreter?"""
+    return (project / "pyproject.toml").exists()
+
+
 def build(project: Path, interpreters: list[Installed], out: Path) -> list[str]:
     """Build one project into `out`; returns one line for each interpreter on which an extension failed."""
-    if not (project / "pyproject.toml").exists():
+    if not is_extension(project):
         if (project / "Cargo.toml").exists():
             return _crate(project, out)
         need_compiler_and_rust(project)
-        _run(project, ["make", "--no-print-directory", f"OUT={out}", f"CC={compiler()}"], "make")
+        _libraries(project, out)
         return []
     failures = []
     for interpreter in interpreters:
@@ -83,6 +108,17 @@ def build(project: Path, interpreters: list[Installed], out: Path) -> list[str]:
     return failures
 
 
+def _libraries(project: Path, out: Path) -> None:
+    """Build a project with a Makefile: all of it, if other compilers than the last time are used."""
+    records = native_links.records_of(out, project.name)
+    environment = native_links.environment(out, records)
+    stamp = Path(environment["CC"]).parent / f".{project.name}"
+    command = ["make", "--no-print-directory", f"OUT={out}", f"CC={environment['CC']}"]
+    _run(project, command if stamp.exists() else [*command, "--always-make"], "make", environment)
+    native_links.settle(records)
+    stamp.touch()
+
+
 def _crate(project: Path, out: Path) -> list[str]:
     """Build a library or program in Rust into `out/cargo/<project>/release`; one line if that failed."""
     note = out / f"missing-{project.name}.txt"
@@ -91,7 +127,10 @@ def _crate(project: Path, out: Path) -> list[str]:
         if (project / CRATES).exists():
             restore_cargo_lock(project)
         target = out / "cargo" / project.name
-        _run(project, ["cargo", "build", "--release", "--locked", "--target-dir", str(target)], "cargo")
+        records = native_links.records_of(out, project.name)
+        command = ["cargo", "build", "--release", "--locked", "--target-dir", str(target)]
+        _run(project, command, "cargo", native_links.environment(out, records))
+        native_links.settle(records)
         note.unlink(missing_ok=True)
     except UserError as error:
         out.mkdir(parents=True, exist_ok=True)
@@ -114,6 +153,11 @@ def ours(project: Path) -> dict:
     return tomllib.loads((project / "pyproject.toml").read_text()).get("tool", {}).get("hidden-corners", {})
 
 
+def distribution(project: Path) -> str:
+    """What a project's pyproject.toml calls it."""
+    return tomllib.loads((project / "pyproject.toml").read_text()).get("project", {}).get("name", project.name)
+
+
 def unsupported(project: Path, interpreter: Installed) -> str | None:
     """Why the project's tool does not serve this interpreter, as its pyproject.toml states it; None if it does."""
     said = ours(project)
@@ -127,7 +171,7 @@ def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -
     # one with some files of its own (`sources-of`), for instance another version of its tool.
     library = project.parent / "library"
     layers = [project.parent / name for name in filter(None, [ours(project).get("sources-of")])] + [project]
-    digest = hashlib.sha256(interpreter.facts["stamp"].encode())
+    digest = hashlib.sha256(interpreter.facts["stamp"].encode() + native_links.digest().encode())
     for source in (p for folder in (library, *layers) for p in sorted(folder.rglob("*"))):
         if source.is_file() and not BY_PRODUCTS & set(source.relative_to(project.parent).parts):
             digest.update(source.read_bytes())
@@ -146,6 +190,11 @@ def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -
         shutil.copytree(library, copy / library.name, ignore=ignore)
     environment = {"CARGO_TARGET_DIR": str(out / "cargo" / f"{project.name}-{interpreter.name}")}
     environment |= _tools(project, interpreter, out)
+    records = native_links.records_of(out, distribution(project), target.name)
+    if not (project / "Cargo.toml").exists():
+        # cargo links only what has changed, the other tools everything.
+        shutil.rmtree(records, ignore_errors=True)
+    environment |= native_links.environment(out, records)
     if (project / CRATES).exists():
         restore_cargo_lock(copy / project.name)
         environment["MATURIN_PEP517_ARGS"] = "--locked"
@@ -169,6 +218,7 @@ def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -
         f"the build for {interpreter.name}",
         environment,
     )
+    native_links.settle(records)
     stamp.touch()
 
 

@@ -31,15 +31,18 @@ def cache() -> Path:
 BY_PRODUCTS = {"build", "target", "Cargo.lock"}
 
 
-def resolved(value, seed: int | None = None):
-    """Arguments as a process gets them: BUILT filled in everywhere, and a lone "{seed}" replaced by the number."""
+def resolved(value, seed: int | None = None, built: str | None = None):
+    """Arguments as a process gets them: BUILT filled in everywhere, and a lone "{seed}" replaced by the number.
+
+    built: the folder for BUILT, if it is that of a layout.
+    """
     if isinstance(value, dict):
-        return {key: resolved(item, seed) for key, item in value.items()}
+        return {key: resolved(item, seed, built) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [resolved(item, seed) for item in value]
+        return [resolved(item, seed, built) for item in value]
     if value == "{seed}":
         return seed
-    return value.replace(BUILT, str(NATIVE_OUT)) if isinstance(value, str) else value
+    return value.replace(BUILT, built or str(NATIVE_OUT)) if isinstance(value, str) else value
 
 
 def without_paths(text: str) -> str:

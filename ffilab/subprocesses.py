@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 import subprocess
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,29 @@ import psutil
 from ffilab.errors import UserError
 
 GRACE_S = 3
+
+# What `group` has running, so that one thread can end the children of another.
+_running: set[subprocess.Popen] = set()
+_guard = threading.Lock()
+_ending = threading.Event()
+
+
+class Ended(Exception):
+    """The work of this thread was ended from another one."""
+
+
+def end_all() -> None:
+    """End every child of every thread, and let no other start until `go_on`: their threads get Ended."""
+    with _guard:
+        _ending.set()
+        doomed = list(_running)
+    for process in doomed:
+        kill_group(process)
+
+
+def go_on() -> None:
+    """Children may start again."""
+    _ending.clear()
 
 
 def kill_group(process: subprocess.Popen) -> None:
@@ -50,14 +74,41 @@ def _is_running_in(group_id: int, process: psutil.Process) -> bool:
 
 
 @contextmanager
-def group(command, **options):
-    """Popen in a process group of its own; on the way out nothing of it is left running."""
-    process = subprocess.Popen(command, start_new_session=True, **options)
+def _interrupts_kept():
+    """Yields a list to which Ctrl-C is added meanwhile: in the middle of a start it would leave a child that nobody knows."""
+    came: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield came
+        return
+    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    kept = [one for one, handler in before.items() if handler is signal.default_int_handler]
+    for one in kept:
+        signal.signal(one, lambda number, frame: came.append(number))
     try:
+        yield came
+    finally:
+        for one in kept:
+            signal.signal(one, before[one])
+
+
+@contextmanager
+def group(command, **options):
+    """Popen in a process group of its own; on the way out nothing of it is left running. Raises Ended after `end_all`."""
+    with _guard, _interrupts_kept() as came:
+        if _ending.is_set():
+            raise Ended
+        process = subprocess.Popen(command, start_new_session=True, **options)
+        _running.add(process)
+    try:
+        if came:
+            raise KeyboardInterrupt
         yield process
     finally:
         # Not only if it still runs: a finished leader may have left children behind.
         kill_group(process)
+        _running.discard(process)
+    if _ending.is_set():
+        raise Ended
 
 
 def logged(command, log: Path, *, on_line=None, **options) -> int:

@@ -100,3 +100,25 @@ def missing_once(marker):
         open(marker, "w").close()
         raise ImportError("not yet")
     return fine()
+
+
+class Padding:
+    """Instead of a time: by how many bytes its environment is longer, and one more."""
+
+    def timeit(self, loops):
+        return 1 + len(os.environ["FFILAB_PADDING"])
+
+
+def padding():
+    return Padding()
+
+
+class Program:
+    """Instead of a time: the inode of the program that runs."""
+
+    def timeit(self, loops):
+        return os.stat("/proc/self/exe").st_ino
+
+
+def program():
+    return Program()

@@ -206,7 +206,7 @@ def session(record, strangers_s=0.001):
     """With one experiment in processes, and one timed plan."""
     children = [{"title": "races", "run": 1, "strangers_s": strangers_s, "wall_s": 0.1}] * 10
     main = Record(None, record.run, experiments=[{"title": "races", "run": 1}], children=children)
-    return SimpleNamespace(record=main, plans=["calls"], timed=lambda name: record)
+    return SimpleNamespace(record=main, earlier=[], plans=["calls"], timed=lambda name: record)
 
 
 def withheld(record, **others):

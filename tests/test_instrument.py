@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ffilab import machine
 from ffilab.bench import instructions, profile, runner
-from ffilab.bench.plan import MIN_RESTARTS, plan
+from ffilab.bench.plan import EMPTY, MIN_RESTARTS, plan
 from ffilab.bench.record import Record, discard, noisy
 from ffilab.budget import BUDGETS, Budget
 from ffilab.errors import UserError
@@ -214,10 +214,14 @@ def test_pyperf_opens_our_records(two_records):
 
 
 @pytest.mark.slow
-def test_two_runs_are_compared_with_a_warning(two_records):
+def test_two_runs_are_compared_by_their_ratios(two_records):
     text = runs.report(tuple(record.path for record in two_records))
     assert "two runs, not one" in text
-    assert FREE_THREADED in text
+    for label in (GIL, FREE_THREADED):
+        assert f"  {label}: the yardstick, 'control 1'," in text
+    table = runs.compare_runs(*two_records)
+    assert set(table.interpreter) == {GIL, FREE_THREADED}
+    assert {"CDLL", "PyDLL", EMPTY} <= set(table.arm)
 
 
 @pytest.mark.slow
@@ -225,17 +229,6 @@ def test_runs_without_a_common_cell(two_records):
     other = Record(None, {"plan": {"interpreters": [], "arms": [], "blocks": 1}})
     with pytest.raises(UserError, match="in common"):
         runs.compare_runs(other, two_records[0])
-
-
-@pytest.mark.slow
-def test_unpaired_interval_covers():
-    rng = np.random.default_rng(12)
-    hits = 0
-    for seed in range(300):
-        a, b = (np.exp(rng.normal(mean, 0.02, 20)) for mean in (0, np.log(1.05)))
-        interval = runs.unpaired_ratio(b, a, seed)
-        hits += interval.low <= 1.05 <= interval.high
-    assert hits / 300 >= LEVEL - 0.03
 
 
 def test_a_finding_is_an_interval_without_one():

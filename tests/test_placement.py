@@ -2,12 +2,17 @@
 
 import itertools
 import shutil
+import subprocess
+from collections import Counter
+from contextlib import nullcontext
 from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
 
+from ffilab import doctor
 from ffilab.bench import case, profile
 from ffilab.bench.session import Measuring, Reading
 from ffilab.errors import UserError
@@ -18,11 +23,22 @@ from ffilab.judge.estimates import LEVEL, Counted, Location, Measurement, Share,
 from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_of_groups
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from ffilab.provision import relink
+from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.placement import claims, exercise, experiment, figures, lottery, results, story
 from notebooks.placement.experiment import APART, PACKED, USUAL, WESTMERE, Cache
 
 VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
-CAN_RELINK = pytest.mark.skipif(relink.missing() is not None, reason=str(relink.missing()))
+
+
+def lacking() -> str | None:
+    """Why the lottery's interpreters cannot be linked again here; None if they can."""
+    try:
+        return next(filter(None, map(relink.missing, lottery.BUILDS)), None)
+    except UserError as error:
+        return str(error)
+
+
+CAN_RELINK = pytest.mark.skipif(lacking() is not None, reason=str(lacking()))
 
 
 # ---- the mechanism ----
@@ -210,34 +226,77 @@ def test_two_groups_are_compared_with_the_noise_of_both():
 # ---- the lottery ----
 
 
+def in_order(placed: list[str], wanted: list[str]) -> float:
+    """Share of neighbours in one list of functions that stand in the same order in another; those of one name are left out."""
+    once = set.intersection(*({name for name, n in Counter(names).items() if n == 1} for names in (placed, wanted)))
+    known = [name for name in wanted if name in once]
+    assert len(known) > 0.9 * len(wanted)
+    position = {name: number for number, name in enumerate(placed)}
+    return float(np.mean([position[a] < position[b] for a, b in itertools.pairwise(known)]))
+
+
+# mold takes a seed, and no order.
+TAKES_ORDERS = [name for name, (_, line) in relink.LINKERS.items() if line and shutil.which(f"ld.{name}")]
+
+
 @pytest.mark.slow
 @CAN_RELINK
-@pytest.mark.parametrize("name", [name for name in relink.LINKERS if shutil.which(f"ld.{name}")])
-def test_an_order_is_what_was_asked_for(name, tmp_path, monkeypatch):
+@pytest.mark.parametrize("label", lottery.BUILDS)
+@pytest.mark.parametrize("name", TAKES_ORDERS)
+def test_the_orders_are_what_the_page_says_of_them(name, label, tmp_path, monkeypatch):
     monkeypatch.setattr(relink, "linker", lambda: name)
-    names = relink.functions()
-    assert len(names) > 5_000
-    assert "_PyEval_EvalFrameDefault" in relink.order_of(relink.link(tmp_path / "plain"))
-    wanted = sorted(names)[::-7]
-    placed = [symbol for symbol in relink.order_of(relink.link(tmp_path / "ordered", wanted)) if symbol in set(wanted)]
-    # Static functions of one name in several files come together; each name counts once.
-    placed = list(dict.fromkeys(placed))
-    position = {symbol: number for number, symbol in enumerate(placed)}
-    known = [symbol for symbol in wanted if symbol in position]
-    behind = [position[a] < position[b] for a, b in itertools.pairwise(known)]
-    assert np.mean(behind) > 0.99
+    monkeypatch.setattr(lottery, "LINKED", tmp_path)
+    known = relink.functions(label)
+    # Static functions of one name, in several files, come together.
+    named = Counter(function.symbol for function in known)
+    hot = [function for function in known if function.part == ".text.hot." and named[function.symbol] == 1]
+    wanted = hot[::-7]
+    hottest = {function.symbol: 1000 - rank for rank, function in enumerate(wanted)}
+    monkeypatch.setattr(lottery, "hottest", lambda *_: ("samples", Counter(hottest)))
+    monkeypatch.setattr(lottery, "Reporter", lambda *_: nullcontext(SimpleNamespace(advance=lambda _: None)))
+    made = lottery.link_all(label, seed=1, orders=1, copies=1, hot=1, rounds=1)
+    (order,) = (one["file"] for one in made["programs"] if one["kind"] == "order")
+    installed, default, profile, shuffled = map(
+        relink.order_of,
+        (
+            relink.prefix(label) / "bin" / f"python{label}",
+            *(lottery.where(label, file) for file in ("default", "profile", order)),
+        ),
+    )
+    # The linker's own order is that of the interpreter as it is installed.
+    assert in_order(default, installed) > 0.99
+    # What is hot stands side by side, and nothing else has moved.
+    symbols = [function.symbol for function in wanted]
+    assert in_order(profile, symbols) == 1
+    places = [profile.index(symbol) for symbol in symbols]
+    assert max(places) - min(places) < 1.1 * len(symbols)
+    assert in_order(profile, [symbol for symbol in installed if symbol not in symbols]) > 0.99
+    # By lot within the parts, and the parts as they were: what is hot stays with what is hot.
+    assert in_order(shuffled, installed) < 0.6
+    names = {function.symbol for function in hot}
+    places = [number for number, symbol in enumerate(shuffled) if symbol in names]
+    assert np.ptp(np.quantile(places, (0.01, 0.99))) < 1.2 * sum(function.part == ".text.hot." for function in known)
 
 
 @pytest.mark.slow
 @CAN_RELINK
-def test_linked_programs_answer(tmp_path, monkeypatch):
+@pytest.mark.parametrize("label", lottery.BUILDS)
+def test_linked_programs_answer(label, tmp_path, monkeypatch):
     monkeypatch.setattr(lottery, "LINKED", tmp_path)
-    program = relink.link(tmp_path / "default")
+    lottery.prepare(label)
+    program = relink.link(label, lottery.where(label, lottery.DEFAULT))
+    asked = "import os, sys; print(sys.version, os.__file__, sys.flags.hash_randomization)"
+    said = subprocess.run(
+        [program, "-S", "-s", "-P", "-c", asked], capture_output=True, text=True, env=lottery.server_environment()
+    )
+    assert said.stderr == ""
+    assert ("free-threading" in said.stdout) == (label == FREE_THREADED)
+    assert said.stdout.split()[-2:] == [str(tmp_path / label / "lib" / f"python{label}" / "os.py"), "0"]
     outcome = lottery.duel(program, program, turns=3, seed=1)
     assert outcome.ended == "ok"
     assert [row["benchmark"] for row in outcome.result] == list(lottery.BENCHMARKS)
     assert all(abs(row["log"]) < 1 for row in outcome.result)
-    broken = tmp_path / "broken"
+    broken = lottery.where(label, "broken")
     broken.write_text("#!/bin/sh\nexit 3\n")
     broken.chmod(0o755)
     with pytest.raises(UserError, match="did not answer"):
@@ -252,14 +311,18 @@ def test_the_whole_lottery_can_be_read_again_without_a_program(session, tmp_path
         lottery.SIZES, "smoke", lottery.Size(orders=2, copies=1, hot=2, duels=2, turns=1, profiles=2, rounds=5)
     )
     linked = lottery.linking(session)
-    names = {one["name"] for one in linked["programs"]}
-    kinds = {one["kind"] for one in linked["programs"]}
-    assert kinds | set(linked["absent"]) == {"order", "copy", lottery.BY_PROFILE, lottery.BY_PGO}
-    assert {"order 0", "order 1", "copy 0", f"{lottery.BY_PROFILE} 1"} <= names
+    assert list(linked) == list(lottery.BUILDS)
+    for of_it in linked.values():
+        kinds = Counter(one["kind"] for one in of_it["programs"])
+        assert kinds == {"order": 2, "copy": 1, lottery.BY_PROFILE: 2 * (lottery.BY_PROFILE not in of_it["absent"])}
+    # Each build draws its own orders.
+    assert len({one["name"] for of_it in linked.values() for one in of_it["programs"] if one["kind"] == "order"}) == 4
     runs = lottery.duels(session, linked)
-    assert set(runs.name) == names
-    assert len(runs) == 2 * len(names) * len(lottery.BENCHMARKS)
-    assert not list(lottery.LINKED.glob("order-*"))
+    for label, of_it in linked.items():
+        duels = results.of_build(runs, label)
+        assert set(duels.name) == {one["name"] for one in of_it["programs"]}
+        assert len(duels) == 2 * len(of_it["programs"]) * len(lottery.BENCHMARKS)
+    assert not list(lottery.LINKED.glob("*/bin/order-*"))
     profile = lottery.hot_functions(session)
     session.close()
     monkeypatch.setattr(lottery, "link_all", None)
@@ -274,15 +337,48 @@ def test_the_whole_lottery_can_be_read_again_without_a_program(session, tmp_path
 
 def test_where_nothing_can_be_linked_there_is_no_lottery(session, tmp_path, monkeypatch):
     monkeypatch.setattr(lottery, "LINKED", tmp_path / "linked")
-    monkeypatch.setattr(relink, "missing", lambda: "no objects")
+    monkeypatch.setattr(relink, "missing", lambda label: f"no objects of {label}")
     linked = lottery.linking(session)
-    assert linked["lacking"] == "no objects"
-    assert lottery.duels(session, linked).empty
-    assert lottery.hot_functions(session) == "no objects"
-    said = []
-    monkeypatch.setattr(figures.draw, "glue", lambda name, text: said.append((name, text)))
-    figures.glue_lottery(linked, pd.DataFrame())
-    assert said[0] == ("luck", "There was no lottery here: no objects.")
+    assert linked[GIL]["lacking"] == "no objects of 3.14"
+    duels = lottery.duels(session, linked)
+    assert duels.empty
+    assert lottery.hot_functions(session) == "no objects of 3.14"
+    glued = {}
+    monkeypatch.setattr(figures.draw, "glue", glued.__setitem__)
+    figures.glue_lottery(linked, duels)
+    assert glued["luck-gil"] == "There was no lottery of CPython 3.14 here: no objects of 3.14."
+    assert glued["luck-free-threaded"] == "There was no lottery of CPython 3.14t here: no objects of 3.14t."
+    assert glued["link-seconds"].startswith("no time")
+
+
+def test_where_one_build_can_be_linked_the_page_says_which(monkeypatch):
+    linked = {GIL: {**LINKED, "seconds": 2.0}, FREE_THREADED: {**LINKED, "lacking": "no objects", "seconds": 0.0}}
+    runs = made_up_lottery(0.03).query("interpreter == @GIL")
+    glued = {}
+    monkeypatch.setattr(figures.draw, "glue", glued.__setitem__)
+    figures.glue_lottery(linked, runs)
+    assert glued["luck-gil"].startswith("CPython 3.14: by benchmark")
+    assert glued["luck-free-threaded"] == "There was no lottery of CPython 3.14t here: no objects."
+    assert glued["lot-hot-gil"].startswith("CPython 3.14: in call_method")
+    assert glued["lot-hot-free-threaded"] == "CPython 3.14t was not linked here."
+    assert glued["link-seconds"] == "2.0 seconds"
+    assert set(figures.lottery_table(runs).CPython) == set(figures.reasoned_table(runs, linked).CPython) == {GIL}
+    assert FREE_THREADED not in figures.lottery_words(runs)
+
+
+def test_a_linker_without_orders_has_none_with_a_reason(tmp_path, monkeypatch):
+    monkeypatch.setattr(relink, "linker", lambda: "mold")
+    with pytest.raises(UserError, match="lld and gold do"):
+        lottery.by_profile(GIL, tmp_path, 1)
+
+
+def test_another_session_draws_other_orders():
+    """Of `make more`: its orders have names of their own, and its rounds go on from those of the first."""
+    first = results.of_build(made_up_lottery(0.03), GIL)
+    second = first.assign(round=first["round"] + 10, name="another " + first.name)
+    both = results.by_round(pd.concat([first, second]), "numbers", "order")
+    assert both.shape == (60, 10)
+    assert not np.isnan(both).any()
 
 
 @pytest.mark.slow
@@ -291,7 +387,8 @@ def test_where_nothing_can_be_linked_there_is_no_lottery(session, tmp_path, monk
 def test_a_profile_without_perf_has_no_start_of_the_process_in_it(tmp_path, monkeypatch):
     monkeypatch.setattr(lottery, "LINKED", tmp_path)
     monkeypatch.setattr(lottery.profile, "perf_available", lambda: "perf is not installed")
-    relink.link(tmp_path / lottery.DEFAULT)
+    lottery.prepare(GIL)
+    relink.link(GIL, lottery.where(GIL, lottery.DEFAULT))
     found = lottery.take_profiles(10, 20)
     assert results.five_hottest(found).unit == "share of instructions"
     (counted,) = found["processes"]  # the same in each
@@ -301,37 +398,37 @@ def test_a_profile_without_perf_has_no_start_of_the_process_in_it(tmp_path, monk
 
 
 def test_what_is_lacking_is_said(monkeypatch, tmp_path):
-    monkeypatch.setattr(relink, "cache", lambda: tmp_path)
-    assert "make native" in relink.missing()
-    note = relink.folder().with_suffix(".missing.txt")
-    note.parent.mkdir(parents=True)
-    note.write_text("no compiler")
-    assert relink.missing() == "no compiler"
-    relink.folder().mkdir()
-    (relink.folder() / relink.ARCHIVE).touch()
-    monkeypatch.setattr(relink.shutil, "which", lambda name: None if name.startswith("ld.") else name)
-    assert "lld" in relink.missing()
+    monkeypatch.setattr(relink, "prefix", lambda label: tmp_path)
+    assert "was not compiled here" in relink.missing(GIL)
+    (tmp_path / relink.OBJECTS).mkdir()
+    (tmp_path / relink.OBJECTS / relink.ARCHIVE).touch()
     monkeypatch.setattr(relink.shutil, "which", lambda name: None)
-    assert "binutils" in relink.missing()
+    assert "lld, gold or mold" in relink.missing(GIL)
+    assert "lld, gold or mold" in doctor.TOOLS
+    monkeypatch.setattr(relink.shutil, "which", lambda name: name if name == "ld.mold" else None)
+    assert relink.missing(GIL) is None
+    assert doctor.present("lld, gold or mold")
 
 
 def made_up_lottery(order_sd):
-    """Ten rounds; orders 3 % slower than the default in the middle and apart by `order_sd`; noise of 2 %."""
+    """Ten rounds on each build; orders 3 % slower than the default in the middle and apart by `order_sd`; noise of 2 %."""
     rng = np.random.default_rng(4)
     rows = []
-    for benchmark in lottery.BENCHMARKS:
-        for kind, count, middle, sd in (("order", 30, 0.03, order_sd), ("copy", 10, 0.0, 0.0)):
+    for label, benchmark in itertools.product(lottery.BUILDS, lottery.BENCHMARKS):
+        for kind, count, middle, sd in (
+            ("order", 30, 0.03, order_sd),
+            ("copy", 10, 0.0, 0.0),
+            (lottery.BY_PROFILE, 1, -0.02, 0.0),
+        ):
             for number, truth in enumerate(rng.normal(middle, sd, count)):
-                what = {"name": f"{kind} {number}", "kind": kind, "benchmark": benchmark}
+                what = {"interpreter": label, "name": f"{kind} {number}", "kind": kind, "benchmark": benchmark}
                 rows += [{**what, "round": n, "log": truth + rng.normal(0, 0.02)} for n in range(10)]
-        for name in (lottery.BY_PROFILE, lottery.BY_PGO):
-            what = {"name": f"{name} 0", "kind": name, "benchmark": benchmark}
-            rows += [{**what, "round": n, "log": rng.normal(-0.02, 0.02)} for n in range(10)]
     return pd.DataFrame(rows)
 
 
 def test_the_lottery_is_told_from_noise():
-    same, different = made_up_lottery(0.0), made_up_lottery(0.03)
+    both = made_up_lottery(0.03)
+    same, different = (results.of_build(made_up_lottery(sd), GIL) for sd in (0.0, 0.03))
     for benchmark in lottery.BENCHMARKS:
         raw, alone = results.spread(same, benchmark)
         assert alone.low * 0.98 <= raw <= alone.high * 1.02
@@ -343,17 +440,33 @@ def test_the_lottery_is_told_from_noise():
     assert found.events > 20
     assert results.passing(same, "numbers", "order", 1.05).events <= 2
     assert results.passing(same, "numbers", "copy", 1.02).events <= 1
-    # Hot functions together take exp(-0.02), the orders exp(0.03).
+    # Hot functions together take exp(-0.02), the orders exp(0.03), the linker's own order 1.
     assert results.over_orders(same, "numbers", lottery.BY_PROFILE).interval.value == pytest.approx(0.95, abs=0.02)
+    assert results.over_orders(same, "numbers", "copy").interval.value == pytest.approx(0.97, abs=0.02)
     assert results.faster_orders(same, "numbers", lottery.BY_PROFILE).events == 0
     assert "0 of 30 (0% to 14%) in call_method" in figures.luck(same)
     assert "0 of 30 random orders are faster" in figures.lot_of_the_hot(same, {})
-    assert "no symbols" in figures.lot_of_the_hot(same, {lottery.BY_PROFILE: "it has no symbols"})
+    assert "no profile" in figures.lot_of_the_hot(same, {lottery.BY_PROFILE: "no profile"})
     assert "of 30 orders look like a regression of 2% or more" in figures.luck(different)
-    assert len(figures.lottery_table(different)) == 3
-    table = figures.reasoned_table(different, {lottery.BY_PGO: "it has no symbols"})
-    assert (table["time over the linker's order"] == "it has no symbols").sum() == 3
-    assert "shuffled orders from" in figures.lottery_words(different)
+    table = figures.lottery_table(both)
+    assert list(table.CPython) == [GIL] * 3 + [FREE_THREADED] * 3
+    absent = {label: {"absent": {lottery.BY_PROFILE: "no profile"} if label == GIL else {}} for label in lottery.BUILDS}
+    table = figures.reasoned_table(both, absent)
+    assert len(table) == 12
+    assert (table["time over the middle shuffled order"] == "no profile").sum() == 3
+    assert (table["time over the linker's order"] == "1").sum() == 6
+    assert "3.14t, numbers: shuffled orders from" in figures.lottery_words(both)
+
+
+@pytest.mark.parametrize("builds", [lottery.BUILDS, (GIL,)])
+def test_the_figure_has_a_panel_for_each_build(builds):
+    runs = made_up_lottery(0.03)
+    figure = plt.figure(layout="constrained")
+    figures.plot_lottery(figure, runs[runs.interpreter.isin(builds)])
+    assert [axes.get_title() for axes in figure.axes] == [f"CPython {label}" for label in builds]
+    (legend,) = figure.legends
+    assert {text.get_text() for text in legend.get_texts()} == set(figures.KINDS.values())
+    plt.close(figure)
 
 
 # ---- the story ----
@@ -435,7 +548,9 @@ def test_the_check_script_decides_by_the_limit(revisions):
 def test_tools_that_are_not_there_are_named(session, monkeypatch, tmp_path):
     """Without perf, valgrind and counters the chapter goes on, and says what it lacks."""
     monkeypatch.setattr(lottery, "LINKED", tmp_path)
-    (tmp_path / lottery.DEFAULT).touch()
+    default = lottery.where(GIL, lottery.DEFAULT)
+    default.parent.mkdir(parents=True)
+    default.touch()
     monkeypatch.setenv("PATH", str(tmp_path))
     # It remembers what it found: not here, and not beyond this test.
     monkeypatch.setattr(profile, "perf_available", profile.perf_available.__wrapped__)
@@ -496,7 +611,7 @@ def made_up_session(counts, stalls, profile, linked=LINKED):
     frames = {
         "the small machine": TIMES,
         "git bisect": pd.DataFrame({"found": [1.0, 1.0, 0.0], "message": ["a", "a", "b"]}),
-        "relink lottery": pd.DataFrame() if linked["lacking"] else made_up_lottery(0.03),
+        "relink lottery": made_up_lottery(0.03)[: 0 if linked["lacking"] else None],
     }
     budget = SimpleNamespace(is_result=True, name="quick", repeats=10)
     return SimpleNamespace(
@@ -569,8 +684,9 @@ def around(centre, error, n=20):
 
 
 def orders_apart(range_of_30):
-    """Ninety orders of which thirty have this range, in twenty duels."""
-    return Spread((np.log(range_of_30) / 4.09) ** 2 + 1e-5, 1e-5, 90, 20, 4.09)
+    """As many orders and duels as `full` has, of which thirty orders have this range."""
+    how = lottery.SIZES["full"]
+    return Spread((np.log(range_of_30) / 4.09) ** 2 + 1e-5, 1e-5, how.orders, how.duels, 4.09)
 
 
 ANSWERS = {

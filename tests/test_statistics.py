@@ -88,13 +88,6 @@ def test_whole_chain_covers_under_process_effects_drift_and_heavy_tails():
     assert alarms / SIMULATIONS <= 1 - LEVEL + 0.015
 
 
-def test_expanded_level_exceeds_the_nominal_one_and_vanishes():
-    levels = [statistics.expanded_level(n) for n in (5, 20, 1000)]
-    assert levels == sorted(levels, reverse=True)
-    assert all(level > LEVEL for level in levels)
-    assert levels[-1] == pytest.approx(LEVEL, abs=1e-3)
-
-
 def test_false_positives_of_the_signed_rank_test():
     rng = np.random.default_rng(3)
     alarms = [stats.wilcoxon(rng.normal(0, 1, 20)).pvalue < 0.05 for _ in range(SIMULATIONS)]

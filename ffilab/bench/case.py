@@ -13,11 +13,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ffilab.bench.layouts import Layout, as_installed
 from ffilab.bench.runner import WORKER
 from ffilab.errors import UserError
 from ffilab.paths import ROOT, resolved, without_paths
-from ffilab.provision.catalogue import BY_LABEL
-from ffilab.provision.installed import load
 from ffilab.subprocesses import group
 
 MEMORY_BYTES = 8 << 30
@@ -73,14 +72,16 @@ class Case:
         """What runs, for the record."""
         return [self.file, self.function]
 
-    def command(self, seed: int = 0) -> list:
-        """The command line of its process."""
-        arguments = json.dumps(resolved({**self.factors, **self.fixed}, seed))
-        python = load(BY_LABEL[self.interpreter]).python
-        return [python, "-I", WORKER, "case", ROOT / self.file, self.function, arguments]
+    def command(self, seed: int = 0, layout: Layout | None = None) -> list:
+        """The command line of its process, on a layout of its interpreter, or on the interpreter as it is installed."""
+        layout = layout or as_installed(self.interpreter)
+        arguments = json.dumps(resolved({**self.factors, **self.fixed}, seed, layout.native))
+        return [layout.python, "-I", WORKER, "case", ROOT / self.file, self.function, arguments]
 
-    def run(self, seed: int = 0) -> Outcome:
-        outcome = answer(self.command(seed), self.timeout_s, resolved(self.environment), self.memory_bytes)
+    def run(self, seed: int = 0, layout: Layout | None = None) -> Outcome:
+        layout = layout or as_installed(self.interpreter)
+        environment = resolved(self.environment, built=layout.native)
+        outcome = answer(self.command(seed, layout), self.timeout_s, environment, self.memory_bytes)
         if outcome.result is None:
             return outcome
         found = outcome.result

@@ -31,7 +31,7 @@ def export(record: Record) -> list[Path]:
 
 def _benchmark(record: Record, interpreter: str, arm: str) -> pyperf.Benchmark | None:
     try:
-        times = record.times(interpreter, arm)
+        times = record.by_restart(interpreter, arm)
     except KeyError:
         return None
     facts = record.run["machine"]

@@ -33,6 +33,7 @@ class Arm:
     brings along (address layout, hash seed); an arm that changes its process for
     good, such as an audit hook, needs a group of its own.
     interpreters: labels to which the arm is confined; empty for all.
+    beside: a word that arms share which are compared: in each block they run next to each other.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Arm:
     arguments: dict = field(default_factory=dict)
     group: str = "shared"
     interpreters: tuple[str, ...] = ()
+    beside: str = ""
 
 
 def empty_loop() -> Arm:
@@ -63,7 +65,9 @@ def controls(arms: int = 0, interpreters: int = 1) -> list[Arm]:
     pairs = range(1, max(2, math.ceil(MIN_PAIRS / interpreters), arms // ARMS_A_PAIR) + 1)
     names = [(name, steps, "shared") for n in pairs for name, steps in zip(control_pair(n), (STEPS, STEPS_MORE))]
     names += [(APART, STEPS, "apart"), (APART_AGAIN, STEPS, "apart again"), (COPIED, STEPS, COPY_OF_INTERPRETER)]
-    return [Arm(name, CONTROL_ARMS, "control", {"steps": steps}, group) for name, steps, group in names]
+    return [
+        Arm(name, CONTROL_ARMS, "control", {"steps": steps}, group, beside="control") for name, steps, group in names
+    ]
 
 
 @dataclass(frozen=True)

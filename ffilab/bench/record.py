@@ -9,7 +9,8 @@ with the factors of its case), `observation` (something looked at once), `end`.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -38,12 +39,31 @@ class Writer:
 
 
 @dataclass(frozen=True)
+class Unit:
+    """What a comparison counts as one: a session's layout, linked from one of the builds; or one restart, if it drew none."""
+
+    session: int
+    build: int
+    layout: int | None
+    restart: int | None = None
+
+    @classmethod
+    def of(cls, line: dict) -> Unit:
+        """From the line of a restart."""
+        drawn, session = line.get("layouts") or {}, line.get("session", 0)
+        if line.get("layout") is None:
+            return cls(session, 1, None, line["restart"])
+        return cls(session, max((one["build"] for one in drawn.values()), default=1), line["layout"])
+
+
+@dataclass(frozen=True)
 class Record:
-    """One run, read back. `cut_off` is true if the run was interrupted."""
+    """One run, read back. `cut_off` is true if the run was interrupted. block_ns: how long a block lasts by the calibration."""
 
     path: Path | None
     run: dict
     loops: dict[str, int] = field(default_factory=dict)
+    block_ns: float | None = None
     restarts: list[dict] = field(default_factory=list)
     blocks: list[dict] = field(default_factory=list)
     failures: list[dict] = field(default_factory=list)
@@ -52,6 +72,8 @@ class Record:
     observations: list[dict] = field(default_factory=list)
     end: dict = field(default_factory=dict)
     cut_off: bool = False
+    # What it was put together from: see `merged`.
+    sessions: tuple[Record, ...] = ()
 
     @property
     def interpreters(self) -> list[str]:
@@ -69,14 +91,38 @@ class Record:
 
     @cached_property
     def noise(self) -> Noise:
-        """Which blocks and restarts the plan's noise rule discards. The rule never looks at a time."""
-        return discard(self.blocks, self.run["plan"]["blocks"])
+        """Which blocks and restarts the plan's noise rule discards. The rule never looks at a block's own time."""
+        if self.sessions:
+            return _joined([one.noise for one in self.sessions], [len(one.blocks) for one in self.sessions])
+        return discard(self.blocks, self.run["plan"]["blocks"], self.block_ns)
+
+    @cached_property
+    def units(self) -> dict[int, Unit]:
+        """The unit to which each restart belongs: its session and layout, or itself where no layout was drawn."""
+        alone = {block["restart"]: Unit(block.get("session", 0), 1, None, block["restart"]) for block in self.blocks}
+        return alone | {line["restart"]: Unit.of(line) for line in self.restarts if "restart" in line}
+
+    @cached_property
+    def kept(self) -> list[Unit]:
+        """The units of complete restarts, in the order of their first one: the rows of `times`."""
+        return list(dict.fromkeys(self.units[number] for number in self.noise.restarts))
 
     def times(self, interpreter: str, arm: str) -> np.ndarray:
-        """Nanoseconds per loop of one cell, shape (restarts, blocks); NaN in blocks that the noise rule discards.
+        """Nanoseconds per loop of one cell, shape (units, blocks); NaN in blocks that the noise rule discards, and where a
+        unit has fewer blocks than another.
 
-        Only complete restarts count: every cell of every block is there. Raises KeyError if the
-        arm was not measured on this interpreter.
+        The unit is the layout: the blocks of all restarts with it stand in one row. Without layouts it is the restart.
+        Raises KeyError if the arm was not measured on this interpreter.
+        """
+        rows: dict[Unit, list] = {unit: [] for unit in self.kept}
+        for number, row in zip(self.noise.restarts, self.by_restart(interpreter, arm)):
+            rows[self.units[number]].extend(row)
+        return padded(rows.values())
+
+    def by_restart(self, interpreter: str, arm: str) -> np.ndarray:
+        """The same, shape (restarts, blocks): a row for each restart of `noise.restarts`.
+
+        Only complete restarts count: every cell of every block is there. Raises KeyError as `times` does.
         """
         if (interpreter, arm) in self.missing:
             raise KeyError(f"{arm} on {interpreter}: {self.missing[interpreter, arm]}")
@@ -88,7 +134,7 @@ class Record:
             if block["restart"] in rows:
                 kept = number not in self.noise.blocks
                 rows[block["restart"]].append(block["ns"][key] / self.loops[key] if kept else np.nan)
-        return np.array(list(rows.values()))
+        return padded(rows.values())
 
     def measured(self, interpreter: str, arm: str) -> bool:
         """Was this cell timed? Not if the arm could not be made there, or was not asked for."""
@@ -110,6 +156,12 @@ class Record:
             raise KeyError(f"{title}, which was interrupted")
         rows = [row for line in lines for row in rows_of(line)]
         return pd.DataFrame(rows, columns=None if rows else ["interpreter", *HOW])
+
+
+def padded(rows: Collection[list]) -> np.ndarray:
+    """Rows of different lengths as one array, filled up with NaN."""
+    widest = max(map(len, rows))
+    return np.array([[*row, *[np.nan] * (widest - len(row))] for row in rows])
 
 
 # Columns that say how a process went.
@@ -151,15 +203,18 @@ class Noise:
     report: str
 
 
-def noisy(block: dict) -> bool:
-    """Did the hypervisor or other processes take a noticeable part of this block? Old records know no noise."""
-    seconds = sum(block["ns"].values()) / 1e9
+def noisy(block: dict, block_ns: float | None = None) -> bool:
+    """Did the hypervisor or other processes take a noticeable part of this block? Old records know no noise.
+
+    block_ns: how long a block should last. A rule that scaled with what was timed would look at the time.
+    """
+    seconds = (block_ns or sum(block["ns"].values())) / 1e9
     return block.get("steal_s", 0) > MAX_STEAL_SHARE * seconds or block.get("involuntary", 0) > max(
         1, MAX_INVOLUNTARY_PER_S * seconds
     )
 
 
-def discard(blocks: list[dict], blocks_per_restart: int) -> Noise:
+def discard(blocks: list[dict], blocks_per_restart: int, block_ns: float | None = None) -> Noise:
     """Apply the noise rule.
 
     A noisy block is discarded. A restart that loses half of its blocks is discarded whole. If half of the restarts
@@ -171,7 +226,7 @@ def discard(blocks: list[dict], blocks_per_restart: int) -> Noise:
     for number, block in enumerate(blocks):
         members.setdefault(block["restart"], []).append(number)
     complete = {r: numbers for r, numbers in members.items() if len(numbers) == blocks_per_restart}
-    bad = {n for numbers in complete.values() for n in numbers if noisy(blocks[n])}
+    bad = {n for numbers in complete.values() for n in numbers if noisy(blocks[n], block_ns)}
     kept = [r for r, numbers in complete.items() if 2 * sum(n in bad for n in numbers) < len(numbers)]
     total = sum(map(len, complete.values()))
     if 2 * len(kept) <= len(complete):
@@ -183,6 +238,38 @@ def discard(blocks: list[dict], blocks_per_restart: int) -> Noise:
         f"{len(bad)} of {total} blocks and {len(complete) - len(kept)} of {len(complete)} restarts discarded as noisy"
     )
     return Noise(bad, kept, words)
+
+
+# Restarts of the next session count from here.
+SESSION = 100_000
+
+
+def merged(records: list[Record]) -> Record:
+    """The records of one plan from several sessions, the newest last, as one: each of its units knows its session.
+
+    Each session calibrated its own loops; the times of all are those of the last. A cell that one of them lacks is not there.
+    """
+    *_, last = records
+    loops = {key: count for key, count in last.loops.items() if all(key in record.loops for record in records)}
+    restarts, blocks, failures = [], [], []
+    for number, record in enumerate(records):
+        numbered = [[{**line, "restart": line["restart"] + number * SESSION, "session": number} for line in lines]
+                    for lines in (record.restarts, record.blocks, record.failures)]  # fmt: skip
+        for block in numbered[1]:
+            block["ns"] = {key: ns * loops[key] / record.loops[key] for key, ns in block["ns"].items() if key in loops}
+        for all_of_them, lines in zip((restarts, blocks, failures), numbered):
+            all_of_them += lines
+    return replace(last, loops=loops, restarts=restarts, blocks=blocks, failures=failures, sessions=tuple(records))
+
+
+def _joined(noises: list[Noise], blocks: list[int]) -> Noise:
+    """What the noise rule decided of each session, with the numbers that `merged` gives."""
+    offsets = [sum(blocks[:number]) for number in range(len(blocks))]
+    return Noise(
+        {index + offset for noise, offset in zip(noises, offsets) for index in noise.blocks},
+        [restart + number * SESSION for number, noise in enumerate(noises) for restart in noise.restarts],
+        "; ".join(dict.fromkeys(noise.report for noise in noises)),
+    )
 
 
 def read(path: Path) -> Record:
@@ -206,6 +293,7 @@ def read(path: Path) -> Record:
         path,
         lines[0],
         loops=by_kind["loops"][0]["loops"] if by_kind["loops"] else {},
+        block_ns=by_kind["loops"][0].get("block_ns") if by_kind["loops"] else None,
         restarts=by_kind["restart"],
         blocks=by_kind["block"],
         failures=by_kind["failure"],

@@ -14,7 +14,8 @@ from pathlib import Path
 import psutil
 
 from ffilab import machine
-from ffilab.bench import interoperation
+from ffilab.bench import interoperation, layouts
+from ffilab.bench.layouts import Layout, Pool, as_installed
 from ffilab.bench.plan import COPY_OF_INTERPRETER, MIN_RESTARTS, Arm, Plan
 from ffilab.bench.record import Record, Writer, read
 from ffilab.bench.reporting import Reporter
@@ -29,6 +30,7 @@ LOAD_TIMEOUT_S = 60
 BATCH_TIMEOUT_S = 30
 MAX_LOOPS = 1 << 40
 PAGE_BYTES = 4096
+PADDING = "FFILAB_PADDING"
 # That many failed restarts, and more than a third of those tried, end a run.
 MAX_FAILURES = 3
 
@@ -38,26 +40,30 @@ class WorkerFailed(Exception):
 
 
 class Worker:
-    """One measured process."""
+    """One measured process. layout: what it runs, see layouts.py. padding: bytes by which its environment is longer."""
 
-    def __init__(self, interpreter: Installed, group: str, log: Path):
+    def __init__(self, interpreter: Installed, group: str, log: Path, layout: Layout | None = None, padding: int = 0):
         self.name = f"{interpreter.label}/{group}"
         self.log = log
         # CPU seconds that it has used, as it says itself.
         self.cpu_s = 0.0
         # What it answered when its arms were loaded.
         self.loaded: dict = {}
-        self._copy = fresh_copy(interpreter.python) if group == COPY_OF_INTERPRETER else None
+        self._layout = layout or as_installed(interpreter)
+        python = Path(self._layout.python)
+        self._copy = fresh_copy(python) if group == COPY_OF_INTERPRETER else None
         log.parent.mkdir(parents=True, exist_ok=True)
         to_worker, self._commands = os.pipe()
         self._answers, from_worker = os.pipe()
         # A GIL forced from outside would hide what a module does to it.
         environment = {k: v for k, v in os.environ.items() if k not in ("PYTHON_GIL", "PYTHONPATH")}
+        # Where the stack begins depends on it (Mytkowicz et al. 2009).
+        environment[PADDING] = "x" * padding
         try:
             with log.open("ab") as sink:
                 self._process = subprocess.Popen(
                     [
-                        str(self._copy or interpreter.python),
+                        str(self._copy or python),
                         "-I",
                         str(WORKER),
                         "serve",
@@ -114,7 +120,9 @@ class Worker:
         """
         made = order.sample(arms, len(arms))
         gaps = [order.randrange(0, PAGE_BYTES, 16) for _ in made]
-        self.loaded = self.ask(LOAD_TIMEOUT_S, op="load", cpu=cpu, arms={a.name: described(a) for a in made}, gaps=gaps)
+        self.loaded = self.ask(
+            LOAD_TIMEOUT_S, op="load", cpu=cpu, arms={a.name: described(a, self._layout) for a in made}, gaps=gaps
+        )
 
     def move(self, cpu: int | None) -> None:
         self.ask(LOAD_TIMEOUT_S, op="pin", cpu=cpu)
@@ -175,6 +183,7 @@ class Restart:
     """All workers of one restart, with their arms loaded.
 
     kept: the workers of `plan.kept`, from restart to restart; who made it closes them. order: what draws the order of arms.
+    drawn: the layout of each interpreter; all its workers share it.
     """
 
     def __init__(
@@ -184,8 +193,10 @@ class Restart:
         cpu: int | None = None,
         kept: Workers | None = None,
         order: random.Random | None = None,
+        drawn: dict[str, Layout] | None = None,
     ):
         self.cpu = cpu
+        self._drawn = drawn or {}
         self._kept = {} if kept is None else kept
         self._order = order or random.Random(plan.seed)
         self.workers: Workers = {}
@@ -215,7 +226,9 @@ class Restart:
             worker = self.workers[place] = self._kept[place]
             worker.move(self.cpu)
         else:
-            worker = self.workers[place] = Worker(interpreter, group, LOGS / f"workers-{plan.name}.log")
+            log, padding = LOGS / f"workers-{plan.name}.log", self._order.randrange(PAGE_BYTES)
+            layout = self._drawn.get(interpreter.label)
+            worker = self.workers[place] = Worker(interpreter, group, log, layout, padding)
             worker.load(arms, self.cpu, self._order)
             if group in plan.kept:
                 self._kept[place] = worker
@@ -250,22 +263,23 @@ def close(workers: Workers) -> None:
         workers.popitem()[1].close()
 
 
-def described(arm: Arm) -> dict:
+def described(arm: Arm, layout: Layout | None = None) -> dict:
     """An arm as a worker gets it: paths filled in."""
-    return {"file": str(ROOT / arm.file), "function": arm.function, "arguments": resolved(arm.arguments)}
+    arguments = resolved(arm.arguments, built=layout and layout.native)
+    return {"file": str(ROOT / arm.file), "function": arm.function, "arguments": arguments}
 
 
 def cell_key(label: str, arm: Arm) -> str:
     return f"{label}/{arm.name}"
 
 
-def calibrate(restart: Restart, batch_ns: float) -> dict[str, int]:
-    """Loops per cell so that one batch lasts about `batch_ns`.
+def calibrate(restart: Restart, batch_ns: float) -> tuple[dict[str, int], float]:
+    """Loops per cell so that one batch lasts about `batch_ns`, and how long (ns) a block then lasts.
 
     The fastest of three batches counts: one hiccup would leave a cell with so few loops, for the whole run,
     that the fixed cost of a batch shows in its time.
     """
-    loops = {}
+    loops, block_ns = {}, 0.0
     for label, arm in restart.cells:
         worker, count = restart.worker(label, arm), 1
         # The first batches are warm-up: specialisation, lazy binding, caches.
@@ -276,12 +290,32 @@ def calibrate(restart: Restart, batch_ns: float) -> dict[str, int]:
             if ns >= batch_ns / 4 or count >= MAX_LOOPS:
                 break
             count *= 2
-        loops[cell_key(label, arm)] = max(1, round(count * batch_ns / ns))
-    return loops
+        loops[cell_key(label, arm)] = chosen = max(1, round(count * batch_ns / ns))
+        block_ns += chosen * ns / count
+    return loops, block_ns
 
 
-def run(plan: Plan, folder: Path, width: Callable[[Record, tuple], float] | None = None) -> Record:
+def turns(pool: Pool, restarts: int, order: random.Random) -> list[int | None]:
+    """Which layout each restart gets, by its number in the pool: each in its turn, in another random order each time.
+
+    Where there are fewer than two turns, the layouts that come again lie anywhere, and not at the end of the run.
+
+    None where no interpreter has more than one: then there is nothing to draw.
+    """
+    count = max(map(len, pool.values()))
+    if count == 1:
+        return [None] * restarts
+    cycles = [order.sample(range(count), count) for _ in range(-(-restarts // count))]
+    given = [number for cycle in cycles for number in cycle][:restarts]
+    return order.sample(given, restarts) if restarts < 2 * count else given
+
+
+def run(
+    plan: Plan, folder: Path, width: Callable[[Record, tuple], float] | None = None, pool: Pool | None = None
+) -> Record:
     """Measure a plan; return its record, `folder/NAME.jsonl`, which is on disk from the first block on.
+
+    pool: the layouts to draw from; those that the press made, if none are given.
 
     width: for an adaptive plan, the function that tells how wide the intervals of `plan.watch` are by now
     (`ffilab.judge.statistics.widest`). Measuring itself knows no statistics.
@@ -291,6 +325,8 @@ def run(plan: Plan, folder: Path, width: Callable[[Record, tuple], float] | None
     interpreters = {label: load(BY_LABEL[label]) for label in plan.interpreters}
     writer = Writer(folder / f"{plan.name}.jsonl")
     order = random.Random(plan.seed)
+    pool = pool or layouts.current(list(plan.interpreters))
+    given = turns(pool, plan.restarts, random.Random(f"{plan.seed}/layouts"))
     loops = None
     failures = 0
     kept: Workers = {}
@@ -312,16 +348,24 @@ def run(plan: Plan, folder: Path, width: Callable[[Record, tuple], float] | None
                     if now <= plan.target or spent >= plan.seconds:
                         writer.write("stopped", restarts=number, width=now, seconds=round(spent, 2))
                         break
+                layout = given[number]
+                drawn = {label: known[(layout or 0) % len(known)] for label, known in pool.items()}
                 try:
-                    restart = Restart(plan, interpreters, cores.next() if plan.pin else None, kept, order)
+                    restart = Restart(plan, interpreters, cores.next() if plan.pin else None, kept, order, drawn)
                     try:
                         if loops is None:
-                            loops = calibrate(restart, plan.batch_ns)
-                            writer.write("loops", loops=loops)
+                            loops, block_ns = calibrate(restart, plan.batch_ns)
+                            writer.write("loops", loops=loops, block_ns=round(block_ns))
                         # What could not be made in the first restart has no count, and is missing from the whole run.
                         restart.cells = [cell for cell in restart.cells if cell_key(*cell) in loops]
                         writer.write(
-                            "restart", restart=number, cpu=restart.cpu, facts=restart.facts, missing=restart.missing
+                            "restart",
+                            restart=number,
+                            layout=layout,
+                            layouts={label: one.described for label, one in drawn.items()},
+                            cpu=restart.cpu,
+                            facts=restart.facts,
+                            missing=restart.missing,
                         )
                         _blocks(plan, number, restart, loops, order, writer, reporter)
                     finally:
@@ -345,13 +389,22 @@ def run(plan: Plan, folder: Path, width: Callable[[Record, tuple], float] | None
     return record
 
 
+def side_by_side(cells: list[tuple[str, Arm]], order: random.Random) -> list[tuple[str, Arm]]:
+    """All cells in random order, but what is compared next to each other, within milliseconds: one arm on all interpreters,
+    and arms of one `beside`."""
+    together: dict[str, list] = {}
+    for label, arm in cells:
+        together.setdefault(arm.beside or arm.name, []).append((label, arm))
+    groups = order.sample(list(together.values()), len(together))
+    return [cell for group in groups for cell in order.sample(group, len(group))]
+
+
 def _blocks(plan, number, restart, loops, order, writer, reporter):
     for label, arm in restart.cells:
         restart.worker(label, arm).time(arm.name, max(1, loops[cell_key(label, arm)] // 5))
     for block in range(plan.blocks):
-        cells = list(restart.cells)
-        order.shuffle(cells)
-        before = machine.noise()
+        cells = side_by_side(restart.cells, order)
+        before = machine.steal_s(restart.cpu)
         watch, used = machine.Watch(), sum(worker.cpu_s for worker in restart.workers.values())
         ns, involuntary = {}, 0
         for label, arm in cells:
@@ -359,7 +412,7 @@ def _blocks(plan, number, restart, loops, order, writer, reporter):
             answer = restart.worker(label, arm).time(arm.name, loops[key])
             ns[key] = answer["ns"]
             involuntary += answer["involuntary"]
-        after = machine.noise()
+        stolen = machine.steal_s(restart.cpu) - before
         strangers_s, wall_s = watch.end(sum(worker.cpu_s for worker in restart.workers.values()) - used)
         writer.write(
             "block",
@@ -369,8 +422,8 @@ def _blocks(plan, number, restart, loops, order, writer, reporter):
             block=block,
             ns=ns,
             involuntary=involuntary,
-            steal_s=round(after["steal_s"] - before["steal_s"], 4),
-            load=after["load"],
+            steal_s=round(stolen, 4),
+            load=machine.noise()["load"],
             mhz=machine.frequency(),
         )
         most = "" if plan.target is not None else f" of {plan.restarts}"

@@ -8,6 +8,7 @@ same calls return what the records hold.
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -21,10 +22,11 @@ from pathlib import Path
 import pandas as pd
 
 from ffilab import machine
-from ffilab.bench import runner
+from ffilab.bench import layouts, runner
 from ffilab.bench.case import Case, Outcome, Program, Step
+from ffilab.bench.layouts import Layout
 from ffilab.bench.plan import Arm, plan
-from ffilab.bench.record import Record, Writer, read, rows_of
+from ffilab.bench.record import Record, Writer, merged, read, rows_of
 from ffilab.bench.reporting import Reporter
 from ffilab.budget import BUDGETS, Budget, current
 from ffilab.errors import UserError
@@ -34,6 +36,8 @@ from ffilab.provision.installed import load
 
 # A folder of records that a page is made from, instead of measuring.
 FROM = "FFILAB_FROM"
+# Names of the sessions on top of which a chapter measures another one, the oldest first, with commas between them.
+EARLIER = "FFILAB_EARLIER"
 MAIN = "session.jsonl"
 LONGEST_KEPT = 200
 
@@ -44,6 +48,9 @@ class Session:
     def __init__(self, corner: str, folder: Path, record: Record):
         self.corner, self.folder, self._record = corner, folder, record
         self._timed: dict[str, Record] = {}
+        # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its own.
+        names = record.run["plan"].get("earlier", [])
+        self.earlier: list[Reading] = [Reading(corner, folder.parent / name, alone=True) for name in names]
 
     @property
     def record(self) -> Record:
@@ -77,20 +84,35 @@ class Session:
             "budget": self.budget.name,
             "is_result": self.budget.is_result,
             "minutes": self.minutes,
-            "seeds": [self.seed],
-            "records": self.names,
+            "seeds": [one.seed for one in (*self.earlier, self)],
+            "records": [name for one in (*self.earlier, self) for name in one.names],
+            "rests_on": self.rests_on,
             "kernels": {
                 label: f"{one['version']}; {one['route']}; `{one['config_args']}`" for label, one in builds.items()
             },
         }
 
     @property
+    def rests_on(self) -> dict:
+        """What was varied: sessions, and by interpreter the number of builds and of layouts; a layout alone is one binary."""
+        drawn: dict[str, set] = {}
+        for one in (*self.earlier, self):
+            for label, known in one.record.run.get("layouts", {}).items():
+                drawn.setdefault(label, set()).update((each["build"], each["id"]) for each in known)
+        return {
+            "sessions": 1 + len(self.earlier),
+            "builds": {label: len({build for build, _ in each}) for label, each in drawn.items()},
+            "layouts": {label: len(each) for label, each in drawn.items()},
+        }
+
+    @property
     def minutes(self) -> float | None:
         """How long its processes and blocks took; None in records of an older version."""
-        lines = [*self.record.children, *(block for name in self.plans for block in self.timed(name).blocks)]
+        lines = [*self.record.children, *(block for name in self.plans for block in self._own(name).blocks)]
         if not lines or any("wall_s" not in line for line in lines):
             return None
-        return sum(line["wall_s"] for line in lines) / 60
+        own = sum(line["wall_s"] for line in lines) / 60
+        return own + sum(one.minutes or 0 for one in self.earlier)
 
     @property
     def names(self) -> list[str]:
@@ -110,7 +132,12 @@ class Session:
         return [self.folder / MAIN, *(record.path for record in self._timed.values())]
 
     def timed(self, name: str) -> Record:
-        """The record of a timed plan. Raises UserError if there is none, or if it was interrupted."""
+        """The record of a timed plan, with those of earlier sessions. Raises UserError if there is none, or if it was
+        interrupted."""
+        own = self._own(name)
+        return merged([*(one.timed(name) for one in self.earlier), own]) if self.earlier else own
+
+    def _own(self, name: str) -> Record:
         if name not in self._timed:
             path = self.folder / f"{name}.jsonl"
             if not path.is_file():
@@ -122,11 +149,21 @@ class Session:
         return self._timed[name]
 
     def frame(self, title: str) -> pd.DataFrame:
-        """The processes of an experiment, one tidy frame: see Record.frame. Raises UserError if there are none."""
+        """The processes of an experiment, one tidy frame: see Record.frame. Raises UserError if there are none.
+
+        Of several sessions the processes stand one behind the other, and are numbered through. What ran once, as its author
+        ran it, is an example and no sample: of that the newest session's is shown.
+        """
         try:
-            return self.record.frame(title)
+            frames = [one.record.frame(title) for one in (*self.earlier, self)]
         except KeyError as lacking:
             raise self._lacks(f"the experiment {lacking}") from None
+        if frames[-1]["round"].nunique() < 2:
+            return frames[-1]
+        for before, frame in itertools.pairwise(frames):
+            for column in ("process", "round"):
+                frame[column] += 1 + before[column].max() if len(before) else 0
+        return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
 
     def observed(self, title: str, *arguments):
         """What was seen when something was looked at. Raises UserError if it was not."""
@@ -156,12 +193,16 @@ class Measuring(Session):
             "seed": secrets.randbits(32),
             "budget": budget.name,
             "interpreters": interpreters,
+            "earlier": [name for name in os.environ.get(EARLIER, "").split(",") if name],
         }
         self._writer = Writer(folder / MAIN)
         run = {
             "plan": {**named, "blocks": 0},
             "machine": machine.facts(),
             "interpreters": {label: load(BY_LABEL[label]).facts for label in interpreters},
+            "layouts": {
+                label: [one.described for one in known] for label, known in layouts.current(interpreters).items()
+            },
         }
         self._writer.write("run", **run)
         self._runs: dict[str, int] = {}
@@ -193,20 +234,27 @@ class Measuring(Session):
         raised, with the case and how it ended. An experiment that is run again, in JupyterLab, takes the place of the first.
         """
         order = random.Random(self._next_seed(title))
+        # All processes of a round share the layout of their interpreter.
+        pool = layouts.current(sorted({case.interpreter for case in cases if isinstance(case, Case)}))
+        given = runner.turns(pool, repeats, order) if pool else [None] * repeats
         self._write("experiment", title=title, run=self._runs[title], processes=repeats * len(cases))
         with Reporter(title, repeats * len(cases)) as reporter:
             process = 0
             for number in range(repeats):
                 for case in order.sample(cases, len(cases)):
                     fails = may_fail if isinstance(may_fail, bool) else case.interpreter in may_fail
-                    self._one(title, case, number, process, order.getrandbits(32), fails)
+                    known = pool.get(case.interpreter) if isinstance(case, Case) else None
+                    layout = known and known[(given[number] or 0) % len(known)]
+                    self._one(title, case, number, process, order.getrandbits(32), fails, layout)
                     process += 1
                     reporter.advance(f"round {number + 1} of {repeats}")
         return self.frame(title)
 
-    def _one(self, title: str, case, number: int, process: int, seed: int, may_fail: bool) -> None:
+    def _one(
+        self, title: str, case, number: int, process: int, seed: int, may_fail: bool, layout: Layout | None
+    ) -> None:
         watch = machine.Watch()
-        outcome: Outcome = case.run(seed)
+        outcome: Outcome = case.run(seed, layout) if layout else case.run(seed)
         strangers_s, wall_s = watch.end()
         child = {
             "title": title,
@@ -215,6 +263,7 @@ class Measuring(Session):
             "round": number,
             "seed": seed,
             "interpreter": case.interpreter,
+            "layout": layout and layout.described,
             "what": case.what,
             "factors": case.columns,
             "fixed": getattr(case, "fixed", {}),
@@ -280,8 +329,12 @@ def shortened(value: str) -> str:
 class Reading(Session):
     """A session that measures nothing: what it is asked for is in its records, or cannot be had."""
 
-    def __init__(self, corner: str, folder: Path):
-        super().__init__(corner, folder, read(folder / MAIN))
+    def __init__(self, corner: str, folder: Path, alone: bool = False):
+        record = read(folder / MAIN)
+        if alone:
+            # One of several that another session rests on: that one names them all.
+            record.run["plan"]["earlier"] = []
+        super().__init__(corner, folder, record)
 
     def time(self, name: str, arms: list[Arm], *_, **__) -> Record:
         return self.timed(name)
@@ -313,7 +366,8 @@ def find(folder: Path, corner: str) -> Path:
     found = [record for path in folder.rglob(MAIN) if (record := complete(path, corner))]
     if not found:
         raise UserError(f"There is no complete session of the chapter {corner!r} among the records that FROM names.")
-    return max(found, key=lambda record: record.run["machine"]["date"]).path.parent
+    # Two may have begun in one second; their folders are named more exactly.
+    return max(found, key=lambda record: (record.run["machine"]["date"], record.path.parent.name)).path.parent
 
 
 def complete(path: Path, corner: str) -> Record | None:

@@ -37,13 +37,11 @@ class Claim:
 class Declared:
     """What a corner's claims.toml says beside its claims.
 
-    uses: corners whose experiments or native code this one takes over. needs: what must be provided beside interpreters
-    and native projects, by name (see `press.book.PROVIDERS`).
+    uses: corners whose experiments or native code this one takes over.
     """
 
     claims: tuple[Claim, ...] = ()
     uses: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
 
 
 def read(path: Path, corner: str) -> Declared:
@@ -52,9 +50,9 @@ def read(path: Path, corner: str) -> Declared:
         text = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, tomllib.TOMLDecodeError) as error:
         raise UserError(f"{_name(path)} cannot be read: {error}") from None
-    _known(path, "the file", text, {"uses", "needs", "claim"})
+    _known(path, "the file", text, {"uses", "claim"})
     claims = [_claim(path, entry, corner) for entry in text.get("claim", [])]
-    return Declared(tuple(claims), tuple(text.get("uses", [])), tuple(text.get("needs", [])))
+    return Declared(tuple(claims), tuple(text.get("uses", [])))
 
 
 def declared(corner: str) -> Declared:

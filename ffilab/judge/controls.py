@@ -12,8 +12,8 @@ import pandas as pd
 
 from ffilab.bench.plan import APART, APART_AGAIN, COPIED, STEPS, STEPS_MORE, control_pair
 from ffilab.bench.record import Record
-from ffilab.judge.estimates import LEVEL, Location
-from ffilab.judge.statistics import restart_log_ratios
+from ffilab.judge.estimates import LEVEL
+from ffilab.judge.statistics import log_ratios, over_units
 
 # Two pieces of work that do not differ: in one process, in two processes, on two copies of the interpreter's file.
 TWINS = ((control_pair(2)[0], control_pair(1)[0]), (APART_AGAIN, APART), (COPIED, APART))
@@ -42,8 +42,11 @@ class Check:
 
 def checks(session) -> list[Check]:
     """All checks of a session, whether it measures or is read."""
-    experiments = dict.fromkeys(line["title"] for line in session.record.experiments)
-    found = [strangers(f"processes of {title!r}", _of_title(session.record, title)) for title in experiments]
+    found = [
+        strangers(f"processes of {title!r}", _of_title(one.record, title))
+        for one in (*session.earlier, session)
+        for title in dict.fromkeys(line["title"] for line in one.record.experiments)
+    ]
     plans = [session.timed(name) for name in session.plans]
     # One family for each kind of control: the more pairs are looked at, the more it takes for an alarm.
     pairs = sum(len(record.interpreters) for record in plans)
@@ -120,7 +123,7 @@ def same(name: str, record: Record, label: str, twins: tuple[str, str], level: f
         # What an interpreter cannot give is said, and is no alarm. What an older version did not measure is one.
         known = [record.missing[label, arm] for arm in lacking if (label, arm) in record.missing]
         return Check("A/A", what, known[0] if known else NO_CONTROL, bool(known))
-    interval = Location.of(restart_log_ratios(record, (label, one), (label, other)), log=True).at(level)
+    interval = over_units(record, log_ratios(record, (label, one), (label, other)), log=True).at(level)
     alarm = not interval.is_known or interval.low > 1 + NEGLIGIBLE or interval.high < 1 - NEGLIGIBLE
     found = f"{interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
     return Check("A/A", what, found, not alarm, abs(np.log(interval.value)))
@@ -130,14 +133,14 @@ def more(name: str, record: Record) -> Check:
     """The positive control: one per cent more work has to be found, by all pairs on all interpreters together."""
     what = f"1 % more work, in {name!r}"
     pairs = [
-        restart_log_ratios(record, (label, longer), (label, shorter))
+        log_ratios(record, (label, longer), (label, shorter))
         for label in record.interpreters
         for shorter, longer in pairs_of(record, label)
     ]
     if not pairs:
         return Check("positive control", what, NO_CONTROL, False)
     # The median: where the arms of one pair happen to lie may cost it a third, in a restart or two.
-    interval = Location.of(np.median(pairs, axis=0), log=True).at()
+    interval = over_units(record, np.median(pairs, axis=0), log=True).at()
     found = f"{interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}], built in: {STEPS_MORE / STEPS:.2f}"
     return Check("positive control", what, found, interval.low > 1, -interval.low)
 

@@ -16,6 +16,8 @@ TRIM = 0.2
 TRIMMED_FROM = 10
 POWER = 0.8
 MIN_VALUES = 3
+# Of the value that the next build will show; a verdict never rests on it.
+PREDICTION_LEVEL = 0.95
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,11 @@ def _squared(effect: float, gap: float) -> float:
     return (effect / gap) ** 2 if gap > 1e-9 * effect else math.inf
 
 
+def trimmed(n: int) -> int:
+    """How many of n values are left out on each side."""
+    return int(TRIM * n) if n >= TRIMMED_FROM else 0
+
+
 @dataclass(frozen=True)
 class Location:
     """Centre of independent values (restarts, processes): 20 % trimmed mean with its t interval.
@@ -63,6 +70,8 @@ class Location:
     of five values cannot reach this level at all; this one does, and needs no resampling. Each side errs in 1.0 to 1.5 % of
     simulated normal runs instead of 1 % (tests/test_statistics.py).
     log: the values are logarithms, and the interval is that of a ratio.
+    sessions: how many the values come from. spread, spread_freedom: their standard deviation within a session, if they are
+    layouts. within, within_freedom: the standard deviation of restarts with one layout. restarts: how many there were.
     """
 
     centre: float
@@ -70,6 +79,12 @@ class Location:
     freedom: float
     n: int
     log: bool = False
+    sessions: int = 1
+    spread: float | None = None
+    spread_freedom: int = 0
+    within: float | None = None
+    within_freedom: int = 0
+    restarts: int = 0
 
     @classmethod
     def of(cls, values: np.ndarray, log: bool = False) -> "Location":
@@ -78,7 +93,7 @@ class Location:
         n = len(values)
         if n < MIN_VALUES:
             return cls(float(np.mean(values)) if n else math.nan, math.nan, math.nan, n, log)
-        cut = int(TRIM * n) if n >= TRIMMED_FROM else 0
+        cut = trimmed(n)
         ordered = np.sort(values)
         winsorised = np.clip(values, ordered[cut], ordered[n - 1 - cut])
         if np.ptp(winsorised) == 0:
@@ -87,9 +102,54 @@ class Location:
         error = float(winsorised.std(ddof=1) / ((1 - 2 * cut / n) * math.sqrt(n)))
         return cls(float(ordered[cut : n - cut].mean()), error, n - 2 * cut - 1, n, log)
 
+    @classmethod
+    def over_groups(cls, values: np.ndarray, groups: list, log: bool = False) -> "Location":
+        """Of values that come in groups (sessions, builds): the mean of the groups' centres.
+
+        A random effect of groups, by the method of moments: the scatter of the centres, with as many degrees of freedom as
+        there are groups, less one; or what their own errors explain of it, where that makes the wider interval. Below
+        MIN_VALUES groups nothing is known of what a group adds, and the values are taken together.
+        """
+        values, groups = np.asarray(values, dtype=float), np.asarray(groups)
+        each = [cls.of(values[groups == one], log) for one in dict.fromkeys(groups.tolist())]
+        if len(each) < MIN_VALUES or not all(math.isfinite(one.error) for one in each):
+            return cls.of(values, log)
+        centres, errors = np.array([one.centre for one in each]), np.array([one.error for one in each])
+        between = float(centres.std(ddof=1)) / math.sqrt(len(each)), len(each) - 1
+        own = math.sqrt(float((errors**2).mean()) / len(each)), sum(one.freedom for one in each)
+        error, freedom = max(between, own, key=lambda found: found[0] * float(stats.t.ppf(0.5 + LEVEL / 2, found[1])))
+        return cls(float(centres.mean()), error, freedom, len(values), log)
+
     def at(self, level: float = LEVEL) -> Interval:
         """The interval at a level."""
-        reach = float(stats.t.ppf(0.5 + level / 2, self.freedom)) * self.error if self.error != 0 else 0.0
+        return self._around(level, self.freedom, self.error)
+
+    @property
+    def next_build(self) -> Interval:
+        """Where one more layout, of a build by the same recipe, will come out with a chance of PREDICTION_LEVEL, measured once.
+
+        NaN bounds if no layouts were drawn: then nothing is known of the next build.
+        """
+        scatter = math.nan if self.spread is None else math.hypot(self.spread, self.error)
+        return self._around(PREDICTION_LEVEL, self.spread_freedom, scatter)
+
+    @property
+    def these_binaries(self) -> Interval:
+        """Where the centre of these very layouts lies, in this session: what an interval says that draws no layouts.
+
+        NaN bounds if no layout was measured twice. A run without layouts has nothing else.
+        """
+        if self.spread is None:
+            return self.at()
+        if self.within is None:
+            return self._around(LEVEL, self.within_freedom, math.nan)
+        # Which layouts are trimmed is theirs and not chance: the restarts of the others count, and no more.
+        each = self.n // self.sessions
+        counted = self.restarts * (1 - 2 * trimmed(each) / each)
+        return self._around(LEVEL, self.within_freedom, self.within / math.sqrt(counted))
+
+    def _around(self, level: float, freedom: float, error: float) -> Interval:
+        reach = float(stats.t.ppf(0.5 + level / 2, freedom)) * error if error != 0 else 0.0
         found = Interval(self.centre, self.centre - reach, self.centre + reach)
         return found.map(math.exp) if self.log else found
 
@@ -104,6 +164,17 @@ class Location:
         """How many times as many values it would take to tell a distance of `gap` (on this scale) with a power of 0.8."""
         effect = math.log1p(self.mde) if self.log else self.mde
         return _squared(effect, gap)
+
+
+def difference(one: Location, other: Location) -> Location:
+    """The centre of one group of values less that of another, independent one: of ratios the quotient.
+
+    The degrees of freedom are Welch's (1947).
+    """
+    error = math.hypot(one.error, other.error)
+    parts = sum(group.error**4 / group.freedom for group in (one, other) if group.error)
+    freedom = error**4 / parts if parts else one.freedom + other.freedom
+    return Location(one.centre - other.centre, error, freedom, one.n + other.n, log=one.log)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from ffilab.errors import UserError
-from ffilab.judge import controls, verdicts
+from ffilab.judge import basis, controls, verdicts
 from ffilab.judge.claims import Claim, all_claims, declared, in_words
 from ffilab.judge.estimates import Measurement
 from ffilab.judge.rules import Size
@@ -77,6 +77,8 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         "where": claim.where,
         "measured": {},
         "interval": {},
+        # Of a comparison over layouts: the next build, and these binaries alone.
+        "beside": {},
         "verdict": verdicts.NOT_MEASURED if claim.corner else verdicts.NOT_WRITTEN,
         "qualifier": "",
         "reason": "its chapter was not measured yet" if claim.corner else "its chapter is not written yet",
@@ -98,6 +100,10 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
     for name, measurement in found.items():
         interval = measurement.interval
         row["measured"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
+        beside = {what: [one.low, one.high] for what, one in basis.three(measurement.estimate).items()}
+        beside.pop("over layouts", None)
+        if beside:
+            row["beside"][name] = beside
     # Before any effect is looked at.
     if not provenance["is_result"]:
         row["verdict"], row["reason"] = verdicts.CANNOT_TEST, "smoke test: its figures are no result"
@@ -106,7 +112,8 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         row["verdict"], row["reason"] = verdicts.WITHHELD, "; ".join(handed_in["withheld"])
         return row
     verdict = verdicts.of_claim(claim, found, handed_in["missing"])
-    row["verdict"], row["qualifier"] = verdict.verdict, verdict.qualifier
+    row["verdict"] = verdict.verdict
+    row["qualifier"] = "; ".join(filter(None, (verdict.qualifier, basis.qualifier(provenance.get("rests_on")))))
     row["parts"] = [
         {
             "part": rule.title,

@@ -5,12 +5,11 @@ cases are compared process by process, in the order in which they ran.
 """
 
 import functools
-import math
 
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import statistics
+from ffilab.judge import estimates, statistics
 from ffilab.judge.estimates import Counted, Interval, Location, Measurement, Spread
 
 
@@ -94,14 +93,8 @@ def range_without_noise(logs: np.ndarray, span_of: int | None = None) -> Spread:
 
 
 def ratio_of_groups(left: np.ndarray, right: np.ndarray) -> Measurement | None:
-    """Centre of one group of values over that of another, independent one, from their logarithms; None if one is missing.
-
-    The degrees of freedom are Welch's (1947).
-    """
+    """Centre of one group of values over that of another, independent one, from their logarithms; None if one is missing."""
     one, other = Location.of(left, log=True), Location.of(right, log=True)
     if not min(one.n, other.n):
         return None
-    error = math.hypot(one.error, other.error)
-    parts = sum(group.error**4 / group.freedom for group in (one, other) if group.error)
-    freedom = error**4 / parts if parts else one.freedom + other.freedom
-    return Measurement(Location(one.centre - other.centre, error, freedom, one.n + other.n, log=True), "ratio")
+    return Measurement(estimates.difference(one, other), "ratio")

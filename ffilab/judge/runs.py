@@ -1,47 +1,42 @@
 """Compare two records, of two runs or of two machines: `ffilab compare RUN_A RUN_B`.
 
-Two runs are not one. They share no block and no restart, so nothing cancels: the
-interval holds for the difference between *these two runs*, and a drift of the machine
-between them counts as a difference.
+Times of two runs are not comparable: the machine drifts between them, and every arm drifts with it, the empty loop included.
+What can be compared is a ratio within each run, against a yardstick: one piece of work that every run times. The drift, the
+yardstick's own time in both runs, is a line of its own. There is no p-value here, as two runs are one observation of each.
 """
 
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
+from ffilab.bench.plan import EMPTY, control_pair
 from ffilab.bench.record import Record, read
 from ffilab.errors import UserError
-from ffilab.judge.estimates import Interval
-from ffilab.judge.statistics import RESAMPLES, adjusted, expanded_level
+from ffilab.judge import statistics
+from ffilab.judge.estimates import Interval, Location, difference
 
 SAME = ("cpu", "cores", "system", "libc", "compiler", "commit")
+# What every run times: some work of known size, else the loop without any.
+YARDSTICKS = (control_pair(1)[0], EMPTY)
 
 
-def unpaired_ratio(one: np.ndarray, other: np.ndarray, seed: int = 0) -> Interval:
-    """Ratio of two runs' medians over restarts (ns per loop), one value per restart, with its percentile bootstrap interval."""
-
-    def statistic(a, b, axis=-1):
-        return np.median(a, axis=axis) - np.median(b, axis=axis)
-
-    logs = np.log(one), np.log(other)
-    found = stats.bootstrap(
-        logs,
-        statistic,
-        n_resamples=RESAMPLES,
-        confidence_level=expanded_level(min(len(one), len(other))),
-        method="percentile",
-        rng=np.random.default_rng(seed),
-        vectorized=True,
-    ).confidence_interval
-    return Interval(float(statistic(*logs)), float(found.low), float(found.high)).map(np.exp)
+def yardstick(first: Record, second: Record, label: str) -> str:
+    """The arm against which all others of an interpreter are taken. Raises UserError if both records have none in common."""
+    for arm in YARDSTICKS:
+        if first.measured(label, arm) and second.measured(label, arm):
+            return arm
+    raise UserError(
+        f"The two records have no yardstick in common on {label}: one of them was made by an older version."
+    )
 
 
 def compare_runs(first: Record, second: Record) -> pd.DataFrame:
-    """One row per cell that both records measured: ratio second / first with interval, and adjusted p.
+    """One row per cell that both records measured: its ratio to the yardstick in both, and the second over the first.
 
-    Raises UserError if they have no cell in common, or hold child processes and no timed arms.
+    Columns interpreter, arm, yardstick, first, second (each an Interval), value, low, high. The rows of a yardstick hold its
+    own times (ns), and their ratio is the drift. Raises UserError if they have no cell in common, or hold child processes
+    and no timed arms.
     """
     for record in (first, second):
         if "arms" not in record.run["plan"]:
@@ -49,26 +44,34 @@ def compare_runs(first: Record, second: Record) -> pd.DataFrame:
                 f"{record.path} holds child processes, one line each, and no timed arms: its chapter compares them."
             )
     rows = []
-    for interpreter in first.interpreters:
-        for arm in first.run["plan"]["arms"]:
-            try:
-                a, b = (np.nanmedian(record.times(interpreter, arm["name"]), axis=1) for record in (first, second))
-            except KeyError:
-                continue
-            ratio = unpaired_ratio(b, a)
+    for label in first.interpreters:
+        names = [arm["name"] for arm in first.run["plan"]["arms"]]
+        common = [name for name in names if first.measured(label, name) and second.measured(label, name)]
+        if not common:
+            continue
+        against = yardstick(first, second, label)
+        for name in sorted(common, key=lambda name: name != against):
+            one, other = (relative(record, (label, name), (label, against)) for record in (first, second))
             rows.append(
                 {
-                    "interpreter": interpreter,
-                    "arm": arm["name"],
-                    **vars(ratio),
-                    "p": float(stats.mannwhitneyu(b, a).pvalue),
+                    "interpreter": label,
+                    "arm": name,
+                    "yardstick": against,
+                    "first": one.at(),
+                    "second": other.at(),
+                    **vars(difference(other, one).at()),
                 }
             )
     if not rows:
         raise UserError("The two records have no interpreter and arm in common.")
-    frame = pd.DataFrame(rows)
-    frame["p"] = adjusted(list(frame.p))
-    return frame
+    return pd.DataFrame(rows)
+
+
+def relative(record: Record, cell: tuple[str, str], against: tuple[str, str]) -> Location:
+    """A cell's time over the yardstick's; the yardstick's own time (ns)."""
+    if cell == against:
+        return statistics.over_units(record, np.log(np.nanmedian(record.times(*cell), axis=1)), log=True)
+    return statistics.ratio_over_units(record, cell, against)
 
 
 def differences(first: Record, second: Record) -> list[str]:
@@ -82,17 +85,37 @@ def differences(first: Record, second: Record) -> list[str]:
     return lines
 
 
+def basis(record: Record) -> str:
+    """What a record was measured on, in words."""
+    layouts = {unit.layout for unit in record.kept} - {None}
+    return f"{len(layouts)} layouts" if layouts else "one binary of each interpreter"
+
+
 def report(paths: tuple[Path, Path]) -> str:
     """The whole comparison in words. Raises UserError for a file that is no record."""
     for path in paths:
         if not path.is_file():
             raise UserError(f"There is no record {path}: records are in _build/records, one .jsonl a run.")
     first, second = map(read, paths)
-    names = ["/".join(record.path.parts[-2:]) for record in (second, first)]
-    lines = [f"{names[0]} / {names[1]}: two runs, not one; a drift between them counts as a difference."]
+    names = ["/".join(record.path.parts[-2:]) for record in (first, second)]
+    lines = [f"{names[0]}, then {names[1]}: two runs, not one. Ratios within each run are compared, and no times."]
+    lines += [f"  measured on {basis(first)}, then on {basis(second)}"]
     lines += [f"  differs: {line}" for line in differences(first, second)]
     for row in compare_runs(first, second).itertuples():
-        lines.append(
-            f"  {row.interpreter:6} {row.arm:28} {row.value:.4f} [{row.low:.4f}, {row.high:.4f}]  BH p {row.p:.2g}"
-        )
+        change = Interval(row.value, row.low, row.high)
+        if row.arm == row.yardstick:
+            lines.append(
+                f"  {row.interpreter}: the yardstick, {row.arm!r}, took {shown(row.first)} ns, then {shown(row.second)} ns: "
+                f"the drift is {shown(change)}, of the machine or of its layouts. All below is relative to it."
+            )
+        else:
+            verdict = "changed" if change.excludes(1) else "no change found"
+            lines.append(
+                f"  {row.interpreter:6} {row.arm:28} {shown(row.first)}, then {shown(row.second)}: {shown(change)}, {verdict}"
+            )
     return "\n".join(lines)
+
+
+def shown(interval: Interval) -> str:
+    """A ratio with its interval."""
+    return f"{interval.value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"

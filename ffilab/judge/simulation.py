@@ -92,11 +92,11 @@ class Simulated(Session):
         return np.arange(n) < (max(1, round(rate * n)) if rate > 0 else 0)
 
     def add_times(self, plan: str, cells: dict[tuple[str, str], float], scatter: float) -> None:
-        """A timed plan: ns of each cell (interpreter, arm). scatter: standard deviation over restarts of the logarithm of
-        a ratio of two cells. The empty loop comes with it."""
+        """A timed plan: ns of each cell (interpreter, arm). scatter: standard deviation over layouts of the logarithm of
+        a ratio of two cells; each layout is one restart here. The empty loop comes with it."""
         for label in self.interpreters:
             cells.setdefault((label, EMPTY), 5.0)
-        restarts = self.budget.restarts
+        restarts = self.budget.layouts
         drawn = {
             key: np.log(ns) + self.rng.normal(0, scatter * self.noise / math.sqrt(2), (restarts, 1))
             for key, ns in cells.items()

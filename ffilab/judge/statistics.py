@@ -1,28 +1,20 @@
-"""Comparison of timed arms. The restart is the unit of analysis.
+"""Comparison of timed arms. The layout is the unit of analysis; the restart, where no layouts were drawn.
 
-Method: log-ratio per block, median per restart, then the 20 % trimmed mean over restarts with its t interval (see
+Method: log-ratio per block, median per layout, then the 20 % trimmed mean over layouts with its t interval (see
 `estimates.Location`). Why not the mean: on restarts that go wrong now and then (Student's t with three degrees of freedom, 20
 restarts) its interval is wider. `tests/test_statistics.py` holds the simulations.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 from scipy import stats
 
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record
-from ffilab.judge.estimates import LEVEL, Interval, Location, Measurement
-
-RESAMPLES = 4_999
-
-
-def expanded_level(n: int, level: float = LEVEL) -> float:
-    """Nominal level at which a bootstrap interval of n values covers as a t interval does (Hesterberg 2015, DOI
-    10.1080/00031305.2015.1089789, section 3.2)."""
-    shrink = np.sqrt(n / (n - 1))
-    z = shrink * stats.t.ppf(0.5 - level / 2, n - 1)
-    return 1 - 2 * stats.norm.cdf(z)
+from ffilab.judge.estimates import Interval, Location, Measurement
 
 
 def location_interval(values: np.ndarray) -> Interval:
@@ -39,10 +31,11 @@ def ratio_interval(logs: np.ndarray) -> Interval:
 class Comparison:
     """Two arms of one run.
 
-    estimate: time of `slow` over time of `fast`, loop overhead included.
+    estimate: time of `slow` over time of `fast`, loop overhead included; with it, what the next build will show, and what
+    these binaries alone say.
     net_ratio: the same after the empty loop is taken off both.
     difference: slow - fast, ns per call; the empty loop cancels.
-    p: two-sided Wilcoxon signed-rank over restarts.
+    p: two-sided Wilcoxon signed-rank over layouts.
     """
 
     slow: tuple[str, str]
@@ -68,9 +61,48 @@ class Comparison:
         return Measurement(self.estimate, "ratio of times")
 
 
-def restart_log_ratios(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np.ndarray:
-    """Median over blocks of log(slow / fast), one value per restart."""
+def log_ratios(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np.ndarray:
+    """Median over blocks of log(slow / fast), one value per layout (per restart, where none were drawn)."""
     return np.nanmedian(np.log(record.times(*slow) / record.times(*fast)), axis=1)
+
+
+def log_ratios_by_restart(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np.ndarray:
+    """The same, one value per restart."""
+    return np.nanmedian(np.log(record.by_restart(*slow) / record.by_restart(*fast)), axis=1)
+
+
+def over_units(record: Record, values: np.ndarray, log: bool = False) -> Location:
+    """The centre of values, one for each row of `record.times`, over all that the record rests on: layouts, and sessions and
+    builds where there are several. Of these levels the one counts that makes the widest interval."""
+    sessions, builds = ([getattr(unit, level) for unit in record.kept] for level in ("session", "build"))
+    levels = [Location.over_groups(values, groups, log) for groups in (sessions, builds)]
+    found = max(levels, key=lambda one: one.at().half_width if one.at().is_known else math.inf)
+    found = replace(found, sessions=len(set(sessions)))
+    if any(unit.layout is None for unit in record.kept):
+        return found
+    spread, freedom = pooled(values, sessions)
+    return replace(found, spread=spread, spread_freedom=freedom, restarts=len(record.noise.restarts))
+
+
+def pooled(values: np.ndarray, groups: list) -> tuple[float | None, int]:
+    """Standard deviation of values within their groups, and its degrees of freedom; None if no group has two."""
+    frame = pd.DataFrame({"value": values, "group": pd.factorize(pd.Series(groups))[0]})
+    within = frame.value - frame.groupby("group").value.transform("mean")
+    freedom = len(frame) - frame.group.nunique()
+    return (math.sqrt(float((within**2).sum()) / freedom), freedom) if freedom else (None, 0)
+
+
+def ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location:
+    """Time of one cell over that of another, over layouts and sessions, with what restarts of one layout add."""
+    found = over_units(record, log_ratios(record, slow, fast), log=True)
+    by_restart = log_ratios_by_restart(record, slow, fast)
+    within, freedom = pooled(by_restart, [record.units[number] for number in record.noise.restarts])
+    if within and found.spread is not None and within > found.spread:
+        # Layouts scatter by their restarts at least: where they seem to scatter by less, all of it is one scatter.
+        squares = within**2 * freedom + found.spread**2 * found.spread_freedom
+        freedom += found.spread_freedom
+        within = math.sqrt(squares / freedom)
+    return replace(found, within=within, within_freedom=freedom)
 
 
 def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty: str = EMPTY) -> Comparison:
@@ -79,7 +111,7 @@ def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty:
     Raises KeyError if one of them was not measured.
     """
     slow_ns, fast_ns = record.times(*slow), record.times(*fast)
-    log_ratio = restart_log_ratios(record, slow, fast)
+    log_ratio = log_ratios(record, slow, fast)
     difference = np.nanmedian(slow_ns - fast_ns, axis=1)
     net_slow = np.nanmedian(slow_ns - record.times(slow[0], empty), axis=1)
     net_fast = np.nanmedian(fast_ns - record.times(fast[0], empty), axis=1)
@@ -88,16 +120,16 @@ def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty:
     return Comparison(
         slow,
         fast,
-        estimate=Location.of(log_ratio, log=True),
-        net_ratio=ratio_interval(net) if np.isfinite(net).all() else Interval(*[float("nan")] * 3),
-        difference=location_interval(difference),
+        estimate=ratio_over_units(record, slow, fast),
+        net_ratio=over_units(record, net, log=True).at() if np.isfinite(net).all() else Interval(*[math.nan] * 3),
+        difference=over_units(record, difference).at(),
         p=float(stats.wilcoxon(log_ratio).pvalue) if np.any(log_ratio) else 1.0,
     )
 
 
 def per_call(record: Record, cell: tuple[str, str]) -> Interval:
-    """Nanoseconds per loop of one cell: centre over restarts of the median over blocks."""
-    return location_interval(np.nanmedian(record.times(*cell), axis=1))
+    """Nanoseconds per loop of one cell: centre over layouts of the median over blocks."""
+    return over_units(record, np.nanmedian(record.times(*cell), axis=1)).at()
 
 
 def ratio_of_ratios(
@@ -105,9 +137,9 @@ def ratio_of_ratios(
     numerator: tuple[tuple[str, str], tuple[str, str]],
     denominator: tuple[tuple[str, str], tuple[str, str]],
 ) -> Interval:
-    """(a / b) over (c / d), paired by restart: is one ratio larger than another of the same run?"""
-    difference = restart_log_ratios(record, *numerator) - restart_log_ratios(record, *denominator)
-    return ratio_interval(difference)
+    """(a / b) over (c / d), paired by layout: is one ratio larger than another of the same run?"""
+    difference = log_ratios(record, *numerator) - log_ratios(record, *denominator)
+    return over_units(record, difference, log=True).at()
 
 
 def widest(record: Record, pairs: list[tuple[tuple[str, str], tuple[str, str]]]) -> float:
@@ -117,7 +149,7 @@ def widest(record: Record, pairs: list[tuple[tuple[str, str], tuple[str, str]]])
     """
     widths = []
     for slow, fast in pairs:
-        interval = location_interval(restart_log_ratios(record, slow, fast))
+        interval = over_units(record, log_ratios(record, slow, fast)).at()
         widths.append(interval.half_width if np.isfinite(interval.half_width) else float("inf"))
     return max(widths)
 
@@ -146,4 +178,4 @@ def false_alarms(record: Record, copies: list[tuple[str, str]]) -> list[tuple[st
 
 def ratio(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Interval:
     """Time of one cell (interpreter label, arm name) over that of another, paired by block."""
-    return ratio_interval(restart_log_ratios(record, slow, fast))
+    return ratio_over_units(record, slow, fast).at()

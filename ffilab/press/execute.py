@@ -14,7 +14,7 @@ import nbformat
 
 from ffilab import chapter as frame
 from ffilab.bench.reporting import ENVIRONMENT
-from ffilab.bench.session import FROM
+from ffilab.bench.session import EARLIER, FROM
 from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.paths import LOGS, ROOT
@@ -35,10 +35,12 @@ def execute(
     made_from: dict[str, str] | None = None,
     chapter_timeout_s: float | None = None,
     cell_timeout_s: float | None = None,
+    earlier: list[str] = (),
 ) -> Path:
     """Execute a chapter on its own Jupyter kernel, and put it where executed chapters are.
 
     source: a folder of records to make the page from, instead of measuring.
+    earlier: names of the sessions on top of which it measures another.
     made_from: digests of its sources, if they were taken earlier, before the native code was built.
     Raises UserError, naming the cell or the signal, if it fails; then nothing of it is kept,
     and what stood there before is still there.
@@ -65,6 +67,7 @@ def execute(
         environment = {
             **{key: value for key, value in os.environ.items() if key != FROM},
             **({FROM: str(source)} if source else {}),
+            EARLIER: ",".join(earlier),
             "BUDGET": budget,
             ENVIRONMENT: str(progress),
             "PYTHONPATH": str(ROOT),

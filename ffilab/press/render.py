@@ -63,7 +63,8 @@ def assemble(tree: Path) -> Path:
     shutil.copytree(ROOT / "book", tree / "book")
     built = shutil.ignore_patterns(*BY_PRODUCTS, "*.so", "*.egg-info", "__pycache__")
     shutil.copytree(NATIVE, tree / "native", ignore=built)
-    # The pages quote what is measured from the files beside them.
+    shutil.copytree(ROOT / "ffilab", tree / "ffilab", ignore=shutil.ignore_patterns("__pycache__"))
+    # The pages quote what is measured from the files beside them, and from the instrument.
     shutil.copytree(
         NOTEBOOKS, tree / "notebooks", ignore=shutil.ignore_patterns("*.ipynb", "__pycache__", ".ipynb_checkpoints")
     )

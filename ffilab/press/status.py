@@ -8,9 +8,10 @@ import nbformat
 
 from ffilab.budget import BUDGETS
 from ffilab.chapter import left_out
-from ffilab.judge import characteristics, ledger, verdicts
+from ffilab.judge import basis, characteristics, ledger, verdicts
 from ffilab.judge.estimates import LEVEL
 from ffilab.paths import ROOT
+from ffilab.press import evidence
 from ffilab.press.chapters import Chapter, chapters
 from ffilab.progress import minutes
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -92,7 +93,7 @@ def ledger_page(rows: list[dict]) -> str:
     lines += ["", "Measured on:", ""]
     lines += [
         f"- {{doc}}`{chapter} <../notebooks/{chapter}/{chapter}>`: {facts['cpu']}, {facts['cores']} cores, {facts['system']}, "
-        f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}"
+        f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}. Rests on {basis.in_words(facts.get('rests_on'))}."
         for chapter, facts in where.items()
     ]
     return "\n".join(lines) + "\n"
@@ -185,4 +186,5 @@ def write(folder: Path, rows: list[dict]) -> None:
     (folder / "chapters.md").write_text(chapters_page())
     (folder / "interpreters.md").write_text(interpreters_page())
     (folder / "ledger.md").write_text(ledger_page(rows))
+    (folder / "coverage.md").write_text(evidence.coverage_page(evidence.read("coverage"), evidence.read("levels")))
     (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))

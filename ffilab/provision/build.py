@@ -1,7 +1,12 @@
 """Compile CPython from its pinned source: the last route, for machines without prebuilt interpreters.
 
 GIL and t-build get the same flags, the same profile training and the same
-compiler; `--disable-gil` is the only difference.
+compiler; `--disable-gil` is the only difference. Each function gets a section of its own, and the objects are kept, so
+that the interpreter can be linked again with its functions in another order (`relink.py`).
+
+The recipe is as repeatable as it can be: atomic counters, fixed hashes and seeds, no addresses drawn, no date, no path of
+the tree. Two builds still differ, as threads take turns in the training:
+`relink.differences` names where.
 """
 
 import hashlib
@@ -20,46 +25,54 @@ from ffilab import doctor
 from ffilab.errors import UserError
 from ffilab.machine import compiler
 from ffilab.paths import cache
-from ffilab.progress import Step, minutes, say, step
-from ffilab.provision import sources
+from ffilab.progress import Step, minutes, say, step, ticking
+from ffilab.provision import relink, sources, stages
 from ffilab.provision.catalogue import Interpreter, Source
 from ffilab.subprocesses import explain_os_errors, logged, tail
 
 TRAINING = Path(__file__).with_name("pgo_training.py")
-CONFIGURE = ("-q", "--disable-test-modules", "--without-ensurepip", "--enable-optimizations")
+CONFIGURE = (
+    "-q",
+    "--disable-test-modules",
+    "--without-ensurepip",
+    "--enable-optimizations",
+    "CFLAGS_NODIST=-ffunction-sections -fprofile-update=atomic -frandom-seed=layout",
+)
+# The date that the interpreter says it was compiled at, and the hashes of strings in its training.
+FIXED = {"SOURCE_DATE_EPOCH": "1700000000", "PYTHONHASHSEED": "0"}
 NEEDED_BYTES = 1_500_000_000
-# Lines that `make` prints for one build with profile: only the progress bar depends on it.
-EXPECTED_MAKE_LINES = 1_250
-EXPECTED_CORE_SECONDS = 440
 
 
 def recipe(interpreter: Interpreter) -> str:
     """A short hash of everything that decides what the build is."""
-    parts = [interpreter.source.sha256, *CONFIGURE, TRAINING.read_text()]
+    parts = [interpreter.source.sha256, *CONFIGURE, *FIXED.values(), TRAINING.read_text()]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
 
 
-def prefix(interpreter: Interpreter) -> Path:
+def prefix(interpreter: Interpreter, number: int = 1) -> Path:
+    """Where a build is installed; number: of the build, by the same recipe."""
     name = f"cpython-{interpreter.source.release}{'t' if interpreter.free_threaded else ''}-{recipe(interpreter)}"
-    return cache() / "interpreters" / name
+    return cache() / "interpreters" / (name if number == 1 else f"{name}-build{number}")
 
 
-def executable(interpreter: Interpreter) -> Path:
-    return prefix(interpreter) / "bin" / f"python{interpreter.label}"
+def executable(interpreter: Interpreter, number: int = 1) -> Path:
+    return prefix(interpreter, number) / "bin" / f"python{interpreter.label}"
 
 
-def built(interpreter: Interpreter) -> bool:
-    return executable(interpreter).exists()
+def built(interpreter: Interpreter, number: int = 1) -> bool:
+    return executable(interpreter, number).exists()
 
 
-def build(interpreter: Interpreter) -> Path:
+def build(interpreter: Interpreter, number: int = 1) -> Path:
     """Build if it is not in the cache yet; return the executable. Resumable: an interrupted make goes on."""
-    if built(interpreter):
-        return executable(interpreter)
+    if built(interpreter, number):
+        return executable(interpreter, number)
     with explain_os_errors(str(cache())):
-        work = cache() / "work" / prefix(interpreter).name
+        work = cache() / "work" / prefix(interpreter, number).name
         with only_one(work, interpreter.name):
-            return executable(interpreter) if built(interpreter) else _build(interpreter, work)
+            if not built(interpreter, number):
+                _build(interpreter, number, work)
+            return executable(interpreter, number)
 
 
 def unpacked(source: Source, work: Path, bar: Step) -> Path:
@@ -68,7 +81,7 @@ def unpacked(source: Source, work: Path, bar: Step) -> Path:
         shutil.rmtree(work, ignore_errors=True)
         tarball = sources.fetch(source, bar)
         work.mkdir(parents=True)
-        bar.update(0.03, "unpacking")
+        bar.update(0.02, "unpacking")
         with tarfile.open(tarball) as archive:
             archive.extractall(work, filter="tar")
         (work / "unpacked").touch()
@@ -77,7 +90,14 @@ def unpacked(source: Source, work: Path, bar: Step) -> Path:
 
 def make_environment(cc: str) -> dict[str, str]:
     """Ours, without what a make above us says to its children."""
-    return {**{k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL")}, "CC": cc}
+    return {**{k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL")}, "CC": cc, **FIXED}
+
+
+def without_randomisation() -> list[str]:
+    """The front of a command that runs without address randomisation; empty where there is no such thing."""
+    front = ["setarch", "--addr-no-randomize"]
+    possible = shutil.which(front[0]) and not subprocess.run([*front, "true"], capture_output=True).returncode
+    return front if possible else []
 
 
 @contextmanager
@@ -96,7 +116,18 @@ def only_one(work: Path, what: str):
         lock.release()
 
 
-def _build(interpreter: Interpreter, work: Path) -> Path:
+def expected_seconds() -> float:
+    """For one build: what the last whole one on this machine took, else what two slow cores let expect."""
+    jobs = os.cpu_count() or 1
+    known = (cache() / "interpreters").glob("*/ffilab-build.json")
+    for path in sorted(known, key=lambda path: path.stat().st_mtime, reverse=True):
+        facts = json.loads(path.read_text())
+        if facts.get("jobs") == jobs and facts["whole"]:
+            return facts["seconds"]
+    return stages.expected(jobs)
+
+
+def _build(interpreter: Interpreter, number: int, work: Path) -> None:
     cc = compiler()
     if not shutil.which("make"):
         raise UserError("`make` is missing on this machine: run `make doctor` for the command that installs it.")
@@ -113,7 +144,8 @@ def _build(interpreter: Interpreter, work: Path) -> Path:
                 "run `make doctor` for the command that installs them."
             )
     jobs = os.cpu_count() or 1
-    estimate = EXPECTED_CORE_SECONDS / jobs
+    estimate = expected_seconds()
+    whole = not (work / "configured").exists()
     began = time.monotonic()
     say(
         f"  {interpreter.name}: no prebuilt one at hand, compiling {interpreter.source.release} "
@@ -122,41 +154,52 @@ def _build(interpreter: Interpreter, work: Path) -> Path:
     with step(f"compile {interpreter.name}") as bar:
         tree = unpacked(interpreter.source, work, bar)
         log = work / "build.log"
+        going = stages.Stages(jobs, estimate)
 
         def run(command, detail):
-            if logged(command, log, on_line=lambda _: advance(detail), cwd=tree, env=make_environment(cc)):
+            if logged(command, log, on_line=going.line, cwd=tree, env=make_environment(cc)):
                 raise UserError(
                     f"Building {interpreter.name} failed at `{detail}` ({tail(log, 2)}): read {log}, "
                     f"run `make doctor`, then run the same command again; it goes on where it stopped."
                 )
 
-        lines = 0
-
-        def advance(detail):
-            nonlocal lines
-            lines += 1
-            bar.update(0.05 + 0.9 * lines / EXPECTED_MAKE_LINES, detail)
-
-        if not (work / "configured").exists():
-            flags = [*CONFIGURE, f"--prefix={prefix(interpreter)}"]
-            flags += ["--disable-gil"] if interpreter.free_threaded else []
-            bar.update(0.05, "configure", seconds_left=estimate)
-            run(["./configure", *flags], "configure")
-            (work / "configured").touch()
-        run(["make", f"-j{jobs}", f"PROFILE_TASK={TRAINING}"], "make")
-        staging = work / "staging"
-        shutil.rmtree(staging, ignore_errors=True)
-        run(["make", "install", f"DESTDIR={staging}"], "install")
-    final = prefix(interpreter)
-    staged = staging / final.relative_to("/")
+        with ticking(lambda: bar.update(going.share(), going.name, going.left())):
+            if not (work / "configured").exists():
+                flags = [*CONFIGURE, f"--prefix={prefix(interpreter)}"]
+                flags += ["--disable-gil"] if interpreter.free_threaded else []
+                going.enter("configure")
+                run(["./configure", *flags], "configure")
+                (work / "configured").touch()
+            nowhere = " ".join(f"-f{kind}-prefix-map={tree}=." for kind in ("macro", "debug"))
+            make = [
+                *without_randomisation(),
+                "make",
+                f"-j{jobs}",
+                f"PROFILE_TASK={TRAINING}",
+                f"EXTRA_CFLAGS={nowhere}",
+            ]
+            going.enter("instrumented build")
+            run(make, "make")
+            going.enter("install")
+            staging = work / "staging"
+            shutil.rmtree(staging, ignore_errors=True)
+            run(["make", "install", f"DESTDIR={staging}"], "install")
+    final = prefix(interpreter, number)
+    staged = staging / prefix(interpreter).relative_to("/")
     fresh = staged / "bin" / f"python{interpreter.label}"
     check = subprocess.run([fresh, "-I", "-c", "import ctypes, zlib, socket"], capture_output=True, text=True)
     if check.returncode:
         raise UserError(f"The compiled {interpreter.name} is not complete ({check.stderr.strip()[-120:]}): see {log}.")
-    facts = {"seconds": round(time.monotonic() - began), "make_lines": lines, "cc": cc}
+    relink.keep_objects(tree, staged, fresh)
+    facts = {
+        "seconds": round(time.monotonic() - began),
+        "make_lines": going.lines,
+        "cc": cc,
+        "jobs": jobs,
+        "whole": whole,
+    }
     (staged / "ffilab-build.json").write_text(json.dumps(facts))
     final.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(final, ignore_errors=True)
     staged.rename(final)
     shutil.rmtree(work)
-    return executable(interpreter)

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -130,28 +131,51 @@ def source(interpreter: Interpreter) -> Found:
     return Found(interpreter, str(build.build(interpreter)), "source")
 
 
-def find(request: Request) -> tuple[list[Found], list[Interpreter]]:
+def find(
+    request: Request, ready: Callable[[Found], object] = lambda found: None
+) -> tuple[list[Found], list[Interpreter]]:
     """Executables for a request, and the optional interpreters that were left out.
 
+    ready: is called with each one as soon as it is there, while others may have to be compiled yet.
     Two builds of one version come by the same route where both are asked for, so
     that a comparison between them compares the GIL and not two distributors.
     Raises UserError for what is required and cannot be had.
     """
     found = {i: named(i, path) for i, path in request.named.items()}
+    for one in found.values():
+        ready(one)
     downloads = Downloads()
     left_out = []
     for wanted, required in ((request.required, True), (request.optional, False)):
-        for version in dict.fromkeys(i.version for i in wanted):
-            group = [i for i in wanted if i.version == version and i not in found]
+        for group in _by_version(i for i in wanted if i not in found):
             for interpreter, result in zip(group, _by_one_route(group, downloads, required)):
                 if result:
                     found[interpreter] = result
+                    ready(result)
                 else:
                     left_out.append(interpreter)
     return sorted(found.values(), key=lambda f: f.interpreter), left_out
 
 
-def _by_one_route(group: list[Interpreter], downloads: Downloads, required: bool) -> list[Found | None]:
+def not_at_hand(request: Request) -> list[Interpreter]:
+    """The interpreters of a request that have to be downloaded or, where that cannot be, compiled."""
+    lacking = []
+    for group in _by_version(i for i in request.required if i not in request.named):
+        if not all(map(build.built, group)) and not all(map(known_to_uv, group)):
+            lacking += [i for i in group if not build.built(i)]
+    return lacking
+
+
+def _by_version(wanted: Iterator[Interpreter]) -> list[list[Interpreter]]:
+    """Interpreters of one version together, in the order in which they were asked for."""
+    groups = {}
+    for interpreter in wanted:
+        groups.setdefault(interpreter.version, []).append(interpreter)
+    return list(groups.values())
+
+
+def _by_one_route(group: list[Interpreter], downloads: Downloads, required: bool) -> Iterator[Found | None]:
+    """One result for each of the group, each as soon as it is there."""
     for route in (known_to_uv, downloads.install):
         results = []
         for interpreter in group:
@@ -159,8 +183,10 @@ def _by_one_route(group: list[Interpreter], downloads: Downloads, required: bool
             if results[-1] is None:
                 break
         if len(results) == len(group) and all(results):
-            return results
+            yield from results
+            return
     if required or all(map(build.built, group)):
-        return [source(i) for i in group]
-    # Optional and nothing for all of them: take what needs no compiling, one by one.
-    return [known_to_uv(i) or (source(i) if build.built(i) else None) for i in group]
+        yield from map(source, group)
+    else:
+        # Optional and nothing for all of them: take what needs no compiling, one by one.
+        yield from (known_to_uv(i) or (source(i) if build.built(i) else None) for i in group)

@@ -1,70 +1,122 @@
-"""Link CPython again from the same objects, with its functions in another order.
+"""Link an interpreter again from its own objects, with its functions in another order: another layout.
 
-The objects are compiled once, each function in a section of its own (`provision/objects.py`), and kept in the cache.
+The source route compiles CPython with a section for each function, and keeps the objects (`build.py`). The profile's split
+stays: functions move within the unlikely, the start-up, the hot and the normal part, never from one to another.
 Standard library only: chapters import this.
 """
 
+import filecmp
+import functools
 import hashlib
+import json
+import random
 import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 from ffilab.errors import UserError
 from ffilab.machine import compiler
-from ffilab.paths import cache
-from ffilab.provision.catalogue import GIL, SOURCES
+from ffilab.provision.catalogue import BY_LABEL
+from ffilab.provision.installed import load
 
-VERSION = GIL
-CONFIGURE = (
-    "-q",
-    "--disable-test-modules",
-    "--without-ensurepip",
-    "CFLAGS=-ffunction-sections",
-    "OPT=-DNDEBUG -O3 -Wall",
-)
-ARCHIVE, MAIN = f"libpython{VERSION}.a", "python.o"
+# In the prefix of an interpreter that was compiled here.
+OBJECTS = "objects"
+ARCHIVE, MAIN, FUNCTIONS, LIBRARIES = "libpython.a", "python.o", "functions.json", "libraries.json"
+# The extension module of the standard library that is linked again as well: the book's calls go through it.
+CTYPES = "_ctypes"
+# As GNU ld's own script orders them; a section that is none of these is normal.
+PARTS = (".text.unlikely.", ".text.exit.", ".text.startup.", ".text.hot.")
+NORMAL = ".text."
+PAD = "layout_pad"
+MAX_PAD = 4096
+# Each function begins at a multiple of this, or of more.
+ALIGNED = 16
 # Linker: the option that takes the file with the order, and what stands in it.
 LINKERS = {
-    "lld": (("-Wl,--symbol-ordering-file={}", "-Wl,--no-warn-symbol-ordering"), "{}"),
-    "gold": (("-Wl,--section-ordering-file={}",), ".text.{}"),
+    "lld": (("-Wl,--symbol-ordering-file={}", "-Wl,--no-warn-symbol-ordering"), "{symbol}"),
+    "gold": (("-Wl,--section-ordering-file={}",), "{section}"),
+    # It takes no order, but a seed; it shuffles within the parts, as they become sections of the program.
+    "mold": (("-Wl,--shuffle-sections={seed}", "-Wl,-z,keep-text-section-prefix"), None),
 }
 
 
-def folder() -> Path:
-    """Where the objects of this recipe are kept: the archive, the main program's object, and `lib/`."""
-    source = SOURCES[VERSION]
-    recipe = hashlib.sha256("\0".join([source.sha256, *CONFIGURE]).encode()).hexdigest()[:10]
-    return cache() / "objects" / f"cpython-{source.release}-{recipe}"
+@dataclass(frozen=True)
+class Function:
+    """A function that can be placed: its symbol, and the section that holds it and nothing else."""
+
+    symbol: str
+    section: str
+
+    @property
+    def part(self) -> str:
+        """The part of the program to which the compiler, or its profile, assigned it."""
+        return next((part for part in PARTS if self.section.startswith(part)), NORMAL)
 
 
 def linker() -> str | None:
-    """The first linker here that can order functions: lld, else gold; None if there is neither."""
+    """The first linker here that can order functions; None if there is none."""
     return next((name for name in LINKERS if shutil.which(f"ld.{name}")), None)
 
 
-def missing() -> str | None:
-    """None if CPython can be linked again here, else what is lacking."""
-    if not (folder() / ARCHIVE).exists():
-        note = folder().with_suffix(".missing.txt")
-        return note.read_text() if note.exists() else "CPython's objects are not compiled yet: run `make native`"
-    if not all(shutil.which(tool) for tool in ("nm", "objdump")):
-        return "there are no nm and objdump (the package is called binutils)"
-    return None if linker() else "there is neither lld nor gold to order functions: `make doctor` names the package"
+def prefix(label: str) -> Path:
+    """Where an interpreter of the book is installed. Raises UserError if it is not set up."""
+    return Path(load(BY_LABEL[label]).python).resolve().parent.parent
 
 
-def functions() -> list[str]:
-    """Names of all functions in the archive that have a section of their own, in its order.
+def objects(label: str, build: int = 1) -> Path:
+    """The folder of an interpreter's objects, of the first build of its recipe or of another.
 
-    Raises UserError if the archive cannot be read.
+    Raises UserError if the interpreter is not set up.
     """
-    listing = subprocess.run(["objdump", "-h", folder() / ARCHIVE], capture_output=True, text=True)
+    home = prefix(label)
+    return (home if build == 1 else home.with_name(f"{home.name}-build{build}")) / OBJECTS
+
+
+def builds(label: str) -> list[int]:
+    """Numbers of the builds of an interpreter whose objects are kept; empty if it was not compiled here."""
+    home = prefix(label)
+    others = [int(path.name.rpartition("-build")[2]) for path in home.parent.glob(f"{home.name}-build[0-9]")]
+    return sorted(number for number in (1, *others) if (objects(label, number) / ARCHIVE).exists())
+
+
+def missing(label: str) -> str | None:
+    """None if this interpreter can be linked again here, else what is lacking."""
+    if not (objects(label) / ARCHIVE).exists():
+        return f"CPython {label} was not compiled here, and its objects are not known"
+    return (
+        None if linker() else "there is no linker that orders functions (lld, gold or mold): `make doctor` names them"
+    )
+
+
+@functools.cache
+def functions(label: str, build: int = 1) -> tuple[Function, ...]:
+    """All functions of an interpreter that have a section of their own, in the order of its archive."""
+    return _functions(objects(label, build) / FUNCTIONS)
+
+
+def _functions(file: Path) -> tuple[Function, ...]:
+    return tuple(Function(*pair) for pair in json.loads(file.read_text())["interpreter"])
+
+
+def read_functions(*files: Path) -> list[tuple[str, str]]:
+    """(symbol, section) of all functions in objects or archives. Raises UserError if they cannot be read."""
+    listing = subprocess.run(["objdump", "-t", *files], capture_output=True, text=True)
     if listing.returncode:
-        raise UserError(f"objdump cannot read CPython's objects ({listing.stderr.strip()[-100:]}).")
-    # .text.hot.name and .text.unlikely.name are where the compiler itself wants them.
-    found = re.findall(r"\s\.text\.(?!hot\.|unlikely\.|startup\.)([\w.$]+)\s", listing.stdout)
-    return list(dict.fromkeys(found))
+        raise UserError(f"objdump cannot read objects ({listing.stderr.strip()[-100:]}).")
+    found = re.findall(r"^\S+ .{5}.F (\.text\.\S+)\s+\S+\s+(?:\.hidden )?(\S+)$", listing.stdout, re.MULTILINE)
+    return list(dict.fromkeys((symbol, section) for section, symbol in found))
+
+
+def shuffled(known: tuple[Function, ...], order: random.Random) -> list[Function]:
+    """All of them in random order within each part, the parts in the linker's own order."""
+    placed = []
+    for part in (*PARTS, NORMAL):
+        members = [function for function in known if function.part == part]
+        placed += order.sample(members, len(members))
+    return placed
 
 
 def order_of(program: Path) -> list[str]:
@@ -76,35 +128,100 @@ def order_of(program: Path) -> list[str]:
     return found
 
 
-def link(target: Path, order: list[str] | None = None) -> Path:
-    """Link `target`; with `order`, these functions first, one behind the other. Raises UserError if that fails."""
+def link(
+    label: str, target: Path, order: list[Function] | None = None, pad: int = 0, seed: int = 0, build: int = 1
+) -> Path:
+    """Link an interpreter; with `order`, these functions first, one behind the other, after `pad` bytes.
+
+    seed: what mold, which takes no order, shuffles by. Raises UserError if that fails.
+    """
+    folder = objects(label, build)
+    libraries = json.loads((folder / LIBRARIES).read_text())
+    inputs = [folder / MAIN, "-Wl,--whole-archive", folder / ARCHIVE, "-Wl,--no-whole-archive", "-Wl,-export-dynamic"]
+    return run(target, [*inputs, *libraries["interpreter"]], order, pad, seed)
+
+
+def link_ctypes(label: str, target: Path, order: random.Random, pad: int = 0, build: int = 1) -> Path:
+    """Link `_ctypes` with its functions in random order, beside a copy of libffi that it finds there."""
+    folder = objects(label, build)
+    libraries = json.loads((folder / LIBRARIES).read_text())
+    known = tuple(Function(*pair) for pair in json.loads((folder / FUNCTIONS).read_text())[CTYPES])
+    inputs = ["-shared", "-Wl,-rpath,$ORIGIN", *sorted((folder / CTYPES).glob("*.o")), *libraries[CTYPES]]
+    return run(target, inputs, shuffled(known, order), pad, order.getrandbits(31))
+
+
+def run(
+    target: Path, inputs: list, order: list[Function] | None, pad: int, seed: int,
+    tool: list[str] | None = None, folder: Path | None = None,
+) -> Path:  # fmt: skip
+    """Link `target` from inputs and options; with `order`, these functions first, one behind the other, after `pad` bytes.
+
+    seed: what mold, which takes no order, shuffles by. tool: the compiler that links, if not the one for C.
+    folder: what the names of inputs are relative to. Raises UserError if that fails.
+    """
     target.parent.mkdir(parents=True, exist_ok=True)
-    command = [
-        compiler(),
-        "-o",
-        target,
-        folder() / MAIN,
-        "-Wl,--whole-archive",
-        folder() / ARCHIVE,
-        "-Wl,--no-whole-archive",
-        "-Wl,-export-dynamic",
-        "-ldl",
-        "-lm",
-        "-pthread",
-        f"-fuse-ld={linker()}",
-    ]
-    with tempfile.NamedTemporaryFile("w", suffix=".order") as file:
+    name = linker()
+    command = [*(tool or compiler().split()), "-o", target.absolute(), f"-fuse-ld={name}"]
+    with tempfile.TemporaryDirectory() as scratch:
         if order is not None:
-            options, line = LINKERS[linker()]
-            file.write("".join(line.format(name) + "\n" for name in order))
-            file.flush()
-            command += [option.format(file.name) for option in options]
-        done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+            options, line = LINKERS[name]
+            file = Path(scratch) / "order"
+            placed = [Function(PAD, f".text.{PAD}"), *order]
+            file.write_text("".join(f"{line}\n".format(**vars(one)) for one in placed) if line else "")
+            command += [option.format(file, seed=seed) for option in options]
+            # Nothing calls it: without -u it would go where unused sections are left out.
+            command += [f"-Wl,-u,{PAD}", _padding(Path(scratch) / "pad.s", pad)]
+        done = subprocess.run([str(part) for part in [*command, *inputs]], capture_output=True, text=True, cwd=folder)
     if done.returncode:
-        raise UserError(f"CPython could not be linked again ({done.stderr.strip()[-200:]}).")
+        raise UserError(f"{target.name} could not be linked again ({done.stderr.strip()[-200:]}).")
     return target
 
 
-def environment() -> dict[str, str]:
-    """What a linked program needs to find its library, and the same hashes in every process."""
-    return {"PYTHONHOME": str(folder()), "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+def _padding(file: Path, size: int) -> Path:
+    """A source whose object is so many bytes of code that never runs, and that no other object sees."""
+    file.write_text(
+        f'.section .text.{PAD},"ax"\n.globl {PAD}\n.hidden {PAD}\n.type {PAD},%function\n{PAD}:\n.skip {size}\n'
+        f'.size {PAD},.-{PAD}\n.section .note.GNU-stack,"",%progbits\n'
+    )
+    return file
+
+
+def digest(file: Path) -> str:
+    """A short name for what a linked file is: ten digits of its hash."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:10]
+
+
+def keep_objects(tree: Path, prefix: Path, executable: Path) -> None:
+    """Keep in `prefix` what is linked again: from a compiled source tree, and from what its interpreter says of itself."""
+    folder = prefix / OBJECTS
+    (folder / CTYPES).mkdir(parents=True, exist_ok=True)
+    said = "import json, sysconfig; print(json.dumps({k: str(v) for k, v in sysconfig.get_config_vars().items()}))"
+    answer = subprocess.run([executable, "-I", "-c", said], capture_output=True, text=True, check=True)
+    variables = json.loads(answer.stdout)
+    kept = [(tree / variables["LIBRARY"], folder / ARCHIVE), (tree / "Programs" / "python.o", folder / MAIN)]
+    kept += [(file, folder / CTYPES / file.name) for file in (tree / "Modules" / "_ctypes").glob("*.o")]
+    for source, target in kept:
+        subprocess.run(["objcopy", "--strip-debug", source, target], check=True)
+    libraries = {
+        "interpreter": [word for name in ("LIBS", "MODLIBS", "SYSLIBS") for word in variables[name].split()],
+        CTYPES: variables.get("MODULE__CTYPES_LDFLAGS", "-lffi").split(),
+    }
+    (folder / LIBRARIES).write_text(json.dumps({**libraries, "interpreter": [*libraries["interpreter"], "-pthread"]}))
+    ctypes_objects = sorted((folder / CTYPES).glob("*.o"))
+    found = {"interpreter": read_functions(folder / ARCHIVE, folder / MAIN), CTYPES: read_functions(*ctypes_objects)}
+    (folder / FUNCTIONS).write_text(json.dumps(found))
+
+
+def differences(label: str, one: int, other: int) -> dict:
+    """Two builds of an interpreter by one recipe, object by object: how many there are, and the names of those that differ in
+    any byte."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folders = []
+        for number in (one, other):
+            folder = Path(scratch) / str(number)
+            shutil.copytree(objects(label, number) / CTYPES, folder)
+            subprocess.run(["ar", "x", objects(label, number) / ARCHIVE], cwd=folder, check=True)
+            folders.append(folder)
+        names = sorted({path.name for folder in folders for path in folder.glob("*.o")})
+        _, differing, absent = filecmp.cmpfiles(*folders, names, shallow=False)
+    return {"objects": len(names), "differ": sorted([*differing, *absent])}

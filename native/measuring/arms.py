@@ -1,6 +1,7 @@
 """Benchmark bodies of the chapter on measuring. Standard library only."""
 
 import ctypes
+import gc
 import time
 import timeit
 
@@ -15,3 +16,17 @@ def spin(library, iterations):
 
 
 # [/spin]
+
+
+# [statement]
+def nothing():
+    """What a call costs, and no more."""
+
+
+def statement(statement, collector):
+    """A statement as `timeit` runs it, which switches the garbage collector off, or with the collector on."""
+    names = {"f": nothing, "gc": gc}
+    return timeit.Timer(statement, "gc.enable()" if collector else "pass", time.perf_counter_ns, names)
+
+
+# [/statement]

@@ -49,7 +49,7 @@ def numbers(loops):
 
 
 # Loops that take two milliseconds or so.
-BENCHMARKS = {"call_method": (call_method, 10_000), "containers": (containers, 1_200), "numbers": (numbers, 20_000)}
+BENCHMARKS = {"call_method": (call_method, 16_000), "containers": (containers, 2_000), "numbers": (numbers, 26_000)}
 # [/benchmarks]
 
 

@@ -59,7 +59,8 @@ def name(binding: str, signature: str) -> str:
 def call(binding: str, signature: str, title: str | None = None) -> Arm:
     """The arm of one cell of the matrix."""
     arguments = {"folder": LIBRARIES, "binding": binding, "signature": signature}
-    return Arm(title or name(binding, signature), ARMS, "call", arguments)
+    # What is compared runs next to each other: all bindings of one signature.
+    return Arm(title or name(binding, signature), ARMS, "call", arguments, beside=signature)
 
 
 # [/cell]
@@ -333,8 +334,8 @@ def work(session: Session) -> Record:
     found = []
     for n in WORK:
         fixed = {"folder": LIBRARIES, "iterations": n}
-        found += [Arm(f"{binding}: work {n}", ARMS, "work", {**fixed, "binding": binding}) for binding in BINDINGS]
-        found.append(Arm(f"C: work {n}", ARMS, "work_in_c", fixed))
+        each = [Arm(f"{binding}: work {n}", ARMS, "work", {**fixed, "binding": binding}) for binding in BINDINGS]
+        found += [replace(arm, beside=f"work {n}") for arm in [*each, Arm(f"C: work {n}", ARMS, "work_in_c", fixed)]]
     budget = session.budget
     shorter = replace(budget, batch_ms=min(BATCH_MS, budget.batch_ms), seconds=budget.seconds / 5)
     return session.time("work", found, [GIL], shorter)

@@ -74,19 +74,19 @@ def present(record: Record, label: str, signature: str = INT) -> list[str]:
 def net(record: Record, label: str, arm: str) -> Interval:
     """Nanoseconds of one call without the loop around it."""
     times = record.times(label, arm) - record.times(label, EMPTY)
-    return statistics.location_interval(np.nanmedian(times, axis=1))
+    return statistics.over_units(record, np.nanmedian(times, axis=1)).at()
 
 
 def over_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
     """Nanoseconds that a binding takes more than the C API for the same signature, paired by block."""
     times = record.times(label, name(binding, signature)) - record.times(label, name(FLOOR, signature))
-    return statistics.location_interval(np.nanmedian(times, axis=1))
+    return statistics.over_units(record, np.nanmedian(times, axis=1)).at()
 
 
 def times_floor(record: Record, label: str, binding: str, signature: str) -> float:
     """Median over restarts of the time of a binding over that of the C API, paired by block."""
     cells = (label, name(binding, signature)), (label, name(FLOOR, signature))
-    return float(np.exp(np.median(statistics.restart_log_ratios(record, *cells))))
+    return float(np.exp(np.median(statistics.log_ratios(record, *cells))))
 
 
 def matrix(record: Record) -> pd.DataFrame:
@@ -267,7 +267,7 @@ def work_shares(record: Record) -> pd.DataFrame:
             if not record.measured(GIL, f"{binding}: work {n}"):
                 continue
             through = record.times(GIL, f"{binding}: work {n}") - record.times(GIL, EMPTY)
-            share = statistics.location_interval(np.nanmedian(1 - alone / through, axis=1))
+            share = statistics.over_units(record, np.nanmedian(1 - alone / through, axis=1)).at()
             rows.append({"binding": binding, "work_ns": float(np.nanmedian(alone)), **vars(share)})
     return pd.DataFrame(rows)
 
@@ -330,4 +330,4 @@ def comparison(record: Record, slow: tuple[str, str, str], fast: tuple[str, str,
     for cell in cells:
         if not record.measured(*cell):
             return record.missing.get(cell, f"{cell[1]} was not measured on {cell[0]}")
-    return Measurement(Location.of(statistics.restart_log_ratios(record, *cells), log=True), "ratio of times")
+    return Measurement(statistics.ratio_over_units(record, *cells), "ratio of times")

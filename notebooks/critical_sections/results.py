@@ -44,13 +44,13 @@ def tax(record: Record, version: str, names: list[str]) -> Location | None:
     """Geometric mean over arms of time on the free-threaded build over time with the GIL; None if neither was timed."""
     pair = (f"{version}t", version)
     logs = [
-        statistics.restart_log_ratios(record, *((label, name) for label in pair))
+        statistics.log_ratios(record, *((label, name) for label in pair))
         for name in names
         if all(record.measured(label, name) for label in pair)
     ]
     if not logs:
         return None
-    return Location.of(np.mean(logs, axis=0), log=True)
+    return statistics.over_units(record, np.mean(logs, axis=0), log=True)
 
 
 def taxes(record: Record, stand_ins: dict[str, dict[str, str]]) -> pd.DataFrame:

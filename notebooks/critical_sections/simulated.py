@@ -24,7 +24,7 @@ def simulated(session: Simulated) -> None:
         cells[FREE_THREADED, f"{fast}, in C"] = 5.0
         cells[FREE_THREADED, f"{slow}, in C"] = 5.0 * session.true("A8", f"{slow} / {fast}")
     session.add_times("single", cells, RESTARTS)
-    factors = session.scattered(1, HUNDRED, session.budget.restarts)
+    factors = session.scattered(1, HUNDRED, session.budget.layouts)
     for block in session.timed("single").blocks:
         block["ns"][f"{FREE_THREADED}/{ATOMICS}, in C"] *= factors[block["restart"]]
 

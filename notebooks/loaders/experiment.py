@@ -34,7 +34,9 @@ def arms() -> list[Arm]:
     """Both loaders on a no-op and on getpid, a second copy for the A/A test, an audited call, the bare cycle."""
 
     def call(name, loader, function, library, group="shared", maker="call"):
-        return Arm(name, ARMS, maker, {"loader": loader, "function": function, "library": library}, group)
+        named = {"loader": loader, "function": function, "library": library}
+        # What is compared runs next to each other: calls of one function.
+        return Arm(name, ARMS, maker, named, group, beside=function)
 
     return [
         *(call(f"{loader} noop", loader, "noop", LIBRARY) for loader in LOADERS),

@@ -59,7 +59,7 @@ def cycle_shares(record: Record, cost: pd.DataFrame) -> dict[str, Interval]:
     for label in cost.interpreter.unique():
         cycle = np.nanmedian(record.times(label, "detach and attach"), axis=1)
         loaders = np.nanmedian(record.times(label, "CDLL noop") - record.times(label, "PyDLL noop"), axis=1)
-        shares[label] = statistics.location_interval(cycle / loaders)
+        shares[label] = statistics.over_units(record, cycle / loaders).at()
     return shares
 
 
@@ -69,7 +69,7 @@ def audit_cost(record: Record) -> dict[str, Interval]:
     for label in record.interpreters:
         audited = record.times(label, "CDLL noop, audited") - record.times(label, f"{EMPTY} (audited)")
         plain = record.times(label, "CDLL noop, not audited") - record.times(label, f"{EMPTY} (not audited)")
-        costs[label] = statistics.location_interval(np.nanmedian(audited - plain, axis=1))
+        costs[label] = statistics.over_units(record, np.nanmedian(audited - plain, axis=1)).at()
     return costs
 
 

@@ -11,13 +11,14 @@ from ffilab.bench.plan import Arm, empty_loop
 from ffilab.bench.record import Record
 from ffilab.bench.session import Session
 from ffilab.errors import UserError
-from ffilab.judge import statistics
+from ffilab.judge import history, statistics
 from ffilab.paths import RESULTS, without_paths
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
 # [setting]
 from notebooks.loaders.experiment import ARMS, LIBRARY
 
+SPIN_ARMS = "native/measuring/arms.py"
 TALK_METHOD = "native/measuring/talk_method.py"
 LOADERS = ("CDLL", "PyDLL")
 # [/setting]
@@ -73,13 +74,12 @@ def arms() -> list[Arm]:
 def copies(session: Session) -> Record:
     """Time the arms until the ratio copy 1 / PyDLL is known to TARGET, or the time is spent."""
     given = session.budget
-    # Many short restarts: the spread between processes is what has to be averaged.
+    # Many short restarts, several with each layout: the spread between processes is what has to be averaged.
     budget = dataclasses.replace(
         given,
         restarts=10 * given.restarts,
         blocks=max(2, given.blocks // 4),
         batch_ms=given.batch_ms / 5,
-        seconds=given.seconds / 2,
     )
     watched = ((GIL, COPIES[0]), (GIL, "PyDLL"))
     how = {"target": TARGET, "watch": (watched,), "width": statistics.widest}
@@ -87,6 +87,35 @@ def copies(session: Session) -> Record:
 
 
 # [/copies]
+
+
+# [collector]
+ON = ", collector on"
+# What is done in each loop: nothing that the collector looks at, and a container that it has to.
+COLLECTED = {"a call": "f()", "a list of ten lists": "[[] for _ in range(10)]"}
+
+
+def collector(session: Session) -> Record:
+    """The same work as timeit runs it, with the collector off, and with the collector on."""
+    arms = [
+        Arm(f"{what}{ON * on}", SPIN_ARMS, "statement", {"statement": statement, "collector": on}, beside=what)
+        for what, statement in COLLECTED.items()
+        for on in (False, True)
+    ]
+    budget = dataclasses.replace(session.budget, seconds=session.budget.seconds / 6)
+    return session.time("collector", arms, [GIL], budget)
+
+
+# [/collector]
+
+
+# [history]
+def intervals_before(session: Session) -> list[dict]:
+    """How often intervals of earlier runs on this machine held what later runs found."""
+    return session.observe("history", history.seen, session.machine)
+
+
+# [/history]
 
 
 # [contest]

@@ -68,6 +68,141 @@ def pseudo_replication_in_words(widths: dict[str, float]) -> str:
     return "In this run the two hardly differ: the noise inside the processes outweighs the spread between them."
 
 
+# ---- layouts ----
+
+
+def plot_layouts(figure, alone: pd.DataFrame, over: Interval, next_build: Interval) -> None:
+    """Each layout's own interval, over the bands of all layouts and of the next build."""
+    axes = figure.subplots()
+    ordered = alone.sort_values("value").reset_index(drop=True)
+    axes.axvspan(next_build.low, next_build.high, alpha=0.12, color=draw.PALETTE[1], label="the next build")
+    axes.axvspan(over.low, over.high, alpha=0.3, color=draw.PALETTE[1], label="over layouts")
+    errors = [ordered.value - ordered.low, ordered.high - ordered.value]
+    axes.errorbar(
+        ordered.value, ordered.index, xerr=errors, fmt="o", capsize=3, label="one layout, from its own restarts"
+    )
+    axes.set(xlabel="CDLL over PyDLL", ylabel="layout")
+    axes.legend(loc="lower right")
+
+
+def plot_levels(figure, found: pd.DataFrame) -> None:
+    """What each level adds to the scatter."""
+    axes = figure.subplots()
+    part = found.assign(**{name: found[name] * 100 for name in ("value", "low", "high")})
+    draw.intervals(axes, part, "level")
+    axes.set(xlabel="standard deviation that it adds to CDLL over PyDLL (%)")
+
+
+def show_layouts(record: Record) -> None:
+    """The figures of layouts and levels, and the words that go with them; or why there are none."""
+    alone, found = results.by_layout(record), results.levels(record)
+    if alone.empty or found.empty:
+        draw.glue("layouts", lacking_in_words(record))
+        draw.glue("levels", levels_in_words(found))
+        return
+    estimate = results.loaders_compared(record).estimate
+    over, next_build = estimate.at(), estimate.next_build
+    draw.figure(
+        lambda figure: plot_layouts(figure, alone, over, next_build),
+        f"CDLL over PyDLL on {len(alone)} layouts of one interpreter, each with the interval of its own restarts. Over layouts "
+        f"{draw.text(over)}; the next build {draw.bounds(next_build.low, next_build.high)}.",
+    )
+    draw.figure(
+        lambda figure: plot_levels(figure, found),
+        "Standard deviation (%) that a layout and a restart add to CDLL over PyDLL, on this machine: "
+        + ", ".join(f"{row.level} {draw.text(Interval.of(row), '%', 100)}" for row in found.itertuples())
+        + ".",
+    )
+    draw.glue("layouts", layouts_in_words(alone, over, next_build))
+    draw.glue("levels", levels_in_words(found))
+
+
+def lacking_in_words(record: Record) -> str:
+    """Why there are no intervals of single layouts."""
+    if any(unit.layout is not None for unit in record.kept):
+        return "Here each layout had too few restarts for an interval of its own."
+    return (
+        "No layouts were drawn here: the interpreter was not compiled on this machine, or no linker can order functions. "
+        "What another binary would show is not known."
+    )
+
+
+def layouts_in_words(alone: pd.DataFrame, over: Interval, next_build: Interval) -> str:
+    """How far the interval of one binary can be trusted, as this run saw it."""
+    count = results.hold_the_mean(alone, over)
+    here = (
+        f"Of {len(alone)} intervals, each from the restarts of one binary, {count} contain the mean over all of them."
+    )
+    if count >= LEVEL * len(alone):
+        return f"{here} In this run one binary would have been as good as another."
+    return (
+        f"{here} Each interval of the others is right about its own binary, and wrong about the version. A single link of the next "
+        f"build has to be expected anywhere in {draw.bounds(next_build.low, next_build.high)}."
+    )
+
+
+def levels_in_words(found: pd.DataFrame) -> str:
+    """Which level scatters more, by their intervals."""
+    if found.empty:
+        return "Nothing is known of what a layout adds."
+    layout, restart = (Interval.of(row) for row in found.set_index("level").loc[["layout", "restart"]].itertuples())
+    sizes = f"A layout adds {draw.text(layout, '%', 100)}, a restart {draw.text(restart, '%', 100)}."
+    if layout.low > restart.high:
+        return (
+            f"{sizes} Restarting one binary, however often, averages the smaller of the two away, and never the larger."
+        )
+    if layout.high < restart.low:
+        return f"{sizes} Here the restart is the larger one: for this ratio the choice of a binary mattered less."
+    return f"{sizes} Which is larger this run cannot tell."
+
+
+def collector(found: dict[str, Interval]) -> pd.DataFrame:
+    """What the collector costs, by what is done."""
+    return pd.DataFrame(
+        [{"statement": what, "collector on / off": draw.text(interval)} for what, interval in found.items()]
+    )
+
+
+def collector_in_words(found: dict[str, Interval]) -> str:
+    """For which statements it matters that timeit switches the collector off."""
+    words = []
+    for what, interval in found.items():
+        if interval.low > 1:
+            words.append(
+                f"{what} takes {draw.text(interval.map(lambda ratio: 100 * (ratio - 1)), '%')} more with the collector on"
+            )
+        elif interval.high < 1:
+            words.append(f"{what} takes less with the collector on, {draw.text(interval)} times as long")
+        else:
+            words.append(f"for {what} no difference was found, {draw.text(interval)}")
+    return f"Here {'; '.join(words)}."
+
+
+def history(found: list[dict]) -> None:
+    """The empirical coverage of this machine's log, or that there is none yet."""
+    if not found:
+        draw.glue("history", "The log of this machine holds no two runs of one ratio yet: run the book again.")
+        return
+    table = pd.DataFrame(found)
+    draw.table(
+        table.assign(inside=table.inside.map("{:.0%}".format)),
+        "How often an interval of one run held the centre of another, on this machine, over all pairs of runs in its log.",
+    )
+    honest = table[(table.interval == "over layouts")]
+    draw.glue("history", history_in_words(honest))
+
+
+def history_in_words(honest: pd.DataFrame) -> str:
+    """What the log says of the intervals over layouts."""
+    if honest.empty:
+        return "The log of this machine holds no two intervals over layouts of one ratio yet."
+    worst = honest.loc[honest.inside.idxmin()]
+    told = f"Intervals over layouts held the centre of another run in {worst.inside:.0%} of {worst.pairs} pairs ({worst.kind})"
+    if worst.inside >= 0.9:
+        return f"{told} or more."
+    return f"{told}: on this machine they are narrower than they should be, and small effects on these pages are to be read with care."
+
+
 def copies(pairs: list[Comparison]) -> pd.DataFrame:
     """Every pair of copies with our interval and verdict, p adjusted over the family."""
     adjusted = statistics.adjusted([pair.p for pair in pairs])

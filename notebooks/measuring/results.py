@@ -9,12 +9,13 @@ import pandas as pd
 
 from ffilab.bench import profile
 from ffilab.bench.record import Record
-from ffilab.judge import description, statistics
-from ffilab.judge.estimates import MIN_VALUES, Location, Measurement, Share
+from ffilab.judge import description, statistics, variances
+from ffilab.judge.estimates import MIN_VALUES, Interval, Location, Measurement, Share
 from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import GIL
-from notebooks.measuring.experiment import COPIES, KEPT, LOADERS, REFERENCE
+from notebooks.measuring.experiment import COLLECTED, COPIES, KEPT, LOADERS, ON, REFERENCE
 
+LOADERS_OF_COPIES = (GIL, COPIES[0]), (GIL, "PyDLL")
 # The level at which the talk calls a difference significant.
 TALK_LEVEL = 0.05
 
@@ -59,14 +60,26 @@ def share_significant(pairs: pd.DataFrame) -> Measurement:
 def restart_medians(record: Record) -> pd.DataFrame:
     """Time of one call over that of the kept reference, by restart, in the process that is restarted and in the kept one.
 
-    Median over blocks, over its own median of all restarts. Core, moment and drift are those of the reference, and cancel.
+    Median over blocks, over its own median of all restarts with one layout. Core, moment and drift are those of the reference,
+    and cancel.
     """
     rows = []
     for process, arm in (("restarted", COPIES[0]), ("kept", KEPT)):
-        logs = statistics.restart_log_ratios(record, (GIL, arm), (GIL, REFERENCE))
-        for number, value in enumerate(np.exp(logs - np.median(logs))):
+        for number, value in enumerate(np.exp(within_layouts(record, arm))):
             rows.append({"process": process, "restart": number, "ratio": value})
     return pd.DataFrame(rows)
+
+
+def within_layouts(record: Record, arm: str) -> np.ndarray:
+    """Logarithms of a call's time over the kept reference's, one for each restart, less the median of its layout.
+
+    A link of its own is more than a new process: what restarts alone do is left.
+    """
+    logs = pd.Series(statistics.log_ratios_by_restart(record, (GIL, arm), (GIL, REFERENCE)))
+    drawn = [record.units[number] for number in record.noise.restarts]
+    if any(unit.layout is None for unit in drawn):
+        return (logs - logs.median()).to_numpy()
+    return (logs - logs.groupby(pd.factorize(pd.Series(drawn))[0]).transform("median")).to_numpy()
 
 
 def log_spread(values: np.ndarray) -> np.ndarray:
@@ -96,14 +109,14 @@ def restarted_over_kept(record: Record) -> Measurement:
     Above 1, new processes differ from each other more than one process differs from itself. Core offsets and drift are in
     both numbers, and cancel, as each is taken over the reference of its own block.
     """
-    logs = [statistics.restart_log_ratios(record, (GIL, arm), (GIL, REFERENCE)) for arm in (COPIES[0], KEPT)]
+    logs = [within_layouts(record, arm) for arm in (COPIES[0], KEPT)]
     return Measurement(ratio_of_spreads(*logs), "ratio of spreads")
 
 
 def pseudo_replication(record: Record) -> dict[str, float]:
     """Half-widths (fractions) of one call's time by the same estimator: over all blocks as if independent, and over
     restarts."""
-    times = record.times(GIL, COPIES[0])
+    times = record.by_restart(GIL, COPIES[0])
     values = {"blocks": times[np.isfinite(times)], "restarts": np.nanmedian(times, axis=1)}
     intervals = {unit: statistics.location_interval(found) for unit, found in values.items()}
     return {unit: interval.half_width / interval.value for unit, interval in intervals.items()}
@@ -117,6 +130,56 @@ def copies_compared(record: Record) -> list[Comparison]:
 def loaders_compared(record: Record) -> Comparison:
     """CDLL over PyDLL."""
     return statistics.compare(record, (GIL, COPIES[0]), (GIL, "PyDLL"))
+
+
+# ---- layouts ----
+
+
+def by_layout(record: Record) -> pd.DataFrame:
+    """CDLL over PyDLL for each layout, from its own restarts alone: what a benchmark of one binary would print.
+
+    Columns layout, value, low, high. No rows where no layouts were drawn.
+    """
+    logs = pd.Series(statistics.log_ratios_by_restart(record, *LOADERS_OF_COPIES))
+    units = [record.units[number].layout for number in record.noise.restarts]
+    rows = [
+        {"layout": layout, **vars(statistics.ratio_interval(part.to_numpy()))}
+        for layout, part in logs.groupby(pd.Series(units, dtype="Int64"))
+        if len(part) >= MIN_VALUES
+    ]
+    return pd.DataFrame(rows, columns=["layout", "value", "low", "high"])
+
+
+def levels(record: Record) -> pd.DataFrame:
+    """Standard deviation (log scale) that a layout adds to CDLL over PyDLL, and a restart, with 95 % intervals.
+
+    One-way random effects by the method of moments; layouts with unequal numbers of restarts count by their harmonic mean.
+    Columns level, value, low, high. No rows where no layouts were drawn.
+    """
+    logs = pd.Series(statistics.log_ratios_by_restart(record, *LOADERS_OF_COPIES))
+    units = pd.Series([record.units[number].layout for number in record.noise.restarts], dtype="Int64")
+    groups = [part.to_numpy() for _, part in logs.groupby(units) if len(part) >= 2]
+    if len(groups) < MIN_VALUES:
+        return pd.DataFrame(columns=["level", "value", "low", "high"])
+    freedom = sum(len(group) - 1 for group in groups)
+    within = sum(float(group.var(ddof=1)) * (len(group) - 1) for group in groups) / freedom
+    times = len(groups) / sum(1 / len(group) for group in groups)
+    of_means = times * float(np.var([group.mean() for group in groups], ddof=1))
+    found = {
+        "layout": variances.between((of_means, len(groups) - 1), (within, freedom), times),
+        "restart": variances.alone(within, freedom),
+    }
+    return pd.DataFrame([{"level": level, **vars(interval)} for level, interval in found.items()])
+
+
+def hold_the_mean(alone: pd.DataFrame, over: Interval) -> int:
+    """How many layouts' own intervals contain the mean over all layouts."""
+    return int(((alone.low <= over.value) & (over.value <= alone.high)).sum())
+
+
+def collector_compared(record: Record) -> dict[str, Interval]:
+    """Time with the collector on over time without it, by what is done."""
+    return {what: statistics.ratio(record, (GIL, f"{what}{ON}"), (GIL, what)) for what in COLLECTED}
 
 
 def time_shares(seen: list[dict]) -> pd.DataFrame:

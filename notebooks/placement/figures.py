@@ -12,12 +12,15 @@ from ffilab.judge.processes import interval_of
 from notebooks.placement import results
 from notebooks.placement.exercise import SUSPECTS
 from notebooks.placement.experiment import APART, PACKED, WESTMERE, Cache
-from notebooks.placement.lottery import BENCHMARKS, BY_PGO, BY_PROFILE
+from notebooks.placement.lottery import BENCHMARKS, BUILDS, BY_PROFILE
 from notebooks.placement.results import ORDERS, PUBLISHED, THRESHOLDS, TOO_SLOW
 from notebooks.placement.story import PROGRAMS
 
 # Numbers of functions that the alt text of the first figure names.
 NAMED = (32, 128, 256)
+# Kinds of programs, as figures and tables name them.
+KINDS = {"order": "shuffled orders", "copy": "the linker's own order, copied", BY_PROFILE: BY_PROFILE}
+REASONED = {BY_PROFILE: BY_PROFILE, "copy": "the linker's own"}
 # Does the system choose addresses at random?
 ADDRESSES = {True: "random addresses", False: "fixed addresses"}
 
@@ -218,55 +221,62 @@ def profile_table(found: dict) -> pd.DataFrame:
     return pd.DataFrame([{"function": name, "share": f"{cost / total:.1%}"} for name, cost in counted.most_common(10)])
 
 
+def drawn(runs: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """The duels of each build that was linked."""
+    return {label: results.of_build(runs, label) for label in BUILDS if label in set(runs.interpreter)}
+
+
 def plot_lottery(figure, runs: pd.DataFrame) -> None:
-    """Every order and every copy as one point, by benchmark; lines at the two thresholds."""
-    rows = []
-    for benchmark in BENCHMARKS:
-        for kind, word in (("order", "shuffled orders"), ("copy", "the same order, copied")):
-            rows += [
-                {"benchmark": benchmark, "program": word, "ratio": r} for r in results.ratios(runs, benchmark, kind)
+    """Every program as one point, by build and benchmark; lines at the two thresholds."""
+    builds = drawn(runs)
+    panels = figure.subplots(1, len(builds), sharex=True, sharey=True, squeeze=False)[0]
+    for axes, (label, of_it) in zip(panels, builds.items(), strict=True):
+        shown = pd.DataFrame(
+            [
+                {"benchmark": benchmark, "program": word, "ratio": ratio}
+                for benchmark in BENCHMARKS
+                for kind, word in KINDS.items()
+                for ratio in results.ratios(of_it, benchmark, kind)
             ]
-        for name in (BY_PROFILE, BY_PGO):
-            rows += [
-                {"benchmark": benchmark, "program": name, "ratio": r} for r in results.ratios(runs, benchmark, name)
-            ]
-    axes = figure.subplots()
-    shown = pd.DataFrame(rows)
-    sns.stripplot(
-        shown,
-        x="ratio",
-        y="benchmark",
-        hue="program",
-        dodge=True,
-        jitter=0.1,
-        alpha=0.8,
-        ax=axes,
-        palette=draw.PALETTE[: shown.program.nunique()],
-    )
-    for threshold in THRESHOLDS:
-        axes.axvline(threshold, linestyle=":", color="grey")
-    axes.set(xlabel="time over that of the linker's own order", ylabel="")
-    axes.get_legend().remove()
-    handles, labels = axes.get_legend_handles_labels()
+        )
+        sns.stripplot(
+            shown,
+            x="ratio",
+            y="benchmark",
+            hue="program",
+            hue_order=list(KINDS.values()),
+            dodge=True,
+            jitter=0.1,
+            alpha=0.8,
+            ax=axes,
+            palette=draw.PALETTE[: len(KINDS)],
+        )
+        for threshold in THRESHOLDS:
+            axes.axvline(threshold, linestyle=":", color="grey")
+        axes.set(xlabel="time over that of the linker's own order", ylabel="", title=f"CPython {label}")
+        handles, labels = axes.get_legend_handles_labels()
+        axes.get_legend().remove()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="x-small")
 
 
 def lottery_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The lottery's spread, and how many orders pass for a regression."""
     rows = []
-    for benchmark in BENCHMARKS:
-        raw, noise = results.spread(runs, benchmark)
-        row = {
-            "benchmark": benchmark,
-            "slowest / fastest median": f"{raw:.3f}",
-            "the same by noise alone": draw.text(noise),
-            f"of {ORDERS} orders, with the noise taken out": draw.text(results.true_spread(runs, benchmark).at()),
-        }
-        for threshold in THRESHOLDS:
-            for kind, word in (("order", "orders"), ("copy", "copies")):
-                found = results.passing(runs, benchmark, kind, threshold)
-                row[f"{word} slower by {threshold - 1:.0%}"] = share_text(found)
-        rows.append(row)
+    for label, of_it in drawn(runs).items():
+        for benchmark in BENCHMARKS:
+            raw, noise = results.spread(of_it, benchmark)
+            row = {
+                "CPython": label,
+                "benchmark": benchmark,
+                "slowest / fastest median": f"{raw:.3f}",
+                "the same by noise alone": draw.text(noise),
+                f"of {ORDERS} orders, with the noise taken out": draw.text(results.true_spread(of_it, benchmark).at()),
+            }
+            for threshold in THRESHOLDS:
+                for kind, word in (("order", "orders"), ("copy", "copies")):
+                    found = results.passing(of_it, benchmark, kind, threshold)
+                    row[f"{word} slower by {threshold - 1:.0%}"] = share_text(found)
+            rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -276,41 +286,45 @@ def share_text(found: Share) -> str:
     return f"{found.events} of {found.trials} ({interval.low:.0%} to {interval.high:.0%})"
 
 
-def reasoned_table(runs: pd.DataFrame, absent: dict[str, str]) -> pd.DataFrame:
-    """The two orders with a reason, against the linker's own order and the median of the shuffled ones."""
+def reasoned_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
+    """The hot functions together, and the linker's own order, against the middle shuffled order."""
     rows = []
-    for name in (BY_PROFILE, BY_PGO):
-        for benchmark in BENCHMARKS:
-            if name in absent:
-                rows.append({"order": name, "benchmark": benchmark, "time over the linker's order": absent[name]})
-                continue
-            faster = results.faster_orders(runs, benchmark, name)
-            rows.append(
-                {
-                    "order": name,
-                    "benchmark": benchmark,
-                    "time over the linker's order": draw.text(results.over_default(runs, benchmark, name)),
-                    "time over the middle shuffled order": draw.words(results.over_orders(runs, benchmark, name)),
-                    # No interval: the program's own noise is in each of these comparisons.
-                    "shuffled orders that are faster": f"{faster.events} of {faster.trials}",
-                }
-            )
+    for label, of_it in drawn(runs).items():
+        for kind in (BY_PROFILE, "copy"):
+            for benchmark in BENCHMARKS:
+                row = {"CPython": label, "order": REASONED[kind], "benchmark": benchmark}
+                if why := linked[label]["absent"].get(kind):
+                    rows.append({**row, "time over the middle shuffled order": why})
+                    continue
+                faster = results.faster_orders(of_it, benchmark, kind)
+                own = draw.text(results.over_default(of_it, benchmark, kind)) if kind != "copy" else "1"
+                rows.append(
+                    {
+                        **row,
+                        "time over the linker's order": own,
+                        "time over the middle shuffled order": draw.words(results.over_orders(of_it, benchmark, kind)),
+                        # No interval: the program's own noise is in each of these comparisons.
+                        "shuffled orders that are faster": f"{faster.events} of {faster.trials}",
+                    }
+                )
     return pd.DataFrame(rows).fillna("")
 
 
 def lottery_words(runs: pd.DataFrame) -> str:
     """The figure in words, for its alt text."""
     parts = []
-    for benchmark in BENCHMARKS:
-        orders, copies = (results.ratios(runs, benchmark, kind) for kind in ("order", "copy"))
-        parts.append(
-            f"{benchmark}: shuffled orders from {orders.min():.3f} to {orders.max():.3f}, copies from {copies.min():.3f} to {copies.max():.3f}"
-        )
+    for label, of_it in drawn(runs).items():
+        for benchmark in BENCHMARKS:
+            orders, copies = (results.ratios(of_it, benchmark, kind) for kind in ("order", "copy"))
+            parts.append(
+                f"{label}, {benchmark}: shuffled orders from {orders.min():.3f} to {orders.max():.3f}, "
+                f"copies from {copies.min():.3f} to {copies.max():.3f}"
+            )
     return "; ".join(parts)
 
 
 def luck(runs: pd.DataFrame) -> str:
-    """How much of a 5 % regression is address luck, and how many orders reach what was published? One paragraph."""
+    """How much of a 5 % regression is address luck, and how many orders of a build reach what was published? Some sentences."""
     pieces = []
     for threshold in THRESHOLDS:
         found = [results.passing(runs, name, "order", threshold) for name in BENCHMARKS]
@@ -326,16 +340,16 @@ def luck(runs: pd.DataFrame) -> str:
         f"As much slower as the slow binary of 2016, {PUBLISHED - 1:.0%}, are {share_text(published)} in call_method; in "
         f"brackets, what that says of all orders ({LEVEL:.0%} interval)."
     )
-    return "By benchmark, " + ", and ".join(pieces) + f". {end} {reached}"
+    return "by benchmark, " + ", and ".join(pieces) + f". {end} {reached}"
 
 
 def lot_of_the_hot(runs: pd.DataFrame, absent: dict[str, str]) -> str:
     """What the hot functions together gain over a random order in call_method. One sentence."""
     if BY_PROFILE in absent:
-        return f"There is no such order here: {absent[BY_PROFILE]}."
+        return f"there is no order with the hot functions together here: {absent[BY_PROFILE]}."
     ratio, faster = (of(runs, "call_method", BY_PROFILE) for of in (results.over_orders, results.faster_orders))
     return (
-        f"In call_method, the program with its hot functions together takes {draw.words(ratio)} times as long as the middle "
+        f"in call_method, the program with its hot functions together takes {draw.words(ratio)} times as long as the middle "
         f"random order, and {faster.events} of {faster.trials} random orders are faster than it."
     )
 
@@ -348,16 +362,18 @@ def blamed_words(bisections: pd.DataFrame) -> str:
     return said + "".join(f"; {count} blame “{message}”" for message, count in others.items())
 
 
-def glue_lottery(linked: dict, runs: pd.DataFrame) -> None:
-    """Hand the lottery's result to the prose, or why there was none."""
-    if linked["lacking"]:
-        draw.glue("luck", f"There was no lottery here: {linked['lacking']}.")
-        draw.glue("link-seconds", "no time, as nothing was linked")
-        draw.glue("lot-hot", "Nothing was linked here.")
-    else:
-        draw.glue("luck", luck(runs))
-        draw.glue("link-seconds", f"{linked['seconds']:.1f} seconds")
-        draw.glue("lot-hot", lot_of_the_hot(runs, linked["absent"]))
+def glue_lottery(linked: dict[str, dict], runs: pd.DataFrame) -> None:
+    """Hand the lottery's result to the prose, build by build, or why there was none."""
+    for (label, of_it), name in zip(linked.items(), ("gil", "free-threaded"), strict=True):
+        if of_it["lacking"]:
+            draw.glue(f"luck-{name}", f"There was no lottery of CPython {label} here: {of_it['lacking']}.")
+            draw.glue(f"lot-hot-{name}", f"CPython {label} was not linked here.")
+        else:
+            duels = results.of_build(runs, label)
+            draw.glue(f"luck-{name}", f"CPython {label}: {luck(duels)}")
+            draw.glue(f"lot-hot-{name}", f"CPython {label}: {lot_of_the_hot(duels, of_it['absent'])}")
+    seconds = sum(of_it["seconds"] for of_it in linked.values())
+    draw.glue("link-seconds", f"{seconds:.1f} seconds" if seconds else "no time, as nothing was linked")
 
 
 def share_words(found: Measurement | str) -> str:

@@ -1,4 +1,4 @@
-"""CPython linked again and again from the same objects, in other orders (claims D1, D4 and D6). The page quotes it."""
+"""The book's own interpreters, linked again and again in other orders (claims D1, D4 and D6). The page quotes it."""
 
 import os
 import random
@@ -24,8 +24,7 @@ from ffilab.bench.session import Session
 from ffilab.errors import UserError
 from ffilab.paths import BUILD, ROOT, without_paths
 from ffilab.provision import relink
-from ffilab.provision.catalogue import BY_LABEL, GIL
-from ffilab.provision.installed import load
+from ffilab.provision.catalogue import FREE_THREADED, GIL
 from ffilab.subprocesses import group
 
 # [size]
@@ -34,11 +33,14 @@ FILE = "native/placement/benchmarks.py"
 BENCHMARKS: dict[str, int] = {
     name: loops for name, (_, loops) in runpy.run_path(str(ROOT / FILE))["BENCHMARKS"].items()
 }
+# Each build has a lottery of its own.
+BUILDS = (GIL, FREE_THREADED)
 
 
 @dataclass(frozen=True)
 class Size:
-    """How much of it: shuffled orders, programs that are the default again, and that are the hot functions together again.
+    """How much of it, for each build: shuffled orders, programs that are the default again, and that are the hot functions
+    together again.
 
     duels of each program; turns of a duel; profiles, one process each; rounds of the benchmarks in one profile. A longer
     run draws more orders rather than looking longer at the same: what is asked is how layouts differ.
@@ -54,9 +56,9 @@ class Size:
 
 
 SIZES = {
-    "smoke": Size(orders=4, copies=2, hot=1, duels=2, turns=3, profiles=2, rounds=20),
-    "quick": Size(orders=30, copies=10, hot=5, duels=10, turns=11, profiles=10, rounds=200),
-    "full": Size(orders=90, copies=10, hot=5, duels=20, turns=11, profiles=30, rounds=200),
+    "smoke": Size(orders=2, copies=1, hot=1, duels=2, turns=3, profiles=2, rounds=20),
+    "quick": Size(orders=15, copies=5, hot=3, duels=10, turns=11, profiles=10, rounds=200),
+    "full": Size(orders=100, copies=5, hot=3, duels=10, turns=11, profiles=30, rounds=200),
 }
 
 
@@ -68,63 +70,80 @@ def size(session: Session) -> Size:
 
 # [linking]
 LINKED = BUILD / "placement" / "linked"
+# The linker's own order, in which the interpreter is installed as well.
 DEFAULT = "default"
-BY_PROFILE, BY_PGO = "hot functions together", f"as in the book's own CPython {GIL}"
+BY_PROFILE = "hot functions together"
 
 
-def linking(session: Session) -> dict:
-    """Link the default, the shuffled orders, and the two orders with a reason.
+def linking(session: Session) -> dict[str, dict]:
+    """Link the default, the shuffled orders, and the order with a reason, of both builds; by build, what came of it.
 
-    `lacking`: why nothing can be linked here, or None. `programs`: name, kind and file of each that runs against the
+    `lacking`: why it cannot be linked here, or None. `programs`: name, kind and file of each that runs against the
     default; the copies are the default itself. `absent`: why one is missing, by kind. `seconds` that all shuffled
     links took.
     """
-    return session.observe("linking", link_all, *linked_how(session))
+    return {label: session.observe("linking", link_all, *linked_how(session, label)) for label in BUILDS}
 
 
-def linked_how(session: Session) -> list[int]:
+def linked_how(session: Session, label: str) -> list:
     """The arguments of `link_all`."""
     how = size(session)
-    return [session.seed, how.orders, how.copies, how.hot, how.rounds]
+    return [label, session.seed, how.orders, how.copies, how.hot, how.rounds]
 
 
-def link_all(seed: int, orders: int, copies: int, hot: int, rounds: int) -> dict:
-    shutil.rmtree(LINKED, ignore_errors=True)
-    if lacking := relink.missing():
+def link_all(label: str, seed: int, orders: int, copies: int, hot: int, rounds: int) -> dict:
+    shutil.rmtree(LINKED / label, ignore_errors=True)
+    if lacking := relink.missing(label):
         return {"lacking": without_paths(lacking), "programs": [], "absent": {}, "seconds": 0.0}
-    names, default = relink.functions(), relink.link(LINKED / DEFAULT)
+    prepare(label)
+    default = relink.link(label, where(label, DEFAULT))
     programs = [{"name": f"copy {number}", "kind": "copy", "file": DEFAULT} for number in range(copies)]
-    order, absent = random.Random(seed), {}
+    seeds, absent = random.Random(f"{seed}/{label}"), {}
     began = time.monotonic()
-    with Reporter("linking CPython", orders) as reporter:
+    with Reporter(f"linking CPython {label}", orders) as reporter:
         for number in range(orders):
-            relink.link(LINKED / f"order-{number}", order.sample(names, len(names)))
-            programs.append({"name": f"order {number}", "kind": "order", "file": f"order-{number}"})
+            drawn = seeds.getrandbits(31)
+            shuffle(label, where(label, f"order-{drawn}"), drawn)
+            programs.append({"name": f"order {drawn}", "kind": "order", "file": f"order-{drawn}"})
             reporter.advance(f"order {number + 1}")
     seconds = time.monotonic() - began
-    known = set(names)
-    for kind, file, times, first in (
+    try:
+        relink.link(label, where(label, "profile"), by_profile(label, default, rounds))
         # It is compared with all shuffled orders: its own noise must be smaller than theirs.
-        (BY_PROFILE, "profile", hot, lambda: by_profile(default, rounds)),
-        (BY_PGO, "pgo", 1, lambda: relink.order_of(executable())),
-    ):
-        try:
-            relink.link(LINKED / file, [function for function in first() if function in known])
-            programs += [{"name": f"{kind} {number}", "kind": kind, "file": file} for number in range(times)]
-        except UserError as error:
-            absent[kind] = without_paths(str(error))
+        programs += [{"name": f"{BY_PROFILE} {n}", "kind": BY_PROFILE, "file": "profile"} for n in range(hot)]
+    except UserError as error:
+        absent[BY_PROFILE] = without_paths(str(error))
     return {"lacking": None, "programs": programs, "absent": absent, "seconds": seconds}
 
 
-def by_profile(program: Path, rounds: int) -> list[str]:
-    """Functions that a profile of all benchmarks saw, the hottest first. Raises UserError."""
+def shuffle(label: str, program: Path, seed: int) -> None:
+    """Link what a restart of this book draws: a random order in each part that the profile made, and a pad in front."""
+    order = random.Random(seed)
+    placed = relink.shuffled(relink.functions(label), order)
+    relink.link(label, program, placed, order.randrange(0, relink.MAX_PAD, relink.ALIGNED), seed)
+
+
+def by_profile(label: str, program: Path, rounds: int) -> list[relink.Function]:
+    """Functions that a profile of all benchmarks saw, the hottest first: they move to the front, all others stay.
+
+    Raises UserError where there is no profile, or where the linker takes no order.
+    """
+    if relink.linker() == "mold":
+        raise UserError("mold shuffles by a seed and takes no order: lld and gold do")
     _, found = hottest(program, tuple(BENCHMARKS), rounds)
-    return [function for function, _ in found.most_common()]
+    seen = [function for function in relink.functions(label) if function.symbol in found]
+    return sorted(seen, key=lambda function: -found[function.symbol])
 
 
-def executable() -> Path:
-    """The chapter's own interpreter: compiled with a profile, its functions in the order that the profile gave."""
-    return Path(load(BY_LABEL[GIL]).python).resolve()
+def where(label: str, file: str) -> Path:
+    """A linked program."""
+    return LINKED / label / "bin" / file
+
+
+def prepare(label: str) -> None:
+    """A folder for the programs of a build, with CPython's library where they look for it: in `lib`, above themselves."""
+    (LINKED / label).mkdir(parents=True)
+    (LINKED / label / "lib").symlink_to(relink.prefix(label) / "lib")
 
 
 # [/linking]
@@ -188,7 +207,8 @@ def server_command(program: Path, core: int) -> list[str]:
 
 
 def server_environment() -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], **relink.environment()}
+    """The same hashes in every process, and nothing of ours that Python heeds."""
+    return {"PATH": os.environ["PATH"], "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 class Server:
@@ -222,18 +242,22 @@ class Server:
 
 
 # [duels]
-def duels(session: Session, linked: dict) -> pd.DataFrame:
-    """Every program against the default, in rounds; the shuffled ones are removed afterwards.
+def duels(session: Session, made: dict[str, dict]) -> pd.DataFrame:
+    """Every program against the default of its build, in rounds; the shuffled ones are removed afterwards.
 
-    Columns name, kind, benchmark, log (of time over the default's). No rows where nothing could be linked.
+    Columns interpreter, name, kind, benchmark, log (of time over the default's). No rows where nothing could be linked.
     """
     how = size(session)
     cases = [
         Step(
-            lambda seed, file=one["file"]: duel(LINKED / file, LINKED / DEFAULT, how.turns, seed),
+            lambda seed, label=label, file=one["file"]: duel(
+                where(label, file), where(label, DEFAULT), how.turns, seed
+            ),
             {"name": one["name"], "kind": one["kind"]},
+            label,
         )
-        for one in linked["programs"]
+        for label, of_it in made.items()
+        for one in of_it["programs"]
     ]
     runs = session.run("relink lottery", cases, how.duels)
     session.observe("shuffled programs removed", remove_orders)
@@ -250,7 +274,7 @@ def duel(program: Path, against: Path, turns: int, seed: int) -> Outcome:
     core = order.choice(machine.cores_to_pin() or [-1])
     rows = []
     with ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=LINKED)))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=against.parent)))
         servers = [
             Server(stack, Path(shutil.copy(path, folder / name)), core)
             for path, name in ((program, "one"), (against, "other"))
@@ -268,8 +292,8 @@ def duel(program: Path, against: Path, turns: int, seed: int) -> Outcome:
 
 
 def remove_orders() -> int:
-    """Thirty of them take 200 MB, and the seed makes them again. Returns how many there were."""
-    orders = list(LINKED.glob("order-*"))
+    """They take much room, and their seeds make them again. Returns how many there were."""
+    orders = list(LINKED.glob("*/bin/order-*"))
     for path in orders:
         path.unlink()
     return len(orders)
@@ -283,7 +307,8 @@ MOST = 30
 
 
 def hot_functions(session: Session) -> dict | str:
-    """D4: what was counted while the default runs call_method, and for each process the total and its hottest functions.
+    """D4: what was counted while the default of the GIL build runs call_method, and for each process the total and its
+    hottest functions.
 
     Or why nothing can take a profile here. Instructions are counted in one process: in each they are the same.
     """
@@ -297,10 +322,10 @@ def profiled_how(session: Session) -> list[int]:
 
 
 def take_profiles(processes: int, rounds: int) -> dict | str:
-    default, taken = LINKED / DEFAULT, []
+    default, taken = where(GIL, DEFAULT), []
     try:
         if not default.exists():
-            raise UserError(relink.missing() or "CPython was not linked")
+            raise UserError(relink.missing(GIL) or "CPython was not linked")
         for _ in range(processes):
             what, found = hottest(default, ("call_method",), rounds)
             taken.append({"total": sum(found.values()), "hottest": dict(found.most_common(MOST))})

@@ -100,6 +100,11 @@ def environments_apart(runs: pd.DataFrame) -> dict[bool, Interval]:
 # ---- the lottery ----
 
 
+def of_build(runs: pd.DataFrame, label: str) -> pd.DataFrame:
+    """The duels of one build: what the functions below take. No rows where it was not linked."""
+    return runs[runs.interpreter == label]
+
+
 def copies_centre(runs: pd.DataFrame, benchmark: str) -> float:
     """Median over the copies of the default of their median log."""
     chosen = runs[(runs.benchmark == benchmark) & (runs.kind == "copy")]
@@ -139,7 +144,9 @@ def faster_orders(runs: pd.DataFrame, benchmark: str, kind: str) -> Share:
 def by_round(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
     """Logs of the programs of a kind, shape (programs, rounds)."""
     chosen = runs[(runs.benchmark == benchmark) & (runs.kind == kind)]
-    return chosen.pivot(index="name", columns="round", values="log").to_numpy()
+    # Counted for each program: another session has other orders, in rounds that go on from the first.
+    counted = chosen.assign(round=chosen.groupby("name").cumcount())
+    return counted.pivot(index="name", columns="round", values="log").to_numpy()
 
 
 def spread(runs: pd.DataFrame, benchmark: str, seed: int = 0) -> tuple[float, Interval]:

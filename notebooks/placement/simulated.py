@@ -5,13 +5,12 @@ from scipy import stats
 
 from ffilab.judge.processes import expected_range
 from ffilab.judge.simulation import Simulated
-from ffilab.provision.catalogue import GIL
-from notebooks.placement.claims import BENCHMARK
+from notebooks.placement.claims import BENCHMARK, BUILD
 from notebooks.placement.lottery import BY_PROFILE, linked_how, profiled_how, size
 from notebooks.placement.results import HOTTEST, ORDERS
 from notebooks.placement.story import BISECTIONS, PROGRAMS
 
-INTERPRETERS = [GIL]
+INTERPRETERS = [BUILD]
 # Standard deviations of logarithms, seen in a run of `quick`: of a duel of call_method; of the small machine's programs,
 # of which the one with its hot functions together is sometimes half as fast; of a share in a profile, by its samples.
 DUEL, PROGRAM, HOT, PROFILE = 0.06, 0.06, 0.28, 0.02
@@ -27,7 +26,7 @@ def simulated(session: Simulated) -> None:
 
 
 def add_lottery(session: Simulated) -> None:
-    """Orders whose true range is that of D1, around 1; the hot functions together by D6."""
+    """Orders whose true range is that of D1, around 1; the hot functions together by D6. Of the build that claims look at."""
     how = size(session)
     apart = max(1.0, session.true("D1", "slowest / fastest random order, call_method"))
     together = session.true("D6", "hot functions together / the middle random order, call_method")
@@ -42,11 +41,11 @@ def add_lottery(session: Simulated) -> None:
     programs += [(f"{BY_PROFILE} {number}", BY_PROFILE, np.log(together)) for number in range(how.hot)]
     logs = session.rng.normal(0, DUEL * session.noise, (len(programs), how.duels)) + [[place] for *_, place in programs]
     cases = [
-        ("", {"name": name, "kind": kind}, [{"benchmark": BENCHMARK, "log": log} for log in row])
+        (BUILD, {"name": name, "kind": kind}, [{"benchmark": BENCHMARK, "log": log} for log in row])
         for (name, kind, _), row in zip(programs, logs.tolist(), strict=True)
     ]
     session.add_processes("relink lottery", cases)
-    session.add_observation("linking", {"lacking": None, "absent": {}}, *linked_how(session))
+    session.add_observation("linking", {"lacking": None, "absent": {}}, *linked_how(session, BUILD))
 
 
 def add_story(session: Simulated) -> None:

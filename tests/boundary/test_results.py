@@ -422,7 +422,7 @@ def test_a_ratio_of_times_holds_is_refuted_or_stays_open(claim, measured, slow, 
     sized = {"size": HOLDS} if other_size else {}
     assert of(holds) == {"side": HOLDS, **sized}
     assert of(refuted)["side"] == DOES_NOT_HOLD
-    assert of(holds, 0.5) == {"side": UNDECIDED, **{kind: UNDECIDED for kind in sized}}
+    assert of(holds, 1.0) == {"side": UNDECIDED, **{kind: UNDECIDED for kind in sized}}
     if other_size:
         assert of(other_size) == {"side": HOLDS, "size": DOES_NOT_HOLD}
 

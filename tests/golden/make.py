@@ -21,9 +21,21 @@ RESTARTS, BLOCKS, ROUNDS = 4, 3, 4
 PACKAGES = ("numpy", "scipy", "pandas", "seaborn")
 
 
+def restarts_that_stay(lines: list[dict]) -> set[int]:
+    """The first restarts, and for each of them the next one with the same layout, if one came twice."""
+    drawn = {line["restart"]: line.get("layout") for line in lines if line["kind"] == "restart"}
+    first = [number for number in drawn if number < RESTARTS]
+    again = [
+        next((later for later, layout in drawn.items() if later > number and layout == drawn[number]), number)
+        for number in first
+        if drawn[number] is not None
+    ]
+    return {*first, *again}
+
+
 def cut(lines: list[dict]) -> list[dict]:
     """The lines of one record that stay."""
-    kept = []
+    kept, restarts = [], restarts_that_stay(lines)
     for line in lines:
         if line["kind"] == "run":
             line["plan"]["blocks"] = min(BLOCKS, line["plan"]["blocks"])
@@ -32,7 +44,9 @@ def cut(lines: list[dict]) -> list[dict]:
         if line["kind"] == "restart":
             line["facts"] = {}
         too_late = (
-            line.get("restart", 0) >= RESTARTS or line.get("block", 0) >= BLOCKS or line.get("round", 0) >= ROUNDS
+            ("restart" in line and line["restart"] not in restarts)
+            or line.get("block", 0) >= BLOCKS
+            or line.get("round", 0) >= ROUNDS
         )
         if not (too_late and line["kind"] in ("restart", "block", "child")):
             kept.append(line)

@@ -1,0 +1,159 @@
+"""How the shared objects under native/ were linked, and how they are linked again with their functions in another order.
+
+While a project is built, `link_recorder.py` stands in the place of its compilers. Records are beside the outputs, in
+`_build/native/<corner>/links/`: `<SOABI>/<project>/<name>/` of extensions, `libraries/<project>/<name>/` of plain libraries.
+A shared object without a record (another tool linked it; it is for a sanitizer; link-time optimisation left the linker no
+functions to order; its new link exported other symbols) keeps the one link that its tool made.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from importlib.metadata import distributions
+from pathlib import Path
+
+from ffilab import link_recorder
+from ffilab.errors import UserError
+from ffilab.link_recorder import BUILT, DESCRIPTION, name_of
+from ffilab.machine import compiler
+from ffilab.progress import say
+from ffilab.provision import relink
+
+FOLDER, LIBRARIES, FUNCTIONS = "links", "libraries", "functions.json"
+# Where sections end: gold exports these from every shared object, lld and mold from none.
+MARKS = {"_end", "_edata", "__bss_start"}
+# The compilers of C++ that belong to those of C.
+OF_CXX = {"cc": "c++", "gcc": "g++", "clang": "clang++"}
+
+
+def records_of(out: Path, project: str, tag: str = LIBRARIES) -> Path:
+    """The folder for the records of a project. tag: the SOABI that it is built for, if it is an extension."""
+    return out / FOLDER / tag / re.sub(r"[-_.]+", "-", project).lower()
+
+
+def environment(out: Path, records: Path) -> dict[str, str]:
+    """Variables by which the tools of a build use the compilers that keep records. Raises UserError if there is no compiler."""
+    folder = _wrappers(out)
+    found = {"CC": str(folder / "cc"), "CXX": str(folder / "c++"), link_recorder.LINKS: str(records)}
+    host = re.search(r"^host: (.+)$", _rustc(), re.MULTILINE)
+    # Whoever names a linker for Rust keeps it; those modules are then not linked again.
+    variable = host and f"CARGO_TARGET_{re.sub('[-.]', '_', host.group(1)).upper()}_LINKER"
+    return found | ({variable: found["CC"]} if variable and variable not in os.environ else {})
+
+
+@functools.cache
+def _rustc() -> str:
+    """What rustc says of itself; nothing if there is none."""
+    return subprocess.run(["rustc", "-vV"], capture_output=True, text=True).stdout if shutil.which("rustc") else ""
+
+
+def _wrappers(out: Path) -> Path:
+    """A folder with `cc` and `c++`, whose name changes with what they do: cargo then links anew, and so does `digest`."""
+    recorder = Path(link_recorder.__file__)
+    python = [sys.executable, "-I", str(recorder)]
+    texts = {
+        name: f'#!/bin/sh\nexec {shlex.join([*python, *real, "--"])} "$@"\n'
+        for name, real in (("cc", shlex.split(compiler())), ("c++", _cxx()))
+    }
+    folder = out / FOLDER / f"compilers-{digest()}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        if not (folder / name).exists() or (folder / name).read_text() != text:
+            # Another project may be starting it at this moment.
+            new = folder / f"{name}-{threading.get_ident()}"
+            new.write_text(text)
+            new.chmod(0o755)
+            new.replace(folder / name)
+    return folder
+
+
+def _cxx() -> list[str]:
+    named = r"(gcc|clang|cc)(?=(-[\d.]+)?$)"
+    words = [re.sub(named, lambda found: OF_CXX[found.group(1)], word) for word in shlex.split(compiler())]
+    known = [shlex.split(os.environ.get("CXX", "")), words, ["c++"], ["g++"], ["clang++"]]
+    return next((one for one in known if one and shutil.which(one[0])), ["c++"])
+
+
+def digest() -> str:
+    """Ten digits that change with what the compilers of the native projects add and keep."""
+    return hashlib.sha256(Path(link_recorder.__file__).read_bytes()).hexdigest()[:10]
+
+
+def settle(records: Path) -> None:
+    """Make new records ready: without debug information, with the list of functions; one that cannot be linked again is removed."""
+    for description in records.glob(f"*/{DESCRIPTION}"):
+        folder = description.parent
+        if not (folder / FUNCTIONS).exists():
+            try:
+                _settle(folder)
+            except (UserError, OSError) as error:
+                shutil.rmtree(folder)
+                say(f"    {folder.name} keeps one link: {error}")
+
+
+def _settle(folder: Path) -> None:
+    arguments = json.loads((folder / DESCRIPTION).read_text())["arguments"]
+    inputs = [folder / one for one in arguments if (folder / one).suffix in {".o", ".a", ".rlib"}]
+    for file in inputs:
+        if subprocess.run(["objcopy", "--strip-debug", file], capture_output=True).returncode:
+            raise UserError(f"objcopy cannot read {file.name}.")
+    built = folder / BUILT
+    linked = symbols(built)
+    functions = [pair for pair in relink.read_functions(*inputs) if not linked or pair[0] in linked]
+    if not functions:
+        raise UserError(f"{folder.name} has no function with a section of its own.")
+    (folder / FUNCTIONS).write_text(json.dumps(functions))
+    if relink.linker():
+        with tempfile.TemporaryDirectory() as scratch:
+            again = link(folder, Path(scratch) / "again.so", random.Random(0))
+            if symbols(again, "--dynamic") != symbols(built, "--dynamic"):
+                raise UserError(f"{folder.name} exports other symbols when it is linked again.")
+    built.unlink()
+
+
+def symbols(library: Path, *options: str) -> set[str]:
+    """Names that a shared object defines, without the linker's own; `--dynamic`: those that it exports."""
+    listing = subprocess.run(["nm", "--defined-only", *options, library], capture_output=True, text=True).stdout
+    return {line.split()[-1] for line in listing.splitlines() if line} - MARKS
+
+
+def link(record: Path, target: Path, order: random.Random) -> Path:
+    """Link what a record is of, its functions in random order behind a random pad. Raises UserError if that cannot be."""
+    if not relink.linker():
+        raise UserError("There is no linker that orders functions (lld, gold or mold): `make doctor` names them.")
+    described = json.loads((record / DESCRIPTION).read_text())
+    known = tuple(relink.Function(*pair) for pair in json.loads((record / FUNCTIONS).read_text()))
+    placed = relink.shuffled(known, order)
+    pad = order.randrange(0, relink.MAX_PAD, relink.ALIGNED)
+    seed = order.getrandbits(31)
+    return relink.run(target, described["arguments"], placed, pad, seed, described["compiler"], record)
+
+
+def recorded(corner: Path, tag: str) -> dict[Path, Path | None]:
+    """The shared objects of a corner that an interpreter loads, with the record of each, if it has one.
+
+    tag: the interpreter's SOABI. Paths of the objects are relative to the corner.
+    """
+    plain = {record.name: record for record in records_of(corner, "").glob("*/*")}
+    found = {path: plain.get(name_of(path.name)) for path in corner.glob("*.so")}
+    # Cargo's folders also hold what became an extension module.
+    crates = {path: plain.get(name_of(path.name)) for path in corner.glob("cargo/*/release/*.so")}
+    found |= {path: record for path, record in crates.items() if record}
+    for distribution in distributions(path=[str(corner / tag)]):
+        for file in distribution.files or ():
+            if file.suffix == ".so":
+                records = records_of(corner, distribution.metadata["Name"], tag)
+                found[corner / tag / file] = records / name_of(file.name)
+    return {
+        path.relative_to(corner): record if record and (record / FUNCTIONS).exists() else None
+        for path, record in sorted(found.items())
+    }

@@ -1,0 +1,101 @@
+"""The page of the studies that take long: what intervals were worth when builds, layouts and sessions were drawn anew."""
+
+import json
+from pathlib import Path
+
+from ffilab.paths import ROOT
+
+FOLDER = ROOT / "book" / "evidence"
+# What an interval over layouts has to reach.
+GOAL = 0.9
+INTERVALS = {
+    "over_layouts": "over layouts",
+    "next_build": "the next build",
+    "this_binary": "one binary",
+}
+
+
+def read(name: str, folder: Path = FOLDER) -> list[dict]:
+    """What a study left; nothing if it was not run."""
+    path = folder / f"{name}.json"
+    return json.loads(path.read_text()) if path.exists() else []
+
+
+def coverage_page(coverage: list[dict], levels: list[dict]) -> str:
+    """Both studies, with what they say in words."""
+    parts = [coverage_in_words(coverage), coverage_table(coverage), levels_in_words(levels), levels_table(levels)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def coverage_in_words(found: list[dict]) -> str:
+    """Which kind of interval kept its promise for how many ratios."""
+    if not found:
+        return "The study of coverage was not run yet: `make coverage`."
+    one = found[0]
+    words = [
+        f"Measured on {one['machine']['cpu']}, {one['machine']['cores']} cores, {one['machine']['date']}, commit "
+        f"{one['machine']['commit']}: {one['sessions']} sessions over {one['builds']} builds, {len(found)} ratios."
+    ]
+    for key, name in INTERVALS.items():
+        kept = sum(row[key] >= GOAL for row in found)
+        mean = sum(row[key] for row in found) / len(found)
+        words.append(
+            f"*{name[0].upper()}{name[1:]}*: {mean:.0%} on average; {GOAL:.0%} or more for {kept} of {len(found)} ratios."
+        )
+    return " ".join(words)
+
+
+def coverage_table(found: list[dict]) -> str:
+    """A row for each ratio: shares inside, and the half-widths that buy them."""
+    if not found:
+        return ""
+    lines = [
+        "| Ratio | " + " | ".join(f"inside, {name} | half-width" for name in INTERVALS.values()) + " |",
+        "|---|" + "---|---|" * len(INTERVALS),
+    ]
+    for row in found:
+        cells = [f"{row[key]:.0%} | ±{row['half_widths'][key]:.2%}" for key in INTERVALS]
+        lines.append(f"| {row['ratio']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def levels_in_words(found: list[dict]) -> str:
+    """Which level scatters most, what a copy adds, and how many restarts a layout should have."""
+    if not found:
+        return "The study of levels was not run yet: `make coverage`."
+    one, design = found[0], found[0]["design"]
+    largest = {row["ratio"]: max(row["levels"], key=lambda level: row["levels"][level][0]) for row in found}
+    counted = {level: list(largest.values()).count(level) for level in dict.fromkeys(largest.values())}
+    alarms = sum(row["copies"]["p"] < 0.05 / len(found) for row in found)
+    differ = one["differences"]
+    return (
+        f"The design: {design['builds']} builds × {design['layouts']} layouts × {design['sessions']} sessions × "
+        f"{design['restarts']} restarts, and copies of one layout as a control, on {one['machine']['date']}. "
+        f"The level that adds most: {', '.join(f'{level} for {count} of {len(found)} ratios' for level, count in counted.items())}. "
+        f"Copies of one layout differed for {alarms} of {len(found)} ratios (F test, Bonferroni). Two builds of one recipe differ in "
+        f"{len(differ['differ'])} of {differ['objects']} object files. A layout costs {one['cost']['link_s']:.2f} s, a restart of this plan "
+        f"{one['cost']['restart_s']:.2f} s; the last column is the cheapest number of restarts for each layout {{cite}}`kalibera2013`, if the "
+        "links served this one plan. In the book they serve all plans of a run."
+    )
+
+
+def levels_table(found: list[dict]) -> str:
+    """A row for each ratio: the standard deviation that each level adds, in per cent, and the half-widths that follow for so
+    many layouts with one restart each."""
+    if not found:
+        return ""
+    levels, numbers = list(found[0]["levels"]), list(found[0]["half_widths"])
+    half_widths = [f"half-width, {number} layouts" for number in numbers]
+    lines = [
+        f"| Ratio | {' | '.join([*levels, 'restarts a layout', *half_widths])} |",
+        "|---|" + "---|" * (len(levels) + 1 + len(numbers)),
+    ]
+    for row in found:
+        cells = [
+            f"{100 * value:.2f} [{100 * low:.2f}, {100 * high:.2f}]" for value, low, high in row["levels"].values()
+        ]
+        times = row["restarts_a_layout"]
+        cells.append("many" if times > 99 else f"{times:.1f}")
+        cells += [f"±{row['half_widths'][number]:.2%}" for number in numbers]
+        lines.append(f"| {row['ratio']} | {' | '.join(cells)} |")
+    return "\n".join(lines)

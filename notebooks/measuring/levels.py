@@ -1,0 +1,296 @@
+"""Two studies of what an interval has to cover, each one command and some minutes long.
+
+python -m ffilab study notebooks.measuring.levels       both; results in book/evidence
+variances    how much builds, layouts, sessions and restarts add to the scatter of a ratio (levels.json)
+coverage     how often further sessions, on other builds, lie inside the intervals of one (coverage.json)
+"""
+
+import itertools
+import json
+import math
+import secrets
+import tempfile
+import time
+from pathlib import Path
+
+import pandas as pd
+from scipy import stats
+
+from ffilab import layout_pool, machine
+from ffilab.bench import runner
+from ffilab.bench.layouts import Pool
+from ffilab.bench.plan import Arm, plan
+from ffilab.bench.record import Record
+from ffilab.budget import Budget
+from ffilab.judge import statistics
+from ffilab.judge.estimates import Interval
+from ffilab.judge.variances import alone, between
+from ffilab.paths import BUILT, ROOT
+from ffilab.progress import say, step
+from ffilab.provision import build, relink
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+
+EVIDENCE = ROOT / "book" / "evidence"
+PAIR = (GIL, FREE_THREADED)
+BUILDS = 3
+
+# [arms]
+LOADERS, BOUNDARY, OPERATIONS = (f"native/{corner}/arms.py" for corner in ("loaders", "boundary", "critical_sections"))
+AGAIN = "CDLL noop again"
+BINDINGS = ("C API", "pybind11", "nanobind", "PyO3", "Cython")
+NUMBER, TEXT = "int → int", "str in, ASCII"
+
+
+def called(binding: str, signature: str = NUMBER) -> str:
+    """The name of a call through a binding."""
+    return f"{binding}: {signature}"
+
+
+def arms() -> list[Arm]:
+    """Both loaders, five bindings, a text that goes in, and two operations of the interpreter."""
+    noop = {"function": "noop", "library": f"{BUILT}/loaders/libloaders.so"}
+    loaders = {"CDLL noop": "CDLL", "PyDLL noop": "PyDLL", AGAIN: "CDLL"}
+    calls = [(binding, NUMBER) for binding in BINDINGS] + [(binding, TEXT) for binding in ("C API", "PyO3")]
+    folder = {"folder": f"{BUILT}/boundary"}
+    return [
+        *(Arm(name, LOADERS, "call", {"loader": loader, **noop}, beside="noop") for name, loader in loaders.items()),
+        *(
+            Arm(called(binding, kind), BOUNDARY, "call", {**folder, "binding": binding, "signature": kind}, beside=kind)
+            for binding, kind in calls
+        ),
+        *(Arm(name, OPERATIONS, "operation", {"name": name}) for name in ("dict, write", "list, append and pop")),
+    ]
+
+
+def ratios(labels: tuple[str, ...]) -> dict[str, tuple[tuple[str, str], tuple[str, str]]]:
+    """The ratios that the studies look at: by name, the cells above and below the line."""
+
+    pairs = {
+        "CDLL / PyDLL": ("CDLL noop", "PyDLL noop"),
+        "the same call twice": (AGAIN, "CDLL noop"),
+        "pybind11 / nanobind": (called("pybind11"), called("nanobind")),
+        "PyO3 / C API": (called("PyO3"), called("C API")),
+        "Cython / C API": (called("Cython"), called("C API")),
+        "PyO3 / C API, str in": (called("PyO3", TEXT), called("C API", TEXT)),
+    }
+    found = {
+        f"{name}, {label}": ((label, slow), (label, fast)) for name, (slow, fast) in pairs.items() for label in labels
+    }
+    if set(PAIR) <= set(labels):
+        for arm in ("CDLL noop", called("C API"), called("C API", TEXT), "dict, write", "list, append and pop"):
+            found[f"{arm}: {FREE_THREADED} / {GIL}"] = (FREE_THREADED, arm), (GIL, arm)
+    return found
+
+
+# [/arms]
+
+
+def timed(folder: Path, name: str, labels: tuple[str, ...], pool: Pool, restarts: int, blocks: int = 6) -> Record:
+    """One run of all arms on these layouts."""
+    budget = Budget("study", restarts=restarts, blocks=blocks, seconds=1e9, batch_ms=5, scale=1, repeats=1)
+    return runner.run(plan(name, arms(), labels, budget, with_controls=False), folder, pool=pool)
+
+
+# [variances]
+LAYOUTS, SESSIONS, RESTARTS, COPIES = 8, 4, 2, 10
+LEVELS = ("build", "layout", "session", "layout in a session", "restart")
+
+
+def pilot(folder: Path) -> tuple[pd.DataFrame, dict[str, float]]:
+    """Logarithms of each ratio on 3.14t: builds × layouts × sessions × restarts, and copies of one layout beside them.
+
+    Columns ratio, session, build, layout (None for a copy), copy, log. And what a link and a restart cost, in seconds.
+    """
+    began, seed = time.monotonic(), secrets.randbits(32)
+    drawn = layout_pool.make(folder / "drawn", [FREE_THREADED], BUILDS * LAYOUTS, seed, list(range(1, BUILDS + 1)))[
+        FREE_THREADED
+    ]
+    link_s = (time.monotonic() - began) / len(drawn)
+    copies = [
+        layout_pool.make(folder / f"copy-{number}", [FREE_THREADED], 1, seed)[FREE_THREADED][0]
+        for number in range(COPIES)
+    ]
+    assert len({one.id for one in copies}) == 1, "copies of one layout have to be the same bytes"
+    pool = {FREE_THREADED: [*drawn, *copies]}
+    rows, restart_s = [], []
+    for session in range(SESSIONS):
+        began = time.monotonic()
+        record = timed(folder, f"session-{session}", (FREE_THREADED,), pool, RESTARTS * len(pool[FREE_THREADED]))
+        restart_s.append((time.monotonic() - began) / len(record.noise.restarts))
+        for name, cells in ratios((FREE_THREADED,)).items():
+            values = statistics.log_ratios_by_restart(record, *cells)
+            for number, value in zip(record.noise.restarts, values):
+                unit = record.units[number]
+                copy = unit.layout - len(drawn)
+                where = {"layout": unit.layout, "copy": None} if copy < 0 else {"layout": None, "copy": copy}
+                rows.append({"ratio": name, "session": session, "build": unit.build, **where, "log": value})
+    return pd.DataFrame(rows), {"link_s": link_s, "restart_s": sum(restart_s) / len(restart_s)}
+
+
+def components(values: pd.DataFrame) -> dict[str, Interval]:
+    """Standard deviation that each level adds to one ratio (log scale), with 95 % intervals.
+
+    Method of moments of a balanced design: layouts within builds, crossed with sessions. Intervals by Ting et al. 1990
+    (J. Statist. Comput. Simul. 35), which need no normality of the estimate. A restart that was lost leaves its layout out.
+    """
+    table = values.groupby(["build", "layout", "session"])["log"].agg(["mean", "var", "size"]).reset_index()
+    whole = table.groupby("layout")["size"].transform(lambda sizes: (sizes == RESTARTS).sum()) == SESSIONS
+    table = table[whole]
+    # As many layouts of each build.
+    fewest = table.groupby("build").layout.nunique().min()
+    table = table[table.groupby("build").layout.transform(lambda found: found.rank(method="dense")) <= fewest]
+    builds, sessions, r = table.build.nunique(), SESSIONS, RESTARTS
+    grand, layout = table["mean"].mean(), table.groupby("layout")["mean"].transform("mean")
+    of_build = table.groupby("build")["mean"].transform("mean")
+    session = table.groupby("session")["mean"].transform("mean")
+    squares = {
+        "build": (r * ((of_build - grand) ** 2).sum(), builds - 1),
+        "layout": (r * ((layout - of_build) ** 2).sum(), builds * (fewest - 1)),
+        "session": (r * ((session - grand) ** 2).sum(), sessions - 1),
+        "layout in a session": (
+            r * ((table["mean"] - layout - session + grand) ** 2).sum(),
+            (builds * fewest - 1) * (sessions - 1),
+        ),
+        "restart": (((r - 1) * table["var"]).sum(), len(table) * (r - 1)),
+    }
+    means = {level: (total / freedom, freedom) for level, (total, freedom) in squares.items()}
+    above = {
+        "build": ("layout", r * sessions * fewest),
+        "layout": ("layout in a session", r * sessions),
+        "session": ("layout in a session", r * builds * fewest),
+        "layout in a session": ("restart", r),
+    }
+    found = {level: between(means[level], means[under], times) for level, (under, times) in above.items()}
+    return {**found, "restart": alone(*means["restart"])}
+
+
+def copies_scatter(values: pd.DataFrame) -> dict[str, float]:
+    """Of the copies of one layout: the standard deviation between them, and the F test's p that there is none."""
+    groups = [part.log.to_numpy() for _, part in values.groupby("copy")]
+    within = sum(group.var(ddof=1) * (len(group) - 1) for group in groups) / sum(len(group) - 1 for group in groups)
+    between_copies = pd.Series([group.mean() for group in groups]).var() - within / len(groups[0])
+    return {"sd": math.sqrt(max(0.0, between_copies)), "p": float(stats.f_oneway(*groups).pvalue)}
+
+
+def restarts_a_layout(found: dict[str, Interval], cost: dict[str, float]) -> float:
+    """The cheapest number of restarts with one layout (Kalibera and Jones 2013, section 7): by the variances and the costs of
+    the two levels."""
+    of_restart = math.hypot(found["restart"].value, found["layout in a session"].value)
+    if not found["layout"].value:
+        return math.inf
+    return math.sqrt(cost["link_s"] / cost["restart_s"]) * of_restart / found["layout"].value
+
+
+def variances() -> list[dict]:
+    """Run the pilot; one object for each ratio."""
+    with tempfile.TemporaryDirectory(dir=layout_pool.POOLS.parent) as scratch:
+        values, cost = pilot(Path(scratch))
+    rows = []
+    for name, part in values.groupby("ratio"):
+        found = components(part[part.layout.notna()])
+        rows.append(
+            {
+                "ratio": name,
+                "levels": {level: [one.value, one.low, one.high] for level, one in found.items()},
+                "copies": copies_scatter(part[part["copy"].notna()]),
+                "restarts_a_layout": restarts_a_layout(found, cost),
+                "half_widths": {str(n): half_width(found, n) for n in (20, 40, 110)},
+                "cost": cost,
+                "design": {"builds": BUILDS, "layouts": LAYOUTS, "sessions": SESSIONS, "restarts": RESTARTS},
+                "differences": relink.differences(FREE_THREADED, 1, 2),
+                "machine": machine.facts(),
+            }
+        )
+    return rows
+
+
+def half_width(found: dict[str, Interval], number: int) -> float:
+    """Half-width of a 98 % interval over so many layouts, one restart each, as these variances predict it."""
+    scatter = math.sqrt(sum(found[level].value ** 2 for level in ("layout", "layout in a session", "restart")))
+    return float(stats.t.ppf(0.99, number - 1)) * scatter / math.sqrt(number)
+
+
+# [/variances]
+
+# [coverage]
+FURTHER, OVER, BLOCKS = 12, 16, 6
+
+
+def session(folder: Path, number: int) -> dict[str, dict]:
+    """One session on one of the builds: each ratio over its layouts, and as one binary alone would give it."""
+    made = layout_pool.make(folder / "layouts", list(PAIR), OVER, secrets.randbits(32), [number % BUILDS + 1])
+    over = timed(folder, "over-layouts", PAIR, made, OVER + 4)
+    alone = timed(folder, "one-binary", PAIR, {label: known[:1] for label, known in made.items()}, OVER + 4)
+    layout_pool.remove(folder / "layouts")
+    return {
+        name: {
+            "over": statistics.ratio_over_units(over, *cells),
+            "layouts": statistics.log_ratios(over, *cells),
+            "alone": statistics.ratio_over_units(alone, *cells),
+        }
+        for name, cells in ratios(PAIR).items()
+    }
+
+
+def coverage() -> list[dict]:
+    """Run the sessions; one object for each ratio: which shares of further sessions lie inside the intervals of one.
+
+    over_layouts: estimates over layouts of the other sessions. next_build: single layouts of the sessions on other builds.
+    this_binary: estimates of one binary in the other sessions, inside the interval of one binary.
+    """
+    known = []
+    for number in range(FURTHER):
+        with tempfile.TemporaryDirectory(dir=layout_pool.POOLS.parent) as scratch:
+            known.append(session(Path(scratch), number))
+        say(f"  session {number + 1} of {FURTHER}")
+    return [
+        {"ratio": name, "builds": BUILDS, "sessions": FURTHER, **shares([each[name] for each in known]),
+         "machine": machine.facts()}
+        for name in ratios(PAIR)
+    ]  # fmt: skip
+
+
+def shares(sessions: list[dict]) -> dict:
+    """The three shares of one ratio, each over all ordered pairs of sessions, and the half-widths beside them."""
+    inside = {"over_layouts": [], "next_build": [], "this_binary": []}
+    for (i, one), (j, other) in itertools.permutations(enumerate(sessions), 2):
+        inside["over_layouts"].append(holds(one["over"].at(), other["over"].centre))
+        inside["this_binary"].append(holds(one["alone"].at(), other["alone"].centre))
+        if i % BUILDS != j % BUILDS:
+            inside["next_build"] += [holds(one["over"].next_build, value) for value in other["layouts"]]
+    widths = {
+        name: float(pd.Series([relative(interval(one)) for one in sessions]).median())
+        for name, interval in {
+            "over_layouts": lambda one: one["over"].at(),
+            "next_build": lambda one: one["over"].next_build,
+            "this_binary": lambda one: one["alone"].at(),
+        }.items()
+    }
+    return {**{name: sum(found) / len(found) for name, found in inside.items()}, "half_widths": widths}
+
+
+def holds(interval: Interval, log: float) -> bool:
+    """Is the ratio of this logarithm inside the interval?"""
+    return interval.low <= math.exp(log) <= interval.high
+
+
+def relative(interval: Interval) -> float:
+    return interval.half_width / interval.value
+
+
+# [/coverage]
+
+
+def main(budget: str) -> None:
+    """Both studies, on all three builds of the pair; they are compiled if they are not there."""
+    for label in PAIR:
+        for number in range(1, BUILDS + 1):
+            build.build(BY_LABEL[label], number)
+        if lacking := relink.missing(label):
+            raise SystemExit(f"ffilab: {lacking}")
+    for name, study in {"levels": variances, "coverage": coverage}.items():
+        with step(f"the study of {name}"):
+            found = study()
+        EVIDENCE.mkdir(exist_ok=True)
+        (EVIDENCE / f"{name}.json").write_text(json.dumps(found, indent=1, default=str) + "\n")
+        say(f"  kept in book/evidence/{name}.json")

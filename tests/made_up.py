@@ -1,0 +1,62 @@
+"""Records that nobody measured: what they hold is known."""
+
+import numpy as np
+
+from ffilab.bench.record import Record, Writer
+from ffilab.provision.catalogue import GIL
+
+FACTS = {
+    "cpu": "a CPU", "cores": 2, "memory_gib": 4, "virtual_machine": None, "system": "Linux", "libc": "glibc",
+    "compiler": "gcc", "commit": "c", "date": "2026-01-01T00:00:00", "load": 0.1,
+}  # fmt: skip
+
+
+def timed(logs, drawn=None, loops=1000, builds=1, name="calls", ns=1e3, **columns):
+    """A record of one plan: by arm on GIL the logarithms of its times, in units of `ns`, shape (restarts, blocks).
+
+    drawn: the number of the layout of each restart; none, if there is one binary. columns: further ones of each block.
+    """
+    logs = {f"{GIL}/{arm}": np.asarray(values, dtype=float) for arm, values in logs.items()}
+    restarts, blocks = next(iter(logs.values())).shape
+    times = {key: (ns * loops * np.exp(values)).tolist() for key, values in logs.items()}
+
+    def layouts(number):
+        return {GIL: {"number": number, "id": f"id{number}", "seed": number, "build": number % builds + 1}}
+
+    return Record(
+        None,
+        {
+            "plan": {
+                "name": name, "interpreters": [GIL], "blocks": blocks, "seed": 1, "budget": "quick",
+                "arms": [{"name": key.partition("/")[2]} for key in logs],
+            },
+            "machine": FACTS,
+            "interpreters": {GIL: {"version": "3.14.7", "stamp": "s"}},
+        },
+        loops=dict.fromkeys(logs, loops),
+        block_ns=sum(values[0][0] for values in times.values()),
+        restarts=[
+            {"restart": number, "missing": {}}
+            | ({"layout": None} if drawn is None else {"layout": int(drawn[number]), "layouts": layouts(int(drawn[number]))})
+            for number in range(restarts)
+        ],
+        blocks=[
+            {"restart": restart, "block": block, "ns": {key: found[restart][block] for key, found in times.items()}, **columns}
+            for restart in range(restarts)
+            for block in range(blocks)
+        ],
+        end={"machine": {}},
+    )  # fmt: skip
+
+
+def write(record, path):
+    """A record as a measurement leaves it on disk; returns the path."""
+    writer = Writer(path)
+    writer.write("run", **record.run)
+    writer.write("loops", loops=record.loops, block_ns=record.block_ns)
+    for kind, lines in (("restart", record.restarts), ("block", record.blocks), ("failure", record.failures)):
+        for line in lines:
+            writer.write(kind, **line)
+    writer.write("end", **record.end)
+    writer.close()
+    return path

@@ -1,0 +1,282 @@
+"""Intervals over layouts and sessions, and variance components, on data whose truth is known. Seeds are fixed."""
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from made_up import timed
+from scipy import stats
+
+from ffilab.bench.record import merged
+from ffilab.judge import statistics
+from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, difference
+from ffilab.provision.catalogue import GIL
+from notebooks.measuring import levels
+
+SIMULATIONS = 600
+# Relative standard deviations: between layouts, and between restarts with one of them.
+OF_LAYOUT, OF_RESTART = 0.02, 0.005
+LAYOUTS, AGAIN = 16, 4
+SLOW, FAST = (GIL, "slow"), (GIL, "fast")
+
+
+def a_record(rng, layouts, drawn, truth=0.0, effect=0.0):
+    """Two arms, the logarithm of whose ratio is `truth` over all layouts; `layouts`: how far each of them is off.
+
+    effect: how far this session is off.
+    """
+    restarts = layouts[drawn] + rng.normal(0, OF_RESTART, len(drawn)) + truth + effect
+    machine = rng.normal(0, 0.1, (len(drawn), 1)) + np.zeros(2)
+    alone = len(layouts) == 1
+    return timed({"slow": machine + restarts[:, None], "fast": machine}, None if alone else drawn)
+
+
+def drawn_by(rng, layouts=LAYOUTS, again=AGAIN):
+    """A run's layouts: all once, some of them twice."""
+    return rng.permutation(np.r_[np.arange(layouts), rng.choice(layouts, again, replace=False)])
+
+
+@pytest.fixture(scope="module")
+def runs():
+    """For each simulated run: the estimate over layouts, that of one binary, what its layouts are, and one more layout."""
+    rng, truth, found = np.random.default_rng(16), math.log(1.1), []
+    for _ in range(SIMULATIONS):
+        layouts = rng.normal(0, OF_LAYOUT, LAYOUTS)
+        over = statistics.ratio_over_units(a_record(rng, layouts, drawn_by(rng), truth), SLOW, FAST)
+        alone = a_record(rng, layouts[:1], np.zeros(LAYOUTS + AGAIN, int), truth)
+        more = truth + rng.normal(0, OF_LAYOUT) + rng.normal(0, OF_RESTART)
+        these = Location.of(layouts + truth).centre
+        found.append((over, statistics.ratio_over_units(alone, SLOW, FAST), these, more))
+    return truth, found
+
+
+def share(intervals, truths):
+    return np.mean([one.low <= math.exp(truth) <= one.high for one, truth in zip(intervals, truths, strict=True)])
+
+
+def about_the_level(covered):
+    return LEVEL - 0.015 <= covered <= LEVEL + 0.012
+
+
+def test_the_interval_over_layouts_covers_and_that_of_one_binary_does_not(runs):
+    truth, found = runs
+    assert about_the_level(share([over.at() for over, *_ in found], itertools.repeat(truth, SIMULATIONS)))
+    # That is the point: it says nothing about other layouts.
+    assert share([alone.at() for _, alone, *_ in found], itertools.repeat(truth, SIMULATIONS)) < 0.8
+
+
+def test_the_next_build_is_where_it_was_predicted(runs):
+    found = runs[1]
+    covered = share([over.next_build for over, *_ in found], [more for *_, more in found])
+    assert covered == pytest.approx(PREDICTION_LEVEL, abs=0.025)
+    assert all(over.next_build.half_width > over.at().half_width for over, *_ in found)
+    one = found[0][0]
+    reach = stats.t.ppf(0.975, LAYOUTS - 1) * math.sqrt(one.spread**2 + one.error**2)
+    assert math.log(one.next_build.high) == pytest.approx(one.centre + reach)
+
+
+def test_the_interval_of_these_binaries_covers_their_own_centre(runs):
+    truth, found = runs
+    these = [over.these_binaries for over, *_ in found]
+    assert share(these, [own for *_, own, _ in found]) >= LEVEL - 0.015
+    assert share(these, itertools.repeat(truth, SIMULATIONS)) < LEVEL - 0.1
+
+
+def test_one_binary_says_nothing_of_the_next_build(runs):
+    alone = runs[1][0][1]
+    assert not alone.next_build.is_known
+    assert alone.these_binaries == alone.at()
+    assert (alone.n, alone.spread) == (LAYOUTS + AGAIN, None)
+
+
+def test_layouts_that_never_come_twice_say_nothing_of_restarts():
+    rng = np.random.default_rng(1)
+    found = statistics.ratio_over_units(a_record(rng, rng.normal(0, OF_LAYOUT, 8), np.arange(8)), SLOW, FAST)
+    assert found.next_build.is_known
+    assert not found.these_binaries.is_known
+    assert (found.n, found.restarts, found.within_freedom) == (8, 8, 0)
+
+
+# ---- sessions ----
+
+OWN = OF_LAYOUT / math.sqrt(LAYOUTS)
+
+
+def over_sessions(rng, sessions, effect, simulations):
+    """Estimates of 0 from so many sessions; effect: standard deviation of what a session adds, in errors of its own."""
+    which = np.repeat(np.arange(sessions), LAYOUTS)
+    for _ in range(simulations):
+        values = rng.normal(0, OF_LAYOUT, len(which)) + rng.normal(0, effect * OWN, sessions)[which]
+        yield values, Location.over_groups(values, which)
+
+
+@pytest.mark.parametrize("effect", [0, 1, 3])
+@pytest.mark.parametrize("sessions", [3, 4, 10])
+def test_the_interval_over_sessions_covers(sessions, effect):
+    """Of two estimates of the error the one that makes the wider interval counts, or three sessions would cover too seldom."""
+    rng, hits, ignoring = np.random.default_rng(100 * sessions + effect), [], []
+    for values, found in over_sessions(rng, sessions, effect, 1500 if sessions < 10 else 600):
+        assert found.n == sessions * LAYOUTS
+        hits.append(not found.at().excludes(0))
+        ignoring.append(not Location.of(values).at().excludes(0))
+    assert np.mean(hits) >= LEVEL - 0.015
+    if effect == 3:
+        assert np.mean(ignoring) < 0.8
+
+
+def test_sessions_that_add_nothing_cost_little():
+    rng = np.random.default_rng(4)
+    widths = [(f.at().half_width, Location.of(v).at().half_width) for v, f in over_sessions(rng, 10, 0, 300)]
+    assert 1 <= np.median([over / together for over, together in widths]) < 1.4
+
+
+def test_two_sessions_are_taken_together():
+    values, which = np.random.default_rng(5).normal(0, 1, 32), [0] * 16 + [1] * 16
+    found, together = Location.over_groups(values, which), Location.of(values)
+    assert found.at() == together.at()
+
+
+def test_the_spread_between_layouts_is_that_within_sessions():
+    """A session that is off as a whole must not make its layouts look different."""
+    rng = np.random.default_rng(6)
+    records = [
+        a_record(rng, rng.normal(0, OF_LAYOUT, LAYOUTS), drawn_by(rng), effect=effect) for effect in (0, 0.3, -0.3)
+    ]
+    found = statistics.ratio_over_units(merged(records), SLOW, FAST)
+    assert (found.sessions, found.n, found.restarts) == (3, 3 * LAYOUTS, 3 * (LAYOUTS + AGAIN))
+    assert (found.spread_freedom, found.within_freedom) == (3 * (LAYOUTS - 1), 3 * AGAIN)
+    assert found.spread == pytest.approx(OF_LAYOUT, rel=0.3)
+    assert found.within == pytest.approx(OF_RESTART, rel=0.6)
+    assert found.at().high > 1.3
+
+
+def test_pooled_is_the_standard_deviation_within_groups():
+    assert statistics.pooled(np.array([1.0, 3.0, 10.0, 14.0]), ["a", "a", "b", "b"]) == (pytest.approx(math.sqrt(5)), 2)
+    assert statistics.pooled(np.array([1.0, 3.0]), ["a", "b"]) == (None, 0)
+
+
+def test_the_difference_of_two_estimates_covers():
+    rng, hits = np.random.default_rng(7), []
+    for _ in range(SIMULATIONS):
+        one, other = (Location.of(rng.normal(centre, sd, 20), log=True) for centre, sd in ((0.2, 0.02), (0.1, 0.06)))
+        found = difference(one, other)
+        assert 9 < found.freedom < 24
+        hits.append(not found.at().excludes(math.exp(0.1)))
+    assert about_the_level(np.mean(hits))
+
+
+# ---- variance components ----
+
+TRUE = {"build": 0.01, "layout": 0.02, "session": 0.006, "layout in a session": 0.004, "restart": 0.005}
+
+
+def a_pilot(rng, sd):
+    """A table as `levels.pilot` makes one, with these standard deviations."""
+    of = {
+        "build": rng.normal(0, sd["build"], levels.BUILDS),
+        "layout": rng.normal(0, sd["layout"], levels.BUILDS * levels.LAYOUTS),
+        "session": rng.normal(0, sd["session"], levels.SESSIONS),
+        "layout in a session": rng.normal(
+            0, sd["layout in a session"], (levels.BUILDS * levels.LAYOUTS, levels.SESSIONS)
+        ),
+    }
+    cells = itertools.product(range(levels.BUILDS * levels.LAYOUTS), range(levels.SESSIONS), range(levels.RESTARTS))
+    table = pd.DataFrame(cells, columns=["layout", "session", "restart"])
+    build = table.layout % levels.BUILDS
+    centre = of["build"][build] + of["layout"][table.layout] + of["session"][table.session]
+    log = centre + of["layout in a session"][table.layout, table.session] + rng.normal(0, sd["restart"], len(table))
+    return table.assign(build=build + 1, log=log)
+
+
+def simulated(sd, seed, simulations=200):
+    rng = np.random.default_rng(seed)
+    return [levels.components(a_pilot(rng, sd)) for _ in range(simulations)]
+
+
+def test_components_are_those_that_were_put_in():
+    found = simulated(TRUE, seed=1)
+    assert list(found[0]) == list(levels.LEVELS)
+    for level, sd in TRUE.items():
+        known = math.sqrt(np.mean([one[level].value ** 2 for one in found]))
+        # Three builds and four sessions know little of their own.
+        assert known == pytest.approx(sd, rel=0.2 if level in ("build", "session") else 0.05)
+        covered = np.mean([one[level].low <= sd <= one[level].high for one in found])
+        assert covered == pytest.approx(0.95, abs=0.035), level
+
+
+def test_a_component_of_zero_has_an_interval_that_contains_zero():
+    found = simulated({**dict.fromkeys(TRUE, 0.0), "restart": 0.005}, seed=2)
+    for level in levels.LEVELS[:-1]:
+        assert np.mean([one[level].low == 0 for one in found]) >= 0.95
+        assert np.mean([one[level].high > 0 for one in found]) > 0.5
+        assert np.mean([one[level].value == 0 for one in found]) > 0.3
+
+
+def test_a_lost_restart_leaves_its_layout_out():
+    whole = a_pilot(np.random.default_rng(3), TRUE)
+    lost = whole.drop(whole[(whole.layout == 3) & (whole.session == 2)].index[0])
+    # Layout 3 is of build 1; of the others the last goes, as each build has to have as many.
+    expected = levels.components(whole[~whole.layout.isin([3, 22, 23])])
+    assert levels.components(lost) == expected != levels.components(whole)
+
+
+def copies(rng, sd, count=10, each=8):
+    truths = rng.normal(0, sd, count)
+    return pd.DataFrame(
+        [{"copy": n, "log": truths[n] + rng.normal(0, 0.005)} for n in range(count) for _ in range(each)]
+    )
+
+
+def test_copies_of_one_layout_scatter_if_they_differ():
+    rng = np.random.default_rng(8)
+    alike = [levels.copies_scatter(copies(rng, 0.0)) for _ in range(300)]
+    assert np.mean([one["p"] < 0.05 for one in alike]) == pytest.approx(0.05, abs=0.03)
+    assert np.median([one["sd"] for one in alike]) < 0.001
+    different = [levels.copies_scatter(copies(rng, 0.02)) for _ in range(100)]
+    assert max(one["p"] for one in different) < 1e-3
+    assert math.sqrt(np.mean([one["sd"] ** 2 for one in different])) == pytest.approx(0.02, rel=0.1)
+
+
+def known(**values):
+    return {level: levels.Interval(values.get(level.replace(" ", "_"), 0.0), 0.0, 1.0) for level in levels.LEVELS}
+
+
+def test_the_cheapest_number_of_restarts_with_a_layout():
+    """√(2 s / 8 s) · √(.3² + .4²) % / 2 % = .125: one is enough. Where links are dear and restarts noisy, several."""
+    found = known(layout=0.02, restart=0.003, layout_in_a_session=0.004)
+    assert levels.restarts_a_layout(found, {"link_s": 2, "restart_s": 8}) == pytest.approx(0.125)
+    noisy = known(layout=0.01, restart=0.03)
+    assert levels.restarts_a_layout(noisy, {"link_s": 4, "restart_s": 1}) == pytest.approx(6)
+    assert levels.restarts_a_layout(known(restart=0.03), {"link_s": 4, "restart_s": 1}) == math.inf
+
+
+def test_the_half_width_that_components_predict_is_that_of_runs():
+    found = known(layout=OF_LAYOUT, restart=OF_RESTART)
+    by_hand = stats.t.ppf(0.99, 39) * math.sqrt(OF_LAYOUT**2 + OF_RESTART**2) / math.sqrt(40)
+    assert levels.half_width(found, 40) == pytest.approx(by_hand)
+    assert levels.half_width(found, 20) > levels.half_width(found, 40) > levels.half_width(found, 110)
+
+
+def a_session(rng):
+    """What `levels.session` brings back of one ratio: layouts of its own, and the first of them as one binary."""
+    layouts = rng.normal(0, OF_LAYOUT, levels.OVER)
+    over = a_record(rng, layouts, drawn_by(rng, levels.OVER))
+    alone = a_record(rng, layouts[:1], np.zeros(levels.OVER + 4, int))
+    return {
+        "over": statistics.ratio_over_units(over, SLOW, FAST),
+        "layouts": statistics.log_ratios(over, SLOW, FAST),
+        "alone": statistics.ratio_over_units(alone, SLOW, FAST),
+    }
+
+
+def test_an_honest_interval_holds_further_sessions_and_that_of_one_binary_does_not():
+    rng = np.random.default_rng(9)
+    found = [levels.shares([a_session(rng) for _ in range(levels.FURTHER)]) for _ in range(8)]
+    means = {name: np.mean([one[name] for one in found]) for name in ("over_layouts", "next_build", "this_binary")}
+    assert means["over_layouts"] >= 0.9
+    assert means["next_build"] == pytest.approx(PREDICTION_LEVEL, abs=0.03)
+    assert means["this_binary"] < 0.5
+    widths = found[0]["half_widths"]
+    assert widths["this_binary"] < widths["over_layouts"] < widths["next_build"]

@@ -1,0 +1,139 @@
+"""Two runs compared: ratios within each, and the drift of the machine between them as a line of its own."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from made_up import timed, write
+
+from ffilab.bench.plan import EMPTY, control_pair
+from ffilab.errors import UserError
+from ffilab.judge import runs
+from ffilab.provision.catalogue import GIL
+
+YARDSTICK = control_pair(1)[0]
+# Logarithm of the time of each arm, in units of a microsecond.
+ARMS = {YARDSTICK: 0.0, EMPTY: -3.0, "CDLL": 0.4, "PyDLL": 0.2, "memory": -0.5}
+DRIFT = 1.3
+
+
+def a_run(seed, drift=1.0, drawn=None, **slower):
+    """20 restarts that scatter by half a per cent each; all arms take `drift` times as long, some of them longer still."""
+    rng = np.random.default_rng(seed)
+    machine = np.log(drift) + rng.normal(0, 0.02, (20, 1))
+    logs = {
+        arm: machine
+        + log
+        + np.log(slower.get(arm, 1.0))
+        + rng.normal(0, 0.005, (20, 1))
+        + rng.normal(0, 0.002, (20, 4))
+        for arm, log in ARMS.items()
+    }
+    return timed(logs, drawn)
+
+
+@pytest.fixture
+def said(tmp_path):
+    """The report of two runs, its lines by arm."""
+
+    def report(first, second):
+        paths = [write(record, tmp_path / name / "calls.jsonl") for name, record in (("a", first), ("b", second))]
+        text = runs.report(tuple(paths))
+        return text, {arm: line for arm in ARMS for line in text.splitlines() if arm in line and "two runs" not in line}
+
+    return report
+
+
+def test_a_drift_of_the_machine_changes_no_ratio(said):
+    text, lines = said(a_run(1), a_run(2, DRIFT))
+    assert text.startswith("a/calls.jsonl, then b/calls.jsonl: two runs, not one.")
+    (drift,) = re.findall(r"the drift is ([\d.]+) \[([\d.]+), ([\d.]+)\]", text)
+    value, low, high = map(float, drift)
+    assert value == pytest.approx(DRIFT, abs=0.03)
+    assert low <= DRIFT <= high
+    for arm in ARMS.keys() - {YARDSTICK}:
+        assert lines[arm].endswith(", no change found")
+    # The machine's drift is all that moved: nothing claims to have tested times of different runs.
+    assert "changed" not in text
+    assert not re.search(r"\bp\b|p-value|significan", text)
+    assert "of the machine or of its layouts" in lines[YARDSTICK]
+
+
+def test_an_arm_that_became_slower_is_found_under_the_drift(said):
+    text, lines = said(a_run(3), a_run(4, DRIFT, CDLL=1.05))
+    assert [arm for arm, line in lines.items() if line.endswith(", changed")] == ["CDLL"]
+    change = float(re.search(r": ([\d.]+) \[[^]]*\], changed", lines["CDLL"]).group(1))
+    assert change == pytest.approx(1.05, abs=0.02)
+    assert text.count("changed") == 1
+
+
+def test_the_columns_are_ratios_to_the_yardstick_and_its_own_times():
+    table = runs.compare_runs(a_run(5), a_run(6, DRIFT)).set_index("arm")
+    assert table.index[0] == YARDSTICK
+    assert set(table.yardstick) == {YARDSTICK}
+    assert table["first"]["CDLL"].value == pytest.approx(np.exp(0.4), rel=0.01)
+    assert table["second"]["CDLL"].value == pytest.approx(np.exp(0.4), rel=0.01)
+    assert table["first"][YARDSTICK].value == pytest.approx(1000, rel=0.03)
+    assert table["second"][YARDSTICK].value == pytest.approx(1000 * DRIFT, rel=0.03)
+    assert table.low[YARDSTICK] < table.value[YARDSTICK] < table.high[YARDSTICK]
+
+
+def test_no_change_is_found_as_often_as_the_level_says():
+    """Each of four arms in 60 pairs of runs; 2 % of them by chance."""
+    found = []
+    for seed in range(60):
+        table = runs.compare_runs(a_run(1000 + seed), a_run(2000 + seed, DRIFT)).query("arm != yardstick")
+        found += [low > 1 or high < 1 for low, high in zip(table.low, table.high)]
+    assert len(found) == 240
+    assert np.mean(found) < 0.05
+
+
+def without(record, *arms):
+    """A record as a version left it that did not time these arms."""
+    keys = {f"{GIL}/{arm}" for arm in arms}
+    blocks = [{**one, "ns": {key: ns for key, ns in one["ns"].items() if key not in keys}} for one in record.blocks]
+    loops = {key: count for key, count in record.loops.items() if key not in keys}
+    return replace(record, loops=loops, blocks=blocks)
+
+
+def test_the_empty_loop_is_the_yardstick_of_older_records():
+    older = without(a_run(1), YARDSTICK)
+    assert set(runs.compare_runs(older, a_run(2)).yardstick) == {EMPTY}
+    assert YARDSTICK not in set(runs.compare_runs(older, a_run(2)).arm)
+
+
+def test_records_without_a_yardstick_are_refused():
+    for pair in ((without(a_run(1), YARDSTICK, EMPTY), a_run(2)), (a_run(1), without(a_run(2), YARDSTICK, EMPTY))):
+        with pytest.raises(UserError, match=f"no yardstick in common on {GIL}"):
+            runs.compare_runs(*pair)
+
+
+def test_what_cannot_be_compared_is_refused(tmp_path):
+    record = a_run(1)
+    other = replace(record, run={"plan": {**record.run["plan"], "interpreters": []}})
+    with pytest.raises(UserError, match="no interpreter and arm in common"):
+        runs.compare_runs(other, record)
+    children = replace(record, run={"plan": {"interpreters": [GIL], "blocks": 0}})
+    with pytest.raises(UserError, match="child processes"):
+        runs.compare_runs(record, children)
+    with pytest.raises(UserError, match="There is no record"):
+        runs.report((tmp_path / "none", tmp_path / "none"))
+
+
+def test_circumstances_and_what_was_drawn_are_named(said):
+    drawn = [*range(16), *range(4)]
+    first, second = a_run(1), a_run(2, drawn=drawn)
+    second = replace(
+        second,
+        run={
+            **second.run,
+            "machine": {**second.run["machine"], "compiler": "clang"},
+            "interpreters": {GIL: {"version": "3.14.8", "stamp": "t"}},
+        },
+    )
+    text, _ = said(first, second)
+    assert "measured on one binary of each interpreter, then on 16 layouts" in text
+    assert "differs: compiler: gcc | clang" in text
+    assert f"differs: CPython {GIL}: 3.14.7 | 3.14.8" in text
+    assert "differs: cpu" not in text
