@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import secrets
 import shutil
 import signal
 import subprocess
@@ -203,9 +204,15 @@ def compare(run_a, run_b):
 @verbs.command()
 @kernels_option
 def lab(kernels):
-    """JupyterLab on loopback, with every kernel that is set up."""
-    environments.provision(catalogue.parse(kernels))
-    environment = {**os.environ, "JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
+    """JupyterLab on loopback, with every kernel that is set up, and with layouts for what is measured there."""
+    from ffilab import layout_pool
+    from ffilab.bench import layouts
+
+    labels = [one.label for one in environments.provision(catalogue.parse(kernels))]
+    count = BUDGETS[budget_name(os.environ.get("BUDGET") or "quick")].layouts
+    layout_pool.make(layout_pool.OF_LAB, labels, count, secrets.randbits(32))
+    environment = {**os.environ, layouts.ENVIRONMENT: str(layout_pool.OF_LAB)}
+    environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
     command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--notebook-dir={paths.NOTEBOOKS}"]
     if os.geteuid() == 0:
         command.append("--allow-root")  # containers; the server is on loopback only

@@ -23,6 +23,8 @@ from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import Installed, load, soabi
 
 POOLS = BUILD / "layouts"
+# JupyterLab's own, which stays as long as nobody makes another.
+OF_LAB = BUILD / "layouts-of-lab"
 # Of a pool: the standard library's extension modules without what debuggers read, by label.
 STRIPPED = "stripped"
 

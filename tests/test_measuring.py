@@ -5,18 +5,20 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from made_up import timed
 
 from ffilab.bench.case import Case
 from ffilab.bench.record import Record
-from ffilab.judge import characteristics, verdicts
+from ffilab.judge import characteristics, statistics, verdicts
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import LEVEL, Location, Measurement, Share
+from ffilab.judge.estimates import LEVEL, Interval, Location, Measurement, Share
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from ffilab.judge.simulation import TRUTHS
 from ffilab.paths import ROOT
 from ffilab.provision.catalogue import GIL
 from notebooks.loaders import experiment as loaders
 from notebooks.measuring import contest, exercise, experiment, figures, results
+from notebooks.measuring.experiment import COPIES
 
 
 @pytest.mark.slow
@@ -223,3 +225,80 @@ def test_tables_of_the_other_axes():
     assert shares.share.sum() == pytest.approx(1)
     table = figures.shares(shares)
     assert table[["GIL and thread state", "library"]].to_numpy().tolist() == [["75.0%", "25.0%"]]
+
+
+# ---- layouts, levels, the collector, the history ----
+
+
+def copies_of(rng, layouts, restarts, of_layout, of_restart):
+    """The plan `copies` on so many layouts with so many restarts each, CDLL 1.5 times PyDLL on average."""
+    drawn = np.repeat(np.arange(layouts), restarts)
+    luck = rng.normal(0, of_layout, layouts)[drawn] + rng.normal(0, of_restart, len(drawn))
+    logs = {COPIES[0]: (np.log(1.5) + luck)[:, None], "PyDLL": np.zeros((len(drawn), 1))}
+    return timed(logs, drawn)
+
+
+def test_levels_are_told_apart():
+    rng = np.random.default_rng(1)
+    found = results.levels(copies_of(rng, 40, 8, 0.03, 0.01)).set_index("level")
+    assert found.low["layout"] < 0.03 < found.high["layout"]
+    assert found.low["restart"] < 0.01 < found.high["restart"]
+    assert found.low["layout"] > found.high["restart"]
+
+
+@pytest.mark.parametrize(
+    ("layout", "restart", "words"),
+    [
+        ((0.03, 0.02, 0.04), (0.01, 0.008, 0.012), "averages the smaller of the two away, and never the larger"),
+        ((0.01, 0.0, 0.012), (0.03, 0.02, 0.04), "Here the restart is the larger one"),
+        ((0.02, 0.0, 0.04), (0.02, 0.015, 0.03), "Which is larger this run cannot tell"),
+    ],
+)
+def test_words_on_levels_follow_their_intervals(layout, restart, words):
+    rows = [("layout", *layout), ("restart", *restart)]
+    said = figures.levels_in_words(pd.DataFrame(rows, columns=["level", "value", "low", "high"]))
+    assert words in said
+    assert sum(one in said for one in ("never the larger", "Here the restart is", "cannot tell")) == 1
+
+
+def test_intervals_of_one_binary_are_held_against_the_mean_of_all():
+    rng = np.random.default_rng(2)
+    for of_layout, trusted in ((0.05, False), (0.0, True)):
+        record = copies_of(rng, 12, 8, of_layout, 0.004)
+        alone, estimate = results.by_layout(record), statistics.ratio_over_units(record, *results.LOADERS_OF_COPIES)
+        assert len(alone) == 12
+        said = figures.layouts_in_words(alone, estimate.at(), estimate.next_build)
+        assert ("one binary would have been as good as another" in said) == trusted
+        assert ("wrong about the version" in said) != trusted
+
+
+def test_where_single_layouts_say_nothing_the_page_says_why():
+    rng = np.random.default_rng(3)
+    once = copies_of(rng, 6, 1, 0.01, 0.01)
+    assert results.by_layout(once).empty
+    assert "too few restarts" in figures.lacking_in_words(once)
+    none = timed({COPIES[0]: rng.normal(0, 0.01, (6, 1)), "PyDLL": np.zeros((6, 1))})
+    assert results.by_layout(none).empty
+    assert results.levels(none).empty
+    assert "No layouts were drawn here" in figures.lacking_in_words(none)
+
+
+@pytest.mark.parametrize(
+    ("interval", "words"),
+    [
+        (Interval(1.2, 1.1, 1.3), "more with the collector on"),
+        (Interval(0.8, 0.7, 0.9), "takes less with the collector on"),
+        (Interval(1.0, 0.9, 1.1), "no difference was found"),
+    ],
+)
+def test_words_on_the_collector_follow_the_interval(interval, words):
+    said = figures.collector_in_words({"a call": interval})
+    assert words in said
+    assert sum(other in said for other in ("more with", "takes less", "no difference")) == 1
+
+
+@pytest.mark.parametrize(("inside", "narrow"), [(0.95, False), (0.6, True)])
+def test_words_on_the_history_follow_what_came(inside, narrow):
+    row = {"kind": "claims", "interval": "over layouts", "ratios": 3, "runs": 2, "pairs": 6, "inside": inside}
+    assert ("narrower than they should be" in figures.history_in_words(pd.DataFrame([row]))) == narrow
+    assert "no two intervals" in figures.history_in_words(pd.DataFrame([row]).iloc[:0])

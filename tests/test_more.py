@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from made_up import FACTS, timed, write
 
+from ffilab import cli, layout_pool
 from ffilab.bench import session as sessions
 from ffilab.bench.case import Outcome, Step
 from ffilab.bench.plan import control_pair
@@ -346,3 +347,19 @@ def test_of_a_further_session_only_its_own_records_are_kept(measured, cache, mon
     kept = history.read(history.file(second.machine))
     assert [one["session"] for one in kept] == [first.folder.name, second.folder.name]
     assert [math.exp(one["centre"]) for one in kept] == pytest.approx([1.11, 1.15], abs=0.01)
+
+
+def test_jupyterlab_gets_layouts_of_its_own(monkeypatch):
+    """What is measured in it is measured over layouts; its pool is none that `make book` takes away."""
+    seen = {}
+    monkeypatch.setattr(cli.environments, "provision", lambda request: [SimpleNamespace(label=GIL)])
+    monkeypatch.setattr(
+        layout_pool, "make", lambda folder, labels, count, seed: seen.update(made=(folder, labels, count))
+    )
+    monkeypatch.setattr(cli.os, "execve", lambda program, command, environment: seen.update(environment))
+    monkeypatch.setenv("BUDGET", "")
+    cli.lab.callback(kernels="")
+    folder, labels, count = seen["made"]
+    assert (labels, count) == ([GIL], BUDGETS["quick"].layouts)
+    assert seen[book.ENVIRONMENT] == str(folder)
+    assert layout_pool.POOLS not in [folder, *folder.parents]
