@@ -81,8 +81,8 @@ def plot_layouts(figure, alone: pd.DataFrame, over: Interval, next_build: Interv
     axes.errorbar(
         ordered.value, ordered.index, xerr=errors, fmt="o", capsize=3, label="one layout, from its own restarts"
     )
-    axes.set(xlabel="CDLL over PyDLL", ylabel="layout")
-    axes.legend(loc="lower right")
+    axes.set(xlabel="CDLL over PyDLL", ylabel="layout", yticks=[])
+    axes.legend(loc="upper left")
 
 
 def plot_levels(figure, found: pd.DataFrame) -> None:
