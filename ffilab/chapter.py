@@ -49,6 +49,10 @@ def begin(corner: str, gil_enabled: bool) -> Session:
     if not session.budget.is_result:
         lines.append("**This is a smoke test. It proves that the code runs; none of its figures is a result.**")
     lines.append(f"Interpreters: {', '.join(session.interpreters)}.")
+    if alone := basis.one_binary(session.rests_on):
+        lines.append(
+            f"No layouts were drawn of {' and '.join(alone)}: what this page says holds for *this binary*, and not for the version."
+        )
     if absent := left_out(session.interpreters):
         lines.append(f"Left out: {', '.join(absent)} (add them with `make book KERNELS=all`).")
     for label in session.interpreters:

@@ -7,17 +7,19 @@ import random
 import subprocess
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from made_up import timed
+from made_up import FACTS, timed
 
-from ffilab import layout_pool
+from ffilab import chapter, layout_pool
 from ffilab.bench import layouts, runner
 from ffilab.bench import session as sessions
 from ffilab.bench.layouts import AS_INSTALLED, Layout
 from ffilab.bench.plan import COPIED, EMPTY, Arm, control_pair, plan
 from ffilab.bench.record import SESSION, Record, Unit, discard, merged, noisy
+from ffilab.budget import BUDGETS
 from ffilab.errors import UserError
 from ffilab.judge import basis, ledger, statistics
 from ffilab.judge.claims import Claim
@@ -491,3 +493,21 @@ def test_a_run_on_a_pool_says_which_layout_each_restart_had(pool, smoke, tmp_pat
     layout = {line["restart"]: line["layout"] for line in record.restarts}
     for block in record.blocks:
         assert all(block["ns"][f"{label}/program"] == inode[label][layout[block["restart"]]] for label in PAIR)
+
+
+@pytest.mark.parametrize(("gil", "said"), [(1, True), (16, False)])
+def test_a_page_says_at_its_top_that_it_knows_one_binary(gil, said, monkeypatch):
+    shown = []
+    session = SimpleNamespace(
+        budget=BUDGETS["quick"],
+        machine=FACTS,
+        record=SimpleNamespace(run={"interpreters": {}}),
+        interpreters=[GIL],
+        rests_on=rests_on(gil=gil),
+    )
+    monkeypatch.setattr(chapter, "assert_gil", lambda enabled: None)
+    monkeypatch.setattr(chapter, "open_session", lambda corner, labels: session)
+    monkeypatch.setattr(chapter, "display", lambda page: shown.append(page.data))
+    monkeypatch.setattr(chapter.draw, "start_page", lambda is_result: None)
+    assert chapter.begin("loaders", gil_enabled=True) is session
+    assert ("*this binary*" in shown[0]) == said
