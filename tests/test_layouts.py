@@ -459,7 +459,7 @@ def test_extensions_of_a_layout_answer_as_those_of_the_interpreter(pool, label):
 @pytest.mark.slow
 @LINKED
 def test_what_is_copied_lies_in_pages_of_its_own(pool):
-    """Other inodes, the same bytes."""
+    """Other inodes, the same bytes, without what debuggers read."""
     for label, known in pool.items():
         installed = relink.prefix(label) / "lib" / f"python{label}" / "lib-dynload"
         copies = [Path(one.python).resolve().parents[1] / "lib" / f"python{label}" / "lib-dynload" for one in known]
@@ -470,8 +470,9 @@ def test_what_is_copied_lies_in_pages_of_its_own(pool):
             assert not any(path.is_symlink() for path in files)
             assert len({path.stat().st_ino for path in files}) == 3
             # Linked again, and not copied.
-            contents = {path.read_bytes() for path in files}
-            assert len(contents) == (3 if name.startswith(relink.CTYPES + ".") else 1)
+            contents = {path.read_bytes() for path in files[1:]}
+            assert len(contents) == (2 if name.startswith(relink.CTYPES + ".") else 1)
+            assert files[1].stat().st_size < files[0].stat().st_size
     assert not any(Path(one.python).resolve().is_symlink() for known in pool.values() for one in known)
 
 
