@@ -28,7 +28,7 @@ more:     ## measure another session on top of the pages' own, of all chapters o
 	$(run) more "$(NAME)"
 bench:    ## our instrument against pyperf, about 25 minutes (BUDGET=full: an hour)
 	$(run) study notebooks.measuring.contest
-coverage: ## how intervals hold for the next build: twelve sessions on three builds (an hour; book/evidence)
+coverage: ## how intervals hold for the next build: twelve sessions on three builds (twenty minutes and more; book/evidence)
 	$(run) study notebooks.measuring.levels
 compare:  ## compare two records (A=_build/records/…jsonl B=…)
 	$(run) compare "$(A)" "$(B)"

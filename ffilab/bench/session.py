@@ -48,6 +48,7 @@ class Session:
     def __init__(self, corner: str, folder: Path, record: Record):
         self.corner, self.folder, self._record = corner, folder, record
         self._timed: dict[str, Record] = {}
+        self._merged: dict[str, Record] = {}
         # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its own.
         names = record.run["plan"].get("earlier", [])
         self.earlier: list[Reading] = [Reading(corner, folder.parent / name, alone=True) for name in names]
@@ -135,7 +136,12 @@ class Session:
         """The record of a timed plan, with those of earlier sessions. Raises UserError if there is none, or if it was
         interrupted."""
         own = self._own(name)
-        return merged([*(one.timed(name) for one in self.earlier), own]) if self.earlier else own
+        if not self.earlier:
+            return own
+        # Put together once, and again if it was measured again.
+        if name not in self._merged or self._merged[name].sessions[-1] is not own:
+            self._merged[name] = merged([*(one.timed(name) for one in self.earlier), own])
+        return self._merged[name]
 
     def _own(self, name: str) -> Record:
         if name not in self._timed:

@@ -65,6 +65,8 @@ def book(
         os.environ[CHOSEN] = " ".join(one.label for one in found)
         if source is None:
             further_builds(found, BUDGETS[budget].builds)
+        # Before anything is linked or measured: a page that cannot be added to is a mistake of the reader.
+        earlier = {each.corner: sessions(each, budget) for each in wanted} if more else {}
         clock.append(time.monotonic())
         if expected.done(forecast.NATIVE):
             expected.say_left("native projects are built")
@@ -72,7 +74,7 @@ def book(
             expected.done(f"{forecast.LAYOUTS} {budget}", time.monotonic() - clock[-1])
             for number, each in enumerate(wanted, 1):
                 began = time.monotonic()
-                execute(each, budget, source, made_from[each.corner], earlier=sessions(each, budget) if more else [])
+                execute(each, budget, source, made_from[each.corner], earlier=earlier.get(each.corner, []))
                 expected.done(forecast.chapter(budget, each.corner), time.monotonic() - began)
                 # Between two chapters, as nothing may run beside a measurement.
                 if early and number == 1:

@@ -136,7 +136,7 @@ def layouts_in_words(alone: pd.DataFrame, over: Interval, next_build: Interval) 
     if count >= LEVEL * len(alone):
         return f"{here} In this run one binary would have been as good as another."
     return (
-        f"{here} Each interval of the others is right about its own binary, and wrong about the version. A single link of the next "
+        f"{here} Each of the others may be right about its own binary, and is wrong about the version. A single link of the next "
         f"build has to be expected anywhere in {draw.bounds(next_build.low, next_build.high)}."
     )
 

@@ -213,7 +213,7 @@ def half_width(found: dict[str, Interval], number: int) -> float:
 # [/variances]
 
 # [coverage]
-FURTHER, OVER, BLOCKS = 12, 16, 6
+FURTHER, OVER = 12, 16
 
 
 def session(folder: Path, number: int) -> dict[str, dict]:
