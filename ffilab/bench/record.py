@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ffilab.bench import neighbour
 from ffilab.errors import UserError
 
 KINDS = ("loops", "restart", "block", "failure", "experiment", "child", "observation", "end")
@@ -94,7 +95,9 @@ class Record:
         """Which blocks and restarts the plan's noise rule discards. The rule never looks at a block's own time."""
         if self.sessions:
             return _joined([one.noise for one in self.sessions], [len(one.blocks) for one in self.sessions])
-        return discard(self.blocks, self.run["plan"]["blocks"], self.block_ns)
+        found = discard(self.blocks, self.run["plan"]["blocks"], self.block_ns)
+        said = neighbour.said(self.blocks)
+        return replace(found, report=f"{found.report}; {said}") if said else found
 
     @cached_property
     def units(self) -> dict[int, Unit]:
@@ -108,8 +111,8 @@ class Record:
         return list(dict.fromkeys(self.units[number] for number in self.noise.restarts))
 
     def times(self, interpreter: str, arm: str) -> np.ndarray:
-        """Nanoseconds per loop of one cell, shape (units, blocks); NaN in blocks that the noise rule discards, and where a
-        unit has fewer blocks than another.
+        """Nanoseconds per loop of one cell on a quiet core (see bench/neighbour.py), shape (units, blocks); NaN in blocks that
+        the noise rule discards, and where a unit has fewer blocks than another.
 
         The unit is the layout: the blocks of all restarts with it stand in one row. Without layouts it is the restart.
         Raises KeyError if the arm was not measured on this interpreter.
@@ -128,13 +131,30 @@ class Record:
             raise KeyError(f"{arm} on {interpreter}: {self.missing[interpreter, arm]}")
         if not self.noise.restarts:
             raise UserError(f"The record {self.path and self.path.name} holds no complete restart: measure again.")
+        return self.corrected(interpreter, arm).times
+
+    def corrected(self, interpreter: str, arm: str) -> neighbour.Corrected:
+        """The times of one cell by restart, on a quiet core, and how well that correction is known."""
         key = f"{interpreter}/{arm}"
-        rows = {restart: [] for restart in self.noise.restarts}
-        for number, block in enumerate(self.blocks):
-            if block["restart"] in rows:
-                kept = number not in self.noise.blocks
-                rows[block["restart"]].append(block["ns"][key] / self.loops[key] if kept else np.nan)
-        return padded(rows.values())
+        if key not in self._corrected:
+            rows = {restart: [] for restart in self.noise.restarts}
+            company = {restart: [] for restart in self.noise.restarts}
+            for number, block in enumerate(self.blocks):
+                if block["restart"] in rows:
+                    kept = number not in self.noise.blocks
+                    rows[block["restart"]].append(block["ns"][key] / self.loops[key] if kept else np.nan)
+                    company[block["restart"]].append(self.company[key][number])
+            self._corrected[key] = neighbour.corrected(padded(rows.values()), padded(company.values()))
+        return self._corrected[key]
+
+    @cached_property
+    def _corrected(self) -> dict[str, neighbour.Corrected]:
+        return {}
+
+    @cached_property
+    def company(self) -> dict[str, np.ndarray]:
+        """Of each cell ("interpreter/arm"): the share of its work, in each block, during which the core had a neighbour."""
+        return neighbour.shares(self.blocks, list(self.loops))
 
     def measured(self, interpreter: str, arm: str) -> bool:
         """Was this cell timed? Not if the arm could not be made there, or was not asked for."""

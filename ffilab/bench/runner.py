@@ -406,11 +406,11 @@ def _blocks(plan, number, restart, loops, order, writer, reporter):
         cells = side_by_side(restart.cells, order)
         before = machine.steal_s(restart.cpu)
         watch, used = machine.Watch(), sum(worker.cpu_s for worker in restart.workers.values())
-        ns, involuntary = {}, 0
+        ns, probes, involuntary = {}, {}, 0
         for label, arm in cells:
             key = cell_key(label, arm)
             answer = restart.worker(label, arm).time(arm.name, loops[key])
-            ns[key] = answer["ns"]
+            ns[key], probes[key] = answer["ns"], answer["probes"]
             involuntary += answer["involuntary"]
         stolen = machine.steal_s(restart.cpu) - before
         strangers_s, wall_s = watch.end(sum(worker.cpu_s for worker in restart.workers.values()) - used)
@@ -421,6 +421,7 @@ def _blocks(plan, number, restart, loops, order, writer, reporter):
             wall_s=wall_s,
             block=block,
             ns=ns,
+            probes=probes,
             involuntary=involuntary,
             steal_s=round(stolen, 4),
             load=machine.noise()["load"],

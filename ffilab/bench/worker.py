@@ -15,7 +15,10 @@ mistaken for an answer:
     {"op": "pin", "cpu": core to move to or null}
         -> {}
     {"op": "time", "arm": name, "loops": n}
-        -> {"ns": elapsed, "involuntary": context switches, "cpu_s": CPU seconds of this process so far}
+        -> {"ns": elapsed, "probes": [ns, …], "involuntary": context switches, "cpu_s": CPU seconds of this process so far}
+
+A batch runs in parts of equal length, and before, between and behind them lies a probe: a short loop that is always the same.
+It takes longer while something else runs on the core's other hardware thread, which no clock of this system counts.
 
 It ends when its orders end.
 """
@@ -26,9 +29,13 @@ import os
 import resource
 import sys
 import sysconfig
+import time
 
 # One loop in so many runs before each batch, untimed.
 PRE_ROLL = 32
+# Into so many parts a batch is cut by probes.
+PARTS = 4
+PROBE_LOOPS = 3_000
 
 
 def load(path, modules={}):
@@ -59,6 +66,28 @@ def facts():
         "gil_enabled": gil_enabled(),
         "pid": os.getpid(),
     }
+
+
+# [probe]
+def probe():
+    """Nanoseconds of a loop that is always the same: how fast the core is at this moment."""
+    started = time.perf_counter_ns()
+    for _ in range(PROBE_LOOPS):
+        pass
+    return time.perf_counter_ns() - started
+
+
+def batch(arm, loops):
+    """Time so many loops of an arm, with probes around and between its parts: (ns in all, the probes' ns)."""
+    parts = min(PARTS, loops)
+    elapsed, probes = 0, [probe()]
+    for part in range(parts):
+        elapsed += arm.timeit(loops * (part + 1) // parts - loops * part // parts)
+        probes.append(probe())
+    return elapsed, probes
+
+
+# [/probe]
 
 
 def serve(orders, results):
@@ -94,10 +123,10 @@ def serve(orders, results):
                 # Untimed: what another worker left in the caches is gone before the clock starts.
                 arms[order["arm"]].timeit(order["loops"] // PRE_ROLL)
             before = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-            elapsed = arms[order["arm"]].timeit(order["loops"])
+            elapsed, probes = batch(arms[order["arm"]], order["loops"])
             after = resource.getrusage(resource.RUSAGE_SELF)
             used = round(after.ru_utime + after.ru_stime, 4)
-            answer({"ns": elapsed, "involuntary": after.ru_nivcsw - before, "cpu_s": used})
+            answer({"ns": elapsed, "probes": probes, "involuntary": after.ru_nivcsw - before, "cpu_s": used})
 
 
 def case(file, function, arguments):

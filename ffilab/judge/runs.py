@@ -70,7 +70,7 @@ def compare_runs(first: Record, second: Record) -> pd.DataFrame:
 def relative(record: Record, cell: tuple[str, str], against: tuple[str, str]) -> Location:
     """A cell's time over the yardstick's; the yardstick's own time (ns)."""
     if cell == against:
-        return statistics.over_units(record, np.log(np.nanmedian(record.times(*cell), axis=1)), log=True)
+        return statistics.over_units(record, np.log(np.nanmedian(record.times(*cell), axis=1)), {cell: 1.0}, log=True)
     return statistics.ratio_over_units(record, cell, against)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from ffilab.bench import neighbour
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record
 from ffilab.judge.estimates import Interval, Location, Measurement
@@ -71,17 +72,37 @@ def log_ratios_by_restart(record: Record, slow: tuple[str, str], fast: tuple[str
     return np.nanmedian(np.log(record.by_restart(*slow) / record.by_restart(*fast)), axis=1)
 
 
-def over_units(record: Record, values: np.ndarray, log: bool = False) -> Location:
+def over_units(record: Record, values: np.ndarray, parts: dict[tuple[str, str], float], log: bool = False) -> Location:
     """The centre of values, one for each row of `record.times`, over all that the record rests on: layouts, and sessions and
-    builds where there are several. Of these levels the one counts that makes the widest interval."""
+    builds where there are several. Of these levels the one counts that makes the widest interval.
+
+    parts: the cells whose times the values were computed from, and how many times each counts: in the sum (ns), or, with
+    `log`, in the logarithm. What is not known of their correction for a neighbour on the core is the same in all rows, and is
+    added (see bench/neighbour.py).
+    """
     sessions, builds = ([getattr(unit, level) for unit in record.kept] for level in ("session", "build"))
     levels = [Location.over_groups(values, groups, log) for groups in (sessions, builds)]
     found = max(levels, key=lambda one: one.at().half_width if one.at().is_known else math.inf)
-    found = replace(found, sessions=len(set(sessions)))
+    found = replace(found.sharing(*corrections(record, parts, log)), sessions=len(set(sessions)))
     if any(unit.layout is None for unit in record.kept):
         return found
     spread, freedom = pooled(values, sessions)
     return replace(found, spread=spread, spread_freedom=freedom, restarts=len(record.noise.restarts))
+
+
+def corrections(record: Record, parts: dict[tuple[str, str], float], log: bool) -> tuple[float, int]:
+    """Standard error that the corrections of these cells add to a sum of their times (ns), or to the logarithm of a product,
+    and its degrees of freedom."""
+    pulls = np.zeros(len(record.noise.restarts))
+    for cell, weight in parts.items():
+        found = record.corrected(*cell)
+        pulls += weight * found.pulls * (1 if log else float(np.nanmedian(found.times)))
+    return neighbour.error(pulls), max(1, len(pulls) - 1)
+
+
+def quotient(slow: tuple[str, str], fast: tuple[str, str]) -> dict[tuple[str, str], float]:
+    """The parts of a ratio's logarithm, or of a difference."""
+    return {slow: 1.0, fast: -1.0} if slow != fast else {}
 
 
 def pooled(values: np.ndarray, groups: list) -> tuple[float | None, int]:
@@ -94,7 +115,7 @@ def pooled(values: np.ndarray, groups: list) -> tuple[float | None, int]:
 
 def ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location:
     """Time of one cell over that of another, over layouts and sessions, with what restarts of one layout add."""
-    found = over_units(record, log_ratios(record, slow, fast), log=True)
+    found = over_units(record, log_ratios(record, slow, fast), quotient(slow, fast), log=True)
     by_restart = log_ratios_by_restart(record, slow, fast)
     within, freedom = pooled(by_restart, [record.units[number] for number in record.noise.restarts])
     if within and found.spread is not None and within > found.spread:
@@ -121,15 +142,17 @@ def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty:
         slow,
         fast,
         estimate=ratio_over_units(record, slow, fast),
-        net_ratio=over_units(record, net, log=True).at() if np.isfinite(net).all() else Interval(*[math.nan] * 3),
-        difference=over_units(record, difference).at(),
+        net_ratio=over_units(record, net, quotient(slow, fast), log=True).at()
+        if np.isfinite(net).all()
+        else Interval(*[math.nan] * 3),
+        difference=over_units(record, difference, quotient(slow, fast)).at(),
         p=float(stats.wilcoxon(log_ratio).pvalue) if np.any(log_ratio) else 1.0,
     )
 
 
 def per_call(record: Record, cell: tuple[str, str]) -> Interval:
     """Nanoseconds per loop of one cell: centre over layouts of the median over blocks."""
-    return over_units(record, np.nanmedian(record.times(*cell), axis=1)).at()
+    return over_units(record, np.nanmedian(record.times(*cell), axis=1), {cell: 1.0}).at()
 
 
 def ratio_of_ratios(
@@ -139,7 +162,11 @@ def ratio_of_ratios(
 ) -> Interval:
     """(a / b) over (c / d), paired by layout: is one ratio larger than another of the same run?"""
     difference = log_ratios(record, *numerator) - log_ratios(record, *denominator)
-    return over_units(record, difference, log=True).at()
+    (a, b), (c, d) = numerator, denominator
+    parts = dict.fromkeys((a, b, c, d), 0.0)
+    for cell, sign in ((a, 1), (b, -1), (c, -1), (d, 1)):
+        parts[cell] += sign
+    return over_units(record, difference, parts, log=True).at()
 
 
 def widest(record: Record, pairs: list[tuple[tuple[str, str], tuple[str, str]]]) -> float:
@@ -149,8 +176,9 @@ def widest(record: Record, pairs: list[tuple[tuple[str, str], tuple[str, str]]])
     """
     widths = []
     for slow, fast in pairs:
-        interval = over_units(record, log_ratios(record, slow, fast)).at()
-        widths.append(interval.half_width if np.isfinite(interval.half_width) else float("inf"))
+        interval = over_units(record, log_ratios(record, slow, fast), quotient(slow, fast), log=True).at()
+        known = np.isfinite(interval.half_width)
+        widths.append(interval.half_width / interval.value if known else float("inf"))
     return max(widths)
 
 

@@ -74,13 +74,16 @@ def present(record: Record, label: str, signature: str = INT) -> list[str]:
 def net(record: Record, label: str, arm: str) -> Interval:
     """Nanoseconds of one call without the loop around it."""
     times = record.times(label, arm) - record.times(label, EMPTY)
-    return statistics.over_units(record, np.nanmedian(times, axis=1)).at()
+    return statistics.over_units(
+        record, np.nanmedian(times, axis=1), statistics.quotient((label, arm), (label, EMPTY))
+    ).at()
 
 
 def over_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
     """Nanoseconds that a binding takes more than the C API for the same signature, paired by block."""
-    times = record.times(label, name(binding, signature)) - record.times(label, name(FLOOR, signature))
-    return statistics.over_units(record, np.nanmedian(times, axis=1)).at()
+    cells = (label, name(binding, signature)), (label, name(FLOOR, signature))
+    times = record.times(*cells[0]) - record.times(*cells[1])
+    return statistics.over_units(record, np.nanmedian(times, axis=1), statistics.quotient(*cells)).at()
 
 
 def times_floor(record: Record, label: str, binding: str, signature: str) -> float:
@@ -264,10 +267,14 @@ def work_shares(record: Record) -> pd.DataFrame:
     for n in WORK:
         alone = record.times(GIL, f"C: work {n}")
         for binding in BINDINGS:
-            if not record.measured(GIL, f"{binding}: work {n}"):
+            cells = (GIL, f"{binding}: work {n}"), (GIL, f"C: work {n}")
+            if not record.measured(*cells[0]):
                 continue
-            through = record.times(GIL, f"{binding}: work {n}") - record.times(GIL, EMPTY)
-            share = statistics.over_units(record, np.nanmedian(1 - alone / through, axis=1)).at()
+            through = record.times(*cells[0]) - record.times(GIL, EMPTY)
+            # 1 - a / b is off by what a / b is off, in proportion.
+            quotients = np.log(np.nanmedian(alone / through, axis=1))
+            kept = statistics.over_units(record, quotients, statistics.quotient(*cells), log=True).at()
+            share = Interval(1 - kept.value, 1 - kept.high, 1 - kept.low)
             rows.append({"binding": binding, "work_ns": float(np.nanmedian(alone)), **vars(share)})
     return pd.DataFrame(rows)
 

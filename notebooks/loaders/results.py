@@ -57,9 +57,13 @@ def cycle_shares(record: Record, cost: pd.DataFrame) -> dict[str, Interval]:
     """The bare cycle as a share of the loaders' difference, by interpreter."""
     shares = {}
     for label in cost.interpreter.unique():
-        cycle = np.nanmedian(record.times(label, "detach and attach"), axis=1)
-        loaders = np.nanmedian(record.times(label, "CDLL noop") - record.times(label, "PyDLL noop"), axis=1)
-        shares[label] = statistics.over_units(record, cycle / loaders).at()
+        cells = [(label, arm) for arm in ("detach and attach", "CDLL noop", "PyDLL noop")]
+        cycle, detached, attached = (record.times(*cell) for cell in cells)
+        found = np.nanmedian(cycle, axis=1) / np.nanmedian(detached - attached, axis=1)
+        # How much the quotient moves with each of the three times.
+        whole, share = float(np.nanmedian(detached - attached)), float(np.median(found))
+        parts = dict(zip(cells, (1 / whole, -share / whole, share / whole)))
+        shares[label] = statistics.over_units(record, found, parts).at()
     return shares
 
 
@@ -67,9 +71,11 @@ def audit_cost(record: Record) -> dict[str, Interval]:
     """Nanoseconds that one idle audit hook adds to a CDLL call. The two arms run in different processes."""
     costs = {}
     for label in record.interpreters:
-        audited = record.times(label, "CDLL noop, audited") - record.times(label, f"{EMPTY} (audited)")
-        plain = record.times(label, "CDLL noop, not audited") - record.times(label, f"{EMPTY} (not audited)")
-        costs[label] = statistics.over_units(record, np.nanmedian(audited - plain, axis=1)).at()
+        arms = "CDLL noop, audited", f"{EMPTY} (audited)", "CDLL noop, not audited", f"{EMPTY} (not audited)"
+        cells = [(label, arm) for arm in arms]
+        audited, idle, plain, empty = (record.times(*cell) for cell in cells)
+        added = np.nanmedian((audited - idle) - (plain - empty), axis=1)
+        costs[label] = statistics.over_units(record, added, dict(zip(cells, (1, -1, -1, 1)))).at()
     return costs
 
 

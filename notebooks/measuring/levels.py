@@ -13,6 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -227,6 +228,8 @@ def session(folder: Path, number: int) -> dict[str, dict]:
             "over": statistics.ratio_over_units(over, *cells),
             "layouts": statistics.log_ratios(over, *cells),
             "alone": statistics.ratio_over_units(alone, *cells),
+            "build": number % BUILDS + 1,
+            "company": float(np.mean([over.company["/".join(cell)].mean() for cell in cells])),
         }
         for name, cells in ratios(PAIR).items()
     }
@@ -245,9 +248,17 @@ def coverage() -> list[dict]:
         say(f"  session {number + 1} of {FURTHER}")
     return [
         {"ratio": name, "builds": BUILDS, "sessions": FURTHER, **shares([each[name] for each in known]),
-         "machine": machine.facts()}
+         "seen": [seen(each[name]) for each in known], "machine": machine.facts()}
         for name in ratios(PAIR)
     ]  # fmt: skip
+
+
+def seen(one: dict) -> dict:
+    """What one session said of a ratio, and how much of its work had company on the core: what the shares are counted from."""
+    over, further, alone = one["over"].at(), one["over"].next_build, one["alone"].at()
+    bounds = {"over_layouts": over, "next_build": further, "this_binary": alone}
+    values = {what: [round(v, 5) for v in (each.value, each.low, each.high)] for what, each in bounds.items()}
+    return {"build": one["build"], "company": round(one["company"], 3), **values}
 
 
 def shares(sessions: list[dict]) -> dict:
