@@ -83,6 +83,9 @@ def hiccups():
     return Hiccup()
 
 
+# What stands here instead of a time comes once for each part of a batch: see worker.py.
+
+
 class Core:
     """Instead of a time: the number of the core to which its process is pinned, and one more."""
 

@@ -19,6 +19,7 @@ from ffilab.bench import session as sessions
 from ffilab.bench.layouts import AS_INSTALLED, Layout
 from ffilab.bench.plan import COPIED, EMPTY, Arm, control_pair, plan
 from ffilab.bench.record import SESSION, Record, Unit, discard, merged, noisy
+from ffilab.bench.worker import PARTS
 from ffilab.budget import BUDGETS
 from ffilab.errors import UserError
 from ffilab.judge import basis, ledger, statistics
@@ -350,7 +351,7 @@ def test_the_environment_is_longer_by_another_number_in_each_restart(smoke, tmp_
     def seen(seed, folder):
         made = plan("p", [hostile("padding")], [GIL], smoke, seed, with_controls=False)
         record = runner.run(made, tmp_path / folder)
-        by_restart = [{block["ns"][f"{GIL}/padding"] - 1 for block in record.blocks if block["restart"] == n}
+        by_restart = [{block["ns"][f"{GIL}/padding"] // PARTS - 1 for block in record.blocks if block["restart"] == n}
                       for n in range(smoke.restarts)]  # fmt: skip
         assert all(len(each) == 1 for each in by_restart)
         return [number for (number,) in by_restart]
@@ -493,7 +494,7 @@ def test_a_run_on_a_pool_says_which_layout_each_restart_had(pool, smoke, tmp_pat
     inode = {label: [Path(one.python).stat().st_ino for one in known] for label, known in pool.items()}
     layout = {line["restart"]: line["layout"] for line in record.restarts}
     for block in record.blocks:
-        assert all(block["ns"][f"{label}/program"] == inode[label][layout[block["restart"]]] for label in PAIR)
+        assert all(block["ns"][f"{label}/program"] == PARTS * inode[label][layout[block["restart"]]] for label in PAIR)
 
 
 @pytest.mark.parametrize(("gil", "said"), [(1, True), (16, False)])

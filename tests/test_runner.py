@@ -11,6 +11,7 @@ import pytest
 from ffilab.bench import runner
 from ffilab.bench.plan import EMPTY, Arm, controls, plan
 from ffilab.bench.record import read
+from ffilab.bench.worker import PARTS
 from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -153,7 +154,7 @@ def test_a_kept_worker_lives_through_all_restarts_and_moves_to_their_cores(run, 
     cpu = {restart["restart"]: restart["cpu"] for restart in record.restarts}
     for block in record.blocks:
         for group in ("shared", "kept"):
-            assert block["ns"][f"{GIL}/core of {group}"] == 1 + cpu[block["restart"]]
+            assert block["ns"][f"{GIL}/core of {group}"] == PARTS * (1 + cpu[block["restart"]])
     assert not [pid for pid in {*pids(record, "kept"), *pids(record, "shared")} if psutil.pid_exists(pid)]
 
 

@@ -23,14 +23,27 @@ FEW = 0.01
 class Corrected:
     """The times of one cell on a quiet core, shape (restarts, blocks), and how well the correction is known.
 
-    slowdown: what company on the core adds to its time, as a share of it. pulls: by how much each restart pulls the
-    logarithm of all times, through the slowdown; shape (restarts,). The pulls of cells that lie side by side are alike, and
-    go off against each other in a ratio.
+    company: share of the cell's work that had company. slowdown: what company adds to its time, as a share of it. scores: by
+    how much each restart pulls the slowdown, shape (restarts,).
     """
 
     times: np.ndarray
+    company: float
     slowdown: float
-    pulls: np.ndarray
+    scores: np.ndarray
+
+    @property
+    def slowdown_error(self) -> float:
+        """Standard error of the slowdown."""
+        return error(self.scores)
+
+    @property
+    def pulls(self) -> np.ndarray:
+        """By how much each restart pulls the logarithm of all times, through the slowdown; shape (restarts,).
+
+        The pulls of cells that lie side by side in a block are alike, and go off against each other in a ratio.
+        """
+        return self.scores * self.company / (1 + self.slowdown * self.company)
 
 
 def shares(blocks: list[dict], cells: list[str]) -> dict[str, np.ndarray]:
@@ -67,11 +80,11 @@ def corrected(times: np.ndarray, share: np.ndarray) -> Corrected:
     share = np.where(known, share, np.nan)
     restarts, company = int(known.any(axis=1).sum()), float(np.nanmean(share)) if known.any() else 0.0
     if company < FEW or restarts < 3:
-        return Corrected(times, 0.0, np.zeros(len(times)))
+        return Corrected(times, company, 0.0, np.zeros(len(times)))
     apart = share - _mean(share)
     squares = float(np.nansum(apart**2))
     if not squares:
-        return Corrected(times, 0.0, np.zeros(len(times)))
+        return Corrected(times, company, 0.0, np.zeros(len(times)))
     slope = 0.0
     for _ in range(10):
         relative = times / _median(times / (1 + slope * share))
@@ -80,12 +93,11 @@ def corrected(times: np.ndarray, share: np.ndarray) -> Corrected:
         if moved < 1e-4:
             break
     rest = relative - _mean(relative) - slope * apart
-    pulls = np.nansum(apart * rest, axis=1) / squares * company / (1 + slope * company)
-    return Corrected(times / (1 + slope * share), slope, pulls)
+    return Corrected(times / (1 + slope * share), company, slope, np.nansum(apart * rest, axis=1) / squares)
 
 
 def error(pulls: np.ndarray) -> float:
-    """Standard error from the pulls of all restarts (of one cell, or of several, added up with their signs)."""
+    """Standard error from what each restart pulls (in one cell, or in several, added up with their signs)."""
     restarts = len(pulls)
     return math.sqrt(float((pulls**2).sum()) * restarts / (restarts - 1)) if restarts > 1 else 0.0
 

@@ -75,8 +75,8 @@ class Plan:
     """A whole measurement. `interpreters` are labels such as 3.14t.
 
     pin: keep all workers of a restart on one core, chosen anew for each restart. Only one worker runs at a time,
-    so they do not compete, and whatever slows that core (on a virtual machine: the neighbour on its other
-    hyperthread) slows all arms of a block alike. Not for arms that start threads.
+    so they do not compete, and what slows the whole core slows all arms of a block alike. What shares the core does not: see
+    neighbour.py. Not for arms that start threads.
     restarts is a number if `target` is None. Else the run is adaptive: it goes on until the interval of the
     widest pair in `watch` is narrower than `target` (half-width as a fraction), or `seconds` are spent, or
     `restarts` are done; never fewer than MIN_RESTARTS. It looks at width only, never at sign or significance.

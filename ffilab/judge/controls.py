@@ -141,9 +141,9 @@ def more(name: str, record: Record) -> Check:
     if not pairs:
         return Check("positive control", what, NO_CONTROL, False)
     # The median: where the arms of one pair happen to lie may cost it a third, in a restart or two.
-    interval = over_units(
-        record, np.median([log_ratios(record, *pair) for pair in pairs], axis=0), quotient(*pairs[0]), log=True
-    ).at()
+    logs = np.median([log_ratios(record, *pair) for pair in pairs], axis=0)
+    parts = {cell: sign / len(pairs) for pair in pairs for cell, sign in quotient(*pair).items()}
+    interval = over_units(record, logs, parts, log=True).at()
     found = f"{interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}], built in: {STEPS_MORE / STEPS:.2f}"
     return Check("positive control", what, found, interval.low > 1, -interval.low)
 

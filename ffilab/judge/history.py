@@ -14,12 +14,15 @@ import pandas as pd
 
 from ffilab.bench.record import Record
 from ffilab.bench.session import Reading, Session
-from ffilab.judge import controls, ledger, statistics
+from ffilab.judge import basis, controls, ledger, statistics
 from ffilab.judge.estimates import Location
 from ffilab.paths import cache
 
 # What makes two runs runs of one machine.
 MACHINE = ("cpu", "cores", "memory_gib", "virtual_machine", "system", "libc")
+
+# An interval of processes, or of one binary.
+NO_LAYOUTS = "no layouts drawn"
 
 
 def file(machine: dict) -> Path:
@@ -63,11 +66,7 @@ def twins(record: Record, plan: str) -> dict[str, Location]:
 
 def intervals(found: Location) -> dict[str, list[float]]:
     """The bounds of a ratio's intervals that are known, by what they say."""
-    each = {
-        "over layouts": found.at(),
-        "the next build": found.next_build,
-        "these binaries alone": found.these_binaries,
-    }
+    each = basis.three(found) or {NO_LAYOUTS: found.at()}
     return {what: [one.low, one.high] for what, one in each.items() if one.is_known}
 
 

@@ -1,8 +1,10 @@
 """What the chapter "Measuring on a noisy machine" shows: tables, figures, and the numbers that its prose takes up."""
 
+import numpy as np
 import pandas as pd
 
 from ffilab import draw
+from ffilab.bench import neighbour
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval
@@ -66,6 +68,51 @@ def pseudo_replication_in_words(widths: dict[str, float]) -> str:
     if factor > 1:
         return f"The first is too narrow by a factor of {factor:.1f}: confidence that nothing has earned."
     return "In this run the two hardly differ: the noise inside the processes outweighs the spread between them."
+
+
+# ---- a neighbour on the core ----
+
+
+def plot_company(figure, shares: np.ndarray) -> None:
+    axes = figure.subplots()
+    axes.plot(shares * 100, ".", markersize=3)
+    axes.set(xlabel="block, in the order of measuring", ylabel="work with company (%)", ylim=(-5, 105))
+
+
+def show_company(record: Record) -> None:
+    """How much company the core had, what it costs each arm, and whether it moves a ratio."""
+    shares, found = results.company(record), results.slowdowns(record)
+    draw.figure(
+        lambda figure: plot_company(figure, shares),
+        f"Share of each block's work during which something else ran on the core: {shares.mean():.0%} on average, in "
+        f"{len(shares):,} blocks.",
+    )
+    seen = bool((found.company >= neighbour.FEW).all())
+    if seen:
+        table = found.assign(
+            company=found.company.map("{:.0%}".format),
+            times=[draw.text(Interval.of(row)) for row in found.itertuples()],
+        )
+        draw.table(
+            table[["arm", "company", "times"]].rename(
+                columns={"company": "work with company", "times": "takes so many times as long"}
+            ),
+            f"What company on the core does to the time of a call; n = {len(record.noise.restarts)} restarts.",
+        )
+    draw.glue("company", company_in_words(shares.mean(), results.moved_by_company(record) if seen else None))
+
+
+def company_in_words(share: float, moved: Interval | None) -> str:
+    """Whether a ratio depends on the neighbour; moved: None if there was too little company to tell."""
+    if moved is None:
+        return (
+            f"Here the probes saw company in {share:.1%} of the work: too little to tell what it does, and nothing to correct. "
+            "A core that has company nearly all the time would look the same."
+        )
+    told = f"CDLL over PyDLL is {draw.text(moved)} times as large with company as on a quiet core"
+    if moved.excludes(1):
+        return f"The ratio depends on it: {told}. Without a correction such a ratio would say how busy the neighbour was in these minutes."
+    return f"Whether this ratio depends on it was not found out: {told}."
 
 
 # ---- layouts ----

@@ -7,7 +7,8 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
-from ffilab.bench import profile
+from ffilab.bench import neighbour, profile
+from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record
 from ffilab.judge import description, statistics, variances
 from ffilab.judge.estimates import MIN_VALUES, Interval, Location, Measurement, Share
@@ -120,6 +121,30 @@ def pseudo_replication(record: Record) -> dict[str, float]:
     values = {"blocks": times[np.isfinite(times)], "restarts": np.nanmedian(times, axis=1)}
     intervals = {unit: statistics.location_interval(found) for unit, found in values.items()}
     return {unit: interval.half_width / interval.value for unit, interval in intervals.items()}
+
+
+def company(record: Record) -> np.ndarray:
+    """Share of the work of each block, in the order of measuring, during which something else ran on the core."""
+    return np.mean(list(record.company.values()), axis=0)
+
+
+def slowdowns(record: Record) -> pd.DataFrame:
+    """By what company on the core multiplies the time of each of these arms. Columns arm, company, value, low, high."""
+    rows = []
+    for arm in (COPIES[0], "PyDLL", EMPTY):
+        found = record.corrected(GIL, arm)
+        restarts = len(found.scores)
+        times = Location(1 + found.slowdown, found.slowdown_error, restarts - 1, restarts).at()
+        rows.append({"arm": arm, "company": found.company, **vars(times)})
+    return pd.DataFrame(rows)
+
+
+def moved_by_company(record: Record) -> Interval:
+    """CDLL over PyDLL on a core with company, over the same ratio on a quiet core."""
+    found = [record.corrected(*cell) for cell in LOADERS_OF_COPIES]
+    one, other = (each.scores / (1 + each.slowdown) for each in found)
+    centre = math.log((1 + found[0].slowdown) / (1 + found[1].slowdown))
+    return Location(centre, neighbour.error(one - other), len(one) - 1, len(one), log=True).at()
 
 
 def copies_compared(record: Record) -> list[Comparison]:
