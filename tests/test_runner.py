@@ -159,8 +159,9 @@ def test_a_kept_worker_lives_through_all_restarts_and_moves_to_their_cores(run, 
 
 
 def test_a_kept_worker_that_dies_is_replaced_and_the_restart_is_named(run, smoke, tmp_path):
-    # Calibration and the first restart take about 41 batches, and each further one 10, with what runs untimed before each.
-    kept = Arm("dies", str(ARMS), "dies", {"marker": str(tmp_path / "marker"), "after": 46}, "kept")
+    # Calibration and the first restart call it about 100 times, and each further one 25 times: what runs untimed before a
+    # batch, and the batch's four parts.
+    kept = Arm("dies", str(ARMS), "dies", {"marker": str(tmp_path / "marker"), "after": 135}, "kept")
     record = run(arm("fine"), kept, kept=("kept",))
     assert len(record.failures) == 1
     assert "exit code 7" in record.failures[0]["reason"]
