@@ -11,7 +11,7 @@ class Budget:
     restarts: worker restarts.
     blocks: randomised blocks inside a restart, at most; many arms or kernels share `seconds`.
     seconds: what one plan may take for its batches.
-    batch_ms: length of one timed batch.
+    batch_ms: length of one timed batch: short, so that many fall between the visits of a neighbour (bench/neighbour.py).
     scale: factor on the loop counts of the authors' own experiments.
     repeats: repetitions of experiments that run in fresh child processes.
     layouts: links of each interpreter, the unit of analysis; fewer than restarts, so that some come twice and show what a
@@ -42,8 +42,8 @@ class Budget:
 
 BUDGETS = {
     "smoke": Budget("smoke", restarts=4, blocks=4, seconds=5, batch_ms=1, scale=0.01, repeats=2, layouts=3),
-    "quick": Budget("quick", restarts=22, blocks=20, seconds=65, batch_ms=10, scale=1, repeats=10, layouts=18),
-    "full": Budget("full", restarts=44, blocks=50, seconds=600, batch_ms=10, scale=1, repeats=30, layouts=36, builds=3),
+    "quick": Budget("quick", restarts=22, blocks=40, seconds=65, batch_ms=5, scale=1, repeats=10, layouts=18),
+    "full": Budget("full", restarts=44, blocks=100, seconds=600, batch_ms=5, scale=1, repeats=30, layouts=36, builds=3),
 }
 
 

@@ -51,5 +51,6 @@ def _benchmark(record: Record, interpreter: str, arm: str) -> pyperf.Benchmark |
     runs = [
         pyperf.Run(tuple(float(ns) / 1e9 for ns in row[np.isfinite(row)]), metadata=metadata, collect_metadata=False)
         for row in times
+        if np.isfinite(row).any()
     ]
     return pyperf.Benchmark(runs)

@@ -96,7 +96,7 @@ class Record:
         if self.sessions:
             return _joined([one.noise for one in self.sessions], [len(one.blocks) for one in self.sessions])
         found = discard(self.blocks, self.run["plan"]["blocks"], self.block_ns)
-        said = neighbour.said(self.blocks)
+        said = neighbour.said(self.blocks, self.company)
         return replace(found, report=f"{found.report}; {said}") if said else found
 
     @cached_property
@@ -111,8 +111,8 @@ class Record:
         return list(dict.fromkeys(self.units[number] for number in self.noise.restarts))
 
     def times(self, interpreter: str, arm: str) -> np.ndarray:
-        """Nanoseconds per loop of one cell on a quiet core (see bench/neighbour.py), shape (units, blocks); NaN in blocks that
-        the noise rule discards, and where a unit has fewer blocks than another.
+        """Nanoseconds per loop of one cell, shape (units, blocks); NaN in blocks that the noise rule discards, in batches whose
+        core had company (see bench/neighbour.py), and where a unit has fewer blocks than another.
 
         The unit is the layout: the blocks of all restarts with it stand in one row. Without layouts it is the restart.
         Raises KeyError if the arm was not measured on this interpreter.
@@ -131,25 +131,22 @@ class Record:
             raise KeyError(f"{arm} on {interpreter}: {self.missing[interpreter, arm]}")
         if not self.noise.restarts:
             raise UserError(f"The record {self.path and self.path.name} holds no complete restart: measure again.")
-        return self.corrected(interpreter, arm).times
+        return self.rows(interpreter, arm, self._discarded[f"{interpreter}/{arm}"])
 
-    def corrected(self, interpreter: str, arm: str) -> neighbour.Corrected:
-        """The times of one cell by restart, on a quiet core, and how well that correction is known."""
+    def rows(self, interpreter: str, arm: str, discarded: np.ndarray) -> np.ndarray:
+        """Nanoseconds per loop of one cell, shape (restarts, blocks), NaN in the blocks that are `discarded` and in those that
+        the noise rule discards."""
         key = f"{interpreter}/{arm}"
-        if key not in self._corrected:
-            rows = {restart: [] for restart in self.noise.restarts}
-            company = {restart: [] for restart in self.noise.restarts}
-            for number, block in enumerate(self.blocks):
-                if block["restart"] in rows:
-                    kept = number not in self.noise.blocks
-                    rows[block["restart"]].append(block["ns"][key] / self.loops[key] if kept else np.nan)
-                    company[block["restart"]].append(self.company[key][number])
-            self._corrected[key] = neighbour.corrected(padded(rows.values()), padded(company.values()))
-        return self._corrected[key]
+        rows = {restart: [] for restart in self.noise.restarts}
+        for number, block in enumerate(self.blocks):
+            if block["restart"] in rows:
+                kept = number not in self.noise.blocks and not discarded[number]
+                rows[block["restart"]].append(block["ns"][key] / self.loops[key] if kept else np.nan)
+        return padded(rows.values())
 
     @cached_property
-    def _corrected(self) -> dict[str, neighbour.Corrected]:
-        return {}
+    def _discarded(self) -> dict[str, np.ndarray]:
+        return neighbour.discarded(self.company)
 
     @cached_property
     def company(self) -> dict[str, np.ndarray]:
@@ -176,6 +173,14 @@ class Record:
             raise KeyError(f"{title}, which was interrupted")
         rows = [row for line in lines for row in rows_of(line)]
         return pd.DataFrame(rows, columns=None if rows else ["interpreter", *HOW])
+
+
+def medians(rows: np.ndarray) -> np.ndarray:
+    """The median of each row over what was kept of it; NaN if that is nothing."""
+    kept = ~np.isnan(rows).all(axis=1)
+    found = np.full(len(rows), np.nan)
+    found[kept] = np.nanmedian(rows[kept], axis=1)
+    return found
 
 
 def padded(rows: Collection[list]) -> np.ndarray:

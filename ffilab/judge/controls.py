@@ -13,7 +13,7 @@ import pandas as pd
 from ffilab.bench.plan import APART, APART_AGAIN, COPIED, STEPS, STEPS_MORE, control_pair
 from ffilab.bench.record import Record
 from ffilab.judge.estimates import LEVEL
-from ffilab.judge.statistics import log_ratios, over_units, quotient
+from ffilab.judge.statistics import log_ratios, over_units
 
 # Two pieces of work that do not differ: in one process, in two processes, on two copies of the interpreter's file.
 TWINS = ((control_pair(2)[0], control_pair(1)[0]), (APART_AGAIN, APART), (COPIED, APART))
@@ -123,8 +123,7 @@ def same(name: str, record: Record, label: str, twins: tuple[str, str], level: f
         # What an interpreter cannot give is said, and is no alarm. What an older version did not measure is one.
         known = [record.missing[label, arm] for arm in lacking if (label, arm) in record.missing]
         return Check("A/A", what, known[0] if known else NO_CONTROL, bool(known))
-    cells = (label, one), (label, other)
-    interval = over_units(record, log_ratios(record, *cells), quotient(*cells), log=True).at(level)
+    interval = over_units(record, log_ratios(record, (label, one), (label, other)), log=True).at(level)
     alarm = not interval.is_known or interval.low > 1 + NEGLIGIBLE or interval.high < 1 - NEGLIGIBLE
     found = f"{interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
     return Check("A/A", what, found, not alarm, abs(np.log(interval.value)))
@@ -134,16 +133,14 @@ def more(name: str, record: Record) -> Check:
     """The positive control: one per cent more work has to be found, by all pairs on all interpreters together."""
     what = f"1 % more work, in {name!r}"
     pairs = [
-        ((label, longer), (label, shorter))
+        log_ratios(record, (label, longer), (label, shorter))
         for label in record.interpreters
         for shorter, longer in pairs_of(record, label)
     ]
     if not pairs:
         return Check("positive control", what, NO_CONTROL, False)
     # The median: where the arms of one pair happen to lie may cost it a third, in a restart or two.
-    logs = np.median([log_ratios(record, *pair) for pair in pairs], axis=0)
-    parts = {cell: sign / len(pairs) for pair in pairs for cell, sign in quotient(*pair).items()}
-    interval = over_units(record, logs, parts, log=True).at()
+    interval = over_units(record, np.nanmedian(pairs, axis=0), log=True).at()
     found = f"{interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}], built in: {STEPS_MORE / STEPS:.2f}"
     return Check("positive control", what, found, interval.low > 1, -interval.low)
 

@@ -5,7 +5,7 @@ some fifty verdicts at the usual 95 % would be expected to hold more than one th
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -72,7 +72,6 @@ class Location:
     log: the values are logarithms, and the interval is that of a ratio.
     sessions: how many the values come from. spread, spread_freedom: their standard deviation within a session, if they are
     layouts. within, within_freedom: the standard deviation of restarts with one layout. restarts: how many there were.
-    shared: the part of the error that all values have in common (see `sharing`).
     """
 
     centre: float
@@ -86,7 +85,6 @@ class Location:
     within: float | None = None
     within_freedom: int = 0
     restarts: int = 0
-    shared: float = 0.0
 
     @classmethod
     def of(cls, values: np.ndarray, log: bool = False) -> "Location":
@@ -122,15 +120,6 @@ class Location:
         error, freedom = max(between, own, key=lambda found: found[0] * float(stats.t.ppf(0.5 + LEVEL / 2, found[1])))
         return cls(float(centres.mean()), error, freedom, len(values), log)
 
-    def sharing(self, error: float, freedom: float) -> "Location":
-        """The same, with a further error that is the same in all values, and that their scatter does not show."""
-        if not error:
-            return self
-        freedom = welch([(self.error, self.freedom), (error, freedom)])
-        return replace(
-            self, error=math.hypot(self.error, error), freedom=freedom, shared=math.hypot(self.shared, error)
-        )
-
     def at(self, level: float = LEVEL) -> Interval:
         """The interval at a level."""
         return self._around(level, self.freedom, self.error)
@@ -157,7 +146,7 @@ class Location:
         # Which layouts are trimmed is theirs and not chance: the restarts of the others count, and no more.
         each = self.n // self.sessions
         counted = self.restarts * (1 - 2 * trimmed(each) / each)
-        return self._around(LEVEL, self.within_freedom, math.hypot(self.within / math.sqrt(counted), self.shared))
+        return self._around(LEVEL, self.within_freedom, self.within / math.sqrt(counted))
 
     def _around(self, level: float, freedom: float, error: float) -> Interval:
         reach = float(stats.t.ppf(0.5 + level / 2, freedom)) * error if error != 0 else 0.0
@@ -178,16 +167,14 @@ class Location:
 
 
 def difference(one: Location, other: Location) -> Location:
-    """The centre of one group of values less that of another, independent one: of ratios the quotient."""
+    """The centre of one group of values less that of another, independent one: of ratios the quotient.
+
+    The degrees of freedom are Welch's (1947).
+    """
     error = math.hypot(one.error, other.error)
-    freedom = welch([(one.error, one.freedom), (other.error, other.freedom)])
+    parts = sum(group.error**4 / group.freedom for group in (one, other) if group.error)
+    freedom = error**4 / parts if parts else one.freedom + other.freedom
     return Location(one.centre - other.centre, error, freedom, one.n + other.n, log=one.log)
-
-
-def welch(errors: list[tuple[float, float]]) -> float:
-    """Degrees of freedom of a sum of independent errors, each with its own (Welch 1947)."""
-    parts = sum(error**4 / freedom for error, freedom in errors if error)
-    return sum(error**2 for error, _ in errors) ** 2 / parts if parts else sum(freedom for _, freedom in errors)
 
 
 @dataclass(frozen=True)

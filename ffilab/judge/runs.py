@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ffilab.bench.plan import EMPTY, control_pair
-from ffilab.bench.record import Record, read
+from ffilab.bench.record import Record, medians, read
 from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval, Location, difference
@@ -70,7 +70,7 @@ def compare_runs(first: Record, second: Record) -> pd.DataFrame:
 def relative(record: Record, cell: tuple[str, str], against: tuple[str, str]) -> Location:
     """A cell's time over the yardstick's; the yardstick's own time (ns)."""
     if cell == against:
-        return statistics.over_units(record, np.log(np.nanmedian(record.times(*cell), axis=1)), {cell: 1.0}, log=True)
+        return statistics.over_units(record, np.log(medians(record.times(*cell))), log=True)
     return statistics.ratio_over_units(record, cell, against)
 
 

@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ffilab.bench import neighbour
 from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record
+from ffilab.bench.record import Record, medians
 from ffilab.judge.estimates import Interval, Location, Measurement
 
 
@@ -64,50 +63,33 @@ class Comparison:
 
 def log_ratios(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np.ndarray:
     """Median over blocks of log(slow / fast), one value per layout (per restart, where none were drawn)."""
-    return np.nanmedian(np.log(record.times(*slow) / record.times(*fast)), axis=1)
+    return medians(np.log(record.times(*slow) / record.times(*fast)))
 
 
 def log_ratios_by_restart(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np.ndarray:
     """The same, one value per restart."""
-    return np.nanmedian(np.log(record.by_restart(*slow) / record.by_restart(*fast)), axis=1)
+    return medians(np.log(record.by_restart(*slow) / record.by_restart(*fast)))
 
 
-def over_units(record: Record, values: np.ndarray, parts: dict[tuple[str, str], float], log: bool = False) -> Location:
+def over_units(record: Record, values: np.ndarray, log: bool = False) -> Location:
     """The centre of values, one for each row of `record.times`, over all that the record rests on: layouts, and sessions and
-    builds where there are several. Of these levels the one counts that makes the widest interval.
-
-    parts: the cells whose times the values were computed from, and how many times each counts: in the sum (ns), or, with
-    `log`, in the logarithm. What is not known of their correction for a neighbour on the core is the same in all rows, and is
-    added (see bench/neighbour.py).
-    """
-    sessions, builds = ([getattr(unit, level) for unit in record.kept] for level in ("session", "build"))
+    builds where there are several. Of these levels the one counts that makes the widest interval."""
+    known = np.isfinite(values)
+    # A unit of which nothing was kept says nothing.
+    units, values = [unit for unit, is_known in zip(record.kept, known) if is_known], values[known]
+    sessions, builds = ([getattr(unit, level) for unit in units] for level in ("session", "build"))
     levels = [Location.over_groups(values, groups, log) for groups in (sessions, builds)]
     found = max(levels, key=lambda one: one.at().half_width if one.at().is_known else math.inf)
-    found = replace(found.sharing(*corrections(record, parts, log)), sessions=len(set(sessions)))
-    if any(unit.layout is None for unit in record.kept):
+    found = replace(found, sessions=max(1, len(set(sessions))))
+    if any(unit.layout is None for unit in units):
         return found
     spread, freedom = pooled(values, sessions)
     return replace(found, spread=spread, spread_freedom=freedom, restarts=len(record.noise.restarts))
 
 
-def corrections(record: Record, parts: dict[tuple[str, str], float], log: bool) -> tuple[float, int]:
-    """Standard error that the corrections of these cells add to a sum of their times (ns), or to the logarithm of a product,
-    and its degrees of freedom."""
-    pulls = np.zeros(len(record.noise.restarts))
-    for cell, weight in parts.items():
-        found = record.corrected(*cell)
-        pulls += weight * found.pulls * (1 if log else float(np.nanmedian(found.times)))
-    return neighbour.error(pulls), max(1, len(pulls) - 1)
-
-
-def quotient(slow: tuple[str, str], fast: tuple[str, str]) -> dict[tuple[str, str], float]:
-    """The parts of a ratio's logarithm, or of a difference."""
-    return {slow: 1.0, fast: -1.0} if slow != fast else {}
-
-
 def pooled(values: np.ndarray, groups: list) -> tuple[float | None, int]:
     """Standard deviation of values within their groups, and its degrees of freedom; None if no group has two."""
-    frame = pd.DataFrame({"value": values, "group": pd.factorize(pd.Series(groups))[0]})
+    frame = pd.DataFrame({"value": values, "group": pd.factorize(pd.Series(groups))[0]}).dropna()
     within = frame.value - frame.groupby("group").value.transform("mean")
     freedom = len(frame) - frame.group.nunique()
     return (math.sqrt(float((within**2).sum()) / freedom), freedom) if freedom else (None, 0)
@@ -115,7 +97,7 @@ def pooled(values: np.ndarray, groups: list) -> tuple[float | None, int]:
 
 def ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location:
     """Time of one cell over that of another, over layouts and sessions, with what restarts of one layout add."""
-    found = over_units(record, log_ratios(record, slow, fast), quotient(slow, fast), log=True)
+    found = over_units(record, log_ratios(record, slow, fast), log=True)
     by_restart = log_ratios_by_restart(record, slow, fast)
     within, freedom = pooled(by_restart, [record.units[number] for number in record.noise.restarts])
     if within and found.spread is not None and within > found.spread:
@@ -123,7 +105,7 @@ def ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str
         squares = within**2 * freedom + found.spread**2 * found.spread_freedom
         freedom += found.spread_freedom
         within = math.sqrt(squares / freedom)
-    return replace(found, within=within, within_freedom=freedom)
+    return replace(found, within=within, within_freedom=freedom, restarts=int(np.isfinite(by_restart).sum()))
 
 
 def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty: str = EMPTY) -> Comparison:
@@ -133,26 +115,26 @@ def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty:
     """
     slow_ns, fast_ns = record.times(*slow), record.times(*fast)
     log_ratio = log_ratios(record, slow, fast)
-    difference = np.nanmedian(slow_ns - fast_ns, axis=1)
-    net_slow = np.nanmedian(slow_ns - record.times(slow[0], empty), axis=1)
-    net_fast = np.nanmedian(fast_ns - record.times(fast[0], empty), axis=1)
+    difference = medians(slow_ns - fast_ns)
+    net_slow = medians(slow_ns - record.times(slow[0], empty))
+    net_fast = medians(fast_ns - record.times(fast[0], empty))
     with np.errstate(invalid="ignore", divide="ignore"):
         net = np.log(net_slow / net_fast)
+    positive = np.isfinite(net[np.isfinite(net_slow) & np.isfinite(net_fast)]).all()
+    known = log_ratio[np.isfinite(log_ratio)]
     return Comparison(
         slow,
         fast,
         estimate=ratio_over_units(record, slow, fast),
-        net_ratio=over_units(record, net, quotient(slow, fast), log=True).at()
-        if np.isfinite(net).all()
-        else Interval(*[math.nan] * 3),
-        difference=over_units(record, difference, quotient(slow, fast)).at(),
-        p=float(stats.wilcoxon(log_ratio).pvalue) if np.any(log_ratio) else 1.0,
+        net_ratio=over_units(record, net, log=True).at() if positive else Interval(*[math.nan] * 3),
+        difference=over_units(record, difference).at(),
+        p=float(stats.wilcoxon(known).pvalue) if np.any(known) else 1.0,
     )
 
 
 def per_call(record: Record, cell: tuple[str, str]) -> Interval:
     """Nanoseconds per loop of one cell: centre over layouts of the median over blocks."""
-    return over_units(record, np.nanmedian(record.times(*cell), axis=1), {cell: 1.0}).at()
+    return over_units(record, medians(record.times(*cell))).at()
 
 
 def ratio_of_ratios(
@@ -162,11 +144,7 @@ def ratio_of_ratios(
 ) -> Interval:
     """(a / b) over (c / d), paired by layout: is one ratio larger than another of the same run?"""
     difference = log_ratios(record, *numerator) - log_ratios(record, *denominator)
-    (a, b), (c, d) = numerator, denominator
-    parts = dict.fromkeys((a, b, c, d), 0.0)
-    for cell, sign in ((a, 1), (b, -1), (c, -1), (d, 1)):
-        parts[cell] += sign
-    return over_units(record, difference, parts, log=True).at()
+    return over_units(record, difference, log=True).at()
 
 
 def widest(record: Record, pairs: list[tuple[tuple[str, str], tuple[str, str]]]) -> float:
@@ -176,9 +154,8 @@ def widest(record: Record, pairs: list[tuple[tuple[str, str], tuple[str, str]]])
     """
     widths = []
     for slow, fast in pairs:
-        interval = over_units(record, log_ratios(record, slow, fast), quotient(slow, fast), log=True).at()
-        known = np.isfinite(interval.half_width)
-        widths.append(interval.half_width / interval.value if known else float("inf"))
+        interval = over_units(record, log_ratios(record, slow, fast)).at()
+        widths.append(interval.half_width if np.isfinite(interval.half_width) else float("inf"))
     return max(widths)
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from ffilab.bench import profile
 from ffilab.bench.instructions import Node
 from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record
+from ffilab.bench.record import Record, medians
 from ffilab.judge import description, statistics
 from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -74,22 +74,19 @@ def present(record: Record, label: str, signature: str = INT) -> list[str]:
 def net(record: Record, label: str, arm: str) -> Interval:
     """Nanoseconds of one call without the loop around it."""
     times = record.times(label, arm) - record.times(label, EMPTY)
-    return statistics.over_units(
-        record, np.nanmedian(times, axis=1), statistics.quotient((label, arm), (label, EMPTY))
-    ).at()
+    return statistics.over_units(record, medians(times)).at()
 
 
 def over_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
     """Nanoseconds that a binding takes more than the C API for the same signature, paired by block."""
-    cells = (label, name(binding, signature)), (label, name(FLOOR, signature))
-    times = record.times(*cells[0]) - record.times(*cells[1])
-    return statistics.over_units(record, np.nanmedian(times, axis=1), statistics.quotient(*cells)).at()
+    times = record.times(label, name(binding, signature)) - record.times(label, name(FLOOR, signature))
+    return statistics.over_units(record, medians(times)).at()
 
 
 def times_floor(record: Record, label: str, binding: str, signature: str) -> float:
     """Median over restarts of the time of a binding over that of the C API, paired by block."""
     cells = (label, name(binding, signature)), (label, name(FLOOR, signature))
-    return float(np.exp(np.median(statistics.log_ratios(record, *cells))))
+    return float(np.exp(np.nanmedian(statistics.log_ratios(record, *cells))))
 
 
 def matrix(record: Record) -> pd.DataFrame:
@@ -267,14 +264,10 @@ def work_shares(record: Record) -> pd.DataFrame:
     for n in WORK:
         alone = record.times(GIL, f"C: work {n}")
         for binding in BINDINGS:
-            cells = (GIL, f"{binding}: work {n}"), (GIL, f"C: work {n}")
-            if not record.measured(*cells[0]):
+            if not record.measured(GIL, f"{binding}: work {n}"):
                 continue
-            through = record.times(*cells[0]) - record.times(GIL, EMPTY)
-            # 1 - a / b is off by what a / b is off, in proportion.
-            quotients = np.log(np.nanmedian(alone / through, axis=1))
-            kept = statistics.over_units(record, quotients, statistics.quotient(*cells), log=True).at()
-            share = Interval(1 - kept.value, 1 - kept.high, 1 - kept.low)
+            through = record.times(GIL, f"{binding}: work {n}") - record.times(GIL, EMPTY)
+            share = statistics.over_units(record, medians(1 - alone / through)).at()
             rows.append({"binding": binding, "work_ns": float(np.nanmedian(alone)), **vars(share)})
     return pd.DataFrame(rows)
 

@@ -43,14 +43,17 @@ def boundary_arms(version: str, stand_ins: dict[str, dict[str, str]]) -> list[st
 def tax(record: Record, version: str, names: list[str]) -> Location | None:
     """Geometric mean over arms of time on the free-threaded build over time with the GIL; None if neither was timed."""
     pair = (f"{version}t", version)
-    timed = [
-        tuple((label, name) for label in pair) for name in names if all(record.measured(label, name) for label in pair)
+    logs = [
+        statistics.log_ratios(record, *((label, name) for label in pair))
+        for name in names
+        if all(record.measured(label, name) for label in pair)
     ]
-    if not timed:
+    if not logs:
         return None
-    logs = np.mean([statistics.log_ratios(record, *cells) for cells in timed], axis=0)
-    parts = {cell: sign / len(timed) for cells in timed for cell, sign in statistics.quotient(*cells).items()}
-    return statistics.over_units(record, logs, parts, log=True)
+    # Where a layout lacks an arm, as its core had company, the others of the layout stand for it: arms differ in their level.
+    centres = np.nanmedian(logs, axis=1, keepdims=True)
+    values = centres.mean() + np.nanmean(np.array(logs) - centres, axis=0)
+    return statistics.over_units(record, values, log=True)
 
 
 def taxes(record: Record, stand_ins: dict[str, dict[str, str]]) -> pd.DataFrame:

@@ -1,10 +1,9 @@
 """What the records of the chapter "CDLL and PyDLL" say: comparisons, shares and their intervals."""
 
-import numpy as np
 import pandas as pd
 
 from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record
+from ffilab.bench.record import Record, medians
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval, Location, Share
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -57,13 +56,9 @@ def cycle_shares(record: Record, cost: pd.DataFrame) -> dict[str, Interval]:
     """The bare cycle as a share of the loaders' difference, by interpreter."""
     shares = {}
     for label in cost.interpreter.unique():
-        cells = [(label, arm) for arm in ("detach and attach", "CDLL noop", "PyDLL noop")]
-        cycle, detached, attached = (record.times(*cell) for cell in cells)
-        found = np.nanmedian(cycle, axis=1) / np.nanmedian(detached - attached, axis=1)
-        # How much the quotient moves with each of the three times.
-        whole, share = float(np.nanmedian(detached - attached)), float(np.median(found))
-        parts = dict(zip(cells, (1 / whole, -share / whole, share / whole)))
-        shares[label] = statistics.over_units(record, found, parts).at()
+        cycle = medians(record.times(label, "detach and attach"))
+        loaders = medians(record.times(label, "CDLL noop") - record.times(label, "PyDLL noop"))
+        shares[label] = statistics.over_units(record, cycle / loaders).at()
     return shares
 
 
@@ -71,11 +66,9 @@ def audit_cost(record: Record) -> dict[str, Interval]:
     """Nanoseconds that one idle audit hook adds to a CDLL call. The two arms run in different processes."""
     costs = {}
     for label in record.interpreters:
-        arms = "CDLL noop, audited", f"{EMPTY} (audited)", "CDLL noop, not audited", f"{EMPTY} (not audited)"
-        cells = [(label, arm) for arm in arms]
-        audited, idle, plain, empty = (record.times(*cell) for cell in cells)
-        added = np.nanmedian((audited - idle) - (plain - empty), axis=1)
-        costs[label] = statistics.over_units(record, added, dict(zip(cells, (1, -1, -1, 1)))).at()
+        audited = record.times(label, "CDLL noop, audited") - record.times(label, f"{EMPTY} (audited)")
+        plain = record.times(label, "CDLL noop, not audited") - record.times(label, f"{EMPTY} (not audited)")
+        costs[label] = statistics.over_units(record, medians(audited - plain)).at()
     return costs
 
 

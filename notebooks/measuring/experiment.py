@@ -78,8 +78,8 @@ def copies(session: Session) -> Record:
     budget = dataclasses.replace(
         given,
         restarts=10 * given.restarts,
-        blocks=max(2, given.blocks // 4),
-        batch_ms=given.batch_ms / 5,
+        blocks=max(2, given.blocks // 8),
+        batch_ms=given.batch_ms / 2.5,
     )
     watched = ((GIL, COPIES[0]), (GIL, "PyDLL"))
     how = {"target": TARGET, "watch": (watched,), "width": statistics.widest}

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 
 from ffilab import draw
-from ffilab.bench import neighbour
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval
@@ -87,31 +86,35 @@ def show_company(record: Record) -> None:
         f"Share of each block's work during which something else ran on the core: {shares.mean():.0%} on average, in "
         f"{len(shares):,} blocks.",
     )
-    seen = bool((found.company >= neighbour.FEW).all())
-    if seen:
-        table = found.assign(
-            company=found.company.map("{:.0%}".format),
-            times=[draw.text(Interval.of(row)) for row in found.itertuples()],
+    known = found[np.isfinite(found.low)]
+    if len(known):
+        table = known.assign(
+            company=known.company.map("{:.0%}".format),
+            times=[draw.text(Interval.of(row)) for row in known.itertuples()],
         )
         draw.table(
-            table[["arm", "company", "times"]].rename(
-                columns={"company": "work with company", "times": "takes so many times as long"}
+            table[["arm", "company", "times", "n"]].rename(
+                columns={
+                    "company": "work with company",
+                    "times": "takes so many times as long",
+                    "n": "n, restarts with both",
+                }
             ),
-            f"What company on the core does to the time of a call; n = {len(record.noise.restarts)} restarts.",
+            "What company on the core does to the time of a call: batches with company over batches without.",
         )
-    draw.glue("company", company_in_words(shares.mean(), results.moved_by_company(record) if seen else None))
+    draw.glue("company", company_in_words(shares.mean(), results.moved_by_company(record)))
 
 
-def company_in_words(share: float, moved: Interval | None) -> str:
-    """Whether a ratio depends on the neighbour; moved: None if there was too little company to tell."""
-    if moved is None:
+def company_in_words(share: float, moved: Interval) -> str:
+    """Whether a ratio depends on the neighbour; moved: with NaN bounds if there was too little company to tell, or too much."""
+    if not moved.is_known:
         return (
-            f"Here the probes saw company in {share:.1%} of the work: too little to tell what it does, and nothing to correct. "
-            "A core that has company nearly all the time would look the same."
+            f"Here the probes saw company in {share:.1%} of the work: too little to tell what it does to a ratio, or too much. "
+            "A core that has company all the time would look like a quiet one."
         )
-    told = f"CDLL over PyDLL is {draw.text(moved)} times as large with company as on a quiet core"
+    told = f"with company CDLL over PyDLL is {draw.text(moved)} times what it is without"
     if moved.excludes(1):
-        return f"The ratio depends on it: {told}. Without a correction such a ratio would say how busy the neighbour was in these minutes."
+        return f"The ratio depends on it: {told}. Over both, it would say how busy the neighbour was in these minutes."
     return f"Whether this ratio depends on it was not found out: {told}."
 
 

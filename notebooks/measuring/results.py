@@ -9,7 +9,7 @@ import pandas as pd
 
 from ffilab.bench import neighbour, profile
 from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record
+from ffilab.bench.record import Record, medians
 from ffilab.judge import description, statistics, variances
 from ffilab.judge.estimates import MIN_VALUES, Interval, Location, Measurement, Share
 from ffilab.judge.statistics import Comparison
@@ -68,7 +68,7 @@ def restart_medians(record: Record) -> pd.DataFrame:
     for process, arm in (("restarted", COPIES[0]), ("kept", KEPT)):
         for number, value in enumerate(np.exp(within_layouts(record, arm))):
             rows.append({"process": process, "restart": number, "ratio": value})
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).dropna()
 
 
 def within_layouts(record: Record, arm: str) -> np.ndarray:
@@ -110,15 +110,15 @@ def restarted_over_kept(record: Record) -> Measurement:
     Above 1, new processes differ from each other more than one process differs from itself. Core offsets and drift are in
     both numbers, and cancel, as each is taken over the reference of its own block.
     """
-    logs = [within_layouts(record, arm) for arm in (COPIES[0], KEPT)]
-    return Measurement(ratio_of_spreads(*logs), "ratio of spreads")
+    logs = np.array([within_layouts(record, arm) for arm in (COPIES[0], KEPT)])
+    return Measurement(ratio_of_spreads(*logs[:, np.isfinite(logs).all(axis=0)]), "ratio of spreads")
 
 
 def pseudo_replication(record: Record) -> dict[str, float]:
     """Half-widths (fractions) of one call's time by the same estimator: over all blocks as if independent, and over
     restarts."""
     times = record.by_restart(GIL, COPIES[0])
-    values = {"blocks": times[np.isfinite(times)], "restarts": np.nanmedian(times, axis=1)}
+    values = {"blocks": times[np.isfinite(times)], "restarts": medians(times)[np.isfinite(medians(times))]}
     intervals = {unit: statistics.location_interval(found) for unit, found in values.items()}
     return {unit: interval.half_width / interval.value for unit, interval in intervals.items()}
 
@@ -128,23 +128,33 @@ def company(record: Record) -> np.ndarray:
     return np.mean(list(record.company.values()), axis=0)
 
 
+def by_company(record: Record, cell: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:
+    """Logarithms of one cell's times, (restarts, blocks): batches that had company all the time, and batches that had none."""
+    share = record.company["/".join(cell)]
+    return tuple(
+        np.log(record.rows(*cell, discarded)) for discarded in (share < 1 - neighbour.MOST, share > neighbour.MOST)
+    )
+
+
 def slowdowns(record: Record) -> pd.DataFrame:
-    """By what company on the core multiplies the time of each of these arms. Columns arm, company, value, low, high."""
+    """By what company on the core multiplies the time of each of these arms, over restarts that had both.
+
+    Columns arm, company (share of the work that had some), n, value, low, high; NaN bounds if too few restarts had both.
+    """
     rows = []
     for arm in (COPIES[0], "PyDLL", EMPTY):
-        found = record.corrected(GIL, arm)
-        restarts = len(found.scores)
-        times = Location(1 + found.slowdown, found.slowdown_error, restarts - 1, restarts).at()
-        rows.append({"arm": arm, "company": found.company, **vars(times)})
+        busy, quiet = (medians(times) for times in by_company(record, (GIL, arm)))
+        found = (busy - quiet)[np.isfinite(busy - quiet)]
+        interval = statistics.ratio_interval(found)
+        rows.append({"arm": arm, "company": record.company[f"{GIL}/{arm}"].mean(), "n": len(found), **vars(interval)})
     return pd.DataFrame(rows)
 
 
 def moved_by_company(record: Record) -> Interval:
-    """CDLL over PyDLL on a core with company, over the same ratio on a quiet core."""
-    found = [record.corrected(*cell) for cell in LOADERS_OF_COPIES]
-    one, other = (each.scores / (1 + each.slowdown) for each in found)
-    centre = math.log((1 + found[0].slowdown) / (1 + found[1].slowdown))
-    return Location(centre, neighbour.error(one - other), len(one) - 1, len(one), log=True).at()
+    """CDLL over PyDLL in blocks in which both had company, over the same ratio where neither had; NaN bounds if too few."""
+    (busy, quiet), (other_busy, other_quiet) = (by_company(record, cell) for cell in LOADERS_OF_COPIES)
+    found = medians(busy - other_busy) - medians(quiet - other_quiet)
+    return statistics.ratio_interval(found[np.isfinite(found)])
 
 
 def copies_compared(record: Record) -> list[Comparison]:
@@ -169,7 +179,7 @@ def by_layout(record: Record) -> pd.DataFrame:
     units = [record.units[number].layout for number in record.noise.restarts]
     rows = [
         {"layout": layout, **vars(statistics.ratio_interval(part.to_numpy()))}
-        for layout, part in logs.groupby(pd.Series(units, dtype="Int64"))
+        for layout, part in logs.dropna().groupby(pd.Series(units, dtype="Int64"))
         if len(part) >= MIN_VALUES
     ]
     return pd.DataFrame(rows, columns=["layout", "value", "low", "high"])
@@ -183,7 +193,7 @@ def levels(record: Record) -> pd.DataFrame:
     """
     logs = pd.Series(statistics.log_ratios_by_restart(record, *LOADERS_OF_COPIES))
     units = pd.Series([record.units[number].layout for number in record.noise.restarts], dtype="Int64")
-    groups = [part.to_numpy() for _, part in logs.groupby(units) if len(part) >= 2]
+    groups = [part.to_numpy() for _, part in logs.dropna().groupby(units) if len(part) >= 2]
     if len(groups) < MIN_VALUES:
         return pd.DataFrame(columns=["level", "value", "low", "high"])
     freedom = sum(len(group) - 1 for group in groups)
