@@ -37,6 +37,13 @@ def test_each_kind_of_interval_is_held_to_what_it_did():
     assert "*One binary*: 20% on average; 90% or more for 0 of 2 ratios." in page
     assert "| a / b | 95% | ±2.00% | 96% | ±8.00% | 10% | ±0.40% |" in page
     assert "levels was not run yet" in page
+    assert "Something else ran on the core" not in page
+
+
+def test_how_much_company_the_core_had_is_said():
+    seen = [{"company": 0.1}, {"company": 0.75}]
+    page = evidence.coverage_page([covered("a / b", 0.95, 0.96, 0.1) | {"seen": seen}], [])
+    assert "Something else ran on the core in 10% to 75% of a session's work" in page
 
 
 @pytest.mark.parametrize(("p", "words"), [(0.5, "differed for 0 of 2 ratios"), (0.0001, "differed for 1 of 2 ratios")])
