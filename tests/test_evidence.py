@@ -42,7 +42,8 @@ def test_each_kind_of_interval_is_held_to_what_it_did():
 
 def test_how_much_company_the_core_had_is_said():
     seen = [{"company": 0.1}, {"company": 0.75}]
-    page = evidence.coverage_page([covered("a / b", 0.95, 0.96, 0.1) | {"seen": seen}], [])
+    page = evidence.coverage_page([covered("a / b", 0.95, 0.96, 0.1) | {"seen": seen, "honest": 0.923}], [])
+    assert "an honest interval over layouts would hold 92%" in page
     assert "Something else ran on the core in 10% to 75% of a session's work" in page
 
 

@@ -214,12 +214,27 @@ def test_a_component_of_zero_has_an_interval_that_contains_zero():
         assert np.mean([one[level].value == 0 for one in found]) > 0.3
 
 
-def test_a_lost_restart_leaves_its_layout_out():
+def test_a_lost_session_leaves_its_layout_out():
     whole = a_pilot(np.random.default_rng(3), TRUE)
-    lost = whole.drop(whole[(whole.layout == 3) & (whole.session == 2)].index[0])
+    lost = whole.drop(whole[(whole.layout == 3) & (whole.session == 2)].index)
     # Layout 3 is of build 1; of the others the last goes, as each build has to have as many.
     expected = levels.components(whole[~whole.layout.isin([3, 22, 23])])
     assert levels.components(lost) == expected != levels.components(whole)
+
+
+def test_lost_restarts_widen_and_do_not_shift():
+    """A third of them, as their core had company."""
+    rng = np.random.default_rng(4)
+    found = []
+    for _ in range(200):
+        table = a_pilot(rng, TRUE)
+        lost = (table.restart == 1) & (rng.random(len(table)) < 0.6)
+        found.append(levels.components(table[~lost]))
+    for level in ("layout", "restart"):
+        known = math.sqrt(np.mean([one[level].value ** 2 for one in found]))
+        assert known == pytest.approx(TRUE[level], rel=0.1), level
+        covered = np.mean([one[level].low <= TRUE[level] <= one[level].high for one in found])
+        assert covered >= 0.9, level
 
 
 def copies(rng, sd, count=10, each=8):

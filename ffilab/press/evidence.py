@@ -42,6 +42,10 @@ def coverage_in_words(found: list[dict]) -> str:
         words.append(
             f"*{name[0].upper()}{name[1:]}*: {mean:.0%} on average; {GOAL:.0%} or more for {kept} of {len(found)} ratios."
         )
+    if expected := [row["honest"] for row in found if "honest" in row]:
+        words.append(
+            f"Both sides of a pair are uncertain: an honest interval over layouts would hold {sum(expected) / len(expected):.0%}."
+        )
     if company := [one["company"] for row in found for one in row.get("seen", [])]:
         words.append(
             f"Something else ran on the core in {min(company):.0%} to {max(company):.0%} of a session's work; batches with such "

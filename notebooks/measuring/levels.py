@@ -24,7 +24,7 @@ from ffilab.bench.plan import Arm, plan
 from ffilab.bench.record import Record
 from ffilab.budget import Budget
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval
+from ffilab.judge.estimates import LEVEL, Interval
 from ffilab.judge.variances import alone, between
 from ffilab.paths import BUILT, ROOT
 from ffilab.progress import say, step
@@ -121,6 +121,9 @@ def pilot(folder: Path) -> tuple[pd.DataFrame, dict[str, float]]:
         for name, cells in ratios((FREE_THREADED,)).items():
             values = statistics.log_ratios_by_restart(record, *cells)
             for number, value in zip(record.noise.restarts, values):
+                if math.isnan(value):
+                    # All its batches had company.
+                    continue
                 unit = record.units[number]
                 copy = unit.layout - len(drawn)
                 where = {"layout": unit.layout, "copy": None} if copy < 0 else {"layout": None, "copy": copy}
@@ -132,15 +135,16 @@ def components(values: pd.DataFrame) -> dict[str, Interval]:
     """Standard deviation that each level adds to one ratio (log scale), with 95 % intervals.
 
     Method of moments of a balanced design: layouts within builds, crossed with sessions. Intervals by Ting et al. 1990
-    (J. Statist. Comput. Simul. 35), which need no normality of the estimate. A restart that was lost leaves its layout out.
+    (J. Statist. Comput. Simul. 35), which need no normality of the estimate. A layout that lacks a session is left out; where
+    a session's restarts of a layout are not all there, their harmonic mean stands for their number.
     """
-    table = values.groupby(["build", "layout", "session"])["log"].agg(["mean", "var", "size"]).reset_index()
-    whole = table.groupby("layout")["size"].transform(lambda sizes: (sizes == RESTARTS).sum()) == SESSIONS
+    table = values.groupby(["build", "layout", "session"])["log"].agg(["mean", "var", "count"]).reset_index()
+    whole = table.groupby("layout")["count"].transform(lambda counts: (counts > 0).sum()) == SESSIONS
     table = table[whole]
     # As many layouts of each build.
     fewest = table.groupby("build").layout.nunique().min()
     table = table[table.groupby("build").layout.transform(lambda found: found.rank(method="dense")) <= fewest]
-    builds, sessions, r = table.build.nunique(), SESSIONS, RESTARTS
+    builds, sessions, r = table.build.nunique(), SESSIONS, len(table) / float((1 / table["count"]).sum())
     grand, layout = table["mean"].mean(), table.groupby("layout")["mean"].transform("mean")
     of_build = table.groupby("build")["mean"].transform("mean")
     session = table.groupby("session")["mean"].transform("mean")
@@ -152,7 +156,7 @@ def components(values: pd.DataFrame) -> dict[str, Interval]:
             r * ((table["mean"] - layout - session + grand) ** 2).sum(),
             (builds * fewest - 1) * (sessions - 1),
         ),
-        "restart": (((r - 1) * table["var"]).sum(), len(table) * (r - 1)),
+        "restart": (((table["count"] - 1) * table["var"]).sum(), int((table["count"] - 1).sum())),
     }
     means = {level: (total / freedom, freedom) for level, (total, freedom) in squares.items()}
     above = {
@@ -168,6 +172,7 @@ def components(values: pd.DataFrame) -> dict[str, Interval]:
 def copies_scatter(values: pd.DataFrame) -> dict[str, float]:
     """Of the copies of one layout: the standard deviation between them, and the F test's p that there is none."""
     groups = [part.log.to_numpy() for _, part in values.groupby("copy")]
+    groups = [group for group in groups if len(group) > 1]
     within = sum(group.var(ddof=1) * (len(group) - 1) for group in groups) / sum(len(group) - 1 for group in groups)
     between_copies = pd.Series([group.mean() for group in groups]).var() - within / len(groups[0])
     return {"sd": math.sqrt(max(0.0, between_copies)), "p": float(stats.f_oneway(*groups).pvalue)}
@@ -208,7 +213,7 @@ def variances() -> list[dict]:
 def half_width(found: dict[str, Interval], number: int) -> float:
     """Half-width of a 98 % interval over so many layouts, one restart each, as these variances predict it."""
     scatter = math.sqrt(sum(found[level].value ** 2 for level in ("layout", "layout in a session", "restart")))
-    return float(stats.t.ppf(0.99, number - 1)) * scatter / math.sqrt(number)
+    return float(stats.t.ppf(0.5 + LEVEL / 2, number - 1)) * scatter / math.sqrt(number)
 
 
 # [/variances]
@@ -257,7 +262,10 @@ def seen(one: dict) -> dict:
     """What one session said of a ratio, and how much of its work had company on the core: what the shares are counted from."""
     over, further, alone = one["over"].at(), one["over"].next_build, one["alone"].at()
     bounds = {"over_layouts": over, "next_build": further, "this_binary": alone}
-    values = {what: [round(v, 5) for v in (each.value, each.low, each.high)] for what, each in bounds.items()}
+    values = {
+        what: [round(v, 5) for v in (each.value, each.low, each.high)] if each.is_known else None
+        for what, each in bounds.items()
+    }
     return {"build": one["build"], "company": round(one["company"], 3), **values}
 
 
@@ -265,10 +273,13 @@ def shares(sessions: list[dict]) -> dict:
     """The three shares of one ratio, each over all ordered pairs of sessions, and the half-widths beside them."""
     inside = {"over_layouts": [], "next_build": [], "this_binary": []}
     for (i, one), (j, other) in itertools.permutations(enumerate(sessions), 2):
-        inside["over_layouts"].append(holds(one["over"].at(), other["over"].centre))
-        inside["this_binary"].append(holds(one["alone"].at(), other["alone"].centre))
+        for what, which in (("over_layouts", "over"), ("this_binary", "alone")):
+            if one[which].at().is_known and math.isfinite(other[which].centre):
+                inside[what].append(holds(one[which].at(), other[which].centre))
         if i % BUILDS != j % BUILDS:
-            inside["next_build"] += [holds(one["over"].next_build, value) for value in other["layouts"]]
+            inside["next_build"] += [
+                holds(one["over"].next_build, value) for value in other["layouts"] if math.isfinite(value)
+            ]
     widths = {
         name: float(pd.Series([relative(interval(one)) for one in sessions]).median())
         for name, interval in {
@@ -277,7 +288,13 @@ def shares(sessions: list[dict]) -> dict:
             "this_binary": lambda one: one["alone"].at(),
         }.items()
     }
-    return {**{name: sum(found) / len(found) for name, found in inside.items()}, "half_widths": widths}
+    kept = {name: sum(found) / len(found) for name, found in inside.items()}
+    return {**kept, "honest": float(np.mean([honest(one["over"].freedom) for one in sessions])), "half_widths": widths}
+
+
+def honest(freedom: float) -> float:
+    """In how many cases an honest t interval at LEVEL holds another estimate that is as uncertain as its own."""
+    return float(2 * stats.t.cdf(stats.t.ppf(0.5 + LEVEL / 2, freedom) / math.sqrt(2), freedom) - 1)
 
 
 def holds(interval: Interval, log: float) -> bool:
