@@ -42,7 +42,7 @@ class Budget:
 
 BUDGETS = {
     "smoke": Budget("smoke", restarts=4, blocks=4, seconds=5, batch_ms=1, scale=0.01, repeats=2, layouts=3),
-    "quick": Budget("quick", restarts=22, blocks=40, seconds=65, batch_ms=5, scale=1, repeats=10, layouts=18),
+    "quick": Budget("quick", restarts=22, blocks=40, seconds=60, batch_ms=5, scale=1, repeats=10, layouts=18),
     "full": Budget("full", restarts=44, blocks=100, seconds=600, batch_ms=5, scale=1, repeats=30, layouts=36, builds=3),
 }
 

@@ -43,6 +43,9 @@ def cut(lines: list[dict]) -> list[dict]:
                 facts["packages"] = {name: v for name, v in facts["packages"].items() if name in PACKAGES}
         if line["kind"] == "restart":
             line["facts"] = {}
+        if line["kind"] == "block":
+            # Of so few batches none can be spared for a neighbour; what becomes of them has tests of its own.
+            line.pop("probes", None)
         too_late = (
             ("restart" in line and line["restart"] not in restarts)
             or line.get("block", 0) >= BLOCKS
