@@ -24,30 +24,26 @@ def shares(blocks: list[dict], cells: list[str]) -> dict[str, np.ndarray]:
     What counts as quiet is found for each session and interpreter, from all its probes.
     """
     found = {cell: np.zeros(len(blocks)) for cell in cells}
-    probes: dict[tuple, list[int]] = {}
-    for block in blocks:
-        for cell, each in block.get("probes", {}).items():
-            probes.setdefault(_level(block, cell), []).extend(each)
-    limits = {level: BUSY * float(np.quantile(each, QUIET)) for level, each in probes.items()}
+    # Session, interpreter and cell to the numbers of its blocks; within a session all its batches have as many probes.
+    where: dict[tuple, list[int]] = {}
     for number, block in enumerate(blocks):
-        for cell, each in block.get("probes", {}).items():
-            if cell in found:
-                busy = np.array(each) > limits[_level(block, cell)]
-                found[cell][number] = (busy[1:].mean() + busy[:-1].mean()) / 2
+        for cell in block.get("probes", {}):
+            where.setdefault((block.get("session", 0), cell.split("/")[0], cell), []).append(number)
+    probes = {key: np.array([blocks[number]["probes"][key[2]] for number in numbers]) for key, numbers in where.items()}
+    for level in dict.fromkeys(key[:2] for key in probes):
+        of_level = {key: each for key, each in probes.items() if key[:2] == level}
+        limit = BUSY * float(np.quantile(np.concatenate([each.ravel() for each in of_level.values()]), QUIET))
+        for key, each in of_level.items():
+            if key[2] in found:
+                busy = each > limit
+                found[key[2]][where[key]] = (busy[:, 1:].mean(axis=1) + busy[:, :-1].mean(axis=1)) / 2
     return found
-
-
-def _level(block: dict, cell: str) -> tuple:
-    """What shares one quiet level: the session, and the interpreter that runs the probe."""
-    return block.get("session", 0), cell.split("/")[0]
 
 
 def discarded(company: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Which batches of each cell count for nothing, as their core had company; none of all, if that is its normal state."""
-    found = {cell: share > MOST for cell, share in company.items()}
-    if quiet(company) < FEWEST:
-        return {cell: np.zeros_like(share, dtype=bool) for cell, share in company.items()}
-    return found
+    is_normal = quiet(company) < FEWEST
+    return {cell: (share > MOST) & (not is_normal) for cell, share in company.items()}
 
 
 def quiet(company: dict[str, np.ndarray]) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from ffilab.bench.plan import APART, APART_AGAIN, COPIED, STEPS, STEPS_MORE, control_pair
-from ffilab.bench.record import Record
+from ffilab.bench.record import Record, medians
 from ffilab.judge.estimates import LEVEL
 from ffilab.judge.statistics import log_ratios, over_units
 
@@ -140,7 +140,7 @@ def more(name: str, record: Record) -> Check:
     if not pairs:
         return Check("positive control", what, NO_CONTROL, False)
     # The median: where the arms of one pair happen to lie may cost it a third, in a restart or two.
-    interval = over_units(record, np.nanmedian(pairs, axis=0), log=True).at()
+    interval = over_units(record, medians(np.transpose(pairs)), log=True).at()
     found = f"{interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}], built in: {STEPS_MORE / STEPS:.2f}"
     return Check("positive control", what, found, interval.low > 1, -interval.low)
 

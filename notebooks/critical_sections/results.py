@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from ffilab.bench.record import Record
+from ffilab.bench.record import Record, medians
 from ffilab.judge import processes, statistics
 from ffilab.judge.estimates import Interval, Location
 from ffilab.provision.catalogue import both_builds
@@ -51,8 +51,8 @@ def tax(record: Record, version: str, names: list[str]) -> Location | None:
     if not logs:
         return None
     # Where a layout lacks an arm, as its core had company, the others of the layout stand for it: arms differ in their level.
-    centres = np.nanmedian(logs, axis=1, keepdims=True)
-    values = centres.mean() + np.nanmean(np.array(logs) - centres, axis=0)
+    centres = medians(np.array(logs))
+    values = centres.mean() + pd.DataFrame(logs).sub(centres, axis=0).mean().to_numpy()
     return statistics.over_units(record, values, log=True)
 
 

@@ -118,7 +118,8 @@ def pseudo_replication(record: Record) -> dict[str, float]:
     """Half-widths (fractions) of one call's time by the same estimator: over all blocks as if independent, and over
     restarts."""
     times = record.by_restart(GIL, COPIES[0])
-    values = {"blocks": times[np.isfinite(times)], "restarts": medians(times)[np.isfinite(medians(times))]}
+    by_restart = medians(times)
+    values = {"blocks": times[np.isfinite(times)], "restarts": by_restart[np.isfinite(by_restart)]}
     intervals = {unit: statistics.location_interval(found) for unit, found in values.items()}
     return {unit: interval.half_width / interval.value for unit, interval in intervals.items()}
 
