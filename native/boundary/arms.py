@@ -75,13 +75,16 @@ SIGNATURES = {
     "1,000 doubles": ("f(x)", "f, x = m.ends, few_doubles"),
     "1,000,000 doubles": ("f(x)", "f, x = m.ends, many_doubles"),
     "list of 1,000 ints": ("f(x)", "f, x = m.sum_list, list(range(1_000))"),
+    "sequence of 1,000 ints": ("f(x)", "f, x = m.sum_sequence, tuple(range(1_000))"),
     "struct by value": ("f(p)", "f, p = m.dot, m.Point(3.0, 4.0)"),
     "struct by pointer": ("f(p, 1.0)", "f, p = m.scale, m.Point(3.0, 4.0)"),
     "callback": ("f(c, 7)", "f, c = m.apply, m.callback(lambda x: x)"),
+    "callback, detached": ("f(c, 7)", "f, c = m.apply_detached, m.callback(lambda x: x)"),
     "error → exception": ("try:\n    f(-1.0)\nexcept ValueError:\n    pass", "f = m.root"),
     "no-op, detached": ("f()", "f = m.noop_detached"),
     "new C++ object": ("C(5)", "C = m.Counter"),
     "C++ method": ("c.add(1)", "c = m.Counter(5)"),
+    "C++ method, unlocked": ("c.add_unlocked(1)", "c = m.Counter(5)"),
 }
 # [/signatures]
 

@@ -106,6 +106,23 @@ def from_many_threads(m, threads, calls):
     return len(wrong)
 
 
+def one_object(m, threads, calls):
+    """All threads add to one object at the same time; returns how many additions are missing."""
+    counter, barrier = m.Counter(0), threading.Barrier(threads)
+
+    def body():
+        barrier.wait()
+        for _ in range(calls):
+            counter.add(1)
+
+    workers = [threading.Thread(target=body) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return threads * calls - counter.add(0)
+
+
 # [evaluate]
 def fails(x):
     raise LookupError("from Python")
@@ -127,6 +144,7 @@ def evaluate(folder, binding, expression):
             "leak": leak,
             "lets_others_run": lets_others_run,
             "from_many_threads": from_many_threads,
+            "one_object": one_object,
         }
         return {"value": repr(eval(expression, names))}
     except Exception as error:

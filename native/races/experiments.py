@@ -161,10 +161,10 @@ def double_payments(folder, rounds, spread_ns, windows_ns):
     rows = []
     for window in windows_ns:
         paid = []
-        seeds = iter(os.urandom(2))
+        seeds = list(os.urandom(2))
         start_all(
             2,
-            lambda: paid.append(library.double_payments(rounds, window, spread_ns, next(seeds) + 1)),  # noqa: B023
+            lambda: paid.append(library.double_payments(rounds, window, spread_ns, seeds.pop() + 1)),  # noqa: B023
         )
         rows.append({"window_ns": window, "share": sum(paid) / rounds - 1})
     return rows

@@ -192,6 +192,7 @@ def test_doubles(labels, values):
 @given(st.lists(INT))
 def test_list(labels, values):
     assert_all(labels, f"m.sum_list({values})", str(sum(values)))
+    assert_all(labels, f"m.sum_sequence({tuple(values)})", str(sum(values)))
 
 
 @few
@@ -262,7 +263,8 @@ CONTRACTS = {
     "m.ends(array('d'))": "0.0",
     "m.ends(memoryview(array('d', [1, 2, 3]))[::2])": "BufferError",
     "m.ends([1.0, 2.0])": TYPE,
-    "m.sum_list((1, 2))": "3",
+    "m.sum_list((1, 2))": TYPE,
+    "m.sum_sequence((1, 2))": "3",
     "m.sum_list([1, 'x'])": TYPE,
     "m.dot(None)": TYPE,
     # None for a pointer.
@@ -304,10 +306,12 @@ LEAKS = [
     "m.make_bytes(100, 7)",
     "m.ends(doubles)",
     "m.sum_list(ints)",
+    "m.sum_sequence(ints)",
     "m.Point(1.0, 2.0)",
     "m.dot(point)",
     "m.scale(point, 1.0)",
     "m.apply(prepared, large)",
+    "m.apply_detached(prepared, large)",
     "m.callback(caught)",
     "caught(m, -1.0)",
     "m.Counter(large)",
@@ -337,6 +341,13 @@ def test_many_threads(labels):
     for label in labels:
         for binding in bindings(label):
             assert child(label).ask(binding, "from_many_threads(m, 8, 2000)") == "0", binding
+
+
+def test_one_object_may_be_used_by_many_threads(labels):
+    """Each tool's own lock is in its method `add`: no addition is lost."""
+    for label in labels:
+        for binding in bindings(label):
+            assert child(label).ask(binding, "one_object(m, 8, 20_000)") == "0", binding
 
 
 def test_changing_one_source_rebuilds_one_project(tmp_path, labels):

@@ -33,7 +33,12 @@ typedef struct {
 enum { MOST_BLOCKS = 4096, SMALL = 64 };
 
 static void work(const Job *job, unsigned *seed) {
+    /* On the stack: an array from malloc would be a block of its own in what is measured. */
     char *blocks[MOST_BLOCKS];
+    if (job->blocks < 0 || job->blocks > MOST_BLOCKS || job->largest < job->smallest) {
+        fprintf(stderr, "a thread takes 0 to %d blocks, of sizes in order\n", MOST_BLOCKS);
+        abort();
+    }
     for (int i = 0; i < job->blocks; i++) {
         size_t bytes = job->smallest + (size_t)rand_r(seed) % (job->largest - job->smallest + 1);
         blocks[i] = malloc(bytes);
@@ -167,7 +172,9 @@ API void pool_stop(void) {
 API void allocate_and_free(int count, size_t bytes, int keep) {
     char **blocks = calloc(count, sizeof *blocks);
     for (int i = 0; i < count; i++) {
-        blocks[i] = malloc(bytes);
+        if (blocks == NULL || (blocks[i] = malloc(bytes)) == NULL) {
+            abort();
+        }
         touch(blocks[i], bytes);
     }
     char *pin = NULL;

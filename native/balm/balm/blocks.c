@@ -23,6 +23,8 @@ struct Block {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Block *spare;
 
+HELD_ACROSS_FORKS(blocks, &lock)
+
 static Block *take(size_t count) {
     pthread_mutex_lock(&lock);
     Block **link = &spare;

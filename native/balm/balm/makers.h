@@ -26,6 +26,15 @@ void pooled_compact_dealloc(PyObject *op);
 void block_view_dealloc(PyObject *op);
 void page_view_dealloc(PyObject *op);
 
+/* A fork copies a lock that another thread holds, and in the child nobody lets go of it: so whoever forks holds it. */
+#define HELD_ACROSS_FORKS(name, lock)                                        \
+    static void name##_hold(void) { pthread_mutex_lock(lock); }              \
+    static void name##_let_go(void) { pthread_mutex_unlock(lock); }          \
+    int name##_across_forks(void) { return pthread_atfork(name##_hold, name##_let_go, name##_let_go); }
+
+/* Each once for a process, before the first string; not 0: no memory. */
+int views_across_forks(void), compacts_across_forks(void), blocks_across_forks(void), pages_across_forks(void);
+
 enum { PAGE_BYTES = 64 * 1024 };
 
 /* Pages lie at multiples of their size. */

@@ -67,6 +67,11 @@ static int make_types(void) {
         || ready(&tuple_type, "balm.Tuple", &PyTuple_Type, tuple_dealloc) < 0) {
         return -1;
     }
+    if (views_across_forks() || compacts_across_forks() || blocks_across_forks() || pages_across_forks()
+        || tuples_across_forks()) {
+        PyErr_NoMemory();
+        return -1;
+    }
     made = 1;
     return 0;
 }
@@ -92,7 +97,7 @@ static int is_ascii(const char *text, Py_ssize_t length) {
 static int text_fill(Text *self, const char *data, Py_ssize_t size, PyObject *lengths) {
     Py_ssize_t from = 0, to = 0;
     for (Py_ssize_t i = 0; i < self->count; i++) {
-        Py_ssize_t length = PyLong_AsSsize_t(PySequence_Fast_GET_ITEM(lengths, i));
+        Py_ssize_t length = PyLong_AsSsize_t(PyTuple_GET_ITEM(lengths, i));
         if (length == -1 && PyErr_Occurred()) {
             return -1;
         }
@@ -126,9 +131,10 @@ static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
         return NULL;
     }
     Text *self = NULL;
-    if ((lengths = PySequence_Fast(lengths, "lengths must be a sequence of numbers of bytes"))
+    /* A tuple of our own: another thread may change a list while we read it. */
+    if ((lengths = PySequence_Tuple(lengths))
         && (self = (Text *)type->tp_alloc(type, 0))) {
-        self->count = PySequence_Fast_GET_SIZE(lengths);
+        self->count = PyTuple_GET_SIZE(lengths);
         self->buffer = buffer_new(data.len + self->count + 1);
         self->lines = PyMem_Calloc(self->count + 1, sizeof(Line));
         if (!self->buffer || !self->lines) {
@@ -310,9 +316,7 @@ static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, module_exec},
     /* Its types and pools belong to the process: no other interpreter may have them. */
     {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED},
-#ifdef Py_GIL_DISABLED
     {Py_mod_gil, Py_MOD_GIL_NOT_USED},
-#endif
     {0, NULL},
 };
 

@@ -28,6 +28,7 @@ typedef struct {
 static _Thread_local Queue mine;
 static Queue orphans;
 static pthread_mutex_t orphans_lock = PTHREAD_MUTEX_INITIALIZER;
+HELD_ACROSS_FORKS(pages, &orphans_lock)
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_end;
 

@@ -26,6 +26,9 @@ typedef struct {
 static Pool views = {PTHREAD_MUTEX_INITIALIZER, NULL, sizeof(PooledView)};
 static Pool compacts = {PTHREAD_MUTEX_INITIALIZER, NULL, COMPACT_BYTES};
 
+HELD_ACROSS_FORKS(views, &views.lock)
+HELD_ACROSS_FORKS(compacts, &compacts.lock)
+
 /* The memory of a pool stays with it for good: a free-threaded reader may still try to take a reference. */
 static int grow(Pool *pool) {
     char *memory = aligned_alloc(64, (AT_ONCE * pool->bytes + 63) / 64 * 64);

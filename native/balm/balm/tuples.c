@@ -16,6 +16,7 @@ _Static_assert(offsetof(Spare, tuple) == offsetof(Spare, gc_head) + GC_HEAD_BYTE
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Spare *spare;
+HELD_ACROSS_FORKS(tuples, &lock)
 static PyTypeObject *known[2];
 
 void tuples_know(PyTypeObject *page_views, PyTypeObject *copied_page_views) {

@@ -14,6 +14,8 @@
 /* A tuple of `count` empty places; NULL without an exception if there is no memory. Needs no thread state. */
 PyObject *tuple_new(Py_ssize_t count, PyTypeObject *type);
 void tuple_dealloc(PyObject *op);
+/* Once for a process, before the first tuple: see makers.h. */
+int tuples_across_forks(void);
 /* The type whose instances tuple_dealloc ends all at once, and the one of its copy. */
 void tuples_know(PyTypeObject *page_views, PyTypeObject *copied_page_views);
 

@@ -180,15 +180,41 @@ static PyObject *py_sum_list(PyObject *self, PyObject *values) {
 }
 /* [/list] */
 
+/* Any sequence: a tuple of its items is ours alone. */
+static PyObject *py_sum_sequence(PyObject *self, PyObject *values) {
+    PyObject *tuple = PySequence_Tuple(values);
+    if (!tuple) {
+        return NULL;
+    }
+    PyObject *result = NULL;
+    Py_ssize_t n = PyTuple_GET_SIZE(tuple), i = 0;
+    int *items = PyMem_New(int, n ? n : 1);
+    if (!items) {
+        PyErr_NoMemory();
+    } else {
+        for (; i < n; i++) {
+            items[i] = as_int(PyTuple_GET_ITEM(tuple, i));
+            if (items[i] == -1 && PyErr_Occurred()) {
+                break;
+            }
+        }
+        if (i == n) {
+            result = PyLong_FromLongLong(sum_ints(items, (size_t)n));
+        }
+    }
+    PyMem_Free(items);
+    Py_DECREF(tuple);
+    return result;
+}
+
 /* [point] */
 typedef struct {
     PyObject_HEAD
     point value;
 } PointObject;
 
-/* Called for Point(x, y), without a tuple of arguments. */
-static PyObject *point_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
-    if (PyVectorcall_NARGS(nargsf) != 2 || (kwnames && PyTuple_GET_SIZE(kwnames))) {
+static PyObject *point_make(PyObject *type, PyObject *const *args, Py_ssize_t number, int keywords) {
+    if (number != 2 || keywords) {
         PyErr_SetString(PyExc_TypeError, "Point takes exactly two positional arguments");
         return NULL;
     }
@@ -205,13 +231,28 @@ static PyObject *point_vectorcall(PyObject *type, PyObject *const *args, size_t 
     return (PyObject *)self;
 }
 
+/* Called for Point(x, y), without a tuple of arguments. */
+static PyObject *point_vectorcall(PyObject *type, PyObject *const *args, size_t nargsf, PyObject *kwnames) {
+    return point_make(type, args, PyVectorcall_NARGS(nargsf), kwnames && PyTuple_GET_SIZE(kwnames));
+}
+
+/* Everything else that makes one, type.__call__(Point, x, y) for example, comes here. */
+static PyObject *point_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+    return point_make((PyObject *)type, &PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args),
+                      kwargs && PyDict_GET_SIZE(kwargs));
+}
+
 static PyObject *py_dot(PyObject *module, PyObject *p) {
     module_state *state = PyModule_GetState(module);
     if (!Py_IS_TYPE(p, state->point)) {
         PyErr_SetString(PyExc_TypeError, "a Point is needed");
         return NULL;
     }
-    return PyFloat_FromDouble(dot(((PointObject *)p)->value));
+    point value;
+    Py_BEGIN_CRITICAL_SECTION(p); /* both numbers of one moment */
+    value = ((PointObject *)p)->value;
+    Py_END_CRITICAL_SECTION();
+    return PyFloat_FromDouble(dot(value));
 }
 
 static PyObject *py_scale(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
@@ -224,7 +265,9 @@ static PyObject *py_scale(PyObject *module, PyObject *const *args, Py_ssize_t na
     if (by == -1 && PyErr_Occurred()) {
         return NULL;
     }
+    Py_BEGIN_CRITICAL_SECTION(args[0]);
     scale(&((PointObject *)args[0])->value, by);
+    Py_END_CRITICAL_SECTION();
     Py_RETURN_NONE;
 }
 /* [/point] */
@@ -242,6 +285,10 @@ static PyMemberDef point_members[] = {
 };
 
 static PyType_Slot point_slots[] = {
+    {Py_tp_new, point_new},
+#if PY_VERSION_HEX >= 0x030E0000
+    {Py_tp_vectorcall, point_vectorcall},
+#endif
     {Py_tp_dealloc, point_dealloc},
     {Py_tp_members, point_members},
     {0, NULL},
@@ -249,7 +296,7 @@ static PyType_Slot point_slots[] = {
 
 static PyType_Spec point_spec = {
     "boundary_c_api.Point", sizeof(PointObject), 0,
-    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE | Py_TPFLAGS_DISALLOW_INSTANTIATION, point_slots,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, point_slots,
 };
 
 /* [callback] */
@@ -284,6 +331,32 @@ static PyObject *py_apply(PyObject *self, PyObject *const *args, Py_ssize_t narg
     return PyLong_FromLong(result);
 }
 /* [/callback] */
+
+/* The same for a caller that has detached the thread state: each call attaches it, and detaches it again. */
+static int call_back_attaching(int x, void *context) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    int result = call_back(x, context);
+    PyGILState_Release(state);
+    return result;
+}
+
+static PyObject *py_apply_detached(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
+    if (nargs != 2) {
+        PyErr_Format(PyExc_TypeError, "apply_detached takes 2 arguments, not %zd", nargs);
+        return NULL;
+    }
+    int x = as_int(args[1]), result;
+    if (x == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    Py_BEGIN_ALLOW_THREADS
+    result = apply(call_back_attaching, args[0], x);
+    Py_END_ALLOW_THREADS
+    if (result == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    return PyLong_FromLong(result);
+}
 
 static PyObject *py_callback(PyObject *self, PyObject *function) { return Py_NewRef(function); }
 
@@ -353,10 +426,12 @@ static PyMethodDef methods[] = {
     FASTCALL(make_bytes),
     {"ends", py_ends, METH_O, NULL},
     {"sum_list", py_sum_list, METH_O, NULL},
+    {"sum_sequence", py_sum_sequence, METH_O, NULL},
     {"dot", py_dot, METH_O, NULL},
     FASTCALL(scale),
     {"callback", py_callback, METH_O, NULL},
     FASTCALL(apply),
+    FASTCALL(apply_detached),
     {"root", py_root, METH_O, NULL},
     {"work", py_work, METH_O, NULL},
     FASTCALL(work_in_c),
@@ -370,8 +445,10 @@ static int module_exec(PyObject *module) {
     if (!state->point) {
         return -1;
     }
-    /* A slot for it exists only from 3.14 on. */
+#if PY_VERSION_HEX < 0x030E0000
+    /* Before 3.14 there is no slot for it. */
     state->point->tp_vectorcall = point_vectorcall;
+#endif
     if (PyModule_AddObjectRef(module, "Point", (PyObject *)state->point) < 0) {
         return -1;
     }
@@ -390,6 +467,8 @@ static int module_clear(PyObject *module) {
     return 0;
 }
 
+static void module_free(void *module) { module_clear(module); }
+
 /* [slots] */
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, module_exec},
@@ -407,6 +486,7 @@ static struct PyModuleDef module = {
     .m_slots = slots,
     .m_traverse = module_traverse,
     .m_clear = module_clear,
+    .m_free = module_free,
 };
 
 PyMODINIT_FUNC PyInit_boundary_c_api(void) { return PyModuleDef_Init(&module); }

@@ -1,5 +1,7 @@
 """Run by setuptools: generates C from the declarations and compiles it with the library's own sources."""
 
+import sys
+
 from cffi import FFI
 
 ffi = FFI()
@@ -35,7 +37,7 @@ ffi.set_source(
     '#include "boundary.h"',
     sources=["../library/boundary.c", "../library/counter.cpp"],
     include_dirs=["../library"],
-    libraries=["m", "stdc++"],
+    libraries=["m", "c++" if sys.platform == "darwin" else "stdc++"],
     extra_compile_args=["-O3"],
 )
 # [/declare]

@@ -1,6 +1,7 @@
 # cython: freethreading_compatible=True
 """The boundary library through Cython."""
 
+cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
 from libc.stdint cimport int64_t, uint8_t, uint32_t
 from libc.stdlib cimport free, malloc
@@ -101,19 +102,42 @@ def ends(const double[::1] values not None):
 
 # [list]
 def sum_list(list values not None):
-    cdef Py_ssize_t n = len(values), i
-    cdef int *items = <int *>malloc(max(n, 1) * sizeof(int))
-    if items == NULL:
-        raise MemoryError
-    try:
-        for i in range(n):
-            items[i] = values[i]
-        return c_sum_ints(items, n)
-    finally:
-        free(items)
+    cdef Py_ssize_t n = 0
+    cdef int *items
+    # One lock for the whole list, instead of one access after the other. It is let go of while Python code runs.
+    with cython.critical_section(values):
+        items = <int *>malloc(max(len(values), 1) * sizeof(int))
+        if items == NULL:
+            raise MemoryError
+        size = len(values)
+        try:
+            for value in values:
+                if n == size:
+                    raise RuntimeError("the list changed its size")
+                items[n] = value
+                n += 1
+            result = c_sum_ints(items, n)
+        finally:
+            free(items)
+    return result
 
 
 # [/list]
+
+
+def sum_sequence(values not None):
+    cdef Py_ssize_t n = 0
+    cdef tuple own = tuple(values)  # ours alone
+    cdef int *items = <int *>malloc(max(len(own), 1) * sizeof(int))
+    if items == NULL:
+        raise MemoryError
+    try:
+        for value in own:
+            items[n] = value
+            n += 1
+        return c_sum_ints(items, n)
+    finally:
+        free(items)
 
 
 # [point]
@@ -133,11 +157,15 @@ cdef class Point:
 
 
 def dot(Point p not None):
-    return c_dot(p.value)
+    cdef point value
+    with cython.critical_section(p):  # both numbers of one moment
+        value = p.value
+    return c_dot(value)
 
 
 def scale(Point p not None, double by):
-    c_scale(&p.value, by)
+    with cython.critical_section(p):
+        c_scale(&p.value, by)
 
 
 # [/point]
@@ -149,7 +177,7 @@ cdef class Call:
     cdef object error
 
 
-cdef int call_back(int x, void *context) noexcept with gil:
+cdef int call_back(int x, void *context) noexcept:
     cdef Call call = <Call>context
     try:
         return call.function(x)
@@ -166,6 +194,23 @@ def apply(function, int x):
     cdef Call call = Call.__new__(Call)
     call.function = function
     cdef int result = c_apply(call_back, <void *>call, x)
+    if call.error is not None:
+        raise call.error
+    return result
+
+
+# The same for a caller that has detached the thread state: each call attaches it, and detaches it again.
+cdef int call_back_attaching(int x, void *context) noexcept with gil:
+    return call_back(x, context)
+
+
+def apply_detached(function, int x):
+    cdef Call call = Call.__new__(Call)
+    call.function = function
+    cdef void *context = <void *>call
+    cdef int result
+    with nogil:
+        result = c_apply(call_back_attaching, context, x)
     if call.error is not None:
         raise call.error
     return result
@@ -211,11 +256,21 @@ cdef class Counter:
     def __dealloc__(self):
         del self.counter
 
+    # One object may be used by many threads: the critical section of the object is its lock. With the GIL it is nothing.
     def add(self, int64_t n):
+        cdef int64_t value
+        with cython.critical_section(self):
+            value = self.counter.add(n)
+        return value
+
+    def add_unlocked(self, int64_t n):  # loses additions on a free-threaded build
         return self.counter.add(n)
 
     def value(self):
-        return self.counter.value()
+        cdef int64_t value
+        with cython.critical_section(self):
+            value = self.counter.value()
+        return value
 
 
 # [/counter]

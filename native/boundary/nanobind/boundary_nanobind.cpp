@@ -15,6 +15,7 @@
 #include "counter.hpp"
 
 namespace nb = nanobind;
+using namespace nb::literals;
 
 // [buffer]
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -57,7 +58,46 @@ static int apply_function(nb::callable function, int x) {
     }
     return result;
 }
+
+// The same for a caller that has detached the thread state: each call attaches it, and detaches it again.
+static int call_back_attaching(int x, void *context) {
+    nb::gil_scoped_acquire attached;
+    return call_back(x, context);
+}
+
+static int apply_detached(nb::callable function, int x) {
+    Call call{std::move(function), nullptr};
+    int result;
+    {
+        nb::gil_scoped_release detached;
+        result = apply(call_back_attaching, &call, x);
+    }
+    if (call.error) {
+        std::rethrow_exception(call.error);
+    }
+    return result;
+}
 // [/callback]
+
+// [list]
+// The caller has locked the list. The lock is let go of while an __index__ method runs.
+static std::int64_t sum_list(const nb::list &values) {
+    std::vector<int> items;
+    const std::size_t size = values.size();
+    items.reserve(size);
+    for (std::size_t i = 0; i < size; i++) {
+        if (i >= values.size()) {
+            throw std::runtime_error("the list changed its size");
+        }
+        int item;
+        if (!nb::try_cast(nb::object(values[i]), item)) {
+            throw nb::type_error("a list of ints is needed");
+        }
+        items.push_back(item);
+    }
+    return sum_ints(items.data(), items.size());
+}
+// [/list]
 
 static nb::bytes make_bytes(Py_ssize_t size, std::uint8_t value) {
     if (size < 0) {
@@ -89,22 +129,26 @@ NB_MODULE(boundary_nanobind, m) {
     m.def("checksum", [](nb::bytes data) { return checksum(static_cast<const std::uint8_t *>(data.data()), data.size()); });
     m.def("make_bytes", &make_bytes);
     m.def("ends", &buffer_ends);
-    m.def("sum_list", [](const std::vector<int> &values) { return sum_ints(values.data(), values.size()); });
+    m.def("sum_list", &sum_list, "values"_a.lock());
+    m.def("sum_sequence", [](const std::vector<int> &values) { return sum_ints(values.data(), values.size()); });
     nb::class_<point>(m, "Point")
         .def("__init__", [](point *self, double x, double y) { new (self) point{x, y}; })
         .def_rw("x", &point::x)
         .def_rw("y", &point::y);
-    m.def("dot", &dot);
-    m.def("scale", &scale);
+    m.def("dot", &dot, "p"_a.lock());
+    m.def("scale", &scale, "p"_a.lock(), "by"_a);
     m.def("callback", [](nb::callable function) { return function; });
     m.def("apply", &apply_function);
+    m.def("apply_detached", &apply_detached);
     m.def("root", &checked_root);
     m.def("work", &work);
     m.def("sleep_ms", &sleep_ms, nb::call_guard<nb::gil_scoped_release>());
     // [counter]
     nb::class_<Counter>(m, "Counter")
         .def(nb::init<std::int64_t>())
-        .def("add", &Counter::add)
-        .def("value", &Counter::value);
+        // One object may be used by many threads: lock_self is the critical section of the object. With the GIL it is nothing.
+        .def("add", &Counter::add, nb::lock_self())
+        .def("add_unlocked", &Counter::add) // loses additions on a free-threaded build
+        .def("value", &Counter::value, nb::lock_self());
     // [/counter]
 }

@@ -59,7 +59,46 @@ static int apply_function(py::function function, int x) {
     }
     return result;
 }
+
+// The same for a caller that has detached the thread state: each call attaches it, and detaches it again.
+static int call_back_attaching(int x, void *context) {
+    py::gil_scoped_acquire attached;
+    return call_back(x, context);
+}
+
+static int apply_detached(py::function function, int x) {
+    Call call{std::move(function), nullptr};
+    int result;
+    {
+        py::gil_scoped_release detached;
+        result = apply(call_back_attaching, &call, x);
+    }
+    if (call.error) {
+        std::rethrow_exception(call.error);
+    }
+    return result;
+}
 // [/callback]
+
+// [list]
+static std::int64_t sum_list(const py::list &values) {
+    std::vector<int> items;
+    py::scoped_critical_section section(values); // let go of while an __index__ method runs
+    const std::size_t size = values.size();
+    items.reserve(size);
+    for (std::size_t i = 0; i < size; i++) {
+        if (i >= values.size()) {
+            throw std::runtime_error("the list changed its size");
+        }
+        try {
+            items.push_back(py::cast<int>(py::object(values[i])));
+        } catch (const py::cast_error &) {
+            throw py::type_error("a list of ints is needed");
+        }
+    }
+    return sum_ints(items.data(), items.size());
+}
+// [/list]
 
 static py::bytes make_bytes(py::ssize_t size, std::uint8_t value) {
     if (size < 0) {
@@ -91,22 +130,43 @@ PYBIND11_MODULE(boundary_pybind11, m, py::mod_gil_not_used()) {
     });
     m.def("make_bytes", &make_bytes);
     m.def("ends", &buffer_ends);
-    m.def("sum_list", [](const std::vector<int> &values) { return sum_ints(values.data(), values.size()); });
+    m.def("sum_list", &sum_list);
+    m.def("sum_sequence", [](const std::vector<int> &values) { return sum_ints(values.data(), values.size()); });
     py::class_<point>(m, "Point")
         .def(py::init([](double x, double y) { return point{x, y}; }))
         .def_readwrite("x", &point::x)
         .def_readwrite("y", &point::y);
-    m.def("dot", &dot);
-    m.def("scale", &scale);
+    m.def("dot", [](const py::object &object) {
+        const auto &p = object.cast<const point &>();
+        py::scoped_critical_section section(object); // both numbers of one moment
+        return dot(p);
+    });
+    m.def("scale", [](const py::object &object, double by) {
+        auto *p = object.cast<point *>();
+        py::scoped_critical_section section(object);
+        scale(p, by);
+    });
     m.def("callback", [](py::function function) { return function; });
     m.def("apply", &apply_function);
+    m.def("apply_detached", &apply_detached);
     m.def("root", &checked_root);
     m.def("work", &work);
     m.def("sleep_ms", &sleep_ms, py::call_guard<py::gil_scoped_release>());
     // [counter]
     py::class_<Counter>(m, "Counter")
         .def(py::init<std::int64_t>())
-        .def("add", &Counter::add)
-        .def("value", &Counter::value);
+        // One object may be used by many threads: the critical section of the object is its lock. With the GIL it is nothing.
+        .def("add",
+             [](const py::object &self, std::int64_t n) {
+                 auto &counter = self.cast<Counter &>();
+                 py::scoped_critical_section section(self);
+                 return counter.add(n);
+             })
+        .def("add_unlocked", &Counter::add) // loses additions on a free-threaded build
+        .def("value", [](const py::object &self) {
+            auto &counter = self.cast<Counter &>();
+            py::scoped_critical_section section(self);
+            return counter.value();
+        });
     // [/counter]
 }

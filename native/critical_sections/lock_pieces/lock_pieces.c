@@ -80,6 +80,7 @@ static void reference_count(Cell *cell, Cell *other, int64_t loops) {
         Py_INCREF(cell);
         __asm__ volatile("" ::: "memory"); /* or the two would cancel */
         Py_DECREF(cell);
+        __asm__ volatile("" ::: "memory"); /* and this one with the next round's first */
     }
 }
 

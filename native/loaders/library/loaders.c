@@ -1,5 +1,6 @@
 /* The native side of the chapter on loaders: functions that do as little as a
  * function can do, so that what remains is the way across. */
+#include <errno.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -17,7 +18,8 @@ API int noop(void)
 API int sleep_ms(int milliseconds)
 {
     struct timespec rest = {milliseconds / 1000, (milliseconds % 1000) * 1000000L};
-    while (nanosleep(&rest, &rest) != 0) {
+    /* A signal cuts it short, and it says what is left; any other error would come again for ever. */
+    while (nanosleep(&rest, &rest) != 0 && errno == EINTR) {
     }
     return 0;
 }

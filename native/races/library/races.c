@@ -180,6 +180,9 @@ static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static double *build_table(void) {
     double *table = malloc(ENTRIES * sizeof *table);
+    if (table == NULL) {
+        abort();
+    }
     for (int i = 0; i < ENTRIES; i++) {
         table[i] = 1.0 / (1 + i);
     }

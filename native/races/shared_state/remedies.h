@@ -23,7 +23,12 @@ extern const Remedy remedies[];
 extern const int remedies_count;
 
 /* Pairs of numbers that must agree: write `loops` of them; how many of `loops` reads saw two that did not? */
-void write_pairs(const char *way, int64_t loops);
-int64_t torn_reads(const char *way, int64_t loops);
+typedef struct {
+    const char *name;
+    int64_t (*read)(int64_t loops);
+    void (*write)(int64_t loops);
+} Way;
+
+const Way *find_way(const char *name); /* NULL: there is none of that name */
 
 #endif

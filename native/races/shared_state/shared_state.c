@@ -79,29 +79,39 @@ static PyObject *first_strong(PyObject *module, PyObject *list) { return PyList_
 /* [/borrowed] */
 
 /* [next] */
-static double sum_of(PyObject *dict) {
+/* -1 with an exception set if a value is no float. Exact floats only: a __float__ method is Python code, which may let go of
+ * the critical section, and change the dict. */
+static int sum_of(PyObject *dict, double *sum) {
     Py_ssize_t position = 0;
     PyObject *key, *number;
-    double sum = 0;
+    *sum = 0;
     while (PyDict_Next(dict, &position, &key, &number)) { /* all borrowed, and the table may be replaced */
-        Py_INCREF(number); /* careful, and too late: it may be gone */
-        sum += PyFloat_AsDouble(number);
+        Py_INCREF(number); /* careful, and too late without the lock: it may be gone */
+        int is_float = PyFloat_CheckExact(number);
+        if (is_float) {
+            *sum += PyFloat_AS_DOUBLE(number);
+        }
         Py_DECREF(number);
+        if (!is_float) {
+            PyErr_SetString(PyExc_TypeError, "all values must be floats");
+            return -1;
+        }
     }
-    return sum;
+    return 0;
 }
 
 static PyObject *sum_unlocked(PyObject *module, PyObject *dict) {
-    double sum = sum_of(dict);
-    return PyErr_Occurred() ? NULL : PyFloat_FromDouble(sum);
+    double sum;
+    return sum_of(dict, &sum) < 0 ? NULL : PyFloat_FromDouble(sum);
 }
 
 static PyObject *sum_locked(PyObject *module, PyObject *dict) {
     double sum;
+    int failed;
     Py_BEGIN_CRITICAL_SECTION(dict);
-    sum = sum_of(dict);
+    failed = sum_of(dict, &sum);
     Py_END_CRITICAL_SECTION();
-    return PyErr_Occurred() ? NULL : PyFloat_FromDouble(sum);
+    return failed < 0 ? NULL : PyFloat_FromDouble(sum);
 }
 /* [/next] */
 
@@ -158,17 +168,21 @@ static PyObject *names(PyObject *module, PyObject *ignored) {
 
 /* pairs(way, loops, writing) -> torn reads, or 0 after writing. The thread state is detached meanwhile. */
 static PyObject *pairs(PyObject *module, PyObject *args) {
-    const char *way;
+    const char *name;
     long long loops, torn = 0;
     int writing;
-    if (!PyArg_ParseTuple(args, "sLp", &way, &loops, &writing)) {
+    const Way *way;
+    if (!PyArg_ParseTuple(args, "sLp", &name, &loops, &writing)) {
         return NULL;
+    }
+    if (!(way = find_way(name))) {
+        return PyErr_Format(PyExc_ValueError, "there is no way of reading of the name %s", name);
     }
     Py_BEGIN_ALLOW_THREADS
     if (writing) {
-        write_pairs(way, loops);
+        way->write(loops);
     } else {
-        torn = torn_reads(way, loops);
+        torn = way->read(loops);
     }
     Py_END_ALLOW_THREADS
     return PyLong_FromLongLong(torn);

@@ -5,7 +5,11 @@ use std::ffi::{c_char, c_int, c_void};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+#[cfg(not(feature = "pyo3-0-27"))]
+use pyo3::sync::critical_section::with_critical_section;
+#[cfg(feature = "pyo3-0-27")]
+use pyo3::sync::with_critical_section;
+use pyo3::types::{PyBytes, PyList};
 
 /// The C functions as Rust sees them.
 mod library {
@@ -70,12 +74,18 @@ impl Counter {
         Counter(cpp::make_counter(start))
     }
 
-    fn add(&mut self, n: i64) -> i64 {
+    /// One object may be used by many threads: the critical section of the object is its lock. With the GIL it is nothing.
+    fn add(slf: &Bound<'_, Self>, n: i64) -> PyResult<i64> {
+        with_critical_section(slf.as_any(), || Ok(slf.try_borrow_mut()?.0.pin_mut().add(n)))
+    }
+
+    /// Without it: PyO3's borrow flag loses no addition. A second thread that comes meanwhile gets an exception.
+    fn add_unlocked(&mut self, n: i64) -> i64 {
         self.0.pin_mut().add(n)
     }
 
-    fn value(&self) -> i64 {
-        self.0.value()
+    fn value(slf: &Bound<'_, Self>) -> PyResult<i64> {
+        with_critical_section(slf.as_any(), || Ok(slf.try_borrow()?.0.value()))
     }
 }
 // [/cxx]
@@ -153,8 +163,20 @@ fn ends(values: PyBuffer<f64>) -> PyResult<f64> {
 }
 // [/buffer]
 
+// [list]
 #[pyfunction]
-fn sum_list(values: Vec<i32>) -> i64 {
+fn sum_list(values: &Bound<'_, PyList>) -> PyResult<i64> {
+    let mut items = Vec::with_capacity(values.len());
+    values.locked_for_each(|value| {
+        items.push(value.extract::<i32>()?);
+        Ok(())
+    })?;
+    Ok(unsafe { library::sum_ints(items.as_ptr(), items.len()) })
+}
+// [/list]
+
+#[pyfunction]
+fn sum_sequence(values: Vec<i32>) -> i64 {
     unsafe { library::sum_ints(values.as_ptr(), values.len()) }
 }
 
@@ -181,13 +203,16 @@ impl Point {
 }
 
 #[pyfunction]
-fn dot(p: &Point) -> f64 {
-    library::dot(p.0)
+fn dot(p: &Bound<'_, Point>) -> PyResult<f64> {
+    with_critical_section(p.as_any(), || Ok(library::dot(p.try_borrow()?.0)))
 }
 
 #[pyfunction]
-fn scale(p: &mut Point, by: f64) {
-    unsafe { library::scale(&mut p.0, by) }
+fn scale(p: &Bound<'_, Point>, by: f64) -> PyResult<()> {
+    with_critical_section(p.as_any(), || {
+        unsafe { library::scale(&mut p.try_borrow_mut()?.0, by) };
+        Ok(())
+    })
 }
 // [/point]
 
@@ -217,6 +242,32 @@ fn callback(function: Bound<'_, PyAny>) -> Bound<'_, PyAny> {
 fn apply(function: &Bound<'_, PyAny>, x: i32) -> PyResult<i32> {
     let mut call = Call { function, error: None };
     let result = unsafe { library::apply(call_back, (&raw mut call).cast(), x) };
+    call.error.map_or(Ok(result), Err)
+}
+
+/// The same for a caller that has detached the thread state: each call attaches it, and detaches it again.
+struct DetachedCall {
+    function: Py<PyAny>,
+    error: Option<PyErr>,
+}
+
+extern "C" fn call_back_attaching(x: c_int, context: *mut c_void) -> c_int {
+    let call = unsafe { &mut *context.cast::<DetachedCall>() };
+    match Python::attach(|py| call.function.bind(py).call1((x,)).and_then(|answer| answer.extract())) {
+        Ok(answer) => answer,
+        Err(error) => {
+            call.error = Some(error);
+            0
+        }
+    }
+}
+
+#[pyfunction]
+fn apply_detached(py: Python<'_>, function: Py<PyAny>, x: i32) -> PyResult<i32> {
+    let mut call = DetachedCall { function, error: None };
+    // As a number: a pointer may not cross into what runs detached.
+    let context = (&raw mut call) as usize;
+    let result = py.detach(|| unsafe { library::apply(call_back_attaching, context as *mut c_void, x) });
     call.error.map_or(Ok(result), Err)
 }
 // [/callback]
@@ -249,7 +300,9 @@ mod boundary_pyo3 {
     use super::{add_five, add_one, answer, halve, noop, noop_detached};
     // [/module]
     #[pymodule_export]
-    use super::{apply, callback, checksum, code_points, dot, ends, make_bytes, motto, root, scale, sleep_ms, sum_list, work};
+    use super::{apply, apply_detached, callback, checksum, code_points, dot, ends, make_bytes, motto, root, scale, sleep_ms};
+    #[pymodule_export]
+    use super::{sum_list, sum_sequence, work};
     #[pymodule_export]
     use super::{Counter, Point};
 }

@@ -1,6 +1,8 @@
 """The boundary library through cffi's ABI mode: no compiler, the declarations are read at import."""
 
 import errno
+import sys
+import threading
 from pathlib import Path
 
 from cffi import FFI
@@ -32,7 +34,8 @@ ffi.cdef("""
     int64_t counter_add(counter_handle *counter, int64_t n);
     void counter_delete(counter_handle *counter);
 """)
-lib = ffi.dlopen(str(Path(__file__).with_name("libboundary.so")))
+LIBRARY = Path(__file__).with_name("libboundary.dylib" if sys.platform == "darwin" else "libboundary.so")
+lib = ffi.dlopen(str(LIBRARY))
 
 noop = noop_detached = lib.noop  # cffi detaches the thread state around every call
 answer = lib.answer
@@ -82,6 +85,9 @@ def sum_list(values):
     return lib.sum_ints(values, len(values))
 
 
+sum_sequence = sum_list  # whatever has a length and items
+
+
 # [point]
 def Point(x, y):
     return ffi.new("point *", (x, y))
@@ -105,6 +111,9 @@ def apply(prepared, x):
     return lib.apply(prepared, ffi.NULL, x)
 
 
+apply_detached = apply  # cffi detaches the thread state around every call, and attaches it in every callback
+
+
 # [/callback]
 
 
@@ -121,17 +130,22 @@ def root(x):
 
 # [handle]
 class Counter:
-    """The C++ class through its C handle."""
+    """The C++ class through its C handle. cffi detaches the thread state, so that the GIL protects nothing here."""
 
-    __slots__ = ("_handle",)
+    __slots__ = ("_handle", "_lock")
 
     def __init__(self, start):
         handle = lib.counter_new(start)
         if not handle:
             raise MemoryError
-        self._handle = ffi.gc(handle, lib.counter_delete)
+        self._handle, self._lock = ffi.gc(handle, lib.counter_delete), threading.Lock()
 
     def add(self, n):
+        with self._lock:
+            return lib.counter_add(self._handle, n)
+
+    def add_unlocked(self, n):
+        """Loses additions where two threads are in it, on every build."""
         return lib.counter_add(self._handle, n)
 
 

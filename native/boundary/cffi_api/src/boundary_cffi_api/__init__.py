@@ -1,6 +1,7 @@
 """The boundary library through cffi's API mode: a C compiler has checked the declarations and built the calls."""
 
 import errno
+import threading
 
 from boundary_cffi_api._library import ffi, lib
 
@@ -43,6 +44,9 @@ def sum_list(values):
     return lib.sum_ints(values, len(values))
 
 
+sum_sequence = sum_list  # whatever has a length and items
+
+
 def Point(x, y):
     return ffi.new("point *", (x, y))
 
@@ -69,6 +73,9 @@ def apply(prepared, x):
     return lib.apply(lib.call_back, prepared, x)
 
 
+apply_detached = apply  # cffi detaches the thread state around every call, and attaches it in every callback
+
+
 # [/callback]
 
 
@@ -80,15 +87,20 @@ def root(x):
 
 
 class Counter:
-    """The C++ class through its C handle."""
+    """The C++ class through its C handle. cffi detaches the thread state, so that the GIL protects nothing here."""
 
-    __slots__ = ("_handle",)
+    __slots__ = ("_handle", "_lock")
 
     def __init__(self, start):
         handle = lib.counter_new(start)
         if not handle:
             raise MemoryError
-        self._handle = ffi.gc(handle, lib.counter_delete)
+        self._handle, self._lock = ffi.gc(handle, lib.counter_delete), threading.Lock()
 
     def add(self, n):
+        with self._lock:
+            return lib.counter_add(self._handle, n)
+
+    def add_unlocked(self, n):
+        """Loses additions where two threads are in it, on every build."""
         return lib.counter_add(self._handle, n)

@@ -2,11 +2,13 @@
 
 import ctypes
 import errno
+import sys
+import threading
 import types
 from ctypes import POINTER, byref, c_char, c_double, c_int, c_int64, c_size_t, c_ubyte, c_uint32, c_void_p
 from pathlib import Path
 
-LIBRARY = Path(__file__).with_name("libboundary.so")
+LIBRARY = Path(__file__).with_name("libboundary.dylib" if sys.platform == "darwin" else "libboundary.so")
 
 
 # [point]
@@ -106,17 +108,22 @@ def bind(loader):
     counter_delete = declare("counter_delete", None, c_void_p)
 
     class Counter:
-        """The C++ class through its C handle."""
+        """The C++ class through its C handle. CDLL detaches the thread state, so that the GIL protects nothing here."""
 
-        __slots__ = ("_handle",)
+        __slots__ = ("_handle", "_lock")
 
         def __init__(self, start):
-            self._handle = None
+            self._handle, self._lock = None, threading.Lock()
             self._handle = counter_new(start)
             if not self._handle:
                 raise MemoryError
 
         def add(self, n):
+            with self._lock:
+                return counter_add(self._handle, n)
+
+        def add_unlocked(self, n):
+            """Loses additions where two threads are in it: without the GIL, and through CDLL with it."""
             return counter_add(self._handle, n)
 
         def __del__(self):
@@ -136,6 +143,7 @@ def bind(loader):
         make_bytes=make_bytes,
         ends=ends,
         sum_list=sum_list,
+        sum_sequence=sum_list,  # whatever has a length and can be unpacked
         Point=Point,
         dot=dot,
         scale=scale,
@@ -147,5 +155,6 @@ def bind(loader):
         Counter=Counter,
     )
     if loader is ctypes.CDLL:
-        functions.noop_detached = noop  # as every call through CDLL
+        # As every call through CDLL; what ctypes calls back attaches the thread state in any case.
+        functions.noop_detached, functions.apply_detached = noop, apply
     return functions
