@@ -7,16 +7,22 @@ import time
 
 def together(bodies):
     """Run all bodies at the same time, one thread each; returns the ns from the first start to the last end."""
-    barrier = threading.Barrier(len(bodies))
+    return made_and_run([lambda body=body: body for body in bodies])
+
+
+def made_and_run(makers):
+    """The same of bodies that each thread makes itself, before the clock starts."""
+    barrier = threading.Barrier(len(makers))
     spans = []
 
-    def run(body):
+    def run(make):
+        body = make()
         barrier.wait()
         started = time.perf_counter_ns()
         body()
         spans.append((started, time.perf_counter_ns()))
 
-    threads = [threading.Thread(target=run, args=(body,)) for body in bodies]
+    threads = [threading.Thread(target=run, args=(make,)) for make in makers]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -28,13 +34,19 @@ def together(bodies):
 ROUNDS = 3
 
 
-def rate(make, threads, milliseconds):
+def rate(make, threads, milliseconds, made_by_worker=False):
     """Operations per second of one thread alone and of all together, taking turns: medians of ROUNDS.
 
     `make(number)` gives each thread a function of a loop count. Alone and together stand side by side in one
     process, since the speed of a core may change from one process to the next.
+    made_by_worker: each thread calls `make` itself. What it makes is then its own; else it is the main thread's.
     """
     bodies = [make(number) for number in range(threads)]
+
+    def maker(number):
+        body = make(number) if made_by_worker else bodies[number]
+        return lambda: body(loops)
+
     loops, elapsed = 100, 0
     while elapsed < 2_000_000:
         loops *= 2
@@ -45,8 +57,9 @@ def rate(make, threads, milliseconds):
     alone, all_ = [], []
     for _ in range(ROUNDS):
         # Alone in a thread of its own too: both pay for its start.
-        alone.append(loops / together([lambda: bodies[0](loops)]) * 1e9)
-        all_.append(threads * loops / together([lambda body=body: body(loops) for body in bodies]) * 1e9)
+        makers = [lambda number=number: maker(number) for number in range(threads)]
+        alone.append(loops / made_and_run(makers[:1]) * 1e9)
+        all_.append(threads * loops / made_and_run(makers) * 1e9)
     return {"alone": statistics.median(alone), "together": statistics.median(all_)}
 
 

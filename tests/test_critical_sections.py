@@ -244,7 +244,7 @@ class Recording:
         rows = []
         for case in cases:
             for _ in range(repeats):
-                factor = case.columns["threads"] if case.columns["shared"] == experiment.OWN else 0.8
+                factor = 0.8 if case.columns["shared"] == experiment.ONE else case.columns["threads"]
                 alone = 1e7 * np.exp(rng.normal(0, 0.01))
                 rows.append({"interpreter": case.interpreter, **case.columns, "alone": alone, "together": 1e7 * factor})
         return pd.DataFrame(rows)
@@ -258,7 +258,12 @@ def test_scaling_is_found(name):
     runs = experiment.objects(Recording())
     for label in (GIL, FREE_THREADED):
         found = results.scaling(runs, label, experiment.OBJECTS).set_index(["name", "threads", "shared"])
-        assert list(found.loc[name].index) == [(2, "one object"), (2, "own objects"), (4, "one object")]
+        assert list(found.loc[name].index) == [
+            (2, "foreign objects"),
+            (2, "one object"),
+            (2, "own objects"),
+            (4, "one object"),
+        ]
         assert found.loc[(name, 2, "own objects")].value == pytest.approx(2, rel=0.05)
         assert found.loc[(name, 2, "one object")].value == pytest.approx(0.8, rel=0.05)
 
@@ -268,7 +273,8 @@ def test_figures_show_every_case(record):
     found = results.scaling(runs, FREE_THREADED, experiment.OBJECTS)
     assert "slower in total" in figures.cost_of_objects(found)
     table = figures.scaling(found)
-    assert list(table.columns) == ["name", "2 threads, one object", "2 threads, own objects", "4 threads, one object"]
+    cases = ["2 threads, foreign objects", "2 threads, one object", "2 threads, own objects", "4 threads, one object"]
+    assert list(table.columns) == ["name", *cases]
     assert list(table.name) == list(experiment.OBJECTS)
     locks = figures.lock_table(record, experiment.locks(Recording()))
     assert sorted(locks.lock) == sorted(experiment.PIECES)
@@ -281,7 +287,7 @@ def test_figures_show_every_case(record):
 def test_a_machine_of_one_core_has_two_cases():
     """Two threads on one object are then also two for each core."""
     found = results.scaling(experiment.objects(Recording(cores=1)), FREE_THREADED, experiment.OBJECTS)
-    assert figures.scaling(found).shape == (3, 3)
+    assert figures.scaling(found).shape == (3, 4)
 
 
 def test_calibration_is_handed_to_the_prose(monkeypatch):

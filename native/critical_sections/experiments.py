@@ -21,7 +21,10 @@ from threads import ROUNDS, rate, together  # noqa: E402
 
 # [contended_piece]
 def contended_piece(name, shared, threads, folder, milliseconds):
-    """A lock in C: all threads on one cell, or one cell for each. Operations per second alone and together."""
+    """A lock in C. Operations per second alone and together.
+
+    shared: all threads on one cell; or a cell for each, which its thread has made, or the main thread.
+    """
     locks = arms.load(folder)
     one = locks.Cell(), locks.Cell()
 
@@ -29,7 +32,7 @@ def contended_piece(name, shared, threads, folder, milliseconds):
         cells = one if shared == "one object" else (locks.Cell(), locks.Cell())
         return lambda loops: locks.run(name, *cells, loops)
 
-    return rate(make, threads, milliseconds)
+    return rate(make, threads, milliseconds, made_by_worker=shared == "own objects")
 
 
 # [/contended_piece]
@@ -49,7 +52,7 @@ OBJECTS = {
 
 
 def contended_object(name, shared, threads, milliseconds):
-    """A Python object: all threads use one, or each has its own."""
+    """A Python object: all threads use one, or each has its own, made by itself or by the main thread."""
     statement, make_object = OBJECTS[name]
     one = make_object()
 
@@ -57,7 +60,7 @@ def contended_object(name, shared, threads, milliseconds):
         own = one if shared == "one object" else make_object()
         return timeit.Timer(statement, "d = given", time.perf_counter_ns, {"given": own}).timeit
 
-    return rate(make, threads, milliseconds)
+    return rate(make, threads, milliseconds, made_by_worker=shared == "own objects")
 
 
 # [/contended_object]

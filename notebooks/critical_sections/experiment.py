@@ -109,15 +109,17 @@ def single(session: Session) -> Record:
 
 # [company]
 CONTENTION_MS = 8
-ONE, OWN = "one object", "own objects"
+# One for all threads; one for each, which its thread has made; one for each, which the main thread has made.
+ONE, OWN, MADE_ELSEWHERE = "one object", "own objects", "foreign objects"
 
 
 def sharing(session: Session) -> list[dict]:
-    """Two threads on one object, two on an object each, and many on one: two for each core."""
+    """Two threads on one object, two on an object each (their own or another thread's), and many on one: two for each core."""
     many = 2 * session.machine["cores_usable"]
     return [
         {"shared": ONE, "threads": 2},
         {"shared": OWN, "threads": 2},
+        {"shared": MADE_ELSEWHERE, "threads": 2},
         {"shared": ONE, "threads": many},
     ]
 

@@ -10,7 +10,7 @@ from ffilab.provision.catalogue import FREE_THREADED, GIL, SOURCES, both_builds
 from notebooks.boundary import experiment as boundary
 from notebooks.boundary.results import net
 from notebooks.critical_sections import results
-from notebooks.critical_sections.experiment import FOREIGN, ONE, OWN, PIECES, TEXTS
+from notebooks.critical_sections.experiment import FOREIGN, MADE_ELSEWHERE, ONE, OWN, PIECES, TEXTS
 
 # How the prose calls the chapter pair in the names of its numbers.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
@@ -151,6 +151,7 @@ def lock_table(record: Record, runs: pd.DataFrame) -> pd.DataFrame:
                 "alone": draw.words(results.piece_cost(record, FREE_THREADED, name), "ns"),
                 "2 threads, one object": price(name, ONE, 2),
                 "2 threads, two objects": price(name, OWN, 2),
+                "2 threads, two foreign objects": price(name, MADE_ELSEWHERE, 2),
                 f"{many} threads, one object": price(name, ONE, many),
                 "when": when,
             }
