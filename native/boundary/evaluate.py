@@ -106,21 +106,29 @@ def from_many_threads(m, threads, calls):
     return len(wrong)
 
 
-def one_object(m, threads, calls):
-    """All threads add to one object at the same time; returns how many additions are missing."""
-    counter, barrier = m.Counter(0), threading.Barrier(threads)
+# [one object]
+def one_object(m, threads, calls, method="add"):
+    """All threads add to one object at the same time: additions that got lost, and additions that were refused."""
+    counter, barrier, refused = m.Counter(0), threading.Barrier(threads), []
+    add = getattr(counter, method)
 
     def body():
         barrier.wait()
         for _ in range(calls):
-            counter.add(1)
+            try:
+                add(1)
+            except RuntimeError as error:
+                refused.append(error)
 
     workers = [threading.Thread(target=body) for _ in range(threads)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    return threads * calls - counter.add(0)
+    return threads * calls - len(refused) - counter.add(0), len(refused)
+
+
+# [/one object]
 
 
 # [evaluate]

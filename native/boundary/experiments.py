@@ -12,6 +12,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "measuring"))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import arms
+import evaluate
 import talk_method
 
 
@@ -71,3 +72,38 @@ def first_use(folder, binding, linking):
 
 
 # [/first_use]
+
+
+# [one object]
+def one_object(folder, binding, method, threads, calls):
+    """Shares of additions to one object that got lost, and that were refused with an exception."""
+    lost, refused = evaluate.one_object(arms.load(folder, binding), threads, calls, method)
+    return {"lost": lost / (threads * calls), "refused": refused / (threads * calls)}
+
+
+# [/one object]
+
+
+# [interpreter]
+CALL_IT = """
+import sys
+sys.path.insert(0, {here!r})
+import arms
+m = arms.load({folder!r}, {binding!r})
+assert (m.add_one(1), m.Counter(5).add(1)) == (2, 6)
+"""
+
+
+def own_interpreter(folder, binding):
+    """Import one binding in the main interpreter, then in another one with a GIL of its own, and call it there."""
+    import _interpreters
+
+    arms.load(folder, binding)
+    other = _interpreters.create("isolated")
+    failed = _interpreters.exec(other, CALL_IT.format(here=os.path.dirname(os.path.abspath(__file__)), folder=folder, binding=binding))
+    said = None if failed is None else f"{failed.type.__name__}: {failed.msg}"
+    _interpreters.destroy(other)
+    return {"said": said}
+
+
+# [/interpreter]

@@ -260,6 +260,37 @@ def contracts(session: Session) -> pd.DataFrame:
 
 # [/contracts]
 
+# [one object]
+METHODS = ("add", "add_unlocked")
+
+
+def one_object(session: Session, absent: dict[str, dict[str, str]]) -> pd.DataFrame:
+    """Two threads add to one C++ object, with each tool's own lock and without: shares lost and refused, in fresh processes."""
+    fixed = {"folder": LIBRARIES, "threads": 2, "calls": round(50_000 * session.budget.scale) or 1}
+    cases = [
+        Case(FREE_THREADED, EXPERIMENTS, "one_object", {"binding": binding, "method": method}, fixed)
+        for binding in BINDINGS
+        if binding not in absent[FREE_THREADED]
+        for method in METHODS
+    ]
+    return session.run("one object, two threads", cases, repeats=3)
+
+
+# [/one object]
+
+# [interpreter]
+def own_interpreter(session: Session, absent: dict[str, dict[str, str]]) -> pd.DataFrame:
+    """Each binding in an interpreter with a GIL of its own, beside the main one: what it says, or how the process ended."""
+    cases = [
+        Case(GIL, EXPERIMENTS, "own_interpreter", {"binding": binding}, {"folder": LIBRARIES})
+        for binding in BINDINGS
+        if binding not in absent[GIL]
+    ]
+    return session.run("another interpreter", cases, repeats=1, may_fail=True)
+
+
+# [/interpreter]
+
 # [first use]
 # The three whose author's code is linked in the three classic ways: C, generated C++, templates.
 RELINKED = (FLOOR, "Cython", "pybind11")

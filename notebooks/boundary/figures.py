@@ -24,6 +24,7 @@ from notebooks.boundary.experiment import (
     FLOOR,
     INT,
     METHOD,
+    METHODS,
     PROFILED,
     SIGNATURES,
     name,
@@ -31,7 +32,7 @@ from notebooks.boundary.experiment import (
 
 # How the prose calls the chapter pair in the names of its numbers.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
-MARKERS = "osD^vP*Xh"
+MARKERS = "osD^vP*Xhp"
 STYLES = ("-", "--", ":", "-.")
 T_OVER_GIL = f"{FREE_THREADED} / {GIL}"
 
@@ -345,6 +346,34 @@ def plot_work(figure, shares: pd.DataFrame, worth: dict[str, Interval]) -> None:
 
 def work_in_words(worth: dict[str, Interval]) -> str:
     return "; ".join(f"{binding} {draw.text(interval, 'µs', 1e-3)}" for binding, interval in worth.items())
+
+
+def one_object(runs: pd.DataFrame) -> pd.DataFrame:
+    """What two threads lose of their additions to one object, a row for each binding, a column for each method."""
+
+    def said(part: pd.DataFrame) -> str:
+        found = [
+            f"{what} up to {part[what].max():.0%}" if part[what].max() >= 0.005 else f"{what} under 1 %"
+            for what in ("lost", "refused")
+            if part[what].max() > 0
+        ]
+        return f"{', '.join(found) or 'nothing lost'} (n = {len(part)})"
+
+    rows = []
+    for binding, part in runs.groupby("binding", sort=False):
+        rows.append({"binding": binding, **{method: said(one) for method, one in part.groupby("method", sort=False)}})
+    order = list(BINDINGS)
+    return pd.DataFrame(rows).sort_values("binding", key=lambda names: names.map(order.index))[["binding", *METHODS]]
+
+
+def own_interpreter(runs: pd.DataFrame) -> pd.DataFrame:
+    """What became of each binding in an interpreter of its own."""
+    said = [
+        row.ended if row.ended != "ok" else "works" if pd.isna(row.said) else row.said for row in runs.itertuples()
+    ]
+    order = list(BINDINGS)
+    table = pd.DataFrame({"binding": runs.binding, "in an interpreter with a GIL of its own": said})
+    return table.sort_values("binding", key=lambda names: names.map(order.index))
 
 
 def first_use(runs: pd.DataFrame, linking: str = "default") -> pd.DataFrame:

@@ -347,7 +347,7 @@ def test_one_object_may_be_used_by_many_threads(labels):
     """Each tool's own lock is in its method `add`: no addition is lost."""
     for label in labels:
         for binding in bindings(label):
-            assert child(label).ask(binding, "one_object(m, 8, 20_000)") == "0", binding
+            assert child(label).ask(binding, "one_object(m, 8, 20_000)") == "(0, 0)", binding
 
 
 def test_changing_one_source_rebuilds_one_project(tmp_path, labels):
