@@ -127,6 +127,13 @@ def test_nothing_leaks_and_the_gil_stays_off(labels):
         assert outcome.gil_enabled != BY_LABEL[label].free_threaded
 
 
+@pytest.mark.slow
+def test_no_lock_is_held_in_a_forked_child(labels):
+    """One in some ten forks would copy a lock that is held, and its child would hang."""
+    for label in labels:
+        assert run(label, "forked", forks=150).result == {"well": 150}
+
+
 SANITIZED = [(name, label) for name, (_, _, labels) in experiment.SANITIZERS.items() for label in labels]
 
 

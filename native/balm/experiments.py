@@ -12,6 +12,7 @@ import os
 import pickle
 import queue
 import resource
+import signal
 import statistics
 import sys
 import threading
@@ -221,6 +222,38 @@ def forged(folder, data, length, unknown_hash):
 
 
 # [/forged]
+
+
+# [forked]
+def forked(folder, forks):
+    """Forks while another thread makes and ends strings in every way; each child makes some too. How many children ended well.
+
+    A child that hangs is ended by an alarm, and did not end well.
+    """
+    text, over = arms.text(arms.load(folder)), threading.Event()
+
+    def body():
+        while not over.is_set():
+            for method in arms.OURS:
+                text.strings(method, released=True)
+
+    thread = threading.Thread(target=body)
+    thread.start()
+    well = 0
+    for _ in range(forks):
+        child = os.fork()
+        if not child:
+            signal.alarm(10)
+            for method in arms.OURS:
+                text.strings(method, released=True)
+            os._exit(0)
+        well += os.waitpid(child, 0)[1] == 0
+    over.set()
+    thread.join()
+    return {"well": well}
+
+
+# [/forked]
 
 
 # [sanitized]
