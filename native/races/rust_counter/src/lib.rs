@@ -18,17 +18,17 @@ fn increment(counter: &dyn Counter, iterations: i32) -> i64 {
     counter.value()
 }
 
-#[no_mangle]
+#[unsafe(no_mangle)]
 pub extern "C" fn rust_load_then_store(iterations: i32) -> i64 {
     increment(&LOAD_THEN_STORE, iterations)
 }
 
-#[no_mangle]
+#[unsafe(no_mangle)]
 pub extern "C" fn rust_fetch_add(iterations: i32) -> i64 {
     increment(&FETCH_ADD, iterations)
 }
 
-#[no_mangle]
+#[unsafe(no_mangle)]
 pub extern "C" fn rust_mutex(iterations: i32) -> i64 {
     increment(&LOCKED, iterations)
 }
