@@ -37,6 +37,16 @@ ffi.cdef("""
 LIBRARY = Path(__file__).with_name("libboundary.dylib" if sys.platform == "darwin" else "libboundary.so")
 lib = ffi.dlopen(str(LIBRARY))
 
+# [types]
+# Parsed once: with a text, each call would look its type up again.
+SIZE = ffi.typeof("size_t *")
+BYTES = ffi.typeof("uint8_t[]")
+DOUBLES = ffi.typeof("double[]")
+POINT = ffi.typeof("point *")
+DOUBLE = ffi.typeof("double *")
+CALLBACK = ffi.typeof("int(*)(int, void *)")
+# [/types]
+
 noop = noop_detached = lib.noop  # cffi detaches the thread state around every call
 answer = lib.answer
 add_one = lib.add_one
@@ -57,7 +67,7 @@ def code_points(text):
 
 
 def motto():
-    size = ffi.new("size_t *")
+    size = ffi.new(SIZE)
     data = lib.motto(size)
     return ffi.unpack(data, size[0]).decode()
 
@@ -67,14 +77,14 @@ def checksum(data):
 
 
 def make_bytes(size, value):
-    data = ffi.new("uint8_t[]", size)
+    data = ffi.new(BYTES, size)
     lib.fill(data, size, value)
     return bytes(ffi.buffer(data, size))
 
 
 # [buffer]
 def ends(values):
-    data = ffi.from_buffer("double[]", values)
+    data = ffi.from_buffer(DOUBLES, values)
     return lib.ends(data, len(data))
 
 
@@ -90,7 +100,7 @@ sum_sequence = sum_list  # whatever has a length and items
 
 # [point]
 def Point(x, y):
-    return ffi.new("point *", (x, y))
+    return ffi.new(POINT, (x, y))
 
 
 def dot(p):
@@ -104,7 +114,7 @@ scale = lib.scale
 # [callback]
 def callback(function):
     """Prepare a function for `apply`. Keep what this returns for as long as C may call it."""
-    return ffi.callback("int(int, void *)", lambda x, context: function(x))
+    return ffi.callback(CALLBACK, lambda x, context: function(x))
 
 
 def apply(prepared, x):
@@ -119,7 +129,7 @@ apply_detached = apply  # cffi detaches the thread state around every call, and 
 
 # [root]
 def root(x):
-    result = ffi.new("double *")
+    result = ffi.new(DOUBLE)
     if lib.root(x, result) == errno.EDOM:
         raise ValueError("no real root")
     return result[0]

@@ -5,6 +5,15 @@ import threading
 
 from boundary_cffi_api._library import ffi, lib
 
+# [types]
+# Parsed once: with a text, each call would look its type up again.
+SIZE = ffi.typeof("size_t *")
+BYTES = ffi.typeof("uint8_t[]")
+DOUBLES = ffi.typeof("double[]")
+POINT = ffi.typeof("point *")
+DOUBLE = ffi.typeof("double *")
+# [/types]
+
 noop = noop_detached = lib.noop  # cffi detaches the thread state around every call
 answer = lib.answer
 add_one = lib.add_one
@@ -20,7 +29,7 @@ def code_points(text):
 
 
 def motto():
-    size = ffi.new("size_t *")
+    size = ffi.new(SIZE)
     data = lib.motto(size)
     return ffi.unpack(data, size[0]).decode()
 
@@ -30,13 +39,13 @@ def checksum(data):
 
 
 def make_bytes(size, value):
-    data = ffi.new("uint8_t[]", size)
+    data = ffi.new(BYTES, size)
     lib.fill(data, size, value)
     return bytes(ffi.buffer(data, size))
 
 
 def ends(values):
-    data = ffi.from_buffer("double[]", values)
+    data = ffi.from_buffer(DOUBLES, values)
     return lib.ends(data, len(data))
 
 
@@ -48,7 +57,7 @@ sum_sequence = sum_list  # whatever has a length and items
 
 
 def Point(x, y):
-    return ffi.new("point *", (x, y))
+    return ffi.new(POINT, (x, y))
 
 
 def dot(p):
@@ -80,7 +89,7 @@ apply_detached = apply  # cffi detaches the thread state around every call, and 
 
 
 def root(x):
-    result = ffi.new("double *")
+    result = ffi.new(DOUBLE)
     if lib.root(x, result) == errno.EDOM:
         raise ValueError("no real root")
     return result[0]
