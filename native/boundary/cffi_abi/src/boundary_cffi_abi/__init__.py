@@ -37,7 +37,6 @@ ffi.cdef("""
 LIBRARY = Path(__file__).with_name("libboundary.dylib" if sys.platform == "darwin" else "libboundary.so")
 lib = ffi.dlopen(str(LIBRARY))
 
-# [types]
 # Parsed once: with a text, each call would look its type up again.
 SIZE = ffi.typeof("size_t *")
 BYTES = ffi.typeof("uint8_t[]")
@@ -45,7 +44,6 @@ DOUBLES = ffi.typeof("double[]")
 POINT = ffi.typeof("point *")
 DOUBLE = ffi.typeof("double *")
 CALLBACK = ffi.typeof("int(*)(int, void *)")
-# [/types]
 
 noop = noop_detached = lib.noop  # cffi detaches the thread state around every call
 answer = lib.answer

@@ -5,14 +5,12 @@ import threading
 
 from boundary_cffi_api._library import ffi, lib
 
-# [types]
 # Parsed once: with a text, each call would look its type up again.
 SIZE = ffi.typeof("size_t *")
 BYTES = ffi.typeof("uint8_t[]")
 DOUBLES = ffi.typeof("double[]")
 POINT = ffi.typeof("point *")
 DOUBLE = ffi.typeof("double *")
-# [/types]
 
 noop = noop_detached = lib.noop  # cffi detaches the thread state around every call
 answer = lib.answer
