@@ -37,9 +37,9 @@ SOURCES = {
         documented_tax="5 to 10 %",
     ),
     "3.15": Source(
-        "3.15.0rc1",
-        "f84dad680ab2147417d2739355c2678f0f9acffe4ae8ef77895de1454b384b07",
-        "pool/main/p/python3.15/python3.15_3.15.0~rc1.orig.tar.xz",
+        "3.15.0rc2",
+        "8d93af5eaaaea5adfd41bd786a7ba3f03f2ad1ab57c6a65e0b963deab91d5ad7",
+        "pool/main/p/python3.15/python3.15_3.15.0~rc2.orig.tar.xz",
     ),
 }
 
