@@ -7,6 +7,7 @@ import base64
 import html
 import io
 import math
+import re
 
 import matplotlib
 
@@ -158,15 +159,25 @@ def glue(name: str, value: str) -> None:
     )
 
 
-def table(frame: pd.DataFrame, caption: str = "") -> None:
-    """Display a table without its index; `caption` says what is in it."""
+def table(frame: pd.DataFrame, caption: str = "", links: dict[str, str] | None = None) -> None:
+    """Display a table without its index; `caption` says what is in it.
+
+    links: addresses, by the whole text of the cells and of the headings that lead there.
+    """
     if caption:
         display(Markdown(f"*{caption}*" + ("" if _page["is_result"] else f" **({SMOKE})**")))
-    display(
-        HTML(
-            f'<div class="ffi-table" style="overflow-x: auto">{frame.to_html(index=False, border=0, justify="left")}</div>'
-        )
-    )
+    text = linked(frame.to_html(index=False, border=0, justify="left"), links or {})
+    display(HTML(f'<div class="ffi-table" style="overflow-x: auto">{text}</div>'))
+
+
+def linked(rows: str, links: dict[str, str]) -> str:
+    """The rows of a table in HTML, with the cells that hold nothing but a key of `links` leading to its address."""
+
+    def lead(cell: re.Match) -> str:
+        address = links.get(html.unescape(cell[2]))
+        return f'{cell[1]}<a href="{html.escape(address)}">{cell[2]}</a>{cell[3]}' if address else cell[0]
+
+    return re.sub(r"(<t[hd]>)([^<]+)(</t[hd]>)", lead, rows)
 
 
 def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:

@@ -23,8 +23,9 @@ DECLARATION = "binding.toml"
 # What the chapter knows of a binding.
 # project: the folder that builds it. module: what is imported. part: the attribute of the module that holds the functions;
 # None for the module itself. loads_at_run_time: takes any C library by its name, without a compiler. contracts: calls that
-# it answers otherwise than most bindings, with the answer (see tests/boundary/test_conformance.py).
-Binding = namedtuple("Binding", "project module part loads_at_run_time contracts")
+# it answers otherwise than most bindings, with the answer (see tests/boundary/test_conformance.py). of: the binding that this
+# is another form of; None for a binding of its own.
+Binding = namedtuple("Binding", "project module part loads_at_run_time contracts of")
 
 
 def declarations():
@@ -38,13 +39,18 @@ def declarations():
     return found
 
 
-def in_order(said):
-    """Bindings by title, in the order that they ask for."""
-    found = [(one, project, text) for project, text in said.items() for one in text.get("binding", [])]
+def in_order(said, kind="binding"):
+    """Bindings by title, in the order that they ask for. kind: `variant` for other forms of a binding."""
+    found = [(one, project, text) for project, text in said.items() for one in text.get(kind, [])]
     found.sort(key=lambda each: (each[0]["order"], each[0]["title"]))
     return {
         one["title"]: Binding(
-            project, one["module"], one.get("part"), one.get("loads-at-run-time", False), text.get("contracts", {})
+            project,
+            one["module"],
+            one.get("part"),
+            one.get("loads-at-run-time", False),
+            text.get("contracts", {}),
+            one.get("of"),
         )
         for one, project, text in found
     }
@@ -52,6 +58,9 @@ def in_order(said):
 
 DECLARED = declarations()
 BINDINGS = in_order(DECLARED)
+# Other forms of some of them: compared in a few cells only.
+VARIANTS = in_order(DECLARED, "variant")
+EVERY_FORM = {**BINDINGS, **VARIANTS}
 # A project to the one that stands in for it on some interpreters.
 STANDS_IN = {text["stands-in-for"]: project for project, text in DECLARED.items() if "stands-in-for" in text}
 
@@ -97,7 +106,7 @@ def place(folder):
 
 def load(folder, binding):
     """The functions of one binding. Raises ImportError with the reason that the build left, if it left one."""
-    chosen = BINDINGS[binding]
+    chosen = EVERY_FORM[binding]
     here = place(folder)
     if here not in sys.path:
         sys.path.insert(0, here)

@@ -50,7 +50,7 @@ def first_use(folder, binding, linking):
     """
     if linking == "lazy":
         sys.setdlopenflags(os.RTLD_LAZY)
-    chosen = arms.BINDINGS[binding]
+    chosen = arms.EVERY_FORM[binding]
     sys.path.insert(0, arms.place(folder))
     before = resident_kib()
     started = time.perf_counter_ns()

@@ -28,6 +28,8 @@ _arms = runpy.run_path(str(ROOT / ARMS))
 # What each binding's folder declares, by the binding's name, in the order of the figures.
 DECLARED = _arms["BINDINGS"]
 BINDINGS: tuple[str, ...] = tuple(DECLARED)
+# Other forms of some of them, each with the binding that it is a form of.
+VARIANTS: dict[str, str] = {title: one.of for title, one in _arms["VARIANTS"].items()}
 SIGNATURES: tuple[str, ...] = tuple(_arms["SIGNATURES"])
 TEXTS = ("str in, ASCII", "str in, é, first", "str in, é, again", "str out")
 INT, ANSWER, METHOD = "int → int", "→ int", "C++ method"
@@ -67,6 +69,8 @@ def call(binding: str, signature: str, title: str | None = None) -> Arm:
 
 # [matrix]
 AGAIN = " again"
+# The signatures of which other forms of a tool are measured.
+OF_VARIANTS = ("no-op", INT, "str in, ASCII", "list of 1,000 ints", METHOD)
 # A cell of the matrix is one of some hundred and eighty for each interpreter: short batches, or it takes an hour.
 BATCH_MS = 1
 
@@ -77,8 +81,9 @@ def cells() -> list[Arm]:
 
 
 def arms() -> list[Arm]:
-    """The whole matrix, and second copies of two cells for the A/A test."""
-    return [*cells(), *(call(binding, INT, name(binding, INT) + AGAIN) for binding in (FLOOR, "ctypes CDLL"))]
+    """The whole matrix, other forms of some tools, and second copies of two cells for the A/A test."""
+    forms = [call(form, signature) for signature in OF_VARIANTS for form in VARIANTS]
+    return [*cells(), *forms, *(call(binding, INT, name(binding, INT) + AGAIN) for binding in (FLOOR, "ctypes CDLL"))]
 
 
 def matrix(session: Session) -> Record:
@@ -299,8 +304,8 @@ RELINKED = (FLOOR, "Cython", "pybind11")
 def first_use(session: Session, absent: dict[str, dict[str, str]]) -> pd.DataFrame:
     """Import and first call with the GIL, in fresh processes; those of RELINKED also lazy and bound early."""
     cases = []
-    for binding in BINDINGS:
-        if binding not in absent[GIL]:
+    for binding in (*BINDINGS, *VARIANTS):
+        if VARIANTS.get(binding, binding) not in absent[GIL]:
             for linking in ("default", "lazy", "bind now") if binding in RELINKED else ("default",):
                 factors = {"binding": binding, "linking": linking}
                 environment = {"LD_BIND_NOW": "1"} if linking == "bind now" else {}

@@ -25,8 +25,10 @@ from notebooks.boundary.experiment import (
     INT,
     METHOD,
     METHODS,
+    OF_VARIANTS,
     PROFILED,
     SIGNATURES,
+    VARIANTS,
     name,
 )
 
@@ -34,6 +36,8 @@ from notebooks.boundary.experiment import (
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
 MARKERS = "osD^vP*Xhp"
 STYLES = ("-", "--", ":", "-.")
+# Where the page on the bindings shows each of them whole.
+CODE = {binding: f"bindings.html#binding-{re.sub('[^a-z]+', '-', binding.lower())}" for binding in BINDINGS}
 T_OVER_GIL = f"{FREE_THREADED} / {GIL}"
 
 
@@ -93,6 +97,29 @@ def matrix(cells: pd.DataFrame, counts: dict | str, label: str) -> pd.DataFrame:
                 row[binding] += f"; {counted:,.0f} instr."
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def variants(ratios: pd.DataFrame) -> pd.DataFrame:
+    """Other forms of a tool over its form in the matrix, in words: a row for each form and interpreter."""
+    words = ratios.assign(ratio=[draw.text(Interval.of(row)) for row in ratios.itertuples()])
+    table = words.pivot(index=["form", "interpreter"], columns="signature", values="ratio")
+    table = table.reindex(columns=[signature for signature in OF_VARIANTS if signature in table])
+    return table.fillna("").rename_axis(columns=None).reset_index().rename(columns={"interpreter": "CPython"})
+
+
+def variants_in_words(ratios: pd.DataFrame) -> str:
+    """Which form of a tool is faster for which signature, where the interval says so on either interpreter."""
+    said = []
+    for form in dict.fromkeys(ratios.form):
+        here = ratios[ratios.form == form]
+        kinds = {
+            "faster": [f"*{row.signature}* on {row.interpreter}" for row in here.itertuples() if row.high < 1],
+            "slower": [f"*{row.signature}* on {row.interpreter}" for row in here.itertuples() if row.low > 1],
+        }
+        words = [f"{kind} for {', '.join(found)}" for kind, found in kinds.items() if found]
+        told = " and ".join(words) or "cannot be told from the form in the matrix"
+        said.append(f"**{form}** {'is ' if words else ''}{told}.")
+    return " ".join(said) or "Neither form was measured here."
 
 
 def plot_matrix(figure, cells: pd.DataFrame, labels: list[str]) -> None:
@@ -379,7 +406,7 @@ def own_interpreter(runs: pd.DataFrame) -> pd.DataFrame:
 def first_use(runs: pd.DataFrame, linking: str = "default") -> pd.DataFrame:
     """Centres over processes, with intervals, of what the first use of each binding costs."""
     rows = []
-    for binding in BINDINGS:
+    for binding in (*BINDINGS, *VARIANTS):
         part = runs[(runs.binding == binding) & (runs.linking == linking)].dropna(subset=list(results.FIRST_USE))
         if len(part):
             centre = {key: statistics.location_interval(part[key].to_numpy(float)) for key in results.FIRST_USE}
@@ -486,6 +513,8 @@ def glue_without_gil(ratios: pd.DataFrame) -> None:
         (INT, "pybind11"),
         ("list of 1,000 ints", "C API"),
         ("list of 1,000 ints", "Cython"),
+        ("sequence of 1,000 ints", "C API"),
+        ("sequence of 1,000 ints", "Cython"),
     ):
         draw.glue(f"gil-{'-'.join(cell)}", draw.words(Interval.of(cells.loc[cell]) if cell in cells.index else None))
 

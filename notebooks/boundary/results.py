@@ -22,10 +22,12 @@ from notebooks.boundary.experiment import (
     FLOOR,
     INT,
     METHOD,
+    OF_VARIANTS,
     RELINKED,
     SIGNATURES,
     TALK,
     TEXTS,
+    VARIANTS,
     WORK,
     name,
 )
@@ -106,6 +108,19 @@ def matrix(record: Record) -> pd.DataFrame:
             for binding in present(record, label, signature)
         ]
     )
+
+
+def variants(record: Record) -> pd.DataFrame:
+    """Other forms of a tool over the form that the matrix has, by interpreter and signature."""
+    rows = []
+    for label in record.interpreters:
+        for form, binding in VARIANTS.items():
+            for signature in OF_VARIANTS:
+                cells = (label, name(form, signature)), (label, name(binding, signature))
+                if all(record.measured(*cell) for cell in cells):
+                    found = statistics.ratio(record, *cells)
+                    rows.append({"interpreter": label, "form": form, "signature": signature, **vars(found)})
+    return pd.DataFrame(rows, columns=["interpreter", "form", "signature", "value", "low", "high"])
 
 
 def headline(record: Record) -> pd.DataFrame:

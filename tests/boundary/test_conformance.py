@@ -26,7 +26,7 @@ pytestmark = pytest.mark.slow
 
 SOURCES = NATIVE / "boundary"
 ARMS = runpy.run_path(str(SOURCES / "arms.py"))
-BINDINGS, STANDS_IN = ARMS["BINDINGS"], ARMS["STANDS_IN"]
+BINDINGS, STANDS_IN = ARMS["EVERY_FORM"], ARMS["STANDS_IN"]
 INT = st.integers(-(2**31), 2**31 - 1)
 LONG = st.integers(-(2**63), 2**63 - 1)
 TIMEOUT_S = 120
@@ -281,7 +281,8 @@ CONTRACTS = {
 def test_contract(labels, expression):
     for label in labels:
         for binding in bindings(label):
-            expected = BINDINGS[binding].contracts.get(expression, CONTRACTS[expression])
+            declared = BINDINGS[BINDINGS[binding].of or binding].contracts
+            expected = declared.get(expression, CONTRACTS[expression])
             answer = child(label).ask(binding, expression)
             if expected == "any int":
                 assert int(answer) is not None

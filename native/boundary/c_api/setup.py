@@ -6,6 +6,6 @@ extension = Extension(
     ["boundary_c_api.c", "counter_type.cpp", *library],
     include_dirs=["../library"],
     language="c++",
-    extra_compile_args=["-O3"],
+    extra_compile_args=["-O3", "-fvisibility=hidden"],
 )
 setup(ext_modules=[extension], py_modules=[])

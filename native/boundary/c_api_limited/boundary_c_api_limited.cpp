@@ -1,7 +1,10 @@
-// The boundary library through the limited API: one file serves every CPython with a GIL from 3.13 on.
+// The boundary library through the limited API. Built in one of two ways (setup.py decides):
+//   abi3   one file for every CPython with a GIL from 3.13 on;
+//   abi3t  one file for every CPython from 3.15 on, with the GIL and without: Py_TARGET_ABI3T is defined, and the module is
+//          exported as PEP 793 says, without a PyModuleDef.
 //
-// What it may not do, beside the full C API of ../c_api: look into objects (a compact int, the items of a list), and make types
-// with a vectorcall of their own. There is no GIL-free build of this API before 3.15, so no lock either: the GIL is the lock.
+// What it may not do, beside the full C API of ../c_api: look into objects (a compact int, the items of a list, its own struct
+// behind a head of known size), and make types with a vectorcall of their own.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -14,6 +17,16 @@
 #include "counter.hpp"
 
 namespace {
+
+// [section]
+#ifdef Py_TARGET_ABI3T
+#define BEGIN_SECTION(object) Py_BEGIN_CRITICAL_SECTION(object)
+#define END_SECTION() Py_END_CRITICAL_SECTION()
+#else // abi3 is for builds with the GIL only: the GIL is the lock
+#define BEGIN_SECTION(object) {
+#define END_SECTION() }
+#endif
+// [/section]
 
 struct ModuleState {
     PyTypeObject *point;
@@ -195,27 +208,30 @@ PyObject *py_sum_sequence(PyObject *, PyObject *values) {
 }
 
 // [point]
-struct PointObject {
-    PyObject_HEAD
-    point value;
-};
+// How large the head of an object is, abi3t does not say. So the type asks for room behind it (a negative size in its spec),
+// and every use asks where that room begins. No type here can be subclassed: else Py_TYPE would be the wrong one to ask.
+template <typename Data> Data *data_of(PyObject *object) {
+    return static_cast<Data *>(PyObject_GetTypeData(object, Py_TYPE(object)));
+}
 
 PyObject *point_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     if (PyTuple_Size(args) != 2 || (kwargs && PyDict_Size(kwargs))) {
         PyErr_SetString(PyExc_TypeError, "Point takes exactly two positional arguments");
         return nullptr;
     }
-    point value;
-    value.x = PyFloat_AsDouble(PyTuple_GetItem(args, 0));
-    value.y = PyFloat_AsDouble(PyTuple_GetItem(args, 1));
-    if ((value.x == -1 || value.y == -1) && PyErr_Occurred()) {
+    const double x = PyFloat_AsDouble(PyTuple_GetItem(args, 0));
+    if (x == -1 && PyErr_Occurred()) {
         return nullptr;
     }
-    auto *self = PyObject_New(PointObject, type);
-    if (self) {
-        self->value = value;
+    const double y = PyFloat_AsDouble(PyTuple_GetItem(args, 1));
+    if (y == -1 && PyErr_Occurred()) {
+        return nullptr;
     }
-    return reinterpret_cast<PyObject *>(self);
+    PyObject *self = PyObject_New(PyObject, type);
+    if (self) {
+        *data_of<point>(self) = {x, y};
+    }
+    return self;
 }
 
 PyObject *py_dot(PyObject *module, PyObject *p) {
@@ -224,7 +240,11 @@ PyObject *py_dot(PyObject *module, PyObject *p) {
         PyErr_SetString(PyExc_TypeError, "a Point is needed");
         return nullptr;
     }
-    return PyFloat_FromDouble(dot(reinterpret_cast<PointObject *>(p)->value));
+    point value;
+    BEGIN_SECTION(p); // both numbers of one moment
+    value = *data_of<point>(p);
+    END_SECTION();
+    return PyFloat_FromDouble(dot(value));
 }
 
 PyObject *py_scale(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
@@ -237,7 +257,9 @@ PyObject *py_scale(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
     if (by == -1 && PyErr_Occurred()) {
         return nullptr;
     }
-    scale(&reinterpret_cast<PointObject *>(args[0])->value, by);
+    BEGIN_SECTION(args[0]);
+    scale(data_of<point>(args[0]), by);
+    END_SECTION();
     Py_RETURN_NONE;
 }
 // [/point]
@@ -249,8 +271,8 @@ void point_dealloc(PyObject *self) {
 }
 
 PyMemberDef point_members[] = {
-    {"x", Py_T_DOUBLE, offsetof(PointObject, value.x), 0, nullptr},
-    {"y", Py_T_DOUBLE, offsetof(PointObject, value.y), 0, nullptr},
+    {"x", Py_T_DOUBLE, offsetof(point, x), Py_RELATIVE_OFFSET, nullptr},
+    {"y", Py_T_DOUBLE, offsetof(point, y), Py_RELATIVE_OFFSET, nullptr},
     {nullptr, 0, 0, 0, nullptr},
 };
 
@@ -262,7 +284,7 @@ PyType_Slot point_slots[] = {
 };
 
 PyType_Spec point_spec = {
-    "boundary_c_api_limited.Point", sizeof(PointObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, point_slots,
+    "boundary_c_api_limited.Point", -static_cast<int>(sizeof(point)), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, point_slots,
 };
 
 // [callback]
@@ -355,11 +377,6 @@ PyObject *py_sleep_ms(PyObject *, PyObject *number) {
 }
 
 // [counter]
-struct CounterObject {
-    PyObject_HEAD
-    Counter counter;
-};
-
 PyObject *counter_new_object(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     if (PyTuple_Size(args) != 1 || (kwargs && PyDict_Size(kwargs))) {
         PyErr_SetString(PyExc_TypeError, "Counter takes exactly one positional argument");
@@ -369,37 +386,53 @@ PyObject *counter_new_object(PyTypeObject *type, PyObject *args, PyObject *kwarg
     if (start == -1 && PyErr_Occurred()) {
         return nullptr;
     }
-    auto *self = PyObject_New(CounterObject, type);
+    PyObject *self = PyObject_New(PyObject, type);
     if (self) {
-        new (&self->counter) Counter(start);
+        new (data_of<Counter>(self)) Counter(start);
     }
-    return reinterpret_cast<PyObject *>(self);
+    return self;
 }
 
 void counter_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
-    reinterpret_cast<CounterObject *>(self)->counter.~Counter();
+    data_of<Counter>(self)->~Counter();
     PyObject_Free(self);
     Py_DECREF(type);
 }
 
-// The GIL is the lock: this API has no build without it.
 PyObject *counter_add(PyObject *self, PyObject *number) {
     const std::int64_t n = PyLong_AsLongLong(number);
     if (n == -1 && PyErr_Occurred()) {
         return nullptr;
     }
-    return PyLong_FromLongLong(reinterpret_cast<CounterObject *>(self)->counter.add(n));
+    std::int64_t sum;
+    BEGIN_SECTION(self); // one object may be used by many threads
+    sum = data_of<Counter>(self)->add(n);
+    END_SECTION();
+    return PyLong_FromLongLong(sum);
+}
+
+// Loses additions where two threads are in it and there is no GIL.
+PyObject *counter_add_unlocked(PyObject *self, PyObject *number) {
+    const std::int64_t n = PyLong_AsLongLong(number);
+    if (n == -1 && PyErr_Occurred()) {
+        return nullptr;
+    }
+    return PyLong_FromLongLong(data_of<Counter>(self)->add(n));
 }
 // [/counter]
 
 PyObject *counter_value(PyObject *self, PyObject *) {
-    return PyLong_FromLongLong(reinterpret_cast<CounterObject *>(self)->counter.value());
+    std::int64_t value;
+    BEGIN_SECTION(self);
+    value = data_of<Counter>(self)->value();
+    END_SECTION();
+    return PyLong_FromLongLong(value);
 }
 
 PyMethodDef counter_methods[] = {
     {"add", counter_add, METH_O, nullptr},
-    {"add_unlocked", counter_add, METH_O, nullptr},
+    {"add_unlocked", counter_add_unlocked, METH_O, nullptr},
     {"value", counter_value, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -412,7 +445,8 @@ PyType_Slot counter_slots[] = {
 };
 
 PyType_Spec counter_spec = {
-    "boundary_c_api_limited.Counter", sizeof(CounterObject), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, counter_slots,
+    "boundary_c_api_limited.Counter", -static_cast<int>(sizeof(Counter)), 0,
+    Py_TPFLAGS_DEFAULT | Py_TPFLAGS_IMMUTABLETYPE, counter_slots,
 };
 
 PyCFunction fast(PyObject *(*function)(PyObject *, PyObject *const *, Py_ssize_t)) {
@@ -471,18 +505,40 @@ int module_clear(PyObject *module) {
 void module_free(void *module) { module_clear(static_cast<PyObject *>(module)); }
 
 // [slots]
+#ifdef Py_TARGET_ABI3T
+PyABIInfo_VAR(abi_info);
+
+PySlot slots[] = {
+    PySlot_STATIC_DATA(Py_mod_abi, &abi_info),
+    PySlot_STATIC_DATA(Py_mod_name, const_cast<char *>("boundary_c_api_limited")),
+    PySlot_SIZE(Py_mod_state_size, sizeof(ModuleState)),
+    PySlot_STATIC_DATA(Py_mod_methods, methods),
+    PySlot_FUNC(Py_mod_state_traverse, module_traverse),
+    PySlot_FUNC(Py_mod_state_clear, module_clear),
+    PySlot_FUNC(Py_mod_state_free, module_free),
+    PySlot_FUNC(Py_mod_exec, module_exec),
+    PySlot_DATA(Py_mod_gil, Py_MOD_GIL_NOT_USED),
+    PySlot_DATA(Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED),
+    PySlot_END,
+};
+#else
 PyModuleDef_Slot slots[] = {
     {Py_mod_exec, reinterpret_cast<void *>(module_exec)},
     {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
     {0, nullptr},
 };
-// [/slots]
 
 PyModuleDef definition = {
     PyModuleDef_HEAD_INIT, "boundary_c_api_limited", nullptr, sizeof(ModuleState), methods, slots,
     module_traverse, module_clear, module_free,
 };
+#endif
 
 } // namespace
 
+#ifdef Py_TARGET_ABI3T
+PyMODEXPORT_FUNC PyModExport_boundary_c_api_limited(void) { return slots; }
+#else
 PyMODINIT_FUNC PyInit_boundary_c_api_limited(void) { return PyModuleDef_Init(&definition); }
+#endif
+// [/slots]

@@ -38,6 +38,6 @@ ffi.set_source(
     sources=["../library/boundary.c", "../library/counter.cpp"],
     include_dirs=["../library"],
     libraries=["m", "c++" if sys.platform == "darwin" else "stdc++"],
-    extra_compile_args=["-O3"],
+    extra_compile_args=["-O3", "-fvisibility=hidden"],
 )
 # [/declare]

@@ -25,11 +25,16 @@ cdef extern from "boundary.h" nogil:
         double x, y
     double c_dot "dot"(point p)
     void c_scale "scale"(point *p, double by)
-    ctypedef int (*c_callback "callback")(int x, void *context) noexcept
-    int c_apply "apply"(c_callback function, void *context, int x)
+    ctypedef int (*detached_callback "callback")(int x, void *context) noexcept
+    int c_apply_detached "apply"(detached_callback function, void *context, int x)
     int c_root "root"(double x, double *result)
     int c_work "work"(int iterations)
     void c_sleep_ms "sleep_ms"(int milliseconds)
+
+# The same function for callers that keep the thread state attached.
+cdef extern from "boundary.h":
+    ctypedef int (*attached_callback "callback")(int x, void *context) noexcept
+    int c_apply "apply"(attached_callback function, void *context, int x)
 
 cdef extern from "Python.h":
     const char *PyUnicode_AsUTF8AndSize(object text, Py_ssize_t *size) except NULL
@@ -210,7 +215,7 @@ def apply_detached(function, int x):
     cdef void *context = <void *>call
     cdef int result
     with nogil:
-        result = c_apply(call_back_attaching, context, x)
+        result = c_apply_detached(call_back_attaching, context, x)
     if call.error is not None:
         raise call.error
     return result

@@ -7,6 +7,6 @@ extension = Extension(
     ["boundary_cython.pyx", *library],
     include_dirs=["../library"],
     language="c++",
-    extra_compile_args=["-O3"],
+    extra_compile_args=["-O3", "-fvisibility=hidden"],
 )
 setup(ext_modules=cythonize([extension], language_level=3), py_modules=[])

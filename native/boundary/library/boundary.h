@@ -5,8 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The library is part of each binding's own module, or of the library that ctypes and cffi load. */
+/* A plain library, for ctypes and cffi to load, exports its functions (CMake defines its name with _EXPORTS). Where the library is
+   part of a binding's own module, each tool compiles it with hidden symbols: calls to it are direct, in all of them. */
+#ifdef boundary_EXPORTS
 #define BOUNDARY_API __attribute__((visibility("default")))
+#else
+#define BOUNDARY_API
+#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -132,7 +132,7 @@ NB_MODULE(boundary_nanobind, m) {
     m.def("sum_list", &sum_list, "values"_a.lock());
     m.def("sum_sequence", [](const std::vector<int> &values) { return sum_ints(values.data(), values.size()); });
     nb::class_<point>(m, "Point")
-        .def("__init__", [](point *self, double x, double y) { new (self) point{x, y}; })
+        .def(nb::init<double, double>())
         .def_rw("x", &point::x)
         .def_rw("y", &point::y);
     m.def("dot", &dot, "p"_a.lock());

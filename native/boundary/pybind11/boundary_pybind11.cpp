@@ -1,4 +1,5 @@
 // The boundary library through pybind11.
+#include <pybind11/critical_section.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 

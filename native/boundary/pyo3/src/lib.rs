@@ -166,10 +166,9 @@ fn ends(values: PyBuffer<f64>) -> PyResult<f64> {
 // [list]
 #[pyfunction]
 fn sum_list(values: &Bound<'_, PyList>) -> PyResult<i64> {
-    let mut items = Vec::with_capacity(values.len());
-    values.locked_for_each(|value| {
-        items.push(value.extract::<i32>()?);
-        Ok(())
+    // As `locked_for_each`, which cannot fill a vector: nothing changes the list meanwhile.
+    let items = with_critical_section(values.as_any(), || {
+        values.iter().map(|value| value.extract()).collect::<PyResult<Vec<i32>>>()
     })?;
     Ok(unsafe { library::sum_ints(items.as_ptr(), items.len()) })
 }

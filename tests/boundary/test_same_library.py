@@ -1,0 +1,84 @@
+"""The library that all bindings call is the same code in each of them, and none of them inlines it."""
+
+import re
+import shutil
+import subprocess
+from collections import Counter
+
+import pytest
+
+from ffilab.native import is_extension
+from ffilab.paths import NATIVE, NATIVE_OUT
+from ffilab.provision.catalogue import BY_LABEL
+from ffilab.provision.installed import load, soabi
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump"),
+]
+
+HEADER = (NATIVE / "boundary" / "library" / "boundary.h").read_text()
+FUNCTIONS = set(re.findall(r"^BOUNDARY_API .*?\b(\w+)\(", HEADER, re.M))
+LIBRARY = re.compile(r"\d+-(lib)?(boundary|counter)(\.c|\.cpp)?\.(o|a)")
+
+
+def disassembled(path):
+    """Functions in an object file: mnemonics, counted, without what only aligns."""
+    listing = subprocess.run(["objdump", "-d", "--no-show-raw-insn", path], capture_output=True, text=True, check=True)
+    found, here = {}, None
+    for line in listing.stdout.splitlines():
+        if named := re.match(r"[0-9a-f]+ <(.+)>:$", line):
+            here = found.setdefault(named[1], Counter())
+        elif here is not None and (instruction := re.match(r"\s+[0-9a-f]+:\s+(\S+)", line)):
+            if not re.match(r"nop|cs|data16|xchg", instruction[1]):
+                here[instruction[1]] += 1
+    return found
+
+
+def functions_of(project):
+    """The library's functions as they were compiled for one project, from the objects that its link was made of."""
+    found = {}
+    for path in project.rglob("*"):
+        if LIBRARY.fullmatch(path.name):
+            found |= disassembled(path)
+    return found
+
+
+def projects(label):
+    """The records of links of all bindings on an interpreter, by project."""
+    root = NATIVE_OUT / "boundary" / "links" / soabi(load(BY_LABEL[label]))
+    return {project.name: functions_of(project) for project in sorted(root.iterdir()) if any(project.iterdir())}
+
+
+def test_every_binding_calls_the_same_code(labels):
+    assert len(FUNCTIONS) >= 17
+    for label in labels:
+        found = projects(label)
+        here = [project for project in (NATIVE / "boundary").iterdir() if project.is_dir() and is_extension(project)]
+        assert 5 <= len(found) <= len(here), label
+        for function in [*sorted(FUNCTIONS), "_ZN7Counter3addEl", "_ZNK7Counter5valueEv"]:
+            forms = {tuple(sorted(functions[function].items())) for functions in found.values()}
+            assert len(forms) == 1, (label, function, [(name, each.get(function)) for name, each in found.items()])
+
+
+def test_no_module_calls_the_library_through_a_table(labels):
+    """Calls within a module are direct; ctypes and cffi's ABI mode look the functions up once, when they load the library."""
+    for label in labels:
+        folder = NATIVE_OUT / "boundary" / soabi(load(BY_LABEL[label]))
+        modules = [path for path in folder.rglob("*.so") if path.name != "libboundary.so"]
+        assert len(modules) >= 5
+        for module in modules:
+            listing = subprocess.run(["objdump", "-d", module], capture_output=True, text=True, check=True).stdout
+            called = set(re.findall(r"<(\w+)@plt>$", listing, re.M))
+            assert not called & (FUNCTIONS | {"_ZN7Counter3addEl"}), module.name
+
+
+def test_objects_of_another_optimisation_are_found(tmp_path):
+    """What the test above compares differs where the library is compiled for size."""
+    forms = {}
+    for level in ("-O3", "-Os"):
+        target = tmp_path / f"boundary{level}.o"
+        source = NATIVE / "boundary" / "library" / "boundary.c"
+        subprocess.run(["cc", level, "-fPIC", "-c", source, "-o", target], check=True)
+        forms[level] = disassembled(target)
+    assert forms["-O3"]["sum_ints"] != forms["-Os"]["sum_ints"]

@@ -1,0 +1,220 @@
+"""What runs inside an instrumented process: every function of a native project, in one thread and in several.
+
+Standard library only: `python sanitized.py PROJECT NATIVE FOLDER CALLS`, with the project's path under native/, the folder
+native/ itself, the folder that the project was built into, and expressions for the bindings, as JSON. Answers are not looked
+at, other tests do that: whoever started this reads what the sanitizer says.
+"""
+
+import array
+import ctypes
+import json
+import os
+import socket
+import sys
+import sysconfig
+import threading
+
+THREADS = 3
+FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
+
+
+def together(bodies):
+    """All bodies at the same time. No thread ends before the last one is done: on a free-threaded build another thread would
+    get its memory, in an order that ThreadSanitizer cannot see, as it comes about in the interpreter."""
+    barrier = threading.Barrier(len(bodies))
+
+    def run(body):
+        barrier.wait()
+        try:
+            body()
+        finally:
+            barrier.wait()
+
+    threads = [threading.Thread(target=run, args=(body,)) for body in bodies]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+# These lock in Python (threading.Lock), which ThreadSanitizer sees through the GIL only; and a Point is the caller's own.
+LOCKED_IN_PYTHON = {"cffi_api", "cffi_abi", "ctypes"}
+
+
+def boundary(project, built, calls):
+    import arms
+    import evaluate
+
+    for title, binding in {**arms.BINDINGS, **getattr(arms, "VARIANTS", {})}.items():
+        if binding.project == project:
+            m = arms.load(built, title)
+            for signature in arms.SIGNATURES:
+                try:
+                    arms.call(built, title, signature).timeit(20)
+                except AttributeError:
+                    pass  # a signature that this binding lacks
+            for expression in calls:
+                evaluate.evaluate(built, title, expression)
+            in_threads(m, project)
+
+
+def in_threads(m, project):
+    own_lock = project not in LOCKED_IN_PYTHON
+    counter, point, numbers = m.Counter(0), m.Point(1.0, 2.0), list(range(1000))
+
+    def body():
+        own, prepared, text = m.Point(3.0, 4.0), m.callback(lambda x: 2 * x), "mind thé gap"
+        for i in range(100):
+            m.add_one(i), m.code_points(text), m.motto(), m.checksum(b"mind the gap"), m.make_bytes(10, 7)
+            m.apply(prepared, i), m.sum_list(numbers), m.dot(own), m.scale(own, 1.0)
+            if own_lock or not FREE_THREADED:
+                counter.add(1)
+            if own_lock:
+                m.dot(point), m.scale(point, 1.0)
+
+    together([body] * THREADS)
+
+
+def balm(built):
+    import experiments
+
+    experiments.behaviour(built)
+    experiments.layouts(built)
+    experiments.sanitized(built, "balm", 150_000)
+    module = experiments.arms.load(built)
+    kept = [module.Text(b"mind the gap", [4, 8]) for _ in range(3)]
+    together([lambda: kept.extend(module.Text(b"mind the gap", [4, 8]) for _ in range(100))] * THREADS)
+    print(sum(map(len, kept)))
+
+
+def lock_pieces(built):
+    import arms
+
+    locks = arms.load(built)
+    cell, other = locks.Cell(), locks.Cell()
+    for name, _, safe in locks.pieces():
+        locks.run(name, cell, other, 100)
+        if safe:
+            together([lambda: locks.run(name, cell, other, 100)] * THREADS)  # noqa: B023
+    print(cell.value, [locks.Cell() for _ in range(10)])
+
+
+def shared_state(built):
+    import arms
+
+    module = arms.load(built)
+    guarded = module.Guarded()
+    for name in ("PyMutex", "atomic", "critical section", "sharded, 16 atomics", "per-thread state"):
+        together([lambda: module.run(name, guarded, 200)] * THREADS)  # noqa: B023
+        module.total(name, guarded)
+    for name in module.names():
+        module.run(name, guarded, 10)
+    for way in ("read under a PyMutex", "read an immutable snapshot"):
+        together([lambda: module.pairs(way, 100, True), lambda: module.pairs(way, 200, False)])  # noqa: B023
+        module.pairs(way, 10, False)
+    for variant in ("mutex", "atomic"):
+        for increment in (module.increment_keeping, module.increment_releasing):
+            together([lambda: increment(variant, 200)] * THREADS)  # noqa: B023
+    together([lambda: [module.ticket() for _ in range(100)]] * THREADS)
+    module.first_strong([1.5]), module.sum_locked({1: 1.5}), module.reset(), module.value()
+
+
+def gil_wait(built):
+    sys.path.insert(0, os.path.join(built, sysconfig.get_config_var("SOABI")))
+    import gil_wait
+
+    pairs = [socket.socketpair() for _ in range(THREADS)]
+
+    def ask(one):
+        for _ in range(50):
+            one.send(b"x")
+            one.recv(1)
+        one.close()
+
+    together(
+        [lambda server=server: gil_wait.echo(server.fileno()) for _, server in pairs]
+        + [lambda client=client: ask(client) for client, _ in pairs]
+    )
+
+
+def detach_attach(built):
+    sys.path.insert(0, os.path.join(built, sysconfig.get_config_var("SOABI")))
+    import detach_attach
+
+    together([lambda: detach_attach.cycle(2_000)] * THREADS)
+
+
+def arenas(built):
+    import experiments
+
+    lib = experiments.library(built)
+    lib.short_lived_round(THREADS, 8, 4096, 4096, 1, 7)
+    for by_turns in (0, 1):
+        lib.pool_start(THREADS, by_turns, 7)
+        for _ in range(3):
+            lib.pool_round(16, 16, 5000, 1)
+        lib.pool_stop()
+    lib.allocate_and_free(10, 4096, 1)
+    lib.populate(10, 100)
+    lib.free_every_other()
+    lib.latencies(THREADS, 100, (ctypes.c_int64 * (THREADS * 100))())
+    experiments.heap(lib)
+    lib.trim(), lib.limit_arenas(2)
+    mmap = ctypes.CDLL(os.path.join(built, "libhuge_pages.so")).mmap
+    size, number = ctypes.c_size_t, ctypes.c_int
+    mmap.argtypes, mmap.restype = [ctypes.c_void_p, size, number, number, number, ctypes.c_long], ctypes.c_void_p
+    mmap(None, 1 << 20, 3, 0x22, -1, 0)  # readable and writable; private and anonymous
+
+
+def convoy(built):
+    library = ctypes.CDLL(os.path.join(built, "libconvoy.so"))
+    together([lambda: library.count_up_and_down(20_000)] * THREADS)
+
+
+def loaders(built):
+    library = ctypes.CDLL(os.path.join(built, "libloaders.so"))
+    library.noop(), library.sleep_ms(3)
+    together([lambda: library.wait_for_announcement(2_000), library.announce])
+
+
+def measuring(built):
+    library = ctypes.CDLL(os.path.join(built, "libspin.so"))
+    together([lambda: library.spin(200_000)] * THREADS)
+
+
+def races(built):
+    import arms
+
+    library = arms.library(built)
+    library.lazy_locked.restype = ctypes.c_void_p
+    for variant in ("mutex", "atomic"):
+        together([lambda: getattr(library, f"{variant}_increment")(2_000)] * THREADS)  # noqa: B023
+    library.counter_value(), library.counter_reset()
+    for way in (library.safe_withdraw, library.atomic_withdraw, library.exchange_withdraw):
+        library.bank_open(100)
+        together([lambda: [way(1, 0) for _ in range(20)]] * THREADS)  # noqa: B023
+        library.bank_balance()
+    together([lambda: [library.lazy_locked(slot) for slot in range(10)]] * THREADS)
+    together([lambda: (library.describe_thread_local(7), library.fail_thread_local(7))] * THREADS)
+    together([lambda: library.publish_release(42), library.read_acquire])
+    text = array.array("b", bytes(100))
+    library.describe_into(7, ctypes.c_char_p(text.buffer_info()[0]), 100)
+    together([lambda: library.meet(THREADS)] * THREADS)
+
+
+LIBRARIES = {"arenas": arenas, "convoy": convoy, "loaders": loaders, "measuring": measuring, "races": races}
+EXTENSIONS = {one.__name__: one for one in (balm, lock_pieces, shared_state, gil_wait, detach_attach)}
+
+
+def main():
+    project, native, built, calls = sys.argv[1:]
+    corner, name = project.split("/")
+    sys.path[:0] = [os.path.join(native, corner), native]
+    if corner == "boundary":
+        boundary(name, built, json.loads(calls))
+    else:
+        (LIBRARIES[corner] if name == "library" else EXTENSIONS[name])(built)
+
+
+if __name__ == "__main__":
+    main()
