@@ -96,13 +96,17 @@ assert (m.add_one(1), m.Counter(5).add(1)) == (2, 6)
 
 def own_interpreter(folder, binding):
     """Import one binding in the main interpreter, then in another one with a GIL of its own, and call it there."""
-    import _interpreters
+    from concurrent import interpreters  # from 3.14 on
 
     arms.load(folder, binding)
-    other = _interpreters.create("isolated")
-    failed = _interpreters.exec(other, CALL_IT.format(here=os.path.dirname(os.path.abspath(__file__)), folder=folder, binding=binding))
-    said = None if failed is None else f"{failed.type.__name__}: {failed.msg}"
-    _interpreters.destroy(other)
+    other = interpreters.create()
+    here = os.path.dirname(os.path.abspath(__file__))
+    try:
+        other.exec(CALL_IT.format(here=here, folder=folder, binding=binding))
+        said = None
+    except interpreters.ExecutionFailed as failed:
+        said = f"{failed.excinfo.type.__name__}: {failed.excinfo.msg}"
+    other.close()
     return {"said": said}
 
 

@@ -283,6 +283,7 @@ def one_object(session: Session, absent: dict[str, dict[str, str]]) -> pd.DataFr
 
 # [/one object]
 
+
 # [interpreter]
 def own_interpreter(session: Session, absent: dict[str, dict[str, str]]) -> pd.DataFrame:
     """Each binding in an interpreter with a GIL of its own, beside the main one: what it says, or how the process ended."""

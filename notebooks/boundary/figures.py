@@ -395,9 +395,7 @@ def one_object(runs: pd.DataFrame) -> pd.DataFrame:
 
 def own_interpreter(runs: pd.DataFrame) -> pd.DataFrame:
     """What became of each binding in an interpreter of its own."""
-    said = [
-        row.ended if row.ended != "ok" else "works" if pd.isna(row.said) else row.said for row in runs.itertuples()
-    ]
+    said = [row.ended if row.ended != "ok" else "works" if pd.isna(row.said) else row.said for row in runs.itertuples()]
     order = list(BINDINGS)
     table = pd.DataFrame({"binding": runs.binding, "in an interpreter with a GIL of its own": said})
     return table.sort_values("binding", key=lambda names: names.map(order.index))
@@ -486,9 +484,14 @@ def glue_matrix(record: Record, cells: pd.DataFrame) -> None:
         ("error → exception", "PyO3"),
         ("no-op", "Cython"),
         ("no-op", "nanobind"),
+        (INT, "C API, limited"),
+        ("list of 1,000 ints", "C API, limited"),
     ):
         known = (signature, binding) in chosen.index
         draw.glue(f"over-{signature}-{binding}", signed(chosen[signature, binding]) if known else draw.NOT_MEASURED)
+    for binding in (FLOOR, "Cython"):
+        known = ("callback, detached", binding) in chosen.index and ("callback", binding) in chosen.index
+        draw.glue(f"detached-{binding}", signed(results.detached(record, GIL, binding)) if known else draw.NOT_MEASURED)
 
 
 def glue_texts(record: Record, tax: dict[str, Interval]) -> None:
@@ -568,6 +571,8 @@ def glue_trees(trees: dict | str) -> None:
 
 def glue_linking(runs: pd.DataFrame) -> None:
     """Hand the effect of lazy and of early linking to the prose."""
+    form = "cffi ABI, out of line"
+    draw.glue("in-line-import", draw.words(results.import_ratio(runs, VARIANTS[form], form)))
     for key in ("import_ms", "first_call_ns"):
         for linking in ("lazy", "bind now"):
             draw.glue(f"{linking}-{key}", draw.text(results.linking_effect(runs, key, linking)))

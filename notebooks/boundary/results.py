@@ -85,6 +85,12 @@ def over_floor(record: Record, label: str, binding: str, signature: str) -> Inte
     return statistics.over_units(record, medians(times)).at()
 
 
+def detached(record: Record, label: str, binding: str) -> Interval:
+    """Nanoseconds that a callback takes more if its caller has detached the thread state."""
+    times = record.times(label, name(binding, "callback, detached")) - record.times(label, name(binding, "callback"))
+    return statistics.over_units(record, medians(times)).at()
+
+
 def times_floor(record: Record, label: str, binding: str, signature: str) -> float:
     """Median over restarts of the time of a binding over that of the C API, paired by block."""
     cells = (label, name(binding, signature)), (label, name(FLOOR, signature))
@@ -307,6 +313,13 @@ def imports(runs: pd.DataFrame, binding: str) -> Interval | None:
     """Milliseconds of an import, linked as it is by default; None if there are none."""
     found = runs[(runs.binding == binding) & (runs.linking == "default")].import_ms.dropna()
     return statistics.location_interval(found.to_numpy()) if len(found) else None
+
+
+def import_ratio(runs: pd.DataFrame, above: str, below: str) -> Interval | None:
+    """The import of one binding over that of another, by round, linked as they are by default; None without both."""
+    part = runs[runs.binding.isin((above, below)) & (runs.linking == "default")].dropna(subset=["import_ms"])
+    table = part.pivot(index="round", columns="binding", values="import_ms").reindex(columns=[above, below]).dropna()
+    return statistics.ratio_interval(np.log(table[above] / table[below]).to_numpy()) if len(table) else None
 
 
 def pairs() -> dict[str, dict[str, tuple[tuple[str, str, str], tuple[str, str, str]]]]:

@@ -29,9 +29,8 @@ def disassembled(path):
     for line in listing.stdout.splitlines():
         if named := re.match(r"[0-9a-f]+ <(.+)>:$", line):
             here = found.setdefault(named[1], Counter())
-        elif here is not None and (instruction := re.match(r"\s+[0-9a-f]+:\s+(\S+)", line)):
-            if not re.match(r"nop|cs|data16|xchg", instruction[1]):
-                here[instruction[1]] += 1
+        elif here is not None and (instruction := re.match(r"\s+[0-9a-f]+:\s+(?!nop|cs|data16|xchg)(\S+)", line)):
+            here[instruction[1]] += 1
     return found
 
 

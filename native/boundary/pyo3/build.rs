@@ -11,6 +11,7 @@ fn main() {
         .include("../library")
         .include("src")
         .std("c++17")
+        .flag("-fvisibility=hidden")
         .opt_level(3)
         .compile("counter");
     println!("cargo:rustc-link-lib=m");
