@@ -3,7 +3,6 @@
 The chapter asks for one expression in each process; `tests/boundary/test_conformance.py` for many, and uses the helpers here.
 """
 
-import gc
 import os
 import sys
 import threading
@@ -29,43 +28,11 @@ class Twice:
         return 2 * x
 
 
-def resident_kib():
-    with open("/proc/self/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS"))
-
-
 def caught(m, x):
     try:
         return m.root(x)
     except ValueError as error:
         return type(error)
-
-
-def leak(m, statement, times):
-    """Growth of resident memory (KiB) and of the reference counts of all arguments over `times` calls.
-
-    The first tenth is not counted: caches and arenas fill up.
-    """
-    names = {"m": m, "array": array, "caught": caught}
-    names.update(
-        text="mind thé gap",
-        data=b"mind the gap",
-        doubles=array("d", range(100)),
-        ints=list(range(1000, 1020)),
-        point=m.Point(1.0, 1.0),
-        prepared=m.callback(Twice()),
-        counter=m.Counter(5),
-        large=300_000,
-    )
-    watched = [v for v in names.values() if not isinstance(v, int)] + names["ints"]
-    code = compile(f"for _ in range(n): {statement}", "leak", "exec")
-    exec(code, {**names, "n": times // 10})
-    gc.collect()
-    counts, memory = [sys.getrefcount(v) for v in watched], resident_kib()
-    exec(code, {**names, "n": times})
-    gc.collect()
-    grown = [sys.getrefcount(v) - before for v, before in zip(watched, counts)]
-    return resident_kib() - memory, max(map(abs, grown))
 
 
 def lets_others_run(sleep_ms):
@@ -149,7 +116,6 @@ def evaluate(folder, binding, expression):
             "Twice": Twice,
             "fails": fails,
             "caught": caught,
-            "leak": leak,
             "lets_others_run": lets_others_run,
             "from_many_threads": from_many_threads,
             "one_object": one_object,

@@ -295,42 +295,6 @@ def test_no_binding_declares_a_contract_that_is_not_tested():
         assert set(declared.contracts) <= set(CONTRACTS), binding
 
 
-LEAKS = [
-    "m.noop()",
-    "m.add_one(large)",
-    "m.add_five(large, 2, 3, 4, 5)",
-    "m.halve(2.5)",
-    "m.code_points(text)",
-    "m.code_points(text + text)",
-    "m.motto()",
-    "m.checksum(data)",
-    "m.make_bytes(100, 7)",
-    "m.ends(doubles)",
-    "m.sum_list(ints)",
-    "m.sum_sequence(ints)",
-    "m.Point(1.0, 2.0)",
-    "m.dot(point)",
-    "m.scale(point, 1.0)",
-    "m.apply(prepared, large)",
-    "m.apply_detached(prepared, large)",
-    "m.callback(caught)",
-    "caught(m, -1.0)",
-    "m.Counter(large)",
-    "counter.add(large)",
-]
-
-
-def test_no_leak_over_100_000_calls(labels):
-    """Even one leaked object of 16 bytes per call would show: 1.6 MB."""
-    for label in labels:
-        for binding in bindings(label):
-            for statement in LEAKS:
-                answer = child(label).ask(binding, f"leak(m, {statement!r}, 100_000)")
-                kib, references = eval(answer)
-                assert kib < 1024, (binding, statement, answer)
-                assert references <= 2, (binding, statement, answer)
-
-
 def test_a_long_call_lets_others_run(labels):
     for label in labels:
         for binding in bindings(label):

@@ -220,8 +220,11 @@ static PyObject *point_make(PyObject *type, PyObject *const *args, Py_ssize_t nu
     }
     point value;
     value.x = PyFloat_AsDouble(args[0]);
+    if (value.x == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
     value.y = PyFloat_AsDouble(args[1]);
-    if ((value.x == -1 || value.y == -1) && PyErr_Occurred()) {
+    if (value.y == -1 && PyErr_Occurred()) {
         return NULL;
     }
     PointObject *self = PyObject_New(PointObject, (PyTypeObject *)type);

@@ -45,9 +45,7 @@ static PyMethodDef methods[] = {
 };
 
 static PyModuleDef_Slot slots[] = {
-#ifdef Py_mod_gil
     {Py_mod_gil, Py_MOD_GIL_NOT_USED}, /* without this line a t-build turns its GIL back on */
-#endif
     {0, NULL},
 };
 

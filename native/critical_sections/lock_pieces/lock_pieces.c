@@ -118,14 +118,19 @@ static const struct {
 };
 enum { PIECES = sizeof pieces / sizeof *pieces };
 
-static PyTypeObject *cell_type;
+typedef struct {
+    PyTypeObject *cell;
+} module_state;
+
+static module_state *state_of(PyObject *module) { return PyModule_GetState(module); }
 
 /* run(piece, cell, other, loops) -> ns: time one piece in the calling thread. */
 static PyObject *py_run(PyObject *module, PyObject *args) {
     const char *name;
     PyObject *cell, *other;
     long long loops;
-    if (!PyArg_ParseTuple(args, "sO!O!L", &name, cell_type, &cell, cell_type, &other, &loops)) {
+    PyTypeObject *type = state_of(module)->cell;
+    if (!PyArg_ParseTuple(args, "sO!O!L", &name, type, &cell, type, &other, &loops)) {
         return NULL;
     }
     for (int i = 0; i < PIECES; i++) {
@@ -190,13 +195,26 @@ static PyMethodDef methods[] = {
 };
 
 static int module_exec(PyObject *module) {
-    cell_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &cell_spec, NULL);
-    return cell_type ? PyModule_AddObjectRef(module, "Cell", (PyObject *)cell_type) : -1;
+    PyTypeObject **type = &state_of(module)->cell;
+    *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &cell_spec, NULL);
+    return *type ? PyModule_AddObjectRef(module, "Cell", (PyObject *)*type) : -1;
 }
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg) {
+    Py_VISIT(state_of(module)->cell);
+    return 0;
+}
+
+static int module_clear(PyObject *module) {
+    Py_CLEAR(state_of(module)->cell);
+    return 0;
+}
+
+static void module_free(void *module) { module_clear(module); }
 
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, module_exec},
-    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED}, /* cell_type is global */
+    {Py_mod_multiple_interpreters, Py_MOD_PER_INTERPRETER_GIL_SUPPORTED},
     {Py_mod_gil, Py_MOD_GIL_NOT_USED},
     {0, NULL},
 };
@@ -204,8 +222,12 @@ static PyModuleDef_Slot slots[] = {
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "lock_pieces",
+    .m_size = sizeof(module_state),
     .m_methods = methods,
     .m_slots = slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+    .m_free = module_free,
 };
 
 PyMODINIT_FUNC PyInit_lock_pieces(void) { return PyModuleDef_Init(&definition); }

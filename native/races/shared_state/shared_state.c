@@ -115,7 +115,11 @@ static PyObject *sum_locked(PyObject *module, PyObject *dict) {
 }
 /* [/next] */
 
-static PyTypeObject *guarded_type;
+typedef struct {
+    PyTypeObject *guarded;
+} module_state;
+
+static module_state *state_of(PyObject *module) { return PyModule_GetState(module); }
 
 static const Remedy *find_remedy(const char *name) {
     for (int i = 0; i < remedies_count; i++) {
@@ -133,7 +137,7 @@ static PyObject *run(PyObject *module, PyObject *args) {
     PyObject *guarded;
     long long loops;
     const Remedy *remedy;
-    if (!PyArg_ParseTuple(args, "sO!L", &name, guarded_type, &guarded, &loops) || !(remedy = find_remedy(name))) {
+    if (!PyArg_ParseTuple(args, "sO!L", &name, state_of(module)->guarded, &guarded, &loops) || !(remedy = find_remedy(name))) {
         return NULL;
     }
     int64_t started = now_ns();
@@ -146,7 +150,7 @@ static PyObject *total(PyObject *module, PyObject *args) {
     const char *name;
     PyObject *guarded;
     const Remedy *remedy;
-    if (!PyArg_ParseTuple(args, "sO!", &name, guarded_type, &guarded) || !(remedy = find_remedy(name))) {
+    if (!PyArg_ParseTuple(args, "sO!", &name, state_of(module)->guarded, &guarded) || !(remedy = find_remedy(name))) {
         return NULL;
     }
     return remedy->total ? PyLong_FromLong(remedy->total((Guarded *)guarded)) : Py_NewRef(Py_None);
@@ -212,13 +216,26 @@ static PyMethodDef methods[] = {
 };
 
 static int module_exec(PyObject *module) {
-    guarded_type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &guarded_spec, NULL);
-    return guarded_type ? PyModule_AddObjectRef(module, "Guarded", (PyObject *)guarded_type) : -1;
+    PyTypeObject **type = &state_of(module)->guarded;
+    *type = (PyTypeObject *)PyType_FromModuleAndSpec(module, &guarded_spec, NULL);
+    return *type ? PyModule_AddObjectRef(module, "Guarded", (PyObject *)*type) : -1;
 }
+
+static int module_traverse(PyObject *module, visitproc visit, void *arg) {
+    Py_VISIT(state_of(module)->guarded);
+    return 0;
+}
+
+static int module_clear(PyObject *module) {
+    Py_CLEAR(state_of(module)->guarded);
+    return 0;
+}
+
+static void module_free(void *module) { module_clear(module); }
 
 static PyModuleDef_Slot slots[] = {
     {Py_mod_exec, module_exec},
-    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED}, /* its state is global */
+    {Py_mod_multiple_interpreters, Py_MOD_MULTIPLE_INTERPRETERS_NOT_SUPPORTED}, /* what it races on is global */
     /* True of its remedies only. The rest is here to break, and would not with the GIL turned back on. */
     {Py_mod_gil, Py_MOD_GIL_NOT_USED},
     {0, NULL},
@@ -227,8 +244,12 @@ static PyModuleDef_Slot slots[] = {
 static struct PyModuleDef definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "shared_state",
+    .m_size = sizeof(module_state),
     .m_methods = methods,
     .m_slots = slots,
+    .m_traverse = module_traverse,
+    .m_clear = module_clear,
+    .m_free = module_free,
 };
 
 PyMODINIT_FUNC PyInit_shared_state(void) { return PyModuleDef_Init(&definition); }

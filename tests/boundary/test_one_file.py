@@ -1,0 +1,63 @@
+"""One file of the limited API serves many interpreters: abi3 those with a GIL, abi3t those from 3.15 on with a GIL or without."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from ffilab.paths import NATIVE_OUT
+from ffilab.provision.catalogue import BY_LABEL
+from ffilab.provision.installed import load, soabi
+
+pytestmark = pytest.mark.slow
+
+CALLS = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import boundary_c_api_limited as m
+counter, point = m.Counter(5), m.Point(3.0, 4.0)
+assert (m.add_one(1), m.code_points("mind thé gap"), m.sum_list([1, 2]), counter.add(2)) == (2, 12, 3, 7)
+m.scale(point, 2.0)
+assert (point.x, m.dot(point), m.apply(m.callback(abs), -3), m.apply_detached(abs, -3)) == (6.0, 100.0, 3, 3)
+print(m.__file__.rpartition("/")[2], sys._is_gil_enabled())
+"""
+
+
+def built_on(label):
+    """The file that was built on an interpreter."""
+    [file] = (NATIVE_OUT / "boundary" / soabi(load(BY_LABEL[label]))).glob("boundary_c_api_limited.*.so")
+    return file
+
+
+def imported_on(label, folder):
+    """What the calls above print with the file that lies alone in a folder."""
+    command = [load(BY_LABEL[label]).python, "-c", CALLS, folder]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def alone(file, folder):
+    folder.mkdir()
+    shutil.copy(file, folder)
+    return folder
+
+
+def test_one_abi3_file_serves_every_interpreter_with_a_gil(labels, tmp_path):
+    with_gil = [label for label in labels if not BY_LABEL[label].free_threaded]
+    for label in with_gil:
+        folder = alone(built_on(label), tmp_path / label)
+        for other in with_gil:
+            done = imported_on(other, folder)
+            assert done.stdout == "boundary_c_api_limited.abi3.so True\n", (label, other, done.stderr)
+
+
+def test_one_abi3t_file_serves_with_a_gil_and_without(labels, tmp_path):
+    if "3.15t" not in labels:
+        pytest.skip("abi3t begins with 3.15t, which is not set up here")
+    folder = alone(built_on("3.15t"), tmp_path / "abi3t")
+    for label in labels:
+        done = imported_on(label, folder)
+        if BY_LABEL[label].version < "3.15":
+            assert "ModuleNotFoundError" in done.stderr, label
+        else:
+            gil = not BY_LABEL[label].free_threaded
+            assert done.stdout == f"boundary_c_api_limited.abi3t.so {gil}\n", (label, done.stderr)
