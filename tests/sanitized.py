@@ -71,6 +71,7 @@ def in_threads(m, project):
                 counter.add(1)
             if own_lock:
                 m.dot(point), m.scale(point, 1.0)
+        m.work(100_000)
 
     together([body] * THREADS)
 
@@ -123,6 +124,7 @@ def gil_wait(built):
     sys.path.insert(0, os.path.join(built, sysconfig.get_config_var("SOABI")))
     import gil_wait
 
+    gil_wait.echo(-1)
     pairs = [socket.socketpair() for _ in range(THREADS)]
 
     def ask(one):

