@@ -76,7 +76,9 @@ class Case:
         """The command line of its process, on a layout of its interpreter, or on the interpreter as it is installed."""
         layout = layout or as_installed(self.interpreter)
         arguments = json.dumps(resolved({**self.factors, **self.fixed}, seed, layout.native))
-        return [layout.python, "-I", WORKER, "case", ROOT / self.file, self.function, arguments]
+        # -I would ignore the variables of Python that a case sets; -s and -P isolate as well, once no other is inherited.
+        apart = ["-s", "-P"] if any(name.startswith("PYTHON") for name in self.environment) else ["-I"]
+        return [layout.python, *apart, WORKER, "case", ROOT / self.file, self.function, arguments]
 
     def run(self, seed: int = 0, layout: Layout | None = None) -> Outcome:
         layout = layout or as_installed(self.interpreter)
@@ -160,7 +162,7 @@ def program(
     memory_bytes: limit on its address space; None for a sanitizer, which reserves terabytes and uses little.
     Raises UserError if there is no such program.
     """
-    inherited = {k: v for k, v in os.environ.items() if k not in ("PYTHON_GIL", "PYTHONPATH")}
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     try:
         with group(
             [str(part) for part in command],

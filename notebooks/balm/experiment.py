@@ -220,9 +220,8 @@ def sanitized(sanitizer: str, label: str, strings: int, seed: int = 0, folder: s
     # ThreadSanitizer's shadow memory does not fit every address layout.
     fixed = instructions.fixed_addresses() if module == "balm_tsan" else []
     library = subprocess.run([compiler(), f"-print-file-name={runtime}"], capture_output=True, text=True).stdout.strip()
-    worker = Case(
-        label, EXPERIMENTS, "sanitized", fixed={"folder": folder, "name": module, "strings": strings}
-    ).command()
+    fixed_arguments = {"folder": folder, "name": module, "strings": strings}
+    worker = Case(label, EXPERIMENTS, "sanitized", fixed=fixed_arguments, environment=environment).command()
     # Preloaded for Python only: setarch must be able to run before addresses are as the sanitizer needs them.
     command = [*fixed, "env", f"LD_PRELOAD={library}", *worker]
     ended, out, err = case.program(command, 600, environment, memory_bytes=None)

@@ -45,10 +45,11 @@ def missing(record: Record, stand_ins: dict[str, dict[str, str]]) -> pd.DataFram
     """Cells that could not be filled, with the reason: whole bindings once, else the signature."""
     rows = []
     for label in record.interpreters:
-        for binding in BINDINGS:
-            reasons = {s: record.missing.get((label, name(binding, s))) for s in SIGNATURES}
+        for binding in (*BINDINGS, *VARIANTS):
+            timed = OF_VARIANTS if binding in VARIANTS else SIGNATURES
+            reasons = {s: record.missing.get((label, name(binding, s))) for s in timed}
             absent = {s: reason for s, reason in reasons.items() if reason}
-            what = "all" if len(absent) == len(SIGNATURES) else ", ".join(absent)
+            what = "all" if len(absent) == len(timed) else ", ".join(absent)
             if absent:
                 reason = next(iter(absent.values())).removeprefix("ImportError: ")
                 if reason.startswith("AttributeError"):

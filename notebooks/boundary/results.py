@@ -22,6 +22,7 @@ from notebooks.boundary.experiment import (
     FLOOR,
     INT,
     METHOD,
+    NONE_AS_A_POINTER,
     OF_VARIANTS,
     RELINKED,
     SIGNATURES,
@@ -161,7 +162,8 @@ def contracts(runs: pd.DataFrame) -> pd.DataFrame:
     runs = runs.reindex(columns=["binding", "expression", "value", "error", "ended"])
     answers = runs.assign(answer=runs.value.combine_first(runs.error).combine_first(runs.ended))
     table = answers.pivot(index="expression", columns="binding", values="answer")
-    table = table.reindex(index=CONTRACTS, columns=[binding for binding in BINDINGS if binding in table])
+    calls = [*CONTRACTS, *(call for call in NONE_AS_A_POINTER if call in table.index)]
+    table = table.reindex(index=calls, columns=[binding for binding in BINDINGS if binding in table])
     return table.rename_axis(index="call", columns=None).reset_index()
 
 

@@ -290,6 +290,13 @@ def test_contract(labels, expression):
                 assert answer in (expected if isinstance(expected, list) else [expected]), (label, binding)
 
 
+def test_pybind11_hands_none_over_unless_told_otherwise(labels):
+    for label in labels:
+        if "pybind11" in bindings(label):
+            assert child(label).ask("pybind11", "m.scale_not_none(None, 2.0)") == "TypeError"
+            assert child(label).ask("pybind11", "m.scale_pointer(None, 2.0)") == "killed by SIGSEGV"
+
+
 def test_no_binding_declares_a_contract_that_is_not_tested():
     for binding, declared in BINDINGS.items():
         assert set(declared.contracts) <= set(CONTRACTS), binding

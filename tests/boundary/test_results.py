@@ -44,6 +44,7 @@ COST = dict.fromkeys(BINDINGS, 60.0) | {
     "ctypes CDLL": 460.0,
     # Other forms: one that is faster than the form in the matrix, one that is as fast.
     "nanobind, NOMINSIZE": 30.0,
+    "nanobind, stable ABI": 36.0,
     "cffi ABI, out of line": 280.0,
 }
 T_BUILD = 1.2

@@ -107,7 +107,7 @@ static nb::bytes make_bytes(Py_ssize_t size, std::uint8_t value) {
     if (!result.is_valid()) {
         throw nb::python_error();
     }
-    fill(reinterpret_cast<std::uint8_t *>(PyBytes_AS_STRING(result.ptr())), static_cast<std::size_t>(size), value);
+    fill(reinterpret_cast<std::uint8_t *>(PyBytes_AsString(result.ptr())), static_cast<std::size_t>(size), value);
     return nb::borrow<nb::bytes>(result);
 }
 

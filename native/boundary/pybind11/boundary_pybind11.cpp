@@ -143,10 +143,15 @@ PYBIND11_MODULE(boundary_pybind11, m, py::mod_gil_not_used()) {
         return dot(p);
     });
     m.def("scale", [](const py::object &object, double by) {
-        auto *p = object.cast<point *>();
+        auto &p = object.cast<point &>(); // a reference: there is none to None
         py::scoped_critical_section section(object);
-        scale(p, by);
+        scale(&p, by);
     });
+    // [none]
+    // A parameter that is a pointer accepts None, as a null pointer, unless it says that it does not.
+    m.def("scale_pointer", &scale);
+    m.def("scale_not_none", &scale, py::arg("p").none(false), py::arg("by"));
+    // [/none]
     m.def("callback", [](py::function function) { return function; });
     m.def("apply", &apply_function);
     m.def("apply_detached", &apply_detached);
