@@ -16,7 +16,11 @@ def made_and_run(makers):
     spans = []
 
     def run(make):
-        body = make()
+        try:
+            body = make()
+        except BaseException:
+            barrier.abort()  # the others would wait for ever
+            raise
         barrier.wait()
         started = time.perf_counter_ns()
         body()

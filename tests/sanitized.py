@@ -70,7 +70,7 @@ def in_threads(m, project):
             if own_lock or not FREE_THREADED:
                 counter.add(1)
             if own_lock:
-                m.dot(point), m.scale(point, 1.0)
+                m.dot(point), m.scale(point, 1.0), point.x + point.y
         m.work(100_000)
 
     together([body] * THREADS)

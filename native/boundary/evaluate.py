@@ -58,10 +58,13 @@ def from_many_threads(m, threads, calls):
     def body():
         text, counter, callback = "mind thé gap", m.Counter(0), m.callback(Twice())
         point = m.Point(3.0, 4.0)
-        for i in range(calls):
-            if (m.add_one(i), m.code_points(text), m.apply(callback, i), m.dot(point)) != (i + 1, 12, 2 * i, 25.0):
-                wrong.append(i)
-            counter.add(1)
+        try:
+            for i in range(calls):
+                if (m.add_one(i), m.code_points(text), m.apply(callback, i), m.dot(point)) != (i + 1, 12, 2 * i, 25.0):
+                    wrong.append(i)
+                counter.add(1)
+        except Exception as error:
+            wrong.append(error)
         if counter.add(0) != calls:
             wrong.append("counter")
 
@@ -99,6 +102,53 @@ def one_object(m, threads, calls, method="add"):
 
 
 # [evaluate]
+class Emptying:
+    """An item whose conversion empties the list that it is in."""
+
+    def __init__(self, items):
+        self.items = items
+
+    def __index__(self):
+        self.items.clear()
+        return 1
+
+
+def emptied(m):
+    """The sum of a list that the conversion of its second item empties."""
+    items = list(range(1_000, 1_100))
+    items[1] = Emptying(items)
+    return m.sum_list(items)
+
+
+def moved(m, threads, calls):
+    """Threads scale one point by 2 and by 1/2, and read it; returns the number of readings that are no power of two times 3 and 4.
+
+    With 200 calls of each of four threads, no product leaves the range of a double.
+    """
+    point, wrong = m.Point(3.0, 4.0), []
+
+    def body(by):
+        try:
+            for _ in range(calls):
+                m.scale(point, by)
+                x, y, square = point.x, point.y, m.dot(point)
+                if (x / 3) not in POWERS or (y / 4) not in POWERS or square / 25 not in SQUARES:
+                    wrong.append((x, y, square))
+        except Exception as error:
+            wrong.append(error)
+
+    workers = [threading.Thread(target=body, args=(by,)) for _ in range(threads // 2) for by in (2.0, 0.5)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return len(wrong)
+
+
+POWERS = {2.0**n for n in range(-1000, 1000)}
+SQUARES = {4.0**n for n in range(-500, 500)}
+
+
 def fails(x):
     raise LookupError("from Python")
 
@@ -119,6 +169,8 @@ def evaluate(folder, binding, expression):
             "lets_others_run": lets_others_run,
             "from_many_threads": from_many_threads,
             "one_object": one_object,
+            "emptied": emptied,
+            "moved": moved,
         }
         return {"value": repr(eval(expression, names))}
     except Exception as error:

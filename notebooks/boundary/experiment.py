@@ -71,7 +71,7 @@ def call(binding: str, signature: str, title: str | None = None) -> Arm:
 AGAIN = " again"
 # The signatures of which other forms of a tool are measured.
 OF_VARIANTS = ("no-op", INT, "str in, ASCII", "list of 1,000 ints", METHOD)
-# A cell of the matrix is one of some hundred and eighty for each interpreter: short batches, or it takes an hour.
+# A cell of the matrix is one of hundreds for each interpreter: short batches, or it takes an hour.
 BATCH_MS = 1
 
 
@@ -247,6 +247,7 @@ CONTRACTS = (
     "m.ends(array('i', [0, 0]))",
     "m.ends(array('d'))",
     "m.sum_list((1, 2))",
+    "emptied(m)",
     "m.scale(None, 2.0)",
     "m.apply(m.callback(fails), 1)",
 )
@@ -326,8 +327,8 @@ def first_use(session: Session, absent: dict[str, dict[str, str]]) -> pd.DataFra
 
 # [sizes]
 PACKAGING = {"pyproject.toml", "setup.py", "CMakeLists.txt", "Cargo.toml", "build.rs"}
-# A list of versions, and what only this book asks for.
-NEITHER = {"crates.lock", _arms["DECLARATION"]}
+# A list of versions, what only this book asks for, and what another form of the binding needs.
+NEITHER = {"crates.lock", _arms["DECLARATION"], "declare.py", "out_of_line.py"}
 
 
 def lines_of_code(path: Path) -> int:
@@ -346,7 +347,7 @@ def lines_of_code(path: Path) -> int:
 
 def size(label: str, binding: str) -> dict:
     """Lines of code and of packaging in a binding's project, and bytes of what was built of it, with symbols."""
-    project, module = DECLARED[binding].project, DECLARED[binding].module
+    project, module = DECLARED[binding].project, DECLARED[binding].module.partition(".")[0]
     folder, built = NATIVE / "boundary" / project, Path(resolved(LIBRARIES)) / soabi(load(BY_LABEL[label]))
     files = [
         path

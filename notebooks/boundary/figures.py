@@ -37,7 +37,7 @@ PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
 MARKERS = "osD^vP*Xhp"
 STYLES = ("-", "--", ":", "-.")
 # Where the page on the bindings shows each of them whole.
-CODE = {binding: f"bindings.html#binding-{re.sub('[^a-z]+', '-', binding.lower())}" for binding in BINDINGS}
+CODE = {binding: f"bindings.html#binding-{re.sub('[^a-z0-9]+', '-', binding.lower())}" for binding in BINDINGS}
 T_OVER_GIL = f"{FREE_THREADED} / {GIL}"
 
 
@@ -517,6 +517,8 @@ def glue_without_gil(ratios: pd.DataFrame) -> None:
         (INT, "pybind11"),
         ("list of 1,000 ints", "C API"),
         ("list of 1,000 ints", "Cython"),
+        ("list of 1,000 ints", "nanobind"),
+        ("list of 1,000 ints", "PyO3"),
         ("sequence of 1,000 ints", "C API"),
         ("sequence of 1,000 ints", "Cython"),
     ):

@@ -267,6 +267,8 @@ CONTRACTS = {
     "m.sum_sequence((1, 2))": "3",
     "m.sum_list([1, 'x'])": TYPE,
     "m.dot(None)": TYPE,
+    "m.dot([])": TYPE,
+    "m.scale([], 1.0)": TYPE,
     # None for a pointer.
     "m.scale(None, 2.0)": TYPE,
     # An exception in a callback.
@@ -288,6 +290,45 @@ def test_contract(labels, expression):
                 assert int(answer) is not None
             else:
                 assert answer in (expected if isinstance(expected, list) else [expected]), (label, binding)
+
+
+EMPTIED = """
+import json, runpy, sys
+evaluate = runpy.run_path(sys.argv[1])["evaluate"]
+print(json.dumps(evaluate(sys.argv[2], sys.argv[3], "emptied(m)")))
+"""
+
+
+@pytest.mark.parametrize("binding", BINDINGS)
+def test_a_list_that_is_emptied_meanwhile_is_not_read_behind_its_end(labels, binding):
+    """Some tools refuse, some sum what they have seen or a copy that they made; none dies, none makes up a number.
+
+    With Python's debugging allocator, what was freed holds neither the old numbers nor the old pointers.
+    """
+    copied, seen = sum(range(1_000, 1_100)) - 1_001 + 1, 1_001
+    for label in labels:
+        if binding in unsupported(label):
+            continue
+        python, arguments = installed.load(BY_LABEL[label]).python, [SOURCES / "evaluate.py", NATIVE_OUT / "boundary"]
+        done = subprocess.run(
+            [python, "-s", "-P", "-c", EMPTIED, *arguments, binding],
+            env={"PYTHONMALLOC": "debug", "PYTHONDONTWRITEBYTECODE": "1"},
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+        )
+        assert done.returncode == 0, (label, done.stderr)
+        answer = json.loads(done.stdout)
+        answer = answer.get("value", answer.get("error"))
+        assert answer in ("RuntimeError", "IndexError", "TypeError", str(copied), str(seen)), (label, answer)
+
+
+def test_a_point_may_be_used_by_many_threads(labels):
+    """Its methods and its fields take its lock. A struct of ctypes and cffi is the caller's own memory, and has none."""
+    for label in labels:
+        for binding in bindings(label):
+            if not binding.startswith(("ctypes", "cffi")):
+                assert child(label).ask(binding, "moved(m, 4, 200)") == "0", (label, binding)
 
 
 def test_pybind11_hands_none_over_unless_told_otherwise(labels):

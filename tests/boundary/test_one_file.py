@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 CALLS = """
 import sys
 sys.path.insert(0, sys.argv[1])
-import boundary_c_api_limited as m
+m = __import__(sys.argv[2])
 counter, point = m.Counter(5), m.Point(3.0, 4.0)
 assert (m.add_one(1), m.code_points("mind thé gap"), m.sum_list([1, 2]), counter.add(2)) == (2, 12, 3, 7)
 m.scale(point, 2.0)
@@ -23,15 +23,15 @@ print(m.__file__.rpartition("/")[2], sys._is_gil_enabled())
 """
 
 
-def built_on(label):
+def built_on(label, name="boundary_c_api_limited"):
     """The file that was built on an interpreter."""
-    [file] = (NATIVE_OUT / "boundary" / soabi(load(BY_LABEL[label]))).glob("boundary_c_api_limited.*.so")
+    [file] = (NATIVE_OUT / "boundary" / soabi(load(BY_LABEL[label]))).glob(f"{name}.*.so")
     return file
 
 
-def imported_on(label, folder):
+def imported_on(label, folder, module="boundary_c_api_limited"):
     """What the calls above print with the file that lies alone in a folder."""
-    command = [load(BY_LABEL[label]).python, "-c", CALLS, folder]
+    command = [load(BY_LABEL[label]).python, "-c", CALLS, folder, module]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
@@ -41,13 +41,15 @@ def alone(file, folder):
     return folder
 
 
-def test_one_abi3_file_serves_every_interpreter_with_a_gil(labels, tmp_path):
+@pytest.mark.parametrize("file", ["boundary_c_api_limited", "STABLE_ABI/boundary_nanobind"])
+def test_one_abi3_file_serves_every_interpreter_with_a_gil(labels, tmp_path, file):
     with_gil = [label for label in labels if not BY_LABEL[label].free_threaded]
+    module = file.rpartition("/")[2]
     for label in with_gil:
-        folder = alone(built_on(label), tmp_path / label)
+        folder = alone(built_on(label, file), tmp_path / label)
         for other in with_gil:
-            done = imported_on(other, folder)
-            assert done.stdout == "boundary_c_api_limited.abi3.so True\n", (label, other, done.stderr)
+            done = imported_on(other, folder, module)
+            assert done.stdout == f"{module}.abi3.so True\n", (label, other, done.stderr)
 
 
 def test_one_abi3t_file_serves_with_a_gil_and_without(labels, tmp_path):

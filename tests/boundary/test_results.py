@@ -10,6 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from docutils import nodes
 
 from ffilab import draw
 from ffilab.bench import instructions, profile
@@ -24,7 +25,7 @@ from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from ffilab.judge.simulation import TRUTHS, Simulated
-from ffilab.paths import NATIVE
+from ffilab.paths import BY_PRODUCTS, NATIVE
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import claims, exercise, experiment, figures, results, simulated
 from notebooks.boundary.experiment import BINDINGS, SIGNATURES, name
@@ -172,7 +173,10 @@ def test_what_is_said_of_another_form_follows_its_interval(low, high, said):
 def test_names_in_tables_lead_to_the_code(record):
     page = (NATIVE.parent / "notebooks" / "boundary" / "bindings.md").read_text()
     for binding, address in figures.CODE.items():
-        assert f"({address.partition('#')[2]})=\n## {binding}\n" in page
+        anchor = address.partition("#")[2]
+        assert f"({anchor})=\n## {binding}\n" in page
+        # What Sphinx makes of it.
+        assert nodes.make_id(anchor) == anchor
     rows = figures.order(record, GIL).to_html(index=False)
     assert '<td><a href="bindings.html#binding-c-api">C API</a></td>' in draw.linked(rows, figures.CODE)
     assert draw.linked("<td>a &lt; b</td><td>c</td>", {"a < b": "x"}) == '<td><a href="x">a &lt; b</a></td><td>c</td>'
@@ -182,11 +186,11 @@ def test_the_page_on_the_bindings_shows_every_file_of_every_project():
     page = (NATIVE.parent / "notebooks" / "boundary" / "bindings.md").read_text()
     shown = set(re.findall(r"literalinclude} ../../native/boundary/(\S+)", page))
     assert all((NATIVE / "boundary" / path).exists() for path in shown)
-    built = {".c", ".cpp", ".pyx", ".rs"}
-    there = {
-        str(path.relative_to(NATIVE / "boundary")) for path in NATIVE.glob("boundary/*/**/*") if path.suffix in built
-    }
-    assert {path for path in there if not path.startswith("library/")} <= shown
+    folders = [path.parent for path in NATIVE.glob("boundary/*/binding.toml")]
+    neither = {"binding.toml", "crates.lock"}
+    there = {path for folder in folders for path in folder.rglob("*") if path.is_file() and path.name not in neither}
+    there = {str(path.relative_to(NATIVE / "boundary")) for path in there if not BY_PRODUCTS & set(path.parts)}
+    assert there == shown
 
 
 def test_surcharge_of_the_t_build(record):
@@ -606,13 +610,13 @@ def test_self_check(record, rules, choice, parser, plugin):
 def test_call_trees_show_the_two_paths():
     session = SimpleNamespace(observe=lambda title, look: look())
     trees = {b: results.nodes(lines) for b, lines in experiment.call_trees(session, {GIL: {}}).items()}
-    for binding, nodes in trees.items():
-        assert results.links(nodes, binding).met.all(), figures.tree_text(nodes)
+    for binding, tree in trees.items():
+        assert results.links(tree, binding).met.all(), figures.tree_text(tree)
     assert results.below(trees["ctypes CDLL"], "_ctypes_callproc") > 0
     assert results.below(trees["ctypes CDLL"], "ffi_call") > 0
-    for nodes in trees.values():
-        assert nodes[0].share == 1
-        assert all(0 < node.share <= 1 for node in nodes)
+    for tree in trees.values():
+        assert tree[0].share == 1
+        assert all(0 < node.share <= 1 for node in tree)
 
 
 @pytest.mark.parametrize(("how", "processes"), [("perf cpu-clock", 10), ("callgrind, own cost", 1)])

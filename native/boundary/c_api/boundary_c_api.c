@@ -281,9 +281,18 @@ static void point_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-static PyMemberDef point_members[] = {
-    {"x", Py_T_DOUBLE, offsetof(PointObject, value.x), 0},
-    {"y", Py_T_DOUBLE, offsetof(PointObject, value.y), 0},
+/* One of the two numbers, at an offset in the struct. A PyMemberDef would read it without the lock. */
+static PyObject *point_get(PyObject *self, void *offset) {
+    double value;
+    Py_BEGIN_CRITICAL_SECTION(self);
+    value = *(double *)((char *)&((PointObject *)self)->value + (size_t)offset);
+    Py_END_CRITICAL_SECTION();
+    return PyFloat_FromDouble(value);
+}
+
+static PyGetSetDef point_getset[] = {
+    {"x", point_get, NULL, NULL, (void *)offsetof(point, x)},
+    {"y", point_get, NULL, NULL, (void *)offsetof(point, y)},
     {NULL},
 };
 
@@ -293,7 +302,7 @@ static PyType_Slot point_slots[] = {
     {Py_tp_vectorcall, point_vectorcall},
 #endif
     {Py_tp_dealloc, point_dealloc},
-    {Py_tp_members, point_members},
+    {Py_tp_getset, point_getset},
     {0, NULL},
 };
 
@@ -392,8 +401,11 @@ static PyObject *py_work_in_c(PyObject *self, PyObject *const *args, Py_ssize_t 
         return NULL;
     }
     int iterations = as_int(args[0]);
+    if (iterations == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
     long long loops = PyLong_AsLongLong(args[1]);
-    if (PyErr_Occurred()) {
+    if (loops == -1 && PyErr_Occurred()) {
         return NULL;
     }
     int last = 0;

@@ -3,8 +3,9 @@
 //   abi3t  one file for every CPython from 3.15 on, with the GIL and without: Py_TARGET_ABI3T is defined, and the module is
 //          exported as PEP 793 says, without a PyModuleDef.
 //
-// What it may not do, beside the full C API of ../c_api: look into objects (a compact int, the items of a list, its own struct
-// behind a head of known size), and make types with a vectorcall of their own.
+// What it may not do, beside the full C API of ../c_api: look into objects of other types (a compact int, the items of a list).
+// What one source for both ways may not do: know where its own struct lies in an object (abi3t), or give a type a vectorcall
+// (abi3 before 3.14).
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
@@ -160,24 +161,28 @@ PyObject *py_sum_list(PyObject *, PyObject *values) {
         PyErr_SetString(PyExc_TypeError, "a list is needed");
         return nullptr;
     }
-    const Py_ssize_t n = PyList_Size(values);
-    std::unique_ptr<int[]> items(new (std::nothrow) int[n ? n : 1]);
+    Py_ssize_t i = 0, n;
+    std::unique_ptr<int[]> items;
+    BEGIN_SECTION(values); // let go of while an __index__ method runs
+    n = PyList_Size(values);
+    items.reset(new (std::nothrow) int[n ? n : 1]);
     if (!items) {
-        return PyErr_NoMemory();
+        PyErr_NoMemory();
     }
-    for (Py_ssize_t i = 0; i < n; i++) {
-        // A strong reference: an __index__ method may run here, and shorten the list.
+    for (; items && i < n; i++) {
+        // A strong reference, or IndexError: an __index__ method may have shortened the list.
         PyObject *item = PyList_GetItemRef(values, i);
         if (!item) {
-            return nullptr;
+            break;
         }
         items[i] = PyLong_AsInt(item);
         Py_DECREF(item);
         if (items[i] == -1 && PyErr_Occurred()) {
-            return nullptr;
+            break;
         }
     }
-    return PyLong_FromLongLong(sum_ints(items.get(), static_cast<size_t>(n)));
+    END_SECTION();
+    return items && i == n ? PyLong_FromLongLong(sum_ints(items.get(), static_cast<size_t>(n))) : nullptr;
 }
 // [/list]
 
@@ -270,16 +275,25 @@ void point_dealloc(PyObject *self) {
     Py_DECREF(type);
 }
 
-PyMemberDef point_members[] = {
-    {"x", Py_T_DOUBLE, offsetof(point, x), Py_RELATIVE_OFFSET, nullptr},
-    {"y", Py_T_DOUBLE, offsetof(point, y), Py_RELATIVE_OFFSET, nullptr},
-    {nullptr, 0, 0, 0, nullptr},
+// One of the two numbers, at an offset in the struct. A PyMemberDef would read it without the lock.
+PyObject *point_get(PyObject *self, void *offset) {
+    double value;
+    BEGIN_SECTION(self);
+    std::memcpy(&value, reinterpret_cast<char *>(data_of<point>(self)) + reinterpret_cast<std::size_t>(offset), sizeof value);
+    END_SECTION();
+    return PyFloat_FromDouble(value);
+}
+
+PyGetSetDef point_getset[] = {
+    {"x", point_get, nullptr, nullptr, reinterpret_cast<void *>(offsetof(point, x))},
+    {"y", point_get, nullptr, nullptr, reinterpret_cast<void *>(offsetof(point, y))},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
 PyType_Slot point_slots[] = {
     {Py_tp_new, reinterpret_cast<void *>(point_new)},
     {Py_tp_dealloc, reinterpret_cast<void *>(point_dealloc)},
-    {Py_tp_members, point_members},
+    {Py_tp_getset, point_getset},
     {0, nullptr},
 };
 

@@ -1,4 +1,4 @@
-# cython: freethreading_compatible=True
+# cython: freethreading_compatible=True, subinterpreters_compatible=own_gil
 """The boundary library through Cython."""
 
 cimport cython
@@ -154,11 +154,17 @@ cdef class Point:
 
     @property
     def x(self):
-        return self.value.x
+        cdef double x
+        with cython.critical_section(self):
+            x = self.value.x
+        return x
 
     @property
     def y(self):
-        return self.value.y
+        cdef double y
+        with cython.critical_section(self):
+            y = self.value.y
+        return y
 
 
 def dot(Point p not None):
@@ -247,7 +253,7 @@ def sleep_ms(int milliseconds):
 # [counter]
 cdef extern from "counter.hpp":
     cdef cppclass CppCounter "Counter":
-        CppCounter(int64_t start)
+        CppCounter(int64_t start) except +
         int64_t add(int64_t n)
         int64_t value()
 

@@ -6,7 +6,8 @@
 #include <stdint.h>
 
 /* A plain library, for ctypes and cffi to load, exports its functions (CMake defines its name with _EXPORTS). Where the library is
-   part of a binding's own module, each tool compiles it with hidden symbols: calls to it are direct, in all of them. */
+   part of a binding's own module, each tool compiles it with hidden symbols: no call to it goes through the procedure linkage table.
+   Rust's calls still read the function's address from memory; C's and C++'s are direct. */
 #ifdef boundary_EXPORTS
 #define BOUNDARY_API __attribute__((visibility("default")))
 #else

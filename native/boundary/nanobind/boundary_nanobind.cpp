@@ -80,20 +80,12 @@ static int apply_detached(nb::callable function, int x) {
 // [/callback]
 
 // [list]
-// The caller has locked the list. The lock is let go of while an __index__ method runs.
+// A list may change while its items are converted, a tuple may not. With the GIL nanobind 3.1 reads a list in place, and an
+// __index__ method that empties it would pull the items away.
 static std::int64_t sum_list(const nb::list &values) {
     std::vector<int> items;
-    const std::size_t size = values.size();
-    items.reserve(size);
-    for (std::size_t i = 0; i < size; i++) {
-        if (i >= values.size()) {
-            throw std::runtime_error("the list changed its size");
-        }
-        int item;
-        if (!nb::try_cast(nb::object(values[i]), item)) {
-            throw nb::type_error("a list of ints is needed");
-        }
-        items.push_back(item);
+    if (!nb::try_cast(nb::tuple(values), items)) {
+        throw nb::type_error("a list of ints is needed");
     }
     return sum_ints(items.data(), items.size());
 }
@@ -129,12 +121,12 @@ NB_MODULE(boundary_nanobind, m) {
     m.def("checksum", [](nb::bytes data) { return checksum(static_cast<const std::uint8_t *>(data.data()), data.size()); });
     m.def("make_bytes", &make_bytes);
     m.def("ends", &buffer_ends);
-    m.def("sum_list", &sum_list, "values"_a.lock());
+    m.def("sum_list", &sum_list);
     m.def("sum_sequence", [](const std::vector<int> &values) { return sum_ints(values.data(), values.size()); });
     nb::class_<point>(m, "Point")
         .def(nb::init<double, double>())
-        .def_rw("x", &point::x)
-        .def_rw("y", &point::y);
+        .def_prop_ro("x", [](const point &p) { return p.x; }, nb::lock_self())
+        .def_prop_ro("y", [](const point &p) { return p.y; }, nb::lock_self());
     m.def("dot", &dot, "p"_a.lock());
     m.def("scale", &scale, "p"_a.lock(), "by"_a);
     m.def("callback", [](nb::callable function) { return function; });

@@ -81,21 +81,28 @@ static int apply_detached(py::function function, int x) {
 }
 // [/callback]
 
+// [locked]
+// What `use` makes of the C++ object behind a Python object, in the critical section of that object. With the GIL it is nothing.
+template <typename T, typename Use> static auto locked(const py::object &object, Use use) {
+    T *found;
+    try {
+        found = &object.cast<T &>();
+    } catch (const py::cast_error &) {
+        throw py::type_error("an object of another type is needed");
+    }
+    py::scoped_critical_section section(object);
+    return use(*found);
+}
+// [/locked]
+
 // [list]
+// Without the GIL, pybind11 takes a lock for each item.
 static std::int64_t sum_list(const py::list &values) {
     std::vector<int> items;
-    py::scoped_critical_section section(values); // let go of while an __index__ method runs
-    const std::size_t size = values.size();
-    items.reserve(size);
-    for (std::size_t i = 0; i < size; i++) {
-        if (i >= values.size()) {
-            throw std::runtime_error("the list changed its size");
-        }
-        try {
-            items.push_back(py::cast<int>(py::object(values[i])));
-        } catch (const py::cast_error &) {
-            throw py::type_error("a list of ints is needed");
-        }
+    try {
+        items = values.cast<std::vector<int>>();
+    } catch (const py::cast_error &) {
+        throw py::type_error("a list of ints is needed");
     }
     return sum_ints(items.data(), items.size());
 }
@@ -111,7 +118,7 @@ static py::bytes make_bytes(py::ssize_t size, std::uint8_t value) {
 }
 
 // [module]
-PYBIND11_MODULE(boundary_pybind11, m, py::mod_gil_not_used()) {
+PYBIND11_MODULE(boundary_pybind11, m, py::mod_gil_not_used(), py::multiple_interpreters::per_interpreter_gil()) {
     m.def("noop", &noop);
     m.def("noop_detached", &noop, py::call_guard<py::gil_scoped_release>());
     m.def("answer", &answer);
@@ -135,18 +142,11 @@ PYBIND11_MODULE(boundary_pybind11, m, py::mod_gil_not_used()) {
     m.def("sum_sequence", [](const std::vector<int> &values) { return sum_ints(values.data(), values.size()); });
     py::class_<point>(m, "Point")
         .def(py::init([](double x, double y) { return point{x, y}; }))
-        .def_readwrite("x", &point::x)
-        .def_readwrite("y", &point::y);
-    m.def("dot", [](const py::object &object) {
-        const auto &p = object.cast<const point &>();
-        py::scoped_critical_section section(object); // both numbers of one moment
-        return dot(p);
-    });
-    m.def("scale", [](const py::object &object, double by) {
-        auto &p = object.cast<point &>(); // a reference: there is none to None
-        py::scoped_critical_section section(object);
-        scale(&p, by);
-    });
+        .def_property_readonly("x", [](const py::object &p) { return locked<point>(p, [](point &it) { return it.x; }); })
+        .def_property_readonly("y", [](const py::object &p) { return locked<point>(p, [](point &it) { return it.y; }); });
+    // Both numbers of one moment.
+    m.def("dot", [](const py::object &p) { return dot(locked<point>(p, [](const point &it) { return it; })); });
+    m.def("scale", [](const py::object &p, double by) { locked<point>(p, [by](point &it) { scale(&it, by); }); });
     // [none]
     // A parameter that is a pointer accepts None, as a null pointer, unless it says that it does not.
     m.def("scale_pointer", &scale);
@@ -161,18 +161,14 @@ PYBIND11_MODULE(boundary_pybind11, m, py::mod_gil_not_used()) {
     // [counter]
     py::class_<Counter>(m, "Counter")
         .def(py::init<std::int64_t>())
-        // One object may be used by many threads: the critical section of the object is its lock. With the GIL it is nothing.
+        // One object may be used by many threads: the critical section of the object is its lock.
         .def("add",
              [](const py::object &self, std::int64_t n) {
-                 auto &counter = self.cast<Counter &>();
-                 py::scoped_critical_section section(self);
-                 return counter.add(n);
+                 return locked<Counter>(self, [n](Counter &counter) { return counter.add(n); });
              })
         .def("add_unlocked", &Counter::add) // loses additions on a free-threaded build
         .def("value", [](const py::object &self) {
-            auto &counter = self.cast<Counter &>();
-            py::scoped_critical_section section(self);
-            return counter.value();
+            return locked<Counter>(self, [](const Counter &counter) { return counter.value(); });
         });
     // [/counter]
 }

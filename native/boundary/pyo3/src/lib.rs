@@ -166,10 +166,8 @@ fn ends(values: PyBuffer<f64>) -> PyResult<f64> {
 // [list]
 #[pyfunction]
 fn sum_list(values: &Bound<'_, PyList>) -> PyResult<i64> {
-    // As `locked_for_each`, which cannot fill a vector: nothing changes the list meanwhile.
-    let items = with_critical_section(values.as_any(), || {
-        values.iter().map(|value| value.extract()).collect::<PyResult<Vec<i32>>>()
-    })?;
+    // A list may change while its items are converted, a tuple may not: one lock for the copy, and none for the items.
+    let items = values.to_tuple().iter_borrowed().map(|value| value.extract()).collect::<PyResult<Vec<i32>>>()?;
     Ok(unsafe { library::sum_ints(items.as_ptr(), items.len()) })
 }
 // [/list]
@@ -190,14 +188,15 @@ impl Point {
         Point(library::Point { x, y })
     }
 
+    // In the section that `scale` is in: else the borrow would be refused meanwhile.
     #[getter]
-    fn x(&self) -> f64 {
-        self.0.x
+    fn x(slf: &Bound<'_, Self>) -> PyResult<f64> {
+        with_critical_section(slf.as_any(), || Ok(slf.try_borrow()?.0.x))
     }
 
     #[getter]
-    fn y(&self) -> f64 {
-        self.0.y
+    fn y(slf: &Bound<'_, Self>) -> PyResult<f64> {
+        with_critical_section(slf.as_any(), || Ok(slf.try_borrow()?.0.y))
     }
 }
 

@@ -75,7 +75,8 @@ def bind(loader):
     # [/buffer]
 
     def sum_list(values):
-        return _sum_ints((c_int * len(values))(*values), len(values))
+        items = (c_int * len(values))(*values)
+        return _sum_ints(items, len(items))
 
     def scale(point, by):
         _scale(byref(point), by)
