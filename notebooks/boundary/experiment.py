@@ -249,6 +249,7 @@ CONTRACTS = (
     "m.sum_list((1, 2))",
     "emptied(m)",
     "m.scale(None, 2.0)",
+    "m.scale([], 2.0)",
     "m.apply(m.callback(fails), 1)",
 )
 

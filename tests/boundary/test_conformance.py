@@ -268,7 +268,7 @@ CONTRACTS = {
     "m.sum_list([1, 'x'])": TYPE,
     "m.dot(None)": TYPE,
     "m.dot([])": TYPE,
-    "m.scale([], 1.0)": TYPE,
+    "m.scale([], 2.0)": TYPE,
     # None for a pointer.
     "m.scale(None, 2.0)": TYPE,
     # An exception in a callback.
