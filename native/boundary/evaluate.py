@@ -76,6 +76,35 @@ def from_many_threads(m, threads, calls):
     return len(wrong)
 
 
+def moved(m, threads, calls):
+    """Threads scale one point by 2 and by 1/2, and read it; returns the number of readings that are no power of two times 3 and 4.
+
+    With 200 calls of each of four threads, no product leaves the range of a double.
+    """
+    point, wrong = m.Point(3.0, 4.0), []
+
+    def body(by):
+        try:
+            for _ in range(calls):
+                m.scale(point, by)
+                x, y, square = point.x, point.y, m.dot(point)
+                if (x / 3) not in POWERS or (y / 4) not in POWERS or square / 25 not in SQUARES:
+                    wrong.append((x, y, square))
+        except Exception as error:
+            wrong.append(error)
+
+    workers = [threading.Thread(target=body, args=(by,)) for _ in range(threads // 2) for by in (2.0, 0.5)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return len(wrong)
+
+
+POWERS = {2.0**n for n in range(-1000, 1000)}
+SQUARES = {4.0**n for n in range(-500, 500)}
+
+
 # [one object]
 def one_object(m, threads, calls, method="add"):
     """All threads add to one object at the same time: additions that got lost, and additions that were refused."""
@@ -118,35 +147,6 @@ def emptied(m):
     items = list(range(1_000, 1_100))
     items[1] = Emptying(items)
     return m.sum_list(items)
-
-
-def moved(m, threads, calls):
-    """Threads scale one point by 2 and by 1/2, and read it; returns the number of readings that are no power of two times 3 and 4.
-
-    With 200 calls of each of four threads, no product leaves the range of a double.
-    """
-    point, wrong = m.Point(3.0, 4.0), []
-
-    def body(by):
-        try:
-            for _ in range(calls):
-                m.scale(point, by)
-                x, y, square = point.x, point.y, m.dot(point)
-                if (x / 3) not in POWERS or (y / 4) not in POWERS or square / 25 not in SQUARES:
-                    wrong.append((x, y, square))
-        except Exception as error:
-            wrong.append(error)
-
-    workers = [threading.Thread(target=body, args=(by,)) for _ in range(threads // 2) for by in (2.0, 0.5)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    return len(wrong)
-
-
-POWERS = {2.0**n for n in range(-1000, 1000)}
-SQUARES = {4.0**n for n in range(-500, 500)}
 
 
 def fails(x):

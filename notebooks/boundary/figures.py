@@ -114,12 +114,12 @@ def variants_in_words(ratios: pd.DataFrame) -> str:
     for form in dict.fromkeys(ratios.form):
         here = ratios[ratios.form == form]
         kinds = {
-            "faster": [f"*{row.signature}* on {row.interpreter}" for row in here.itertuples() if row.high < 1],
-            "slower": [f"*{row.signature}* on {row.interpreter}" for row in here.itertuples() if row.low > 1],
+            "faster": [f"{row.signature} on {row.interpreter}" for row in here.itertuples() if row.high < 1],
+            "slower": [f"{row.signature} on {row.interpreter}" for row in here.itertuples() if row.low > 1],
         }
-        words = [f"{kind} for {', '.join(found)}" for kind, found in kinds.items() if found]
-        told = " and ".join(words) or "cannot be told from the form in the matrix"
-        said.append(f"**{form}** {'is ' if words else ''}{told}.")
+        words = [f"{kind} for {'; '.join(found)}" for kind, found in kinds.items() if found]
+        told = ", and ".join(words) or "not told apart from the form in the matrix by this run"
+        said.append(f"{form}: {told}.")
     return " ".join(said) or "Neither form was measured here."
 
 

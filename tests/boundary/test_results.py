@@ -152,17 +152,17 @@ def test_another_form_of_a_tool_is_compared_with_the_form_in_the_matrix(record):
     faster = forms[forms.form == "nanobind, NOMINSIZE"]
     assert faster.value.median() == pytest.approx((30 + LOOP) / (36 + LOOP), rel=0.02)
     words = figures.variants_in_words(forms)
-    assert "**nanobind, NOMINSIZE** is faster for *no-op* on 3.14" in words
-    assert "slower" not in words.partition("**cffi")[0]
+    assert "nanobind, NOMINSIZE: faster for no-op on 3.14; " in words
+    assert "slower" not in words.partition("cffi")[0]
     assert figures.variants(forms).shape == (len(PAIR) * len(experiment.VARIANTS), 2 + len(experiment.OF_VARIANTS))
 
 
 @pytest.mark.parametrize(
     ("low", "high", "said"),
     [
-        (0.8, 0.9, "is faster for *no-op* on 3.14"),
-        (0.9, 1.1, "cannot be told"),
-        (1.1, 1.2, "is slower for *no-op* on 3.14"),
+        (0.8, 0.9, "x: faster for no-op on 3.14."),
+        (0.9, 1.1, "x: not told apart"),
+        (1.1, 1.2, "x: slower for no-op on 3.14."),
     ],
 )
 def test_what_is_said_of_another_form_follows_its_interval(low, high, said):

@@ -1,4 +1,4 @@
-# cython: freethreading_compatible=True, subinterpreters_compatible=own_gil
+# cython: freethreading_compatible=True
 """The boundary library through Cython."""
 
 cimport cython
