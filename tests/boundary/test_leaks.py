@@ -28,7 +28,8 @@ import array, ctypes, itertools, json, os, runpy, sys
 leaks = runpy.run_path(sys.argv[1])
 inc, dec = ctypes.pythonapi.Py_IncRef, ctypes.pythonapi.Py_DecRef
 inc.argtypes = dec.argtypes = [ctypes.py_object]
-malloc, realloc = ctypes.pythonapi.PyMem_RawMalloc, ctypes.pythonapi.PyMem_RawRealloc
+# The C library's own: 3.15t's PyMem_RawMalloc is another allocator, whose bytes nobody counts.
+malloc, realloc = ctypes.CDLL(None).malloc, ctypes.CDLL(None).realloc
 malloc.restype = realloc.restype = ctypes.c_void_p
 malloc.argtypes, realloc.argtypes = [ctypes.c_size_t], [ctypes.c_void_p, ctypes.c_size_t]
 kept, cache, block, grown, count, held = [], {}, [None, 0], bytearray(), itertools.count(), []
@@ -175,6 +176,16 @@ def checked(label, binding):
     return None if isinstance(said.get("missing"), str) else said
 
 
+def alone(label, binding, signature):
+    """The same of one signature, in a process that did nothing else."""
+    numbers = ["--calls", str(CALLS), "--seconds", "1", "--signature", signature]
+    return ask(label, LEAKS, NATIVE_OUT / "boundary", "--binding", binding, *numbers)[binding][signature]
+
+
+# PyO3 0.27, which stands in there, keeps a reference to the class for each object that it makes: 0.30 does not, elsewhere.
+KNOWN = {("3.13t", "PyO3"): {"references to C"}}
+
+
 @cache
 def planted(label):
     return ask(label, "-c", PLANTED, LEAKS, str(CALLS), str(SECONDS), json.dumps(list(WANTED)))
@@ -187,8 +198,17 @@ def test_no_binding_leaks(labels, binding):
         if said is None:
             # tests/boundary/test_conformance.py says which may be missing.
             continue
-        found = {signature: one for signature, one in said.items() if one.get("leaks")}
-        assert not found, (label, found)
+        known = KNOWN.get((label, binding), set())
+        suspected = [signature for signature, one in said.items() if set(one.get("leaks", ())) - known]
+        # What another signature left behind does not come again.
+        found = {signature: alone(label, binding, signature) for signature in suspected}
+        assert not any(set(one["leaks"]) - known for one in found.values()), (label, found)
+
+
+def test_what_is_known_to_leak_still_does(labels):
+    for (label, binding), known in KNOWN.items():
+        if label in labels and (said := checked(label, binding)):
+            assert {leak for one in said.values() for leak in one.get("leaks", ())} >= known, (label, binding)
 
 
 def test_every_signature_is_checked(labels):

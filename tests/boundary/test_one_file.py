@@ -1,5 +1,6 @@
 """One file of the limited API serves many interpreters: abi3 those with a GIL, abi3t those from 3.15 on with a GIL or without."""
 
+import re
 import shutil
 import subprocess
 
@@ -42,14 +43,15 @@ def alone(file, folder):
 
 
 @pytest.mark.parametrize("file", ["boundary_c_api_limited", "STABLE_ABI/boundary_nanobind"])
-def test_one_abi3_file_serves_every_interpreter_with_a_gil(labels, tmp_path, file):
-    with_gil = [label for label in labels if not BY_LABEL[label].free_threaded]
+def test_one_abi3_file_serves_its_interpreter_and_all_later_ones_with_a_gil(labels, tmp_path, file):
+    with_gil = sorted(label for label in labels if not BY_LABEL[label].free_threaded)
     module = file.rpartition("/")[2]
-    for label in with_gil:
+    for number, label in enumerate(with_gil):
         folder = alone(built_on(label, file), tmp_path / label)
-        for other in with_gil:
+        # From 3.15 on the file's name holds the platform too, and no earlier version looks for such a name.
+        for other in with_gil[number:]:
             done = imported_on(other, folder, module)
-            assert done.stdout == f"{module}.abi3.so True\n", (label, other, done.stderr)
+            assert re.fullmatch(rf"{module}\.abi3(-.*)?\.so True\n", done.stdout), (label, other, done.stderr)
 
 
 def test_one_abi3t_file_serves_with_a_gil_and_without(labels, tmp_path):
@@ -62,4 +64,5 @@ def test_one_abi3t_file_serves_with_a_gil_and_without(labels, tmp_path):
             assert "ModuleNotFoundError" in done.stderr, label
         else:
             gil = not BY_LABEL[label].free_threaded
-            assert done.stdout == f"boundary_c_api_limited.abi3t.so {gil}\n", (label, done.stderr)
+            name = r"boundary_c_api_limited\.abi3t(-.*)?\.so"
+            assert re.fullmatch(rf"{name} {gil}\n", done.stdout), (label, done.stdout, done.stderr)
