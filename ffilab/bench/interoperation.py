@@ -13,7 +13,7 @@ from ffilab.bench.record import Record
 
 
 def export(record: Record) -> list[Path]:
-    """Write `<record>.<interpreter>.json` beside the record; returns the paths. Interpreters without a value are left out."""
+    """Write `<record>.<interpreter>.json` beside the record; returns the paths. Arms and interpreters without a value are left out."""
     paths = []
     for interpreter in record.interpreters:
         benchmarks = [
@@ -53,4 +53,5 @@ def _benchmark(record: Record, interpreter: str, arm: str) -> pyperf.Benchmark |
         for row in times
         if np.isfinite(row).any()
     ]
-    return pyperf.Benchmark(runs)
+    # Every batch of an arm may have had company on its core, and be discarded.
+    return pyperf.Benchmark(runs) if runs else None
