@@ -93,9 +93,10 @@ def detached(record: Record, label: str, binding: str) -> Interval:
 
 
 def times_floor(record: Record, label: str, binding: str, signature: str) -> float:
-    """Median over restarts of the time of a binding over that of the C API, paired by block."""
+    """Median over restarts of the time of a binding over that of the C API, paired by block; NaN if no pair was kept."""
     cells = (label, name(binding, signature)), (label, name(FLOOR, signature))
-    return float(np.exp(np.nanmedian(statistics.log_ratios(record, *cells))))
+    logs = statistics.log_ratios(record, *cells)
+    return float(np.exp(np.nanmedian(logs))) if np.isfinite(logs).any() else np.nan
 
 
 def matrix(record: Record) -> pd.DataFrame:
