@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 
@@ -128,10 +129,15 @@ def test_something_else_is_no_record(tmp_path):
 
 def test_comparison_of_a_call_with_itself_has_the_ratio_one_inside_or_near(run, smoke):
     record = run(arm("fine"), Arm("fine again", str(ARMS), "fine"))
-    result = statistics.compare(record, (GIL, "fine"), (GIL, "fine again"))
-    assert result.estimate.n == smoke.restarts
-    assert result.ratio.low <= result.ratio.value <= result.ratio.high
-    assert result.difference.low <= result.difference.high
+    cells = (GIL, "fine"), (GIL, "fine again")
+    result = statistics.compare(record, *cells)
+    # Batches that had company on the core do not count, and a restart may have had no others.
+    kept = np.isfinite(statistics.log_ratios(record, *cells)).any(axis=1)
+    assert len(kept) == smoke.restarts
+    assert result.estimate.n == kept.sum()
+    if kept.sum() > 1:
+        assert result.ratio.low <= result.ratio.value <= result.ratio.high
+        assert result.difference.low <= result.difference.high
 
 
 def test_the_record_says_where_it_comes_from(run):

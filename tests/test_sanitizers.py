@@ -529,8 +529,13 @@ def test_what_cffi_lets_through_is_found(built, monkeypatch):
 
 @pytest.mark.parametrize(("project", "kind"), MISTAKES)
 def test_each_planted_mistake_is_found_by_its_sanitizer(project, kind, built):
-    ended, reports = run(built(project, kind, True), project, kind, mistaken(project, kind))
     expected = {tool: PLANTED[project][tool][3] for tool in KINDS[kind]}
+    # Whether two threads meet is a matter of luck.
+    for _ in range(5 if kind == THREADS else 1):
+        ended, reports = run(built(project, kind, True), project, kind, mistaken(project, kind))
+        if reports:
+            break
     assert {tool for tool, _, _ in reports} == set(expected), (ended, reports)
-    for tool, files, text in reports:
-        assert expected[tool] in files, text
+    for tool, file in expected.items():
+        # Where several threads report at once, their lines may stand between each other's.
+        assert any(file in files for said, files, _ in reports if said == tool), reports

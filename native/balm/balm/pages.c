@@ -55,9 +55,11 @@ static int is_empty(Page *page) {
            + __atomic_load_n(&page->freed_elsewhere, __ATOMIC_ACQUIRE) == page->used;
 }
 
-/* What other threads ended last still holds the text: they must not look at a page that they have just given away. */
+/* What other threads ended last still holds the text: they must not look at a page that they have just given away.
+   The counts come first: with the GIL, a thread that ends without it may stand here while another one, with it, ends the last
+   string, drops the text and then stores the count. Whoever reads that count sees that the text is gone. */
 static void drop_buffer_if_empty(Page *page) {
-    if (page->buffer && is_empty(page)) {
+    if (is_empty(page) && page->buffer) {
         buffer_drop(page->buffer, 1);
         page->buffer = NULL;
     }
