@@ -9,8 +9,10 @@ import threading
 import time
 from array import array
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import arms
+from threads import together
 
 
 class Index:
@@ -68,11 +70,7 @@ def from_many_threads(m, threads, calls):
         if counter.add(0) != calls:
             wrong.append("counter")
 
-    workers = [threading.Thread(target=body) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    together([body] * threads)
     return len(wrong)
 
 
@@ -93,11 +91,7 @@ def moved(m, threads, calls):
         except Exception as error:
             wrong.append(error)
 
-    workers = [threading.Thread(target=body, args=(by,)) for _ in range(threads // 2) for by in (2.0, 0.5)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    together([lambda by=by: body(by) for _ in range(threads // 2) for by in (2.0, 0.5)])
     return len(wrong)
 
 
@@ -108,22 +102,17 @@ SQUARES = {4.0**n for n in range(-500, 500)}
 # [one object]
 def one_object(m, threads, calls, method="add"):
     """All threads add to one object at the same time: additions that got lost, and additions that were refused."""
-    counter, barrier, refused = m.Counter(0), threading.Barrier(threads), []
+    counter, refused = m.Counter(0), []
     add = getattr(counter, method)
 
     def body():
-        barrier.wait()
         for _ in range(calls):
             try:
                 add(1)
             except RuntimeError as error:
                 refused.append(error)
 
-    workers = [threading.Thread(target=body) for _ in range(threads)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
+    together([body] * threads)
     return threads * calls - len(refused) - counter.add(0), len(refused)
 
 
