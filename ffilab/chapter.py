@@ -1,5 +1,6 @@
 """The frame of a chapter: its first and last cell, its verdicts, and the provenance of its numbers."""
 
+import functools
 import json
 import os
 import sys
@@ -10,6 +11,7 @@ from IPython.display import Markdown, display
 
 from ffilab import draw
 from ffilab.bench.session import Session, open_session, source
+from ffilab.errors import UserError
 from ffilab.judge import basis, controls, history, ledger
 from ffilab.paths import BUILD
 from ffilab.provision import installed
@@ -40,7 +42,7 @@ def begin(corner: str, gil_enabled: bool) -> Session:
     """Check the interpreter, open the session through which the chapter measures, say what it can show."""
     assert_gil(gil_enabled)
     session = open_session(corner, [one.label for one in installed.present()])
-    draw.start_page(session.budget.is_result)
+    draw.start_page(session.budget.is_result, functools.partial(failed_controls, session, {}))
     facts, builds = session.machine, session.record.run["interpreters"]
     lines = [
         f"CPython {running()}, GIL {'on' if gil_enabled else 'off'}. Budget: {session.budget.name}. "
@@ -63,6 +65,18 @@ def begin(corner: str, gil_enabled: bool) -> Session:
     return session
 
 
+def failed_controls(session: Session, known: dict) -> list[str]:
+    """Which controls have failed, of all that the session holds by now. known: answers given before, by what it held then."""
+    held = len(session.plans), len(session.record.experiments), len(session.record.children)
+    if held not in known:
+        try:
+            known[held] = controls.reasons(controls.checks(session))
+        except UserError:
+            # A plan that was interrupted, in JupyterLab: nothing is known yet.
+            known[held] = []
+    return known[held]
+
+
 def left_out(labels: list[str]) -> list[str]:
     """Labels of the book's interpreters that are not among these."""
     return [interpreter.label for interpreter in ALL if interpreter.label not in labels]
@@ -70,7 +84,8 @@ def left_out(labels: list[str]) -> list[str]:
 
 def verdicts(session: Session) -> None:
     """The run's own controls; then hand in what the records say of the corner's claims, and show the ledger's rows."""
-    draw.table(controls.table(controls.checks(session)), "What the run says of itself, before any effect is looked at.")
+    found = [*controls.checks(session), *controls.of_corner(session)]
+    draw.table(controls.table(found), "What the run says of itself, before any effect is looked at.")
     for row in ledger.hand_in(session):
         draw.verdict(row)
 
@@ -121,6 +136,7 @@ def described(session: Session, gil_enabled: bool) -> dict:
         "machine": session.machine["cpu"],
         "measured": session.machine["date"],
         "read": source() is not None,
+        "withheld": controls.reasons(controls.checks(session)) if session.budget.is_result else [],
         # Below _build, if they lie there: a clone may be moved.
         "records": [
             str(p.relative_to(BUILD) if p.is_relative_to(BUILD) else p)

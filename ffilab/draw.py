@@ -8,6 +8,7 @@ import html
 import io
 import math
 import re
+from collections.abc import Callable
 
 import matplotlib
 
@@ -32,39 +33,83 @@ SWITCH = """<style>
 html[data-theme=dark] .ffi-dark, body[data-jp-theme-light=false] .ffi-dark {display: inline}
 html[data-theme=dark] .ffi-light, body[data-jp-theme-light=false] .ffi-light {display: none}
 .ffi-figure img {max-width: 100%; height: auto; background: transparent}
-.ffi-figure {margin: 0}
+.ffi-figure {margin: 0; overflow-x: auto}
+@media (max-width: 600px) {.ffi-figure img {max-width: none; width: 40rem}}
+.ffi-csv {font-size: 0.8em; text-align: right; margin: 0}
 </style>"""
 SMOKE = "smoke test: no result"
+WITHHELD = "withheld: a control of this run failed"
 # Okabe and Ito's palette, told apart with every kind of colour vision.
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
 GLUE_PREFIX = "application/papermill.record/"
 NOT_MEASURED = "not measured here"
-# Are the numbers of this page results? `chapter.begin` says so, by the budget of the records that the page is made of.
-_page = {"is_result": True}
+# `chapter.begin` says how the numbers of this page are marked; see start_page.
+_page = {"is_result": True, "failed": list}
 
 
-def start_page(is_result: bool) -> None:
-    """From here on, mark every figure, table and number as no result, or not."""
-    _page["is_result"] = is_result
+def start_page(is_result: bool, failed: Callable[[], list[str]] = list) -> None:
+    """From here on, mark every figure, table and number as no result, or as withheld, or not at all.
+
+    failed: which controls of the run have failed by now, in words; asked again for each thing shown.
+    """
+    _page.update(is_result=is_result, failed=failed)
 
 
-def figure(plot, alt: str, size: tuple[float, float] = (7.2, 3.6)) -> None:
-    """Display `plot(figure)` for light and dark pages. `alt`: one or two sentences with the numbers in it."""
-    images = []
+def mark() -> str:
+    """Why what is shown now is no result; empty if it is one."""
+    if not _page["is_result"]:
+        return SMOKE
+    return WITHHELD if _page["failed"]() else ""
+
+
+def figure(plot, alt: str, size: tuple[float, float] = (7.2, 3.6), data: pd.DataFrame | None = None) -> None:
+    """Display `plot(figure)` for light and dark pages. `alt`: one or two sentences with the numbers in it.
+
+    data: what is drawn, as a table; a link beside the figure holds it as CSV.
+    """
+    images, marked = [], mark()
     for mode in ("light", "dark"):
         with plt.rc_context(_style(mode)):
             # The same records, the same picture: jitter is drawn from here.
             np.random.seed(0)
             drawing = plt.figure(figsize=size, layout="constrained")
             plot(drawing)
-            if not _page["is_result"]:
-                drawing.text(0.5, 0.5, SMOKE, rotation=20, size=22, alpha=0.35, ha="center", va="center")
+            if marked:
+                drawing.text(0.5, 0.5, marked, rotation=20, size=22, alpha=0.35, ha="center", va="center")
             buffer = io.BytesIO()
             drawing.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
             plt.close(drawing)
-        data = base64.b64encode(buffer.getvalue()).decode()
-        images.append(f'<img class="ffi-{mode}" alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{data}">')
-    display(HTML(f'{SWITCH}<figure class="ffi-figure">{"".join(images)}</figure>'))
+        drawn = base64.b64encode(buffer.getvalue()).decode()
+        images.append(f'<img class="ffi-{mode}" alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{drawn}">')
+    link = "" if data is None else csv_link(data, "figure")
+    display(HTML(f'{SWITCH}<figure class="ffi-figure">{"".join(images)}</figure>{link}'))
+
+
+def csv_link(frame: pd.DataFrame, name: str) -> str:
+    """A link that holds a table as a CSV file: a value and its interval in columns of their own."""
+    data = base64.b64encode(spread_out(frame).to_csv(index=False).encode()).decode()
+    return f'<p class="ffi-csv"><a download="{name}.csv" href="data:text/csv;base64,{data}">CSV</a></p>'
+
+
+WITH_BOUNDS = re.compile(
+    r"(?P<value>[-+]?[\d,.]+)(?: (?P<unit>\S+))? \[(?P<low>[-+]?[\d,.]+), (?P<high>[-+]?[\d,.]+)\]"
+)
+
+
+def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same table with a column each for value, unit and bounds where cells read `1.5 ns [1.4, 1.6]`."""
+    columns = {}
+    for name in frame.columns:
+        cells = frame[name].astype(str)
+        found = cells.str.extract(rf"^{WITH_BOUNDS.pattern}$")
+        if found.low.isna().all():
+            columns[name] = frame[name]
+            continue
+        columns[name] = found.value.fillna(cells)
+        for part in ("unit", "low", "high"):
+            if found[part].notna().any():
+                columns[f"{name}, {part}"] = found[part]
+    return pd.DataFrame(columns)
 
 
 def _style(mode: str) -> dict:
@@ -126,8 +171,13 @@ def number(value: float, uncertainty: float) -> str:
 
 
 def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
-    """`1.532 ns [1.489, 1.576]`: value, unit and 95 % interval in words fit for prose."""
+    """`1.532 ns [1.489, 1.576]`: value, unit and interval in words fit for prose.
+
+    An interval without width is not printed as one: `0.814 ns (all values alike)`.
+    """
     width = interval.half_width * abs(factor)
+    if width == 0:
+        return f"{interval.value * factor:.3g}{' ' if unit else ''}{unit} (all values alike)"
     value, low, high = (number(x * factor, width) for x in (interval.value, interval.low, interval.high))
     return f"{value}{' ' if unit else ''}{unit} [{low}, {high}]"
 
@@ -151,7 +201,8 @@ def glue(name: str, value: str) -> None:
     The same record that myst_nb.glue writes; importing myst_nb would bring Sphinx
     into the measured kernels.
     """
-    shown = value if _page["is_result"] else f"{value} ({SMOKE})"
+    marked = mark()
+    shown = f"{value} ({marked})" if marked else value
     display(
         {f"{GLUE_PREFIX}text/plain": repr(shown)},
         raw=True,
@@ -160,14 +211,15 @@ def glue(name: str, value: str) -> None:
 
 
 def table(frame: pd.DataFrame, caption: str = "", links: dict[str, str] | None = None) -> None:
-    """Display a table without its index; `caption` says what is in it.
+    """Display a table without its index; `caption` says what is in it. A link below holds it as CSV.
 
     links: addresses, by the whole text of the cells and of the headings that lead there.
     """
     if caption:
-        display(Markdown(f"*{caption}*" + ("" if _page["is_result"] else f" **({SMOKE})**")))
+        marked = mark()
+        display(Markdown(f"*{caption}*" + (f" **({marked})**" if marked else "")))
     text = linked(frame.to_html(index=False, border=0, justify="left"), links or {})
-    display(HTML(f'<div class="ffi-table" style="overflow-x: auto">{text}</div>'))
+    display(HTML(f'<div class="ffi-table">{text}</div>{csv_link(frame, "table")}'))
 
 
 def linked(rows: str, links: dict[str, str]) -> str:

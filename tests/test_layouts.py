@@ -512,6 +512,6 @@ def test_a_page_says_at_its_top_that_it_knows_one_binary(gil, said, monkeypatch)
     monkeypatch.setattr(chapter, "assert_gil", lambda enabled: None)
     monkeypatch.setattr(chapter, "open_session", lambda corner, labels: session)
     monkeypatch.setattr(chapter, "display", lambda page: shown.append(page.data))
-    monkeypatch.setattr(chapter.draw, "start_page", lambda is_result: None)
+    monkeypatch.setattr(chapter.draw, "start_page", lambda *_: None)
     assert chapter.begin("loaders", gil_enabled=True) is session
     assert ("*this binary*" in shown[0]) == said

@@ -16,7 +16,7 @@ from ffilab.judge import again
 from ffilab.judge.claims import corners, declared
 from ffilab.paths import NATIVE, NOTEBOOKS, ROOT
 from ffilab.press import chapters as chapters_module
-from ffilab.press.chapters import FACTS, Chapter, chapters, digests
+from ffilab.press.chapters import FACTS, Chapter, chapters, digests, split
 from ffilab.press.execute import execute
 from ffilab.press.render import not_measured, with_banner, without_tails
 
@@ -237,9 +237,12 @@ def test_a_page_is_made_from_records_alone(golden, corner):
     assert facts["commit"] in said
     claimed = [claim.id for claim in declared(corner).claims]
     assert all(f"**{identifier}: " in said for identifier in claimed)
-    used = {name for cell in golden[corner].cells for name in re.findall(r"\{glue:text\}`([^`]+)`", cell.source)}
-    glued = {o["metadata"]["scrapbook"]["name"] for o in outputs if "scrapbook" in o.get("metadata", {})}
-    assert used <= glued, used - glued
+    # A chapter may have several pages, and what is glued on one is not known on the next.
+    for name, page in split(golden[corner], corner).items():
+        used = {found for cell in page.cells for found in re.findall(r"\{glue:text\}`([^`]+)`", cell.source)}
+        outputs = [output for cell in page.cells for output in cell.get("outputs", [])]
+        glued = {o["metadata"]["scrapbook"]["name"] for o in outputs if "scrapbook" in o.get("metadata", {})}
+        assert used <= glued, (name, used - glued)
 
 
 def test_verdicts_of_the_golden_records_are_those_that_were_kept():
@@ -265,14 +268,14 @@ def test_a_page_of_which_something_changed_is_stale_and_says_so(golden, tmp_path
     chapter = Chapter("loaders", executed_folder=tmp_path)
     execute(chapter, "smoke", GOLDEN)
     assert chapter.changed() == []
-    assert "stale" not in {cell.id for cell in with_banner(chapter).cells}
+    assert "stale" not in {cell.id for page in with_banner(chapter).values() for cell in page.cells}
     facts = chapter.facts
     for what in facts["digests"]:
         (chapter.executed.parent / FACTS).write_text(
             json.dumps({**facts, "digests": {**facts["digests"], what: "other"}})
         )
         assert chapter.changed() == [what]
-        banner = with_banner(chapter).cells[1]
+        banner = with_banner(chapter)["loaders"].cells[1]
         assert what in banner.source
         assert "make chapter NAME=loaders" in banner.source
     (chapter.executed.parent / FACTS).unlink()
@@ -331,10 +334,10 @@ def test_other_corners_do_not_count(tree):
 
 def test_a_chapter_that_was_not_measured_has_a_page_that_says_so():
     for chapter in chapters():
-        text = not_measured(chapter)
-        assert text.startswith("# ")
-        assert f"make chapter NAME={chapter.corner}" in text
-        assert "glue:" not in text
+        for text in not_measured(chapter).values():
+            assert text.startswith("# ")
+            assert f"make chapter NAME={chapter.corner}" in text
+            assert "glue:" not in text
 
 
 def test_quotes_end_without_blank_lines_and_lose_nothing():

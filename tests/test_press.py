@@ -115,7 +115,9 @@ def html():
 
 
 def pages():
-    return ["book/preface", "book/ledger", "book/status", "book/adding"] + [each.page for each in chapters.chapters()]
+    return ["book/preface", "book/ledger", "book/status", "book/adding"] + [
+        page for each in chapters.chapters() for page in each.pages
+    ]
 
 
 def test_pages_are_there_and_smoke_is_marked(html):

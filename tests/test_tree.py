@@ -10,6 +10,7 @@ import pytest
 
 from ffilab.judge.claims import corners, declared
 from ffilab.paths import KERNELS, NOTEBOOKS, ROOT
+from ffilab.press.chapters import Chapter
 
 
 def tracked():
@@ -91,11 +92,12 @@ def test_worker_side_imports_only_the_standard_library():
 def test_one_corner_one_name():
     """Every corner has its folder of notebooks, with the files that a reader expects, its tests, and a line of the contents."""
     toc = (ROOT / "_toc.yml").read_text()
-    for folder in (NOTEBOOKS / corner for corner in CORNERS):
+    for corner in CORNERS:
+        folder = NOTEBOOKS / corner
         files = {path.name for path in folder.iterdir()}
         expected = {f"{folder.name}.ipynb", "experiment.py", "results.py", "figures.py", "claims.py", "claims.toml"}
         assert expected <= files, folder.name
-        assert f"notebooks/{folder.name}/{folder.name}\n" in toc
+        assert all(f"{page}\n" in toc for page in Chapter(corner).pages), folder.name
         assert (ROOT / f"tests/test_{folder.name}.py").exists() or (ROOT / f"tests/{folder.name}").is_dir()
     assert {path.relative_to(ROOT).parts[1] for path in tracked() if path.match("native/*/**/*")} <= set(CORNERS)
 

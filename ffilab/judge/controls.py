@@ -1,9 +1,11 @@
 """A run judges itself first: before any effect is looked at, these checks decide whether its verdicts are given at all.
 
 Each reads nothing but controls: arms between which there is no difference, or one of known size, and who else used the
-machine meanwhile. If one fails, every verdict of the session is withheld.
+machine meanwhile. If one fails, every verdict of the session is withheld. A corner may add checks of its own, such as a
+calibration; these withhold the claims that rest on them.
 """
 
+import importlib
 import itertools
 from dataclasses import dataclass
 
@@ -31,13 +33,17 @@ NO_CONTROL = "these records hold no such control: they were made by an older ver
 
 @dataclass(frozen=True)
 class Check:
-    """What kind of check, of what, what was found, and whether it passed. size: how far it went, to name the worst of a kind."""
+    """What kind of check, of what, what was found, and whether it passed. size: how far it went, to name the worst of a kind.
+
+    claims: ids of those that rest on it; None: all of the session's.
+    """
 
     kind: str
     what: str
     found: str
     passed: bool
     size: float = 0.0
+    claims: tuple[str, ...] | None = None
 
 
 def checks(session) -> list[Check]:
@@ -61,9 +67,19 @@ def checks(session) -> list[Check]:
     return found
 
 
-def reasons(found: list[Check]) -> list[str]:
-    """Why verdicts are withheld; empty if all checks passed."""
-    return [f"{check.kind}, {check.what}: {check.found}" for check in found if not check.passed]
+def of_corner(session) -> list[Check]:
+    """The corner's own checks: `controls` of notebooks/<corner>/claims.py, if it has some."""
+    handing_in = importlib.import_module(f"notebooks.{session.corner}.claims")
+    return handing_in.controls(session) if hasattr(handing_in, "controls") else []
+
+
+def reasons(found: list[Check], claim: str | None = None) -> list[str]:
+    """Why verdicts are withheld: all of the session's, and with `claim` those of that one too; empty if all checks passed."""
+    return [
+        f"{check.kind}, {check.what}: {check.found}"
+        for check in found
+        if not check.passed and (check.claims is None or claim in check.claims)
+    ]
 
 
 def table(found: list[Check]) -> pd.DataFrame:

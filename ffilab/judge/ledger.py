@@ -133,14 +133,14 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
     return row
 
 
-def rows_of(handed: Handed, provenance: dict, withheld: list[str]) -> list[tuple[dict, dict]]:
-    """For each claim of a corner, what is handed in and the judged row. withheld: why the run says nothing, if it does not."""
+def rows_of(handed: Handed, provenance: dict, failed: list[controls.Check]) -> list[tuple[dict, dict]]:
+    """For each claim of a corner, what is handed in and the judged row. failed: checks that did not pass."""
     found = []
     for claim in declared(handed.corner).claims:
         handed_in = {
             "measurements": {name: one.as_json() for name, one in handed.measurements[claim.id].items()},
             "missing": handed.missing[claim.id],
-            "withheld": withheld,
+            "withheld": controls.reasons(failed, claim.id),
             "provenance": provenance,
         }
         found.append((handed_in, judge(claim, handed_in)))
@@ -149,8 +149,8 @@ def rows_of(handed: Handed, provenance: dict, withheld: list[str]) -> list[tuple
 
 def judged(session) -> list[tuple[dict, dict]]:
     """The same of a session: first its controls, then its claims."""
-    withheld = controls.reasons(controls.checks(session))
-    return rows_of(measured(session), session.provenance, withheld)
+    found = [*controls.checks(session), *controls.of_corner(session)]
+    return rows_of(measured(session), session.provenance, [check for check in found if not check.passed])
 
 
 def hand_in(session) -> list[dict]:

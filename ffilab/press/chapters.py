@@ -18,6 +18,8 @@ from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import load
 
 FACTS = "page.json"
+# A cell with this tag and a name begins another page of the chapter: `page:choosing`. Its source begins with the heading.
+NEW_PAGE = "page:"
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,13 @@ class Chapter:
         """The first cell: the heading, and what the reader will learn."""
         return nbformat.read(self.source, as_version=4).cells[0].source
 
+    @property
+    def pages(self) -> list[str]:
+        """All its pages as the table of contents names them, the first one first: see `split`."""
+        return [
+            f"notebooks/{self.corner}/{name}" for name in split(nbformat.read(self.source, as_version=4), self.corner)
+        ]
+
     def changed(self) -> list[str]:
         """What has changed since the page was made, in words; empty if it is fresh."""
         facts = self.facts
@@ -70,6 +79,17 @@ class Chapter:
             return ["everything: nothing is known of how it was made"]
         now = digests(self.corner, facts)
         return [what for what, digest in facts["digests"].items() if now.get(what) != digest]
+
+
+def split(notebook: nbformat.NotebookNode, first: str) -> dict[str, nbformat.NotebookNode]:
+    """The pages of a notebook, by name: a long chapter is measured in one session and read in several pages."""
+    parts = {first: []}
+    for cell in notebook.cells:
+        named = [tag.removeprefix(NEW_PAGE) for tag in cell.metadata.get("tags", []) if tag.startswith(NEW_PAGE)]
+        if named:
+            parts[named[0]] = []
+        parts[list(parts)[-1]].append(cell)
+    return {name: nbformat.NotebookNode({**notebook, "cells": cells}) for name, cells in parts.items()}
 
 
 def chapters(folder: Path = NOTEBOOKS) -> list[Chapter]:

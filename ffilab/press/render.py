@@ -12,7 +12,7 @@ from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT
 from ffilab.press import status
-from ffilab.press.chapters import Chapter, chapters
+from ffilab.press.chapters import Chapter, chapters, split
 from ffilab.progress import say, step
 from ffilab.subprocesses import explain_os_errors, logged
 
@@ -71,11 +71,13 @@ def assemble(tree: Path) -> Path:
     for path in [*(tree / "notebooks").rglob("*.py"), *(tree / "native").rglob("*.py")]:
         path.write_text(without_tails(path.read_text()))
     for chapter in chapters():
-        target = tree / f"{chapter.page}.ipynb"
+        folder = tree / "notebooks" / chapter.corner
         if chapter.is_executed:
-            nbformat.write(with_banner(chapter), target)
+            for name, page in with_banner(chapter).items():
+                nbformat.write(page, folder / f"{name}.ipynb")
         else:
-            target.with_suffix(".md").write_text(not_measured(chapter))
+            for name, text in not_measured(chapter).items():
+                (folder / f"{name}.md").write_text(text)
     stale = {each.corner: each.changed() for each in chapters() if each.is_executed}
     status.write(tree / "book" / "_generated", ledger.collect(stale))
     return tree
@@ -86,24 +88,35 @@ def without_tails(source: str) -> str:
     return re.sub(r"\n\n+(?=\s*# \[/)", "\n", source)
 
 
-def with_banner(chapter: Chapter) -> nbformat.NotebookNode:
-    """The executed page; if something that it was made from has changed since, with a word on that behind its heading."""
-    notebook = nbformat.read(chapter.executed, as_version=4)
-    if changed := chapter.changed():
-        words = (
-            ":::{warning}\nThis page is stale. Since it was made, this has changed: "
-            f"{', '.join(changed)}. Measure again: `make chapter NAME={chapter.corner}`.\n:::"
+def with_banner(chapter: Chapter) -> dict[str, nbformat.NotebookNode]:
+    """The executed pages by name. Behind the heading of each: what has changed since it was made, and which controls failed."""
+    pages = split(nbformat.read(chapter.executed, as_version=4), chapter.corner)
+    measure_again = f"Measure again: `make chapter NAME={chapter.corner}`."
+    changed, failed = chapter.changed(), chapter.facts.get("withheld", [])
+    words = {}
+    if failed:
+        words["withheld"] = (
+            "Controls of the run that this page shows have failed. What it shows is marked as withheld, and no verdict rests on "
+            f"it. {measure_again}\n\n" + "\n".join(f"- {reason}" for reason in failed)
         )
-        notebook.cells.insert(1, nbformat.v4.new_markdown_cell(words, id="stale"))
-    return notebook
+    if changed:
+        words["stale"] = (
+            f"This page is stale. Since it was made, this has changed: {', '.join(changed)}. {measure_again}"
+        )
+    for page in pages.values():
+        for name, text in words.items():
+            cell = nbformat.v4.new_markdown_cell(f":::{{warning}}\n{text}\n:::", id=name)
+            page.cells.insert(1, cell)
+    return pages
 
 
-def not_measured(chapter: Chapter) -> str:
-    """The page of a chapter that was not measured yet: its heading, what it teaches, and how to measure it."""
-    return (
-        f"{chapter.opening}\n\n:::{{warning}}\nThis chapter was not measured on this machine yet: "
+def not_measured(chapter: Chapter) -> dict[str, str]:
+    """The pages of a chapter that was not measured yet, by name: heading, what it teaches, and how to measure it."""
+    return {
+        name: f"{page.cells[0].source}\n\n:::{{warning}}\nThis chapter was not measured on this machine yet: "
         f"`make chapter NAME={chapter.corner}`, or `make book` for all of them.\n:::\n"
-    )
+        for name, page in split(nbformat.read(chapter.source, as_version=4), chapter.corner).items()
+    }
 
 
 def _warnings(log: Path) -> str:
