@@ -411,7 +411,7 @@ def test_where_nothing_can_be_pinned_its_claim_says_so_and_its_table_too():
 def test_tables():
     frames = made_up()
     runs, counts, references = (frames[title] for title in ("echo server", "countdown", "reference counts"))
-    assert list(figures.countdown_table(counts)["switch interval"]) == ["0.005 s", "1e-06 s", "0.005 s"]
+    assert list(figures.countdown_table(counts)["switch interval"]) == ["5 ms", "1 µs", "5 ms"]
     assert len(figures.seconds_table(frames["SHA-256"])) == 1
     assert "many more of them" in figures.countdown_words(counts)
     assert "many more of them" not in figures.countdown_words(
@@ -428,7 +428,14 @@ def test_tables():
     failed = runs.assign(ended=runs.ended.where(~silent, "timeout"), rate=runs.rate.where(~silent))
     assert figures.echo_table(failed, FREE_THREADED, "elsewhere")["requests/s"].iloc[-1] == "no result: timeout"
     assert len(figures.interval_table(runs)) == len(figures.model_table(runs)) == len(experiment.INTERVALS)
-    assert "not make the server faster" in figures.idle_words(runs)
+    said = []
+    for factor in (0.5, 1, 2):
+        other = runs.case == experiment.PROCESS
+        alone = runs[runs.case == experiment.QUIET].rate.mean() / runs[other].rate.mean()
+        said.append(figures.idle_words(runs.assign(rate=runs.rate.where(~other, runs.rate * alone * factor))))
+    assert "takes requests from the server" in said[0]
+    assert "cannot be told here" in said[1]
+    assert "times as many requests beside a CPU process" in said[2]
     seats = figures.cores_words(results.done(runs, interpreter=GIL, case=experiment.CONVOY))
     assert seats == "client 0, server 1, work 1"
     assert figures.seat(None) == figures.seat(float("nan")) == "?"

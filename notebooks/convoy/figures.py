@@ -61,13 +61,18 @@ def thread_columns(rows: pd.DataFrame, threads: tuple[int, ...], column: str, un
     }
 
 
+def duration(seconds: float) -> str:
+    """A switch interval in words: `5 ms`."""
+    return f"{seconds * 1e3:g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:g} µs"
+
+
 def countdown_table(counts: pd.DataFrame) -> pd.DataFrame:
     """ns a step by number of threads, a row for each interpreter and switch interval that was measured there."""
     return pd.DataFrame(
         [
             {
                 "CPython": label,
-                "switch interval": f"{interval:g} s",
+                "switch interval": duration(interval),
                 **thread_columns(rows, COUNT_THREADS, "ns", "ns"),
             }
             for label in sorted(set(counts.interpreter))
@@ -157,7 +162,7 @@ def interval_table(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for interval in INTERVALS:
         published = PUBLISHED_RATES.get(interval)
-        row = {"switch interval": f"{interval:g} s"}
+        row = {"switch interval": duration(interval)}
         for count in INTERVAL_THREADS:
             here = words(done(runs, interpreter=GIL, case=interval_case(count, interval)), "rate")
             row[plural(count, "thread")] = here + (
@@ -200,7 +205,7 @@ def model_table(runs: pd.DataFrame) -> pd.DataFrame:
         residual = statistics.location_interval((added - 2) * interval * 1e6)
         rows.append(
             {
-                "switch interval": f"{interval:g} s",
+                "switch interval": duration(interval),
                 "switch intervals added to a request": draw.text(found),
                 "measured minus the author's model (2)": draw.text(residual, "µs"),
             }
@@ -328,10 +333,12 @@ def countdown_words(counts: pd.DataFrame) -> str:
     """What a short interval does to eight threads and what to one, each pair within its processes. A sentence."""
     pairs = {count: [results.steps(counts, count, s) for s in (SHORTEST_S, DEFAULT_S)] for count in (1, 8)}
     one, eight = (ratio(*pairs[count]).interval for count in (1, 8))
-    says = f"At {SHORTEST_S:g} s the same work takes {draw.text(eight)} times as long as at {DEFAULT_S:g} s with eight threads"
+    says = f"At {duration(SHORTEST_S)} the same work takes {draw.text(eight)} times as long as at {duration(DEFAULT_S)} with eight threads"
     if eight.low > 1:
         says += ": each hand-over of the GIL costs something, and there are many more of them"
-    elif eight.high >= 1:
+    elif eight.high < 1:
+        says += ", which is less: more hand-overs cost nothing here"
+    else:
         says += ", which this run cannot tell from no difference"
     return f"{says}. With a single thread, which nobody else asks for the GIL, it is {draw.text(one)}."
 
@@ -360,11 +367,15 @@ def idle_words(runs: pd.DataFrame) -> str:
     found = ratio(rates(runs, PROCESS), rates(runs, QUIET))
     if found.interval.low > 1:
         return (
-            f"On this machine the server is *slower* when nothing else runs, by a factor of {draw.text(found.interval)}: "
-            "client and server put each other's core to sleep and wake it up again with every byte, and a virtual "
-            "machine pays dearly for that. A CPU process keeps the cores awake."
+            f"Here the server answers {draw.text(found.interval)} times as many requests beside a CPU process as alone. An "
+            "explanation, not tested: alone, client and server put each other's core to sleep and wake it up again with every "
+            "byte, and a CPU process keeps the cores awake."
         )
-    return "On this machine a CPU process does not make the server faster."
+    if found.interval.high < 1:
+        return (
+            f"Here a CPU process takes requests from the server: beside it, {draw.text(found.interval)} of those alone."
+        )
+    return f"Whether a CPU process changes the server's rate cannot be told here: by a factor of {draw.text(found.interval)}."
 
 
 def references_table(references: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,25 @@
+"""What no text of the book may look like, whatever was measured."""
+
+import re
+
+WRONG = {
+    "a word twice": re.compile(r"\b([a-z]{2,}) \1\b", re.I),
+    "markup that is not rendered": re.compile(r"[*`]|\{glue"),
+    "a number that is none": re.compile(r"\b(nan|inf|None)\b"),
+    "an interval without width": re.compile(r"\[(-?[\d.,]+), \1\]"),
+    "a factor below 1 as speed": re.compile(r"\b0\.\d+ times as (fast|slow|quick)"),
+    "the same reason twice": re.compile(r"not measured here.*not measured here"),
+    "spaces": re.compile(r"  | [.,;:](\s|$)"),
+    "an exponent": re.compile(r"\d[eE][+-]\d"),
+}
+NO_SENTENCE = ("_for_alt", "_fragment")
+
+
+def faults(text: str, sentence: bool = False) -> list[str]:
+    """What is wrong with a text; empty if it reads well."""
+    found = [what for what, pattern in WRONG.items() if pattern.search(text)]
+    if sentence and not text.strip():
+        found.append("nothing is said")
+    elif sentence and not (re.match(r"[A-Z0-9(“‘±]", text) and text.rstrip()[-1] in ".?:"):
+        found.append("no whole sentence")
+    return found
