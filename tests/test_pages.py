@@ -348,3 +348,28 @@ def test_quotes_end_without_blank_lines_and_lose_nothing():
         assert [line for line in without_tails(text).splitlines() if line] == [
             line for line in text.splitlines() if line
         ]
+
+
+def typed(corner):
+    return "\n".join("".join(cell["source"]) for cell in cells(corner) if cell["cell_type"] == "markdown")
+
+
+# The others are still to follow.
+WITH_WORDS = [corner for corner in CORNERS if (NOTEBOOKS / corner / "words.py").exists()]
+
+
+@pytest.mark.parametrize("corner", WITH_WORDS)
+def test_every_prediction_is_answered_by_the_run(corner):
+    sections = re.findall(r"^## Your prediction.*?\n(.*?)(?=^## |\Z)", typed(corner), re.M | re.S)
+    asked = {number for section in sections for number in re.findall(r"^(\d+)\. ", section, re.M)}
+    answered = set(re.findall(r"\{glue:text\}`prediction-(\d+)`", typed(corner)))
+    assert asked
+    assert asked == answered
+
+
+@pytest.mark.parametrize("corner", WITH_WORDS)
+def test_exercises_have_two_levels_and_folded_solutions(corner):
+    exercises = re.findall(r"\{exercise\} .*\n:label: (\S+)", typed(corner))
+    solved = re.findall(r"\{solution-start\} (\S+)\n:label: \S+\n:class: dropdown", typed(corner))
+    assert len(exercises) >= 2
+    assert sorted(exercises) == sorted(solved)

@@ -61,9 +61,9 @@ class Chapter:
         return nbformat.read(self.source, as_version=4).metadata.kernelspec.name
 
     @property
-    def opening(self) -> str:
-        """The first cell: the heading, and what the reader will learn."""
-        return nbformat.read(self.source, as_version=4).cells[0].source
+    def openings(self) -> list[str]:
+        """The first cell of each page: the heading, and what the reader will learn."""
+        return [page.cells[0].source for page in split(nbformat.read(self.source, as_version=4), self.corner).values()]
 
     @property
     def pages(self) -> list[str]:

@@ -151,8 +151,9 @@ def course_page() -> str:
     """What a lesson takes, as each chapter says of itself, and the Jupyter kernel that it needs."""
     rows = ["| Chapter | Teaching | Exercise | Jupyter kernel |", "|---|---|---|---|"]
     for chapter in in_order():
-        said = dict(re.findall(r"(Teaching|Exercise): (\d+) minutes", chapter.opening))
-        times = [f"{said[part]} min" if part in said else "" for part in ("Teaching", "Exercise")]
+        text = "\n".join(chapter.openings)
+        said = [sum(map(int, re.findall(rf"{part}: (\d+) minutes", text))) for part in ("Teaching", "Exercise")]
+        times = [f"{minutes} min" if minutes else "" for minutes in said]
         rows.append(f"| {{doc}}`../{chapter.page}` | {times[0]} | {times[1]} | {chapter.jupyter_kernel} |")
     return "\n".join(rows) + "\n"
 
