@@ -25,9 +25,12 @@ from ffilab.bench.plan import (
 from ffilab.bench.record import Record
 from ffilab.bench.runner import Restart, Worker, WorkerFailed, fresh_copy
 from ffilab.errors import UserError
+from ffilab.judge import controls as judging
+from ffilab.judge import ledger, verdicts
 from ffilab.judge.controls import checks, reasons, table
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.provision.installed import load
+from notebooks.loaders import claims as loaders_claims
 
 PAIR = (GIL, FREE_THREADED)
 NO_PID = 1 << 30
@@ -282,3 +285,23 @@ def test_a_run_that_cannot_see_one_per_cent_is_withheld():
     rng = np.random.default_rng(6)
     found = [withheld(timed(rng, scatter=0.06)) for _ in range(50)]
     assert sum(any(reason.startswith("positive control") for reason in one) for one in found) > 40
+
+
+def test_a_check_of_a_corner_withholds_the_claims_that_rest_on_it_and_no_others(monkeypatch):
+    session = SimpleNamespace(corner="loaders")
+    failed = judging.Check("calibration", "two processes", "1.0", False, claims=("A13",))
+    monkeypatch.setattr(loaders_claims, "controls", lambda given: [failed], raising=False)
+    found = judging.of_corner(session)
+    assert found == [failed]
+    assert judging.reasons(found, "A13") == ["calibration, two processes: 1.0"]
+    assert judging.reasons(found, "A14") == judging.reasons(found) == []
+    everything = judging.Check("A/A", "twins", "1.2", False)
+    assert judging.reasons([failed, everything], "A14") == ["A/A, twins: 1.2"]
+    handed = ledger.Handed("loaders")
+    handed.missing = {name: dict.fromkeys(left, "not looked at") for name, left in handed._open.items()}
+    rows = {row["id"]: row for _, row in ledger.rows_of(handed, {"is_result": True}, [failed])}
+    assert [name for name, row in rows.items() if row["verdict"] == verdicts.WITHHELD] == ["A13"]
+
+
+def test_a_corner_without_checks_of_its_own_has_none():
+    assert judging.of_corner(SimpleNamespace(corner="races")) == []

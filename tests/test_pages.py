@@ -5,15 +5,19 @@ import json
 import os
 import re
 import shutil
+from base64 import b64decode
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 import pytest
 
+from ffilab import draw
 from ffilab.judge import again
 from ffilab.judge.claims import corners, declared
+from ffilab.judge.estimates import Interval
 from ffilab.paths import NATIVE, NOTEBOOKS, ROOT
 from ffilab.press import chapters as chapters_module
 from ffilab.press.chapters import FACTS, Chapter, chapters, digests, split
@@ -373,3 +377,64 @@ def test_exercises_have_two_levels_and_folded_solutions(corner):
     solved = re.findall(r"\{solution-start\} (\S+)\n:label: \S+\n:class: dropdown", typed(corner))
     assert len(exercises) >= 2
     assert sorted(exercises) == sorted(solved)
+
+
+def test_a_page_whose_controls_failed_is_marked_all_over(golden):
+    """Golden records are cut down: too short to find their own positive control."""
+    outputs = [output for cell in golden["loaders"].cells for output in cell.get("outputs", [])]
+    glued = [next(iter(output["data"].values())) for output in outputs if "scrapbook" in output.get("metadata", {})]
+    assert glued
+    assert all(draw.WITHHELD in text for text in glued)
+
+
+def test_the_banner_says_which_controls_failed(golden, tmp_path):
+    chapter = Chapter("loaders", executed_folder=tmp_path)
+    execute(chapter, "smoke", GOLDEN)
+    reasons = chapter.facts["withheld"]
+    assert any(reason.startswith("positive control") for reason in reasons)
+    cell = with_banner(chapter)["loaders"].cells[1]
+    assert cell.id == "withheld"
+    assert all(reason in cell.source for reason in reasons)
+    (chapter.executed.parent / FACTS).write_text(json.dumps({**chapter.facts, "withheld": []}))
+    assert "withheld" not in {cell.id for cell in with_banner(chapter)["loaders"].cells}
+
+
+def test_what_is_shown_is_marked_by_what_is_known_then(monkeypatch):
+    monkeypatch.setattr(draw, "_page", dict(draw._page))
+    failed = []
+    draw.start_page(True, lambda: failed)
+    assert draw.mark() == ""
+    failed.append("A/A")
+    assert draw.mark() == draw.WITHHELD
+    draw.start_page(False, lambda: failed)
+    assert draw.mark() == draw.SMOKE
+
+
+def test_a_notebook_is_split_into_pages():
+    cell = nbformat.v4.new_markdown_cell
+    notebook = nbformat.v4.new_notebook(
+        cells=[cell("# One"), cell("text"), cell("# Two", metadata={"tags": ["page:two"]}), cell("more")]
+    )
+    pages = split(notebook, "one")
+    assert {name: [each.source for each in page.cells] for name, page in pages.items()} == {
+        "one": ["# One", "text"],
+        "two": ["# Two", "more"],
+    }
+
+
+def test_a_table_is_kept_as_csv_with_its_bounds_in_columns_of_their_own():
+    frame = pd.DataFrame({"arm": ["a", "b"], "time": ["1,050 ns [1,000, 1,100]", "not measured here"]})
+    assert draw.spread_out(frame).fillna("").to_dict("list") == {
+        "arm": ["a", "b"],
+        "time": ["1,050", "not measured here"],
+        "time, unit": ["ns", ""],
+        "time, low": ["1,000", ""],
+        "time, high": ["1,100", ""],
+    }
+    link = re.search(r'href="data:text/csv;base64,([^"]+)"', draw.csv_link(frame, "table"))
+    assert b64decode(link.group(1)).decode().splitlines()[0] == 'arm,time,"time, unit","time, low","time, high"'
+
+
+def test_an_interval_without_width_is_not_printed_as_one():
+    assert draw.text(Interval(0.814, 0.814, 0.814), "ns") == "0.814 ns (all values alike)"
+    assert draw.text(Interval(0.8, 0.7, 0.9)) == "0.80 [0.70, 0.90]"
