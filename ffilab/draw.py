@@ -219,7 +219,7 @@ def table(frame: pd.DataFrame, caption: str = "", links: dict[str, str] | None =
         marked = mark()
         display(Markdown(f"*{caption}*" + (f" **({marked})**" if marked else "")))
     text = linked(frame.to_html(index=False, border=0, justify="left"), links or {})
-    display(HTML(f'<div class="ffi-table">{text}</div>{csv_link(frame, "table")}'))
+    display(HTML(f'<div class="ffi-table" style="overflow-x: auto">{text}</div>{csv_link(frame, "table")}'))
 
 
 def linked(rows: str, links: dict[str, str]) -> str:

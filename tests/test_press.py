@@ -206,6 +206,15 @@ def test_page_in_a_browser(html, browser, page, width):
     assert complaints == []
     assert tab.evaluate("document.documentElement.scrollWidth") <= width
     assert tab.evaluate("[...document.images].filter(i => !i.alt.trim() || !i.naturalWidth).length") == 0
+    scrolled = """[...document.querySelectorAll('.ffi-table')].map(box => {
+        box.scrollLeft = 150;
+        return box.querySelector('td').getBoundingClientRect().left - box.getBoundingClientRect().left;
+    })"""
+    assert all(abs(left) < 2 for left in tab.evaluate(scrolled)), "a first column does not stay in sight"
+    widths = tab.evaluate(
+        "[...document.querySelectorAll('.ffi-figure img')].filter(i => i.offsetWidth).map(i => i.width)"
+    )
+    assert all(found >= 600 for found in widths), "a figure is too small to be read"
     for mode in ("light", "dark"):
         tab.evaluate("mode => { document.documentElement.dataset.theme = mode }", mode)
         seen = tab.evaluate(
