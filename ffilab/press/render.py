@@ -11,7 +11,7 @@ import nbformat
 from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT
-from ffilab.press import status
+from ffilab.press import sources, status
 from ffilab.press.chapters import Chapter, chapters, split
 from ffilab.progress import say, step
 from ffilab.subprocesses import explain_os_errors, logged
@@ -79,7 +79,9 @@ def assemble(tree: Path) -> Path:
             for name, text in not_measured(chapter).items():
                 (folder / f"{name}.md").write_text(text)
     stale = {each.corner: each.changed() for each in chapters() if each.is_executed}
-    status.write(tree / "book" / "_generated", ledger.collect(stale))
+    rows = ledger.collect(stale)
+    status.write(tree / "book" / "_generated", rows)
+    (tree / "book" / "_generated" / "sources.md").write_text(sources.page(tree, rows))
     return tree
 
 
