@@ -66,7 +66,7 @@ def links(tree: Path, pages: tuple[str, ...]) -> str:
         path = next(path for end in (".ipynb", ".md") if (path := tree / f"{name}{end}").exists())
         known, target = headings(markdown_of(path)), f"../{path.relative_to(tree)}"
         title = next(iter(known.values())).split(":")[0]
-        below = ", ".join(f"[{known[anchor]}]({target}#{anchor})" for anchor in wanted if anchor in known)
+        below = " / ".join(f"[{known[anchor]}]({target}#{anchor})" for anchor in wanted if anchor in known)
         found.append(f"[{title}]({target})" + (f" ({below})" if below else ""))
     return "; ".join(found)
 
@@ -84,8 +84,7 @@ def page(tree: Path, rows: list[dict]) -> str:
     for key, found in documents.items():
         lines += ["", f"## Document {LETTERS[key]}", "", f"{{cite:t}}`{key}`", ""]
         for number, part in enumerate(found, 1):
-            name = f"{LETTERS[key]}.{number}"
-            lines.append(f"- **{name}. {part.place}.** {part.what}")
+            lines.append(f"- **{number}. {part.place}.** {part.what}")
             if part.pages:
                 lines.append(f"  - *Here:* {links(tree, part.pages)}")
             if part.claims:
@@ -93,7 +92,11 @@ def page(tree: Path, rows: list[dict]) -> str:
             if part.left_out:
                 lines.append(f"  - *Left out:* {part.left_out}")
             for claim in part.claims:
-                of_claims[claim].append(name)
-    lines += ["", "## By claim", ""]
-    lines += [f"- **{row['id']}** {row['claim']} ({', '.join(of_claims[row['id']])})" for row in rows]
+                of_claims[claim].append(str(number))
+    lines += ["", "## By claim", "", "Each claim with the parts of its document that it belongs to.", ""]
+    lines += [
+        f"- **{row['id']}.** {row['claim']} *Parts:* {', '.join(of_claims[row['id']])}"
+        for row in rows
+        if row["id"] in of_claims
+    ]
     return "\n".join(lines) + "\n"
