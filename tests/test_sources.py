@@ -1,29 +1,18 @@
 """The list of sources: nothing of the four documents is left out without a word, and what it points to is there."""
 
-import json
 import re
 from dataclasses import replace
 from functools import cache
 
+import nbformat
 import pytest
 import yaml
 
 from ffilab.judge import claims
 from ffilab.paths import NOTEBOOKS, ROOT
 from ffilab.press import sources
-from ffilab.press.sources import LETTERS, Part, headings, parts
-
-
-def pages_in(notebook: dict, name: str) -> dict[str, list[str]]:
-    """The Markdown of each page that a notebook makes: its own, and one from each cell on that is tagged `page:<name>`."""
-    found = {name: []}
-    for cell in notebook["cells"]:
-        for tag in cell["metadata"].get("tags", []):
-            if tag.startswith("page:"):
-                name = tag.removeprefix("page:")
-        if cell["cell_type"] == "markdown":
-            found.setdefault(name, []).append("".join(cell["source"]))
-    return found
+from ffilab.press.chapters import chapters, split
+from ffilab.press.sources import LETTERS, Part, headings, markdown, parts
 
 
 @cache
@@ -32,11 +21,9 @@ def anchors() -> dict[str, dict[str, str]]:
     listed = re.findall(r"file: (\S+)|root: (\S+)", (ROOT / "_toc.yml").read_text())
     listed = {file or root for file, root in listed}
     found = {name: headings([path.read_text()]) for name in listed if (path := ROOT / f"{name}.md").exists()}
-    for path in NOTEBOOKS.glob("*/*.ipynb"):
-        for name, cells in pages_in(json.loads(path.read_text()), path.stem).items():
-            page = f"notebooks/{path.parent.name}/{name}"
-            if page in listed:
-                found[page] = headings(cells)
+    for chapter in chapters():
+        for name, page in split(nbformat.read(chapter.source, as_version=4), chapter.corner).items():
+            found[f"notebooks/{chapter.corner}/{name}"] = headings(markdown(page))
     assert found.keys() == listed
     return found
 
@@ -122,14 +109,6 @@ def test_a_key_that_is_not_known_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "LIST", tmp_path / "sources.toml")
     with pytest.raises(TypeError, match="page"):
         parts()
-
-
-def test_a_tagged_cell_begins_a_page():
-    cells = [("# A", []), ("## B", []), ("# C", ["page:next"]), ("## B", [])]
-    notebook = {
-        "cells": [{"cell_type": "markdown", "metadata": {"tags": tags}, "source": [text]} for text, tags in cells]
-    }
-    assert pages_in(notebook, "first") == {"first": ["# A", "## B"], "next": ["# C", "## B"]}
 
 
 def test_anchors_are_those_of_the_renderer():

@@ -48,11 +48,9 @@ def headings(cells: list[str]) -> dict[str, str]:
     return found
 
 
-def markdown_of(path: Path) -> list[str]:
-    """The Markdown cells of a notebook; of a Markdown file, all of it as one."""
-    if path.suffix == ".md":
-        return [path.read_text("utf-8")]
-    return [cell.source for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "markdown"]
+def markdown(notebook: nbformat.NotebookNode) -> list[str]:
+    """Its Markdown cells."""
+    return [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
 
 
 def links(tree: Path, pages: tuple[str, ...]) -> str:
@@ -63,8 +61,13 @@ def links(tree: Path, pages: tuple[str, ...]) -> str:
         anchors[name] += [anchor] if anchor else []
     found = []
     for name, wanted in anchors.items():
-        path = next(path for end in (".ipynb", ".md") if (path := tree / f"{name}{end}").exists())
-        known, target = headings(markdown_of(path)), f"../{path.relative_to(tree)}"
+        path = tree / f"{name}.ipynb"
+        if path.exists():
+            cells = markdown(nbformat.read(path, as_version=4))
+        else:
+            path = path.with_suffix(".md")
+            cells = [path.read_text("utf-8")]
+        known, target = headings(cells), f"../{path.relative_to(tree)}"
         title = next(iter(known.values())).split(":")[0]
         below = " / ".join(f"[{known[anchor]}]({target}#{anchor})" for anchor in wanted if anchor in known)
         found.append(f"[{title}]({target})" + (f" ({below})" if below else ""))
