@@ -45,8 +45,7 @@ def resident_kib():
 def first_use(folder, binding, linking):
     """Import one binding and call it, in a process that has done neither.
 
-    linking: `default`; `lazy`, to resolve each symbol at its first call; `bind now`, which the dynamic linker has read in
-    the environment when the process started.
+    linking: `default`; or `lazy`, to resolve each symbol at its first call.
     """
     if linking == "lazy":
         sys.setdlopenflags(os.RTLD_LAZY)

@@ -308,19 +308,18 @@ def own_interpreter(session: Session, absent: dict[str, dict[str, str]]) -> pd.D
 # [first use]
 # The three whose author's code is linked in the three classic ways: C, generated C++, templates.
 RELINKED = (FLOOR, "Cython", "pybind11")
+# The one other form of a tool that differs in its import.
+OUT_OF_LINE = "cffi ABI, out of line"
 
 
 def first_use(session: Session, absent: dict[str, dict[str, str]]) -> pd.DataFrame:
-    """Import and first call with the GIL, in fresh processes; those of RELINKED also lazy and bound early."""
+    """Import and first call with the GIL, in fresh processes; those of RELINKED also lazy."""
     cases = []
-    for binding in (*BINDINGS, *VARIANTS):
+    for binding in (*BINDINGS, OUT_OF_LINE):
         if VARIANTS.get(binding, binding) not in absent[GIL]:
-            for linking in ("default", "lazy", "bind now") if binding in RELINKED else ("default",):
+            for linking in ("default", "lazy") if binding in RELINKED else ("default",):
                 factors = {"binding": binding, "linking": linking}
-                environment = {"LD_BIND_NOW": "1"} if linking == "bind now" else {}
-                cases.append(
-                    Case(GIL, EXPERIMENTS, "first_use", factors, {"folder": LIBRARIES}, environment=environment)
-                )
+                cases.append(Case(GIL, EXPERIMENTS, "first_use", factors, {"folder": LIBRARIES}))
     return session.run("import and first call", cases, session.budget.repeats)
 
 
@@ -371,18 +370,20 @@ def sizes(session: Session) -> dict[str, dict[str, int]]:
 # [/sizes]
 
 # [work]
-WORK = (10, 100, 1_000)
+WORK = (10, 100, 1_000, 10_000)
+# PyDLL is for the Python C API: nothing to choose for a C library, at any length.
+WORKED = tuple(binding for binding in BINDINGS if binding != "ctypes PyDLL")
 
 
 def work(session: Session) -> Record:
-    """A C function of three lengths through every binding, with the GIL, and in a C loop."""
+    """A C function of four lengths through the bindings, with the GIL, and in a C loop."""
     found = []
     for n in WORK:
         fixed = {"folder": LIBRARIES, "iterations": n}
-        each = [Arm(f"{binding}: work {n}", ARMS, "work", {**fixed, "binding": binding}) for binding in BINDINGS]
+        each = [Arm(f"{binding}: work {n}", ARMS, "work", {**fixed, "binding": binding}) for binding in WORKED]
         found += [replace(arm, beside=f"work {n}") for arm in [*each, Arm(f"C: work {n}", ARMS, "work_in_c", fixed)]]
     budget = session.budget
-    shorter = replace(budget, batch_ms=min(BATCH_MS, budget.batch_ms), seconds=budget.seconds / 5)
+    shorter = replace(budget, batch_ms=min(BATCH_MS, budget.batch_ms), seconds=budget.seconds * 0.24)
     return session.time("work", found, [GIL], shorter)
 
 

@@ -4,6 +4,7 @@ import html
 import itertools
 import re
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
@@ -11,21 +12,25 @@ from IPython.display import HTML, display
 
 from ffilab import draw
 from ffilab.bench.instructions import Node
+from ffilab.bench.plan import EMPTY
+from ffilab.bench.profile import CONVERSION
 from ffilab.bench.record import Record
 from ffilab.judge import description, statistics
 from ffilab.judge.estimates import LEVEL, Interval
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
-from notebooks.boundary import results
+from notebooks.boundary import results, words
 from notebooks.boundary.experiment import (
     BINDINGS,
     COMPARED,
     CONTRACTS,
     CPP,
+    DECLARED,
     FLOOR,
     INT,
     METHOD,
-    METHODS,
+    NONE_AS_A_POINTER,
     OF_VARIANTS,
+    OUT_OF_LINE,
     PROFILED,
     SIGNATURES,
     VARIANTS,
@@ -35,10 +40,57 @@ from notebooks.boundary.experiment import (
 # How the prose calls the chapter pair in the names of its numbers.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
 MARKERS = "osD^vP*Xhp"
-STYLES = ("-", "--", ":", "-.")
+# The bindings whose prices are drawn: more curves cannot be told from each other. The tables hold all.
+DRAWN = (FLOOR, "PyO3", "pybind11", "ctypes CDLL")
 # Where the page on the bindings shows each of them whole.
 CODE = {binding: f"bindings.html#binding-{re.sub('[^a-z0-9]+', '-', binding.lower())}" for binding in BINDINGS}
-T_OVER_GIL = f"{FREE_THREADED} / {GIL}"
+# The heading of the floor's column: it holds whole times, and the others differences.
+WHOLE = f"{FLOOR}, with the loop"
+TURN = "a turn of the loop, ns"
+# What the choice table prices: heading to signature.
+PRICED = {
+    "int → int": INT,
+    "str in": "str in, ASCII",
+    "list in": "list of 1,000 ints",
+    "callback": "callback",
+    "C++ method": METHOD,
+}
+# The kinds of call that the prose compares with the floor, with the bindings.
+SPOKEN_OF = {
+    "no-op": ("no-op", ("Cython", "nanobind")),
+    "list": ("list of 1,000 ints", ("Cython", "nanobind", "PyO3", "ctypes CDLL")),
+    "error": ("error → exception", ("nanobind", "pybind11", "PyO3")),
+    "limited-int": (INT, ("C API, limited",)),
+    "limited-list": ("list of 1,000 ints", ("C API, limited",)),
+}
+# The same with and without the GIL.
+COMPARED_WITHOUT = {
+    "no-op": ("no-op", ("cffi API", "ctypes CDLL")),
+    "int": (INT, (FLOOR, "pybind11")),
+    "list": ("list of 1,000 ints", (FLOOR, "Cython", "nanobind", "PyO3")),
+    "sequence": ("sequence of 1,000 ints", (FLOOR, "Cython")),
+}
+# What the text says of awkward calls: the call, and what it is.
+AWKWARD = {
+    "number": (CONTRACTS[0], "2³¹ where C has an int"),
+    "fraction": (CONTRACTS[1], "1.5 where C has an int"),
+    "more": (CONTRACTS[2], "One argument too many"),
+    "none": (CONTRACTS[9], "None where C has a pointer"),
+    "pointer": (NONE_AS_A_POINTER[0], "None, where pybind11 has a pointer"),
+    "not-none": (NONE_AS_A_POINTER[1], "None, where pybind11 has a pointer with none(false)"),
+    "list": (CONTRACTS[10], "An empty list where C has a pointer"),
+    "array": (CONTRACTS[5], "An array of ints where C has doubles"),
+    "emptied": (CONTRACTS[8], "A list that is emptied while it is read"),
+    "callback": (CONTRACTS[11], "An exception in a callback"),
+    "empty": (CONTRACTS[6], "An empty array"),
+}
+# The cases of the reader: signature, and the tools in question.
+CASES = {
+    "cpp": (METHOD, (*CPP, "PyO3")),
+    "text": ("str in, ASCII", tuple(binding for binding in BINDINGS if binding != FLOOR)),
+    "hot": (INT, tuple(BINDINGS)),
+    "no-compiler": (INT, tuple(b for b, one in DECLARED.items() if one.loads_at_run_time and b != "ctypes PyDLL")),
+}
 
 
 def missing(record: Record, stand_ins: dict[str, dict[str, str]]) -> pd.DataFrame:
@@ -62,16 +114,10 @@ def missing(record: Record, stand_ins: dict[str, dict[str, str]]) -> pd.DataFram
     return pd.DataFrame(rows, columns=["CPython", "binding", "signatures", "why"])
 
 
-def signed(interval: Interval) -> str:
-    """Nanoseconds over the floor, in words."""
-    words = draw.text(interval, "ns") if abs(interval.value) < 10_000 else draw.text(interval, "µs", 1e-3)
-    return ("+" if interval.value > 0 else "") + words
-
-
 def plot_headline(figure, headline: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, headline, "binding", "interpreter")
-    axes.set(xlabel="ns for one call, int → int, without the loop", ylabel="", xscale="log")
+    axes.set(xlabel="ns for a turn of the loop, int → int", ylabel="", xscale="log")
     draw.plain_ticks(axes.xaxis)
 
 
@@ -80,9 +126,8 @@ def headline_in_words(headline: pd.DataFrame) -> str:
     return "; ".join(f"{row.binding} {draw.text(Interval.of(row), 'ns')}" for row in here.itertuples()) + f" on {GIL}."
 
 
-def matrix(cells: pd.DataFrame, counts: dict | str, label: str) -> pd.DataFrame:
-    """The matrix of one interpreter in words: ns of the floor, and for the others ns over it, with interval and
-    instructions."""
+def matrix(cells: pd.DataFrame, label: str) -> pd.DataFrame:
+    """The matrix of one interpreter in words: ns of the floor with its loop, and for the others ns over it, with interval."""
     rows = []
     for signature in SIGNATURES:
         row = {"signature": signature}
@@ -92,11 +137,24 @@ def matrix(cells: pd.DataFrame, counts: dict | str, label: str) -> pd.DataFrame:
                 row[binding] = "see above"
                 continue
             interval = part.loc[binding, "ns" if binding == FLOOR else "over"]
-            row[binding] = draw.text(interval, "ns") if binding == FLOOR else signed(interval)
-            counted = None if isinstance(counts, str) else counts[label].get(name(binding, signature))
-            if counted is not None:
-                row[binding] += f"; {counted:,.0f} instr."
+            row[binding] = draw.text(interval) if binding == FLOOR else plus(interval)
         rows.append(row)
+    return pd.DataFrame(rows).rename(columns={FLOOR: WHOLE})
+
+
+def plus(interval: Interval) -> str:
+    """A difference with its sign, without its unit."""
+    return ("+" if interval.value > 0 else "") + draw.text(interval)
+
+
+def instructions(counts: dict, label: str) -> pd.DataFrame:
+    """The counted instructions of one interpreter: a turn of the loop with the call in it."""
+    rows = []
+    for signature in SIGNATURES:
+        found = {binding: counts[label].get(name(binding, signature)) for binding in BINDINGS}
+        if any(one is not None for one in found.values()):
+            words = {binding: "" if one is None else f"{one:,.0f}" for binding, one in found.items()}
+            rows.append({"signature": signature, **words})
     return pd.DataFrame(rows)
 
 
@@ -106,21 +164,6 @@ def variants(ratios: pd.DataFrame) -> pd.DataFrame:
     table = words.pivot(index=["form", "interpreter"], columns="signature", values="ratio")
     table = table.reindex(columns=[signature for signature in OF_VARIANTS if signature in table])
     return table.fillna("").rename_axis(columns=None).reset_index().rename(columns={"interpreter": "CPython"})
-
-
-def variants_in_words(ratios: pd.DataFrame) -> str:
-    """Which form of a tool is faster for which signature, where the interval says so on either interpreter."""
-    said = []
-    for form in dict.fromkeys(ratios.form):
-        here = ratios[ratios.form == form]
-        kinds = {
-            "faster": [f"{row.signature} on {row.interpreter}" for row in here.itertuples() if row.high < 1],
-            "slower": [f"{row.signature} on {row.interpreter}" for row in here.itertuples() if row.low > 1],
-        }
-        words = [f"{kind} for {'; '.join(found)}" for kind, found in kinds.items() if found]
-        told = ", and ".join(words) or "not told apart from the form in the matrix by this run"
-        said.append(f"{form}: {told}.")
-    return " ".join(said) or "Neither form was measured here."
 
 
 def plot_matrix(figure, cells: pd.DataFrame, labels: list[str]) -> None:
@@ -134,16 +177,29 @@ def plot_matrix(figure, cells: pd.DataFrame, labels: list[str]) -> None:
         sns.heatmap(
             np.log10(table),
             ax=panel,
-            annot=table.map(lambda v: "" if np.isnan(v) else f"{v:.3g}"),
+            annot=table.map(lambda v: "" if np.isnan(v) else f"{v:.2f}" if v < 9.995 else f"{v:.0f}"),
             fmt="",
             cmap="cividis",
             vmin=0,
             vmax=2,
-            cbar=False,
-            annot_kws={"size": 7},
+            cbar=panel is axes[-1],
+            cbar_kws={"orientation": "horizontal", "location": "bottom", "shrink": 0.6, "aspect": 40},
+            annot_kws={"size": 9},
         )
         panel.set(title=f"CPython {label}", xlabel="", ylabel="")
         panel.tick_params(axis="x", rotation=60)
+    bar = axes[-1].collections[0].colorbar
+    bar.set_ticks([0, 1, 2], labels=["1", "10", "100 or more"])
+    bar.set_label("time over that of the C API, loop in both")
+
+
+def matrix_for_alt(cells: pd.DataFrame, label: str) -> str:
+    """Where the heat map of an interpreter is lowest and highest."""
+    part = cells[(cells.interpreter == label) & (cells.binding != FLOOR)].dropna(subset=["times"])
+    if part.empty:
+        return f"On {label} nothing was measured."
+    low, high = part.loc[part.times.idxmin()], part.loc[part.times.idxmax()]
+    return f"On {label} from {low.times:.2f} ({low.binding}, {low.signature}) to {high.times:.0f} ({high.binding}, {high.signature})."
 
 
 def order(record: Record, label: str, signature: str = INT) -> pd.DataFrame:
@@ -157,10 +213,11 @@ def order(record: Record, label: str, signature: str = INT) -> pd.DataFrame:
     rows = [
         {
             "binding": ranked[0],
-            "a call": draw.text(results.net(record, label, name(ranked[0], signature)), "ns"),
+            TURN: draw.text(statistics.per_call(record, (label, name(ranked[0], signature)))),
             "over the one above": "",
             "BH p": "",
             "told apart": "",
+            "n": len(record.kept),
         }
     ]
     for binding, pair, p in zip(ranked[1:], pairs, adjusted):
@@ -168,27 +225,21 @@ def order(record: Record, label: str, signature: str = INT) -> pd.DataFrame:
         rows.append(
             {
                 "binding": binding,
-                "a call": draw.text(results.net(record, label, name(binding, signature)), "ns"),
+                TURN: draw.text(statistics.per_call(record, (label, name(binding, signature)))),
                 "over the one above": draw.text(pair.ratio),
                 "BH p": f"{p:.2g}",
                 "told apart": "yes" if apart else f"no (smallest to be found: {pair.mde:.1%})",
+                "n": pair.estimate.n,
             }
         )
     return pd.DataFrame(rows)
 
 
-def order_in_words(table: pd.DataFrame) -> str:
-    """The order in one sentence; `≈` joins those that cannot be told apart."""
-    words = table.binding.iloc[0]
-    for row in table.iloc[1:].itertuples():
-        words += f" {'<' if row[5] == 'yes' else '≈'} {row.binding}"
-    return words
-
-
 def decisive(found: pd.DataFrame) -> pd.DataFrame:
     """The ratios that decide claims, in words, or why there is none."""
     words = [one if isinstance(one, str) else draw.words(one) for one in found.found]
-    return pd.DataFrame({"claim": found.claim, "ratio": found.name, "time over time": words})
+    n = ["" if isinstance(one, str) else one.estimate.n for one in found.found]
+    return pd.DataFrame({"claim": found.claim, "ratio": found.name, "time over time, loop in both": words, "n": n})
 
 
 def original(samples: dict[str, dict[str, np.ndarray]]) -> pd.DataFrame:
@@ -220,6 +271,15 @@ def original_pairs(samples: dict[str, np.ndarray]) -> pd.DataFrame:
     return table.round({"Cliff's delta": 3, "shift": 3})
 
 
+def talk_pairs(samples: dict[str, np.ndarray]) -> str:
+    """What the talk's table of pairs says here."""
+    table = description.pairs(samples)
+    n = [len(values) for values in samples.values()]
+    return words.talk_pairs(
+        (min(n), max(n)), (table["BH p"].min(), table["BH p"].max()), table["Cliff's delta"].abs().min()
+    )
+
+
 def plot_original(figure, samples: dict[str, dict[str, np.ndarray]]) -> None:
     """The samples as the talk showed them: one box per binding and interpreter."""
     rows = [
@@ -242,15 +302,14 @@ def plot_original(figure, samples: dict[str, dict[str, np.ndarray]]) -> None:
 
 
 def where(profiles: dict) -> pd.DataFrame:
-    """The samples as shares in words."""
-    rows = []
+    """Shares in per cent: a row for each group of symbols, a column for each interpreter and binding."""
+    columns = {}
     for label, found in profiles.items():
         for binding, processes in found.items():
             looks = results.groups(profiles, label, binding)
             shares = {group: share_in_words(results.shares(looks, group)) for group in looks[0]}
-            row = {"CPython": label, "binding": binding, "by": processes[0]["how"], "processes": len(processes)}
-            rows.append({**row, **shares})
-    return pd.DataFrame(rows)
+            columns[f"{binding} on {label}, %"] = {**shares, "found by": processes[0]["how"], "n": str(len(processes))}
+    return pd.DataFrame(columns).rename_axis("own time of").reset_index()
 
 
 def share_in_words(values: np.ndarray) -> str:
@@ -258,7 +317,7 @@ def share_in_words(values: np.ndarray) -> str:
     if not len(values):
         return draw.NOT_MEASURED
     found = results.share(values).interval
-    return draw.text(found, "%", 100) if found.is_known else f"{100 * found.value:.1f} %"
+    return draw.text(found, "", 100) if found.is_known and found.half_width else f"{100 * found.value:.1f}"
 
 
 def links(trees: dict[str, list[dict]]) -> pd.DataFrame:
@@ -272,13 +331,64 @@ def links(trees: dict[str, list[dict]]) -> pd.DataFrame:
 
 
 def show_trees(trees: dict[str, list[dict]]) -> None:
-    """Display the call trees side by side; below each other where the page is narrow."""
-    columns = "".join(
-        f'<div style="flex: 1 1 22em; min-width: 0"><strong>{html.escape(binding)}</strong>'
-        f'<pre style="overflow-x: auto; font-size: 0.75em">{html.escape(tree_text(results.nodes(lines)))}</pre></div>'
-        for binding, lines in trees.items()
+    """Display the call trees below each other, each over the whole width: names are not cut."""
+    for binding, lines in trees.items():
+        text = html.escape(tree_text(results.nodes(lines)))
+        display(
+            HTML(
+                f'<strong>{html.escape(binding)}</strong><pre style="overflow-x: auto; font-size: 0.85em">'
+                f"per cent, instructions, function\n{text}</pre>"
+            )
+        )
+
+
+def plot_paths(figure, trees: dict[str, list[dict]]) -> None:
+    """The steps of one call through each binding, side by side: a box each, with a bar for its share of the instructions."""
+    panels = figure.subplots(1, len(trees), squeeze=False)[0]
+    longest = max(len(results.STEPS[binding]) for binding in trees)
+    for number, (axes, (binding, lines)) in enumerate(zip(panels, trees.items())):
+        tree = results.nodes(lines)
+        ink = axes.xaxis.label.get_color()
+        whole = tree[0].instructions
+        axes.set(xlim=(0, 1), ylim=(-longest, 0.4))
+        axes.set_title(f"{binding}: {whole:,.0f} instructions, with the loop", fontsize=11)
+        axes.axis("off")
+        for place, (what, count) in enumerate(results.steps(tree, binding)):
+            known = np.isfinite(count)
+            axes.add_patch(plt.Rectangle((0.02, -place - 0.72), 0.96, 0.72, fill=False, edgecolor=ink))
+            if known:
+                share = min(1.0, count / whole)
+                color = draw.PALETTE[number]
+                axes.add_patch(plt.Rectangle((0.02, -place - 0.72), 0.96 * share, 0.72, color=color, alpha=0.35))
+            axes.text(0.05, -place - 0.36, what, va="center", fontsize=10)
+            said = f"{count:,.0f}\n{count / whole:.0%}" if known else "below the\ntree's limit"
+            axes.text(0.95, -place - 0.36, said, va="center", ha="right", fontsize=10)
+            if place:
+                axes.annotate("", (0.5, -place), (0.5, -place + 0.28), arrowprops={"arrowstyle": "->", "color": ink})
+
+
+def paths_for_alt(trees: dict[str, list[dict]]) -> str:
+    """The boxes of the picture, in words."""
+    said = []
+    for binding, lines in trees.items():
+        found = results.steps(results.nodes(lines), binding)
+        one = [
+            f"{what.replace(chr(10), ' ')} {count:,.0f}" if np.isfinite(count) else what.replace(chr(10), " ")
+            for what, count in found
+        ]
+        said.append(f"{binding}: {', then '.join(one)}")
+    return "Boxes for the steps of one call, in order, with their instructions. " + "; ".join(said) + "."
+
+
+def paths(trees: dict[str, list[dict]]) -> pd.DataFrame:
+    """The same as a table."""
+    return pd.DataFrame(
+        [
+            {"binding": binding, "step": what.replace("\n", " "), "instructions": count}
+            for binding, lines in trees.items()
+            for what, count in results.steps(results.nodes(lines), binding)
+        ]
     )
-    display(HTML(f'<div style="display: flex; flex-wrap: wrap; gap: 1em">{columns}</div>'))
 
 
 def tree_text(tree: list[Node]) -> str:
@@ -288,7 +398,7 @@ def tree_text(tree: list[Node]) -> str:
 
 def _short(function: str) -> str:
     if function.startswith("0x"):
-        return "(no symbol)"
+        return "(a function without a name)"
     without_traits = re.sub(r"<impl [\w:]*?(\w+) for (\w+)>", r"<\1 for \2>", function)
     return re.sub(r"\bpyo3::(?:\w+::)+", "pyo3::…::", without_traits)
 
@@ -325,11 +435,14 @@ def plot_without_gil(figure, ratios: pd.DataFrame) -> None:
         center=0,
         vmin=-1,
         vmax=1,
-        cbar=False,
-        annot_kws={"size": 8},
+        cbar_kws={"shrink": 0.6},
+        annot_kws={"size": 9},
     )
     axes.set(xlabel="", ylabel="")
     axes.tick_params(axis="x", rotation=60)
+    bar = axes.collections[0].colorbar
+    bar.set_ticks([-1, 0, 1], labels=["half", "as long", "twice"])
+    bar.set_label(f"time on {FREE_THREADED} over {GIL}, loop in both")
 
 
 def plot_through_rust(figure, found: pd.DataFrame) -> None:
@@ -346,60 +459,129 @@ def through_rust_in_words(found: pd.DataFrame) -> str:
     )
 
 
-def plot_work(figure, shares: pd.DataFrame, worth: dict[str, Interval]) -> None:
-    """Share of the boundary against the work: lines for a fixed cost, from `int → int`, points as measured."""
-    axes = figure.subplots()
-    work = np.logspace(0.8, 4.7, 100)
-    for number, binding in enumerate(worth):
-        cost = worth[binding].value * results.TARGET_SHARE / (1 - results.TARGET_SHARE)
-        part = shares[shares.binding == binding]
-        errors = [part.value - part.low, part.high - part.value]
+def plot_prices(figure, found: pd.DataFrame, fits: pd.DataFrame) -> None:
+    """The price of each binding against the work: measured points joined, the fixed price as a dotted line, the fit dashed."""
+    chosen = [binding for binding in DRAWN if binding in set(found.binding)]
+    panels = figure.subplots(1, len(chosen), squeeze=False)[0]
+    for number, (axes, binding) in enumerate(zip(panels, chosen)):
+        part = found[found.binding == binding]
         color = draw.PALETTE[number % len(draw.PALETTE)]
-        style = STYLES[number // len(draw.PALETTE) % len(STYLES)]
-        axes.plot(work, 100 * cost / (cost + work), style, color=color, label=binding)
+        price = [one.value for one in part.price]
+        errors = [[one.value - one.low for one in part.price], [one.high - one.value for one in part.price]]
+        axes.errorbar(part.work_ns, price, yerr=errors, fmt="o-", capsize=4, color=color)
+        axes.axhline(price[0], linestyle=":", color="gray")
+        for row in fits[fits.binding == binding].itertuples():
+            work = np.geomspace(part.work_ns.min(), part.work_ns.max(), 100)
+            axes.plot(work, row.start.value + row.slope.value * work / 1000, "--", color="gray")
+        axes.set(
+            xscale="log", title=binding, xlabel="work in C, ns", ylim=(0, 1.25 * max(one.high for one in part.price))
+        )
+        axes.set_ylabel("price of the call, ns" if not number else "")
+
+
+def plot_shares(figure, found: pd.DataFrame) -> None:
+    """The share of the price in a call against the work, for the bindings of DRAWN; the threshold as a dotted line."""
+    axes = figure.subplots()
+    for number, binding in enumerate(one for one in DRAWN if one in set(found.binding)):
+        part = found[found.binding == binding]
+        share = [100 * one.value for one in part.share]
+        errors = [
+            [100 * (one.value - one.low) for one in part.share],
+            [100 * (one.high - one.value) for one in part.share],
+        ]
         axes.errorbar(
             part.work_ns,
-            100 * part.value,
-            yerr=[100 * e for e in errors],
-            fmt=MARKERS[number % len(MARKERS)],
-            capsize=3,
-            color=color,
+            share,
+            yerr=errors,
+            fmt=MARKERS[number % len(MARKERS)] + "-",
+            capsize=4,
+            color=draw.PALETTE[number % len(draw.PALETTE)],
+            label=binding,
         )
     axes.axhline(100 * results.TARGET_SHARE, linestyle=":", color="gray")
-    axes.set(
-        xscale="log", xlabel="ns that the C function takes by itself", ylabel="share of the boundary, %", ylim=(0, 100)
-    )
-    axes.legend(fontsize=8, ncols=2)
+    axes.set(xscale="log", xlabel="work in C, ns", ylabel="share of the price in a call, %", ylim=(-2, 102))
+    figure.legend(loc="outside upper center", ncols=4, fontsize=10)
 
 
-def work_in_words(worth: dict[str, Interval]) -> str:
-    return "; ".join(f"{binding} {draw.text(interval, 'µs', 1e-3)}" for binding, interval in worth.items())
+def prices(found: pd.DataFrame) -> pd.DataFrame:
+    """The prices at each length, in words."""
+    rows = []
+    for binding, part in found.groupby("binding", sort=False):
+        words_ = {f"{row.work_ns:,.0f} ns of work": draw.text(row.price) for row in part.itertuples()}
+        rows.append({"binding": binding, **words_, "n": part.n.min()})
+    return pd.DataFrame(rows)
 
 
-def one_object(runs: pd.DataFrame) -> pd.DataFrame:
-    """What two threads lose of their additions to one object, a row for each binding, a column for each method."""
-
-    def said(part: pd.DataFrame) -> str:
-        found = [
-            f"{what} up to {part[what].max():.0%}" if part[what].max() >= 0.005 else f"{what} under 1 %"
-            for what in ("lost", "refused")
-            if part[what].max() > 0
+def fits(found: pd.DataFrame) -> pd.DataFrame:
+    """The straight lines through the prices, in words."""
+    return pd.DataFrame(
+        [
+            {
+                "binding": row.binding,
+                "start, ns": draw.text(row.start),
+                "slope, ns per µs of work": draw.text(row.slope),
+                "bend, ns": draw.text(row.bend),
+                "n": row.n,
+            }
+            for row in found.itertuples()
         ]
-        return f"{', '.join(found) or 'nothing lost'} (n = {len(part)})"
+    )
+
+
+def plain(found: pd.DataFrame) -> pd.DataFrame:
+    """A frame with intervals in some columns, as numbers: value, low and high of each."""
+    columns = {}
+    for column in found:
+        if len(found) and isinstance(found[column].iloc[0], Interval):
+            for end in ("value", "low", "high"):
+                columns[f"{column} {end}"] = [getattr(one, end) for one in found[column]]
+        else:
+            columns[column] = list(found[column])
+    return pd.DataFrame(columns)
+
+
+def prices_for_alt(found: pd.DataFrame) -> str:
+    """The prices of the bindings that are drawn, in words."""
+    said = []
+    for binding in DRAWN:
+        part = found[found.binding == binding]
+        if len(part):
+            said.append(
+                f"{binding} " + ", ".join(f"{r.price.value:.0f} ns at {r.work_ns:,.0f}" for r in part.itertuples())
+            )
+    return "; ".join(said) + "."
+
+
+def shares_for_alt(found: pd.DataFrame) -> str:
+    """The shares of the bindings that are drawn, in words."""
+    said = []
+    for binding in DRAWN:
+        part = found[found.binding == binding]
+        if len(part):
+            shares = ", ".join(f"{r.share.value:.0%} at {r.work_ns:,.0f} ns" for r in part.itertuples())
+            said.append(f"{binding} {shares}")
+    return "; ".join(said) + "."
+
+
+def one_object(found: pd.DataFrame) -> pd.DataFrame:
+    """What two threads lose of their additions to one object: processes in which it happened, and the range of shares."""
+
+    def said(row, what: str) -> str:
+        number, low, high = getattr(row, what), getattr(row, f"{what}_from"), getattr(row, f"{what}_to")
+        return f"{number} of {row.n}" + (f", {low:.3g} to {high:.3g} %" if number else "")
 
     rows = []
-    for binding, part in runs.groupby("binding", sort=False):
-        rows.append({"binding": binding, **{method: said(one) for method, one in part.groupby("method", sort=False)}})
-    order = list(BINDINGS)
-    return pd.DataFrame(rows).sort_values("binding", key=lambda names: names.map(order.index))[["binding", *METHODS]]
+    for binding, part in found.groupby("binding", sort=False):
+        row = {"binding": binding}
+        for one in part.sort_values("method").itertuples():
+            row |= {f"{one.method}: {what}": said(one, what) for what in ("lost", "refused")}
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
-def own_interpreter(runs: pd.DataFrame) -> pd.DataFrame:
+def own_interpreter(said: dict[str, str]) -> pd.DataFrame:
     """What became of each binding in an interpreter of its own."""
-    said = [row.ended if row.ended != "ok" else "works" if pd.isna(row.said) else row.said for row in runs.itertuples()]
-    order = list(BINDINGS)
-    table = pd.DataFrame({"binding": runs.binding, "in an interpreter with a GIL of its own": said})
-    return table.sort_values("binding", key=lambda names: names.map(order.index))
+    return pd.DataFrame({"binding": list(said), "in an interpreter with a GIL of its own": list(said.values())})
 
 
 def first_use(runs: pd.DataFrame, linking: str = "default") -> pd.DataFrame:
@@ -412,13 +594,19 @@ def first_use(runs: pd.DataFrame, linking: str = "default") -> pd.DataFrame:
             rows.append(
                 {
                     "binding": binding,
-                    "import": draw.text(centre["import_ms"], "ms"),
-                    "memory": draw.text(centre["resident_kib"], "KiB"),
-                    "first call": draw.text(centre["first_call_ns"], "ns"),
-                    "later call, timed alone": draw.text(centre["later_call_ns"], "ns"),
+                    "import, ms": centred(centre["import_ms"]),
+                    "memory, KiB": centred(centre["resident_kib"]),
+                    "first call, ns": centred(centre["first_call_ns"]),
+                    "later call, timed alone, ns": centred(centre["later_call_ns"]),
+                    "n": len(part),
                 }
             )
     return pd.DataFrame(rows)
+
+
+def centred(found: Interval) -> str:
+    """A centre with its interval; without, where all values are the same, as those of a coarse scale may be."""
+    return draw.text(found) if found.half_width > 0 else f"{found.value:,.0f}, all the same"
 
 
 def sizes(found: dict[str, dict[str, int]]) -> pd.DataFrame:
@@ -429,159 +617,169 @@ def sizes(found: dict[str, dict[str, int]]) -> pd.DataFrame:
                 "binding": binding,
                 "lines of code": one["code"],
                 "lines of packaging": one["packaging"],
-                "built": f"{one['built'] / 1024:,.0f} KiB",
+                "built, KiB": f"{one['built'] / 1024:,.0f}",
             }
             for binding, one in found.items()
         ]
     )
 
 
-def choice(
-    record: Record, cells: pd.DataFrame, rules: pd.DataFrame, runs: pd.DataFrame, written: dict[str, dict[str, int]]
-) -> pd.DataFrame:
-    """Which binding to pick: every entry out of this run, with the GIL unless it says otherwise."""
-    rules, written = rules.set_index("call"), sizes(written).set_index("binding")
-    worth, ratios = results.worth_crossing(record), results.without_gil(record).set_index(["signature", "binding"])
+def choice(record: Record, cells: pd.DataFrame, label: str, found: pd.DataFrame | None = None) -> pd.DataFrame:
+    """What each binding costs on one build: ns over the floor. found: the prices beside work, which have the GIL."""
+    longest = found.work_ns.max() if found is not None and len(found) else 0.0
+    part = cells[cells.interpreter == label].set_index(["binding", "signature"])
     rows = []
-    for binding in results.present(record, GIL):
-        part = cells[(cells.interpreter == GIL) & (cells.binding == binding)].set_index("signature")
-        over = {
-            s: "the floor"
-            if binding == FLOOR
-            else signed(part.loc[s, "over"])
-            if s in part.index
-            else draw.NOT_MEASURED
-            for s in (INT, "str in, ASCII", "callback", "C++ method")
-        }
-        compared = (INT, binding) in ratios.index
+    for binding in results.present(record, label):
+
+        def over(signature: str, binding: str = binding) -> str:
+            if (binding, signature) not in part.index:
+                return draw.NOT_MEASURED
+            return "the floor" if binding == FLOOR else plus(part.loc[(binding, signature), "over"])
+
+        row = {"binding": binding, **{what: over(signature) for what, signature in PRICED.items()}}
+        if found is not None:
+            threshold = results.threshold(found, binding)
+            row[f"under {results.TARGET_SHARE:.0%} from, µs"] = words.bound(threshold, longest)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def terms(rules: pd.DataFrame, runs: pd.DataFrame, written: dict[str, dict[str, int]]) -> pd.DataFrame:
+    """What each binding takes and lets through, with the GIL."""
+    rules = rules.set_index("call")
+    rows = []
+    for binding in written:
+        answered = [rules.loc[call, binding] if binding in rules else None for call in (CONTRACTS[0], CONTRACTS[-1])]
+        number, error = ["not asked" if pd.isna(one) else one for one in answered]
         rows.append(
             {
                 "binding": binding,
-                "int → int": over[INT],
-                "str in": over["str in, ASCII"],
-                "callback": over["callback"],
-                "C++ method": over["C++ method"],
-                "boundary under 5 % from": draw.text(worth[binding], "µs", 1e-3),
-                T_OVER_GIL: draw.words(Interval.of(ratios.loc[(INT, binding)]) if compared else None),
-                "2³¹ as an int": rules.loc[CONTRACTS[0], binding],
-                "error in a callback": rules.loc[CONTRACTS[-1], binding],
-                "import": draw.words(results.imports(runs, binding), "ms"),
-                "lines of code": written.loc[binding, "lines of code"],
-                "built": written.loc[binding, "built"],
+                "2³¹ as an int": number,
+                "error in a callback": error,
+                "a compiler where it is used": "no" if DECLARED[binding].loads_at_run_time else "for each library",
+                "import, ms": draw.words(results.imports(runs, binding)),
+                "lines of code": written[binding]["code"],
+                "built, KiB": f"{written[binding]['built'] / 1024:,.0f}",
             }
         )
     return pd.DataFrame(rows)
 
 
-def glue_matrix(record: Record, cells: pd.DataFrame) -> None:
-    """Hand the order of the bindings and the costs that the text speaks of to the prose."""
+def glue_calls(record: Record, cells: pd.DataFrame) -> None:
+    """Hand the sentences of the page on calls to it."""
+    orders = {label: order(record, label) for label in PAIR.values()}
     for pair, label in PAIR.items():
-        draw.glue(f"order-{pair}", order_in_words(order(record, label)))
-    chosen = cells[cells.interpreter == GIL].set_index(["signature", "binding"]).over
-    for signature, binding in (
-        ("list of 1,000 ints", "ctypes CDLL"),
-        ("error → exception", "nanobind"),
-        ("error → exception", "pybind11"),
-        ("error → exception", "PyO3"),
-        ("no-op", "Cython"),
-        ("no-op", "nanobind"),
-        (INT, "C API, limited"),
-        ("list of 1,000 ints", "C API, limited"),
-    ):
-        known = (signature, binding) in chosen.index
-        draw.glue(f"over-{signature}-{binding}", signed(chosen[signature, binding]) if known else draw.NOT_MEASURED)
-    for binding in (FLOOR, "Cython"):
-        known = ("callback, detached", binding) in chosen.index and ("callback", binding) in chosen.index
-        draw.glue(f"detached-{binding}", signed(results.detached(record, GIL, binding)) if known else draw.NOT_MEASURED)
+        draw.glue(f"order-{pair}", words.order(orders[label]))
+    draw.glue("loop", draw.text(statistics.per_call(record, (GIL, EMPTY)), "ns"))
+    widest = results.widest(record, GIL)
+    draw.glue("prediction-1", words.prediction_1(*widest))
+    draw.glue("takeaway-spread", words.takeaway_spread(*widest))
+    changes = results.order_changes(record, GIL)
+    draw.glue("prediction-2", words.prediction_2(changes))
+    draw.glue("takeaway-order", words.takeaway_order(changes))
+    over = cells[cells.interpreter == GIL].set_index(["signature", "binding"]).over
+    for what, (signature, bindings) in SPOKEN_OF.items():
+        found = {binding: over[signature, binding] for binding in bindings if (signature, binding) in over.index}
+        draw.glue(f"over-{what}", words.over_floor(signature, found))
+    draw.glue("buffers", words.buffers(results.buffers(record, GIL)))
+    both = ("callback", "callback, detached")
+    found = {
+        binding: results.detached(record, GIL, binding)
+        for binding in (FLOOR, "Cython")
+        if all((one, binding) in over.index for one in both)
+    }
+    draw.glue("detached", words.detached(found))
 
 
-def glue_texts(record: Record, tax: dict[str, Interval]) -> None:
-    """Hand the t-build's surcharge on texts to the prose, and how it compares with the surcharge on an int."""
-    words = {"more": [], "less": [], "neither more nor less, as far as this run can tell,": []}
-    for signature, interval in tax.items():
-        draw.glue(f"tax-{signature}", draw.text(interval))
-        if signature != INT:
-            excess = results.text_excess(record, signature)
-            kind = 0 if excess.low > 1 else 1 if excess.high < 1 else 2
-            words[list(words)[kind]].append(signature)
-    parts = [f"{' and '.join(f'*{s}*' for s in found)} {kind}" for kind, found in words.items() if found]
-    draw.glue("tax-words", f"Measured against the surcharge on an int, {'; '.join(parts)}.")
-
-
-def glue_without_gil(ratios: pd.DataFrame) -> None:
-    """Hand some cells of the t-build over the GIL build to the prose."""
-    cells = ratios.set_index(["signature", "binding"])
-    for cell in (
-        ("no-op", "cffi API"),
-        ("no-op", "ctypes CDLL"),
-        (INT, "pybind11"),
-        ("list of 1,000 ints", "C API"),
-        ("list of 1,000 ints", "Cython"),
-        ("list of 1,000 ints", "nanobind"),
-        ("list of 1,000 ints", "PyO3"),
-        ("sequence of 1,000 ints", "C API"),
-        ("sequence of 1,000 ints", "Cython"),
-    ):
-        draw.glue(f"gil-{'-'.join(cell)}", draw.words(Interval.of(cells.loc[cell]) if cell in cells.index else None))
+def glue_without_gil(record: Record, ratios: pd.DataFrame, decisive: Record) -> None:
+    """Hand the sentences on the t-build to the page."""
+    by_cell = {(row.signature, row.binding): Interval.of(row) for row in ratios.itertuples()}
+    for what, (signature, bindings) in COMPARED_WITHOUT.items():
+        found = {binding: by_cell[signature, binding] for binding in bindings if (signature, binding) in by_cell}
+        draw.glue(f"without-{what}", words.without_gil(signature, found))
+    draw.glue("prediction-4", words.prediction_4({b: one for (s, b), one in by_cell.items() if s == INT}))
+    draw.glue("takeaway-without-gil", words.takeaway_without_gil(by_cell))
+    tax = results.text_tax(decisive)
+    excess = {text: results.text_excess(decisive, text) for text in tax if text != INT}
+    draw.glue("tax-int", draw.text(tax[INT]))
+    draw.glue("texts", words.texts(tax, excess))
 
 
 def glue_through_rust(found: pd.DataFrame) -> None:
-    """Hand the answer to A23 to the prose."""
+    """Hand the answer to A23 to the page."""
     part = found[(found.interpreter == GIL) & (found.signature == METHOD)]
-    kinds = {
-        "is faster than {}": [r.binding for r in part.itertuples() if r.low > 1],
-        "is slower than {}": [r.binding for r in part.itertuples() if r.high < 1],
-        "cannot be told from {} by this run": [r.binding for r in part.itertuples() if r.low <= 1 <= r.high],
-        "could not be compared with {}": [b for b in CPP if b not in set(part.binding)],
-    }
-    words = [kind.format(" and ".join(found)) for kind, found in kinds.items() if found]
-    draw.glue("cpp-words", f"For a method call with the GIL, the detour {', and '.join(words)}.")
+    ratios = {row.binding: Interval.of(row) for row in part.itertuples()}
+    draw.glue("cpp-words", words.through_rust(ratios, [binding for binding in CPP if binding not in ratios]))
+    draw.glue("prediction-5", words.prediction_5(ratios.get("pybind11")))
+    draw.glue("takeaway-doors", words.takeaway_doors(ratios))
 
 
 def glue_where(profiles: dict | str) -> None:
-    """Hand the shares of the hand-off and of libffi to the prose."""
-    for pair, group in (
-        ("gil", results.HAND_OFF),
-        ("gil", results.LIBFFI),
-        ("gil", "marshaling"),
-        ("free-threaded", results.HAND_OFF),
-    ):
-        looks = results.groups(profiles, PAIR[pair], "ctypes CDLL")
-        draw.glue(f"where-{group}-{pair}", share_in_words(results.shares(looks, group)))
-    draw.glue("where-words", where_in_words(profiles))
-
-
-def where_in_words(profiles: dict | str) -> str:
-    """Which of the conversion and the hand-off takes longer, as far as this run can tell."""
+    """Hand the shares of the groups that the text speaks of to the page."""
+    for pair, label in PAIR.items():
+        looks = results.groups(profiles, label, "ctypes CDLL")
+        for what, group in (("hand-off", results.HAND_OFF), ("libffi", results.LIBFFI), ("conversion", CONVERSION)):
+            shares = results.shares(looks, group)
+            draw.glue(f"share-{what}-{pair}", f"{share_in_words(shares)} %" if len(shares) else draw.NOT_MEASURED)
+    reason = results.no_time(profiles, *PROFILED)
     looks = results.groups(profiles, *PROFILED)
-    share = results.share(results.shares(looks, "marshaling", "marshaling", results.HAND_OFF)).interval
-    if results.no_time(profiles, *PROFILED) or not share.excludes(0.5):
-        return "This run cannot say which of conversion and hand-off takes longer."
-    return f"It is a part. {'Marshaling' if share.value > 0.5 else 'The hand-off'} is the larger one of the two."
+    share = results.share(results.shares(looks, CONVERSION, CONVERSION, results.HAND_OFF)).interval
+    draw.glue("hand-off-words", words.hand_off(reason or share))
 
 
 def glue_trees(trees: dict | str) -> None:
-    """Hand what the call trees say to the prose."""
+    """Hand what the call trees say to the page."""
     known = {} if isinstance(trees, str) else {binding: results.nodes(lines) for binding, lines in trees.items()}
-    for binding in COMPARED:
-        draw.glue(
-            f"tree-{binding}", f"{known[binding][0].instructions:,.0f}" if binding in known else draw.NOT_MEASURED
-        )
+    draw.glue("tree-counts", words.tree_counts(*[known[b][0].instructions if b in known else None for b in COMPARED]))
+    places = results.places(known["ctypes CDLL"]) if "ctypes CDLL" in known else None
+    draw.glue("prediction-3", words.prediction_3(places, results.CLOSE))
+    draw.glue("takeaway-places", words.takeaway_places(places, results.CLOSE))
     converter = "PyObject_CallOneArg"
     share = f"{results.below(known['ctypes CDLL'], converter):.0%}" if "ctypes CDLL" in known else draw.NOT_MEASURED
     draw.glue("tree-converter", share)
 
 
+def glue_rules(rules: pd.DataFrame) -> None:
+    """Hand what became of the awkward calls to the page."""
+    for what, (call, said) in AWKWARD.items():
+        draw.glue(f"rule-{what}", words.answers(said, rules, call))
+    draw.glue("prediction-6", words.prediction_6(rules, CONTRACTS[0]))
+    draw.glue("takeaway-refusing", words.takeaway_refusing(rules, CONTRACTS[0]))
+    tools = [binding for binding, one in DECLARED.items() if one.loads_at_run_time]
+    asked = {CONTRACTS[0]: "2³¹", CONTRACTS[1]: "1.5", CONTRACTS[2]: "an argument too many", CONTRACTS[9]: "None"}
+    draw.glue("choose-without-compiler", words.without_compiler(tools, rules, asked))
+
+
 def glue_linking(runs: pd.DataFrame) -> None:
-    """Hand the effect of lazy and of early linking to the prose."""
-    form = "cffi ABI, out of line"
-    draw.glue("in-line-import", draw.words(results.import_ratio(runs, VARIANTS[form], form)))
-    for key in ("import_ms", "first_call_ns"):
-        for linking in ("lazy", "bind now"):
-            draw.glue(f"{linking}-{key}", draw.text(results.linking_effect(runs, key, linking)))
+    """Hand the effect of lazy linking, and of declarations that are read at import, to the page."""
+    draw.glue("in-line", words.in_line(results.import_ratio(runs, VARIANTS[OUT_OF_LINE], OUT_OF_LINE)))
+    for what, key in (("import", "import_ms"), ("first call", "first_call_ns")):
+        draw.glue(f"lazy-{key}", words.lazy(what, results.linking_effect(runs, key, "lazy")))
 
 
-def glue_worth(worth: dict[str, Interval]) -> None:
-    """Hand the lengths from which a crossing is worth it to the prose."""
-    for binding in (FLOOR, "PyO3", "ctypes CDLL"):
-        draw.glue(f"worth-{binding}", draw.words(worth.get(binding), "µs", 1e-3))
+def glue_prices(found: pd.DataFrame, fitted: pd.DataFrame) -> None:
+    """Hand what is fixed about the price to the page, and from where on it is a small share."""
+    slopes, bends = ({row.binding: getattr(row, what) for row in fitted.itertuples()} for what in ("slope", "bend"))
+    draw.glue("fixed-price", words.fixed_price(slopes, bends))
+    draw.glue("takeaway-price", words.takeaway_price(slopes, bends))
+    lengths = sorted(set(found.work_ns))
+    for number, work_ns in enumerate(lengths[1:], 2):
+        part = found[(found.work_ns == work_ns) & found.binding.isin(DRAWN)]
+        draw.glue(f"growth-{number}", words.growth({row.binding: row.more for row in part.itertuples()}, work_ns))
+    longest = max(lengths, default=0.0)
+    for binding in (FLOOR, "PyO3"):
+        one = results.threshold(found, binding)
+        draw.glue(f"threshold-{binding}", words.threshold(binding, one, longest, results.TARGET_SHARE))
+    one = results.threshold(found, "ctypes CDLL")
+    draw.glue("prediction-7", words.prediction_7(one, longest, results.TARGET_SHARE))
+
+
+def glue_choice(record: Record) -> None:
+    """Hand the cheapest tools for some cases to the page."""
+    for what, (signature, among) in CASES.items():
+        tools = [b for b in results.ranked(record, GIL, signature) if b in among]
+        apart = None
+        if len(tools) > 1:
+            pair = statistics.compare(record, *[(GIL, name(binding, signature)) for binding in tools[:2]])
+            apart = pair.ratio.excludes(1) if pair.ratio.is_known else None
+        draw.glue(f"choose-{what}", words.cheapest(signature, tools, apart))

@@ -30,9 +30,12 @@ from notebooks.boundary.experiment import (
     TEXTS,
     VARIANTS,
     WORK,
+    WORKED,
     name,
 )
 
+# The row of the empty loop, beside the bindings.
+LOOP = "empty loop"
 COPIES = [(name(binding, INT), name(binding, INT) + AGAIN) for binding in (FLOOR, "ctypes CDLL")]
 TARGET_SHARE = 0.05
 CPP_SIGNATURES = (METHOD, "new C++ object")
@@ -42,7 +45,7 @@ TAXED = ("str in, ASCII", "str in, é, first", "str out")
 # Symbols of our own bindings, beside those that the profile knows.
 OURS = (("code of the binding", re.compile("boundary_")),)
 # The groups of symbols that A10 speaks of.
-HAND_OFF, LIBFFI = "GIL and thread state", "libffi"
+HAND_OFF, LIBFFI = profile.HAND_OFF, "libffi"
 # A11: the links of the two call paths, as (what it says, a function, what has to lie below it). A call tree holds what calls
 # what, and not what comes first: of two that one function calls, the order is not seen.
 INTERPRETER = "_PyEval_EvalFrameDefault"
@@ -66,18 +69,39 @@ PATHS = {
 }
 # What a call path must not hold.
 DETOURS = {"PyO3": ("no libffi, and no call slot with a tuple", r"\bffi_|MakeTpCall|PyCFuncPtr_call")}
+# What one call does, in order, as (what it says, the functions that do it): the picture of the two paths.
+STEPS = {
+    "ctypes CDLL": (
+        ("pack the arguments\ninto a tuple", "_PyTuple_FromArray"),
+        ("find and call from_param,\nconvert the argument", "PyObject_CallOneArg|ConvParam"),
+        ("describe the call\nto libffi", "ffi_prep_cif"),
+        ("detach the\nthread state", "PyEval_SaveThread"),
+        ("libffi calls\nthe C function", r"ffi_call\b"),
+        ("attach the\nthread state", "PyEval_RestoreThread"),
+        ("make the result", "GetResult|PyLong_From"),
+    ),
+    "PyO3": (
+        ("trampoline: mark as\nattached, catch panics", "trampoline::fastcall"),
+        ("read the arguments\nfrom the array", "extract_arguments"),
+        ("convert the argument", "FromPyObject|PyLong_As"),
+        ("call the C function", "^add_one$"),
+        ("make the result", "PyLong_From"),
+    ),
+}
+# The three places of a ctypes call that prediction 3 asks for: their branches of the call tree do not overlap.
+PLACES = {
+    "converting": "PyObject_CallOneArg|ConvParam|GetResult",
+    "the hand-over of the GIL": "PyEval_SaveThread|PyEval_RestoreThread",
+    "libffi": r"ffi_call\b|ffi_prep_cif",
+}
+# A line of a call tree is left out below some per cent: shares that are closer are not told apart.
+CLOSE = 0.03
 FIRST_USE = ("import_ms", "resident_kib", "first_call_ns", "later_call_ns")
 
 
 def present(record: Record, label: str, signature: str = INT) -> list[str]:
     """The bindings that were measured on this interpreter with this signature."""
     return [binding for binding in BINDINGS if record.measured(label, name(binding, signature))]
-
-
-def net(record: Record, label: str, arm: str) -> Interval:
-    """Nanoseconds of one call without the loop around it."""
-    times = record.times(label, arm) - record.times(label, EMPTY)
-    return statistics.over_units(record, medians(times)).at()
 
 
 def over_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
@@ -100,7 +124,7 @@ def times_floor(record: Record, label: str, binding: str, signature: str) -> flo
 
 
 def matrix(record: Record) -> pd.DataFrame:
-    """One row per interpreter, signature and binding: ns per call, ns over the floor (both with interval), ratio."""
+    """One row per interpreter, signature and binding: ns of a turn of the loop, ns over the floor (both with interval), ratio."""
     return pd.DataFrame(
         [
             {
@@ -132,14 +156,52 @@ def variants(record: Record) -> pd.DataFrame:
 
 
 def headline(record: Record) -> pd.DataFrame:
-    """Net cost of `int → int` by binding and interpreter, with intervals."""
+    """Nanoseconds of a turn of the loop with `int → int` in it, by binding and interpreter; beside them the empty loop."""
     return pd.DataFrame(
         [
-            {"binding": binding, "interpreter": label, **vars(net(record, label, name(binding, INT)))}
+            {"binding": binding, "interpreter": label, **vars(statistics.per_call(record, (label, arm)))}
             for label in record.interpreters
-            for binding in present(record, label)
+            for binding, arm in [*((one, name(one, INT)) for one in present(record, label)), (LOOP, EMPTY)]
         ]
     )
+
+
+def widest(record: Record, label: str, signature: str = INT) -> tuple[str, str, Interval]:
+    """The cheapest and the dearest binding, and the time of the dearest over that of the cheapest."""
+    order = ranked(record, label, signature)
+    cells = [(label, name(binding, signature)) for binding in (order[-1], order[0])]
+    return order[0], order[-1], statistics.ratio(record, *cells)
+
+
+def order_changes(record: Record, label: str) -> dict[str, int]:
+    """By signature, how many pairs of bindings stand the other way round than for `int → int`, each told apart both times."""
+
+    def sides(signature: str) -> dict[tuple[str, str], int]:
+        here = present(record, label, signature)
+        found = {}
+        for one, other in itertools.combinations(here, 2):
+            logs = statistics.log_ratios(record, *[(label, name(binding, signature)) for binding in (one, other)])
+            interval = statistics.over_units(record, logs).at()
+            found[one, other] = (interval.low > 0) - (interval.high < 0)
+        return found
+
+    plain = sides(INT)
+    changes = {}
+    for signature in SIGNATURES:
+        if signature != INT:
+            here = sides(signature)
+            changes[signature] = sum(side * plain.get(pair, 0) < 0 for pair, side in here.items())
+    return changes
+
+
+def buffers(record: Record, label: str) -> dict[str, Interval]:
+    """Time for a buffer of a million doubles over that for one of a thousand, by binding."""
+    long, short = "1,000,000 doubles", "1,000 doubles"
+    return {
+        binding: statistics.ratio(record, (label, name(binding, long)), (label, name(binding, short)))
+        for binding in present(record, label, long)
+        if record.measured(label, name(binding, short))
+    }
 
 
 def ranked(record: Record, label: str, signature: str = INT) -> list[str]:
@@ -156,6 +218,15 @@ def original(runs: pd.DataFrame) -> dict[str, dict[str, np.ndarray]]:
         label: {row.binding: description.tukey(np.array(row.ns)) for row in part.itertuples()}
         for label, part in runs.groupby("interpreter")
     }
+
+
+def elsewhere(runs: pd.DataFrame) -> dict[str, str]:
+    """What became of each binding in an interpreter of its own: what it says, or how its process ended."""
+    said = {
+        row.binding: row.ended if row.ended != "ok" else "works" if pd.isna(row.said) else row.said
+        for row in runs.itertuples()
+    }
+    return {binding: said[binding] for binding in BINDINGS if binding in said}
 
 
 def contracts(runs: pd.DataFrame) -> pd.DataFrame:
@@ -282,26 +353,123 @@ def through_rust(record: Record, decisive: Record) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["interpreter", "signature", "binding", "value", "low", "high"])
 
 
-def work_shares(record: Record) -> pd.DataFrame:
-    """Share of a call that the boundary takes, against the time (ns) that the C function takes by itself."""
+def prices(record: Record) -> pd.DataFrame:
+    """What a call through each binding takes more than one in C, without the loop: a row for each length, with ns, the
+    growth of the price since the shortest length (`more`), the share of the call, and the fixed price's share there.
+
+    The fixed price is the one of the shortest length.
+    """
     rows = []
-    for n in WORK:
-        alone = record.times(GIL, f"C: work {n}")
-        for binding in BINDINGS:
-            if not record.measured(GIL, f"{binding}: work {n}"):
+    for binding in WORKED:
+        first = None
+        for n in WORK:
+            cells = [(GIL, f"{binding}: work {n}"), (GIL, f"C: work {n}")]
+            if not all(record.measured(*cell) for cell in cells):
                 continue
-            through = record.times(GIL, f"{binding}: work {n}") - record.times(GIL, EMPTY)
-            share = statistics.over_units(record, medians(1 - alone / through)).at()
-            rows.append({"binding": binding, "work_ns": float(np.nanmedian(alone)), **vars(share)})
-    return pd.DataFrame(rows)
+            alone, through = record.times(*cells[1]), record.times(*cells[0]) - record.times(GIL, EMPTY)
+            price = medians(through - alone)
+            first = price if first is None else first
+            work_ns = float(np.nanmedian(alone))
+            found = statistics.over_units(record, price)
+            rows.append(
+                {
+                    "binding": binding,
+                    "work_ns": work_ns,
+                    "price": found.at(),
+                    "more": statistics.over_units(record, price - first).at(),
+                    "share": statistics.over_units(record, medians(1 - alone / through)).at(),
+                    "n": found.n,
+                }
+            )
+    return pd.DataFrame(rows, columns=["binding", "work_ns", "price", "more", "share", "n"])
 
 
-def worth_crossing(record: Record) -> dict[str, Interval]:
-    """How long (ns) a C function of an int must run until the boundary takes less than TARGET_SHARE of the call."""
-    factor = (1 - TARGET_SHARE) / TARGET_SHARE
-    return {
-        binding: net(record, GIL, name(binding, INT)).map(lambda ns: ns * factor) for binding in present(record, GIL)
-    }
+def lines(record: Record) -> pd.DataFrame:
+    """A straight line through the prices of each binding: ns at no work (`start`), ns per µs of work (`slope`), and by how much
+    the price at the second length lies above the line through the two outermost (`bend`, ns). By layout, with intervals.
+
+    Least squares in the work itself lets the longest length decide the slope; `bend` says whether a line fits at all.
+    """
+    rows = []
+    for binding in WORKED:
+        lengths = [
+            n for n in WORK if record.measured(GIL, f"{binding}: work {n}") and record.measured(GIL, f"C: work {n}")
+        ]
+        if len(lengths) < 3:
+            continue
+        alone = [record.times(GIL, f"C: work {n}") for n in lengths]
+        empty = record.times(GIL, EMPTY)
+        price = np.stack(
+            [
+                medians(record.times(GIL, f"{binding}: work {n}") - empty - one)
+                for n, one in zip(lengths, alone, strict=True)
+            ]
+        )
+        work = np.array([float(np.nanmedian(one)) for one in alone])
+        spread = work - work.mean()
+        slope = (spread[:, None] * price).sum(axis=0) / (spread**2).sum()
+        between = price[0] + (price[-1] - price[0]) * (work[1] - work[0]) / (work[-1] - work[0])
+        start = price.mean(axis=0) - slope * work.mean()
+        found = {"start": start, "slope": 1000 * slope, "bend": price[1] - between}
+        estimates = {what: statistics.over_units(record, values) for what, values in found.items()}
+        rows.append(
+            {
+                "binding": binding,
+                **{what: one.at() for what, one in estimates.items()},
+                "n": estimates["slope"].n,
+            }
+        )
+    return pd.DataFrame(rows, columns=["binding", "start", "slope", "bend", "n"])
+
+
+def threshold(found: pd.DataFrame, binding: str) -> Interval | None:
+    """From which time (ns) of the C function on the price is less than TARGET_SHARE of a call, at every longer one measured.
+
+    Between the measured lengths the price is drawn as the figure draws it: straight, on a log axis. The bounds are where the
+    curves through the ends of the intervals cross. A bound or value that lies beyond the longest length is infinite; one
+    below the shortest is that length. None if the binding was not measured.
+    """
+    part = found[found.binding == binding]
+    if part.empty:
+        return None
+    work = np.geomspace(part.work_ns.iloc[0], part.work_ns.iloc[-1], 4_000)
+    limit = work * TARGET_SHARE / (1 - TARGET_SHARE)
+
+    def crossing(prices: list[float]) -> float:
+        above = np.interp(np.log(work), np.log(part.work_ns), prices) >= limit
+        if not above.any():
+            return float(work[0])
+        last = int(np.nonzero(above)[0][-1])
+        return np.inf if last == len(work) - 1 else float(work[last + 1])
+
+    return Interval(*[crossing([getattr(one, end) for one in part.price]) for end in ("value", "low", "high")])
+
+
+def steps(tree: list[Node], binding: str) -> list[tuple[str, float]]:
+    """The steps of a call in order, each with its instructions in the call tree; NaN if the tree does not show it."""
+    total = tree[0].instructions
+    shares = [(what, below(tree, pattern)) for what, pattern in STEPS[binding]]
+    return [(what, total * share if share else np.nan) for what, share in shares]
+
+
+def places(tree: list[Node]) -> dict[str, float]:
+    """Shares of a ctypes call's instructions in the three places that prediction 3 asks for."""
+    return {what: below(tree, pattern) for what, pattern in PLACES.items()}
+
+
+def together(runs: pd.DataFrame) -> pd.DataFrame:
+    """Two threads on one object: by binding and method, how many processes lost or refused anything, and the range of the
+    shares in per cent."""
+    rows = []
+    for (binding, method), part in runs.groupby(["binding", "method"], sort=False):
+        row = {"binding": binding, "method": method, "n": len(part)}
+        for what in ("lost", "refused"):
+            row[what] = int((part[what] > 0).sum())
+            row[f"{what}_from"], row[f"{what}_to"] = 100 * part[what].min(), 100 * part[what].max()
+        rows.append(row)
+    found = pd.DataFrame(rows)
+    order = list(BINDINGS)
+    return found.sort_values("binding", key=lambda names: names.map(order.index), kind="stable", ignore_index=True)
 
 
 def linking_effect(runs: pd.DataFrame, key: str, linking: str) -> Interval:

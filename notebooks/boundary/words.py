@@ -1,0 +1,522 @@
+"""The sentences of the chapter "The boundary" that a run chooses: pure functions of intervals, counts and frames.
+
+Each has a form for what the run shows, for the contrary, and for what it cannot tell.
+"""
+
+import math
+
+import pandas as pd
+
+from ffilab import draw
+from ffilab.judge.estimates import Interval
+
+UNKNOWN = "could not be measured here"
+# Of the time of a short buffer: what a long one may take more and still count as the same.
+SAME = 0.1
+
+
+def listed(names: list[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def known(found: Interval | None) -> bool:
+    return found is not None and found.is_known
+
+
+def signed(found: Interval | None) -> str:
+    """Nanoseconds more or less, with the sign in front."""
+    return f"{'+' if found.value > 0 else ''}{draw.text(found, 'ns')}"
+
+
+def ratio(found: Interval, what: tuple[str, str, str]) -> str:
+    """A ratio of times in words, with the factor above 1. what: how to say that it is above, below, or neither."""
+    above, below, neither = what
+    if not known(found) or not found.excludes(1):
+        return neither + (f" ({draw.text(found)})" if known(found) else "")
+    if found.value > 1:
+        return f"{above.format(draw.text(found))}"
+    return f"{below.format(draw.text(Interval(1 / found.value, 1 / found.high, 1 / found.low)))}"
+
+
+def grouped(kinds: dict[str, list[str]]) -> str:
+    """The kinds that hold something, each with its names put in place of {}."""
+    return "; ".join(kind.format(listed(names)) for kind, names in kinds.items() if names)
+
+
+def capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# Calls
+
+
+def talk_pairs(n: tuple[int, int], p: tuple[float, float], smallest: float) -> str:
+    """n: fewest and most values of a sample; p: smallest and largest of the table of pairs; smallest: least |Cliff's delta|."""
+    many = f"{n[0]}" if n[0] == n[1] else f"{n[0]} to {n[1]}"
+    if p[1] >= 0.01:
+        return f"With {many} values of each, not all pairs are called significant here: the largest p is {p[1]:.2g}."
+    apart = "no two samples overlap" if smallest == 1 else f"the least Cliff's delta is {smallest:.2f}"
+    return (
+        f"With {many} values of each, every pair is called significant here (the largest p is {p[1]:.0e}), and {apart}."
+    )
+
+
+def order(table: pd.DataFrame) -> str:
+    """The order of the bindings from a table with the columns binding and `told apart`; ≈ joins those that are not."""
+    if table.empty:
+        return f"The order {UNKNOWN}."
+    words = table.binding.iloc[0]
+    for binding, apart in zip(table.binding.iloc[1:], table["told apart"].iloc[1:]):
+        words += f" {'<' if apart == 'yes' else '≈'} {binding}"
+    return f"From cheapest to dearest: {words}."
+
+
+def prediction_1(cheapest: str, dearest: str, found: Interval | None) -> str:
+    if not known(found) or not found.excludes(1):
+        return "This run cannot tell the slowest from the fastest."
+    return (
+        f"With the GIL, and with the loop in both times, {dearest} is the slowest: it takes {draw.text(found)} times as long as "
+        f"{cheapest}, the fastest."
+    )
+
+
+def prediction_2(changes: dict[str, int]) -> str:
+    """changes: by kind of call, how many pairs of tools stand the other way round than for an int."""
+    if not changes:
+        return f"Other kinds of call {UNKNOWN}."
+    most = max(changes.values())
+    if not most:
+        return "For no kind of call does this run show a pair of tools the other way round than for int → int."
+    first = listed([what for what, number in changes.items() if number == most])
+    none = sum(number == 0 for number in changes.values())
+    rest = f" For {none} of {len(changes)} kinds none changes places." if none else ""
+    return f"For {first}: {most} pairs of tools that this run tells apart stand the other way round than for int → int.{rest}"
+
+
+def over_floor(what: str, found: dict[str, Interval]) -> str:
+    """How each binding's time for a kind of call compares with the floor's, by the difference in ns."""
+    kinds = {"{} cannot be told from it by this run": [], "{} takes longer": [], "{} takes less time": []}
+    for binding, one in found.items():
+        place = 0 if not known(one) or not one.excludes(0) else 1 if one.value > 0 else 2
+        numbers = f" ({signed(one)})" if known(one) else ""
+        kinds[list(kinds)[place]].append(f"{binding}{numbers}")
+    if not found:
+        return f"For {what}, the difference to the floor {UNKNOWN}."
+    said = [
+        kind.format(listed(names)).replace("takes", "take" if len(names) > 1 else "takes")
+        for kind, names in kinds.items()
+        if names
+    ]
+    return f"For {what}, compared with the floor: {'; '.join(said)}."
+
+
+def buffers(found: dict[str, Interval]) -> str:
+    """Time for a million doubles over time for a thousand, by binding."""
+    kinds = {
+        "as long for a million doubles as for a thousand, within a tenth: {}": [],
+        "longer for a million: {}": [],
+        "not told by this run: {}": [],
+    }
+    for binding, one in found.items():
+        same = known(one) and one.high < 1 + SAME
+        place = 0 if same else 1 if known(one) and one.low > 1 else 2
+        kinds[list(kinds)[place]].append(binding)
+    return f"A buffer takes {grouped(kinds)}." if found else f"Buffers of two lengths {UNKNOWN}."
+
+
+def detached(found: dict[str, Interval]) -> str:
+    """What a callback takes more if its caller has let go of the thread state."""
+    said = []
+    for binding, one in found.items():
+        if not known(one) or not one.excludes(0):
+            said.append(f"{binding} shows no difference that this run can tell")
+        else:
+            said.append(f"{binding} takes {'more' if one.value > 0 else 'less'} ({signed(one)})")
+    return f"With a caller that let go, {', '.join(said)}." if said else f"Callbacks of both kinds {UNKNOWN}."
+
+
+def another_form(ratios: pd.DataFrame) -> str:
+    """Which form of a tool is faster for which signature; columns form, signature, interpreter, value, low, high."""
+    said = []
+    for form in dict.fromkeys(ratios.form):
+        here = ratios[ratios.form == form]
+        kinds = {
+            "faster": [f"{row.signature} on {row.interpreter}" for row in here.itertuples() if row.high < 1],
+            "slower": [f"{row.signature} on {row.interpreter}" for row in here.itertuples() if row.low > 1],
+        }
+        words = [f"{kind} for {'; '.join(found)}" for kind, found in kinds.items() if found]
+        told = ", and ".join(words) or "not told apart from the form in the matrix by this run"
+        said.append(f"{form}: {told}.")
+    return " ".join(said) or "No other form was measured here."
+
+
+def takeaway_spread(cheapest: str, dearest: str, found: Interval | None) -> str:
+    if not known(found) or not found.excludes(1):
+        return "This run does not show that the tools differ in what a call costs."
+    return f"What a call costs depends on the tool: from {cheapest} to {dearest} it is a factor of {draw.text(found)} for an int."
+
+
+def takeaway_order(changes: dict[str, int]) -> str:
+    changed = sum(number > 0 for number in changes.values())
+    if not changes:
+        return f"Kinds of call {UNKNOWN}."
+    if not changed:
+        return f"None of {len(changes)} other kinds of call changes the order of the tools that an int gives, as far as this run tells."
+    return f"The kind of call changes the order of the tools: in {changed} of {len(changes)} kinds at least one pair changes places."
+
+
+# Where the time goes
+
+
+def tree_counts(ctypes: float | None, pyo3: float | None) -> str:
+    """Instructions of one call with an int, loop included."""
+    if ctypes is None or pyo3 is None:
+        return f"The instructions of the two calls {UNKNOWN}."
+    if max(ctypes, pyo3) / min(ctypes, pyo3) < 1 + SAME:
+        return f"A call through ctypes takes {ctypes:,.0f} instructions, one through PyO3 {pyo3:,.0f}: about as many."
+    more, fewer = ("ctypes", "PyO3") if ctypes > pyo3 else ("PyO3", "ctypes")
+    return (
+        f"A call through ctypes takes {ctypes:,.0f} instructions, one through PyO3 {pyo3:,.0f}: {more} needs "
+        f"{max(ctypes, pyo3) / min(ctypes, pyo3):.1f} times as many as {fewer}."
+    )
+
+
+def prediction_3(places: dict[str, float] | None, close: float) -> str:
+    """Shares of a ctypes call's instructions. close: nearer than this, two are not told apart."""
+    if not places:
+        return f"The instructions of a ctypes call {UNKNOWN}."
+    ranked = sorted(places.items(), key=lambda item: -item[1])
+    said = listed([f"{what} {share:.0%}" for what, share in ranked])
+    (first, most), (second, next_) = ranked[:2]
+    if most - next_ < close:
+        return f"By instructions, {first} and {second} are too close to be told apart: {said}."
+    return f"By instructions, {first} is the largest of the three: {said}."
+
+
+def hand_off(found: Interval | str) -> str:
+    """found: the share of the conversion functions among them and the hand-over, by samples; or why there is none."""
+    if isinstance(found, str):
+        return f"Which of the two takes longer cannot be told here: {found}."
+    if not known(found) or not found.excludes(0.5):
+        return "This run cannot say whether the conversion functions or the hand-over take longer."
+    longer, other = (
+        ("conversion functions", "hand-over") if found.value > 0.5 else ("hand-over", "conversion functions")
+    )
+    verb = "take" if found.value > 0.5 else "takes"
+    return (
+        f"By their own time alone, the {longer} {verb} longer than the {other}: conversion has {draw.text(found, '%', 100)} "
+        "of the time of both. What the conversion calls in the interpreter is not in it."
+    )
+
+
+def without_gil(what: str, found: dict[str, Interval]) -> str:
+    """Which bindings take longer on the t-build for a kind of call, and which less long."""
+    kinds = {"longer without the GIL: {}": [], "less long: {}": [], "not told apart: {}": []}
+    for binding, one in found.items():
+        place = 2 if not known(one) or not one.excludes(1) else 0 if one.value > 1 else 1
+        times = ""
+        if place < 2:
+            over = one if place == 0 else Interval(1 / one.value, 1 / one.high, 1 / one.low)
+            times = (
+                f" ({draw.text(over)} times)"
+                if place == 0
+                else f" (the GIL build takes {draw.text(over)} times as long)"
+            )
+        kinds[list(kinds)[place]].append(binding + times)
+    return f"A call ({what}) takes {grouped(kinds)}." if found else f"The call ({what}) {UNKNOWN} on both builds."
+
+
+def prediction_4(found: dict[str, Interval]) -> str:
+    """Time on the t-build over time on the GIL build for int → int, by binding."""
+    faster = [binding for binding, one in found.items() if known(one) and one.high < 1]
+    slower = [binding for binding, one in found.items() if known(one) and one.low > 1]
+    open_ = [binding for binding in found if binding not in (*faster, *slower)]
+    if not faster and not slower:
+        return "For int → int, this run can tell for no tool whether it gets faster."
+    first = (
+        f"For int → int, {listed(faster)} {'gets' if len(faster) == 1 else 'get'} faster"
+        if faster
+        else ("For int → int, no tool is shown to get faster")
+    )
+    parts = [first] + ([f"slower: {listed(slower)}"] if slower else [])
+    return "; ".join(parts + ([f"not told: {listed(open_)}"] if open_ else [])) + "."
+
+
+def texts(tax: dict[str, Interval], excess: dict[str, Interval]) -> str:
+    """tax: t-build over GIL build by text; excess: the same over that of an int."""
+    kinds = {"more: {}": [], "less: {}": [], "not told from it: {}": []}
+    for text, one in excess.items():
+        place = 2 if not known(one) or not one.excludes(1) else 0 if one.value > 1 else 1
+        numbers = f" ({draw.text(tax[text])})" if known(tax.get(text)) else ""
+        kinds[list(kinds)[place]].append(text + numbers)
+    if not excess:
+        return f"Texts {UNKNOWN} on both builds."
+    return f"Measured against what the t-build does to an int, its factor for a text is {grouped(kinds)}."
+
+
+def through_rust(found: dict[str, Interval], absent: list[str]) -> str:
+    """Time through each tool over the time through PyO3, Rust and cxx."""
+    kinds = {
+        "faster than {}": [b for b, one in found.items() if known(one) and one.low > 1],
+        "slower than {}": [b for b, one in found.items() if known(one) and one.high < 1],
+        "not told from {} by this run": [b for b, one in found.items() if not known(one) or not one.excludes(1)],
+        "not compared with {}": absent,
+    }
+    told = ", ".join(kind.format(listed(names)) for kind, names in kinds.items() if names)
+    return f"For a method call with the GIL, the detour through Rust is {told}."
+
+
+def prediction_5(found: Interval | None) -> str:
+    """Time of a method through pybind11 over the time through PyO3, Rust and cxx."""
+    return ratio(
+        found,
+        (
+            "Faster: pybind11 takes {} times as long as the detour through Rust.",
+            "Slower: the detour through Rust takes {} times as long as pybind11.",
+            "This run cannot tell the detour from pybind11.",
+        ),
+    )
+
+
+def takeaway_places(places: dict[str, float] | None, close: float) -> str:
+    if not places:
+        return f"Where a ctypes call spends its instructions {UNKNOWN}."
+    ranked = sorted(places.items(), key=lambda item: -item[1])
+    if ranked[0][1] - ranked[1][1] < close:
+        return f"A ctypes call spends about as many instructions on {ranked[0][0]} as on {ranked[1][0]}."
+    return (
+        f"Of the three places of a ctypes call, {ranked[0][0]} takes the most instructions: {ranked[0][1]:.0%} of all."
+    )
+
+
+def takeaway_without_gil(found: dict[str, Interval]) -> str:
+    """Over all kinds of call and bindings that were measured."""
+    slower = sum(known(one) and one.low > 1 for one in found.values())
+    faster = sum(known(one) and one.high < 1 for one in found.values())
+    if not slower and not faster:
+        return "This run shows no call that changes its time without the GIL."
+    open_ = len(found) - slower - faster
+    return (
+        f"Without the GIL, {slower} of {len(found)} calls take longer, {faster} less long; {open_} are not told apart."
+    )
+
+
+def takeaway_doors(found: dict[str, Interval]) -> str:
+    faster = [binding for binding, one in found.items() if known(one) and one.low > 1]
+    slower = [binding for binding, one in found.items() if known(one) and one.high < 1]
+    if not faster and not slower:
+        return "This run tells the way to C++ through Rust from no other."
+    parts = ([f"faster than {listed(faster)}"] if faster else []) + (
+        [f"slower than {listed(slower)}"] if slower else []
+    )
+    return (
+        f"The way to a C++ method through Rust is {' and '.join(parts)} here: compare front doors, and not languages."
+    )
+
+
+# Choosing
+
+
+def answers(what: str, rules: pd.DataFrame, call: str) -> str:
+    """What each binding makes of one awkward call, from the table of answers (columns call, and the bindings)."""
+    here = rules[rules.call == call]
+    row = here.iloc[0].drop("call").dropna() if len(here) else pd.Series(dtype=object)
+    if row.empty:
+        return f"{what}: not asked here."
+    refused = [binding for binding, answer in row.items() if is_error(answer)]
+    died = [binding for binding, answer in row.items() if is_end(answer)]
+    values: dict[str, list[str]] = {}
+    for binding, answer in row.items():
+        if binding not in (*refused, *died):
+            values.setdefault(str(answer), []).append(binding)
+    parts = [f"{listed(names)} {'answers' if len(names) == 1 else 'answer'} {value}" for value, names in values.items()]
+    parts += [f"{listed(refused)} {'raises' if len(refused) == 1 else 'raise'} an exception"] if refused else []
+    parts += [f"the process of {listed(died)} ended ({row[died[0]]})"] if died else []
+    return f"{what}: {'; '.join(parts)}."
+
+
+def is_error(answer) -> bool:
+    """Was the call refused with an exception?"""
+    return str(answer).endswith(("Error", "Exception"))
+
+
+def is_end(answer) -> bool:
+    """Did the process end?"""
+    return str(answer).startswith(("killed", "exit", "ended"))
+
+
+def prediction_6(rules: pd.DataFrame, call: str) -> str:
+    here = rules[rules.call == call]
+    row = here.iloc[0].drop("call").dropna() if len(here) else pd.Series(dtype=object)
+    if row.empty:
+        return "Nobody was asked here."
+    wrong = [binding for binding, answer in row.items() if not is_error(answer)]
+    if not wrong:
+        return f"None of {len(row)}: all refuse it with an exception."
+    return f"{listed(wrong)}: {len(wrong)} of {len(row)} answer without an exception."
+
+
+def kept(found: pd.DataFrame) -> str:
+    """Which bindings lost additions with and without the tool's lock; columns binding, method, n, lost, refused."""
+    if found.empty:
+        return f"Two threads on one object {UNKNOWN}."
+    locked, bare = (found[found.method == method] for method in ("add", "add_unlocked"))
+    lost = list(locked[locked.lost > 0].binding)
+    first = (
+        f"With the tool's lock, additions were lost through {listed(lost)}."
+        if lost
+        else ("With the tool's lock, no process lost an addition.")
+    )
+    lost, refused = list(bare[bare.lost > 0].binding), list(bare[bare.refused > 0].binding)
+    second = f"Without it, they were lost through {listed(lost)}" if lost else "Without it, none was seen to be lost"
+    third = f"; {listed(refused)} refused some with an exception." if refused else "; none was refused."
+    return f"{first} {second}{third}"
+
+
+def elsewhere(said: dict[str, str]) -> str:
+    """What each binding says in an interpreter with a GIL of its own."""
+    if not said:
+        return f"A second interpreter {UNKNOWN}."
+    works = [binding for binding, what in said.items() if what == "works"]
+    refused = [binding for binding, what in said.items() if is_error(what.partition(":")[0])]
+    others = [binding for binding in said if binding not in (*works, *refused)]
+    parts = [f"{listed(works)} {'works' if len(works) == 1 else 'work'} there"] if works else []
+    parts += [f"{listed(refused)} {'refuses' if len(refused) == 1 else 'refuse'} with an exception"] if refused else []
+    parts += [f"something else became of {listed(others)}"] if others else []
+    return capital("; ".join(parts)) + "."
+
+
+def in_line(found: Interval | None) -> str:
+    """Import of cffi's ABI mode in line over that out of line."""
+    return ratio(
+        found,
+        (
+            "In line, the import takes {} times as long as out of line.",
+            "Out of line, the import takes {} times as long as in line.",
+            "This run cannot tell the two imports apart.",
+        ),
+    )
+
+
+def lazy(what: str, found: Interval | None) -> str:
+    """Lazy linking over the default. what: `import` or `first call`."""
+    return ratio(
+        found,
+        (
+            f"With lazy binding, the {what} takes {{}} times as long.",
+            f"Without lazy binding, the {what} takes {{}} times as long.",
+            f"For the {what}, this run cannot tell lazy binding from the default.",
+        ),
+    )
+
+
+def growth(found: dict[str, Interval], work_ns: float) -> str:
+    """By binding, what the price at one length is above the price at the shortest, in ns."""
+    kinds = {"higher through {}": [], "lower through {}": [], "not told from the shortest through {}": []}
+    for binding, one in found.items():
+        place = 2 if not known(one) or not one.excludes(0) else 0 if one.value > 0 else 1
+        numbers = f" ({signed(one)})" if place < 2 else ""
+        kinds[list(kinds)[place]].append(binding + numbers)
+    if not found:
+        return f"Prices at two lengths {UNKNOWN}."
+    return f"At {work_ns:,.0f} ns of work the price is, against the shortest work, {grouped(kinds)}."
+
+
+def fixed_price(slopes: dict[str, Interval], bends: dict[str, Interval]) -> str:
+    """Is the price fixed (slope 0), a line, or neither? By binding, slope in ns per µs of work and bend in ns."""
+    if not slopes:
+        return f"A price at several lengths {UNKNOWN}."
+    kinds = {
+        "neither fixed nor a straight line: {}": [],
+        "a line that rises: {}": [],
+        "a line that falls: {}": [],
+        "compatible with a fixed price: {}": [],
+    }
+    for binding, slope in slopes.items():
+        bend = bends.get(binding)
+        place = 3 if not known(slope) or not slope.excludes(0) else 1 if slope.value > 0 else 2
+        if known(bend) and bend.excludes(0):
+            place = 0
+        kinds[list(kinds)[place]].append(binding)
+    return f"By the fit over all lengths, the price is {grouped(kinds)}."
+
+
+def bound(found: Interval | None, longest: float) -> str:
+    """A threshold in µs; `longest`: the longest time of the C function that was measured, ns."""
+    if found is None:
+        return draw.NOT_MEASURED
+    if math.isinf(found.value):
+        at_least = min(found.low, longest)
+        return f"over {at_least / 1000:.2g}"
+    if math.isinf(found.high):
+        return f"{found.value / 1000:.2g} [{found.low / 1000:.2g}, over {longest / 1000:.2g}]"
+    return draw.text(found, "", 1e-3)
+
+
+def threshold(binding: str, found: Interval | None, longest: float, share: float) -> str:
+    """From which work on the price of a binding is a small share of the call."""
+    if found is None:
+        return f"For {binding}, the share of the price {UNKNOWN}."
+    if math.isinf(found.value):
+        return f"Through {binding}, the price is {share:.0%} or more of the call up to {longest / 1000:.2g} µs, the longest measured."
+    if math.isinf(found.high):
+        return (
+            f"Through {binding}, the price falls below {share:.0%} from about {found.value / 1000:.2g} µs on; the bound above lies "
+            "beyond the longest measured."
+        )
+    return f"Through {binding}, the price is less than {share:.0%} of the call from {draw.text(found, 'µs', 1e-3)} on."
+
+
+def prediction_7(found: Interval | None, longest: float, share: float) -> str:
+    return threshold("ctypes CDLL", found, longest, share)
+
+
+def without_compiler(tools: list[str], rules: pd.DataFrame, calls: dict[str, str]) -> str:
+    """What the tools that load a library by its name let through. calls: what it is, by the call."""
+    here = rules.set_index("call")
+    known_tools = [tool for tool in tools if tool in here.columns]
+    asked = {call: what for call, what in calls.items() if call in here.index}
+    if not known_tools or not asked:
+        return "What they let through was not asked here."
+    said = []
+    for tool in known_tools:
+        through = [what for call, what in asked.items() if not is_error(here.loc[call, tool])]
+        said.append(f"{tool} lets {listed(through)} through" if through else f"{tool} refuses all that was asked")
+    return f"{'; '.join(said)}."
+
+
+def cheapest(what: str, names: list[str], apart: bool | None) -> str:
+    """names: tools from the cheapest on for one kind of call. apart: are the first two told apart? None: not measured."""
+    if apart is None or len(names) < 2:
+        return f"For {what}, the tools {UNKNOWN}."
+    if not apart:
+        return f"For {what}, this run does not tell the two cheapest apart, {names[0]} and {names[1]}."
+    return f"For {what}, {names[0]} is the cheapest here, before {names[1]}."
+
+
+def takeaway_price(slopes: dict[str, Interval], bends: dict[str, Interval]) -> str:
+    if not slopes:
+        return f"Whether the price of a call is fixed {UNKNOWN}."
+    moving = [
+        binding
+        for binding, one in slopes.items()
+        if (known(one) and one.excludes(0)) or (known(bends.get(binding)) and bends[binding].excludes(0))
+    ]
+    if not moving:
+        return "As far as this run tells, the price of a call does not depend on how long the C function runs."
+    return (
+        f"The price of a call is not one number: for {len(moving)} of {len(slopes)} bindings it changes with the work of the C "
+        "function. Measure it beside work as long as yours."
+    )
+
+
+def takeaway_refusing(rules: pd.DataFrame, call: str) -> str:
+    here = rules[rules.call == call]
+    row = here.iloc[0].drop("call").dropna() if len(here) else pd.Series(dtype=object)
+    if row.empty:
+        return "Whether the tools refuse a number that does not fit was not asked here."
+    wrong = [binding for binding, answer in row.items() if not is_error(answer)]
+    if not wrong:
+        return "All tools refused a number that does not fit."
+    return f"A number that does not fit went through {listed(wrong)} without an exception: a fast wrong answer is not fast."
