@@ -1,4 +1,8 @@
-"""The exercise of the chapter "The boundary": its self-check, from the page's own measurements, with the GIL."""
+"""The exercises of the chapter "The boundary": their self-checks, from the page's own measurements and from child processes."""
+
+import json
+import subprocess
+import sys
 
 import pandas as pd
 
@@ -30,7 +34,7 @@ def check_parser(parser: str | None, record: Record, rules: pd.DataFrame) -> str
     if "Error" not in str(answers[parser]):
         return f"parser: not correct. {parser} answered {answers[parser]} to 2**31."
     if parser == FLOOR:
-        return "parser: correct and fastest, and all of it written by hand. Try a tool."
+        return "parser: correct, and all of it written by hand. Try a tool."
     tools = [
         binding
         for binding in results.present(record, GIL, TEXT)
@@ -41,7 +45,7 @@ def check_parser(parser: str | None, record: Record, rules: pd.DataFrame) -> str
     if parser == best or not statistics.finding(
         statistics.compare(record, (GIL, name(parser, TEXT)), (GIL, name(best, TEXT)))
     ):
-        return "parser: correct, and no tool is faster here."
+        return "parser: correct, and this run tells no tool to be faster."
     return (
         f"parser: correct, not yet fast. A text costs {draw.text(cost[parser], 'ns')} over the floor; "
         f"one tool needs {draw.text(cost[best], 'ns')}."
@@ -57,10 +61,70 @@ def check_plugin(plugin: str | None, record: Record) -> str:
     if plugin == BLOCKS:
         return "plugin: not correct. Through PyDLL, an unknown function that blocks stops every thread of a GIL build."
     fit = [binding for binding in here if DECLARED[binding].loads_at_run_time and binding != BLOCKS]
-    best = min(fit, key=lambda binding: results.net(record, GIL, name(binding, INT)).value)
-    if plugin == best:
-        return "plugin: correct, and no other that fits is faster."
-    return (
-        f"plugin: correct, not yet fast: {best} takes "
-        f"{draw.text(results.net(record, GIL, name(best, INT)), 'ns')} for an int."
-    )
+    order = [binding for binding in results.ranked(record, GIL, INT) if binding in fit]
+    best = order[0]
+    if plugin == best or not statistics.finding(
+        statistics.compare(record, (GIL, name(plugin, INT)), (GIL, name(best, INT)))
+    ):
+        return "plugin: correct, and this run tells no other that fits to be faster."
+    ratio = statistics.ratio(record, (GIL, name(plugin, INT)), (GIL, name(best, INT)))
+    return f"plugin: correct, not yet fast. For an int it takes {draw.text(ratio)} times as long as {best}."
+
+
+# [contract]
+# What the repaired declaration has to do: the argument of C's abs, and the answer or the exception.
+CONTRACT = {
+    "-7": "7",
+    "2**31 - 1": "2147483647",
+    "-(2**31) + 1": "2147483647",
+    "2**31": "OverflowError",
+    "-(2**31) - 1": "OverflowError",
+    "2**32 + 7": "OverflowError",
+    "1.5": "TypeError",
+    "'7'": "TypeError",
+    "None": "TypeError",
+}
+# The process that asks. The function is the C library's own; the reader declares nothing but its argument.
+ASKING = """
+import ctypes, json, sys
+names = {}
+exec(json.loads(sys.argv[1]), names)
+function = ctypes.CDLL(None).abs
+function.restype = ctypes.c_int
+function.argtypes = [names["Int"]]
+for expression in json.loads(sys.argv[2]):
+    try:
+        answer = repr(function(eval(expression)))
+    except ctypes.ArgumentError as error:
+        # ctypes wraps what from_param raises: the message begins with its name.
+        answer = str(error).partition(": ")[2].partition(":")[0]
+    except Exception as error:
+        answer = type(error).__name__
+    print(json.dumps([expression, answer]), flush=True)
+"""
+# [/contract]
+TIMEOUT_S = 30
+
+
+def check_declaration(declaration: str) -> list[str]:
+    """Ask C's `abs`, declared with the class `Int` of `declaration`, in a process of its own, for everything in CONTRACT."""
+    try:
+        run = subprocess.run(
+            [sys.executable, "-I", "-c", ASKING, json.dumps(declaration), json.dumps(list(CONTRACT))],
+            capture_output=True,
+            text=True,
+            timeout=TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        return [f"not correct: the process did not end within {TIMEOUT_S} s."]
+    answers = dict(json.loads(line) for line in run.stdout.splitlines() if line.startswith("["))
+    wrong = [
+        f"not correct: abs({expression}) gave {answers[expression]}, and the contract asks for {asked}."
+        for expression, asked in CONTRACT.items()
+        if expression in answers and answers[expression] != asked
+    ]
+    if len(answers) < len(CONTRACT):
+        last = (run.stderr.strip().splitlines() or ["it died"])[-1]
+        at = next(expression for expression in CONTRACT if expression not in answers)
+        wrong.append(f"not correct: the process ended (exit code {run.returncode}) before abs({at}): {last}")
+    return wrong or [f"correct: all {len(CONTRACT)} calls are answered as the contract asks."]
