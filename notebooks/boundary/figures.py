@@ -34,6 +34,7 @@ from notebooks.boundary.experiment import (
     PROFILED,
     SIGNATURES,
     VARIANTS,
+    WORK,
     name,
 )
 
@@ -639,7 +640,7 @@ def choice(record: Record, cells: pd.DataFrame, label: str, found: pd.DataFrame 
         row = {"binding": binding, **{what: over(signature) for what, signature in PRICED.items()}}
         if found is not None:
             threshold = results.threshold(found, binding)
-            row[f"under {results.TARGET_SHARE:.0%} from, µs"] = words.bound(threshold, longest)
+            row[f"under {results.TARGET_SHARE:.0%} from, µs"] = words.bound_fragment(threshold, longest)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -716,11 +717,14 @@ def glue_through_rust(found: pd.DataFrame) -> None:
 
 def glue_where(profiles: dict | str) -> None:
     """Hand the shares of the groups that the text speaks of to the page."""
-    for pair, label in PAIR.items():
-        looks = results.groups(profiles, label, "ctypes CDLL")
-        for what, group in (("hand-off", results.HAND_OFF), ("libffi", results.LIBFFI), ("conversion", CONVERSION)):
-            shares = results.shares(looks, group)
-            draw.glue(f"share-{what}-{pair}", f"{share_in_words(shares)} %" if len(shares) else draw.NOT_MEASURED)
+    for pair, what, group in (
+        ("gil", "hand-off", results.HAND_OFF),
+        ("gil", "libffi", results.LIBFFI),
+        ("gil", "conversion", CONVERSION),
+        ("free-threaded", "hand-off", results.HAND_OFF),
+    ):
+        shares = results.shares(results.groups(profiles, PAIR[pair], "ctypes CDLL"), group)
+        draw.glue(f"share-{what}-{pair}", f"{share_in_words(shares)} %" if len(shares) else draw.NOT_MEASURED)
     reason = results.no_time(profiles, *PROFILED)
     looks = results.groups(profiles, *PROFILED)
     share = results.share(results.shares(looks, CONVERSION, CONVERSION, results.HAND_OFF)).interval
@@ -763,7 +767,9 @@ def glue_prices(found: pd.DataFrame, fitted: pd.DataFrame) -> None:
     draw.glue("fixed-price", words.fixed_price(slopes, bends))
     draw.glue("takeaway-price", words.takeaway_price(slopes, bends))
     lengths = sorted(set(found.work_ns))
-    for number, work_ns in enumerate(lengths[1:], 2):
+    for number, n in enumerate(WORK[1:], 2):
+        # The time that the C function takes is near its number; what it took is said.
+        work_ns = lengths[number - 1] if number <= len(lengths) else float(n)
         part = found[(found.work_ns == work_ns) & found.binding.isin(DRAWN)]
         draw.glue(f"growth-{number}", words.growth({row.binding: row.more for row in part.itertuples()}, work_ns))
     longest = max(lengths, default=0.0)

@@ -104,6 +104,12 @@ def present(record: Record, label: str, signature: str = INT) -> list[str]:
     return [binding for binding in BINDINGS if record.measured(label, name(binding, signature))]
 
 
+def net(record: Record, label: str, arm: str) -> Interval:
+    """Nanoseconds of one call without the loop around it: for other chapters; this one's times hold their loop."""
+    times = record.times(label, arm) - record.times(label, EMPTY)
+    return statistics.over_units(record, medians(times)).at()
+
+
 def over_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
     """Nanoseconds that a binding takes more than the C API for the same signature, paired by block."""
     times = record.times(label, name(binding, signature)) - record.times(label, name(FLOOR, signature))

@@ -15,37 +15,34 @@ UNKNOWN = "could not be measured here"
 SAME = 0.1
 
 
-def listed(names: list[str]) -> str:
-    """`a, b and c`."""
+def _listed(names: list[str]) -> str:
+    """`a, b and c`. A title with a comma in it would look like two."""
+    names = [name.replace("C API, limited", "limited C API") for name in names]
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
-def known(found: Interval | None) -> bool:
+def _known(found: Interval | None) -> bool:
     return found is not None and found.is_known
 
 
-def signed(found: Interval | None) -> str:
+def _signed(found: Interval | None) -> str:
     """Nanoseconds more or less, with the sign in front."""
     return f"{'+' if found.value > 0 else ''}{draw.text(found, 'ns')}"
 
 
-def ratio(found: Interval, what: tuple[str, str, str]) -> str:
+def _ratio(found: Interval, what: tuple[str, str, str]) -> str:
     """A ratio of times in words, with the factor above 1. what: how to say that it is above, below, or neither."""
     above, below, neither = what
-    if not known(found) or not found.excludes(1):
-        return neither + (f" ({draw.text(found)})" if known(found) else "")
+    if not _known(found) or not found.excludes(1):
+        return neither.removesuffix(".") + (f" ({draw.text(found)})." if _known(found) else ".")
     if found.value > 1:
         return f"{above.format(draw.text(found))}"
     return f"{below.format(draw.text(Interval(1 / found.value, 1 / found.high, 1 / found.low)))}"
 
 
-def grouped(kinds: dict[str, list[str]]) -> str:
+def _grouped(kinds: dict[str, list[str]]) -> str:
     """The kinds that hold something, each with its names put in place of {}."""
-    return "; ".join(kind.format(listed(names)) for kind, names in kinds.items() if names)
-
-
-def capital(text: str) -> str:
-    return text[:1].upper() + text[1:]
+    return "; ".join(kind.format(_listed(names)) for kind, names in kinds.items() if names)
 
 
 # Calls
@@ -73,7 +70,7 @@ def order(table: pd.DataFrame) -> str:
 
 
 def prediction_1(cheapest: str, dearest: str, found: Interval | None) -> str:
-    if not known(found) or not found.excludes(1):
+    if not _known(found) or not found.excludes(1):
         return "This run cannot tell the slowest from the fastest."
     return (
         f"With the GIL, and with the loop in both times, {dearest} is the slowest: it takes {draw.text(found)} times as long as "
@@ -88,7 +85,7 @@ def prediction_2(changes: dict[str, int]) -> str:
     most = max(changes.values())
     if not most:
         return "For no kind of call does this run show a pair of tools the other way round than for int → int."
-    first = listed([what for what, number in changes.items() if number == most])
+    first = _listed([f"“{what}”" for what, number in changes.items() if number == most])
     none = sum(number == 0 for number in changes.values())
     rest = f" For {none} of {len(changes)} kinds none changes places." if none else ""
     return f"For {first}: {most} pairs of tools that this run tells apart stand the other way round than for int → int.{rest}"
@@ -98,42 +95,47 @@ def over_floor(what: str, found: dict[str, Interval]) -> str:
     """How each binding's time for a kind of call compares with the floor's, by the difference in ns."""
     kinds = {"{} cannot be told from it by this run": [], "{} takes longer": [], "{} takes less time": []}
     for binding, one in found.items():
-        place = 0 if not known(one) or not one.excludes(0) else 1 if one.value > 0 else 2
-        numbers = f" ({signed(one)})" if known(one) else ""
+        place = 0 if not _known(one) or not one.excludes(0) else 1 if one.value > 0 else 2
+        numbers = f" ({_signed(one)})" if _known(one) else ""
         kinds[list(kinds)[place]].append(f"{binding}{numbers}")
     if not found:
-        return f"For {what}, the difference to the floor {UNKNOWN}."
+        return f"For “{what}”, the difference to the floor {UNKNOWN}."
     said = [
-        kind.format(listed(names)).replace("takes", "take" if len(names) > 1 else "takes")
+        kind.format(_listed(names)).replace("takes", "take" if len(names) > 1 else "takes")
         for kind, names in kinds.items()
         if names
     ]
-    return f"For {what}, compared with the floor: {'; '.join(said)}."
+    return f"For “{what}”, compared with the floor: {'; '.join(said)}."
 
 
 def buffers(found: dict[str, Interval]) -> str:
     """Time for a million doubles over time for a thousand, by binding."""
     kinds = {
-        "as long for a million doubles as for a thousand, within a tenth: {}": [],
-        "longer for a million: {}": [],
-        "not told by this run: {}": [],
+        "it takes as long as one of a thousand, within a tenth, through {}": [],
+        "it takes longer through {}": [],
+        "this run cannot tell for {}": [],
     }
     for binding, one in found.items():
-        same = known(one) and one.high < 1 + SAME
-        place = 0 if same else 1 if known(one) and one.low > 1 else 2
+        same = _known(one) and one.high < 1 + SAME
+        place = 0 if same else 1 if _known(one) and one.low > 1 else 2
         kinds[list(kinds)[place]].append(binding)
-    return f"A buffer takes {grouped(kinds)}." if found else f"Buffers of two lengths {UNKNOWN}."
+    return f"A buffer of a million doubles: {_grouped(kinds)}." if found else f"Buffers of two lengths {UNKNOWN}."
 
 
 def detached(found: dict[str, Interval]) -> str:
     """What a callback takes more if its caller has let go of the thread state."""
-    said = []
+    kinds = {"{} take more": [], "{} take less": [], "this run cannot tell a difference for {}": []}
     for binding, one in found.items():
-        if not known(one) or not one.excludes(0):
-            said.append(f"{binding} shows no difference that this run can tell")
-        else:
-            said.append(f"{binding} takes {'more' if one.value > 0 else 'less'} ({signed(one)})")
-    return f"With a caller that let go, {', '.join(said)}." if said else f"Callbacks of both kinds {UNKNOWN}."
+        place = 2 if not _known(one) or not one.excludes(0) else 0 if one.value > 0 else 1
+        kinds[list(kinds)[place]].append(binding + (f" ({_signed(one)})" if place < 2 else ""))
+    if not found:
+        return f"Callbacks of both kinds {UNKNOWN}."
+    said = [
+        kind.format(_listed(names)).replace(" take ", " takes " if len(names) == 1 else " take ")
+        for kind, names in kinds.items()
+        if names
+    ]
+    return f"With a caller that let go, {'; '.join(said)}."
 
 
 def another_form(ratios: pd.DataFrame) -> str:
@@ -147,12 +149,12 @@ def another_form(ratios: pd.DataFrame) -> str:
         }
         words = [f"{kind} for {'; '.join(found)}" for kind, found in kinds.items() if found]
         told = ", and ".join(words) or "not told apart from the form in the matrix by this run"
-        said.append(f"{form}: {told}.")
+        said.append(f"The form “{form}” is {told}.")
     return " ".join(said) or "No other form was measured here."
 
 
 def takeaway_spread(cheapest: str, dearest: str, found: Interval | None) -> str:
-    if not known(found) or not found.excludes(1):
+    if not _known(found) or not found.excludes(1):
         return "This run does not show that the tools differ in what a call costs."
     return f"What a call costs depends on the tool: from {cheapest} to {dearest} it is a factor of {draw.text(found)} for an int."
 
@@ -187,7 +189,7 @@ def prediction_3(places: dict[str, float] | None, close: float) -> str:
     if not places:
         return f"The instructions of a ctypes call {UNKNOWN}."
     ranked = sorted(places.items(), key=lambda item: -item[1])
-    said = listed([f"{what} {share:.0%}" for what, share in ranked])
+    said = _listed([f"{what} {share:.0%}" for what, share in ranked])
     (first, most), (second, next_) = ranked[:2]
     if most - next_ < close:
         return f"By instructions, {first} and {second} are too close to be told apart: {said}."
@@ -198,7 +200,7 @@ def hand_off(found: Interval | str) -> str:
     """found: the share of the conversion functions among them and the hand-over, by samples; or why there is none."""
     if isinstance(found, str):
         return f"Which of the two takes longer cannot be told here: {found}."
-    if not known(found) or not found.excludes(0.5):
+    if not _known(found) or not found.excludes(0.5):
         return "This run cannot say whether the conversion functions or the hand-over take longer."
     longer, other = (
         ("conversion functions", "hand-over") if found.value > 0.5 else ("hand-over", "conversion functions")
@@ -212,9 +214,13 @@ def hand_off(found: Interval | str) -> str:
 
 def without_gil(what: str, found: dict[str, Interval]) -> str:
     """Which bindings take longer on the t-build for a kind of call, and which less long."""
-    kinds = {"longer without the GIL: {}": [], "less long: {}": [], "not told apart: {}": []}
+    kinds = {
+        "longer without the GIL through {}": [],
+        "less long without it through {}": [],
+        "a time that this run cannot tell from the one with it through {}": [],
+    }
     for binding, one in found.items():
-        place = 2 if not known(one) or not one.excludes(1) else 0 if one.value > 1 else 1
+        place = 2 if not _known(one) or not one.excludes(1) else 0 if one.value > 1 else 1
         times = ""
         if place < 2:
             over = one if place == 0 else Interval(1 / one.value, 1 / one.high, 1 / one.low)
@@ -224,52 +230,56 @@ def without_gil(what: str, found: dict[str, Interval]) -> str:
                 else f" (the GIL build takes {draw.text(over)} times as long)"
             )
         kinds[list(kinds)[place]].append(binding + times)
-    return f"A call ({what}) takes {grouped(kinds)}." if found else f"The call ({what}) {UNKNOWN} on both builds."
+    return (
+        f"A call of the kind “{what}” takes {_grouped(kinds)}."
+        if found
+        else f"The call “{what}” {UNKNOWN} on both builds."
+    )
 
 
 def prediction_4(found: dict[str, Interval]) -> str:
     """Time on the t-build over time on the GIL build for int → int, by binding."""
-    faster = [binding for binding, one in found.items() if known(one) and one.high < 1]
-    slower = [binding for binding, one in found.items() if known(one) and one.low > 1]
+    faster = [binding for binding, one in found.items() if _known(one) and one.high < 1]
+    slower = [binding for binding, one in found.items() if _known(one) and one.low > 1]
     open_ = [binding for binding in found if binding not in (*faster, *slower)]
     if not faster and not slower:
         return "For int → int, this run can tell for no tool whether it gets faster."
     first = (
-        f"For int → int, {listed(faster)} {'gets' if len(faster) == 1 else 'get'} faster"
+        f"For int → int, {_listed(faster)} {'gets' if len(faster) == 1 else 'get'} faster"
         if faster
         else ("For int → int, no tool is shown to get faster")
     )
-    parts = [first] + ([f"slower: {listed(slower)}"] if slower else [])
-    return "; ".join(parts + ([f"not told: {listed(open_)}"] if open_ else [])) + "."
+    parts = [first] + ([f"slower: {_listed(slower)}"] if slower else [])
+    return "; ".join(parts + ([f"not told: {_listed(open_)}"] if open_ else [])) + "."
 
 
 def texts(tax: dict[str, Interval], excess: dict[str, Interval]) -> str:
     """tax: t-build over GIL build by text; excess: the same over that of an int."""
-    kinds = {"more: {}": [], "less: {}": [], "not told from it: {}": []}
+    kinds = {"larger for {}": [], "smaller for {}": [], "not told from it for {}": []}
     for text, one in excess.items():
-        place = 2 if not known(one) or not one.excludes(1) else 0 if one.value > 1 else 1
-        numbers = f" ({draw.text(tax[text])})" if known(tax.get(text)) else ""
-        kinds[list(kinds)[place]].append(text + numbers)
+        place = 2 if not _known(one) or not one.excludes(1) else 0 if one.value > 1 else 1
+        numbers = f" ({draw.text(tax[text])})" if _known(tax.get(text)) else ""
+        kinds[list(kinds)[place]].append(f"“{text}”{numbers}")
     if not excess:
         return f"Texts {UNKNOWN} on both builds."
-    return f"Measured against what the t-build does to an int, its factor for a text is {grouped(kinds)}."
+    return f"Measured against the t-build's factor for an int, its factor for a text is {_grouped(kinds)}."
 
 
 def through_rust(found: dict[str, Interval], absent: list[str]) -> str:
     """Time through each tool over the time through PyO3, Rust and cxx."""
     kinds = {
-        "faster than {}": [b for b, one in found.items() if known(one) and one.low > 1],
-        "slower than {}": [b for b, one in found.items() if known(one) and one.high < 1],
-        "not told from {} by this run": [b for b, one in found.items() if not known(one) or not one.excludes(1)],
+        "faster than {}": [b for b, one in found.items() if _known(one) and one.low > 1],
+        "slower than {}": [b for b, one in found.items() if _known(one) and one.high < 1],
+        "not told from {} by this run": [b for b, one in found.items() if not _known(one) or not one.excludes(1)],
         "not compared with {}": absent,
     }
-    told = ", ".join(kind.format(listed(names)) for kind, names in kinds.items() if names)
+    told = ", ".join(kind.format(_listed(names)) for kind, names in kinds.items() if names)
     return f"For a method call with the GIL, the detour through Rust is {told}."
 
 
 def prediction_5(found: Interval | None) -> str:
     """Time of a method through pybind11 over the time through PyO3, Rust and cxx."""
-    return ratio(
+    return _ratio(
         found,
         (
             "Faster: pybind11 takes {} times as long as the detour through Rust.",
@@ -292,8 +302,8 @@ def takeaway_places(places: dict[str, float] | None, close: float) -> str:
 
 def takeaway_without_gil(found: dict[str, Interval]) -> str:
     """Over all kinds of call and bindings that were measured."""
-    slower = sum(known(one) and one.low > 1 for one in found.values())
-    faster = sum(known(one) and one.high < 1 for one in found.values())
+    slower = sum(_known(one) and one.low > 1 for one in found.values())
+    faster = sum(_known(one) and one.high < 1 for one in found.values())
     if not slower and not faster:
         return "This run shows no call that changes its time without the GIL."
     open_ = len(found) - slower - faster
@@ -303,12 +313,12 @@ def takeaway_without_gil(found: dict[str, Interval]) -> str:
 
 
 def takeaway_doors(found: dict[str, Interval]) -> str:
-    faster = [binding for binding, one in found.items() if known(one) and one.low > 1]
-    slower = [binding for binding, one in found.items() if known(one) and one.high < 1]
+    faster = [binding for binding, one in found.items() if _known(one) and one.low > 1]
+    slower = [binding for binding, one in found.items() if _known(one) and one.high < 1]
     if not faster and not slower:
         return "This run tells the way to C++ through Rust from no other."
-    parts = ([f"faster than {listed(faster)}"] if faster else []) + (
-        [f"slower than {listed(slower)}"] if slower else []
+    parts = ([f"faster than {_listed(faster)}"] if faster else []) + (
+        [f"slower than {_listed(slower)}"] if slower else []
     )
     return (
         f"The way to a C++ method through Rust is {' and '.join(parts)} here: compare front doors, and not languages."
@@ -324,24 +334,26 @@ def answers(what: str, rules: pd.DataFrame, call: str) -> str:
     row = here.iloc[0].drop("call").dropna() if len(here) else pd.Series(dtype=object)
     if row.empty:
         return f"{what}: not asked here."
-    refused = [binding for binding, answer in row.items() if is_error(answer)]
-    died = [binding for binding, answer in row.items() if is_end(answer)]
+    refused = [binding for binding, answer in row.items() if _is_error(answer)]
+    died = [binding for binding, answer in row.items() if _is_end(answer)]
     values: dict[str, list[str]] = {}
     for binding, answer in row.items():
         if binding not in (*refused, *died):
             values.setdefault(str(answer), []).append(binding)
-    parts = [f"{listed(names)} {'answers' if len(names) == 1 else 'answer'} {value}" for value, names in values.items()]
-    parts += [f"{listed(refused)} {'raises' if len(refused) == 1 else 'raise'} an exception"] if refused else []
-    parts += [f"the process of {listed(died)} ended ({row[died[0]]})"] if died else []
+    parts = [
+        f"{_listed(names)} {'answers' if len(names) == 1 else 'answer'} {value}" for value, names in values.items()
+    ]
+    parts += [f"{_listed(refused)} {'raises' if len(refused) == 1 else 'raise'} an exception"] if refused else []
+    parts += [f"the process of {_listed(died)} ended ({row[died[0]]})"] if died else []
     return f"{what}: {'; '.join(parts)}."
 
 
-def is_error(answer) -> bool:
+def _is_error(answer) -> bool:
     """Was the call refused with an exception?"""
     return str(answer).endswith(("Error", "Exception"))
 
 
-def is_end(answer) -> bool:
+def _is_end(answer) -> bool:
     """Did the process end?"""
     return str(answer).startswith(("killed", "exit", "ended"))
 
@@ -351,10 +363,10 @@ def prediction_6(rules: pd.DataFrame, call: str) -> str:
     row = here.iloc[0].drop("call").dropna() if len(here) else pd.Series(dtype=object)
     if row.empty:
         return "Nobody was asked here."
-    wrong = [binding for binding, answer in row.items() if not is_error(answer)]
+    wrong = [binding for binding, answer in row.items() if not _is_error(answer)]
     if not wrong:
-        return f"None of {len(row)}: all refuse it with an exception."
-    return f"{listed(wrong)}: {len(wrong)} of {len(row)} answer without an exception."
+        return f"None of {len(row)} ways: all refused it with an exception."
+    return f"Of {len(row)} ways, {len(wrong)} answered without an exception: {_listed(wrong)}."
 
 
 def kept(found: pd.DataFrame) -> str:
@@ -364,13 +376,13 @@ def kept(found: pd.DataFrame) -> str:
     locked, bare = (found[found.method == method] for method in ("add", "add_unlocked"))
     lost = list(locked[locked.lost > 0].binding)
     first = (
-        f"With the tool's lock, additions were lost through {listed(lost)}."
+        f"With the tool's lock, additions were lost through {_listed(lost)}."
         if lost
         else ("With the tool's lock, no process lost an addition.")
     )
     lost, refused = list(bare[bare.lost > 0].binding), list(bare[bare.refused > 0].binding)
-    second = f"Without it, they were lost through {listed(lost)}" if lost else "Without it, none was seen to be lost"
-    third = f"; {listed(refused)} refused some with an exception." if refused else "; none was refused."
+    second = f"Without it, they were lost through {_listed(lost)}" if lost else "Without it, none was seen to be lost"
+    third = f"; {_listed(refused)} refused some with an exception." if refused else "; none was refused."
     return f"{first} {second}{third}"
 
 
@@ -379,17 +391,17 @@ def elsewhere(said: dict[str, str]) -> str:
     if not said:
         return f"A second interpreter {UNKNOWN}."
     works = [binding for binding, what in said.items() if what == "works"]
-    refused = [binding for binding, what in said.items() if is_error(what.partition(":")[0])]
+    refused = [binding for binding, what in said.items() if _is_error(what.partition(":")[0])]
     others = [binding for binding in said if binding not in (*works, *refused)]
-    parts = [f"{listed(works)} {'works' if len(works) == 1 else 'work'} there"] if works else []
-    parts += [f"{listed(refused)} {'refuses' if len(refused) == 1 else 'refuse'} with an exception"] if refused else []
-    parts += [f"something else became of {listed(others)}"] if others else []
-    return capital("; ".join(parts)) + "."
+    parts = [f"{_listed(works)} {'works' if len(works) == 1 else 'work'}"] if works else []
+    parts += [f"{_listed(refused)} {'refuses' if len(refused) == 1 else 'refuse'} with an exception"] if refused else []
+    parts += [f"the process of {_listed(others)} ended"] if others else []
+    return f"In a second interpreter, {'; '.join(parts)}."
 
 
 def in_line(found: Interval | None) -> str:
     """Import of cffi's ABI mode in line over that out of line."""
-    return ratio(
+    return _ratio(
         found,
         (
             "In line, the import takes {} times as long as out of line.",
@@ -401,7 +413,7 @@ def in_line(found: Interval | None) -> str:
 
 def lazy(what: str, found: Interval | None) -> str:
     """Lazy linking over the default. what: `import` or `first call`."""
-    return ratio(
+    return _ratio(
         found,
         (
             f"With lazy binding, the {what} takes {{}} times as long.",
@@ -415,12 +427,12 @@ def growth(found: dict[str, Interval], work_ns: float) -> str:
     """By binding, what the price at one length is above the price at the shortest, in ns."""
     kinds = {"higher through {}": [], "lower through {}": [], "not told from the shortest through {}": []}
     for binding, one in found.items():
-        place = 2 if not known(one) or not one.excludes(0) else 0 if one.value > 0 else 1
-        numbers = f" ({signed(one)})" if place < 2 else ""
+        place = 2 if not _known(one) or not one.excludes(0) else 0 if one.value > 0 else 1
+        numbers = f" ({_signed(one)})" if place < 2 else ""
         kinds[list(kinds)[place]].append(binding + numbers)
     if not found:
         return f"Prices at two lengths {UNKNOWN}."
-    return f"At {work_ns:,.0f} ns of work the price is, against the shortest work, {grouped(kinds)}."
+    return f"At {work_ns:,.0f} ns of work the price is, against the shortest work, {_grouped(kinds)}."
 
 
 def fixed_price(slopes: dict[str, Interval], bends: dict[str, Interval]) -> str:
@@ -431,18 +443,20 @@ def fixed_price(slopes: dict[str, Interval], bends: dict[str, Interval]) -> str:
         "neither fixed nor a straight line: {}": [],
         "a line that rises: {}": [],
         "a line that falls: {}": [],
-        "compatible with a fixed price: {}": [],
+        "compatible with a fixed one: {}": [],
+        "not told by this run: {}": [],
     }
     for binding, slope in slopes.items():
         bend = bends.get(binding)
-        place = 3 if not known(slope) or not slope.excludes(0) else 1 if slope.value > 0 else 2
-        if known(bend) and bend.excludes(0):
+        place = 4 if not _known(slope) else 3 if not slope.excludes(0) else 1 if slope.value > 0 else 2
+        if _known(bend) and bend.excludes(0):
             place = 0
-        kinds[list(kinds)[place]].append(binding)
-    return f"By the fit over all lengths, the price is {grouped(kinds)}."
+        within = f" (slope {draw.text(slope)} ns for each µs of work)" if place in (1, 2, 3) else ""
+        kinds[list(kinds)[place]].append(binding + within)
+    return f"By the fit over all lengths, the price is {_grouped(kinds)}."
 
 
-def bound(found: Interval | None, longest: float) -> str:
+def bound_fragment(found: Interval | None, longest: float) -> str:
     """A threshold in µs; `longest`: the longest time of the C function that was measured, ns."""
     if found is None:
         return draw.NOT_MEASURED
@@ -481,18 +495,19 @@ def without_compiler(tools: list[str], rules: pd.DataFrame, calls: dict[str, str
         return "What they let through was not asked here."
     said = []
     for tool in known_tools:
-        through = [what for call, what in asked.items() if not is_error(here.loc[call, tool])]
-        said.append(f"{tool} lets {listed(through)} through" if through else f"{tool} refuses all that was asked")
-    return f"{'; '.join(said)}."
+        through = [what for call, what in asked.items() if not _is_error(here.loc[call, tool])]
+        said.append(f"{tool} lets {_listed(through)} through" if through else f"{tool} refuses all")
+    return f"Of what was asked here, {'; '.join(said)}."
 
 
 def cheapest(what: str, names: list[str], apart: bool | None) -> str:
     """names: tools from the cheapest on for one kind of call. apart: are the first two told apart? None: not measured."""
+    names = [name.replace("C API, limited", "the limited C API") for name in names]
     if apart is None or len(names) < 2:
-        return f"For {what}, the tools {UNKNOWN}."
+        return f"For “{what}”, the tools {UNKNOWN}."
     if not apart:
-        return f"For {what}, this run does not tell the two cheapest apart, {names[0]} and {names[1]}."
-    return f"For {what}, {names[0]} is the cheapest here, before {names[1]}."
+        return f"For “{what}”, this run does not tell the two cheapest apart, {names[0]} and {names[1]}."
+    return f"For “{what}”, {names[0]} is the cheapest here, before {names[1]}."
 
 
 def takeaway_price(slopes: dict[str, Interval], bends: dict[str, Interval]) -> str:
@@ -501,7 +516,7 @@ def takeaway_price(slopes: dict[str, Interval], bends: dict[str, Interval]) -> s
     moving = [
         binding
         for binding, one in slopes.items()
-        if (known(one) and one.excludes(0)) or (known(bends.get(binding)) and bends[binding].excludes(0))
+        if (_known(one) and one.excludes(0)) or (_known(bends.get(binding)) and bends[binding].excludes(0))
     ]
     if not moving:
         return "As far as this run tells, the price of a call does not depend on how long the C function runs."
@@ -516,7 +531,7 @@ def takeaway_refusing(rules: pd.DataFrame, call: str) -> str:
     row = here.iloc[0].drop("call").dropna() if len(here) else pd.Series(dtype=object)
     if row.empty:
         return "Whether the tools refuse a number that does not fit was not asked here."
-    wrong = [binding for binding, answer in row.items() if not is_error(answer)]
+    wrong = [binding for binding, answer in row.items() if not _is_error(answer)]
     if not wrong:
         return "All tools refused a number that does not fit."
-    return f"A number that does not fit went through {listed(wrong)} without an exception: a fast wrong answer is not fast."
+    return f"A number that does not fit went through {_listed(wrong)} without an exception: a fast wrong answer is not fast."
