@@ -54,9 +54,12 @@ def talk_pairs(n: tuple[int, int], p: tuple[float, float], smallest: float) -> s
     if p[1] >= 0.01:
         return f"With {many} values of each, not all pairs are called significant here: the largest p is {p[1]:.2g}."
     apart = "no two samples overlap" if smallest == 1 else f"the least Cliff's delta is {smallest:.2f}"
-    return (
-        f"With {many} values of each, every pair is called significant here (the largest p is {p[1]:.0e}), and {apart}."
+    size = (
+        f"the largest p is about 10 to the power of {math.log10(p[1]):.0f}"
+        if p[1]
+        else "the largest p is too small for a float"
     )
+    return f"With {many} values of each, every pair is called significant here ({size}), and {apart}."
 
 
 def order(table: pd.DataFrame) -> str:
@@ -164,7 +167,7 @@ def takeaway_order(changes: dict[str, int]) -> str:
     if not changes:
         return f"Kinds of call {UNKNOWN}."
     if not changed:
-        return f"None of {len(changes)} other kinds of call changes the order of the tools that an int gives, as far as this run tells."
+        return f"No kind of call, of {len(changes)} others, changes the order of the tools that an int gives, as far as this run tells."
     return f"The kind of call changes the order of the tools: in {changed} of {len(changes)} kinds at least one pair changes places."
 
 
@@ -214,27 +217,17 @@ def hand_off(found: Interval | str) -> str:
 
 def without_gil(what: str, found: dict[str, Interval]) -> str:
     """Which bindings take longer on the t-build for a kind of call, and which less long."""
-    kinds = {
-        "longer without the GIL through {}": [],
-        "less long without it through {}": [],
-        "a time that this run cannot tell from the one with it through {}": [],
-    }
+    kinds = {"it takes longer through {}": [], "it takes less time through {}": [], "this run cannot tell for {}": []}
     for binding, one in found.items():
         place = 2 if not _known(one) or not one.excludes(1) else 0 if one.value > 1 else 1
-        times = ""
-        if place < 2:
-            over = one if place == 0 else Interval(1 / one.value, 1 / one.high, 1 / one.low)
-            times = (
-                f" ({draw.text(over)} times)"
-                if place == 0
-                else f" (the GIL build takes {draw.text(over)} times as long)"
-            )
+        times = f" ({draw.text(one)} times)" if place == 0 else ""
+        if place == 1:
+            over = Interval(1 / one.value, 1 / one.high, 1 / one.low)
+            times = f" (the GIL build takes {draw.text(over)} times as long)"
         kinds[list(kinds)[place]].append(binding + times)
-    return (
-        f"A call of the kind “{what}” takes {_grouped(kinds)}."
-        if found
-        else f"The call “{what}” {UNKNOWN} on both builds."
-    )
+    if not found:
+        return f"The call “{what}” {UNKNOWN} on both builds."
+    return f"A call of the kind “{what}”, without the GIL: {_grouped(kinds)}."
 
 
 def prediction_4(found: dict[str, Interval]) -> str:
@@ -365,7 +358,7 @@ def prediction_6(rules: pd.DataFrame, call: str) -> str:
         return "Nobody was asked here."
     wrong = [binding for binding, answer in row.items() if not _is_error(answer)]
     if not wrong:
-        return f"None of {len(row)} ways: all refused it with an exception."
+        return f"All {len(row)} ways refused it with an exception."
     return f"Of {len(row)} ways, {len(wrong)} answered without an exception: {_listed(wrong)}."
 
 
