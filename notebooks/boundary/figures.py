@@ -13,7 +13,6 @@ from IPython.display import HTML, display
 from ffilab import draw
 from ffilab.bench.instructions import Node
 from ffilab.bench.plan import EMPTY
-from ffilab.bench.profile import CONVERSION
 from ffilab.bench.record import Record
 from ffilab.judge import description, statistics
 from ffilab.judge.estimates import LEVEL, Interval
@@ -76,9 +75,9 @@ AWKWARD = {
     "number": (CONTRACTS[0], "2³¹ where C has an int"),
     "fraction": (CONTRACTS[1], "1.5 where C has an int"),
     "more": (CONTRACTS[2], "One argument too many"),
-    "none": (CONTRACTS[9], "None where C has a pointer"),
-    "pointer": (NONE_AS_A_POINTER[0], "None, where pybind11 has a pointer"),
-    "not-none": (NONE_AS_A_POINTER[1], "None, where pybind11 has a pointer with none(false)"),
+    "none": (CONTRACTS[9], "Passed where C has a pointer"),
+    "pointer": (NONE_AS_A_POINTER[0], "Passed to pybind11's pointer"),
+    "not-none": (NONE_AS_A_POINTER[1], "Passed to pybind11's pointer with none(false)"),
     "list": (CONTRACTS[10], "An empty list where C has a pointer"),
     "array": (CONTRACTS[5], "An array of ints where C has doubles"),
     "emptied": (CONTRACTS[8], "A list that is emptied while it is read"),
@@ -720,14 +719,14 @@ def glue_where(profiles: dict | str) -> None:
     for pair, what, group in (
         ("gil", "hand-off", results.HAND_OFF),
         ("gil", "libffi", results.LIBFFI),
-        ("gil", "conversion", CONVERSION),
+        ("gil", "conversion", results.CONVERSION),
         ("free-threaded", "hand-off", results.HAND_OFF),
     ):
         shares = results.shares(results.groups(profiles, PAIR[pair], "ctypes CDLL"), group)
         draw.glue(f"share-{what}-{pair}", f"{share_in_words(shares)} %" if len(shares) else draw.NOT_MEASURED)
     reason = results.no_time(profiles, *PROFILED)
     looks = results.groups(profiles, *PROFILED)
-    share = results.share(results.shares(looks, CONVERSION, CONVERSION, results.HAND_OFF)).interval
+    share = results.share(results.shares(looks, results.CONVERSION, results.CONVERSION, results.HAND_OFF)).interval
     draw.glue("hand-off-words", words.hand_off(reason or share))
 
 
@@ -750,7 +749,7 @@ def glue_rules(rules: pd.DataFrame) -> None:
     draw.glue("prediction-6", words.prediction_6(rules, CONTRACTS[0]))
     draw.glue("takeaway-refusing", words.takeaway_refusing(rules, CONTRACTS[0]))
     tools = [binding for binding, one in DECLARED.items() if one.loads_at_run_time]
-    asked = {CONTRACTS[0]: "2³¹", CONTRACTS[1]: "1.5", CONTRACTS[2]: "an argument too many", CONTRACTS[9]: "None"}
+    asked = {CONTRACTS[0]: "2³¹", CONTRACTS[1]: "1.5", CONTRACTS[2]: "an argument too many", CONTRACTS[9]: "a null"}
     draw.glue("choose-without-compiler", words.without_compiler(tools, rules, asked))
 
 

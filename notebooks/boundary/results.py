@@ -46,6 +46,7 @@ TAXED = ("str in, ASCII", "str in, é, first", "str out")
 OURS = (("code of the binding", re.compile("boundary_")),)
 # The groups of symbols that A10 speaks of.
 HAND_OFF, LIBFFI = profile.HAND_OFF, "libffi"
+CONVERSION = profile.CONVERSION
 # A11: the links of the two call paths, as (what it says, a function, what has to lie below it). A call tree holds what calls
 # what, and not what comes first: of two that one function calls, the order is not seen.
 INTERPRETER = "_PyEval_EvalFrameDefault"

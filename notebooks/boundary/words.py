@@ -332,7 +332,7 @@ def answers(what: str, rules: pd.DataFrame, call: str) -> str:
     values: dict[str, list[str]] = {}
     for binding, answer in row.items():
         if binding not in (*refused, *died):
-            values.setdefault(str(answer), []).append(binding)
+            values.setdefault("with nothing" if answer == "None" else str(answer), []).append(binding)
     parts = [
         f"{_listed(names)} {'answers' if len(names) == 1 else 'answer'} {value}" for value, names in values.items()
     ]

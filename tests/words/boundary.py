@@ -182,6 +182,7 @@ CASES = {
         "contradicts": ("2³¹ where C has an int", rules(), CALL),
         "undecided": ("2³¹ where C has an int", NOT_ASKED, CALL),
         "died": ("2³¹ where C has an int", rules(Cython="killed by SIGSEGV"), CALL),
+        "nothing": ("An empty list where C has a pointer", rules(Cython="None"), CALL),
         "no row": ("2³¹ where C has an int", rules(), "m.other()"),
     },
     "prediction_6": {"agrees": (WRONG, CALL), "contradicts": (rules(), CALL), "undecided": (NOT_ASKED, CALL)},
