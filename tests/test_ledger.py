@@ -68,7 +68,7 @@ def test_a_claim_that_no_measurement_decides_says_why():
 
 def test_why_a_number_is_missing_stands_in_the_reason():
     row = ledger.judge(claim(SIDE), {**handed_in(1.2), "measurements": {}, "missing": {"x": "there is no valgrind"}})
-    assert (row["verdict"], row["reason"]) == (verdicts.CANNOT_TEST, "x: there is no valgrind")
+    assert (row["verdict"], row["reason"]) == (verdicts.CANNOT_TEST, "x: no number here: there is no valgrind")
 
 
 def test_a_renamed_or_missing_number_is_an_error_and_no_weaker_test():

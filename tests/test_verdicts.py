@@ -53,6 +53,9 @@ UP, DOWN, OPEN = at(1.4), at(0.8), at(1.02)
         ([side("x"), side("y"), side("z")], {"x": UP, "y": OPEN, "z": DOWN}, IN_PART, "1 of 3; 1 refuted, 1 undecided"),
         ([side("x"), side("y")], {"x": DOWN, "y": OPEN}, REFUTED, "1 of 2 parts; the others are open"),
         ([side("x"), side("y")], {"x": DOWN, "y": DOWN}, REFUTED, ""),
+        # An interval that contains "nothing" is no proof of the opposite, and is not called so.
+        ([side("x")], {"x": at(1.0, 0.001)}, REFUTED, "no effect of interest"),
+        ([side("x"), side("y")], {"x": UP, "y": at(1.0, 0.001)}, IN_PART, "1 of 2; 1 no effect of interest"),
         (
             [Occurs("x"), Never("y", rate=0.1)],
             {"x": Measurement(Share(1, 30), ""), "y": Measurement(Share(0, 30), "")},
@@ -88,7 +91,7 @@ def test_what_nothing_tests_keeps_a_claim_from_holding_whole():
 def test_a_number_that_cannot_be_had_is_no_refutation():
     given = of_claim(claim(side("x"), side("y")), {"x": UP}, {"y": "there is no valgrind"})
     assert (given.verdict, given.qualifier) == (IN_PART, "1 of 2; 1 without a number")
-    assert "there is no valgrind" in verdicts.what_it_takes(given, None)
+    assert "what is missing" in verdicts.what_it_takes(given, None)
     assert of_claim(claim(side("x")), {}, {"x": "no such interpreter"}).verdict == CANNOT_TEST
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from ffilab.errors import UserError
 from ffilab.judge import basis, controls, verdicts
 from ffilab.judge.claims import Claim, all_claims, declared, in_words
-from ffilab.judge.estimates import Measurement
-from ffilab.judge.rules import Size
+from ffilab.judge.estimates import Counted, Measurement
 from ffilab.paths import EXECUTED, RESULTS
 
 # Where a chapter under execution hands in; the press keeps it beside the page, and only if the whole chapter succeeds.
@@ -84,6 +83,8 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         "reason": "its chapter was not measured yet" if claim.corner else "its chapter is not written yet",
         "takes": "",
         "parts": [],
+        # What was counted or looked at once has no interval.
+        "counted": [],
         "untested": list(claim.untested),
         "provenance": {},
     }
@@ -100,6 +101,8 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
     for name, measurement in found.items():
         interval = measurement.interval
         row["measured"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
+        if isinstance(measurement.estimate, Counted):
+            row["counted"].append(name)
         beside = {what: [one.low, one.high] for what, one in basis.three(measurement.estimate).items()}
         beside.pop("over layouts", None)
         if beside:
@@ -117,6 +120,7 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
     row["parts"] = [
         {
             "part": rule.title,
+            "measured": rule.measured,
             "kind": type(rule).__name__.lower(),
             "experiment": rule.experiment,
             "verdict": answer.verdict,
@@ -124,11 +128,7 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         }
         for rule, answer in verdict.parts
     ]
-    row["reason"] = "; ".join(
-        f"{'size of ' * isinstance(rule, Size)}{rule.title}"
-        f"{' (as its author ran it)' * (rule.experiment == 'as run')}: {answer.reason}"
-        for rule, answer in verdict.parts
-    )
+    row["reason"] = "; ".join(part_in_words(part) for part in row["parts"])
     row["takes"] = verdicts.what_it_takes(verdict, provenance.get("minutes"))
     return row
 
@@ -163,6 +163,12 @@ def hand_in(session) -> list[dict]:
             (Path(folder) / f"{row['id']}.json").write_text(json.dumps(handed_in, indent=1))
         rows.append(row)
     return rows
+
+
+def part_in_words(part: dict) -> str:
+    """A part of a row with its answer: `size of …: the whole interval lies outside …`."""
+    what = f"{'size of ' * (part['kind'] == 'size')}{part['part']}{' (as its author ran it)' * (part['experiment'] == 'as run')}"
+    return f"{what}: {'no number here: ' * (part['verdict'] == verdicts.NO_NUMBER)}{part['reason']}"
 
 
 def verdict_of(row: dict) -> str:

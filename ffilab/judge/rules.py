@@ -21,13 +21,14 @@ class Answer:
     """What a test says of a measurement, and why.
 
     runs: how many runs (restarts, processes) it had. takes: how many times as many would probably decide it; NaN if that
-    cannot be said.
+    cannot be said. no_effect: it does not hold because there is no effect of interest, which may be none at all.
     """
 
     verdict: str
     reason: str
     runs: int = 0
     takes: float = math.nan
+    no_effect: bool = False
 
 
 @dataclass(frozen=True)
@@ -108,12 +109,39 @@ class Side(Rule):
 
     def of(self, found: Measurement, interval: Interval) -> Answer:
         above = self.direction == "above"
-        beyond, before = ("above", "below") if above else ("below", "above")
         if interval.low > self.bound if above else interval.high < self.bound:
-            return Answer(HOLDS, f"the whole interval lies {beyond} {self.bound:g}", found.estimate.n)
+            return Answer(HOLDS, self._beyond(interval), found.estimate.n)
         if interval.high < self.bound if above else interval.low > self.bound:
-            return Answer(DOES_NOT_HOLD, f"the whole interval lies {before} {self.bound:g}", found.estimate.n)
-        return Answer(UNDECIDED, f"the interval contains {self.bound:g}", found.estimate.n, _factor(found, self.bound))
+            return Answer(
+                DOES_NOT_HOLD, self._before(interval), found.estimate.n, no_effect=not interval.excludes(self.null)
+            )
+        return Answer(UNDECIDED, self._across(interval), found.estimate.n, _factor(found, self.bound))
+
+    def _beyond(self, interval: Interval) -> str:
+        where = f"{self.direction} {self.bound:g}"
+        return f"{_whole(interval, where)}{', the margin' * (self.interest < 0)}"
+
+    def _before(self, interval: Interval) -> str:
+        """Is it the other way round, or is it too little to matter, or may there be nothing at all?"""
+        other = DIRECTIONS[self.direction == "above"]
+        if self.interest < 0:
+            return f"the other way round, beyond the margin: {_whole(interval, f'{other} {self.bound:g}')}"
+        if _is_point(interval) and interval.value == self.null:
+            return f"no effect of interest: it is {self.null:g}"
+        if not interval.excludes(self.null):
+            return f"no effect of interest: the interval contains {self.null:g}, and does not reach {self.bound:g}"
+        if (interval.low > self.null) == (self.direction == "above"):
+            return f"less than is of interest: {_whole(interval, f'between {self.null:g} and {self.bound:g}')}"
+        return f"the other way round: {_whole(interval, f'{other} {self.null:g}')}"
+
+    def _across(self, interval: Interval) -> str:
+        if self.interest <= 0:
+            return f"the interval contains {self.bound:g}{', the margin' * (self.interest < 0)}"
+        if not interval.excludes(self.null):
+            return (
+                f"the interval contains {self.null:g}, no effect, and {self.bound:g}, the smallest effect of interest"
+            )
+        return f"the side is clear; the interval contains {self.bound:g}, the smallest effect of interest"
 
 
 @dataclass(frozen=True)
@@ -138,7 +166,8 @@ class Size(Rule):
 
     def of(self, found: Measurement, interval: Interval) -> Answer:
         low, high = self.bounds
-        where = f"{self.published:g} ± {self.margin:.0%} of its effect"
+        slack = self.margin * abs(self.published - self.null)
+        where = f"the published {self.published:g} ± {slack:.2g} ({self.margin * 100:.0f} % of its effect)"
         return _within(found, interval, low, high, where)
 
 
@@ -153,17 +182,28 @@ class Equal(Rule):
         return _finite(self, "null", "margin") or super().problem()
 
     def of(self, found: Measurement, interval: Interval) -> Answer:
-        where = f"{self.null:g} ± {self.margin:g}"
+        where = f"{self.null:g} ± {self.margin:g}" if self.margin else f"{self.null:g} exactly"
         return _within(found, interval, self.null - self.margin, self.null + self.margin, where)
 
 
 def _within(found: Measurement, interval: Interval, low: float, high: float, where: str) -> Answer:
     n = found.estimate.n
     if low <= interval.low and interval.high <= high:
-        return Answer(HOLDS, f"the whole interval lies within {where}", n)
+        return Answer(HOLDS, _whole(interval, f"within {where}"), n)
     if interval.low > high or interval.high < low:
-        return Answer(DOES_NOT_HOLD, f"the whole interval lies outside {where}", n)
+        return Answer(DOES_NOT_HOLD, _whole(interval, f"outside {where}"), n)
     return Answer(UNDECIDED, f"the interval crosses the edge of {where}", n, _nearest(found, low, high))
+
+
+def _is_point(interval: Interval) -> bool:
+    """Was it counted, or are all values alike? Then there is no interval to speak of."""
+    return interval.low == interval.high
+
+
+def _whole(interval: Interval, where: str) -> str:
+    if _is_point(interval):
+        return f"it is {interval.value:.3g}, {where}"
+    return f"the whole interval lies {where}"
 
 
 @dataclass(frozen=True)
@@ -179,8 +219,8 @@ class Occurs(Rule):
             return Answer(HOLDS, f"it happened in {share.events} of {share.trials} runs", share.trials)
         return Answer(
             UNDECIDED,
-            f"it happened in none of {share.trials} runs, which would have shown {share.mde:.2g} of all runs or more in four "
-            "cases of five",
+            f"it happened in none of {share.trials} runs; if it happened in {share.mde:.1%} of all runs or more, "
+            "so many would have shown it in four cases of five",
             share.trials,
         )
 

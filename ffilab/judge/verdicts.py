@@ -28,8 +28,10 @@ NOT_WRITTEN = "not written yet"
 TESTED = (HOLDS, IN_DIRECTION, IN_PART, UNDECIDED_HERE, REFUTED)
 # Of an answer, beside those of rules.py: there is no number, for a reason.
 NO_NUMBER = "cannot be tested"
+# Of what does not hold, where the interval contains "nothing": that is no proof of the opposite.
+NO_EFFECT = "no effect of interest"
 ALPHA = (1 - LEVEL) / 2
-MOST_TIMES = 1_000
+MOST_TIMES = 100
 # What is decided alone, and not among others, lacks little.
 FEW_TIMES = 2.0
 
@@ -106,6 +108,7 @@ def of_claim(claim: Claim, found: dict[str, Measurement], missing: dict[str, str
     parts = [answer for rule, answer in given if not isinstance(rule, Size | Conformance)]
     count = {what: sum(answer.verdict == what for answer in parts) for what in (HOLDS, DOES_NOT_HOLD, NO_NUMBER)}
     all_parts = len(parts) + len(claim.untested)
+    none = sum(answer.verdict == DOES_NOT_HOLD and answer.no_effect for answer in parts)
 
     def verdict(what: str, qualifier: str = "") -> Verdict:
         return Verdict(what, qualifier, tuple(given))
@@ -126,7 +129,8 @@ def of_claim(claim: Claim, found: dict[str, Measurement], missing: dict[str, str
         return verdict(REFUTED, f"{count[DOES_NOT_HOLD]} of {all_parts} parts" if all_parts > 1 else "")
     if count[HOLDS]:
         others = {
-            "refuted": count[DOES_NOT_HOLD],
+            "refuted": count[DOES_NOT_HOLD] - none,
+            NO_EFFECT: none,
             "undecided": len(parts) - sum(count.values()),
             "without a number": count[NO_NUMBER],
             "not tested": len(claim.untested),
@@ -134,8 +138,12 @@ def of_claim(claim: Claim, found: dict[str, Measurement], missing: dict[str, str
         rest = ", ".join(f"{number} {what}" for what, number in others.items() if number)
         return verdict(IN_PART, f"{count[HOLDS]} of {all_parts}; {rest}")
     if count[DOES_NOT_HOLD]:
-        whole = count[DOES_NOT_HOLD] == all_parts
-        return verdict(REFUTED, "" if whole else f"{count[DOES_NOT_HOLD]} of {all_parts} parts; the others are open")
+        of = (
+            ""
+            if count[DOES_NOT_HOLD] == all_parts
+            else f"{count[DOES_NOT_HOLD]} of {all_parts} parts; the others are open"
+        )
+        return verdict(REFUTED, "; ".join(filter(None, (NO_EFFECT * (none == count[DOES_NOT_HOLD]), of))))
     return verdict(UNDECIDED_HERE)
 
 
@@ -144,8 +152,8 @@ def what_it_takes(verdict: Verdict, minutes: float | None) -> str:
 
     minutes: how long the chapter measured. As long as a side is open, nobody asks for sizes.
     """
-    lacking = sorted({answer.reason for _, answer in verdict.parts if answer.verdict == NO_NUMBER})
-    words = [f"It would take what is missing here: {reason}." for reason in lacking]
+    lacks = any(answer.verdict == NO_NUMBER for _, answer in verdict.parts)
+    words = ["It would take what is missing here."] if lacks else []
     undecided = [(rule, answer) for rule, answer in verdict.parts if answer.verdict == UNDECIDED]
     sides = [pair for pair in undecided if not isinstance(pair[0], Size)]
     known = [answer for _, answer in sides or undecided if not math.isnan(answer.takes)]
@@ -163,5 +171,5 @@ def what_it_takes(verdict: Verdict, minutes: float | None) -> str:
         else ""
     )
     return " ".join(
-        [*words, f"It would probably take {math.ceil(times * most.runs)} runs instead of {most.runs}{long}."]
+        [*words, f"It would probably take {math.ceil(times * most.runs):,} runs instead of {most.runs:,}{long}."]
     )

@@ -10,8 +10,9 @@ from ffilab.budget import BUDGETS
 from ffilab.chapter import left_out
 from ffilab.judge import basis, characteristics, ledger, verdicts
 from ffilab.judge.estimates import LEVEL
+from ffilab.judge.rules import HOLDS
 from ffilab.paths import ROOT
-from ffilab.press import evidence
+from ffilab.press import advice, evidence
 from ffilab.press.chapters import Chapter, chapters
 from ffilab.progress import minutes
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -69,34 +70,90 @@ def interpreters_page() -> str:
 
 def since(row: dict) -> str:
     """A word on a verdict whose page is stale."""
-    return f" (its page is stale: {', '.join(row['stale'])} changed since)" if row["stale"] else ""
+    return f" Its page is stale: {', '.join(row['stale'])} changed since." if row["stale"] else ""
+
+
+# How a verdict is marked: a badge of sphinx-design.
+BADGES = {
+    HOLDS: "success",
+    verdicts.IN_DIRECTION: "success",
+    verdicts.IN_PART: "info",
+    verdicts.REFUTED: "danger",
+    verdicts.WITHHELD: "warning",
+    verdicts.CONFORMS: "primary",
+}
+DOCUMENTS = {
+    "A": "A: {cite:t}`scc2025`",
+    "B": "B: {cite:t}`gamberini_balm`",
+    "C": "C: {cite:t}`skvortsov_gil`",
+    "D": "D: {cite:t}`stinner_placement`",
+}
 
 
 def ledger_page(rows: list[dict]) -> str:
-    """How far to trust the verdicts; then every claim with its own."""
-    lines = [trust(rows), "", "| Claim | Said | Published | Here | Verdict |", "|---|---|---|---|---|"]
-    for row in rows:
-        here = "; ".join(
-            f"{name}: {value:.4g} [{row['interval'][name][0]:.4g}, {row['interval'][name][1]:.4g}]"
-            for name, value in row["measured"].items()
-        )
-        untested = f". Not tested: {'; '.join(row['untested'])}" if row["untested"] else ""
-        cells = (
-            f"**{row['id']}**",
-            row["claim"],
-            row["published"],
-            here,
-            f"**{ledger.verdict_of(row)}**: {row['reason']}{untested}. {row['takes']}{since(row)}",
-        )
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    """How far to trust the verdicts, and which claims got which; then every claim on a card of its own, by documents."""
+    given = {verdict: [row for row in rows if row["verdict"] == verdict] for verdict in _verdicts(rows)}
+    lines = [trust(rows), ""]
+    for verdict, found in given.items():
+        claims = ", ".join(f"[{row['id']}](#claim-{row['id'].lower()})" for row in found)
+        lines.append(f"- {badge(verdict)} {claims}")
+    for document, title in DOCUMENTS.items():
+        if of_it := [row for row in rows if row["id"].startswith(document)]:
+            lines += ["", f"## Document {title}"]
+            lines += [card(row) for row in of_it]
     where = {row["chapter"]: row["provenance"] for row in rows if row["provenance"]}
-    lines += ["", "Measured on:", ""]
+    lines += ["", "## Measured on", ""]
     lines += [
         f"- {{doc}}`{chapter} <../notebooks/{chapter}/{chapter}>`: {facts['cpu']}, {facts['cores']} cores, {facts['system']}, "
         f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}. Rests on {basis.in_words(facts.get('rests_on'))}."
         for chapter, facts in where.items()
     ]
     return "\n".join(lines) + "\n"
+
+
+def _verdicts(rows: list[dict]) -> list[str]:
+    """Those that were given: first of the claims that were tested, then of the others."""
+    given = dict.fromkeys(row["verdict"] for row in rows)
+    return [*(one for one in verdicts.TESTED if one in given), *(one for one in given if one not in verdicts.TESTED)]
+
+
+def badge(verdict: str) -> str:
+    return f"{{bdg-{BADGES.get(verdict, 'secondary')}}}`{verdict}`"
+
+
+def card(row: dict) -> str:
+    """One claim: its verdict, what was said and published, what was measured here, and why the verdict is what it is."""
+    chapter = f" · {{doc}}`../notebooks/{row['chapter']}/{row['chapter']}`" if row["chapter"] else ""
+    lines = [
+        "",
+        f"(claim-{row['id'].lower()})=",
+        "::::{card}",
+        ":class-card: ffi-claim",
+        f"**{row['id']}** {badge(row['verdict'])}{chapter}",
+        "^^^",
+        f"**{plain(row['claim'])}**",
+        "",
+        f"*Said in* {plain(row['where'])}.",
+        "",
+        f"*Published:* {plain(row['published'])}.",
+        "",
+    ]
+    if row["measured"]:
+        lines += ["*Here:*", "", *(f"- {plain(name)}: {advice.value_of(row, name)}" for name in row["measured"]), ""]
+    verdict = f"*Verdict:* {ledger.verdict_of(row)}."
+    if row["parts"]:
+        lines += [verdict, "", *(f"- {plain(ledger.part_in_words(part))}" for part in row["parts"])]
+    elif row["reason"]:
+        lines += [f"{verdict[:-1]}: {plain(row['reason']).rstrip('.')}."]
+    lines += [f"- not tested: {plain(part)}" for part in row["untested"]]
+    if ending := f"{row['takes']}{since(row)}".strip():
+        lines += ["+++", ending]
+    return "\n".join([*lines, "::::"])
+
+
+def plain(text: str) -> str:
+    """A text that is no markdown, for a page that is."""
+    return re.sub(r"([*_`<\[\]])", r"\\\1", text)
 
 
 def trust(rows: list[dict]) -> str:
@@ -160,9 +217,9 @@ def course_page() -> str:
 
 # What each budget is for.
 PURPOSES = {
-    "smoke": "seconds a chapter; proves that the code runs. Its figures are marked, and they are no result",
-    "quick": "up to four minutes a chapter; the default",
-    "full": "narrower intervals",
+    "smoke": "proves that the code runs. Its figures are marked, and they are no result",
+    "quick": "the default",
+    "full": "more restarts, and several builds",
 }
 
 
@@ -178,6 +235,25 @@ def budgets_page() -> str:
     return "\n".join(rows) + "\n"
 
 
+def minutes_page(rows: list[dict]) -> str:
+    """How long the chapters of this copy measured, by budget, as their records say."""
+    spent = {}
+    for row in rows:
+        if took := row["provenance"].get("minutes"):
+            spent.setdefault(row["provenance"]["budget"], {})[row["chapter"]] = 60 * took
+    words = [_minutes_in_words(budget, chapters) for budget, chapters in spent.items()]
+    return (" ".join(words) or "No chapter was measured yet.") + "\n"
+
+
+def _minutes_in_words(budget: str, seconds: dict[str, float]) -> str:
+    """One budget: seconds of each of its chapters."""
+    each = "in the one chapter" if len(seconds) == 1 else f"in each of {len(seconds)} chapters"
+    least, most = minutes(min(seconds.values())), minutes(max(seconds.values()))
+    together = f", {minutes(sum(seconds.values()))} in all" if len(seconds) > 1 else ""
+    span = most if least == most else f"{least} to {most}"
+    return f"In this copy, `{budget}` measured for {span} {each}{together}."
+
+
 def write(folder: Path, rows: list[dict]) -> None:
     """Write the generated parts into `folder`, from where the pages include them."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -187,5 +263,7 @@ def write(folder: Path, rows: list[dict]) -> None:
     (folder / "chapters.md").write_text(chapters_page())
     (folder / "interpreters.md").write_text(interpreters_page())
     (folder / "ledger.md").write_text(ledger_page(rows))
+    (folder / "minutes.md").write_text(minutes_page(rows))
+    (folder / "best_practice.md").write_text(advice.page(rows))
     (folder / "coverage.md").write_text(evidence.coverage_page(evidence.read("coverage"), evidence.read("levels")))
     (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))

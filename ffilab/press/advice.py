@@ -1,0 +1,98 @@
+"""Best practice: advice about mechanisms, and beside it what this run found, in the words of its answer.
+
+`book/best_practice.toml` holds it. Each `[[advice]]` names the `corner` behind it and what to `say`, which names no outcome. What
+a run can contradict rests on a test of the ledger (`claim`, and the name that is `measured`), and has a sentence for each
+of its answers: `holds`, `fails`, `undecided`. {value} in a sentence stands for the number with its interval, {why} for the
+answer's reason. A number that is not there, or is withheld, is said to be so.
+"""
+
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from ffilab import draw
+from ffilab.errors import UserError
+from ffilab.judge import verdicts
+from ffilab.judge.claims import all_claims, in_words
+from ffilab.judge.estimates import Interval
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Occurs, Rule, Size
+from ffilab.paths import NOTEBOOKS, ROOT
+
+FILE = ROOT / "book" / "best_practice.toml"
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One piece of advice, in MyST; see above."""
+
+    corner: str
+    say: str
+    claim: str = ""
+    measured: str = ""
+    holds: str = ""
+    fails: str = ""
+    undecided: str = ""
+
+
+def read(path: Path = FILE) -> list[Advice]:
+    """All advice, in the order of the file. Raises UserError, with what is wrong, for what the ledger does not know."""
+    known = {field.name for field in fields(Advice)}
+    rules = {
+        (claim.id, rule.measured): rule for claim in all_claims() for rule in claim.tests if not isinstance(rule, Size)
+    }
+    found = []
+    for entry in tomllib.loads(path.read_text(encoding="utf-8"))["advice"]:
+        if unknown := set(entry) - known:
+            raise UserError(f"{path.name}: a key that is not known: {', '.join(sorted(unknown))}.")
+        one = Advice(**{**entry, "measured": in_words(entry.get("measured", ""))})
+        if not (NOTEBOOKS / one.corner).is_dir():
+            raise UserError(f"{path.name}: there is no corner {one.corner!r}.")
+        if problem := _problem(one, rules):
+            raise UserError(f"{path.name}: {one.say[:40]!r} {problem}.")
+        found.append(one)
+    return found
+
+
+def _problem(one: Advice, rules: dict[tuple[str, str], Rule]) -> str:
+    forms = (one.holds, one.fails, one.undecided)
+    if not one.claim:
+        return "has answers, and names no claim" if any(forms) or one.measured else ""
+    rule = rules.get((one.claim, one.measured))
+    if rule is None:
+        return f"rests on {one.claim}: {one.measured!r}, which the ledger does not test"
+    # That it never happens cannot be seen.
+    needed = (one.holds, one.undecided) if isinstance(rule, Occurs) else forms
+    return "" if all(needed) else "lacks a sentence for one of the answers"
+
+
+def evidence(one: Advice, row: dict | None) -> str:
+    """What this run found, as the ledger's row says; nothing for advice that rests on no claim."""
+    if not one.claim:
+        return ""
+    part = next((part for part in (row or {}).get("parts", []) if part["measured"] == one.measured), None)
+    if row and row["verdict"] == verdicts.WITHHELD:
+        return f"What this run found on it (claim {one.claim}) is withheld: a control failed."
+    if part is None or part["verdict"] == verdicts.NO_NUMBER:
+        return f"This run has no number on it (claim {one.claim})."
+    form = {HOLDS: one.holds, DOES_NOT_HOLD: one.fails, UNDECIDED: one.undecided}[part["verdict"]]
+    return form.format(value=value_of(row, one.measured), why=part["reason"])
+
+
+def value_of(row: dict, name: str) -> str:
+    """A measured number of a row with its interval: `1.13 [1.12, 1.15]`; without one where there is none."""
+    value, (low, high) = row["measured"][name], row["interval"][name]
+    if low == high:
+        return f"{value:,.3g}" + ("" if name in row["counted"] else " (all values alike)")
+    found = Interval(value, low, high)
+    return draw.text(found) if found.is_known else f"{value:.3g} (too few runs for an interval)"
+
+
+def page(rows: list[dict]) -> str:
+    """All advice, by chapters."""
+    found, by_claim, lines = read(), {row["id"]: row for row in rows}, []
+    for corner in dict.fromkeys(one.corner for one in found):
+        lines += ["", f"{{doc}}`../notebooks/{corner}/{corner}`", ""]
+        for one in found:
+            if one.corner == corner:
+                lines.append(f"- {' '.join(filter(None, (one.say, evidence(one, by_claim.get(one.claim)))))}")
+    return "\n".join(lines).strip() + "\n"
