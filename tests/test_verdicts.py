@@ -55,7 +55,7 @@ UP, DOWN, OPEN = at(1.4), at(0.8), at(1.02)
         ([side("x"), side("y")], {"x": DOWN, "y": DOWN}, REFUTED, ""),
         # An interval that contains "nothing" is no proof of the opposite, and is not called so.
         ([side("x")], {"x": at(1.0, 0.001)}, REFUTED, "no effect of interest"),
-        ([side("x"), side("y")], {"x": UP, "y": at(1.0, 0.001)}, IN_PART, "1 of 2; 1 no effect of interest"),
+        ([side("x"), side("y")], {"x": UP, "y": at(1.0, 0.001)}, IN_PART, "1 of 2; 1 with no effect of interest"),
         (
             [Occurs("x"), Never("y", rate=0.1)],
             {"x": Measurement(Share(1, 30), ""), "y": Measurement(Share(0, 30), "")},
@@ -106,7 +106,7 @@ def test_what_an_undecided_claim_would_take():
     assert "runs instead of 20" in words
     assert "minutes of this chapter instead of 2" in words
     hopeless = of_claim(claim(side("x")), {"x": at(1.02 + 1e-9, 0.01)}, {})
-    assert "too close to tell" in verdicts.what_it_takes(hopeless, 2.0)
+    assert "too close to the limit" in verdicts.what_it_takes(hopeless, 2.0)
 
 
 @given(

@@ -166,8 +166,9 @@ def hand_in(session) -> list[dict]:
 
 
 def part_in_words(part: dict) -> str:
-    """A part of a row with its answer: `size of …: the whole interval lies outside …`."""
-    what = f"{'size of ' * (part['kind'] == 'size')}{part['part']}{' (as its author ran it)' * (part['experiment'] == 'as run')}"
+    """A part of a row with its answer: `ratio, in the published size: the whole interval lies outside …`."""
+    what = f"{part['part']}{', in the published size' * (part['kind'] == 'size')}"
+    what += " (as its author ran it)" * (part["experiment"] == "as run")
     return f"{what}: {'no number here: ' * (part['verdict'] == verdicts.NO_NUMBER)}{part['reason']}"
 
 

@@ -182,12 +182,14 @@ class Equal(Rule):
         return _finite(self, "null", "margin") or super().problem()
 
     def of(self, found: Measurement, interval: Interval) -> Answer:
-        where = f"{self.null:g} ± {self.margin:g}" if self.margin else f"{self.null:g} exactly"
+        where = f"{self.null:g} ± {self.margin:g}" if self.margin else f"{self.null:g}, the one value that agrees"
         return _within(found, interval, self.null - self.margin, self.null + self.margin, where)
 
 
 def _within(found: Measurement, interval: Interval, low: float, high: float, where: str) -> Answer:
     n = found.estimate.n
+    if low == high == interval.low == interval.high:
+        return Answer(HOLDS, f"it is {interval.value:g}, as claimed", n)
     if low <= interval.low and interval.high <= high:
         return Answer(HOLDS, _whole(interval, f"within {where}"), n)
     if interval.low > high or interval.high < low:

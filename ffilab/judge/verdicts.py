@@ -130,7 +130,7 @@ def of_claim(claim: Claim, found: dict[str, Measurement], missing: dict[str, str
     if count[HOLDS]:
         others = {
             "refuted": count[DOES_NOT_HOLD] - none,
-            NO_EFFECT: none,
+            f"with {NO_EFFECT}": none,
             "undecided": len(parts) - sum(count.values()),
             "without a number": count[NO_NUMBER],
             "not tested": len(claim.untested),
@@ -162,7 +162,10 @@ def what_it_takes(verdict: Verdict, minutes: float | None) -> str:
     most = max(known, key=lambda answer: answer.takes)
     if most.takes > MOST_TIMES:
         return " ".join(
-            [*words, f"It would take more than {MOST_TIMES:,} times as many runs: the two are too close to tell."]
+            [
+                *words,
+                f"It would take more than {MOST_TIMES:,} times as many runs: what was found lies too close to the limit.",
+            ]
         )
     times = max(most.takes, 1.1)
     long = (

@@ -73,6 +73,8 @@ def since(row: dict) -> str:
     return f" Its page is stale: {', '.join(row['stale'])} changed since." if row["stale"] else ""
 
 
+# Of a claim with more lines than this, they are folded.
+MOST_UNFOLDED = 2
 # How a verdict is marked: a badge of sphinx-design.
 BADGES = {
     HOLDS: "success",
@@ -118,7 +120,7 @@ def _verdicts(rows: list[dict]) -> list[str]:
 
 
 def badge(verdict: str) -> str:
-    return f"{{bdg-{BADGES.get(verdict, 'secondary')}}}`{verdict}`"
+    return f"{{bdg-{BADGES.get(verdict, 'muted')}}}`{verdict}`"
 
 
 def card(row: dict) -> str:
@@ -130,25 +132,39 @@ def card(row: dict) -> str:
         "::::{card}",
         ":class-card: ffi-claim",
         f"**{row['id']}** {badge(row['verdict'])}{chapter}",
-        "^^^",
+        "",
         f"**{plain(row['claim'])}**",
         "",
         f"*Said in* {plain(row['where'])}.",
         "",
-        f"*Published:* {plain(row['published'])}.",
+        f"*Published:* {published(row['published'])}.",
         "",
     ]
-    if row["measured"]:
-        lines += ["*Here:*", "", *(f"- {plain(name)}: {advice.value_of(row, name)}" for name in row["measured"]), ""]
-    verdict = f"*Verdict:* {ledger.verdict_of(row)}."
-    if row["parts"]:
-        lines += [verdict, "", *(f"- {plain(ledger.part_in_words(part))}" for part in row["parts"])]
-    elif row["reason"]:
-        lines += [f"{verdict[:-1]}: {plain(row['reason']).rstrip('.')}."]
-    lines += [f"- not tested: {plain(part)}" for part in row["untested"]]
+    found = findings(row)
+    verdict = f"*Verdict:* {ledger.verdict_of(row)}"
+    lines += [f"{verdict}." if row["parts"] else f"{verdict}: {plain(row['reason']).rstrip('.')}.", ""]
+    if len(found) > MOST_UNFOLDED:
+        lines += [f":::{{dropdown}} What was measured here, and why: {len(found)} lines", *found, ":::"]
+    else:
+        lines += found
     if ending := f"{row['takes']}{since(row)}".strip():
-        lines += ["+++", ending]
+        lines += ["", ending]
     return "\n".join([*lines, "::::"])
+
+
+def findings(row: dict) -> list[str]:
+    """A line for each number that was handed in, with the answers that rest on it; then what has no number or no test."""
+    lines = []
+    for name in dict.fromkeys([*(part["measured"] for part in row["parts"]), *row["measured"]]):
+        answers = [plain(ledger.part_in_words(part)) for part in row["parts"] if part["measured"] == name]
+        number = f"{plain(name)}: **{advice.value_of(row, name)}**" if name in row["measured"] else ""
+        lines.append(f"- {'; '.join(filter(None, (number, *answers)))}")
+    return lines + [f"- Not tested: {plain(part)}" for part in row["untested"]]
+
+
+def published(said: str) -> str:
+    """What a source published; if it has no number, that it has none."""
+    return plain(said) if re.search(r"\d", said) else f"no number ({plain(said)})"
 
 
 def plain(text: str) -> str:

@@ -1,0 +1,264 @@
+"""The sentences that the book composes of a run's answers, read in every form: they are sentences, and say what was found."""
+
+import re
+
+import pytest
+
+from ffilab.judge import ledger, verdicts
+from ffilab.judge.claims import Claim, all_claims
+from ffilab.judge.estimates import Counted, Location, Measurement, Share
+from ffilab.judge.rules import (
+    DOES_NOT_HOLD,
+    HOLDS,
+    KINDS,
+    UNDECIDED,
+    Conformance,
+    Equal,
+    Never,
+    Occurs,
+    Side,
+    Size,
+)
+from ffilab.press import advice, status
+
+PROVENANCE = {"is_result": True, "minutes": 2.0, "budget": "quick"}
+
+
+def about(value, error=0.005, n=20):
+    return Measurement(Location(value, error, n - 1, n), "")
+
+
+def runs(events, trials=30):
+    return Measurement(Share(events, trials), "")
+
+
+def count(value):
+    return Measurement(Counted(value), "")
+
+
+ABOVE = Side("a / b", "the part", direction="above", null=1.0, interest=0.05)
+BELOW = Side("a / b", "the part", direction="below", null=1.0, interest=0.5)
+NOT_SLOWER = Side("a / b", "the part", direction="above", null=1.0, interest=-0.1)
+SIZE = Size("a / b", "the part", null=1.0, published=1.4, margin=0.25)
+EQUAL = Equal("a / b", "the part", null=1.0, margin=0.1)
+EXACTLY = Equal("a / b", "the part", null=1.0, margin=0.0)
+NEVER = Never("a / b", "the part", rate=0.1)
+
+# Each kind in each form: rule, measurement, answer, and what its reason has to say.
+FORMS = [
+    (ABOVE, about(1.2), HOLDS, "the whole interval lies above 1.05"),
+    (ABOVE, about(0.8), DOES_NOT_HOLD, "the other way round: the whole interval lies below 1"),
+    (ABOVE, about(1.02), DOES_NOT_HOLD, "less than is of interest: the whole interval lies between 1 and 1.05"),
+    (ABOVE, about(1.0), DOES_NOT_HOLD, "no effect of interest: the interval contains 1, and does not reach 1.05"),
+    (ABOVE, about(1.05), UNDECIDED, "the side is clear; the interval contains 1.05"),
+    (ABOVE, about(1.02, 0.05), UNDECIDED, "the interval contains 1, no effect, and 1.05"),
+    (ABOVE, count(1.2), HOLDS, "it is 1.2, above 1.05"),
+    (ABOVE, count(1.0), DOES_NOT_HOLD, "no effect of interest: it is 1"),
+    (ABOVE, count(0.8), DOES_NOT_HOLD, "the other way round: it is 0.8, below 1"),
+    (ABOVE, Measurement(Location.of([1.2]), ""), UNDECIDED, "too few"),
+    (BELOW, about(0.3), HOLDS, "the whole interval lies below 0.5"),
+    (BELOW, about(1.3), DOES_NOT_HOLD, "the other way round: the whole interval lies above 1"),
+    (BELOW, about(0.7), DOES_NOT_HOLD, "less than is of interest: the whole interval lies between 1 and 0.5"),
+    (BELOW, about(0.5), UNDECIDED, "the side is clear; the interval contains 0.5"),
+    (NOT_SLOWER, about(0.97), HOLDS, "the whole interval lies above 0.9, the margin"),
+    (NOT_SLOWER, about(0.8), DOES_NOT_HOLD, "beyond the margin: the whole interval lies below 0.9"),
+    (NOT_SLOWER, about(0.9), UNDECIDED, "the interval contains 0.9, the margin"),
+    (SIZE, about(1.4), HOLDS, "within the published 1.4 ± 0.1 (25 % of its effect)"),
+    (SIZE, about(1.1), DOES_NOT_HOLD, "outside the published 1.4 ± 0.1"),
+    (SIZE, about(1.3), UNDECIDED, "crosses the edge of the published 1.4 ± 0.1"),
+    (EQUAL, about(1.0), HOLDS, "within 1 ± 0.1"),
+    (EQUAL, about(1.3), DOES_NOT_HOLD, "outside 1 ± 0.1"),
+    (EQUAL, about(1.1), UNDECIDED, "crosses the edge of 1 ± 0.1"),
+    (EXACTLY, count(1.0), HOLDS, "it is 1, as claimed"),
+    (EXACTLY, count(0.8), DOES_NOT_HOLD, "it is 0.8, outside 1"),
+    (Occurs("a / b"), runs(5), HOLDS, "it happened in 5 of 30 runs"),
+    (Occurs("a / b"), runs(0), UNDECIDED, "none of 30 runs"),
+    (NEVER, runs(0), HOLDS, "none of 30 runs: up to 3/30"),
+    (NEVER, runs(2), DOES_NOT_HOLD, "2 of 30 runs"),
+    (NEVER, runs(0, 10), UNDECIDED, "to exclude 0.1 takes 30 runs"),
+    (Conformance("a / b"), count(1), HOLDS, "true by construction"),
+    (Conformance("a / b"), count(0.5), DOES_NOT_HOLD, "should be true by construction"),
+]  # fmt: skip
+
+
+def faults(text):
+    """What is wrong with a composed text, read as prose. Of markdown, marks of emphasis around whole words are none."""
+    prose = re.sub(r"^:.*$|^\(.*\)=$", "", re.sub(r"(\{[\w:-]+\})?`[^`\n]*`", "code", text), flags=re.M)
+    prose = re.sub(r"\*\*?([^\s*](?:[^*\n]*[^\s*])?)\*\*?", r"\1", prose)
+    checks = {
+        "a doubled word": r"\b([A-Za-z]{2,})\s+\1\b",
+        "nothing twice": r"(not measured here|no number here)\W+(and\W+)?(not measured here|no number here)",
+        "a raw asterisk": r"(?<!\\)\*",
+        "nan or inf": r"\b(nan|inf)\b",
+        "an interval of no width": r"\[(\S+), \1\]",
+        "a factor below 1": r"\b0\.\d+( \[[^]]*\])? times as (fast|long|many|much)",
+        "a placeholder": r"\{(value|why)\}",
+        "stops twice": r"\.\.(?!\.)|;;|: :|, ,|\.;|\. \.",
+        "an empty bracket": r"\(\s*\)|\[\s*\]\s",
+    }
+    return [name for name, pattern in checks.items() if re.search(pattern, prose)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The The ledger",
+        "not measured here and not measured here",
+        "*str in* takes ** less",
+        "0.577 times as fast",
+        "0.814 [0.814, 0.814]",
+        "nan ns",
+        "It is so..",
+    ],
+)
+def test_the_reader_sees_what_is_wrong(text):
+    assert faults(text)
+
+
+def test_every_kind_stands_in_every_form():
+    for kind in KINDS.values():
+        answers = {answer for rule, _, answer, _ in FORMS if type(rule) is kind}
+        possible = {Occurs: {HOLDS, UNDECIDED}, Conformance: {HOLDS, DOES_NOT_HOLD}}
+        assert answers == possible.get(kind, {HOLDS, DOES_NOT_HOLD, UNDECIDED})
+
+
+def handed_in(measured, withheld=(), missing=None, **provenance):
+    return {
+        "measurements": {name: found.as_json() for name, found in measured.items()},
+        "missing": missing or {},
+        "withheld": list(withheld),
+        "provenance": PROVENANCE | provenance,
+    }
+
+
+def row_of(rule, measured, **further):
+    """The ledger's row of a claim with one test; a size stands beside its side."""
+    rules = (ABOVE, rule) if isinstance(rule, Size) else (rule,)
+    claim = Claim("A1", "loaders", "A, a slide", "One is slower.", "1.4", rules)
+    return {**ledger.judge(claim, handed_in(measured, **further)), "stale": []}
+
+
+@pytest.mark.parametrize(("rule", "found", "answer", "says"), FORMS)
+def test_each_answer_reads_well_and_says_what_was_found(rule, found, answer, says):
+    given = rule.answer(found)
+    assert (given.verdict, says in given.reason) == (answer, True), given.reason
+    row = row_of(rule, {"a / b": found})
+    for text in (given.reason, ledger.in_one_line(row), status.card(row)):
+        assert faults(text) == [], text
+
+
+@pytest.mark.parametrize(("rule", "found", "answer", "says"), FORMS)
+def test_an_interval_that_contains_no_effect_is_not_called_the_opposite(rule, found, answer, says):
+    interval = found.interval
+    contains = isinstance(rule, Side) and interval.low <= rule.null <= interval.high
+    reason = rule.answer(found).reason
+    assert not (contains and "other way round" in reason)
+    assert not (contains and answer == DOES_NOT_HOLD and verdicts.NO_EFFECT not in reason)
+
+
+WITHOUT = {
+    "withheld": {"withheld": ["A/A, once / again, in 'calls' on 3.14: 1.02 [1.01, 1.03]"]},
+    "no number": {"measured": {}, "missing": {"a / b": "there is no valgrind"}},
+    "smoke": {"is_result": False},
+}
+
+
+@pytest.mark.parametrize("case", WITHOUT)
+@pytest.mark.parametrize("rule", [ABOVE, EQUAL])
+def test_what_is_withheld_or_has_no_number_reads_well_too(rule, case):
+    further = dict(WITHOUT[case])
+    row = row_of(rule, further.pop("measured", {"a / b": about(1.2)}), **further)
+    for text in (ledger.in_one_line(row), status.card(row)):
+        assert faults(text) == [], text
+    assert row["verdict"] in (verdicts.WITHHELD, verdicts.CANNOT_TEST)
+
+
+def test_a_claim_of_a_chapter_that_was_not_measured_reads_well():
+    for claim in all_claims():
+        row = {**ledger.judge(claim, None), "stale": ["the notebook"]}
+        assert faults(ledger.in_one_line(row)) == [], claim.id
+        assert faults(status.card(row)) == [], claim.id
+
+
+ADVICE = advice.read()
+RESTING = [one for one in ADVICE if one.claim]
+
+
+def advised(one, verdict, interval=(1.3, 1.2, 1.4)):
+    part = {"measured": one.measured, "verdict": verdict, "reason": "it happened in 5 of 30 runs"}
+    value, low, high = interval
+    row = {
+        "id": one.claim,
+        "verdict": HOLDS,
+        "parts": [part],
+        "measured": {one.measured: value},
+        "interval": {one.measured: [low, high]},
+        "counted": [],
+    }
+    return advice.evidence(one, row)
+
+
+@pytest.mark.parametrize("one", ADVICE, ids=lambda one: one.say[2:32])
+def test_advice_reads_well_in_every_form(one):
+    forms = [verdict for verdict in (HOLDS, DOES_NOT_HOLD, UNDECIDED) if one.claim]
+    found = [text for verdict in forms if (text := advised(one, verdict))]
+    found += [
+        advice.evidence(one, None),
+        advice.evidence(one, {"id": one.claim, "verdict": verdicts.WITHHELD, "parts": []}),
+    ]
+    for text in filter(None, found):
+        assert text[0].isupper()
+        assert text.endswith(".")
+        assert faults(text) == [], text
+    assert len(set(found)) == (len(found) if one.claim else 1)
+    assert faults(one.say) == []
+
+
+def test_advice_that_contradicts_the_run_is_not_given_as_its_result():
+    """What rests on a claim says another thing when the answer changes."""
+    assert RESTING
+    for one in RESTING:
+        texts = [re.sub(r"[\d.,\[\]]+", "", advised(one, verdict)) for verdict in (HOLDS, UNDECIDED)]
+        assert texts[0] != texts[1]
+
+
+@pytest.mark.parametrize(
+    ("entry", "says"),
+    [
+        ('corner = "nowhere"\nsay = "x"', "no corner"),
+        ('corner = "loaders"\nsay = "x"\nsays = "y"', "says"),
+        ('corner = "loaders"\nsay = "x"\nholds = "y"', "names no claim"),
+        ('corner = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "typo"', "does not test"),
+        ('corner = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "ratio on {GIL}"\nholds = "y"', "lacks a sentence"),
+    ],
+)
+def test_advice_with_a_mistake_is_refused(tmp_path, entry, says):
+    path = tmp_path / "best_practice.toml"
+    path.write_text(f"[[advice]]\n{entry}\n")
+    with pytest.raises(Exception, match=says):
+        advice.read(path)
+
+
+def test_a_number_without_an_interval_is_not_printed_with_one():
+    row = {
+        "measured": {"counted": 0.814, "alike": 0.814, "few": 0.8, "known": 0.8},
+        "interval": {"counted": [0.814] * 2, "alike": [0.814] * 2, "few": [float("nan")] * 2, "known": [0.7, 0.9]},
+        "counted": ["counted"],
+    }
+    assert advice.value_of(row, "counted") == "0.814"
+    assert advice.value_of(row, "alike") == "0.814 (all values alike)"
+    assert "too few" in advice.value_of(row, "few")
+    assert advice.value_of(row, "known") == "0.80 [0.70, 0.90]"
+
+
+@pytest.mark.parametrize(
+    ("minutes", "says"),
+    [
+        ({}, "No chapter was measured yet."),
+        ({"loaders": 2.0}, "In this copy, `quick` measured for 2 min 00 s in the one chapter."),
+        ({"loaders": 2.0, "races": 4.5}, "for 2 min 00 s to 4 min 30 s in each of 2 chapters, 6 min 30 s in all."),
+    ],
+)
+def test_the_run_says_how_long_it_took(minutes, says):
+    rows = [{"chapter": name, "provenance": {"minutes": took, "budget": "quick"}} for name, took in minutes.items()]
+    assert says in status.minutes_page([{"chapter": "", "provenance": {}}, *rows])
