@@ -99,10 +99,9 @@ def ledger_page(rows: list[dict]) -> str:
     for verdict, found in given.items():
         claims = ", ".join(f"[{row['id']}](#claim-{row['id'].lower()})" for row in found)
         lines.append(f"- {badge(verdict)} {claims}")
-    for document, title in DOCUMENTS.items():
-        if of_it := [row for row in rows if row["id"].startswith(document)]:
-            lines += ["", f"## Document {title}"]
-            lines += [card(row) for row in of_it]
+    for document in dict.fromkeys(row["id"][0] for row in rows):
+        lines += ["", f"## Document {DOCUMENTS.get(document, document)}"]
+        lines += [card(row) for row in rows if row["id"].startswith(document)]
     where = {row["chapter"]: row["provenance"] for row in rows if row["provenance"]}
     lines += ["", "## Measured on", ""]
     lines += [
