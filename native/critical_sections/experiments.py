@@ -9,6 +9,7 @@ import os
 import statistics
 import subprocess
 import sys
+import threading
 import time
 import timeit
 
@@ -69,8 +70,12 @@ def contended_object(name, shared, threads, milliseconds):
 # [boundary]
 def boundary():
     """The module `arms` of the corner next door."""
-    path = os.path.join(os.path.dirname(HERE), "boundary", "arms.py")
-    spec = importlib.util.spec_from_file_location("boundary_arms", path)
+    return from_file("boundary_arms", os.path.join(os.path.dirname(HERE), "boundary", "arms.py"))
+
+
+def from_file(name, path):
+    """A module of its own, made from a file: a second one if the name was imported before."""
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -80,14 +85,23 @@ def boundary():
 
 
 # [contended_binding]
-def contended_binding(name, threads, libraries, milliseconds):
-    """One bound function, called by all threads."""
-    function = boundary().load(libraries, name).add_one
+def contended_binding(name, threads, shared, libraries, milliseconds):
+    """One bound function for all threads, or a function of a module of its own for each, which its thread has loaded."""
+    arms_of_boundary = boundary()
+    one, chosen = arms_of_boundary.load(libraries, name), arms_of_boundary.EVERY_FORM[name]
+    first, loading = sys.modules[chosen.module], threading.Lock()
+
+    def again():
+        with loading:
+            return arms_of_boundary.functions(from_file(first.__name__, first.__file__), chosen).add_one
 
     def make(number):
+        function = one.add_one if shared == "one object" else again()
+        if shared != "one object" and function is one.add_one:
+            raise ValueError(f"{name} hands out the same function again")
         return timeit.Timer("f(7)", "f = given", time.perf_counter_ns, {"given": function}).timeit
 
-    return rate(make, threads, milliseconds)
+    return rate(make, threads, milliseconds, made_by_worker=shared == "own objects")
 
 
 # [/contended_binding]
@@ -156,6 +170,43 @@ def stress(name, folder, threads, loops):
 
 
 # [/stress]
+
+
+# [counter]
+def counter(source, threads, counts, milliseconds):
+    """A reader's class Counter under many threads, which it cannot change: what it counted, and how two threads do against one.
+
+    Two rounds with threads of their own: what a thread has counted must outlive it.
+    """
+    names = {}
+    exec(source, names)
+    # One to see whether its methods are there: what a thread raises would not end the process.
+    trial = names["Counter"]()
+    trial.adder()()
+    trial.total()
+    one, totals = names["Counter"](), []
+
+    def count():
+        add = one.adder()
+        for _ in range(counts):
+            add()
+
+    for _ in range(2):
+        together([count] * threads)
+        totals.append(one.total())
+
+    def make(number):
+        return timeit.Timer("add()", "add = given.adder()", time.perf_counter_ns, {"given": one}).timeit
+
+    found = rate(make, 2, milliseconds)
+    return {
+        "totals": totals,
+        "expected": [counts * threads, 2 * counts * threads],
+        "gain": found["together"] / found["alone"],
+    }
+
+
+# [/counter]
 
 
 # [reference_counts]

@@ -4,6 +4,7 @@ from ffilab.bench.record import Record
 from ffilab.bench.session import Session
 from ffilab.judge import statistics
 from ffilab.judge.claims import declared
+from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import exact
@@ -30,6 +31,11 @@ def measurements(session: Session) -> Handed:
         found = share if isinstance(share, str) else exact(share, "share of instructions")
         handed.put("A9", f"share of atomics and locks in a PyO3 call on {label}", found)
     return handed
+
+
+def controls(session: Session) -> list[Check]:
+    """Can this machine do two things at once? What the page says of threads rests on it, and no claim."""
+    return results.calibrated(session.frame("two at once"), session.machine["cores_usable"])
 
 
 def versions_of_a6(corner: str) -> dict[str, str]:

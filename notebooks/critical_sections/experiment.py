@@ -132,19 +132,23 @@ def calibration(session: Session) -> pd.DataFrame:
     """What two processes, and two threads that share nothing, do at once, over what one does alone."""
     fixed = {"folder": LIBRARIES, "milliseconds": CONTENTION_MS}
     case = Case(FREE_THREADED, EXPERIMENTS, "calibration", fixed=fixed)
-    return session.run("two at once", [case], session.budget.few)
+    return session.run("two at once", [case], session.budget.repeats)
 
 
 # [/calibration]
 
 
 # [locks]
+# An extension cannot use the inlined form, so its price alone is enough.
+IN_COMPANY = tuple(name for name in PIECES if name != "critical section, inlined")
+
+
 def locks(session: Session) -> pd.DataFrame:
-    """Operations per second of every piece in C, by one thread and by several, each case in fresh processes."""
+    """Operations per second of the pieces in C, by one thread and by several, each case in fresh processes."""
     fixed = {"folder": LIBRARIES, "milliseconds": CONTENTION_MS}
     cases = [
         Case(FREE_THREADED, EXPERIMENTS, "contended_piece", {"name": name, **how}, fixed)
-        for name in PIECES
+        for name in IN_COMPANY
         for how in sharing(session)
     ]
     return session.run("locks in company", cases, session.budget.few)
@@ -171,14 +175,17 @@ def objects(session: Session) -> pd.DataFrame:
 
 # [bindings]
 BOUND = {"libraries": boundary.LIBRARIES, "milliseconds": CONTENTION_MS}
+# Their modules can be loaded once more in one process, with functions of their own. Others refuse, or hand out the first.
+LOADED_TWICE = ("C API", "nanobind", "ctypes CDLL")
 
 
 def bindings(session: Session) -> pd.DataFrame:
-    """The same of one bound function, called by two threads, for every binding that was built."""
+    """The same of one bound function, called by two threads, for every binding that was built; of some also one for each."""
     missing = boundary.not_built(session)[FREE_THREADED]
     cases = [
-        Case(FREE_THREADED, EXPERIMENTS, "contended_binding", {"name": name, "threads": 2}, BOUND, {"shared": ONE})
-        for name in boundary.BINDINGS
+        Case(FREE_THREADED, EXPERIMENTS, "contended_binding", {"name": name, "threads": 2, "shared": shared}, BOUND)
+        for shared, names in ((ONE, boundary.BINDINGS), (OWN, LOADED_TWICE))
+        for name in names
         if name not in missing
     ]
     return session.run("bindings in company", cases, session.budget.few)
@@ -206,21 +213,44 @@ STRESS_THREADS = 8
 STRESS_INCREMENTS = 2_000_000
 
 
+def answered(function: str, factors: dict, fixed: dict, seconds: float) -> dict:
+    """What an answer to an exercise does, once, in a process of its own: `ended`, `error`, and `result` if it came to one."""
+    outcome = Case(FREE_THREADED, EXPERIMENTS, function, factors, fixed, timeout_s=seconds).run()
+    return {"ended": outcome.ended, "error": outcome.error.strip(), "result": outcome.result}
+
+
 def stressed(lock: str) -> dict:
-    """Eight threads increment one number under a lock, once, in a process of their own: what is there, what should be.
+    """Eight threads increment one number, one increment at a time: what is there, and what should be.
 
     Raises UserError if that process brings no result.
     """
     fixed = {"folder": LIBRARIES, "threads": STRESS_THREADS, "loops": STRESS_INCREMENTS // PIECES[lock]}
-    outcome = Case(FREE_THREADED, EXPERIMENTS, "stress", {"name": lock}, fixed).run()
-    if outcome.result is None:
-        raise UserError(f"The stress test of {lock!r} brought no result: {outcome.ended}. {outcome.error.strip()}")
-    return outcome.result
+    found = answered("stress", {"name": lock}, fixed, 60)
+    if found["result"] is None:
+        raise UserError(f"The stress test of {lock!r} brought no result: {found['ended']}. {found['error']}")
+    return found["result"]
 
 
 def stress(session: Session, lock: str) -> dict:
-    """The exercise: does this lock keep the number exact?"""
+    """The first exercise: does this lock keep the number exact?"""
     return session.observe("exercise: does the lock count right", stressed, lock)
 
 
 # [/stress]
+
+# [counter]
+COUNTS, COUNTER_SECONDS = 100_000, 20
+
+
+def counted(source: str) -> dict:
+    """A reader's class Counter, used by eight threads, twice, and by two against one: how the process ended, and its result."""
+    fixed = {"threads": STRESS_THREADS, "counts": COUNTS, "milliseconds": CONTENTION_MS}
+    return answered("counter", {"source": source}, fixed, COUNTER_SECONDS)
+
+
+def counter(session: Session, source: str) -> dict:
+    """The second exercise: does this class count right, and do its threads get in each other's way?"""
+    return session.observe("exercise: a counter for many threads", counted, source)
+
+
+# [/counter]

@@ -1,16 +1,28 @@
-"""What the chapter "Critical sections" shows: tables, figures and the texts that its prose takes up."""
+"""What the chapter "Critical sections" shows: tables, figures and the texts that its prose takes up. Sentences: words.py."""
 
 import pandas as pd
+from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from ffilab import draw
 from ffilab.bench.record import Record
+from ffilab.bench.session import Session
 from ffilab.judge import statistics
+from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import FREE_THREADED, GIL, SOURCES, both_builds
 from notebooks.boundary import experiment as boundary
 from notebooks.boundary.results import net
-from notebooks.critical_sections import results
-from notebooks.critical_sections.experiment import FOREIGN, MADE_ELSEWHERE, ONE, OWN, PIECES, TEXTS
+from notebooks.critical_sections import results, words
+from notebooks.critical_sections.experiment import (
+    FOREIGN,
+    IN_COMPANY,
+    LOADED_TWICE,
+    MADE_ELSEWHERE,
+    ONE,
+    OWN,
+    PIECES,
+    TEXTS,
+)
 
 # How the prose calls the chapter pair in the names of its numbers.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
@@ -59,7 +71,8 @@ def taxes(found: pd.DataFrame) -> pd.DataFrame:
             {
                 "version": builds(row.version),
                 "on": row.what,
-                "here": draw.text(Interval.of(row)),
+                "time / time with the GIL": draw.text(Interval.of(row)),
+                "n (layouts)": row.n,
                 "documented for one thread": SOURCES[row.version].documented_tax,
             }
             for row in found.itertuples()
@@ -67,12 +80,15 @@ def taxes(found: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def glue_taxes(found: pd.DataFrame) -> None:
-    """Hand the taxes to the prose: those of the pair, and those of the other versions."""
+def glue_taxes(found: pd.DataFrame, configured: str | None) -> None:
+    """Hand the taxes to the prose: those of the pair beside what is documented, and those of the other versions."""
     known = {(row.version, row.what): Interval.of(row) for row in found.itertuples()}
-    for what in ("interpreter", "boundary"):
-        draw.glue(f"tax-{what}", draw.words(known.get((GIL, what))))
+    for what, title in (("interpreter", "interpreter's own operations"), ("boundary", "calls across the boundary")):
+        said = words.against_documentation(title, builds(GIL), known.get((GIL, what)), results.documented(GIL))
+        draw.glue(f"tax-{what}", said)
     draw.glue("tax-every-version", other_taxes(found))
+    draw.glue("how-built", words.how_built(configured))
+    draw.glue("prediction-1", words.prediction_1(known.get((GIL, "interpreter"))))
 
 
 def other_taxes(found: pd.DataFrame) -> str:
@@ -95,19 +111,13 @@ def plot_operations(figure, ratios: pd.DataFrame) -> None:
     axes.tick_params(axis="y", labelsize=8)
 
 
-def operations_in_words(ratios: pd.DataFrame) -> str:
-    """The dearest and the cheapest operation, for the figure's alt text."""
-    top, bottom = ratios.loc[ratios.value.idxmax()], ratios.loc[ratios.value.idxmin()]
-    return f"from {bottom.operation} {draw.text(Interval.of(bottom))} to {top.operation} {draw.text(Interval.of(top))}"
-
-
 def every_version(record: Record) -> pd.DataFrame:
     """Every operation, on every version of which both builds were timed."""
     columns = []
     for version in both_builds(record.interpreters):
         ratios = results.operation_ratios(record, version)
-        words = [draw.text(Interval.of(row)) for row in ratios.itertuples()]
-        columns.append(pd.Series(words, index=ratios.operation, name=builds(version)))
+        cells = [draw.text(Interval.of(row)) for row in ratios.itertuples()]
+        columns.append(pd.Series(cells, index=ratios.operation, name=builds(version)))
     return pd.concat(columns, axis=1).reset_index()
 
 
@@ -116,8 +126,9 @@ def pieces(record: Record) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "in a C loop": name,
-                **{label: draw.words(results.piece_cost(record, label, name), "ns") for label in record.interpreters},
+                "in a C loop, ns": name,
+                **{label: draw.words(results.piece_cost(record, label, name)) for label in record.interpreters},
+                "n (layouts)": len(record.kept),
             }
             for name in [*PIECES, FOREIGN]
         ]
@@ -125,55 +136,143 @@ def pieces(record: Record) -> pd.DataFrame:
 
 
 def glue_pieces(record: Record) -> None:
-    """Hand the cost of each piece on the pair to the prose."""
+    """Hand the cost of each piece on the pair to the prose, and what they say beside each other."""
     for piece in [*PIECES, FOREIGN]:
         for name, label in PAIR.items():
             draw.glue(f"piece-{piece}-{name}", draw.words(results.piece_cost(record, label, piece), "ns"))
+    for name, one, other in (
+        ("section-mutex", "critical section", "PyMutex"),
+        ("section-inlined", "critical section", "critical section, inlined"),
+        ("section-recursive", "critical section", "critical section, recursive entry"),
+    ):
+        draw.glue(name, words.against(TITLES[one], TITLES[other], results.piece_ratio(record, one, other)))
+    ratio = results.piece_ratio(record, "critical section", "no lock", GIL)
+    draw.glue("section-nothing", words.against("the loop with a critical section", "the loop without any lock", ratio))
+    draw.glue(
+        "foreign-own", words.against(TITLES[FOREIGN], TITLES["reference count"], results.foreign_over_own(record))
+    )
+    once = results.piece_ratio(record, "PyMutex", "atomic increment")
+    often = results.piece_ratio(record, "100 increments under one PyMutex", "100 atomic increments")
+    draw.glue("once-and-often", words.once_and_often(once, often))
+    draw.glue("prediction-2", words.prediction_2(*results.order_of_locks(record)))
+    draw.glue("prediction-4", words.prediction_4(often))
+    draw.glue("prediction-5", words.prediction_5(results.foreign_over_own(record)))
 
 
-def glue_calibration(runs: pd.DataFrame) -> None:
-    """Hand the calibration to the prose."""
-    for how in ("processes", "threads"):
-        draw.glue(f"calibration-{how}", draw.text(statistics.location_interval(runs[how].to_numpy())))
+# How a sentence calls a piece.
+TITLES = {
+    "PyMutex": "a PyMutex",
+    "critical section": "a critical section",
+    "critical section, inlined": "an inlined one",
+    "critical section, recursive entry": "entering one again",
+    "reference count": "a reference count of an object of the thread's own",
+    FOREIGN: "a reference count of a foreign object",
+}
 
 
-def lock_table(record: Record, runs: pd.DataFrame) -> pd.DataFrame:
-    """The table for the author of an extension: what each lock costs, alone and in company."""
-    many = int(runs.threads.max())
-
-    def price(name: str, shared: str, threads: int) -> str:
-        return draw.words(results.per_operation(runs, name=name, shared=shared, threads=threads), "ns")
-
-    return pd.DataFrame(
-        [
+def lock_table(runs: pd.DataFrame, scaled: pd.DataFrame, shared: str) -> pd.DataFrame:
+    """What each lock costs a thread, ns: alone, and while others run; and the rate of two threads over that of one."""
+    rows = []
+    numbers = sorted(set(runs[runs.shared == shared].threads))
+    for name in IN_COMPANY:
+        costs = {
+            f"each of {threads}, ns": draw.words(results.of_each(runs, name=name, shared=shared, threads=int(threads)))
+            for threads in numbers
+        }
+        rows.append(
             {
                 "lock": name,
-                "alone": draw.words(results.piece_cost(record, FREE_THREADED, name), "ns"),
-                "2 threads, one object": price(name, ONE, 2),
-                "2 threads, two objects": price(name, OWN, 2),
-                "2 threads, two foreign objects": price(name, MADE_ELSEWHERE, 2),
-                f"{many} threads, one object": price(name, ONE, many),
-                "when": when,
+                "one thread, ns": draw.words(results.alone(runs, name=name, shared=shared, threads=2)),
+                **costs,
+                "rate of two / of one": draw.words(results.gain(scaled, name, shared)),
+                "n (processes)": int(((runs["name"] == name) & (runs.shared == shared) & (runs.threads == 2)).sum()),
             }
-            for name, when in WHEN.items()
-        ]
+        )
+    return pd.DataFrame(rows)
+
+
+def when_table() -> pd.DataFrame:
+    """What each lock is for."""
+    return pd.DataFrame([{"lock": name, "when": when} for name, when in WHEN.items()])
+
+
+def glue_company(
+    record: Record, runs: pd.DataFrame, scaled: pd.DataFrame, threads: Interval, checks: list[Check]
+) -> None:
+    """Hand to the prose what a second thread brings, lock by lock."""
+    for name, shared in (("own", OWN), ("foreign", MADE_ELSEWHERE), ("one", ONE)):
+        draw.glue(f"locks-{name}", words.in_company(scaled, shared, checks))
+    apart = scaled[scaled.shared != ONE]
+    draw.glue("ceiling-locks", words.ceiling(threads, apart, checks))
+    for name, title in (
+        ("atomic increment", "an atomic increment"),
+        ("PyMutex", "a PyMutex"),
+        ("pthread mutex", "a pthread mutex"),
+    ):
+        costs = (results.of_each(runs, name=name, shared=shared, threads=2) for shared in (OWN, ONE))
+        draw.glue(f"sharing-{name}", words.one_against_own(title, *costs, checks))
+    single = results.piece_cost(record, FREE_THREADED, "pthread mutex")
+    started = results.alone(runs, name="pthread mutex", shared=OWN, threads=2)
+    draw.glue("started-threads", words.started_threads(single, started))
+
+
+def cache_line(runs: pd.DataFrame) -> dict[str, Interval | None]:
+    """ns of an atomic increment: of each of two threads on own objects and on one, and of one thread alone."""
+    which = {"name": "atomic increment", "threads": 2}
+    return {
+        "own": results.of_each(runs, shared=OWN, **which),
+        "one": results.of_each(runs, shared=ONE, **which),
+        "alone": results.alone(runs, shared=OWN, **which),
+    }
+
+
+def cache_line_frame(found: dict[str, Interval | None]) -> pd.DataFrame:
+    """What the picture of the cache line says, ns of an increment, a row for each case."""
+    return pd.DataFrame([{"case": name, **vars(interval)} for name, interval in found.items() if interval])
+
+
+def plot_cache_line(figure, found: dict[str, Interval | None]) -> None:
+    """Two cores and the cache lines that they write to, with what an increment takes."""
+    panels = figure.subplots(1, 2)
+    for axes, title, key in zip(panels, ("one object", "an object each"), ("one", "own")):
+        axes.set(xlim=(0, 10), ylim=(0, 10), title=title)
+        axes.axis("off")
+        for number, left in enumerate((0.4, 5.6)):
+            _box(axes, left, 7.4, 4, 1.9, f"core {number + 1}", draw.PALETTE[0])
+            _box(axes, left, 4.7, 4, 1.9, "its cache", "gray")
+            _arrow(axes, (left + 2, 7.3), (left + 2, 6.7), "<->", "gray")
+        if key == "one":
+            _box(axes, 3.2, 2.2, 3.6, 1.5, "one line", draw.PALETTE[5])
+            _arrow(axes, (3.1, 3.0), (1.9, 4.6), "<->", draw.PALETTE[5])
+            _arrow(axes, (6.9, 3.0), (8.1, 4.6), "<->", draw.PALETTE[5])
+        else:
+            for number, left in enumerate((0.7, 5.9)):
+                _box(axes, left, 2.2, 3.4, 1.5, f"line {number + 1}", draw.PALETTE[2])
+                _arrow(axes, (left + 1.7, 3.8), (left + 1.7, 4.6), "<->", draw.PALETTE[2])
+        axes.text(5, 1.0, f"each thread: {draw.words(found[key], 'ns')}", ha="center", va="center", size=10)
+    figure.supxlabel(f"one thread alone: {draw.words(found['alone'], 'ns')} for an atomic increment", size=10)
+
+
+def _box(axes, left: float, bottom: float, width: float, height: float, text: str, color: str) -> None:
+    axes.add_patch(
+        FancyBboxPatch(
+            (left, bottom), width, height, boxstyle="round,pad=0.1", facecolor="none", edgecolor=color, linewidth=2
+        )
     )
+    axes.text(left + width / 2, bottom + height / 2, text, ha="center", va="center", size=11)
 
 
-def glue_company(runs: pd.DataFrame) -> None:
-    """Hand the price of one and of two objects under two threads to the prose."""
-    for name in WHEN:
-        for shared in (ONE, OWN):
-            found = results.per_operation(runs, name=name, shared=shared, threads=2)
-            draw.glue(f"two-{name}-{shared}", draw.words(found, "ns"))
+def _arrow(axes, start: tuple[float, float], end: tuple[float, float], style: str, color: str) -> None:
+    axes.add_patch(FancyArrowPatch(start, end, arrowstyle=style, mutation_scale=14, color=color, linewidth=1.6))
 
 
 def scaling(found: pd.DataFrame) -> pd.DataFrame:
     """Rate with several threads over the rate of one, a row for each name, a column for each case."""
     cases = [f"{row.threads} threads, {row.shared}" for row in found.itertuples()]
-    words = found.assign(case=cases, words=[draw.text(Interval.of(row)) for row in found.itertuples()])
-    table = words.pivot(index="name", columns="case", values="words").reindex(list(dict.fromkeys(found.name)))
-    return table[list(dict.fromkeys(cases))].rename_axis(columns=None).reset_index()
+    shown = found.assign(case=cases, words=[draw.text(Interval.of(row)) for row in found.itertuples()])
+    table = shown.pivot(index="name", columns="case", values="words").reindex(list(dict.fromkeys(found["name"])))
+    table = table[list(dict.fromkeys(cases))].fillna(draw.NOT_MEASURED).rename_axis(columns=None)
+    return table.assign(**{"n (processes)": found.groupby("name").n.min()}).reset_index()
 
 
 def two_threads(scaled: dict[str, pd.DataFrame]) -> pd.DataFrame:
@@ -188,25 +287,25 @@ def plot_objects(figure, scaled: dict[str, pd.DataFrame]) -> None:
     rows["label"] = rows.name + ", " + rows.shared
     axes = figure.subplots()
     draw.intervals(axes, rows, "label", "interpreter")
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     axes.axvline(1, linestyle=":", color="gray")
     axes.set(xlabel="operations per second with 2 threads / with 1", ylabel="", xlim=(0, None))
 
 
-def objects_in_words(scaled: dict[str, pd.DataFrame]) -> str:
-    """The same in words, for the figure's alt text."""
-    return "; ".join(
-        f"{row['name']}, {row.threads} threads, {row.shared} on {row.interpreter} {draw.text(Interval.of(row))}"
-        for _, row in two_threads(scaled).iterrows()
-    )
+def glue_objects(scaled: dict[str, pd.DataFrame], checks: list[Check]) -> None:
+    """Hand to the prose what a second thread brings to Python objects."""
+    for name, shared in (("own", OWN), ("foreign", MADE_ELSEWHERE), ("one", ONE)):
+        draw.glue(f"objects-{name}", words.in_company(scaled[FREE_THREADED], shared, checks))
+    draw.glue("objects-gil", words.with_the_gil(scaled[GIL], checks))
+    draw.glue("prediction-3", words.prediction_3(results.gain(scaled[FREE_THREADED], "dict"), checks))
 
 
-def cost_of_objects(found: pd.DataFrame) -> str:
-    """How many of the objects lose by a second thread, in words."""
-    shared = found[(found.threads == 2) & (found.shared == ONE)]
-    worse = list(shared[shared.high < 1].name)
-    if not worse:
-        return "In this run no shared object lost by a second thread beyond doubt."
-    return f"In this run a second thread made the shared {' and the shared '.join(worse)} slower in total, and not only no faster."
+def glue_bindings(runs: pd.DataFrame, scaled: pd.DataFrame, threads: Interval, checks: list[Check]) -> None:
+    """Hand to the prose how bound functions scale, and whether it is their being shared."""
+    draw.glue("bindings", words.bindings(scaled[scaled.shared == ONE], threads, checks))
+    pair = (results.gain(scaled, binding) for binding in ("C API", "Cython"))
+    draw.glue("api-cython", words.api_against_cython(*pair, checks))
+    draw.glue("own-functions", words.own_functions(results.own_over_shared(runs, LOADED_TWICE), checks))
 
 
 def texts_alone(record: Record) -> pd.DataFrame:
@@ -214,13 +313,35 @@ def texts_alone(record: Record) -> pd.DataFrame:
     rows = []
     for signature in boundary.TEXTS:
         arm = boundary.name(boundary.FLOOR, signature)
-        cost = {label: draw.text(net(record, label, arm), "ns") for label in (GIL, FREE_THREADED)}
+        cost = {f"{label}, ns": draw.text(net(record, label, arm)) for label in (GIL, FREE_THREADED)}
         ratio = statistics.ratio(record, (FREE_THREADED, arm), (GIL, arm))
-        rows.append({"text": signature, **cost, f"{FREE_THREADED} / {GIL}": draw.text(ratio)})
+        rows.append(
+            {"text": signature, **cost, f"{FREE_THREADED} / {GIL}": draw.text(ratio), "n (layouts)": len(record.kept)}
+        )
     return pd.DataFrame(rows)
 
 
 def texts_in_company(found: pd.DataFrame) -> pd.DataFrame:
     """Texts from two threads: rate over that of one."""
-    words = {row["name"]: draw.text(Interval.of(row)) for _, row in found.iterrows()}
-    return pd.DataFrame([{"from two threads": name, "rate over that of one": words[name]} for name in TEXTS])
+    rows = found.set_index("name")
+    return pd.DataFrame(
+        [
+            {
+                "from two threads": name,
+                "rate over that of one": draw.text(Interval.of(rows.loc[name])),
+                "n (processes)": rows.loc[name].n,
+            }
+            for name in TEXTS
+        ]
+    )
+
+
+def glue_texts(found: pd.DataFrame, checks: list[Check]) -> None:
+    """Answer the question of the texts."""
+    draw.glue("texts", words.texts(found, checks))
+    draw.glue("prediction-6", words.prediction_6(results.gain(found, "attribute by a new name"), checks))
+
+
+def configured(session: Session) -> str | None:
+    """What was given to `configure` for the free-threaded interpreter of the pair; None if its records do not say."""
+    return session.record.run["interpreters"].get(FREE_THREADED, {}).get("config_args")

@@ -1,14 +1,18 @@
 """What the records of the chapter "Critical sections" say: taxes, prices, rates in company, and their intervals."""
 
+import itertools
+import re
+
 import numpy as np
 import pandas as pd
 
 from ffilab.bench.record import Record, medians
 from ffilab.judge import processes, statistics
+from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Interval, Location
-from ffilab.provision.catalogue import both_builds
+from ffilab.provision.catalogue import FREE_THREADED, SOURCES, both_builds
 from notebooks.boundary import experiment as boundary
-from notebooks.critical_sections.experiment import BOUNDARY, OPERATIONS
+from notebooks.critical_sections.experiment import BOUNDARY, FOREIGN, ONE, OPERATIONS, OWN
 
 COPIES = [("function call", "function call again")]
 BOUNDARY_ARMS = [boundary.name(binding, boundary.INT) for binding in BOUNDARY]
@@ -62,8 +66,14 @@ def taxes(record: Record, stand_ins: dict[str, dict[str, str]]) -> pd.DataFrame:
     for version in both_builds(record.interpreters):
         for what, names in (("interpreter", list(OPERATIONS)), ("boundary", boundary_arms(version, stand_ins))):
             if found := tax(record, version, names):
-                rows.append({"version": version, "what": what, **vars(found.at())})
-    return pd.DataFrame(rows, columns=["version", "what", "value", "low", "high"])
+                rows.append({"version": version, "what": what, **vars(found.at()), "n": found.n})
+    return pd.DataFrame(rows, columns=["version", "what", "value", "low", "high", "n"])
+
+
+def documented(version: str) -> tuple[float, float] | None:
+    """The tax that a version's documentation names, as ratios, lowest and highest; None if it names no number."""
+    found = [1 + int(number) / 100 for number in re.findall(r"\d+", SOURCES[version].documented_tax)]
+    return (min(found), max(found)) if found else None
 
 
 def operation_ratios(record: Record, version: str) -> pd.DataFrame:
@@ -82,9 +92,67 @@ def piece_cost(record: Record, label: str, name: str) -> Interval | None:
     return statistics.per_call(record, cell) if record.measured(*cell) else None
 
 
-def per_operation(runs: pd.DataFrame, **which) -> Interval | None:
-    """Nanoseconds of one operation, all threads together, of the processes that `which` chooses; None if there are none."""
-    return processes.interval_of(runs.assign(ns=1e9 / runs.together), "ns", **which)
+def piece_ratio(record: Record, slow: str, fast: str, label: str = FREE_THREADED) -> Interval | None:
+    """Time of one piece over that of another, each for one loop of it; None if one is missing."""
+    cells = [(label, f"{name}, in C") for name in (slow, fast)]
+    return statistics.ratio(record, *cells) if all(record.measured(*cell) for cell in cells) else None
+
+
+LOCKS = ("atomic increment", "PyMutex", "pthread mutex", "critical section")
+
+
+def order_of_locks(record: Record) -> tuple[list[tuple[str, Interval]], list[bool]]:
+    """Locks with their ns, the cheapest first; and whether each next one is dearer beyond doubt."""
+    prices = {name: found for name in LOCKS if (found := piece_cost(record, FREE_THREADED, name))}
+    order = sorted(prices.items(), key=lambda item: item[1].value)
+    pairs = itertools.pairwise(order)
+    return order, [piece_ratio(record, dear, cheap).low > 1 for (cheap, _), (dear, _) in pairs]
+
+
+def foreign_over_own(record: Record) -> Interval | None:
+    """A reference count of an object that another thread made over one of an object of the thread's own."""
+    return piece_ratio(record, FOREIGN, "reference count")
+
+
+# What two can do at most, and how far an estimate may lie above it; how wide its interval may be.
+TWO, BEYOND, WIDE = 2, 1.1, 1.5
+
+
+def calibrated(runs: pd.DataFrame, cores: int) -> list[Check]:
+    """Did two processes, and two threads that share nothing, do more than one, and no more than the cores can?
+
+    No claim rests on it; every sentence of the page on threads does.
+    """
+    most = min(TWO, cores)
+    checks = []
+    for how in ("processes", "threads"):
+        found = statistics.location_interval(runs[how].to_numpy())
+        passed = found.is_known and found.low > 1 and found.value <= BEYOND * most and found.high <= WIDE * most
+        shown = f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]" if found.is_known else f"{found.value:.2f}"
+        number = (
+            f"the work of one, in {len(runs)} runs on {cores} cores" if cores > 1 else "the work of one, on one core"
+        )
+        words = f"{shown} times {number}"
+        checks.append(Check("two at once", f"two {how}", words, passed, abs(most - found.value), claims=()))
+    return checks
+
+
+def two_threads(calibration: pd.DataFrame) -> Interval:
+    """What two threads that share nothing do, over what one does."""
+    return statistics.location_interval(calibration.threads.to_numpy())
+
+
+def alone(runs: pd.DataFrame, **which) -> Interval | None:
+    """ns of one operation of one thread without a rival, in the processes that `which` chooses; None if there are none."""
+    return processes.interval_of(runs.assign(ns=1e9 / runs.alone), "ns", **which)
+
+
+def of_each(runs: pd.DataFrame, **which) -> Interval | None:
+    """ns of one operation of each thread while all run, of the processes that `which` chooses; None if there are none."""
+    return processes.interval_of(runs.assign(ns=1e9 * runs.threads / runs.together), "ns", **which)
+
+
+COLUMNS = ["name", "threads", "shared", "value", "low", "high", "n"]
 
 
 def scaling(runs: pd.DataFrame, label: str, names: tuple[str, ...]) -> pd.DataFrame:
@@ -95,7 +163,27 @@ def scaling(runs: pd.DataFrame, label: str, names: tuple[str, ...]) -> pd.DataFr
         for threads, shared in cases.itertuples(index=False):
             part = processes.chosen(runs, interpreter=label, name=name, shared=shared, threads=threads)
             if len(part):
-                found = np.log((part.together / part.alone).to_numpy())
-                interval = statistics.ratio_interval(found)
-                rows.append({"name": name, "threads": threads, "shared": shared, **vars(interval)})
-    return pd.DataFrame(rows)
+                interval = statistics.ratio_interval(gains(part))
+                rows.append({"name": name, "threads": threads, "shared": shared, **vars(interval), "n": len(part)})
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def gains(part: pd.DataFrame) -> np.ndarray:
+    """Logarithms of the rate of several threads over that of one, by process."""
+    return np.log((part.together / part.alone).to_numpy())
+
+
+def gain(found: pd.DataFrame, name: str, shared: str = ONE, threads: int = 2) -> Interval | None:
+    """The interval of one row of `scaling`; None if there is none."""
+    row = found[(found["name"] == name) & (found.shared == shared) & (found.threads == threads)]
+    return Interval.of(row.iloc[0]) if len(row) else None
+
+
+def own_over_shared(runs: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Interval | None]:
+    """By binding: the gain by a second thread with a function for each, over the gain with one function for both."""
+    found = {}
+    for name in names:
+        own, one = (gains(processes.chosen(runs, name=name, shared=shared)) for shared in (OWN, ONE))
+        measurement = processes.ratio_of_groups(own, one) if len(own) and len(one) else None
+        found[name] = measurement.interval if measurement else None
+    return found
