@@ -116,6 +116,8 @@ def contended_text(name, threads, libraries, milliseconds):
         "UTF-8 of new texts": ("f(a + b)", "a, b = 'mind th', 'é gap'"),
         "interning one text": ("intern(s)", "import sys; intern, s = sys.intern, 'mind_the_gap'"),
         "attribute by a new name": ("getattr(o, a + b)", "o, a, b = thing, 'x', 'y'"),
+        # The control: the same object and attribute, and no text is made or interned.
+        "attribute by a known name": ("getattr(o, name)", "o, name = thing, 'xy'"),
     }[name]
     thing = Thing()
     thing.xy = 1

@@ -194,7 +194,8 @@ def bindings(session: Session) -> pd.DataFrame:
 # [/bindings]
 
 # [texts]
-TEXTS = ("UTF-8 of one text", "UTF-8 of new texts", "interning one text", "attribute by a new name")
+NEW_NAME, KNOWN_NAME = "attribute by a new name", "attribute by a known name"
+TEXTS = ("UTF-8 of one text", "UTF-8 of new texts", "interning one text", NEW_NAME, KNOWN_NAME)
 
 
 def texts(session: Session) -> pd.DataFrame:

@@ -16,12 +16,13 @@ from notebooks.critical_sections import results, words
 from notebooks.critical_sections.experiment import (
     FOREIGN,
     IN_COMPANY,
+    KNOWN_NAME,
     LOADED_TWICE,
     MADE_ELSEWHERE,
+    NEW_NAME,
     ONE,
     OWN,
     PIECES,
-    TEXTS,
 )
 
 # How the prose calls the chapter pair in the names of its numbers.
@@ -83,7 +84,7 @@ def taxes(found: pd.DataFrame) -> pd.DataFrame:
 def glue_taxes(found: pd.DataFrame, configured: str | None) -> None:
     """Hand the taxes to the prose: those of the pair beside what is documented, and those of the other versions."""
     known = {(row.version, row.what): Interval.of(row) for row in found.itertuples()}
-    for what, title in (("interpreter", "interpreter's own operations"), ("boundary", "calls across the boundary")):
+    for what, title in (("interpreter", "the interpreter's own operations"), ("boundary", "calls across the boundary")):
         said = words.against_documentation(title, builds(GIL), known.get((GIL, what)), results.documented(GIL))
         draw.glue(f"tax-{what}", said)
     draw.glue("tax-every-version", other_taxes(found))
@@ -137,9 +138,12 @@ def pieces(record: Record) -> pd.DataFrame:
 
 def glue_pieces(record: Record) -> None:
     """Hand the cost of each piece on the pair to the prose, and what they say beside each other."""
-    for piece in [*PIECES, FOREIGN]:
-        for name, label in PAIR.items():
-            draw.glue(f"piece-{piece}-{name}", draw.words(results.piece_cost(record, label, piece), "ns"))
+    for piece, build in (
+        ("PyMutex", "free-threaded"),
+        ("atomic increment", "free-threaded"),
+        ("reference count", "gil"),
+    ):
+        draw.glue(f"piece-{piece}-{build}", draw.words(results.piece_cost(record, PAIR[build], piece), "ns"))
     for name, one, other in (
         ("section-mutex", "critical section", "PyMutex"),
         ("section-inlined", "critical section", "critical section, inlined"),
@@ -224,6 +228,12 @@ def cache_line(runs: pd.DataFrame) -> dict[str, Interval | None]:
         "one": results.of_each(runs, shared=ONE, **which),
         "alone": results.alone(runs, shared=OWN, **which),
     }
+
+
+def cache_line_in_words(found: dict[str, Interval | None]) -> str:
+    """The numbers in the picture of the cache line, for its alt text."""
+    alone, one, own = (draw.words(found[name], "ns") for name in ("alone", "one", "own"))
+    return f"One thread alone: {alone} an increment. Each of two threads on one object: {one}; on an object each: {own}"
 
 
 def cache_line_frame(found: dict[str, Interval | None]) -> pd.DataFrame:
@@ -323,23 +333,24 @@ def texts_alone(record: Record) -> pd.DataFrame:
 
 def texts_in_company(found: pd.DataFrame) -> pd.DataFrame:
     """Texts from two threads: rate over that of one."""
-    rows = found.set_index("name")
     return pd.DataFrame(
         [
             {
-                "from two threads": name,
-                "rate over that of one": draw.text(Interval.of(rows.loc[name])),
-                "n (processes)": rows.loc[name].n,
+                "from two threads": row["name"],
+                "rate over that of one": draw.text(Interval.of(row)),
+                "n (processes)": row["n"],
             }
-            for name in TEXTS
+            for _, row in found.iterrows()
         ]
     )
 
 
 def glue_texts(found: pd.DataFrame, checks: list[Check]) -> None:
     """Answer the question of the texts."""
+    new, known = (results.gain(found, name) for name in (NEW_NAME, KNOWN_NAME))
     draw.glue("texts", words.texts(found, checks))
-    draw.glue("prediction-6", words.prediction_6(results.gain(found, "attribute by a new name"), checks))
+    draw.glue("texts-control", words.new_name(new, known, checks))
+    draw.glue("prediction-6", words.prediction_6(new, checks))
 
 
 def configured(session: Session) -> str | None:

@@ -114,8 +114,8 @@ def foreign_over_own(record: Record) -> Interval | None:
     return piece_ratio(record, FOREIGN, "reference count")
 
 
-# What two can do at most, and how far an estimate may lie above it; how wide its interval may be.
-TWO, BEYOND, WIDE = 2, 1.1, 1.5
+# Two must do so much more than one, at least. What two can do at most, how far an estimate may lie above it, and its interval.
+FASTER, TWO, BEYOND, WIDE = 1.1, 2, 1.1, 1.5
 
 
 def calibrated(runs: pd.DataFrame, cores: int) -> list[Check]:
@@ -127,7 +127,7 @@ def calibrated(runs: pd.DataFrame, cores: int) -> list[Check]:
     checks = []
     for how in ("processes", "threads"):
         found = statistics.location_interval(runs[how].to_numpy())
-        passed = found.is_known and found.low > 1 and found.value <= BEYOND * most and found.high <= WIDE * most
+        passed = found.is_known and found.low > FASTER and found.value <= BEYOND * most and found.high <= WIDE * most
         shown = f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]" if found.is_known else f"{found.value:.2f}"
         number = (
             f"the work of one, in {len(runs)} runs on {cores} cores" if cores > 1 else "the work of one, on one core"

@@ -9,15 +9,17 @@ from ffilab import draw
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.critical_sections.experiment import MADE_ELSEWHERE, ONE, OWN
+from notebooks.critical_sections.experiment import KNOWN_NAME, MADE_ELSEWHERE, ONE, OWN
 
 WHERE = {
     OWN: "With an object for each thread, made by it,",
     MADE_ELSEWHERE: "With an object for each thread, made by the main thread,",
-    ONE: "On one object",
+    ONE: "On one object,",
 }
+# All of so many cases need not be listed.
+MANY = 3
 # Closest of what prediction 1 offers: up to this ratio.
-OFFERED = {"1 %": 1.05, "10 %": 1.3, "50 %": float("inf")}
+OFFERED = {"1 %": 1.055, "10 %": 1.3, "50 %": float("inf")}
 
 
 def _listed(items: list[str]) -> str:
@@ -28,10 +30,13 @@ def _known(found: Interval | None) -> bool:
     return found is not None and found.is_known
 
 
-def _shown(found: Interval | None) -> str:
+def _shown(found: Interval | None, unit: str = "") -> str:
+    """With its interval, if it has one that is wider than nothing."""
     if found is None:
         return draw.NOT_MEASURED
-    return draw.text(found) if found.is_known and found.low < found.high else f"{found.value:.3g}"
+    if found.is_known and found.low < found.high:
+        return draw.text(found, unit)
+    return f"{draw.number(found.value, 0)} {unit}".strip()
 
 
 def _longer(ratio: Interval) -> str:
@@ -43,6 +48,8 @@ def _longer(ratio: Interval) -> str:
 
 def _withheld(checks: list[Check]) -> str | None:
     """What stands in place of a sentence on threads if the calibration failed."""
+    if not checks:
+        return "Withheld: this run has no calibration."
     failed = [check.what for check in checks if not check.passed]
     return f"Withheld: the calibration of this run failed ({_listed(failed)})." if failed else None
 
@@ -64,21 +71,27 @@ def _by_gain(rows: dict[str, Interval]) -> dict[str, list[str]]:
 
 
 def _gains(rows: dict[str, Interval]) -> str:
-    """`two threads did more in total than one for A and B, less for C; of D it cannot be told`."""
+    """`two threads together did more than one in 2 of 3 cases (A; B), less than one in 1 of 3 cases (C)`."""
     if not rows:
         return "nothing was measured"
     groups = _by_gain(rows)
-    parts = [f"{what} for {_listed(groups[what])}" for what in ("more", "less") if groups[what]]
-    done = [f"two threads did {' and '.join(parts)} than one does"] if parts else []
+
+    def cases(names: list[str]) -> str:
+        if len(names) == len(rows) > MANY:
+            return f"in all {len(rows)} cases"
+        return f"in {len(names)} of {len(rows)} cases ({'; '.join(names)})"
+
+    parts = [f"{what} than one {cases(groups[what])}" for what in ("more", "less") if groups[what]]
+    said = [f"two threads together did {', and '.join(parts)}"] if parts else []
     if groups["open"]:
-        subject = _listed(groups["open"]) if parts else f"all of {_listed(groups['open'])}"
-        done.append(f"of {subject} it cannot be told whether two do more or less than one")
-    return "; ".join(done)
+        said.append(f"whether two threads did more or less than one is undecided {cases(groups['open'])}")
+    return ". ".join([said[0], *(each[0].upper() + each[1:] for each in said[1:])])
 
 
 def calibration(checks: list[Check]) -> str:
     """Can this machine do two things at once? If not, what is withheld."""
     found = "; ".join(f"{check.what}: {check.found}" for check in checks)
+    found = found[:1].upper() + found[1:]
     if all(check.passed for check in checks):
         return f"The calibration passed. {found}."
     return (
@@ -89,6 +102,8 @@ def calibration(checks: list[Check]) -> str:
 
 def calibration_note(checks: list[Check]) -> str:
     """For the captions of tables of threads."""
+    if not checks:
+        return "There was no calibration: draw no conclusion."
     return "The calibration passed." if not _withheld(checks) else "The calibration failed: draw no conclusion."
 
 
@@ -134,7 +149,9 @@ def one_against_own(name: str, own: Interval | None, one: Interval | None, check
         return withheld
     if not (_known(own) and _known(one)):
         return f"What sharing costs for {name} cannot be told here."
-    times = f"{draw.text(one, 'ns')} for each of two threads on one object, and {draw.text(own, 'ns')} on objects of their own"
+    times = (
+        f"{_shown(one, 'ns')} for each of two threads on one object, and {_shown(own, 'ns')} on objects of their own"
+    )
     if one.low > own.high:
         return f"Sharing costs: {name} takes {times}."
     if one.high < own.low:
@@ -175,7 +192,7 @@ def started_threads(single: Interval | None, started: Interval | None) -> str:
     """A pthread mutex in a process of one thread, and in one that has started another: ns, with nobody waiting."""
     if not (_known(single) and _known(started)):
         return "What the first thread of a process adds to a pthread mutex cannot be told here."
-    times = f"{draw.text(single, 'ns')} in a process that never started a thread, {draw.text(started, 'ns')} in one that did"
+    times = f"{_shown(single, 'ns')} in a process that never started a thread, {_shown(started, 'ns')} in one that did"
     if single.high < started.low:
         return (
             f"A pthread mutex takes {times}: the first column flatters it. An explanation, not tested here: glibc locks without "
@@ -190,7 +207,7 @@ def against_documentation(
     what: str, version: str, found: Interval | None, documented: tuple[float, float] | None
 ) -> str:
     """A tax beside the range that the version's documentation names (ratios)."""
-    subject = f"On the {what}, {version}"
+    subject = f"On {what}, {version}"
     if not _known(found):
         return f"{subject}: the tax is not known here."
     if documented is None:
@@ -221,17 +238,31 @@ def texts(found: pd.DataFrame, checks: list[Check]) -> str:
     """Is the UTF-8 cache or the table of interned texts a bottleneck? found: rows with name, value, low, high."""
     if withheld := _withheld(checks):
         return withheld
-    rows = {row["name"]: Interval.of(row) for _, row in found.iterrows()}
+    rows = {row["name"]: Interval.of(row) for _, row in found.iterrows() if row["name"] != KNOWN_NAME}
     if not rows:
         return "Cannot be told here: nothing was measured."
     groups = _by_gain(rows)
     if groups["less"]:
-        answer = f"Yes, for {_listed(groups['less'])}"
+        answer = f"Something is, for {_listed(groups['less'])}"
     elif groups["open"]:
         answer = "Undecided here"
     else:
         answer = "No"
     return f"{answer}: {_gains(rows)}."
+
+
+def new_name(new: Interval | None, known: Interval | None, checks: list[Check]) -> str:
+    """Is it the new text? An attribute by a new name, and the same one by a known name: rates of two threads over one."""
+    if withheld := _withheld(checks):
+        return withheld
+    if not (_known(new) and _known(known)):
+        return "Whether it is the new text, or the object that is looked into, cannot be told here."
+    rates = f"by a known name the rate is {_shown(known)} times that of one thread, by a new one {_shown(new)}"
+    if known.low > new.high:
+        return f"It is the new text that costs threads their gain: {rates}."
+    if known.high < new.low:
+        return f"It is not the new text: {rates}."
+    return f"Whether it is the new text is undecided here: {rates}."
 
 
 def bindings(found: pd.DataFrame, threads: Interval, checks: list[Check]) -> str:
@@ -305,7 +336,7 @@ def prediction_2(order: list[tuple[str, Interval]], told: list[bool]) -> str:
     text = order[0][0]
     for (name, _), is_told in zip(order[1:], told):
         text += f", then {name}" if is_told else f", not told apart from {name}"
-    prices = "; ".join(f"{name} {draw.text(found, 'ns')}" for name, found in order)
+    prices = "; ".join(f"{name} {_shown(found, 'ns')}" for name, found in order)
     return f"Here, from the cheapest: {text} ({prices})."
 
 
@@ -359,10 +390,12 @@ def operations_for_alt(ratios: pd.DataFrame) -> str:
     if ratios.empty:
         return draw.NOT_MEASURED
     top, bottom = ratios.loc[ratios.value.idxmax()], ratios.loc[ratios.value.idxmin()]
-    above, below = sum(ratios.low > 1), sum(ratios.high < 1)
-    return (
-        f"from {bottom.operation} {_shown(Interval.of(bottom))} to {top.operation} {_shown(Interval.of(top))}; "
-        f"{above} of {len(ratios)} take longer on {FREE_THREADED} beyond doubt, {below} take longer on {GIL}"
+    longer = {FREE_THREADED: sum(ratios.low > 1), GIL: sum(ratios.high < 1)}
+    said = [
+        f"{number} of {len(ratios)} take longer on {label} beyond doubt" for label, number in longer.items() if number
+    ]
+    return f"from {bottom.operation} {_shown(Interval.of(bottom))} to {top.operation} {_shown(Interval.of(top))}; " + (
+        ", ".join(said) or "no difference is beyond doubt"
     )
 
 
@@ -373,14 +406,6 @@ def objects_for_alt(rows: pd.DataFrame) -> str:
         part = rows[rows.interpreter == label]
         groups = _by_gain({f"{row['name']}, {row.shared}": Interval.of(row) for _, row in part.iterrows()})
         words = {"more": "gained by a second thread", "less": "lost by it", "open": "undecided"}
-        counts = ", ".join(f"{len(names)} {words[group]}" for group, names in groups.items())
-        said.append(f"on {label} {counts} of {len(part)}")
+        counts = ", ".join(f"{len(names)} {words[group]}" for group, names in groups.items() if names)
+        said.append(f"on {label}: {counts} of {len(part)}")
     return "; ".join(said) or draw.NOT_MEASURED
-
-
-def cache_line_for_alt(own: Interval | None, one: Interval | None, alone: Interval | None) -> str:
-    """The numbers in the picture of a cache line, for its alt text: ns of an atomic increment of one thread."""
-    return (
-        f"One thread alone: {draw.words(alone, 'ns')} an increment. Each of two threads on one object: {draw.words(one, 'ns')}; "
-        f"on an object each: {draw.words(own, 'ns')}"
-    )
