@@ -62,8 +62,8 @@ def check_counter(source: str, session: Session) -> list[str]:
     """Does the reader's class count right under eight threads, in a process of its own? Returns what to say."""
     try:
         found = experiment.counter(session, source)
-    except UserError as error:
-        return [f"Not run: {error}"]
+    except UserError:
+        return ["Not run: this page is made from records, and they hold no run of this class. Try it in JupyterLab."]
     if found["ended"] == "timeout":
         return [f"No end within {experiment.COUNTER_SECONDS} s. Does a thread wait for a lock that it holds itself?"]
     if found["result"] is None:

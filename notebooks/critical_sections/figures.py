@@ -302,10 +302,12 @@ def plot_objects(figure, scaled: dict[str, pd.DataFrame]) -> None:
     axes.set(xlabel="operations per second with 2 threads / with 1", ylabel="", xlim=(0, None))
 
 
-def glue_objects(scaled: dict[str, pd.DataFrame], checks: list[Check]) -> None:
+def glue_objects(scaled: dict[str, pd.DataFrame], threads: Interval, checks: list[Check]) -> None:
     """Hand to the prose what a second thread brings to Python objects."""
     for name, shared in (("own", OWN), ("foreign", MADE_ELSEWHERE), ("one", ONE)):
         draw.glue(f"objects-{name}", words.in_company(scaled[FREE_THREADED], shared, checks))
+    apart = scaled[FREE_THREADED][scaled[FREE_THREADED].shared != ONE]
+    draw.glue("ceiling-objects", words.ceiling(threads, apart, checks))
     draw.glue("objects-gil", words.with_the_gil(scaled[GIL], checks))
     draw.glue("prediction-3", words.prediction_3(results.gain(scaled[FREE_THREADED], "dict"), checks))
 
@@ -313,6 +315,7 @@ def glue_objects(scaled: dict[str, pd.DataFrame], checks: list[Check]) -> None:
 def glue_bindings(runs: pd.DataFrame, scaled: pd.DataFrame, threads: Interval, checks: list[Check]) -> None:
     """Hand to the prose how bound functions scale, and whether it is their being shared."""
     draw.glue("bindings", words.bindings(scaled[scaled.shared == ONE], threads, checks))
+    draw.glue("ceiling-bindings", words.ceiling(threads, scaled, checks))
     pair = (results.gain(scaled, binding) for binding in ("C API", "Cython"))
     draw.glue("api-cython", words.api_against_cython(*pair, checks))
     draw.glue("own-functions", words.own_functions(results.own_over_shared(runs, LOADED_TWICE), checks))

@@ -195,7 +195,7 @@ def started_threads(single: Interval | None, started: Interval | None) -> str:
     times = f"{_shown(single, 'ns')} in a process that never started a thread, {_shown(started, 'ns')} in one that did"
     if single.high < started.low:
         return (
-            f"A pthread mutex takes {times}: the first column flatters it. An explanation, not tested here: glibc locks without "
+            f"A pthread mutex takes {times}: a process of one thread flatters it. An explanation, not tested here: glibc locks without "
             "an atomic operation while there is one thread."
         )
     if single.low > started.high:
