@@ -109,7 +109,7 @@ def plot_operations(figure, ratios: pd.DataFrame) -> None:
     draw.intervals(axes, ordered, "operation")
     axes.axvline(1, linestyle=":", color="gray")
     axes.set(xlabel=f"time on {FREE_THREADED} / time on {GIL}", ylabel="")
-    axes.tick_params(axis="y", labelsize=8)
+    axes.tick_params(axis="y", labelsize=9)
 
 
 def every_version(record: Record) -> pd.DataFrame:
@@ -242,38 +242,36 @@ def cache_line_frame(found: dict[str, Interval | None]) -> pd.DataFrame:
 
 
 def plot_cache_line(figure, found: dict[str, Interval | None]) -> None:
-    """Two cores and the cache lines that they write to, with what an increment takes."""
+    """Two cores with their caches, the cache lines in these, and what an increment takes."""
     panels = figure.subplots(1, 2)
     for axes, title, key in zip(panels, ("one object", "an object each"), ("one", "own")):
-        axes.set(xlim=(0, 10), ylim=(0, 10), title=title)
+        axes.set(xlim=(0, 10), ylim=(1.2, 10), title=title)
         axes.axis("off")
-        for number, left in enumerate((0.4, 5.6)):
-            _box(axes, left, 7.4, 4, 1.9, f"core {number + 1}", draw.PALETTE[0])
-            _box(axes, left, 4.7, 4, 1.9, "its cache", "gray")
-            _arrow(axes, (left + 2, 7.3), (left + 2, 6.7), "<->", "gray")
+        for number, left in enumerate((0.3, 5.7)):
+            _box(axes, left, 8.0, 4, 1.4, f"core {number + 1}", draw.PALETTE[0])
+            _box(axes, left, 3.2, 4, 3.6, "", "gray")
+            axes.text(left + 2, 6.2, "its cache", ha="center", va="center", size=10)
+            _arrow(axes, (left + 2, 7.9), (left + 2, 6.9), "gray")
+            shared = key == "one"
+            text, color = ("the line", draw.PALETTE[5]) if shared else (f"line {number + 1}", draw.PALETTE[2])
+            _box(axes, left + 0.5, 3.8, 3, 1.4, text, color, "--" if shared and number else "-")
         if key == "one":
-            _box(axes, 3.2, 2.2, 3.6, 1.5, "one line", draw.PALETTE[5])
-            _arrow(axes, (3.1, 3.0), (1.9, 4.6), "<->", draw.PALETTE[5])
-            _arrow(axes, (6.9, 3.0), (8.1, 4.6), "<->", draw.PALETTE[5])
-        else:
-            for number, left in enumerate((0.7, 5.9)):
-                _box(axes, left, 2.2, 3.4, 1.5, f"line {number + 1}", draw.PALETTE[2])
-                _arrow(axes, (left + 1.7, 3.8), (left + 1.7, 4.6), "<->", draw.PALETTE[2])
-        axes.text(5, 1.0, f"each thread: {draw.words(found[key], 'ns')}", ha="center", va="center", size=10)
+            _arrow(axes, (3.9, 4.5), (6.1, 4.5), draw.PALETTE[5])
+        axes.text(5, 2.0, f"each thread: {draw.words(found[key], 'ns')}", ha="center", va="center", size=10)
     figure.supxlabel(f"one thread alone: {draw.words(found['alone'], 'ns')} for an atomic increment", size=10)
 
 
-def _box(axes, left: float, bottom: float, width: float, height: float, text: str, color: str) -> None:
-    axes.add_patch(
-        FancyBboxPatch(
-            (left, bottom), width, height, boxstyle="round,pad=0.1", facecolor="none", edgecolor=color, linewidth=2
-        )
-    )
+def _box(
+    axes, left: float, bottom: float, width: float, height: float, text: str, color: str, linestyle: str = "-"
+) -> None:
+    box = FancyBboxPatch((left, bottom), width, height, boxstyle="round,pad=0.1", facecolor="none", edgecolor=color)
+    box.set(linewidth=2, linestyle=linestyle)
+    axes.add_patch(box)
     axes.text(left + width / 2, bottom + height / 2, text, ha="center", va="center", size=11)
 
 
-def _arrow(axes, start: tuple[float, float], end: tuple[float, float], style: str, color: str) -> None:
-    axes.add_patch(FancyArrowPatch(start, end, arrowstyle=style, mutation_scale=14, color=color, linewidth=1.6))
+def _arrow(axes, start: tuple[float, float], end: tuple[float, float], color: str) -> None:
+    axes.add_patch(FancyArrowPatch(start, end, arrowstyle="<->", mutation_scale=14, color=color, linewidth=1.6))
 
 
 def scaling(found: pd.DataFrame) -> pd.DataFrame:
