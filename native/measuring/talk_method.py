@@ -30,13 +30,17 @@ def samples(call):
 
 
 # [one process]
-def talk(library, function, loaders):
-    """Samples of one C function for each loader, of an empty lambda, and the clock's smallest steps. All in ns."""
+def talk(library, function, loaders, measured_first=0):
+    """Samples of one C function for each loader, of an empty lambda, and the clock's smallest steps. All in ns.
+
+    measured_first: the number of the loader whose call is measured before the other's.
+    """
     calls = [getattr(LOADERS[loader](library), function) for loader in loaders]
     empty = samples(lambda: None)
     ticks = [time.perf_counter_ns() for _ in range(2000)]
     steps = sorted({after - before for before, after in itertools.pairwise(ticks)} - {0})
-    return {"samples": [samples(call) for call in calls], "empty": empty, "steps": steps[:5]}
+    taken = {number: samples(calls[number]) for number in sorted((0, 1), key=lambda number: number != measured_first)}
+    return {"samples": [taken[0], taken[1]], "empty": empty, "steps": steps[:5]}
 
 
 # [/one process]

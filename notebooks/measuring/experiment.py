@@ -20,6 +20,7 @@ from notebooks.loaders.experiment import ARMS, LIBRARY
 
 SPIN_ARMS = "native/measuring/arms.py"
 TALK_METHOD = "native/measuring/talk_method.py"
+STEPS = "native/measuring/steps.py"
 LOADERS = ("CDLL", "PyDLL")
 # [/setting]
 
@@ -48,27 +49,84 @@ def as_the_talk(session: Session) -> pd.DataFrame:
 
 # [against itself]
 def against_itself(session: Session) -> pd.DataFrame:
-    """A5: the talk's method on two copies of one call, once for each fresh process."""
-    return session.run("the talk's method against itself", [talk(("CDLL", "CDLL"))], enough(session, PAIRS))
+    """A5: the talk's method on two copies of one call, in fresh processes. In half of them the second copy is measured first."""
+    copies = talk(("CDLL", "CDLL"))
+    orders = [dataclasses.replace(copies, factors={"measured_first": number}) for number in (0, 1)]
+    return session.run("the talk's method against itself", orders, enough(session, PAIRS // 2))
 
 
 # [/against itself]
 
+
+# [steps in one process]
+# Benchmarks of each kind; and processes that a restarted one starts.
+BENCHMARKS, RESTARTED, OF_EACH = 100, 40, 8
+
+
+def step(name: str, **further) -> Case:
+    """One process of one step, on two copies of one call."""
+    return Case(GIL, STEPS, name, fixed={"library": LIBRARY, "function": "noop", **further}, named={"step": name})
+
+
+def in_one_process(session: Session) -> pd.DataFrame:
+    """Steps 1 and 2: many benchmarks, each of them one process."""
+    cases = [step("one_after_the_other"), step("interleaved", seed="{seed}")]
+    return session.run("a benchmark of one process", cases, enough(session, BENCHMARKS))
+
+
+# [/steps in one process]
+
+
+# [steps, restarted]
+def restarted(session: Session) -> pd.DataFrame:
+    """Step 3: the same code as in step 2, in eight processes for each benchmark."""
+    return session.run(
+        "a benchmark, restarted", [step("interleaved", seed="{seed}")], enough(session, RESTARTED * OF_EACH)
+    )
+
+
+# [/steps, restarted]
+
+# [collector]
+ON = ", collector on"
+# What is done in each loop: nothing that the collector looks at, and a container that it has to.
+COLLECTED = {"a call": "f()", "a list of ten lists": "[[] for _ in range(10)]"}
+
+
+def collected() -> list[Arm]:
+    """The same work as timeit runs it, with the collector off, and with the collector on, in a process beside the others."""
+    return [
+        Arm(
+            f"{what}{ON * on}",
+            SPIN_ARMS,
+            "statement",
+            {"statement": statement, "collector": on},
+            "collector",
+            beside=what,
+        )
+        for what, statement in COLLECTED.items()
+        for on in (False, True)
+    ]
+
+
+# [/collector]
+
+
 # [copies]
-COPIES = ("copy 1", "copy 2", "copy 3", "copy 4")
+COPIES = ("copy 1", "copy 2", "copy 3")
 # Each in a process of its own that is kept through all restarts: restarted in name only.
 KEPT, REFERENCE = "copy in a kept process", "reference in a kept process"
 TARGET = 0.003
 
 
 def arms() -> list[Arm]:
-    """Four copies of one call, PyDLL beside them, and the same call in the two processes that are kept."""
+    """Three copies of one call, PyDLL beside them, the same call in the two processes that are kept, and the collector's arms."""
 
     def call(name, loader, group="shared"):
         return Arm(name, ARMS, "call", {"loader": loader, "function": "noop", "library": LIBRARY}, group)
 
     kept = [call(name, "CDLL", name) for name in (KEPT, REFERENCE)]
-    return [*(call(name, "CDLL") for name in COPIES), call("PyDLL", "PyDLL"), *kept]
+    return [*(call(name, "CDLL") for name in COPIES), call("PyDLL", "PyDLL"), *kept, *collected()]
 
 
 def copies(session: Session) -> Record:
@@ -87,26 +145,6 @@ def copies(session: Session) -> Record:
 
 
 # [/copies]
-
-
-# [collector]
-ON = ", collector on"
-# What is done in each loop: nothing that the collector looks at, and a container that it has to.
-COLLECTED = {"a call": "f()", "a list of ten lists": "[[] for _ in range(10)]"}
-
-
-def collector(session: Session) -> Record:
-    """The same work as timeit runs it, with the collector off, and with the collector on."""
-    arms = [
-        Arm(f"{what}{ON * on}", SPIN_ARMS, "statement", {"statement": statement, "collector": on}, beside=what)
-        for what, statement in COLLECTED.items()
-        for on in (False, True)
-    ]
-    budget = dataclasses.replace(session.budget, seconds=session.budget.seconds / 6)
-    return session.time("collector", arms, [GIL], budget)
-
-
-# [/collector]
 
 
 # [history]

@@ -2,19 +2,21 @@
 
 import functools
 import math
+import warnings
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from ffilab.bench import neighbour, profile
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
 from ffilab.judge import description, statistics, variances
-from ffilab.judge.estimates import MIN_VALUES, Interval, Location, Measurement, Share
+from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Measurement, Share, difference
 from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import GIL
-from notebooks.measuring.experiment import COLLECTED, COPIES, KEPT, LOADERS, ON, REFERENCE
+from notebooks.measuring.experiment import COLLECTED, COPIES, KEPT, LOADERS, OF_EACH, ON, REFERENCE
 
 LOADERS_OF_COPIES = (GIL, COPIES[0]), (GIL, "PyDLL")
 # The level at which the talk calls a difference significant.
@@ -29,7 +31,16 @@ def filtered(samples: list[list[int]], names: tuple[str, ...]) -> dict[str, np.n
 def talk_tables(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The talk's two tables, for CDLL and PyDLL in one process: moments, and the pair."""
     samples = filtered(runs.samples[0], LOADERS)
-    return description.moments(samples), description.pairs(samples)
+    with warnings.catch_warnings():
+        # Where the clock leaves one value, nothing is skewed, and scipy warns of it.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        return description.moments(samples), description.pairs(samples)
+
+
+def without_overlap(moments: pd.DataFrame) -> float:
+    """The p of the talk's test for two samples of these sizes that do not overlap at all, however far they lie apart."""
+    one, other = moments.n
+    return float(stats.mannwhitneyu(np.arange(one), one + np.arange(other)).pvalue)
 
 
 def clock(runs: pd.DataFrame) -> dict[str, float]:
@@ -44,8 +55,10 @@ def pair(one: tuple[int, ...], other: tuple[int, ...]) -> dict:
 
 
 def pairs(runs: pd.DataFrame) -> pd.DataFrame:
-    """The same for each process, in the order in which they ran."""
-    return pd.DataFrame([pair(*map(tuple, samples)) for samples in runs.sort_values("process").samples])
+    """The same for each process, in the order in which they ran; measured_first: the number of the copy that was."""
+    ordered = runs.sort_values("process")
+    found = pd.DataFrame([pair(*map(tuple, samples)) for samples in ordered.samples])
+    return found.assign(measured_first=list(ordered.measured_first) if "measured_first" in ordered else 0)
 
 
 def significant(pairs: pd.DataFrame) -> pd.Series:
@@ -56,6 +69,75 @@ def significant(pairs: pd.DataFrame) -> pd.Series:
 def share_significant(pairs: pd.DataFrame) -> Measurement:
     """Share of processes in which the talk's method calls the pair significant."""
     return Measurement(Share(int(significant(pairs).sum()), len(pairs)), "share of processes")
+
+
+def leaning(pairs: pd.DataFrame) -> dict[str, Share]:
+    """Of the significant pairs: in how many the copy that was measured first has the longer times (`measured`), and in how
+    many the copy that was loaded first (`loaded`). Empty if no pair is significant."""
+    found = pairs[significant(pairs)]
+    delta = found["Cliff's delta"]
+    if not len(found):
+        return {}
+    measured = delta.where(found.measured_first == 0, -delta)
+    return {
+        "measured": Share(int((measured > 0).sum()), len(found)),
+        "loaded": Share(int((delta > 0).sum()), len(found)),
+    }
+
+
+# ---- a benchmark, step by step ----
+
+
+def times_of(timings: list[list], which: int) -> np.ndarray:
+    """Logarithms of one copy's timings, in the order of measuring."""
+    return np.log([ns for copy, ns in timings if copy == which])
+
+
+def one_after_the_other(timings: list[list]) -> Location:
+    """Step 1: the second copy over the first, every timing an independent value (Welch)."""
+    return difference(Location.of(times_of(timings, 1), log=True), Location.of(times_of(timings, 0), log=True))
+
+
+def interleaved(timings: list[list]) -> Location:
+    """Step 2: the same, every turn an independent value."""
+    return Location.of(times_of(timings, 1) - times_of(timings, 0), log=True)
+
+
+def of_process(timings: list[list]) -> float:
+    """The logarithm of the ratio that one process stands for in step 3: the median over its turns."""
+    return float(np.median(times_of(timings, 1) - times_of(timings, 0)))
+
+
+def restarted(processes: list[list[list]]) -> Location:
+    """Step 3: the same, every process an independent value."""
+    return Location.of(np.array([of_process(timings) for timings in processes]), log=True)
+
+
+def benchmarks(in_one: pd.DataFrame, restarts: pd.DataFrame) -> pd.DataFrame:
+    """What each benchmark says of two copies of one call. Columns step (1, 2, 3), value, low, high."""
+    rows = [
+        {"step": number, **vars(say(timings).at())}
+        for number, name, say in ((1, "one_after_the_other", one_after_the_other), (2, "interleaved", interleaved))
+        for timings in in_one[in_one.step == name].sort_values("process").timings
+    ]
+    timings = list(restarts.sort_values("process").timings)
+    for first in range(0, len(timings) - OF_EACH + 1, OF_EACH):
+        rows.append({"step": 3, **vars(restarted(timings[first : first + OF_EACH]).at())})
+    return pd.DataFrame(rows, columns=["step", "value", "low", "high"])
+
+
+def false_alarms(found: pd.DataFrame) -> dict[int, Share]:
+    """By step: the benchmarks whose interval excludes 1, of all. A step of which none was completed is left out."""
+    alarms = (found.low > 1) | (found.high < 1)
+    return {int(step): Share(int(part.sum()), len(part)) for step, part in alarms.groupby(found.step)}
+
+
+def one_binary_alone(alone: pd.DataFrame, over: Interval) -> Share:
+    """Layouts whose own interval does not contain the mean over all layouts, of all."""
+    return Share(len(alone) - hold_the_mean(alone, over), len(alone))
+
+
+# ---- the corrected experiment ----
 
 
 def restart_medians(record: Record) -> pd.DataFrame:
@@ -81,6 +163,24 @@ def within_layouts(record: Record, arm: str) -> np.ndarray:
     if any(unit.layout is None for unit in drawn):
         return (logs - logs.median()).to_numpy()
     return (logs - logs.groupby(pd.factorize(pd.Series(drawn))[0]).transform("median")).to_numpy()
+
+
+def far(values: np.ndarray) -> np.ndarray:
+    """Which values lie further from their median than three scaled median absolute deviations."""
+    away = np.abs(values - np.nanmedian(values))
+    return away > 3 * 1.4826 * np.nanmedian(away)
+
+
+def outliers(record: Record) -> dict[str, int]:
+    """How many restarts lie far from the others, by the first copy over the reference; and in how many of these the PyDLL call
+    of the same process does, and the copy in the kept process."""
+    out, same_process, kept = (far(within_layouts(record, arm)) for arm in (COPIES[0], "PyDLL", KEPT))
+    return {
+        "restarts": len(out),
+        "far": int(out.sum()),
+        "PyDLL too": int((out & same_process).sum()),
+        "kept too": int((out & kept).sum()),
+    }
 
 
 def log_spread(values: np.ndarray) -> np.ndarray:
@@ -163,6 +263,19 @@ def copies_compared(record: Record) -> list[Comparison]:
     return [statistics.compare(record, (GIL, one), (GIL, other)) for one, other in combinations(COPIES, 2)]
 
 
+def alarms_among(pairs: list[Comparison]) -> int:
+    """How many pairs of copies are called different, at the level of the family: one false alarm in any of them is as rare as
+    one in a single pair."""
+    level = 1 - (1 - LEVEL) / len(pairs)
+    return sum(pair.estimate.at(level).excludes(1) for pair in pairs)
+
+
+def widths(record: Record, found: Comparison) -> dict[str, float]:
+    """Half-widths (fractions) of the time of one call, over layouts, and of the ratio of two."""
+    time = statistics.per_call(record, found.slow)
+    return {"time": time.half_width / time.value, "ratio": found.ratio.half_width / found.ratio.value}
+
+
 def loaders_compared(record: Record) -> Comparison:
     """CDLL over PyDLL."""
     return statistics.compare(record, (GIL, COPIES[0]), (GIL, "PyDLL"))
@@ -216,6 +329,14 @@ def hold_the_mean(alone: pd.DataFrame, over: Interval) -> int:
 def collector_compared(record: Record) -> dict[str, Interval]:
     """Time with the collector on over time without it, by what is done."""
     return {what: statistics.ratio(record, (GIL, f"{what}{ON}"), (GIL, what)) for what in COLLECTED}
+
+
+def instruction_ratio(counts: list[dict] | str) -> float | None:
+    """Instructions of a pass with CDLL over those of one with PyDLL, on the GIL build; None if they were not counted."""
+    if isinstance(counts, str):
+        return None
+    found = {one["arm"]: one["instructions"] for one in counts if one["interpreter"] == GIL}
+    return found["CDLL"] / found["PyDLL"]
 
 
 def time_shares(seen: list[dict]) -> pd.DataFrame:
