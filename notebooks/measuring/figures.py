@@ -6,40 +6,157 @@ import pandas as pd
 from ffilab import draw
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
-from ffilab.judge.estimates import LEVEL, Interval
+from ffilab.judge.estimates import LEVEL, Interval, Location, Share
 from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.measuring import results
+from notebooks.measuring import results, words
+from notebooks.measuring.experiment import OF_EACH
 
 
-def glue_clock(clock: dict[str, float]) -> None:
-    """Hand what one sample is made of to the prose."""
+def p_value(p: float) -> str:
+    """A p-value as one may print it: never as 0."""
+    return "< 1e-300" if p < 1e-300 else f"{p:.2g}"
+
+
+# ---- the talk's method ----
+
+
+def talks_moments(moments: pd.DataFrame) -> pd.DataFrame:
+    """The talk's table of one process, with units; a sample without any spread has no skewness."""
+    in_ns = {name: f"{name} (ns)" for name in ("mean", "median", "std", "MAD")}
+    shown = {name: moments[name].map("{:,.1f}".format) for name in in_ns} | {"cv": moments.cv.map("{:.4f}".format)}
+    for name in ("skewness", "kurtosis"):
+        shown[name] = ["all values equal" if np.isnan(value) else f"{value:.2f}" for value in moments[name]]
+    return moments.assign(**shown).rename(columns=in_ns | {"n": "n, after the filter"})
+
+
+def talks_pair(pair: pd.DataFrame) -> pd.DataFrame:
+    """The talk's test of one process."""
+    shown = {name: pair[name].map(p_value) for name in ("U p", "BH p")}
+    shown |= {"Cliff's delta": pair["Cliff's delta"].map("{:.3f}".format), "shift": pair["shift"].map("{:.1%}".format)}
+    return pair.assign(**shown)
+
+
+def glue_talk(clock: dict[str, float], moments: pd.DataFrame, runs: pd.DataFrame, separated: Interval) -> None:
+    """Hand to the prose what one sample is made of, how many stayed, and how often the talk's method tells the loaders apart."""
     draw.glue("clock-step", f"{clock['step']:.0f} ns (here, in one process)")
     draw.glue("clock-empty", f"{clock['empty sample']:.0f} ns (median of one process)")
+    draw.glue("talk-n", " and ".join(f"{n} values" for n in moments.n))
+    draw.glue("talk-apart", p_value(results.without_overlap(moments)))
+    draw.glue("talk-separates", words.separated(separated, len(runs)))
 
 
-def plot_shifts(figure, pairs: pd.DataFrame) -> None:
-    axes = figure.subplots()
+def plot_leaning(figure, pairs: pd.DataFrame) -> None:
+    """Cliff's delta of each pair, by which copy was measured first."""
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
     significant = results.significant(pairs)
-    for flag, label, marker in ((True, "called significant", "o"), (False, "not significant", "x")):
-        part = pairs[significant == flag]
-        axes.plot(part["shift"] * 100, part.index, marker, label=label)
-    axes.axvline(0, linestyle=":", color="gray")
-    axes.set(xlabel="shift between two copies of one call (%)", ylabel="process")
-    axes.legend()
+    for number, axes in enumerate(panels):
+        for flag, label, marker, colour in ((True, "called significant", "o", 0), (False, "not significant", "x", 1)):
+            part = pairs[(significant == flag) & (pairs.measured_first == number)]
+            axes.plot(part["Cliff's delta"], part.index, marker, ms=4, color=draw.PALETTE[colour], label=label)
+        axes.axvline(0, linestyle=":", color="gray")
+        axes.set_title(f"copy {number + 1} measured first")
+        axes.set_xlabel("Cliff's delta, copy 1 over copy 2")
+    panels[0].set_ylabel("process")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
 
 
-def glue_separated(runs: pd.DataFrame, separated: Interval) -> None:
-    """Hand how often the talk's method tells the loaders apart to the prose."""
-    draw.glue("talk-separates", draw.text(separated, "%", 100))
-    draw.glue("talk-processes", f"{len(runs)} fresh processes")
+def show_alarms(pairs: pd.DataFrame, alarms: Interval) -> None:
+    """The talk's method against itself: the figure, and what it says."""
+    draw.figure(
+        lambda figure: plot_leaning(figure, pairs),
+        "How the samples of two copies of one call lie to each other, one point a process, by which copy was measured first. "
+        f"Right of zero copy 1 is slower. {words.alarms_for_alt(alarms)}.",
+        data=pairs,
+    )
+    leaning = results.leaning(pairs)
+    draw.glue("talk-alarms", words.alarms(alarms, len(pairs), pairs["shift"].abs().max()))
+    draw.glue("position", words.position(leaning))
+    draw.glue("for-instructors", words.for_instructors(leaning))
+    draw.glue("prediction-1", words.prediction_1(alarms))
 
 
-def glue_alarms(pairs: pd.DataFrame, alarms: Interval) -> None:
-    """Hand what the talk's method says of two copies to the prose."""
-    draw.glue("talk-alarms", draw.text(alarms, "%", 100))
-    draw.glue("talk-runs", f"{len(pairs)} fresh processes")
-    draw.glue("talk-worst", f"{pairs['shift'].abs().max():.1%}")
+# ---- a benchmark, step by step ----
+
+
+def mechanism(in_one: pd.DataFrame, restarts: pd.DataFrame) -> pd.DataFrame:
+    """What each step takes as its values: timings of one process, turns of one process, medians of processes.
+
+    Columns step, place (number of the timing, or of the process), copy (1, 2), time (ns).
+    """
+    rows = []
+    for step, name in ((1, "one_after_the_other"), (2, "interleaved")):
+        timings = in_one[in_one.step == name].sort_values("process").timings.iloc[0]
+        rows += [(step, place, which + 1, ns) for place, (which, ns) in enumerate(timings, 1)]
+    for place, timings in enumerate(restarts.sort_values("process").timings.iloc[:OF_EACH], 1):
+        rows += [(3, place, which + 1, np.exp(np.median(results.times_of(timings, which)))) for which in (0, 1)]
+    return pd.DataFrame(rows, columns=["step", "place", "copy", "time (ns)"])
+
+
+def plot_mechanism(figure, found: pd.DataFrame) -> None:
+    panels = figure.subplots(1, 3, sharey=True)
+    for axes, (step, part) in zip(panels, found.groupby("step")):
+        for copy, marker in ((1, "o"), (2, "^")):
+            of_copy = part[part["copy"] == copy]
+            axes.plot(
+                of_copy.place, of_copy["time (ns)"], marker, ms=5, color=draw.PALETTE[copy - 1], label=f"copy {copy}"
+            )
+        axes.set(title=f"step {step}", xlabel="process" if step == 3 else "timing")
+    panels[0].set_ylabel("time of a call (ns)")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
+
+
+def show_mechanism(in_one: pd.DataFrame, restarts: pd.DataFrame) -> None:
+    """What is one value in each step."""
+    found = mechanism(in_one, restarts)
+    draw.figure(
+        lambda figure: plot_mechanism(figure, found),
+        "Times of two copies of one call, one benchmark of each step. Step 1: all timings of copy 1, then all of copy 2. Step 2: "
+        "timings of both in random order. Step 3: a median of each copy for each of eight processes.",
+        size=(8.4, 3.4),
+        data=found,
+    )
+
+
+def alarms_by_step(shares: dict[int, Share]) -> pd.DataFrame:
+    """Columns step, value, low, high (shares), alarms, n."""
+    rows = [
+        {"step": f"{step}: {words.STEPS[step]}", **vars(share.at()), "alarms": share.events, "n": share.trials}
+        for step, share in shares.items()
+    ]
+    return pd.DataFrame(rows, columns=["step", "value", "low", "high", "alarms", "n"])
+
+
+def plot_alarms(figure, found: pd.DataFrame) -> None:
+    axes = figure.subplots()
+    shown = found.assign(**{name: found[name] * 100 for name in ("value", "low", "high")})
+    draw.intervals(axes, shown, "step")
+    axes.axvline(100 * words.AT_THE_BOOKS_LEVEL, linestyle=":", color="gray")
+    axes.set(xlabel="benchmarks that call two copies of one call different (%)", xlim=(-2, None))
+
+
+def show_steps(shares: dict[int, Share]) -> None:
+    """The false alarms of each step, and what became of them."""
+    found = alarms_by_step(shares)
+    if len(found):
+        draw.figure(
+            lambda figure: plot_alarms(figure, found),
+            f"False alarms by step, with the {words.AT_THE_BOOKS_LEVEL:.0%} of chance dotted. {words.steps_for_alt(shares)}.",
+            size=(7.2, 2.4),
+            data=found,
+        )
+        table = found.assign(share=[draw.text(Interval.of(row), "%", 100) for row in found.itertuples()])
+        draw.table(
+            table[["step", "alarms", "n", "share"]].rename(columns={"n": "n, benchmarks", "share": "false alarms (%)"}),
+            "Two copies of one call: how many benchmarks of each kind call them different.",
+        )
+    for step in words.STEPS:
+        draw.glue(f"step-{step}", words.step_alarms(shares, step))
+    draw.glue("steps", words.steps_together(shares))
+    draw.glue("prediction-2", words.prediction_2(shares))
+
+
+# ---- the corrected experiment ----
 
 
 def plot_restarts(figure, medians: pd.DataFrame) -> None:
@@ -47,26 +164,23 @@ def plot_restarts(figure, medians: pd.DataFrame) -> None:
     for marker, (process, part) in zip("ox", medians.groupby("process", sort=False)):
         axes.plot(part.restart, (part.ratio - 1) * 100, marker, label=process)
     axes.set(xlabel="restart", ylabel="time over the reference's (%, from the median)")
-    axes.legend()
+    figure.legend(loc="outside upper center", ncols=2)
 
 
-def glue_restarts(record: Record, spread: Interval, medians: pd.DataFrame) -> None:
-    """Hand the spread between processes, and what follows from it, to the prose."""
-    draw.glue("spread", draw.text(spread))
-    widths = results.pseudo_replication(record)
-    draw.glue("wrong-width", f"±{widths['blocks']:.2%}")
-    draw.glue("right-width", f"±{widths['restarts']:.2%}")
-    draw.glue("pseudo-words", pseudo_replication_in_words(widths))
+def show_restarts(record: Record, spread: Interval, medians: pd.DataFrame) -> None:
+    """Every restart, and what the spread between processes says."""
+    draw.figure(
+        lambda figure: plot_restarts(figure, medians),
+        "Time of a CDLL call over that of the reference, in the process that is restarted and in one that is kept; a point of each "
+        f"a restart. {words.spread_for_alt(spread)}.",
+        data=medians,
+    )
+    draw.glue("spread", words.spread(spread))
+    draw.glue("outliers", words.outliers(results.outliers(record)))
+    draw.glue("pseudo-words", words.pseudo_replication(results.pseudo_replication(record)))
     draw.glue("restarts", f"{medians.restart.nunique()} restarts")
     draw.glue("noise", record.noise.report)
-
-
-def pseudo_replication_in_words(widths: dict[str, float]) -> str:
-    """What the two widths of this run say."""
-    factor = widths["restarts"] / widths["blocks"]
-    if factor > 1:
-        return f"The first is too narrow by a factor of {factor:.1f}: confidence that nothing has earned."
-    return "In this run the two hardly differ: the noise inside the processes outweighs the spread between them."
+    draw.glue("prediction-3", words.prediction_3(spread))
 
 
 # ---- a neighbour on the core ----
@@ -85,6 +199,7 @@ def show_company(record: Record) -> None:
         lambda figure: plot_company(figure, shares),
         f"Share of each block's work during which something else ran on the core: {shares.mean():.0%} on average, in "
         f"{len(shares):,} blocks.",
+        data=pd.DataFrame({"block": range(len(shares)), "work with company (share)": shares}),
     )
     known = found[np.isfinite(found.low)]
     if len(known):
@@ -102,20 +217,9 @@ def show_company(record: Record) -> None:
             ),
             "What company on the core does to the time of a call: batches with company over batches without.",
         )
-    draw.glue("company", company_in_words(shares.mean(), results.moved_by_company(record)))
-
-
-def company_in_words(share: float, moved: Interval) -> str:
-    """Whether a ratio depends on the neighbour; moved: with NaN bounds if there was too little company to tell, or too much."""
-    if not moved.is_known:
-        return (
-            f"Here the probes saw company in {share:.1%} of the work: too little to tell what it does to a ratio, or too much. "
-            "A core that has company all the time would look like a quiet one."
-        )
-    told = f"with company CDLL over PyDLL is {draw.text(moved)} times what it is without"
-    if moved.excludes(1):
-        return f"The ratio depends on it: {told}. Over both, it would say how busy the neighbour was in these minutes."
-    return f"Whether this ratio depends on it was not found out: {told}."
+    moved = results.moved_by_company(record)
+    draw.glue("company", words.company(shares.mean(), moved))
+    draw.glue("prediction-4", words.prediction_4(moved))
 
 
 # ---- layouts ----
@@ -132,7 +236,7 @@ def plot_layouts(figure, alone: pd.DataFrame, over: Interval, next_build: Interv
         ordered.value, ordered.index, xerr=errors, fmt="o", capsize=3, label="one layout, from its own restarts"
     )
     axes.set(xlabel="CDLL over PyDLL", ylabel="layout", yticks=[])
-    axes.legend(loc="upper left")
+    figure.legend(loc="outside upper center", ncols=3)
 
 
 def plot_levels(figure, found: pd.DataFrame) -> None:
@@ -147,110 +251,39 @@ def show_layouts(record: Record) -> None:
     """The figures of layouts and levels, and the words that go with them; or why there are none."""
     alone, found = results.by_layout(record), results.levels(record)
     if alone.empty or found.empty:
-        draw.glue("layouts", lacking_in_words(record))
-        draw.glue("levels", levels_in_words(found))
+        draw.glue("layouts", words.layouts(None, None, any(unit.layout is not None for unit in record.kept)))
+        draw.glue("levels", words.levels(None, None))
         return
     estimate = results.loaders_compared(record).estimate
     over, next_build = estimate.at(), estimate.next_build
+    layout, restart = (Interval.of(row) for row in found.set_index("level").loc[["layout", "restart"]].itertuples())
     draw.figure(
         lambda figure: plot_layouts(figure, alone, over, next_build),
         f"CDLL over PyDLL on {len(alone)} layouts of one interpreter, each with the interval of its own restarts. Over layouts "
         f"{draw.text(over)}; the next build {draw.bounds(next_build.low, next_build.high)}.",
+        data=alone,
     )
     draw.figure(
         lambda figure: plot_levels(figure, found),
-        "Standard deviation (%) that a layout and a restart add to CDLL over PyDLL, on this machine: "
-        + ", ".join(f"{row.level} {draw.text(Interval.of(row), '%', 100)}" for row in found.itertuples())
-        + ".",
+        "Standard deviation (%) that each level adds to CDLL over PyDLL, on this machine. "
+        + words.levels(layout, restart),
+        size=(7.2, 2.2),
+        data=found,
     )
-    draw.glue("layouts", layouts_in_words(alone, over, next_build))
-    draw.glue("levels", levels_in_words(found))
+    draw.glue("layouts", words.layouts(results.one_binary_alone(alone, over), next_build))
+    draw.glue("levels", words.levels(layout, restart))
 
 
-def lacking_in_words(record: Record) -> str:
-    """Why there are no intervals of single layouts."""
-    if any(unit.layout is not None for unit in record.kept):
-        return "Here each layout had too few restarts for an interval of its own."
-    return (
-        "No layouts were drawn here: the interpreter was not compiled on this machine, or no linker can order functions. "
-        "What another binary would show is not known."
-    )
+# ---- tables of the other sections ----
 
 
-def layouts_in_words(alone: pd.DataFrame, over: Interval, next_build: Interval) -> str:
-    """How far the interval of one binary can be trusted, as this run saw it."""
-    count = results.hold_the_mean(alone, over)
-    here = (
-        f"Of {len(alone)} intervals, each from the restarts of one binary, {count} contain the mean over all of them."
-    )
-    if count >= LEVEL * len(alone):
-        return f"{here} In this run one binary would have been as good as another."
-    return (
-        f"{here} Each of the others may be right about its own binary, and is wrong about the version. A single link of the next "
-        f"build has to be expected anywhere in {draw.bounds(next_build.low, next_build.high)}."
-    )
-
-
-def levels_in_words(found: pd.DataFrame) -> str:
-    """Which level scatters more, by their intervals."""
-    if found.empty:
-        return "Nothing is known of what a layout adds."
-    layout, restart = (Interval.of(row) for row in found.set_index("level").loc[["layout", "restart"]].itertuples())
-    sizes = f"A layout adds {draw.text(layout, '%', 100)}, a restart {draw.text(restart, '%', 100)}."
-    if layout.low > restart.high:
-        return (
-            f"{sizes} Restarting one binary, however often, averages the smaller of the two away, and never the larger."
-        )
-    if layout.high < restart.low:
-        return f"{sizes} Here the restart is the larger one: for this ratio the choice of a binary mattered less."
-    return f"{sizes} Which is larger this run cannot tell."
-
-
-def collector(found: dict[str, Interval]) -> pd.DataFrame:
+def collector(found: dict[str, Location]) -> pd.DataFrame:
     """What the collector costs, by what is done."""
-    return pd.DataFrame(
-        [{"statement": what, "collector on / off": draw.text(interval)} for what, interval in found.items()]
-    )
-
-
-def collector_in_words(found: dict[str, Interval]) -> str:
-    """For which statements it matters that timeit switches the collector off."""
-    words = []
-    for what, interval in found.items():
-        if interval.low > 1:
-            words.append(
-                f"{what} takes {draw.text(interval.map(lambda ratio: 100 * (ratio - 1)), '%')} more with the collector on"
-            )
-        elif interval.high < 1:
-            words.append(f"{what} takes less with the collector on, {draw.text(interval)} times as long")
-        else:
-            words.append(f"for {what} no difference was found, {draw.text(interval)}")
-    return f"Here {'; '.join(words)}."
-
-
-def history(found: list[dict]) -> None:
-    """The empirical coverage of this machine's log, or that there is none yet."""
-    if not found:
-        draw.glue("history", "The log of this machine holds no two runs of one ratio yet: run the book again.")
-        return
-    table = pd.DataFrame(found)
-    draw.table(
-        table.assign(inside=table.inside.map("{:.0%}".format)),
-        "How often an interval of one run held the centre of another, on this machine, over all pairs of runs in its log.",
-    )
-    honest = table[(table.interval == "over layouts")]
-    draw.glue("history", history_in_words(honest))
-
-
-def history_in_words(honest: pd.DataFrame) -> str:
-    """What the log says of the intervals over layouts."""
-    if honest.empty:
-        return "The log of this machine holds no two intervals over layouts of one ratio yet."
-    worst = honest.loc[honest.inside.idxmin()]
-    told = f"Intervals over layouts held the centre of another run in {worst.inside:.0%} of {worst.pairs} pairs ({worst.kind})"
-    if worst.inside >= 0.9:
-        return f"{told} or more."
-    return f"{told}: on this machine they are narrower than they should be, and small effects on these pages are to be read with care."
+    rows = [
+        {"statement": what, "time, collector on / off": draw.text(one.at()), "n, layouts": one.n}
+        for what, one in found.items()
+    ]
+    return pd.DataFrame(rows)
 
 
 def copies(pairs: list[Comparison]) -> pd.DataFrame:
@@ -260,8 +293,9 @@ def copies(pairs: list[Comparison]) -> pd.DataFrame:
         [
             {
                 "pair": f"{pair.slow[1]} / {pair.fast[1]}",
-                "ratio": draw.text(pair.ratio),
-                "BH p": f"{p:.2g}",
+                "ratio of times": draw.text(pair.ratio),
+                "n, layouts": pair.estimate.n,
+                "BH p": p_value(p),
                 "finding": statistics.finding(pair) or "none",
             }
             for pair, p in zip(pairs, adjusted)
@@ -269,11 +303,25 @@ def copies(pairs: list[Comparison]) -> pd.DataFrame:
     )
 
 
-def glue_loaders(found: Comparison) -> None:
-    """Hand CDLL / PyDLL to the prose, and what the run could have found."""
-    draw.glue("pydll-ratio", draw.text(found.ratio))
+def history(found: list[dict]) -> None:
+    """The empirical coverage of this machine's log, if there is one yet, and what it says."""
+    table = pd.DataFrame(found, columns=None if found else ["interval", "kind", "inside", "pairs"])
+    if found:
+        draw.table(
+            table.assign(inside=table.inside.map("{:.0%}".format)),
+            "How often an interval of one run held the centre of another, on this machine, over all pairs of runs in its log.",
+        )
+    draw.glue("history", words.history(table[table.interval == "over layouts"]))
+
+
+def show_copies(record: Record, pairs: list[Comparison], loaders: Comparison) -> None:
+    """Whether the instrument passes its own test, and what the same run says of the loaders."""
+    draw.table(copies(pairs), "Three copies of one call: every finding here is a false alarm.")
+    alarms = results.alarms_among(pairs)
+    draw.glue("copies", words.copies(alarms, len(pairs)))
     draw.glue("level", f"{LEVEL:.0%}")
-    draw.glue("pydll-mde", f"{found.mde:.2%}")
+    draw.glue("loaders", words.loaders(loaders.ratio, loaders.mde, alarms))
+    draw.glue("sharper", words.sharper(results.widths(record, loaders)))
 
 
 def counts(found: list[dict]) -> pd.DataFrame:

@@ -326,9 +326,9 @@ def hold_the_mean(alone: pd.DataFrame, over: Interval) -> int:
     return int(((alone.low <= over.value) & (over.value <= alone.high)).sum())
 
 
-def collector_compared(record: Record) -> dict[str, Interval]:
+def collector_compared(record: Record) -> dict[str, Location]:
     """Time with the collector on over time without it, by what is done."""
-    return {what: statistics.ratio(record, (GIL, f"{what}{ON}"), (GIL, what)) for what in COLLECTED}
+    return {what: statistics.ratio_over_units(record, (GIL, f"{what}{ON}"), (GIL, what)) for what in COLLECTED}
 
 
 def instruction_ratio(counts: list[dict] | str) -> float | None:

@@ -1,0 +1,440 @@
+"""What the chapter "Measuring on a noisy machine" says of a run: sentences that the run chooses, by the intervals of its verdicts."""
+
+import pandas as pd
+
+from ffilab import draw
+from ffilab.judge.estimates import LEVEL, Interval, Share, ShareDifference
+
+# What a test at the talk's level calls different where nothing is; and what an interval at the level of the book excludes.
+BY_CHANCE, AT_THE_BOOKS_LEVEL = 0.05, 1 - LEVEL
+STEPS = {1: "one process, one copy after the other", 2: "one process, interleaved", 3: "eight processes, interleaved"}
+# Half-widths within a tenth of each other are alike.
+ALIKE = 1.1
+
+
+def _percent(interval: Interval) -> str:
+    """A share or a fraction with its interval, in per cent."""
+    return draw.text(interval, "%", 100)
+
+
+def _count(share: Share) -> str:
+    return f"{share.events} of {share.trials}"
+
+
+# ---- the talk's method ----
+
+
+def talks_pair(p: float, shift: float) -> str:
+    """What the talk's table says of one process; shift: a fraction."""
+    if p >= BY_CHANCE:
+        return "In this process the test sees no difference. One process alone decides nothing; see the next section."
+    if shift == 0:
+        return (
+            "The table looks convincing, as the p-value is tiny. Yet the shift is zero: the clock is too coarse to show a "
+            "difference in the middle of the two samples."
+        )
+    return f"The table looks convincing, as the p-value is tiny. The samples lie {abs(shift):.1%} apart."
+
+
+def separated(share: Interval, processes: int) -> str:
+    """How often the talk's method tells the two loaders apart."""
+    told = f"It was run in {processes} fresh processes. In {_percent(share)} of them it called CDLL and PyDLL different"
+    if share.low > 0.5:
+        return f"{told}: in most of them. That is half of what a reader wants to know."
+    if share.high < 0.5:
+        return f"{told}: in fewer than half of them. A table of one process then depends on which process it was."
+    return f"{told}. Whether that is more than half of them cannot be told here."
+
+
+def alarms(share: Interval, processes: int, largest: float) -> str:
+    """How often the talk's method tells a call from itself; largest: the largest shift (a fraction)."""
+    told = (
+        f"Over {processes} fresh processes, the test called {_percent(share)} of the pairs significant. The largest shift between "
+        f"the two copies was {largest:.1%}."
+    )
+    if share.low > BY_CHANCE:
+        return (
+            f"{told} It should be 5 %: the samples of one process are not what the formula behind the p-value assumes."
+        )
+    if share.high < BY_CHANCE:
+        return f"{told} That is fewer than the 5 % which the test allows itself."
+    return f"{told} That may be the 5 % which the test allows itself; whether it is more cannot be told here."
+
+
+def alarms_for_alt(share: Interval) -> str:
+    """The share in the text beside the figure."""
+    side = "more than" if share.low > BY_CHANCE else "less than" if share.high < BY_CHANCE else "not told from"
+    return f"share called significant {_percent(share)}, {side} the 5 % of chance"
+
+
+def _side(share: Share) -> int:
+    """1 or -1 if more or fewer than half, 0 if that cannot be told."""
+    interval = share.at()
+    return 1 if interval.low > 0.5 else -1 if interval.high < 0.5 else 0
+
+
+def position(leaning: dict[str, Share]) -> str:
+    """Do the false alarms lean to one side, and to which? leaning: as in results.leaning."""
+    if not leaning:
+        return "No pair was called significant here, so whether false alarms lean to one side cannot be told."
+    measured, loaded = leaning["measured"], leaning["loaded"]
+    told = (
+        f"In half of the processes the second copy was measured first. Of the significant pairs, the copy that was measured first "
+        f"was the slower one in {_count(measured)}, and the copy that was loaded first in {_count(loaded)}."
+    )
+    sides = _side(measured), _side(loaded)
+    which = {1: "slower", -1: "faster"}
+    if all(sides):
+        return (
+            f"{told} Both lean: the copy measured first looks {which[sides[0]]}, and the copy loaded first looks {which[sides[1]]}. "
+            "These alarms are no luck; the method itself is biased."
+        )
+    if sides[0]:
+        return (
+            f"{told} This is position bias: who is measured first looks {which[sides[0]]}, whichever copy it is. More samples "
+            "do not help. Random order does."
+        )
+    if sides[1]:
+        return f"{told} This follows the copy and not its position: who was loaded first looks {which[sides[1]]}."
+    return f"{told} Neither is told from one half: position bias was not found here, and not ruled out."
+
+
+def reader_of_tables(separates: Interval, itself: Interval) -> str:
+    """What the two shares mean for a reader of a table that separates all its pairs."""
+    if separates.low > BY_CHANCE and itself.low > BY_CHANCE:
+        return (
+            "Here the method separates the loaders, and a call from itself too often. Its word that two calls differ means: "
+            "these two sets of samples were not taken alike. It does not mean that one binding is faster."
+        )
+    if separates.low > BY_CHANCE and itself.high < 2 * BY_CHANCE:
+        return (
+            "Here the method separates the loaders, and no evidence was found that it separates a call from itself more often "
+            "than it should: its word counts."
+        )
+    if separates.high < 2 * BY_CHANCE:
+        return "Here the method hardly tells the loaders apart more often than chance would: its table says little."
+    return "Here the shares are too uncertain: what the method's word is worth cannot be told."
+
+
+def for_instructors(leaning: dict[str, Share]) -> str:
+    """What a class will see if the talk's method is run twice on two copies."""
+    advice = "Run the talk's method on two copies of one call live, several times, before you show anything."
+    if not leaning:
+        return f"{advice} In this run no copy ever won, so expect a tie."
+    side = _side(leaning["measured"])
+    if side > 0:
+        return f"{advice} In this run the winner was mostly the copy that was measured second: swap them, and the winner changes."
+    if side < 0:
+        return f"{advice} In this run the winner was mostly the copy that was measured first: swap them, and the winner changes."
+    return f"{advice} In this run neither position won for certain, so ask the class to bet on a winner each time."
+
+
+# ---- a benchmark, step by step ----
+
+
+def _drop(shares: dict[int, Share], step: int) -> Interval:
+    """By how much the share of alarms falls from the step before to this one."""
+    before, after = shares[step - 1], shares[step]
+    return ShareDifference(before.events, before.trials, after.events, after.trials).at()
+
+
+def step_alarms(shares: dict[int, Share], step: int) -> str:
+    """How many false alarms a step gives, and whether they are fewer than those of the step before."""
+    if step not in shares or (step > 1 and step - 1 not in shares):
+        return "Here too few benchmarks of this kind were completed: its false alarms cannot be counted."
+    share = shares[step]
+    told = f"False alarms: {_count(share)} benchmarks, {_percent(share.at())}."
+    if step == 1:
+        low, high = share.at().low, share.at().high
+        if low > AT_THE_BOOKS_LEVEL:
+            return f"{told} It should be {AT_THE_BOOKS_LEVEL:.0%}. This benchmark tells a call from itself."
+        if high < 2 * AT_THE_BOOKS_LEVEL:
+            return f"{told} It should be {AT_THE_BOOKS_LEVEL:.0%}, and hardly more were seen: on this machine the simplest benchmark was good enough."
+        return f"{told} Whether that is more than the {AT_THE_BOOKS_LEVEL:.0%} that it should be cannot be told here."
+    drop = _drop(shares, step)
+    if drop.low > 0:
+        return f"{told} They have fallen, by {draw.text(drop, 'points', 100)}."
+    if drop.high < 0:
+        return f"{told} They have not fallen but risen, by {draw.text(drop.map(lambda share: -share), 'points', 100)}."
+    return f"{told} Whether they have fallen cannot be told: the difference is {draw.text(drop, 'points', 100)}."
+
+
+def steps_for_alt(shares: dict[int, Share]) -> str:
+    """The shares of all steps in the text beside the figure."""
+    if not shares:
+        return "too few benchmarks were completed"
+    return "; ".join(f"{STEPS[step]}: {_percent(share.at())}" for step, share in shares.items())
+
+
+def steps_together(shares: dict[int, Share]) -> str:
+    """What became of the false alarms from the first step to the last, and whether the last one passes its own control."""
+    if 1 not in shares or 3 not in shares:
+        return "What became of the false alarms over the three steps cannot be told here."
+    first, last = shares[1], shares[3]
+    drop = ShareDifference(first.events, first.trials, last.events, last.trials).at()
+    if last.at().low > AT_THE_BOOKS_LEVEL:
+        control = (
+            f"The third step fails its own control: it still calls more than {AT_THE_BOOKS_LEVEL:.0%} of equal pairs different. "
+            "On this machine these lines are not enough."
+        )
+    else:
+        control = f"The third step passes its own control: its share is not told from {AT_THE_BOOKS_LEVEL:.0%}."
+    if drop.low > 0:
+        return f"From the first step to the third, the false alarms have fallen by {draw.text(drop, 'points', 100)}. {control}"
+    if drop.high < 0:
+        return f"From the first step to the third, the false alarms have risen. {control}"
+    return f"Whether the false alarms have fallen from the first step to the third cannot be told here. {control}"
+
+
+# ---- the corrected experiment ----
+
+
+def spread(ratio: Interval) -> str:
+    """Do new processes differ from each other by more than a kept one differs from itself?"""
+    if not ratio.is_known:
+        return "Here there were too few restarts to compare the spread of new processes with that of a kept one."
+    told = f"The spread over restarts of the new ones is {draw.text(ratio)} times that of the kept one"
+    if ratio.low > 1:
+        return (
+            f"{told}: a process keeps its luck. An explanation, not tested here: its address layout and its hash seed decide how "
+            "fast its copy of the same code is."
+        )
+    if ratio.high < 1:
+        return f"{told}: in this run the kept process varied more than new ones differ."
+    return f"{told}. Whether new processes differ from each other by more than one differs from itself cannot be told here."
+
+
+def spread_for_alt(ratio: Interval) -> str:
+    """The ratio of spreads in the text beside the figure."""
+    if not ratio.is_known:
+        return "too few restarts to compare the two spreads"
+    side = "more" if ratio.low > 1 else "less" if ratio.high < 1 else "not certainly more or less"
+    return f"the restarted ones spread {draw.text(ratio)} times as much, {side} than the kept one"
+
+
+def outliers(found: dict[str, int]) -> str:
+    """What the restarts that lie far from the others have in common. found: as in results.outliers."""
+    if not found["far"]:
+        return "No restart lies further from the others than three scaled median absolute deviations."
+    told = (
+        f"Of {found['restarts']} restarts, {found['far']} lie further from the others than three scaled median absolute deviations. "
+        f"In {found['PyDLL too']} of these the PyDLL call of the same process is far off as well, in {found['kept too']} the kept "
+        "process."
+    )
+    half = found["far"] / 2
+    if found["kept too"] > half:
+        return f"{told} So most of them are the moment's or the reference's, and not the new process's."
+    if found["PyDLL too"] > half:
+        return (
+            f"{told} So most of them concern a whole process. What makes such a process slow or fast was not looked at."
+        )
+    return f"{told} What most of them have in common was not found out."
+
+
+def pseudo_replication(widths: dict[str, float]) -> str:
+    """What the two widths (fractions) of this run say: over blocks as if they were independent, and over restarts."""
+    told = f"Blocks would print ±{widths['blocks']:.2%} for the time of this call, restarts ±{widths['restarts']:.2%}."
+    if not (widths["restarts"] > 0 and widths["blocks"] > 0):
+        return "Here there were too few restarts for two widths."
+    factor = widths["restarts"] / widths["blocks"]
+    if factor > ALIKE:
+        return f"{told} The first is too narrow by a factor of {factor:.1f}: confidence that nothing has earned."
+    if factor < 1 / ALIKE:
+        return f"{told} In this run the first is the wider one: the noise inside the processes outweighs the spread between them."
+    return f"{told} In this run the two hardly differ."
+
+
+def company(share: float, moved: Interval) -> str:
+    """Whether a ratio depends on the neighbour; moved: with NaN bounds if there was too little company to tell, or too much."""
+    if not moved.is_known:
+        return (
+            f"Here the probes saw company in {share:.1%} of the work: too little to tell what it does to a ratio, or too much. "
+            "A core that has company all the time would look like a quiet one."
+        )
+    told = f"with company CDLL over PyDLL is {draw.text(moved)} times what it is without"
+    if moved.excludes(1):
+        return (
+            f"The ratio depends on it: {told}. Over both, it would say how busy the neighbour was in these minutes. An explanation, "
+            "not tested here: code that fills the core's width loses more to a neighbour than code that waits for one result "
+            "after the other."
+        )
+    return f"Whether this ratio depends on it was not found out: {told}."
+
+
+# ---- layouts ----
+
+
+def layouts(misses: Share | None, next_build: Interval | None, drawn: bool = True) -> str:
+    """How far the interval of one binary can be trusted. misses: layouts whose own interval does not contain the mean of all;
+    None where no layout had an interval of its own. drawn: whether layouts were."""
+    if misses is None and drawn:
+        return "Here each layout had too few restarts for an interval of its own."
+    if misses is None:
+        return (
+            "No layouts were drawn here: the interpreter was not compiled on this machine, or no linker can order functions. "
+            "What another binary would show is not known."
+        )
+    told = (
+        f"Of {misses.trials} intervals, each from the restarts of one binary, {misses.trials - misses.events} contain the mean over "
+        f"all of them. {_percent(misses.at())} do not; of honest intervals it would be {AT_THE_BOOKS_LEVEL:.0%}."
+    )
+    if not misses.events:
+        return f"{told} In this run one binary would have been as good as another."
+    if misses.at().low > AT_THE_BOOKS_LEVEL:
+        return (
+            f"{told} Each of these may be right about its own binary, and is wrong about the version. A single link of the next "
+            f"build has to be expected anywhere in {draw.bounds(next_build.low, next_build.high)}."
+        )
+    return f"{told} Whether one binary would have been as good as another cannot be told here."
+
+
+def levels(layout: Interval | None, restart: Interval | None) -> str:
+    """Which level scatters more, by their intervals; None where no layouts were drawn."""
+    if layout is None or restart is None:
+        return "Nothing is known of what a layout adds."
+    sizes = f"A layout adds {_percent(layout)}, a restart {_percent(restart)}."
+    if layout.low > restart.high:
+        return (
+            f"{sizes} Restarting one binary, however often, averages the smaller of the two away, and never the larger."
+        )
+    if layout.high < restart.low:
+        return f"{sizes} Here the restart is the larger one: for this ratio the choice of a binary mattered less."
+    return f"{sizes} Which is larger this run cannot tell."
+
+
+# ---- the collector, copies, history ----
+
+
+def collector(found: dict[str, Interval]) -> str:
+    """For which statements it matters that timeit switches the collector off."""
+    words = []
+    for what, interval in found.items():
+        if not interval.is_known:
+            words.append(f"for {what} it cannot be told")
+        elif interval.low > 1:
+            more = interval.map(lambda ratio: 100 * (ratio - 1))
+            words.append(f"{what} takes {draw.text(more, '%')} more with the collector on")
+        elif interval.high < 1:
+            words.append(f"{what} takes less with the collector on, by {draw.text(_less(interval), '%')}")
+        else:
+            words.append(
+                f"for {what} no difference was found, {draw.text(interval)} times as long with the collector on"
+            )
+    return f"Here {'; '.join(words)}."
+
+
+def _less(ratio: Interval) -> Interval:
+    """A ratio below 1 as per cent saved."""
+    return Interval(100 * (1 - ratio.value), 100 * (1 - ratio.high), 100 * (1 - ratio.low))
+
+
+def copies(alarms: int, pairs: int) -> str:
+    """Does the instrument pass its own A/A test? alarms: pairs called different, at the level of the family."""
+    if not pairs:
+        return "No pair of copies was measured here: whether the instrument passes its own test cannot be told."
+    if alarms:
+        return (
+            f"The instrument fails its own test: it calls {alarms} of {pairs} pairs of copies different, at a level at which one alarm "
+            "in any of them is rare. What this section would say of the loaders is withheld."
+        )
+    return f"The instrument passes its own test: none of the {pairs} pairs is called different, at a level that counts all of them."
+
+
+def loaders(ratio: Interval, mde: float, alarms: int) -> str:
+    """CDLL over PyDLL in the run of the copies, and what the run could have found; alarms: as in `copies`."""
+    if alarms:
+        return "CDLL over PyDLL is withheld, as copies of one call were called different in the same run."
+    if not ratio.is_known:
+        return "CDLL over PyDLL cannot be told here: there were too few restarts."
+    told = (
+        f"Between the loaders, the same run says CDLL over PyDLL {draw.text(ratio)}. Its minimum detectable effect, the smallest "
+        f"that it would find in four cases of five, is {mde:.2%}: it says how blind a run was that found nothing."
+    )
+    if ratio.low > 1:
+        return f"{told} CDLL takes longer."
+    if ratio.high < 1:
+        return f"{told} PyDLL takes longer."
+    return f"{told} No difference was found."
+
+
+def sharper(widths: dict[str, float]) -> str:
+    """Is the ratio sharper than the time? widths: half-widths (fractions), as in results.widths."""
+    if not (widths["time"] > 0 and widths["ratio"] > 0):
+        return "Here there were too few restarts to compare the interval of a time with that of a ratio."
+    told = f"The time of one call is known to ±{widths['time']:.2%}, the ratio of two to ±{widths['ratio']:.2%}."
+    if widths["time"] > ALIKE * widths["ratio"]:
+        return f"{told} The ratio is the sharper one: what disturbs both arms in one block cancels in it."
+    if widths["ratio"] > ALIKE * widths["time"]:
+        return f"{told} Here the ratio is not sharper: what disturbs each arm alone outweighs what disturbs both."
+    return f"{told} Here the two hardly differ."
+
+
+def history(honest: pd.DataFrame) -> str:
+    """What the machine's log says of the intervals over layouts. Columns kind, inside (a share), pairs."""
+    if honest.empty:
+        return "The log of this machine holds no two intervals over layouts of one ratio yet: run the book again."
+    worst = honest.loc[honest.inside.idxmin()]
+    told = f"Intervals over layouts held the centre of another run in {worst.inside:.0%} of {worst.pairs} pairs ({worst.kind})"
+    if worst.inside >= 0.9:
+        return f"{told} or more."
+    return f"{told}: on this machine they are narrower than they should be, and small effects on these pages are to be read with care."
+
+
+# ---- the predictions ----
+
+
+def prediction_1(share: Interval) -> str:
+    """In what share of processes does the rank test call two copies different?"""
+    if share.low > BY_CHANCE:
+        return f"Here: in {_percent(share)}, certainly more than 5 %."
+    if share.high < BY_CHANCE:
+        return f"Here: in {_percent(share)}, certainly less than 5 %."
+    return f"Here: in {_percent(share)}. Undecided whether that is another share than 5 %."
+
+
+def prediction_2(shares: dict[int, Share]) -> str:
+    """Which change removes more false alarms, to interleave or to restart?"""
+    if not {1, 2, 3} <= set(shares):
+        return "Here: not decided, as too few benchmarks were completed."
+    interleaving, restarting = _drop(shares, 2), _drop(shares, 3)
+    told = (
+        f"Here: to interleave removed {draw.text(interleaving, 'points', 100)}, to restart removed "
+        f"{draw.text(restarting, 'points', 100)}."
+    )
+    if interleaving.low > max(0, restarting.high):
+        return f"{told} Interleaving removed more."
+    if restarting.low > max(0, interleaving.high):
+        return f"{told} Restarting removed more."
+    return f"{told} Which removed more is undecided here."
+
+
+def prediction_3(ratio: Interval) -> str:
+    """Do new processes differ from each other by more than one process differs from itself?"""
+    if not ratio.is_known:
+        return "Here: not decided, as there were too few restarts."
+    if ratio.low > 1:
+        return f"Here: yes, {draw.text(ratio)} times as much."
+    if ratio.high < 1:
+        return f"Here: no, the kept process differs from itself by more; the ratio of spreads is {draw.text(ratio)}."
+    return f"Here: undecided; the ratio of spreads is {draw.text(ratio)}."
+
+
+def prediction_4(moved: Interval) -> str:
+    """Does company on the core change the ratio of two calls?"""
+    if not moved.is_known:
+        return "Here: not decided, as there was too little company on the core, or too much."
+    if moved.excludes(1):
+        return f"Here: yes, with company the ratio is {draw.text(moved)} times what it is without."
+    return f"Here: undecided; with company the ratio is {draw.text(moved)} times what it is without."
+
+
+def prediction_5(instructions: float | None, times: Interval) -> str:
+    """Does the ratio of instructions say the ratio of the times? instructions: CDLL over PyDLL, None if not counted."""
+    if instructions is None or not times.is_known:
+        return "Here: not decided, as instructions were not counted, or times not measured often enough."
+    told = f"CDLL over PyDLL is {instructions:.3f} by instructions and {draw.text(times)} by time, both with the loop."
+    if times.low > instructions:
+        return f"Here: no. {told} The time's ratio is the larger one."
+    if times.high < instructions:
+        return f"Here: no. {told} The time's ratio is the smaller one."
+    return f"Here: undecided; no difference was found. {told}"
