@@ -1,6 +1,7 @@
 """The chapter on measuring, and the contest: the talk's method, what its numbers are made of, the exercise."""
 
 import json
+import random
 
 import numpy as np
 import pandas as pd
@@ -17,7 +18,7 @@ from ffilab.judge.simulation import TRUTHS
 from ffilab.paths import ROOT
 from ffilab.provision.catalogue import GIL
 from notebooks.loaders import experiment as loaders
-from notebooks.measuring import contest, exercise, experiment, figures, results
+from notebooks.measuring import contest, exercise, experiment, figures, results, words
 from notebooks.measuring.experiment import COPIES
 
 
@@ -40,7 +41,7 @@ def test_contest_in_small_writes_what_it_promises(tmp_path, monkeypatch, quiet_p
 def test_self_check_of_the_exercise():
     assert all("open" in line for line in exercise.check_flaws({}))
     assert all("right" in line for line in exercise.check_flaws(exercise.KEYWORDS))
-    assert "not this one" in exercise.check_flaws({**exercise.KEYWORDS, "B": "order"})[1]
+    assert "not this one: it mends two functions" in exercise.check_flaws({**exercise.KEYWORDS, "B": "order"})[1]
     assert "choose one" in exercise.check_flaws({**exercise.KEYWORDS, "C": "magic"})[2]
 
 
@@ -201,14 +202,13 @@ def test_made_up_records_hold_as_published_and_not_without_an_effect(truth):
 def test_pseudo_replication_is_too_narrow_where_processes_differ():
     widths = results.pseudo_replication(record(0.05))
     assert widths["restarts"] > 2 * widths["blocks"]
-    assert "too narrow" in figures.pseudo_replication_in_words(widths)
-    assert "hardly differ" in figures.pseudo_replication_in_words({"restarts": 1, "blocks": 1})
+    assert "too narrow" in words.pseudo_replication(widths)
 
 
 def test_copies_and_loaders():
     found = record(0.05)
     pairs = results.copies_compared(found)
-    assert len(pairs) == len(figures.copies(pairs)) == 6
+    assert len(pairs) == len(figures.copies(pairs)) == 3
     assert results.loaders_compared(found).ratio.value == pytest.approx(1.5, rel=0.01)
     assert len(results.restart_medians(found)) == 80
 
@@ -246,28 +246,13 @@ def test_levels_are_told_apart():
     assert found.low["layout"] > found.high["restart"]
 
 
-@pytest.mark.parametrize(
-    ("layout", "restart", "words"),
-    [
-        ((0.03, 0.02, 0.04), (0.01, 0.008, 0.012), "averages the smaller of the two away, and never the larger"),
-        ((0.01, 0.0, 0.012), (0.03, 0.02, 0.04), "Here the restart is the larger one"),
-        ((0.02, 0.0, 0.04), (0.02, 0.015, 0.03), "Which is larger this run cannot tell"),
-    ],
-)
-def test_words_on_levels_follow_their_intervals(layout, restart, words):
-    rows = [("layout", *layout), ("restart", *restart)]
-    said = figures.levels_in_words(pd.DataFrame(rows, columns=["level", "value", "low", "high"]))
-    assert words in said
-    assert sum(one in said for one in ("never the larger", "Here the restart is", "cannot tell")) == 1
-
-
 def test_intervals_of_one_binary_are_held_against_the_mean_of_all():
     rng = np.random.default_rng(2)
     for of_layout, trusted in ((0.05, False), (0.0, True)):
         record = copies_of(rng, 12, 8, of_layout, 0.004)
         alone, estimate = results.by_layout(record), statistics.ratio_over_units(record, *results.LOADERS_OF_COPIES)
         assert len(alone) == 12
-        said = figures.layouts_in_words(alone, estimate.at(), estimate.next_build)
+        said = words.layouts(results.one_binary_alone(alone, estimate.at()), estimate.next_build)
         assert ("one binary would have been as good as another" in said) == trusted
         assert ("wrong about the version" in said) != trusted
 
@@ -276,29 +261,177 @@ def test_where_single_layouts_say_nothing_the_page_says_why():
     rng = np.random.default_rng(3)
     once = copies_of(rng, 6, 1, 0.01, 0.01)
     assert results.by_layout(once).empty
-    assert "too few restarts" in figures.lacking_in_words(once)
     none = timed({COPIES[0]: rng.normal(0, 0.01, (6, 1)), "PyDLL": np.zeros((6, 1))})
     assert results.by_layout(none).empty
     assert results.levels(none).empty
-    assert "No layouts were drawn here" in figures.lacking_in_words(none)
+
+
+# ---- the talk's method against itself, in both orders ----
+
+
+def copied(first_longer, loaded_longer, n=40):
+    """Pairs of the talk's method in which the copy that is measured first, or loaded first, takes longer by so many ns."""
+    rng, rows = np.random.default_rng(5), []
+    for number in range(n):
+        extra = [loaded_longer, 0.0]
+        extra[number % 2] += first_longer
+        samples = [rng.normal(100 + more, 5, 50).tolist() for more in extra]
+        rows.append({"process": number, "samples": samples, "measured_first": number % 2})
+    return results.pairs(pd.DataFrame(rows))
+
+
+def test_position_bias_is_told_from_a_bias_of_the_copy():
+    assert "position bias: who is measured first looks slower" in words.position(results.leaning(copied(10, 0)))
+    assert "who is measured first looks faster" in words.position(results.leaning(copied(-10, 0)))
+    assert "follows the copy" in words.position(results.leaning(copied(0, 10)))
+    assert "cannot be told" in words.position(results.leaning(copied(0, 0).assign(**{"U p": 1.0})))
+
+
+def test_p_values_are_never_printed_as_zero():
+    assert figures.p_value(0.0) == "< 1e-300"
+    assert figures.p_value(7.9e-58) == "7.9e-58"
+    alike = pd.DataFrame({"process": [0], "samples": [[[100] * 30, [120] * 20]]})
+    moments, pair = results.talk_tables(alike)
+    shown = figures.talks_moments(moments).to_string() + figures.talks_pair(pair).to_string()
+    assert "nan" not in shown.lower()
+    assert "all values equal" in shown
+    assert figures.talks_pair(pair)["U p"].iloc[0] not in ("0", "0.0")
+    assert 0 < results.without_overlap(moments) < 1e-6
+
+
+# ---- a benchmark, step by step ----
+
+
+def step_processes(n, luck=0.0, drift=0.0, seed=0):
+    """Frames of steps 1 and 2, and of restarts, on a machine whose truth is known."""
+    rng = np.random.default_rng(seed)
+
+    def timings(order):
+        own = rng.normal(0, luck, 2)
+        return [
+            [which, 100 * np.exp(own[which] + drift * place + rng.normal(0, 0.01))] for place, which in enumerate(order)
+        ]
+
+    def turns():
+        return [int(which) for _ in range(30) for which in rng.permutation(2)]
+
+    one = [
+        {"step": name, "timings": timings([0] * 30 + [1] * 30 if name == "one_after_the_other" else turns())}
+        for _ in range(n)
+        for name in ("one_after_the_other", "interleaved")
+    ]
+    again = [{"step": "interleaved", "timings": timings(turns())} for _ in range(n * experiment.OF_EACH)]
+    return tuple(pd.DataFrame(rows).assign(process=range(len(rows))) for rows in (one, again))
 
 
 @pytest.mark.parametrize(
-    ("interval", "words"),
+    ("machine", "alarming"),
+    [({}, set()), ({"drift": 0.001}, {1}), ({"luck": 0.03}, {1, 2}), ({"luck": 0.03, "drift": 0.001}, {1, 2})],
+)
+def test_each_step_mends_what_it_is_for(machine, alarming):
+    shares = results.false_alarms(results.benchmarks(*step_processes(60, **machine)))
+    assert {step: share.trials for step, share in shares.items()} == {1: 60, 2: 60, 3: 60}
+    assert {step for step, share in shares.items() if share.at().low > words.AT_THE_BOOKS_LEVEL} == alarming
+
+
+def test_a_step_without_a_whole_benchmark_is_left_out():
+    one, again = step_processes(1)
+    shares = results.false_alarms(results.benchmarks(one, again.iloc[: experiment.OF_EACH - 1]))
+    assert set(shares) == {1, 2}
+    assert "cannot be counted" in words.step_alarms(shares, 3)
+
+
+@pytest.mark.slow
+def test_steps_take_their_timings():
+    one, two = (
+        experiment.step(name, **more) for name, more in (("one_after_the_other", {}), ("interleaved", {"seed": 3}))
+    )
+    for case, in_turns in ((one, False), (two, True)):
+        outcome = case.run()
+        assert outcome.ended == "ok", outcome.error
+        copies = [which for which, ns in outcome.result["timings"] if ns > 0]
+        assert len(copies) == 60
+        assert (copies[:30] == [0] * 30) != in_turns
+        assert all(sorted(copies[n : n + 2]) == [0, 1] for n in range(0, 60, 2)) == in_turns
+
+
+def test_a_copy_that_differs_withholds_the_loaders():
+    equal, different = record(0.01), record(0.01)
+    key = f"{GIL}/{COPIES[1]}"
+    for block in different.blocks:
+        block["ns"][key] *= 1.1
+    assert results.alarms_among(results.copies_compared(equal)) == 0
+    alarms = results.alarms_among(results.copies_compared(different))
+    assert alarms
+    assert "withheld" in words.loaders(Interval(1.3, 1.2, 1.4), 0.01, alarms)
+
+
+def test_outliers_are_looked_at():
+    found = record(0.01)
+    for block in found.blocks:
+        if block["restart"] in (3, 7):
+            for arm in (*COPIES, "PyDLL"):
+                block["ns"][f"{GIL}/{arm}"] *= 1.5
+    counted = results.outliers(found)
+    assert counted["PyDLL too"] >= 2
+    assert counted["far"] >= 2
+
+
+# ---- the benchmark to repair ----
+
+
+def repaired(start, processes=30, order="random"):
+    ratios = []
+    for _ in range(processes):
+        time_of, taken = start(), {"f": [], "g": []}
+        for _ in range(20):
+            for name in random.sample(["f", "g"], 2) if order == "random" else ["f", "g"]:
+                taken[name].append(time_of(name))
+        ratios.append(np.median(taken["g"]) / np.median(taken["f"]))
+    return ratios
+
+
+def as_given(start):
+    time_of = start()
+    first, second = ([time_of(name) for _ in range(30)] for name in "fg")
+    return [g / f for f, g in zip(first, second)]
+
+
+def in_one(start):
+    time_of, ratios = start(), []
+    for _ in range(30):
+        taken = {name: time_of(name) for name in random.sample(["f", "g"], 2)}
+        ratios.append(taken["g"] / taken["f"])
+    return ratios
+
+
+def one_behind_the_other(start):
+    ratios = []
+    for _ in range(30):
+        time_of = start()
+        first, second = ([time_of(name) for _ in range(20)] for name in "fg")
+        ratios.append(np.median(second) / np.median(first))
+    return ratios
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "said"),
     [
-        (Interval(1.2, 1.1, 1.3), "more with the collector on"),
-        (Interval(0.8, 0.7, 0.9), "takes less with the collector on"),
-        (Interval(1.0, 0.9, 1.1), "no difference was found"),
+        (repaired, "Right"),
+        (as_given, "one process, whose luck"),
+        (in_one, "one process, whose luck"),
+        (one_behind_the_other, "drift counts as a difference"),
+        (lambda start: repaired(start, order="always"), "the position counts as a difference"),
+        (lambda start: [ratio for _ in range(5) for ratio in in_one(start)], "150 ratios from 5 processes"),
+        (lambda start: [1 / ratio for ratio in repaired(start)], "misses a real difference"),
+        (lambda start: repaired(start, processes=2), "at least 3"),
+        (lambda start: [1.0, 1.0, 1.0], "timings of both"),
+        (lambda start: [start()("h")], "does not run"),
+        (lambda start: repaired(start, processes=100), "2,000 timings at most"),
+        (lambda start: None, "does not run"),
     ],
 )
-def test_words_on_the_collector_follow_the_interval(interval, words):
-    said = figures.collector_in_words({"a call": interval})
-    assert words in said
-    assert sum(other in said for other in ("more with", "takes less", "no difference")) == 1
-
-
-@pytest.mark.parametrize(("inside", "narrow"), [(0.95, False), (0.6, True)])
-def test_words_on_the_history_follow_what_came(inside, narrow):
-    row = {"kind": "claims", "interval": "over layouts", "ratios": 3, "runs": 2, "pairs": 6, "inside": inside}
-    assert ("narrower than they should be" in figures.history_in_words(pd.DataFrame([row]))) == narrow
-    assert "no two intervals" in figures.history_in_words(pd.DataFrame([row]).iloc[:0])
+def test_self_check_of_the_benchmark(benchmark, said):
+    lines = exercise.check_benchmark(benchmark)
+    assert said in lines[-1]
+    assert ("Right" in lines[-1]) == (benchmark is repaired)

@@ -15,7 +15,7 @@ from ffilab.bench.worker import PARTS, batch
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import GIL
-from notebooks.measuring import figures, results
+from notebooks.measuring import results, words
 
 RESTARTS, BLOCKS, PROBE = 20, 8, 30_000
 FAST, SLOW = (GIL, "fast"), (GIL, "slow")
@@ -149,7 +149,7 @@ def test_the_chapter_finds_what_company_does():
         assert found.loc[arm].low < found.loc[arm].value < found.loc[arm].high
     moved = results.moved_by_company(record)
     assert moved.value == pytest.approx(1.7 / 1.3, rel=0.02)
-    assert "depends on it" in figures.company_in_words(0.5, moved)
+    assert "depends on it" in words.company(0.5, moved)
 
 
 def test_a_batch_runs_all_its_loops_with_probes_around_each_part():
@@ -180,4 +180,4 @@ def test_a_batch_runs_all_its_loops_with_probes_around_each_part():
     ],
 )
 def test_the_chapter_says_whether_a_ratio_depends_on_the_neighbour(moved, said):
-    assert said in figures.company_in_words(0.4, moved)
+    assert said in words.company(0.4, moved)

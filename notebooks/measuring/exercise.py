@@ -1,4 +1,12 @@
-"""The exercise of the chapter "Measuring on a noisy machine": three small benchmarks, each with one flaw."""
+"""The exercises of the chapter "Measuring on a noisy machine": three small benchmarks, each with one flaw; and one to repair."""
+
+import math
+import random
+import statistics as stdlib_statistics
+
+import numpy as np
+
+from ffilab.judge.estimates import LEVEL, MIN_VALUES, Location
 
 FLAWS = {
     "A": "The two functions run one after the other; whatever changes in between counts as a difference.",
@@ -6,6 +14,12 @@ FLAWS = {
     "C": "Each timing holds one call, which is of the size of the clock's step and the wrapper.",
 }
 KEYWORDS = {"A": "order", "B": "restart", "C": "batch"}
+# What each remedy mends, said where it is the wrong one.
+MENDS = {
+    "order": "it mends two functions of which one always comes first",
+    "restart": "it mends timings that share one process",
+    "batch": "it mends timings as short as a step of the clock",
+}
 
 
 def check_flaws(answers: dict[str, str]) -> list[str]:
@@ -18,5 +32,120 @@ def check_flaws(answers: dict[str, str]) -> list[str]:
         elif given not in KEYWORDS.values():
             lines.append(f"{name}: choose one of {', '.join(sorted(KEYWORDS.values()))}.")
         else:
-            lines.append(f"{name}: {'right. ' + FLAWS[name] if given == remedy else 'not this one.'}")
+            wrong = f"not this one: {MENDS[given]}."
+            lines.append(f"{name}: {'right. ' + FLAWS[name] if given == remedy else wrong}")
+    return lines
+
+
+# ---- the second exercise: a benchmark to repair, on a simulated clock ----
+
+# The simulated machine: a call takes NS; each process multiplies the time of each function by luck of its own, each timing adds
+# noise, each timing of a process is a little slower than the one before, and every second one takes longer (standard deviations
+# and steps of the logarithm).
+NS, LUCK, NOISE, DRIFT, EVERY_SECOND = 100.0, 0.03, 0.02, 0.001, 0.03
+# Of how many benchmarks the check counts the alarms; how many it lets pass; the difference that has to be found, and how often.
+TRIED, MOST_ALARMS, SLOWER, FOUND = 200, 0.06, 1.1, 0.9
+MOST_TIMINGS = 2_000
+
+
+class Machine:
+    """A machine whose truth is known. `start()` starts a process; g takes `ratio` times as long as f."""
+
+    def __init__(self, ratio: float, seed: int):
+        self.ratio, self.lots = ratio, random.Random(seed)
+        # By process, the order of its timings.
+        self.log: list[list[str]] = []
+
+    def start(self):
+        """A new process: a function that gives one timing (ns) of "f" or of "g"."""
+        truth = {"f": NS, "g": NS * self.ratio}
+        luck = {name: self.lots.gauss(0, LUCK) for name in truth}
+        order: list[str] = []
+        self.log.append(order)
+
+        def time_of(name: str) -> float:
+            if name not in truth:
+                raise ValueError(f'time_of takes "f" or "g", not {name!r}')
+            if sum(map(len, self.log)) >= MOST_TIMINGS:
+                raise ValueError(f"a benchmark may take {MOST_TIMINGS:,} timings at most")
+            position = DRIFT * len(order) + EVERY_SECOND * (len(order) % 2)
+            order.append(name)
+            return truth[name] * math.exp(luck[name] + position + self.lots.gauss(0, NOISE))
+
+        return time_of
+
+
+def says(benchmark, ratio: float, seed: int) -> tuple[int, list[float], list[list[str]]]:
+    """What a benchmark says of a simulated machine: 1 or -1 if its interval lies above or below 1, else 0; with the ratios that
+    it returned, and the order of its timings."""
+    machine = Machine(ratio, seed)
+    random.seed(seed)
+    ratios = [float(one) for one in benchmark(machine.start)]
+    if not all(math.isfinite(one) and one > 0 for one in ratios):
+        raise ValueError("every ratio has to be a positive number")
+    if len(ratios) < MIN_VALUES:
+        return 0, ratios, machine.log
+    interval = Location.of(np.log(ratios), log=True).at()
+    return (1 if interval.low > 1 else -1 if interval.high < 1 else 0), ratios, machine.log
+
+
+def flaw_of_counting(ratios: list[float], log: list[list[str]]) -> str | None:
+    """What is wrong with what is counted as an independent value; None if nothing is seen."""
+    names = {name for order in log for name in order}
+    if names != {"f", "g"}:
+        return "it has to take timings of both f and g."
+    if len(ratios) < MIN_VALUES:
+        return f"it returns {len(ratios)} ratios; an interval takes at least {MIN_VALUES}, one for each process."
+    if len(log) == 1:
+        return (
+            "all timings come from one process, whose luck counts as a difference. Call start() again for each ratio."
+        )
+    if len(ratios) > len(log):
+        return f"it returns {len(ratios)} ratios from {len(log)} processes. Ratios of one process share its luck: return one for each."
+    return None
+
+
+def flaw_of_order(log: list[list[str]]) -> str | None:
+    """What is wrong with the order of the timings, if it raises alarms; None if nothing is seen."""
+    alone = [order for order in log if len(set(order)) < 2]
+    if alone:
+        return "a process takes timings of one function only, so that what slows a process does not cancel. Time both in each."
+    if all(order == sorted(order) or order == sorted(order, reverse=True) for order in log):
+        return "in each process all timings of one function come before those of the other: drift counts as a difference. Interleave."
+    if len({tuple(order) for order in log}) == 1:
+        return "the order is the same in every process, so that the position counts as a difference. Draw it at random."
+    return None
+
+
+def check_benchmark(benchmark) -> list[str]:
+    """The self-check: runs `benchmark(start)` on simulated machines, with equal functions and with one slower than the other.
+
+    benchmark returns ratios, time of g over time of f, that the check takes for independent values.
+    """
+    state = random.getstate()
+    try:
+        equal = [says(benchmark, 1.0, seed) for seed in range(TRIED)]
+        slower = [says(benchmark, SLOWER, TRIED + seed) for seed in range(TRIED)]
+    except Exception as error:
+        return [f"It does not run: {type(error).__name__}: {error}."]
+    finally:
+        random.setstate(state)
+    alarms = sum(said != 0 for said, *_ in equal) / TRIED
+    found = sum(said == 1 for said, *_ in slower) / TRIED
+    lines = [
+        f"Equal functions: {alarms:.0%} false alarms in {TRIED} benchmarks (at most {MOST_ALARMS:.0%}; {1 - LEVEL:.0%} is honest).",
+        f"g {SLOWER - 1:.0%} slower: found in {found:.0%} (at least {FOUND:.0%}).",
+    ]
+    counting = [flaw for _, ratios, log in equal if (flaw := flaw_of_counting(ratios, log))]
+    order = [flaw for _, _, log in equal if (flaw := flaw_of_order(log))]
+    if counting:
+        lines.append(f"Not yet: {stdlib_statistics.mode(counting)}")
+    elif alarms > MOST_ALARMS and order:
+        lines.append(f"Not yet: {stdlib_statistics.mode(order)}")
+    elif alarms > MOST_ALARMS:
+        lines.append("Not yet: it tells a function from itself. Is each ratio made of timings of one process?")
+    elif found < FOUND:
+        lines.append("Not yet: it misses a real difference. Take more processes, and return g over f.")
+    else:
+        lines.append("Right: it is silent where nothing is, and finds what is there.")
     return lines

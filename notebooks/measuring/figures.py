@@ -138,10 +138,11 @@ def plot_alarms(figure, found: pd.DataFrame) -> None:
 def show_steps(shares: dict[int, Share]) -> None:
     """The false alarms of each step, and what became of them."""
     found = alarms_by_step(shares)
+    seen = "; ".join(f"{row.step}, {draw.text(Interval.of(row), '%', 100)}" for row in found.itertuples())
     if len(found):
         draw.figure(
             lambda figure: plot_alarms(figure, found),
-            f"False alarms by step, with the {words.AT_THE_BOOKS_LEVEL:.0%} of chance dotted. {words.steps_for_alt(shares)}.",
+            f"False alarms by step, with the {words.RARE} of chance dotted: {seen}. {words.steps_together(shares)}",
             size=(7.2, 2.4),
             data=found,
         )

@@ -38,7 +38,7 @@ def talk_tables(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def without_overlap(moments: pd.DataFrame) -> float:
-    """The p of the talk's test for two samples of these sizes that do not overlap at all, however far they lie apart."""
+    """The p of the talk's test for two samples of these sizes without ties or overlap, however far they lie apart."""
     one, other = moments.n
     return float(stats.mannwhitneyu(np.arange(one), one + np.arange(other)).pvalue)
 

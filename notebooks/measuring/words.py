@@ -7,6 +7,7 @@ from ffilab.judge.estimates import LEVEL, Interval, Share, ShareDifference
 
 # What a test at the talk's level calls different where nothing is; and what an interval at the level of the book excludes.
 BY_CHANCE, AT_THE_BOOKS_LEVEL = 0.05, 1 - LEVEL
+RARE = f"{100 * AT_THE_BOOKS_LEVEL:.0f} %"
 STEPS = {1: "one process, one copy after the other", 2: "one process, interleaved", 3: "eight processes, interleaved"}
 # Half-widths within a tenth of each other are alike.
 ALIKE = 1.1
@@ -30,10 +31,11 @@ def talks_pair(p: float, shift: float) -> str:
         return "In this process the test sees no difference. One process alone decides nothing; see the next section."
     if shift == 0:
         return (
-            "The table looks convincing, as the p-value is tiny. Yet the shift is zero: the clock is too coarse to show a "
-            "difference in the middle of the two samples."
+            "The table looks convincing: the test sees a difference. Yet the shift is zero, as the clock is too coarse to show one in "
+            "the middle of the two samples."
         )
-    return f"The table looks convincing, as the p-value is tiny. The samples lie {abs(shift):.1%} apart."
+    longer = "first" if shift > 0 else "second"
+    return f"The table looks convincing: the test sees a difference. By it the {longer} sample takes longer, with a shift of {abs(shift):.1%}."
 
 
 def separated(share: Interval, processes: int) -> str:
@@ -147,23 +149,17 @@ def step_alarms(shares: dict[int, Share], step: int) -> str:
     if step == 1:
         low, high = share.at().low, share.at().high
         if low > AT_THE_BOOKS_LEVEL:
-            return f"{told} It should be {AT_THE_BOOKS_LEVEL:.0%}. This benchmark tells a call from itself."
-        if high < 2 * AT_THE_BOOKS_LEVEL:
-            return f"{told} It should be {AT_THE_BOOKS_LEVEL:.0%}, and hardly more were seen: on this machine the simplest benchmark was good enough."
-        return f"{told} Whether that is more than the {AT_THE_BOOKS_LEVEL:.0%} that it should be cannot be told here."
+            return f"{told} It should be {RARE}. This benchmark tells a call from itself."
+        if high < BY_CHANCE:
+            return f"{told} It should be {RARE}, and hardly more were seen: on this machine the simplest benchmark was good enough."
+        return f"{told} Whether that is more than the {RARE} that it should be cannot be told here."
     drop = _drop(shares, step)
     if drop.low > 0:
         return f"{told} They have fallen, by {draw.text(drop, 'points', 100)}."
     if drop.high < 0:
-        return f"{told} They have not fallen but risen, by {draw.text(drop.map(lambda share: -share), 'points', 100)}."
+        rise = Interval(-drop.value, -drop.high, -drop.low)
+        return f"{told} They have not fallen but risen, by {draw.text(rise, 'points', 100)}."
     return f"{told} Whether they have fallen cannot be told: the difference is {draw.text(drop, 'points', 100)}."
-
-
-def steps_for_alt(shares: dict[int, Share]) -> str:
-    """The shares of all steps in the text beside the figure."""
-    if not shares:
-        return "too few benchmarks were completed"
-    return "; ".join(f"{STEPS[step]}: {_percent(share.at())}" for step, share in shares.items())
 
 
 def steps_together(shares: dict[int, Share]) -> str:
@@ -174,11 +170,11 @@ def steps_together(shares: dict[int, Share]) -> str:
     drop = ShareDifference(first.events, first.trials, last.events, last.trials).at()
     if last.at().low > AT_THE_BOOKS_LEVEL:
         control = (
-            f"The third step fails its own control: it still calls more than {AT_THE_BOOKS_LEVEL:.0%} of equal pairs different. "
+            f"The third step fails its own control: it still calls more than {RARE} of equal pairs different. "
             "On this machine these lines are not enough."
         )
     else:
-        control = f"The third step passes its own control: its share is not told from {AT_THE_BOOKS_LEVEL:.0%}."
+        control = f"The third step passes its own control: its share is not told from {RARE}."
     if drop.low > 0:
         return f"From the first step to the third, the false alarms have fallen by {draw.text(drop, 'points', 100)}. {control}"
     if drop.high < 0:
@@ -209,15 +205,16 @@ def spread_for_alt(ratio: Interval) -> str:
     if not ratio.is_known:
         return "too few restarts to compare the two spreads"
     side = "more" if ratio.low > 1 else "less" if ratio.high < 1 else "not certainly more or less"
-    return f"the restarted ones spread {draw.text(ratio)} times as much, {side} than the kept one"
+    return f"the restarted process spreads {side} than the kept one, by a factor of {draw.text(ratio)}"
 
 
 def outliers(found: dict[str, int]) -> str:
     """What the restarts that lie far from the others have in common. found: as in results.outliers."""
     if not found["far"]:
         return "No restart lies further from the others than three scaled median absolute deviations."
+    lie = "lies" if found["far"] == 1 else "lie"
     told = (
-        f"Of {found['restarts']} restarts, {found['far']} lie further from the others than three scaled median absolute deviations. "
+        f"Here {found['far']} of {found['restarts']} restarts {lie} further from the others than three scaled median absolute deviations. "
         f"In {found['PyDLL too']} of these the PyDLL call of the same process is far off as well, in {found['kept too']} the kept "
         "process."
     )
@@ -253,8 +250,9 @@ def company(share: float, moved: Interval) -> str:
         )
     told = f"with company CDLL over PyDLL is {draw.text(moved)} times what it is without"
     if moved.excludes(1):
+        side = "larger" if moved.low > 1 else "smaller"
         return (
-            f"The ratio depends on it: {told}. Over both, it would say how busy the neighbour was in these minutes. An explanation, "
+            f"The ratio depends on it, and is {side} with company: {told}. Over both, it would say how busy the neighbour was in these minutes. An explanation, "
             "not tested here: code that fills the core's width loses more to a neighbour than code that waits for one result "
             "after the other."
         )
@@ -276,7 +274,7 @@ def layouts(misses: Share | None, next_build: Interval | None, drawn: bool = Tru
         )
     told = (
         f"Of {misses.trials} intervals, each from the restarts of one binary, {misses.trials - misses.events} contain the mean over "
-        f"all of them. {_percent(misses.at())} do not; of honest intervals it would be {AT_THE_BOOKS_LEVEL:.0%}."
+        f"all of them. {_percent(misses.at())} do not; of honest intervals it would be {RARE}."
     )
     if not misses.events:
         return f"{told} In this run one binary would have been as good as another."
@@ -424,7 +422,8 @@ def prediction_4(moved: Interval) -> str:
     if not moved.is_known:
         return "Here: not decided, as there was too little company on the core, or too much."
     if moved.excludes(1):
-        return f"Here: yes, with company the ratio is {draw.text(moved)} times what it is without."
+        side = "larger" if moved.low > 1 else "smaller"
+        return f"Here: yes, with company the ratio is {side}, by a factor of {draw.text(moved)}."
     return f"Here: undecided; with company the ratio is {draw.text(moved)} times what it is without."
 
 

@@ -1,0 +1,154 @@
+"""Arguments for every sentence that a run of the chapter "Measuring on a noisy machine" chooses: see tests/test_words.py."""
+
+import math
+
+import pandas as pd
+
+from ffilab.judge.estimates import Interval, Share
+
+
+def made(value: float, low: float, high: float) -> Interval:
+    return Interval(value, low, high)
+
+
+def leaning(measured: int, loaded: int) -> dict[str, Share]:
+    return {"measured": Share(measured, 40), "loaded": Share(loaded, 40)}
+
+
+def steps(*alarms: int) -> dict[int, Share]:
+    """Alarms of each step, of a hundred benchmarks; of the third, of forty."""
+    return {step: Share(events, 40 if step == 3 else 100) for step, events in enumerate(alarms, 1)}
+
+
+def log(inside: float) -> pd.DataFrame:
+    return pd.DataFrame([{"kind": "claims", "interval": "over layouts", "pairs": 12, "inside": inside}])
+
+
+UNKNOWN = Interval(1.1, math.nan, math.nan)
+MORE, LESS, SAME = made(1.32, 1.21, 1.45), made(0.81, 0.74, 0.88), made(1.02, 0.9, 1.15)
+MANY, FEW, CHANCE = made(0.13, 0.09, 0.18), made(0.01, 0.001, 0.03), made(0.06, 0.03, 0.1)
+MOST, RARE, HALF = made(0.95, 0.9, 0.98), made(0.03, 0.01, 0.07), made(0.5, 0.35, 0.65)
+FALLING, RISING, EQUAL = steps(80, 40, 1), steps(3, 40, 38), steps(5, 4, 1)
+
+CASES = {
+    "talks_pair": {
+        "agrees": (1e-58, 0.25),
+        "contradicts": (0.4, 0.0),
+        "undecided": (1e-6, 0.0),
+        "the other way": (1e-58, -0.2),
+    },
+    "separated": {"agrees": (MOST, 60), "contradicts": (RARE, 60), "undecided": (HALF, 60)},
+    "alarms": {
+        "agrees": (MANY, 300, 0.31),
+        "contradicts": (FEW, 300, 0.02),
+        "undecided": (CHANCE, 300, 0.1),
+    },
+    "alarms_for_alt": {"agrees": (MANY,), "contradicts": (FEW,), "undecided": (CHANCE,)},
+    "position": {
+        "agrees": (leaning(35, 20),),
+        "contradicts": (leaning(4, 20),),
+        "undecided": (leaning(22, 19),),
+        "the copy": (leaning(20, 36),),
+        "both": (leaning(36, 36),),
+        "none": ({},),
+    },
+    "reader_of_tables": {
+        "agrees": (MOST, MANY),
+        "contradicts": (MOST, FEW),
+        "undecided": (MOST, made(0.06, 0.03, 0.12)),
+        "separates nothing": (RARE, FEW),
+    },
+    "for_instructors": {
+        "agrees": (leaning(35, 20),),
+        "contradicts": (leaning(4, 20),),
+        "undecided": (leaning(20, 20),),
+        "none": ({},),
+    },
+    "step_alarms": {
+        "agrees": (FALLING, 2),
+        "contradicts": (RISING, 2),
+        "undecided": (EQUAL, 2),
+        "first": (FALLING, 1),
+        "first, none": (steps(0), 1),
+        "first, few": (steps(5), 1),
+        "third": (FALLING, 3),
+        "missing": ({}, 3),
+    },
+    "steps_together": {
+        "agrees": (FALLING,),
+        "contradicts": (RISING,),
+        "undecided": (EQUAL,),
+        "fails its control": (steps(80, 60, 20),),
+        "missing": ({},),
+    },
+    "spread": {"agrees": (MORE,), "contradicts": (LESS,), "undecided": (SAME,), "unknown": (UNKNOWN,)},
+    "spread_for_alt": {"agrees": (MORE,), "contradicts": (LESS,), "undecided": (SAME,), "unknown": (UNKNOWN,)},
+    "outliers": {
+        "agrees": ({"restarts": 80, "far": 5, "PyDLL too": 4, "kept too": 0},),
+        "contradicts": ({"restarts": 80, "far": 5, "PyDLL too": 4, "kept too": 4},),
+        "undecided": ({"restarts": 80, "far": 5, "PyDLL too": 1, "kept too": 0},),
+        "none": ({"restarts": 80, "far": 0, "PyDLL too": 0, "kept too": 0},),
+        "one": ({"restarts": 80, "far": 1, "PyDLL too": 1, "kept too": 0},),
+    },
+    "pseudo_replication": {
+        "agrees": ({"blocks": 0.002, "restarts": 0.006},),
+        "contradicts": ({"blocks": 0.006, "restarts": 0.002},),
+        "undecided": ({"blocks": 0.004, "restarts": 0.004},),
+        "unknown": ({"blocks": 0.004, "restarts": math.nan},),
+    },
+    "company": {
+        "agrees": (0.3, MORE),
+        "contradicts": (0.3, LESS),
+        "undecided": (0.3, SAME),
+        "unknown": (0.01, UNKNOWN),
+    },
+    "layouts": {
+        "agrees": (Share(9, 18), MORE),
+        "contradicts": (Share(0, 18), MORE),
+        "undecided": (Share(1, 18), MORE),
+        "too few": (None, None, True),
+        "no layouts": (None, None, False),
+    },
+    "levels": {
+        "agrees": (made(0.03, 0.02, 0.04), made(0.01, 0.008, 0.012)),
+        "contradicts": (made(0.01, 0.0, 0.012), made(0.03, 0.02, 0.04)),
+        "undecided": (made(0.02, 0.0, 0.04), made(0.02, 0.015, 0.03)),
+        "none": (None, None),
+    },
+    "collector": {
+        "agrees": ({"a call": SAME, "a list of ten lists": MORE},),
+        "contradicts": ({"a call": LESS, "a list of ten lists": LESS},),
+        "undecided": ({"a call": SAME, "a list of ten lists": SAME},),
+        "unknown": ({"a call": UNKNOWN},),
+    },
+    "copies": {"agrees": (0, 3), "contradicts": (1, 3), "undecided": (0, 0), "two": (2, 3)},
+    "loaders": {
+        "agrees": (MORE, 0.02, 0),
+        "contradicts": (LESS, 0.02, 0),
+        "undecided": (SAME, 0.15, 0),
+        "withheld": (MORE, 0.02, 1),
+        "unknown": (UNKNOWN, 0.02, 0),
+    },
+    "sharper": {
+        "agrees": ({"time": 0.02, "ratio": 0.004},),
+        "contradicts": ({"time": 0.004, "ratio": 0.02},),
+        "undecided": ({"time": 0.01, "ratio": 0.0102},),
+        "unknown": ({"time": math.nan, "ratio": math.nan},),
+    },
+    "history": {"agrees": (log(0.97),), "contradicts": (log(0.6),), "undecided": (log(0.9).iloc[:0],)},
+    "prediction_1": {"agrees": (MANY,), "contradicts": (FEW,), "undecided": (CHANCE,)},
+    "prediction_2": {
+        "agrees": (steps(60, 58, 1),),
+        "contradicts": (steps(90, 5, 2),),
+        "undecided": (EQUAL,),
+        "unknown": ({},),
+    },
+    "prediction_3": {"agrees": (MORE,), "contradicts": (LESS,), "undecided": (SAME,), "unknown": (UNKNOWN,)},
+    "prediction_4": {"agrees": (MORE,), "contradicts": (LESS,), "undecided": (SAME,), "unknown": (UNKNOWN,)},
+    "prediction_5": {
+        "agrees": (1.31, SAME),
+        "contradicts": (1.05, MORE),
+        "undecided": (1.03, SAME),
+        "not counted": (None, SAME),
+    },
+}
