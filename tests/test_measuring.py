@@ -364,6 +364,9 @@ def test_a_copy_that_differs_withholds_the_loaders():
     alarms = results.alarms_among(results.copies_compared(different))
     assert alarms
     assert "withheld" in words.loaders(Interval(1.3, 1.2, 1.4), 0.01, alarms)
+    failed = results.alike(results.copies_compared(different))
+    assert (failed.passed, failed.claims) == (False, ("D7",))
+    assert results.alike(results.copies_compared(equal)).passed
 
 
 def test_outliers_are_looked_at():

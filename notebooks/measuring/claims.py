@@ -1,6 +1,7 @@
 """What the chapter "Measuring on a noisy machine" hands in to the ledger, from its records alone. Rules: claims.toml."""
 
 from ffilab.bench.session import Session
+from ffilab.judge.controls import Check
 from ffilab.judge.ledger import Handed
 from notebooks.measuring import results
 
@@ -15,3 +16,9 @@ def measurements(session: Session) -> Handed:
     found = results.restarted_over_kept(session.timed("copies"))
     handed.put("D7", "spread of restarted processes over that of a kept one", found)
     return handed
+
+
+def controls(session: Session) -> list[Check]:
+    """Are the copies of one call alike? D7 rests on the same run."""
+    pairs = results.copies_compared(session.timed("copies"))
+    return [results.alike(pairs)] if pairs else []

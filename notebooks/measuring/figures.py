@@ -132,7 +132,7 @@ def plot_alarms(figure, found: pd.DataFrame) -> None:
     shown = found.assign(**{name: found[name] * 100 for name in ("value", "low", "high")})
     draw.intervals(axes, shown, "step")
     axes.axvline(100 * words.AT_THE_BOOKS_LEVEL, linestyle=":", color="gray")
-    axes.set(xlabel="benchmarks that call two copies of one call different (%)", xlim=(-2, None))
+    axes.set(xlabel="false alarms (% of benchmarks)", xlim=(-2, None))
 
 
 def show_steps(shares: dict[int, Share]) -> None:
@@ -164,7 +164,7 @@ def plot_restarts(figure, medians: pd.DataFrame) -> None:
     axes = figure.subplots()
     for marker, (process, part) in zip("ox", medians.groupby("process", sort=False)):
         axes.plot(part.restart, (part.ratio - 1) * 100, marker, label=process)
-    axes.set(xlabel="restart", ylabel="time over the reference's (%, from the median)")
+    axes.set(xlabel="restart", ylabel="over the reference (%)")
     figure.legend(loc="outside upper center", ncols=2)
 
 

@@ -13,6 +13,7 @@ from ffilab.bench import neighbour, profile
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
 from ffilab.judge import description, statistics, variances
+from ffilab.judge.controls import NEGLIGIBLE, Check
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Measurement, Share, difference
 from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import GIL
@@ -259,15 +260,25 @@ def moved_by_company(record: Record) -> Interval:
 
 
 def copies_compared(record: Record) -> list[Comparison]:
-    """Every pair of copies."""
-    return [statistics.compare(record, (GIL, one), (GIL, other)) for one, other in combinations(COPIES, 2)]
+    """Every pair of copies that was measured."""
+    there = [arm for arm in COPIES if record.measured(GIL, arm)]
+    return [statistics.compare(record, (GIL, one), (GIL, other)) for one, other in combinations(there, 2)]
 
 
-def alarms_among(pairs: list[Comparison]) -> int:
-    """How many pairs of copies are called different, at the level of the family: one false alarm in any of them is as rare as
-    one in a single pair."""
-    level = 1 - (1 - LEVEL) / len(pairs)
-    return sum(pair.estimate.at(level).excludes(1) for pair in pairs)
+def alarms_among(pairs: list[Comparison]) -> int | None:
+    """How many pairs of copies certainly differ by more than is negligible, as in the controls of every run; None if that is not
+    known. The level is the family's: one false alarm in any of them is as rare as one in a single pair."""
+    intervals = [pair.estimate.at(1 - (1 - LEVEL) / len(pairs)) for pair in pairs]
+    if not pairs or not all(interval.is_known for interval in intervals):
+        return None
+    return sum(interval.low > 1 + NEGLIGIBLE or interval.high < 1 - NEGLIGIBLE for interval in intervals)
+
+
+def alike(pairs: list[Comparison]) -> Check:
+    """The chapter's own A/A test: if it fails, what rests on the same run is withheld."""
+    alarms = alarms_among(pairs)
+    found = "too few restarts" if alarms is None else f"{alarms} of {len(pairs)} pairs called different"
+    return Check("A/A", "copies of one call, in 'copies'", found, alarms == 0, float(alarms or 0), claims=("D7",))
 
 
 def widths(record: Record, found: Comparison) -> dict[str, float]:

@@ -3,6 +3,7 @@
 import pandas as pd
 
 from ffilab import draw
+from ffilab.judge.controls import NEGLIGIBLE
 from ffilab.judge.estimates import LEVEL, Interval, Share, ShareDifference
 
 # What a test at the talk's level calls different where nothing is; and what an interval at the level of the book excludes.
@@ -326,19 +327,24 @@ def _less(ratio: Interval) -> Interval:
     return Interval(100 * (1 - ratio.value), 100 * (1 - ratio.high), 100 * (1 - ratio.low))
 
 
-def copies(alarms: int, pairs: int) -> str:
-    """Does the instrument pass its own A/A test? alarms: pairs called different, at the level of the family."""
-    if not pairs:
-        return "No pair of copies was measured here: whether the instrument passes its own test cannot be told."
+def copies(alarms: int | None, pairs: int) -> str:
+    """Does the instrument pass its own A/A test? alarms: as in results.alarms_among."""
+    if alarms is None:
+        return (
+            "There were too few restarts, or no copies: whether the instrument passes its own test cannot be told here."
+        )
     if alarms:
         return (
-            f"The instrument fails its own test: it calls {alarms} of {pairs} pairs of copies different, at a level at which one alarm "
-            "in any of them is rare. What this section would say of the loaders is withheld."
+            f"The instrument fails its own test: copies in {alarms} of {pairs} pairs certainly differ by more than {NEGLIGIBLE:.0%}, at "
+            "a level that counts all of them. What this section would say of the loaders is withheld, and so is the verdict of D7."
         )
-    return f"The instrument passes its own test: none of the {pairs} pairs is called different, at a level that counts all of them."
+    return (
+        f"The instrument passes its own test: in none of {pairs} pairs do the copies certainly differ by more than {NEGLIGIBLE:.0%}, "
+        "at a level that counts all of them."
+    )
 
 
-def loaders(ratio: Interval, mde: float, alarms: int) -> str:
+def loaders(ratio: Interval, mde: float, alarms: int | None) -> str:
     """CDLL over PyDLL in the run of the copies, and what the run could have found; alarms: as in `copies`."""
     if alarms:
         return "CDLL over PyDLL is withheld, as copies of one call were called different in the same run."

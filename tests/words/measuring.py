@@ -121,7 +121,7 @@ CASES = {
         "undecided": ({"a call": SAME, "a list of ten lists": SAME},),
         "unknown": ({"a call": UNKNOWN},),
     },
-    "copies": {"agrees": (0, 3), "contradicts": (1, 3), "undecided": (0, 0), "two": (2, 3)},
+    "copies": {"agrees": (0, 3), "contradicts": (1, 3), "undecided": (None, 3), "two": (2, 3)},
     "loaders": {
         "agrees": (MORE, 0.02, 0),
         "contradicts": (LESS, 0.02, 0),
