@@ -44,7 +44,7 @@ def check_flaws(answers: dict[str, str]) -> list[str]:
 # and steps of the logarithm).
 NS, LUCK, NOISE, DRIFT, EVERY_SECOND = 100.0, 0.03, 0.02, 0.001, 0.03
 # Of how many benchmarks the check counts the alarms; how many it lets pass; the difference that has to be found, and how often.
-TRIED, MOST_ALARMS, SLOWER, FOUND = 200, 0.06, 1.1, 0.9
+TRIED, MOST_ALARMS, SLOWER, FOUND = 100, 0.06, 1.1, 0.9
 MOST_TIMINGS = 2_000
 
 
