@@ -1,5 +1,9 @@
 """The chapter on loaders: both loaders return the same on every interpreter; the analysis finds what was put in."""
 
+import json
+import re
+import runpy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,9 +20,10 @@ from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval, Location, Measurement, Share
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from ffilab.judge.simulation import TRUTHS, Simulated
+from ffilab.paths import ROOT
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.provision.installed import load
-from notebooks.loaders import claims, exercise, experiment, figures, results, simulated
+from notebooks.loaders import claims, exercise, experiment, figures, results, simulated, words
 
 
 @pytest.fixture(scope="module")
@@ -61,17 +66,48 @@ def test_same_call_raises_no_alarm(made_up_record):
     assert max(comparison.mde for _, _, comparison in found) < 0.01
 
 
-@pytest.mark.parametrize(
-    ("noop", "getpid", "says"),
-    [
-        ((1.1, 1.2), (1.3, 1.4), "more with the GIL"),
-        ((0.8, 0.9), (0.7, 0.9), "more without the GIL"),
-        ((1.1, 1.2), (0.9, 1.1), "does not settle"),
-    ],
-)
-def test_which_build_gains_more_is_said_by_the_intervals(noop, getpid, says):
-    gain = {"noop": Interval(sum(noop) / 2, *noop), "getpid": Interval(sum(getpid) / 2, *getpid)}
-    assert says in figures.gain_in_words(gain)
+def test_which_number_carries_over_is_found(made_up_record):
+    """The made-up record has one ratio for noop and getpid, and so two differences."""
+    rng, cells = np.random.default_rng(6), {f"{GIL}/empty loop": 5.0}
+    price = {"same difference": lambda _: 20.0, "same ratio": lambda attached: 0.4 * attached}
+    for what, extra in price.items():
+        for function, attached in {"noop": 50.0, **dict.fromkeys(results.OTHERS, 200.0)}.items():
+            cells |= {f"{GIL}/PyDLL {function}": 5 + attached, f"{GIL}/CDLL {function}": 5 + attached + extra(attached)}
+        blocks = [
+            {"restart": restart, "ns": {key: int(1e6 * ns * rng.normal(1, 0.001)) for key, ns in cells.items()}}
+            for restart in range(12)
+            for _ in range(4)
+        ]
+        run = {"plan": {"seed": 1, "interpreters": [GIL], "blocks": 4}}
+        record = Record(None, run, loops=dict.fromkeys(cells, 1_000_000), blocks=blocks)
+        prices = results.prices(record).set_index("function")
+        missed = results.misses(record, GIL)
+        verdict = {
+            key: results.carries(Interval.of(prices.loc["noop"]), missed[key]) for key in ("difference", "ratio")
+        }
+        right = {"difference": HOLDS, "ratio": DOES_NOT_HOLD}
+        if what == "same ratio":
+            right = {"difference": DOES_NOT_HOLD, "ratio": HOLDS}
+        assert verdict == right, what
+        assert set(prices.n) == {12}
+
+
+def test_no_price_carries_nothing_and_too_few_values_say_nothing():
+    close = {"getpid": Interval(0.0, -0.1, 0.1)}
+    assert results.carries(Interval(1.0, -1.0, 3.0), close) == UNDECIDED
+    assert results.carries(Interval(20.0, np.nan, np.nan), close) == UNDECIDED
+    assert results.carries(Interval(20.0, 19.0, 21.0), {"getpid": Interval(0.0, np.nan, np.nan)}) == UNDECIDED
+    assert results.carries(Interval(-20.0, -21.0, -19.0), close) == HOLDS
+
+
+def test_an_alarm_of_the_chapters_own_a_a_test_withholds_the_claim_that_rests_on_it(made_up_record):
+    class Session:
+        def timed(self, name):
+            return made_up_record
+
+    assert [(check.passed, check.claims) for check in claims.controls(Session())] == [(True, ("A12",))] * 2
+    assert results.alarming(Interval(1.02, 1.015, 1.025))
+    assert not results.alarming(Interval(1.004, 1.002, 1.006))
 
 
 def test_shares_are_rates_during_the_call_over_rates_beside_it():
@@ -129,9 +165,30 @@ def test_what_should_be_safe_runs_thirty_times_and_every_case_runs(budget, safe,
 def test_numbers_of_hazards_are_handed_to_the_prose(monkeypatch):
     glued = {}
     monkeypatch.setattr(draw, "glue", glued.__setitem__)
-    share = {"crashes": Share(5, 5), "deadlocks": Share(0, 30)}
-    figures.glue_ends(pd.DataFrame([{"interpreter": GIL, "loader": "CDLL", **share}]))
-    assert glued == {"crashes-CDLL-gil": "5 of 5", "deadlocks-CDLL-gil": "0 of 30"}
+    rows = [
+        {"interpreter": label, "loader": loader, "crashes": Share(5, 5), "deadlocks": Share(0, 30)}
+        for label in (GIL, FREE_THREADED)
+        for loader in experiment.LOADERS
+    ]
+    figures.glue_ends(pd.DataFrame(rows))
+    assert "5 of 5" in glued["crash-CDLL-gil"]
+    assert "none of 30 processes, which leaves room for up to 14%" in glued["deadlock-CDLL-gil"]
+    assert "did not deadlock in either build" in glued["removing-the-gil"]
+
+
+def test_words_of_none_among_many_are_those_of_the_ledgers_rule():
+    tests = next(claim for claim in declared("loaders").claims if claim.id == "A14").tests
+    assert {test.rate for test in tests if type(test).__name__ == "Never"} == {words.RARE}
+
+
+def test_the_answers_of_the_rules_choose_the_words():
+    for truth, says in (
+        ("as published", "without a GIL, the other thread kept its speed"),
+        ("no effect", "did not block"),
+    ):
+        session = Simulated("loaders", truth, simulated.INTERPRETERS, "quick", noise=0)
+        simulated.simulated(session)
+        assert says in words.blocking(*figures.blocked(figures.answers(session))), truth
 
 
 def located(value, error=0.01):
@@ -265,9 +322,19 @@ def test_detach_attach_leaves_the_gil_off(smoke):
     restart = Restart(plan("test", arms, pair, smoke), {label: load(BY_LABEL[label]) for label in pair})
     try:
         assert restart.missing == {}
-        assert restart.facts[f"{FREE_THREADED}/extension"]["gil_enabled"] is False
+        assert restart.facts[f"{FREE_THREADED}/shared"]["gil_enabled"] is False
     finally:
         restart.close()
+
+
+def test_functions_with_an_argument_return_what_they_should(library):
+    arms = runpy.run_path(str(ROOT / experiment.ARMS))
+    expected = {"add_one": 8, "halve": 1.25, "first_byte": ord("m")}
+    assert tuple(arms["DECLARED"]) == experiment.DECLARED == tuple(expected)
+    for loader in experiment.LOADERS:
+        for function, value in expected.items():
+            names = arms["declared_call"](loader, function, str(library)).inner.__globals__
+            assert names["foreign"](names["argument"]) == value
 
 
 def frames(kept=0.05):
@@ -296,6 +363,67 @@ def frames(kept=0.05):
         ({"noop": "PyDLL", "sleep_ms": "CDLL", "PyList_New": "PyDLL"}, "Fast"),
     ],
 )
-def test_self_check_of_the_exercise(made_up_record, choice, says):
+def test_self_check_of_the_first_exercise(made_up_record, choice, says):
     lines = exercise.check_choice(choice, made_up_record, *frames())
     assert any(line.startswith(says) for line in lines)
+
+
+def test_where_the_loaders_are_not_told_apart_either_will_do():
+    assert exercise.speed("noop", "CDLL", Interval(1.0, -1.0, 3.0)).startswith("Either")
+    assert exercise.speed("noop", "CDLL", Interval(-9.0, -10.0, -8.0)).startswith("Fast")
+
+
+class Repairing:
+    """A session that runs the cases of the second exercise, and keeps nothing."""
+
+    def run(self, title, cases, repeats, may_fail):
+        assert may_fail
+        rows = []
+        for case in cases:
+            outcome = case.run()
+            rows.append({**case.columns, **(outcome.result or {}), "ended": outcome.ended})
+        return pd.DataFrame(rows)
+
+
+SOLUTION = """
+import ctypes
+def load(library):
+    native, short = ctypes.CDLL(library), ctypes.PyDLL(library)
+    short.halve.argtypes, short.halve.restype = [ctypes.c_double], ctypes.c_double
+    new_list = ctypes.pythonapi.PyList_New
+    new_list.argtypes, new_list.restype = [ctypes.c_ssize_t], ctypes.py_object
+    return {"wait": native.wait_for_announcement, "halve": short.halve, "new_list": new_list}
+"""
+PROGRAMS = [
+    (SOLUTION, ["Correct", "Fast"]),
+    (SOLUTION.replace("short = ctypes.CDLL(library), ctypes.PyDLL(library)", "short = [ctypes.CDLL(library)] * 2"), ["Correct", "Not yet fast"]),
+    (SOLUTION.replace("native, short = ctypes.CDLL", "native, short = ctypes.PyDLL"), ["wait: wait(500) returned 0. The call waits for"]),
+    (SOLUTION.replace("ctypes.pythonapi.", "ctypes.CDLL(None)."), ["new_list: its process ended so: killed by"]),
+    (SOLUTION.replace(", new_list.restype = [ctypes.c_ssize_t], ctypes.py_object", " = [ctypes.c_ssize_t]"), ["new_list: new_list(0) returned"]),
+    (SOLUTION.replace("short.halve.argtypes", "short.add_one.argtypes"), ["halve: ArgumentError"]),
+    (SOLUTION.replace(": short.halve,", ": lambda value: value / 2,"), ["halve: this is not the C function"]),
+    (SOLUTION.replace(": native.wait_for_announcement", ": native.announce"), ["wait: this is not the C function"]),
+    (SOLUTION.replace("import ctypes\n", "import ctypes\nwhile True: pass\n"), ["wait: it did not end", "halve: it did", "new_list: it"]),
+    ("", ["wait: KeyError", "halve: KeyError", "new_list: KeyError"]),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("program", "says"), PROGRAMS)
+def test_self_check_of_the_second_exercise(monkeypatch, library, program, says):
+    monkeypatch.setattr(experiment, "LIBRARY", str(library))
+    monkeypatch.setattr(exercise, "price", lambda record: Interval(20.0, 19.0, 21.0))
+    lines = exercise.check_program(Repairing(), program, None)
+    assert len(lines) == len(says)
+    assert all(line.startswith(start) for line, start in zip(lines, says)), lines
+
+
+@pytest.mark.slow
+def test_the_programs_on_the_page_are_broken_and_repaired(monkeypatch, library):
+    notebook = json.loads((ROOT / "notebooks/loaders/loaders.ipynb").read_text())
+    sources = ["".join(cell["source"]) for cell in notebook["cells"] if "check_program" in "".join(cell["source"])]
+    broken, repaired = (re.search(r'program = """(.*?)"""', source, re.DOTALL)[1] for source in sources)
+    monkeypatch.setattr(experiment, "LIBRARY", str(library))
+    monkeypatch.setattr(exercise, "price", lambda record: Interval(20.0, 19.0, 21.0))
+    assert [line.split(":")[0] for line in exercise.check_program(Repairing(), broken, None)] == list(experiment.TASKS)
+    assert exercise.check_program(Repairing(), repaired, None)[0].startswith("Correct")

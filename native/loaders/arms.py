@@ -26,6 +26,26 @@ def call(loader, function, library=None):
 # [/call]
 
 
+# [declared_call]
+# C function: what it returns, what it takes, and what it is called with.
+DECLARED = {
+    "add_one": (ctypes.c_int, [ctypes.c_int], 7),
+    "halve": (ctypes.c_double, [ctypes.c_double], 2.5),
+    "first_byte": (ctypes.c_int, [ctypes.c_char_p], b"mind the gap"),
+}
+
+
+def declared_call(loader, function, library):
+    """Call a C function with one argument, its types declared."""
+    foreign = getattr(LOADERS[loader](library), function)
+    foreign.restype, foreign.argtypes, argument = DECLARED[function]
+    names = {"foreign": foreign, "argument": argument}
+    return timeit.Timer("f(x)", "f, x = foreign, argument", time.perf_counter_ns, names)
+
+
+# [/declared_call]
+
+
 # [audited_call]
 def audited_call(loader, function, library=None):
     """The same call after one audit hook that does nothing. It stays until the process ends."""

@@ -6,6 +6,7 @@ Standard library only: `ffilab/bench/worker.py case` calls one of these function
 import ctypes
 import threading
 import time
+from _ctypes import FUNCFLAG_PYTHONAPI as KEEPS_ATTACHED
 
 LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
 
@@ -49,14 +50,14 @@ def original_blocking(loader, library, milliseconds):
 
 
 # [counting]
-def counting(loader, library, milliseconds):
+def counting(loader, library, milliseconds, reference_ms):
     """A13 corrected: the same thread also counts during a sleep that surely lets it run.
 
     The order is reference, call, call, reference, so that a steady drift cancels.
     Returns iterations, the longest pause (ns) of the counting thread, and elapsed ns by phase.
     """
     sleep_ms = LOADERS[loader](library).sleep_ms
-    rest = {"reference": lambda: time.sleep(milliseconds / 1000), "call": lambda: sleep_ms(milliseconds)}
+    rest = {"reference": lambda: time.sleep(reference_ms / 1000), "call": lambda: sleep_ms(milliseconds)}
     counts, pauses, elapsed = ({"reference": 0, "call": 0} for _ in range(3))
     current, stop = None, False
 
@@ -73,7 +74,7 @@ def counting(loader, library, milliseconds):
     thread.start()
     for phase in ("reference", "call", "call", "reference"):
         # A pause caused by a blocking call is noticed only after it: let the counter get going again.
-        time.sleep(0.02)
+        time.sleep(0.01)
         started = time.perf_counter_ns()
         current = phase
         rest[phase]()
@@ -99,15 +100,19 @@ def python_api(loader):
 
 
 # [handshake]
+def bring_about(native):
+    """In a thread of its own: announce as soon as the main thread waits in C, within half a second."""
+    for _ in range(500):
+        if native.is_waiting():
+            native.announce()
+            return
+        time.sleep(0.001)
+
+
 def handshake(loader, library, milliseconds):
     """A C call waits for what only another Python thread can do."""
     native = LOADERS[loader](library)
-
-    def bring_about():
-        time.sleep(0.05)
-        native.announce()
-
-    thread = threading.Thread(target=bring_about)
+    thread = threading.Thread(target=bring_about, args=(native,))
     thread.start()
     met = native.wait_for_announcement(milliseconds)
     thread.join()
@@ -115,3 +120,51 @@ def handshake(loader, library, milliseconds):
 
 
 # [/handshake]
+
+
+# [repaired]
+C_NAMES = {"wait": "wait_for_announcement", "halve": "halve", "new_list": "PyList_New"}
+
+
+def repaired(task, program, library):
+    """One task of the exercise, through the function that the reader's `load(library)` returns for it."""
+    names = {}
+    try:
+        exec(program, names)
+        found = names["load"](library)[task]
+        ours = getattr(ctypes.PyDLL(None if task == "new_list" else library), C_NAMES[task])
+        if address(found) != address(ours):
+            return {"same": False, "attached": False, "right": False, "said": ""}
+        row = {"same": True, "attached": bool(found._flags_ & KEEPS_ATTACHED)}
+        right, said = TASKS[task](found, library)
+    except Exception as error:
+        return {"same": True, "attached": False, "right": False, "said": f"{type(error).__name__}: {error}"}
+    return {**row, "right": right, "said": said}
+
+
+def address(function):
+    """Where a function of ctypes begins; None for anything else."""
+    return ctypes.cast(function, ctypes.c_void_p).value if isinstance(function, ctypes._CFuncPtr) else None
+
+
+def wait(found, library):
+    """Half a second is time enough for the other Python thread."""
+    thread = threading.Thread(target=bring_about, args=(ctypes.CDLL(library),))
+    thread.start()
+    value = found(500)
+    thread.join()
+    return value == 1, f"wait(500) returned {value!r}"
+
+
+def halve(found, library):
+    value = found(5.0)
+    return value == 2.5, f"halve(5.0) returned {value!r}"
+
+
+def new_list(found, library):
+    value = found(0)
+    return value == [], f"new_list(0) returned {value!r}"
+
+
+TASKS = {"wait": wait, "halve": halve, "new_list": new_list}
+# [/repaired]

@@ -1,14 +1,20 @@
-"""The exercise of the chapter "CDLL and PyDLL": its self-check, from the page's own measurements."""
+"""The exercises of the chapter "CDLL and PyDLL": their self-checks, from the page's own measurements."""
 
 import pandas as pd
 
 from ffilab.bench.record import Record
-from ffilab.judge import statistics
+from ffilab.bench.session import Session
+from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import GIL
-from notebooks.loaders import results
-from notebooks.loaders.experiment import LOADERS
+from notebooks.loaders import experiment, results
+from notebooks.loaders.experiment import LOADERS, TASKS
 
 FUNCTIONS = ("noop", "sleep_ms", "PyList_New")
+WHY = {
+    "wait": "The call waits for another Python thread, and that thread waits for what the call keeps.",
+    "halve": "Without its types, ctypes takes the result for an int, and does not know how to pass a float.",
+    "new_list": "A function of Python's C API needs an attached thread state, and its result has to be declared as an object.",
+}
 
 
 def check_choice(choice: dict[str, str], record: Record, shares: pd.DataFrame, ends: pd.DataFrame) -> list[str]:
@@ -19,20 +25,51 @@ def check_choice(choice: dict[str, str], record: Record, shares: pd.DataFrame, e
     if open_ := [name for name in FUNCTIONS if choice.get(name) not in LOADERS]:
         return [f"Still open: {', '.join(open_)}. Choose 'CDLL' or 'PyDLL' for each."]
     wrong = []
-    api = choice["PyList_New"]
-    crashes = results.of(ends, GIL, api).crashes.at()
-    if crashes.value > 0:
-        wrong.append(f"Not correct: {crashes.value:.0%} of the processes that called PyList_New through {api} crashed.")
-    sleeper = choice["sleep_ms"]
-    kept = results.of(shares, GIL, sleeper).value
-    if kept < 0.5:
+    if choice["PyList_New"] == "CDLL":
+        crashes = results.of(ends, GIL, "CDLL").crashes
         wrong.append(
-            f"Not good enough: while sleep_ms ran through {sleeper}, another thread kept {kept:.1%} of its speed."
+            f"Not correct: PyList_New needs an attached thread state, and CDLL detaches it. Of {crashes.trials} processes here "
+            f"that did this, {crashes.events} crashed."
         )
+    if choice["sleep_ms"] == "PyDLL":
+        kept = results.of(shares, GIL, "PyDLL").value
+        wrong.append(
+            "Not good enough: PyDLL keeps the GIL while sleep_ms sleeps. Here another thread kept "
+            f"{kept:.1%} of its speed meanwhile."
+        )
+    return wrong or ["Correct.", speed("noop", choice["noop"], results.comparison(record, GIL, "noop").difference)]
+
+
+def speed(function: str, loader: str, difference: Interval) -> str:
+    """Is this the cheaper loader? difference: CDLL - PyDLL, in ns."""
+    if not difference.is_known or not difference.excludes(0):
+        return f"Either loader will do for {function}: this run does not tell them apart."
+    if loader == ("PyDLL" if difference.value > 0 else "CDLL"):
+        return f"Fast: {function} goes through the cheaper loader."
+    return f"Not yet fast: each call of {function} costs {abs(difference.value):.0f} ns more than it needs to."
+
+
+def check_program(session: Session, program: str, record: Record) -> list[str]:
+    """Runs the program's `load(library)` with the GIL, one process for each task. Returns what to say, one line each."""
+    found = experiment.repair(session, program).set_index("task")
+    wrong = [line for task in TASKS if (line := fault(task, found.loc[task]))]
     if wrong:
         return wrong
-    cost = {loader: statistics.per_call(record, (GIL, f"{loader} noop")).value for loader in LOADERS}
-    extra = cost[choice["noop"]] - min(cost.values())
-    if extra > 0:
-        return ["Correct.", f"Not yet fast: each call of noop costs {extra:.0f} ns more than it needs to."]
-    return ["Correct.", "Fast: noop goes through the cheaper loader."]
+    loader = "PyDLL" if found.loc["halve"].attached else "CDLL"
+    return ["Correct: all three tasks end as they should.", speed("halve", loader, price(record))]
+
+
+def price(record: Record) -> Interval:
+    """CDLL - PyDLL of halve with the GIL, in ns."""
+    return results.comparison(record, GIL, "halve").difference
+
+
+def fault(task: str, row: pd.Series) -> str:
+    """What is wrong with one task, and why; empty if nothing is."""
+    if row.ended == "timeout":
+        return f"{task}: it did not end within five seconds. {WHY[task]}"
+    if row.ended != "ok":
+        return f"{task}: its process ended so: {row.ended}. {WHY[task]}"
+    if not row.same:
+        return f"{task}: this is not the C function that the task names. Load it; do not replace it."
+    return "" if row.right else f"{task}: {row.said}. {WHY[task]}"

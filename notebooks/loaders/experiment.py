@@ -1,5 +1,7 @@
 """What the chapter "CDLL and PyDLL" measures (claims A12, A13, A14). The page quotes all of it."""
 
+import hashlib
+
 import pandas as pd
 
 from ffilab.bench.case import Case
@@ -30,22 +32,30 @@ def original_getpid(session: Session) -> pd.DataFrame:
 
 
 # [calls]
-def arms() -> list[Arm]:
-    """Both loaders on a no-op and on getpid, a second copy for the A/A test, an audited call, the bare cycle."""
+DECLARED = ("add_one", "halve", "first_byte")
 
-    def call(name, loader, function, library, group="shared", maker="call"):
+
+def arms() -> list[Arm]:
+    """Both loaders on five functions, a second copy for the A/A test, an audited call, the bare cycle."""
+
+    def call(name, loader, function, library, group="shared", maker="call", labels=()):
         named = {"loader": loader, "function": function, "library": library}
         # What is compared runs next to each other: calls of one function.
-        return Arm(name, ARMS, maker, named, group, beside=function)
+        return Arm(name, ARMS, maker, named, group, labels, beside=function)
 
     return [
         *(call(f"{loader} noop", loader, "noop", LIBRARY) for loader in LOADERS),
         *(call(f"{loader} getpid", loader, "getpid", None) for loader in LOADERS),
         call("CDLL noop again", "CDLL", "noop", LIBRARY),
-        # Two processes that differ in the hook only.
-        call("CDLL noop, audited", "CDLL", "noop", LIBRARY, "audited", "audited_call"),
-        call("CDLL noop, not audited", "CDLL", "noop", LIBRARY, "not audited"),
-        Arm("detach and attach", ARMS, "detach_attach", {"folder": f"{BUILT}/loaders"}, "extension"),
+        *(
+            call(f"{loader} {function}", loader, function, LIBRARY, maker="declared_call")
+            for function in DECLARED
+            for loader in LOADERS
+        ),
+        # Two processes that differ in the hook only. With the GIL alone: five functions take the time.
+        call("CDLL noop, audited", "CDLL", "noop", LIBRARY, "audited", "audited_call", (GIL,)),
+        call("CDLL noop, not audited", "CDLL", "noop", LIBRARY, "not audited", labels=(GIL,)),
+        Arm("detach and attach", ARMS, "detach_attach", {"folder": f"{BUILT}/loaders"}),
     ]
 
 
@@ -76,10 +86,14 @@ def original_blocking(session: Session) -> pd.DataFrame:
 
 
 # [counting]
+# How long the thread counts for its reference, before and after the calls.
+REFERENCE_MS = 70
+
+
 def counting(session: Session) -> pd.DataFrame:
     """A13 corrected: counts, longest pauses and times of both phases, one process each, in random order."""
     cases = [
-        Case(label, EXPERIMENTS, "counting", {"loader": loader}, SLEEP)
+        Case(label, EXPERIMENTS, "counting", {"loader": loader}, {**SLEEP, "reference_ms": REFERENCE_MS})
         for label in session.interpreters
         for loader in LOADERS
     ]
@@ -89,7 +103,7 @@ def counting(session: Session) -> pd.DataFrame:
 # [/counting]
 
 # [hazards]
-# Long enough to tell waiting from deadlock: the other thread needs 50 ms.
+# Long enough to tell waiting from deadlock: the other thread needs a few ms.
 DEADLOCK_MS = 300
 SAFE, RISKY = HAZARDS = ("what should be safe", "crashes and deadlocks")
 # What should be safe, and in how many processes it runs: none of thirty excludes that it fails in a tenth of them.
@@ -125,3 +139,19 @@ def hazards(session: Session) -> pd.DataFrame:
 
 
 # [/hazards]
+
+# [repair]
+TASKS = ("wait", "halve", "new_list")
+
+
+def repair(session: Session, program: str) -> pd.DataFrame:
+    """The exercise: what becomes of each task with the reader's program, with the GIL, in a process of its own."""
+    digest = hashlib.sha256(program.encode()).hexdigest()[:8]
+    cases = [
+        Case(GIL, EXPERIMENTS, "repaired", {"task": task}, {"program": program, "library": LIBRARY}, timeout_s=5)
+        for task in TASKS
+    ]
+    return session.run(f"the exercise's program {digest}", cases, 1, may_fail=True)
+
+
+# [/repair]

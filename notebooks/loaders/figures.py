@@ -1,17 +1,47 @@
 """What the chapter "CDLL and PyDLL" shows: tables, figures, and the numbers that its prose takes up."""
 
+import matplotlib.pyplot as plt
 import pandas as pd
 
 from ffilab import draw
 from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record
-from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval
+from ffilab.bench.record import Record, medians
+from ffilab.bench.session import Session
+from ffilab.judge import statistics, verdicts
+from ffilab.judge.claims import declared
+from ffilab.judge.estimates import Interval, Share
+from ffilab.judge.rules import Size
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.loaders import results
+from notebooks.loaders import claims, results, words
+from notebooks.loaders.experiment import LOADERS
 
-# How the prose calls the chapter pair in the names of its numbers.
+# How the prose calls the chapter pair: in the names of its numbers, and in words.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
+WHERE = {"gil": "with the GIL", "free-threaded": "without the GIL"}
+# The C functions, as they are declared.
+SIGNATURES = {
+    "noop": "int (void)",
+    "getpid": "int (void), a system call",
+    "add_one": "int (int)",
+    "halve": "double (double)",
+    "first_byte": "int (const char *)",
+}
+
+
+def answers(session: Session) -> dict[tuple[str, str], str]:
+    """What the rules answer, by claim and number; those on sizes are left to the ledger."""
+    handed = claims.measurements(session)
+    return {
+        (claim.id, rule.measured): answer.verdict
+        for claim in declared(session.corner).claims
+        for rule, answer in verdicts.answers(claim, handed.measurements[claim.id], handed.missing[claim.id])
+        if not isinstance(rule, Size)
+    }
+
+
+def blocked(found: dict[tuple[str, str], str]) -> tuple[str, str]:
+    """The answers of A13: with the GIL, and without."""
+    return tuple(found["A13", f"share kept by PyDLL on {label}"] for label in PAIR.values())
 
 
 def original_getpid(runs: pd.DataFrame) -> pd.DataFrame:
@@ -37,47 +67,59 @@ def ratios(found: pd.DataFrame) -> pd.DataFrame:
                 "function": row.function,
                 "CDLL / PyDLL": draw.text(row.comparison.ratio),
                 "without the loop": draw.text(row.comparison.net_ratio),
-                "CDLL - PyDLL": draw.text(row.comparison.difference, "ns"),
+                "CDLL - PyDLL, ns": draw.text(row.comparison.difference),
                 "Wilcoxon p, BH": f"{p:.2g}",
-                "restarts": row.comparison.estimate.n,
+                "n (layouts)": row.comparison.estimate.n,
             }
             for row, p in zip(found.itertuples(), family)
         ]
     )
 
 
+def legend_above(axes) -> None:
+    """The legend over the axes, where no point can lie."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0)
+
+
 def plot_ratios(figure, found: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, found, "interpreter", "function")
+    legend_above(axes)
     axes.axvline(1, linestyle=":", color="gray")
     axes.set(xlabel="time through CDLL / time through PyDLL", ylabel="CPython")
 
 
-def ratios_in_words(found: pd.DataFrame) -> str:
+def listing(rows: pd.DataFrame, by: str, unit: str = "") -> str:
+    """Every row in words, for an alt text: `noop on 3.14 1.5 [1.4, 1.6]`."""
     return "; ".join(
-        f"{row.function} on {row.interpreter} {draw.text(row.comparison.ratio)}" for row in found.itertuples()
+        f"{getattr(row, by)} on {row.interpreter} {draw.text(Interval.of(row), unit)}" for row in rows.itertuples()
     )
 
 
 def glue_ratios(record: Record, found: pd.DataFrame) -> None:
-    """Hand the pair's ratios and differences to the prose."""
+    """Hand the pair's ratios and differences to the prose, and what was predicted of them."""
+    ratios, prices = {}, {}
     for name, label in PAIR.items():
         for row in found[found.interpreter == label].itertuples():
-            draw.glue(f"ratio-{row.function}-{name}", draw.text(row.comparison.ratio))
-            draw.glue(f"net-ratio-{row.function}-{name}", draw.text(row.comparison.net_ratio))
-            draw.glue(f"difference-{row.function}-{name}", draw.text(row.comparison.difference, "ns"))
+            ratios[row.function, name] = row.comparison.ratio
+            prices[row.function, name] = row.comparison.difference
+            draw.glue(
+                f"ratio-{row.function}-{name}", words.times_as_long(WHERE[name], row.function, row.comparison.ratio)
+            )
+        draw.glue(f"price-{name}", words.price(WHERE[name], prices["noop", name]))
         draw.glue(f"empty-{name}", draw.text(statistics.per_call(record, (label, EMPTY)), "ns"))
-    noop = found[found.function == "noop"]
-    listing = "; ".join(f"{row.interpreter}: {draw.text(row.comparison.ratio)}" for row in noop.itertuples())
-    draw.glue("ratio-every-interpreter", f"For noop, on every interpreter of this run: {listing}.")
+        net = results.comparison(record, label, "noop").net_ratio
+        draw.glue(f"net-ratio-{name}", draw.text(net) if net.is_known else draw.NOT_MEASURED)
+    draw.glue("prediction-1", words.prediction_1(*(ratios["noop", name] for name in PAIR)))
+    more = results.gil_over_free_threaded(record)
+    draw.glue("prediction-2", words.prediction_2(more))
+    draw.glue("takeaway-price", words.cheaper(*(prices["noop", name] for name in PAIR), more))
 
 
 def glue_alarms(record: Record) -> None:
     """Hand the A/A result to the prose."""
-    found = [comparison for _, _, comparison in statistics.false_alarms(record, results.COPIES)]
-    alarms = sum(comparison.ratio.excludes(1) for comparison in found)
-    draw.glue("alarms", f"{alarms} of {len(found)} A/A tests of this run raised a false alarm.")
-    mde = max(comparison.mde for comparison in found)
+    draw.glue("alarms", words.same_call_twice(list(results.twins(record).values())))
+    mde = max(comparison.mde for _, _, comparison in statistics.false_alarms(record, results.COPIES))
     draw.glue("mde", f"{mde:.2%} of a call's time on the interpreter where it is largest")
 
 
@@ -86,16 +128,116 @@ def glue_gain(record: Record) -> None:
     gain = {function: results.gain_with_gil_over_without(record, function) for function in results.FUNCTIONS}
     for function, interval in gain.items():
         draw.glue(f"gain-{function}", draw.text(interval))
-    draw.glue("gain-words", gain_in_words(gain))
+    draw.glue("gain-words", words.gain(**gain))
 
 
-def gain_in_words(gain: dict[str, Interval]) -> str:
-    """Which build gains more: one or two sentences, from the intervals of all functions."""
-    if all(interval.low > 1 for interval in gain.values()):
-        return "PyDLL gains more with the GIL. The terminal of the talk was right, and the recap a slip."
-    if all(interval.high < 1 for interval in gain.values()):
-        return "Here PyDLL gains more without the GIL, as the recap of the talk says and its terminal does not."
-    return "The two functions do not agree beyond doubt here, so this run does not settle it."
+def plot_prices(figure, prices: pd.DataFrame) -> None:
+    axes = figure.subplots()
+    draw.intervals(axes, prices, "function", "interpreter")
+    legend_above(axes)
+    axes.axvline(0, linestyle=":", color="gray")
+    axes.set(xlabel="time through CDLL less time through PyDLL, ns", ylabel="")
+
+
+def carried(record: Record, prices: pd.DataFrame) -> pd.DataFrame:
+    """What noop says of the price of each function, and by how much it is off."""
+    rows = []
+    for label in record.interpreters:
+        missed = results.misses(record, label)
+        for row in prices[prices.interpreter == label].itertuples():
+            other = row.function in results.OTHERS
+            rows.append(
+                {
+                    "CPython": label,
+                    "function": row.function,
+                    "declared": SIGNATURES[row.function],
+                    "CDLL - PyDLL, ns": draw.text(Interval.of(row)),
+                    "off by the difference of noop, ns": draw.text(missed["difference"][row.function]) if other else "",
+                    "off by the ratio of noop, ns": draw.text(missed["ratio"][row.function]) if other else "",
+                    "n (layouts)": row.n,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def glue_carried(record: Record, prices: pd.DataFrame) -> None:
+    """Hand to the prose which number of noop says the price of other functions."""
+    found = {}
+    for name, label in PAIR.items():
+        each = {row.function: Interval.of(row) for row in prices[prices.interpreter == label].itertuples()}
+        noop, missed = each.pop("noop"), results.misses(record, label)
+        draw.glue(f"difference-carried-{name}", words.difference_carried(WHERE[name], noop, each, missed["difference"]))
+        draw.glue(f"ratio-carried-{name}", words.ratio_carried(WHERE[name], noop, missed["ratio"]))
+        found[name] = tuple(results.carries(noop, missed[what]) for what in ("difference", "ratio"))
+        draw.glue(f"carry-{name}", words.number_to_carry(WHERE[name], *found[name]))
+    draw.glue("prediction-4", words.prediction_4(*found.values()))
+
+
+def plot_timeline(figure, parts: pd.DataFrame) -> None:
+    """One call of noop through each loader, on both builds. The C function is drawn in the middle of what ctypes does, and the
+    price of CDLL in two halves: only the sums were measured."""
+    for axes, (label, rows) in zip(
+        figure.subplots(1, 2, sharex=True, sharey=True), parts.groupby("interpreter", sort=False)
+    ):
+        for row in rows.itertuples():
+            at, half = LOADERS.index(row.loader), row.ctypes_ns / 2
+            pieces = [(half, "ctypes"), (row.extra_ns / 2, "detach"), (row.extra_ns / 2, "attach"), (half, "ctypes")]
+            start = 0.0
+            for length, what in pieces:
+                axes.barh(at, length, left=start, height=0.5, color=draw.PALETTE[0 if what == "ctypes" else 1])
+                start += length
+            middle = half + row.extra_ns / 2
+            axes.vlines(middle, at - 0.36, at + 0.36, color=draw.PALETTE[2], linewidth=3)
+            axes.annotate("C", (middle, at - 0.38), ha="center", va="bottom", fontsize=10)
+            if row.extra_ns:
+                axes.errorbar(start, at, xerr=[[start - row.low], [row.high - start]], color="gray", capsize=4)
+        axes.set(title=label, xlabel="ns from the start of the call", xlim=(0, None))
+        axes.set_yticks(range(len(LOADERS)), LOADERS)
+        axes.grid(axis="y", visible=False)
+        axes.set_ylim(1.6, -0.7)
+    named = [plt.Rectangle((0, 0), 1, 1, color=draw.PALETTE[number]) for number in (0, 1, 2)]
+    figure.legend(named, ("ctypes, attached", "detach, attach", "the C function"), loc="outside upper center", ncols=3)
+
+
+def timeline(record: Record) -> pd.DataFrame:
+    """The parts of one call of noop, in ns: what ctypes takes in both loaders (the loop is taken off), what CDLL takes more, and
+    the bounds of the end of the call through CDLL."""
+    rows = []
+    for label in PAIR.values():
+        attached = statistics.over_units(
+            record, medians(record.times(label, "PyDLL noop") - record.times(label, EMPTY))
+        ).at()
+        price = results.comparison(record, label, "noop").difference
+        for loader in LOADERS:
+            more = loader == "CDLL" and results.costs_more(price)
+            rows.append(
+                {
+                    "interpreter": label,
+                    "loader": loader,
+                    "ctypes_ns": attached.value,
+                    "extra_ns": price.value if more else 0.0,
+                    "low": attached.value + (price.low if more else 0.0),
+                    "high": attached.value + (price.high if more else 0.0),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def timeline_alt(record: Record) -> str:
+    """The picture in words, with its numbers."""
+    said = (
+        words.timeline(WHERE[name], results.comparison(record, label, "noop").difference)
+        for name, label in PAIR.items()
+    )
+    return (
+        "One call through CDLL and one through PyDLL, from left to right: ctypes, the C function, ctypes. "
+        + " ".join(said)
+    )
+
+
+def glue_timeline(record: Record) -> None:
+    for name, label in PAIR.items():
+        draw.glue(f"timeline-{name}", words.timeline(WHERE[name], results.comparison(record, label, "noop").difference))
 
 
 def plot_cost(figure, cost: pd.DataFrame) -> None:
@@ -104,29 +246,32 @@ def plot_cost(figure, cost: pd.DataFrame) -> None:
     axes.set(xlabel="ns for one detach and attach", ylabel="CPython", xlim=(0, None))
 
 
-def cost_in_words(cost: pd.DataFrame) -> str:
-    return "; ".join(f"{row.interpreter}, {row.how}: {draw.text(Interval.of(row), 'ns')}" for row in cost.itertuples())
-
-
 def glue_cost(record: Record, cost: pd.DataFrame) -> None:
-    """Hand the cost of the bare cycle to the prose, in ns and as a share of the loaders' difference."""
+    """Hand the cost of the bare cycle to the prose."""
     alone = cost[cost.how == "alone, in a C loop"].set_index("interpreter")
     shares = results.cycle_shares(record, cost)
     for name, label in PAIR.items():
         known = label in alone.index
-        draw.glue(f"cycle-{name}", draw.words(Interval.of(alone.loc[label]) if known else None, "ns"))
+        draw.glue(
+            f"cycle-{name}",
+            words.cycle(WHERE[name], Interval.of(alone.loc[label]) if known else None, shares.get(label)),
+        )
         draw.glue(f"cycle-share-{name}", draw.words(shares.get(label), "%", 100))
 
 
-def audit(costs: dict[str, Interval]) -> pd.DataFrame:
+def audit(record: Record) -> pd.DataFrame:
     """The cost of an idle audit hook in words."""
-    return pd.DataFrame([{"CPython": label, "added by one hook": draw.text(i, "ns")} for label, i in costs.items()])
+    return pd.DataFrame(
+        [
+            {"CPython": label, "added by one hook, ns": draw.text(cost), "n (layouts)": len(record.kept)}
+            for label, cost in results.audit_cost(record).items()
+        ]
+    )
 
 
-def glue_audit(costs: dict[str, Interval]) -> None:
+def glue_audit(record: Record) -> None:
     """Hand the cost of an idle audit hook to the prose."""
-    for name, label in PAIR.items():
-        draw.glue(f"audit-{name}", draw.text(costs[label], "ns"))
+    draw.glue("audit", words.hook(results.audit_cost(record).get(GIL)))
 
 
 def original_blocking(runs: pd.DataFrame) -> pd.DataFrame:
@@ -147,16 +292,24 @@ def plot_shares(figure, shares: pd.DataFrame) -> None:
     axes.set(xlabel="share of its speed that the counting thread keeps", ylabel="CPython", xlim=(-0.05, 1.25))
 
 
-def shares_in_words(shares: pd.DataFrame) -> str:
-    return "; ".join(f"{row.loader} on {row.interpreter} {draw.text(Interval.of(row))}" for row in shares.itertuples())
-
-
-def glue_shares(shares: pd.DataFrame) -> None:
-    """Hand the counting thread's shares and pauses to the prose."""
+def glue_shares(shares: pd.DataFrame, found: dict[tuple[str, str], str]) -> None:
+    """Hand the counting thread's shares and pauses to the prose. found: the answers of the rules."""
+    kept = {}
     for name, label in PAIR.items():
         for row in shares[shares.interpreter == label].itertuples():
+            kept[WHERE[name], row.loader] = Interval.of(row)
             draw.glue(f"share-{row.loader}-{name}", draw.text(Interval.of(row), "%", 100))
-            draw.glue(f"pause-{row.loader}-{name}", f"{row.pause_ms:.3g} ms (median of {row.runs} processes)")
+        row = results.of(shares, label, "PyDLL")
+        draw.glue(f"pause-{name}", words.pause(WHERE[name], row.pause_ms, row.runs))
+    draw.glue("blocking", words.blocking(*blocked(found)))
+    draw.glue("releasing", words.releasing(found["A14", f"share kept by CDLL on {GIL}"]))
+    draw.glue("prediction-3", words.prediction_3(kept, *blocked(found)))
+
+
+def counted(share: Share) -> str:
+    """`5 of 5 [40 %, 100 %]`."""
+    at = share.at()
+    return f"{share.events} of {share.trials} [{at.low:.0%}, {at.high:.0%}]"
 
 
 def loader_table(record: Record, shares: pd.DataFrame, ends: pd.DataFrame) -> pd.DataFrame:
@@ -169,10 +322,12 @@ def loader_table(record: Record, shares: pd.DataFrame, ends: pd.DataFrame) -> pd
             {
                 "CPython": row.interpreter,
                 "loader": row.loader,
-                "call of noop": draw.text(cost, "ns"),
-                "others keep": draw.text(Interval.of(kept), "%", 100),
-                "C API crashes": f"{draw.text(row.crashes.at(), '%', 100)} ({row.how})",
-                "handshake deadlocks": draw.text(row.deadlocks.at(), "%", 100),
+                "call of noop, ns": draw.text(cost),
+                "n (layouts)": len(record.kept),
+                "others keep, %": draw.text(Interval.of(kept), factor=100),
+                "n (processes)": kept.runs,
+                "C API crashes, processes": f"{counted(row.crashes)} ({row.how})",
+                "handshake deadlocks, processes": counted(row.deadlocks),
             }
         )
     return pd.DataFrame(rows)
@@ -180,8 +335,13 @@ def loader_table(record: Record, shares: pd.DataFrame, ends: pd.DataFrame) -> pd
 
 def glue_ends(ends: pd.DataFrame) -> None:
     """Hand the numbers of crashed and deadlocked processes to the prose."""
+    deadlocks = {}
     for name, label in PAIR.items():
         for row in ends[ends.interpreter == label].itertuples():
-            for what in ("crashes", "deadlocks"):
-                share = getattr(row, what)
-                draw.glue(f"{what}-{row.loader}-{name}", f"{share.events} of {share.trials}")
+            deadlocks[WHERE[name], row.loader] = row.deadlocks
+            draw.glue(f"deadlock-{row.loader}-{name}", words.deadlock(WHERE[name], row.loader, row.deadlocks))
+            draw.glue(f"crash-{row.loader}-{name}", words.crash(WHERE[name], row.loader, row.crashes))
+    pair = [results.of(ends, label, "PyDLL").deadlocks for label in PAIR.values()]
+    draw.glue("removing-the-gil", words.removing_the_gil(*pair))
+    draw.glue("unsafe", words.unsafe(*(results.of(ends, label, "CDLL").crashes for label in PAIR.values())))
+    draw.glue("prediction-5", words.prediction_5(deadlocks))

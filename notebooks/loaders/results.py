@@ -4,12 +4,17 @@ import pandas as pd
 
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
-from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval, Location, Share
+from ffilab.judge import controls, statistics
+from ffilab.judge.estimates import LEVEL, Interval, Location, Share
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.loaders.experiment import LOADERS
+from notebooks.loaders.experiment import DECLARED, LOADERS
 
 FUNCTIONS = ("noop", "getpid")
+# To which the price of noop is carried over.
+OTHERS = ("getpid", *DECLARED)
+# A number carries over if it says the price of every other function to within this part of the price of noop.
+WITHIN = 0.25
 COPIES = [("CDLL noop", "CDLL noop again")]
 
 
@@ -62,13 +67,79 @@ def cycle_shares(record: Record, cost: pd.DataFrame) -> dict[str, Interval]:
     return shares
 
 
+def extra(record: Record, label: str, function: str):
+    """Nanoseconds that a call takes longer through CDLL than through PyDLL, by layout."""
+    return medians(record.times(label, f"CDLL {function}") - record.times(label, f"PyDLL {function}"))
+
+
+def prices(record: Record) -> pd.DataFrame:
+    """The same with its interval, for every interpreter and function; n is the number of layouts."""
+    rows = []
+    for label in record.interpreters:
+        for function in ("noop", *OTHERS):
+            found = statistics.over_units(record, extra(record, label, function))
+            rows.append({"interpreter": label, "function": function, **vars(found.at()), "n": found.n})
+    return pd.DataFrame(rows)
+
+
+def misses(record: Record, label: str) -> dict[str, dict[str, Interval]]:
+    """By how many ns the price of noop fails to say that of each other function, carried over as a difference and as a ratio
+    (without the loop): the price less what was carried over, paired by layout. The intervals hold together, for all functions.
+    """
+    level = 1 - (1 - LEVEL) / len(OTHERS)
+
+    def attached(function: str):
+        return medians(record.times(label, f"PyDLL {function}") - record.times(label, EMPTY))
+
+    noop = extra(record, label, "noop")
+    found = {"difference": {}, "ratio": {}}
+    for function in OTHERS:
+        carried = {"difference": noop, "ratio": attached(function) * noop / attached("noop")}
+        for what, said in carried.items():
+            missed = extra(record, label, function) - said
+            found[what][function] = statistics.over_units(record, missed).at(level)
+    return found
+
+
+def carries(price: Interval, missed: dict[str, Interval]) -> str:
+    """Does what was carried over say the price of every function to within WITHIN of the price of noop? HOLDS if each interval
+    lies within, DOES_NOT_HOLD if one lies outside."""
+    if not price.is_known or not price.excludes(0):
+        return UNDECIDED
+    room = WITHIN * abs(price.value)
+    if any(one.low > room or one.high < -room for one in missed.values()):
+        return DOES_NOT_HOLD
+    return HOLDS if all(-room <= one.low and one.high <= room for one in missed.values()) else UNDECIDED
+
+
+def costs_more(price: Interval) -> bool:
+    """Is there a price for certain, so that a picture can give it a length?"""
+    return price.is_known and price.low > 0
+
+
+def gil_over_free_threaded(record: Record) -> Interval:
+    """The price of noop with the GIL less that without it, in ns, paired by layout."""
+    return statistics.over_units(record, extra(record, GIL, "noop") - extra(record, FREE_THREADED, "noop")).at()
+
+
+def twins(record: Record) -> dict[str, Interval]:
+    """The same call against itself, by interpreter: a ratio that should be 1."""
+    return {label: found.ratio for label, _, found in statistics.false_alarms(record, COPIES)}
+
+
+def alarming(ratio: Interval) -> bool:
+    """Is the difference between two equal arms certainly larger than what is negligible? As the book's own controls have it."""
+    return ratio.low > 1 + controls.NEGLIGIBLE or ratio.high < 1 - controls.NEGLIGIBLE
+
+
 def audit_cost(record: Record) -> dict[str, Interval]:
-    """Nanoseconds that one idle audit hook adds to a CDLL call. The two arms run in different processes."""
+    """Nanoseconds that one idle audit hook adds to a CDLL call, where it was measured. The two arms run in different processes."""
     costs = {}
     for label in record.interpreters:
-        audited = record.times(label, "CDLL noop, audited") - record.times(label, f"{EMPTY} (audited)")
-        plain = record.times(label, "CDLL noop, not audited") - record.times(label, f"{EMPTY} (not audited)")
-        costs[label] = statistics.over_units(record, medians(audited - plain)).at()
+        if record.measured(label, "CDLL noop, audited"):
+            audited = record.times(label, "CDLL noop, audited") - record.times(label, f"{EMPTY} (audited)")
+            plain = record.times(label, "CDLL noop, not audited") - record.times(label, f"{EMPTY} (not audited)")
+            costs[label] = statistics.over_units(record, medians(audited - plain)).at()
     return costs
 
 

@@ -1,0 +1,157 @@
+"""Every sentence of the chapter "CDLL and PyDLL" that a run chooses, with data that agree, contradict, and leave it open."""
+
+import math
+
+from ffilab.judge.estimates import Interval, Share
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+
+GIL, FREE = "with the GIL", "without the GIL"
+FUNCTIONS = ("getpid", "add_one", "halve", "first_byte")
+
+
+def made(value, low=None, high=None):
+    """An interval; around the value if its bounds are not given."""
+    reach = abs(value) * 0.05
+    return Interval(value, value - reach if low is None else low, value + reach if high is None else high)
+
+
+UNKNOWN = Interval(1.2, math.nan, math.nan)
+ABOVE, BELOW, AROUND = made(1.5, 1.45, 1.55), made(0.6, 0.55, 0.65), made(1.01, 0.9, 1.12)
+DEAR, CHEAP, OPEN = made(25.0, 24.0, 26.0), made(-25.0, -26.0, -24.0), made(1.0, -3.0, 5.0)
+
+
+def every(*found):
+    return dict(zip(FUNCTIONS, found))
+
+
+CLOSE = every(made(1.0, 0.0, 2.0), made(-1.0, -2.0, 0.0), made(0.5, -1.0, 2.0), made(0.2, -2.0, 2.4))
+FAR = every(made(40.0, 35.0, 45.0), made(-1.0, -2.0, 0.0), made(0.5, -1.0, 2.0), made(-50.0, -60.0, -40.0))
+WIDE = every(made(5.0, 1.0, 9.0), made(-1.0, -2.0, 0.0), made(0.5, -1.0, 2.0), made(0.2, -2.0, 2.4))
+NOT_KNOWN = dict.fromkeys(FUNCTIONS, UNKNOWN)
+PRICES = every(made(30.0), made(26.0), made(24.0), made(41.0))
+SHARES = {(GIL, "CDLL"): made(1.0), (GIL, "PyDLL"): made(0.07), (FREE, "CDLL"): made(1.0), (FREE, "PyDLL"): made(0.99)}
+INVERTED = {**SHARES, (GIL, "PyDLL"): made(0.99), (FREE, "PyDLL"): made(0.07)}
+NONE, FEW, ALL = Share(0, 30), Share(0, 5), Share(5, 5)
+
+
+def ends(gil, free_threaded, cdll=NONE):
+    return {(GIL, "CDLL"): cdll, (GIL, "PyDLL"): gil, (FREE, "CDLL"): cdll, (FREE, "PyDLL"): free_threaded}
+
+
+def with_controls(value):
+    return [value, AROUND]
+
+
+CASES = {
+    "times_as_long": {
+        "agrees": (GIL, "noop", ABOVE),
+        "contradicts": (GIL, "noop", BELOW),
+        "undecided": (GIL, "noop", AROUND),
+        "unknown": (GIL, "noop", UNKNOWN),
+    },
+    "price": {
+        "agrees": (GIL, DEAR),
+        "contradicts": (GIL, CHEAP),
+        "undecided": (GIL, OPEN),
+        "unknown": (GIL, UNKNOWN),
+    },
+    "same_call_twice": {
+        "agrees": (with_controls(AROUND),),
+        "contradicts": (with_controls(ABOVE),),
+        "undecided": ([UNKNOWN],),
+        "small alarm": (with_controls(made(1.004, 1.002, 1.006)),),
+    },
+    "gain": {
+        "agrees": (ABOVE, ABOVE),
+        "contradicts": (BELOW, BELOW),
+        "undecided": (ABOVE, AROUND),
+        "unknown": (UNKNOWN, UNKNOWN),
+    },
+    "cycle": {
+        "agrees": (GIL, DEAR, made(0.7, 0.65, 0.75)),
+        "contradicts": (GIL, DEAR, ABOVE),
+        "undecided": (GIL, DEAR, AROUND),
+        "not measured": (GIL, None, None),
+    },
+    "hook": {"agrees": (DEAR,), "contradicts": (CHEAP,), "undecided": (OPEN,), "not measured": (None,)},
+    "difference_carried": {
+        "agrees": (GIL, DEAR, PRICES, CLOSE),
+        "contradicts": (GIL, DEAR, PRICES, FAR),
+        "undecided": (GIL, DEAR, PRICES, WIDE),
+        "no price": (GIL, OPEN, PRICES, CLOSE),
+        "unknown": (GIL, UNKNOWN, PRICES, NOT_KNOWN),
+    },
+    "ratio_carried": {
+        "agrees": (GIL, DEAR, CLOSE),
+        "contradicts": (GIL, DEAR, FAR),
+        "undecided": (GIL, DEAR, WIDE),
+        "no price": (GIL, OPEN, CLOSE),
+        "unknown": (GIL, UNKNOWN, NOT_KNOWN),
+    },
+    "number_to_carry": {
+        "agrees": (GIL, HOLDS, DOES_NOT_HOLD),
+        "contradicts": (GIL, DOES_NOT_HOLD, HOLDS),
+        "undecided": (GIL, UNDECIDED, UNDECIDED),
+        "both": (GIL, HOLDS, HOLDS),
+        "neither": (GIL, DOES_NOT_HOLD, DOES_NOT_HOLD),
+        "no ratio": (GIL, UNDECIDED, DOES_NOT_HOLD),
+        "no difference": (GIL, DOES_NOT_HOLD, UNDECIDED),
+        "difference, and perhaps the ratio": (GIL, HOLDS, UNDECIDED),
+        "ratio, and perhaps the difference": (GIL, UNDECIDED, HOLDS),
+    },
+    "blocking": {
+        "agrees": (HOLDS, HOLDS),
+        "contradicts": (DOES_NOT_HOLD, DOES_NOT_HOLD),
+        "undecided": (UNDECIDED, UNDECIDED),
+        "in part": (HOLDS, UNDECIDED),
+    },
+    "releasing": {"agrees": (HOLDS,), "contradicts": (DOES_NOT_HOLD,), "undecided": (UNDECIDED,)},
+    "pause": {"agrees": (GIL, 100.2, 10), "contradicts": (GIL, 0.08, 10), "undecided": (GIL, 47.0, 10)},
+    "deadlock": {"agrees": (GIL, "PyDLL", ALL), "contradicts": (GIL, "PyDLL", NONE), "undecided": (GIL, "PyDLL", FEW)},
+    "crash": {"agrees": (GIL, "CDLL", ALL), "contradicts": (GIL, "CDLL", NONE), "undecided": (GIL, "CDLL", FEW)},
+    "removing_the_gil": {
+        "agrees": (ALL, NONE),
+        "contradicts": (ALL, ALL),
+        "undecided": (ALL, FEW),
+        "in neither": (NONE, NONE),
+        "never seen": (FEW, FEW),
+    },
+    "unsafe": {"agrees": (ALL, ALL), "contradicts": (NONE, NONE), "undecided": (ALL, FEW)},
+    "cheaper": {
+        "agrees": (DEAR, made(14.0), made(11.0)),
+        "contradicts": (made(14.0), DEAR, made(-11.0, -12.0, -10.0)),
+        "undecided": (DEAR, made(24.0), OPEN),
+        "gone": (DEAR, made(0.5, -0.5, 1.5), made(24.0)),
+        "unknown": (UNKNOWN, UNKNOWN, UNKNOWN),
+    },
+    "timeline": {
+        "agrees": (GIL, DEAR),
+        "contradicts": (GIL, CHEAP),
+        "undecided": (GIL, OPEN),
+        "unknown": (GIL, UNKNOWN),
+    },
+    "prediction_1": {
+        "agrees": (ABOVE, made(1.2, 1.18, 1.22)),
+        "contradicts": (BELOW, BELOW),
+        "undecided": (AROUND, UNKNOWN),
+        "between": (made(1.6, 1.5, 1.8), made(1.05, 1.04, 1.08)),
+    },
+    "prediction_2": {"agrees": (DEAR,), "contradicts": (CHEAP,), "undecided": (OPEN,), "unknown": (UNKNOWN,)},
+    "prediction_3": {
+        "agrees": (SHARES, HOLDS, HOLDS),
+        "contradicts": (INVERTED, DOES_NOT_HOLD, DOES_NOT_HOLD),
+        "undecided": (SHARES, UNDECIDED, UNDECIDED),
+    },
+    "prediction_4": {
+        "agrees": ((HOLDS, DOES_NOT_HOLD), (HOLDS, DOES_NOT_HOLD)),
+        "contradicts": ((DOES_NOT_HOLD, HOLDS), (DOES_NOT_HOLD, HOLDS)),
+        "undecided": ((UNDECIDED, UNDECIDED), (UNDECIDED, DOES_NOT_HOLD)),
+    },
+    "prediction_5": {
+        "agrees": (ends(ALL, NONE),),
+        "contradicts": (ends(NONE, ALL),),
+        "undecided": (ends(FEW, FEW, FEW),),
+        "never": (ends(NONE, NONE),),
+        "everywhere": (ends(ALL, ALL, ALL),),
+    },
+}
