@@ -175,7 +175,7 @@ def convoy(built):
 
 def loaders(built):
     library = ctypes.CDLL(os.path.join(built, "libloaders.so"))
-    library.noop(), library.sleep_ms(3)
+    library.noop(), library.sleep_ms(3), library.add_one(1), library.first_byte(b"x"), library.is_waiting()
     together([lambda: library.wait_for_announcement(2_000), library.announce])
 
 
