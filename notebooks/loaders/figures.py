@@ -190,7 +190,7 @@ def plot_timeline(figure, parts: pd.DataFrame) -> None:
             axes.vlines(middle, at - 0.36, at + 0.36, color=draw.PALETTE[2], linewidth=3)
             axes.annotate("C", (middle, at - 0.38), ha="center", va="bottom", fontsize=10)
             if row.extra_ns:
-                axes.errorbar(start, at, xerr=[[start - row.low], [row.high - start]], color="gray", capsize=4)
+                axes.errorbar(start, at, xerr=[[start - row.low], [row.high - start]], color=plt.rcParams["text.color"], capsize=4)
         axes.set(title=label, xlabel="ns from the start of the call", xlim=(0, None))
         axes.set_yticks(range(len(LOADERS)), LOADERS)
         axes.grid(axis="y", visible=False)
