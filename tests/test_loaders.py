@@ -172,7 +172,7 @@ def test_numbers_of_hazards_are_handed_to_the_prose(monkeypatch):
     ]
     figures.glue_ends(pd.DataFrame(rows))
     assert "5 of 5" in glued["crash-CDLL-gil"]
-    assert "none of 30 processes, which leaves room for up to 14%" in glued["deadlock-CDLL-gil"]
+    assert "none of 30 processes, which leaves room for up to 14% of all" in glued["deadlock-CDLL-gil"]
     assert "did not deadlock in either build" in glued["removing-the-gil"]
 
 
@@ -374,15 +374,10 @@ def test_where_the_loaders_are_not_told_apart_either_will_do():
 
 
 class Repairing:
-    """A session that runs the cases of the second exercise, and keeps nothing."""
+    """A session that looks at the second exercise, and keeps nothing."""
 
-    def run(self, title, cases, repeats, may_fail):
-        assert may_fail
-        rows = []
-        for case in cases:
-            outcome = case.run()
-            rows.append({**case.columns, **(outcome.result or {}), "ended": outcome.ended})
-        return pd.DataFrame(rows)
+    def observe(self, title, look, *arguments):
+        return look(*arguments)
 
 
 SOLUTION = """

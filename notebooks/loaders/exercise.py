@@ -51,11 +51,11 @@ def speed(function: str, loader: str, difference: Interval) -> str:
 
 def check_program(session: Session, program: str, record: Record) -> list[str]:
     """Runs the program's `load(library)` with the GIL, one process for each task. Returns what to say, one line each."""
-    found = experiment.repair(session, program).set_index("task")
-    wrong = [line for task in TASKS if (line := fault(task, found.loc[task]))]
+    found = {row["task"]: row for row in experiment.repair(session, program)}
+    wrong = [line for task in TASKS if (line := fault(task, found[task]))]
     if wrong:
         return wrong
-    loader = "PyDLL" if found.loc["halve"].attached else "CDLL"
+    loader = "PyDLL" if found["halve"]["attached"] else "CDLL"
     return ["Correct: all three tasks end as they should.", speed("halve", loader, price(record))]
 
 
@@ -64,12 +64,12 @@ def price(record: Record) -> Interval:
     return results.comparison(record, GIL, "halve").difference
 
 
-def fault(task: str, row: pd.Series) -> str:
+def fault(task: str, row: dict) -> str:
     """What is wrong with one task, and why; empty if nothing is."""
-    if row.ended == "timeout":
+    if row["ended"] == "timeout":
         return f"{task}: it did not end within five seconds. {WHY[task]}"
-    if row.ended != "ok":
-        return f"{task}: its process ended so: {row.ended}. {WHY[task]}"
-    if not row.same:
+    if row["ended"] != "ok":
+        return f"{task}: its process ended so: {row['ended']}. {WHY[task]}"
+    if not row["same"]:
         return f"{task}: this is not the C function that the task names. Load it; do not replace it."
-    return "" if row.right else f"{task}: {row.said}. {WHY[task]}"
+    return "" if row["right"] else f"{task}: {row['said']}. {WHY[task]}"

@@ -107,9 +107,9 @@ def glue_ratios(record: Record, found: pd.DataFrame) -> None:
                 f"ratio-{row.function}-{name}", words.times_as_long(WHERE[name], row.function, row.comparison.ratio)
             )
         draw.glue(f"price-{name}", words.price(WHERE[name], prices["noop", name]))
-        draw.glue(f"empty-{name}", draw.text(statistics.per_call(record, (label, EMPTY)), "ns"))
-        net = results.comparison(record, label, "noop").net_ratio
-        draw.glue(f"net-ratio-{name}", draw.text(net) if net.is_known else draw.NOT_MEASURED)
+    net = results.comparison(record, GIL, "noop").net_ratio
+    draw.glue("empty-gil", draw.text(statistics.per_call(record, (GIL, EMPTY)), "ns"))
+    draw.glue("net-ratio-gil", draw.text(net) if net.is_known else draw.NOT_MEASURED)
     draw.glue("prediction-1", words.prediction_1(*(ratios["noop", name] for name in PAIR)))
     more = results.gil_over_free_threaded(record)
     draw.glue("prediction-2", words.prediction_2(more))
@@ -190,7 +190,9 @@ def plot_timeline(figure, parts: pd.DataFrame) -> None:
             axes.vlines(middle, at - 0.36, at + 0.36, color=draw.PALETTE[2], linewidth=3)
             axes.annotate("C", (middle, at - 0.38), ha="center", va="bottom", fontsize=10)
             if row.extra_ns:
-                axes.errorbar(start, at, xerr=[[start - row.low], [row.high - start]], color=plt.rcParams["text.color"], capsize=4)
+                axes.errorbar(
+                    start, at, xerr=[[start - row.low], [row.high - start]], color=plt.rcParams["text.color"], capsize=4
+                )
         axes.set(title=label, xlabel="ns from the start of the call", xlim=(0, None))
         axes.set_yticks(range(len(LOADERS)), LOADERS)
         axes.grid(axis="y", visible=False)
@@ -298,7 +300,6 @@ def glue_shares(shares: pd.DataFrame, found: dict[tuple[str, str], str]) -> None
     for name, label in PAIR.items():
         for row in shares[shares.interpreter == label].itertuples():
             kept[WHERE[name], row.loader] = Interval.of(row)
-            draw.glue(f"share-{row.loader}-{name}", draw.text(Interval.of(row), "%", 100))
         row = results.of(shares, label, "PyDLL")
         draw.glue(f"pause-{name}", words.pause(WHERE[name], row.pause_ms, row.runs))
     draw.glue("blocking", words.blocking(*blocked(found)))

@@ -200,10 +200,9 @@ def pause(where: str, pause_ms: float, processes: int) -> str:
 
 def _seen(share: Share) -> str:
     """How often, and what that leaves room for."""
-    at = share.at()
     if share.events:
         return f"in {share.events} of {share.trials} processes"
-    return f"in none of {share.trials} processes, which leaves room for up to {at.high:.0%} of them"
+    return f"in none of {share.trials} processes, which leaves room for up to {share.at().high:.0%} of all"
 
 
 def deadlock(where: str, loader: str, share: Share) -> str:
@@ -260,7 +259,9 @@ def cheaper(gil: Interval, free_threaded: Interval, more: Interval) -> str:
 def timeline(where: str, difference: Interval) -> str:
     """The caption of the picture for one build. difference: CDLL - PyDLL of noop, in ns."""
     if costs_more(difference):
-        return f"{_capital(where)}, detach and attach are drawn so long as CDLL costs more, {text(difference, 'ns')}."
+        return (
+            f"{_capital(where)}, detach and attach are drawn as long as what CDLL costs more: {text(difference, 'ns')}."
+        )
     if difference.is_known and difference.high < 0:
         return f"{_capital(where)}, CDLL does not cost more here ({text(difference, 'ns')}), so detach and attach have no length."
     return f"{_capital(where)}, CDLL is not told from PyDLL here, so detach and attach have no known length."
