@@ -29,9 +29,12 @@ def timing(call):
 
 # [one after the other]
 def one_after_the_other(library, function):
-    """Step 1: all timings of one copy, then all of the other. Rows of (which copy, ns), in the order of measuring."""
-    copies = loaded_twice(library, function)
-    return {"timings": [(which, timing(copies[which])) for which in (0, 1) for _ in range(TIMINGS)]}
+    """Step 1: all timings of one copy, then all of the other."""
+    copies, timings = loaded_twice(library, function), []
+    for which in (0, 1):
+        for _ in range(TIMINGS):
+            timings.append((which, timing(copies[which])))
+    return {"timings": timings}
 
 
 # [/one after the other]
@@ -39,11 +42,14 @@ def one_after_the_other(library, function):
 
 # [interleaved]
 def interleaved(library, function, seed):
-    """Step 2: a timing of each copy in turn, in random order; which copy is called the first is drawn as well."""
+    """Step 2: in turns, in random order; who is copy 0 is drawn, too."""
     lots = random.Random(seed)
-    copies = loaded_twice(library, function)
+    copies, timings = loaded_twice(library, function), []
     lots.shuffle(copies)
-    return {"timings": [(which, timing(copies[which])) for _ in range(TIMINGS) for which in lots.sample((0, 1), 2)]}
+    for _ in range(TIMINGS):
+        for which in lots.sample((0, 1), 2):
+            timings.append((which, timing(copies[which])))
+    return {"timings": timings}
 
 
 # [/interleaved]

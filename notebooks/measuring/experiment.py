@@ -49,7 +49,10 @@ def as_the_talk(session: Session) -> pd.DataFrame:
 
 # [against itself]
 def against_itself(session: Session) -> pd.DataFrame:
-    """A5: the talk's method on two copies of one call, in fresh processes. In half of them the second copy is measured first."""
+    """A5: the talk's method on two copies of one call, in fresh processes.
+
+    In half of them the second copy is measured first.
+    """
     copies = talk(("CDLL", "CDLL"))
     orders = [dataclasses.replace(copies, factors={"measured_first": number}) for number in (0, 1)]
     return session.run("the talk's method against itself", orders, enough(session, PAIRS // 2))
@@ -65,7 +68,8 @@ BENCHMARKS, RESTARTED, OF_EACH = 100, 40, 8
 
 def step(name: str, **further) -> Case:
     """One process of one step, on two copies of one call."""
-    return Case(GIL, STEPS, name, fixed={"library": LIBRARY, "function": "noop", **further}, named={"step": name})
+    fixed = {"library": LIBRARY, "function": "noop", **further}
+    return Case(GIL, STEPS, name, fixed=fixed, named={"step": name})
 
 
 def in_one_process(session: Session) -> pd.DataFrame:
@@ -80,9 +84,8 @@ def in_one_process(session: Session) -> pd.DataFrame:
 # [steps, restarted]
 def restarted(session: Session) -> pd.DataFrame:
     """Step 3: the same code as in step 2, in eight processes for each benchmark."""
-    return session.run(
-        "a benchmark, restarted", [step("interleaved", seed="{seed}")], enough(session, RESTARTED * OF_EACH)
-    )
+    processes = enough(session, RESTARTED * OF_EACH)
+    return session.run("a benchmark, restarted", [step("interleaved", seed="{seed}")], processes)
 
 
 # [/steps, restarted]
@@ -94,7 +97,7 @@ COLLECTED = {"a call": "f()", "a list of ten lists": "[[] for _ in range(10)]"}
 
 
 def collected() -> list[Arm]:
-    """The same work as timeit runs it, with the collector off, and with the collector on, in a process beside the others."""
+    """The same work as timeit runs it, with the collector off and on, in a process of their own."""
     return [
         Arm(
             f"{what}{ON * on}",
@@ -120,7 +123,7 @@ TARGET = 0.003
 
 
 def arms() -> list[Arm]:
-    """Three copies of one call, PyDLL beside them, the same call in the two processes that are kept, and the collector's arms."""
+    """Copies of one call, PyDLL, the same call in the two processes that are kept, and the collector's arms."""
 
     def call(name, loader, group="shared"):
         return Arm(name, ARMS, "call", {"loader": loader, "function": "noop", "library": LIBRARY}, group)

@@ -93,6 +93,12 @@ def mechanism(in_one: pd.DataFrame, restarts: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["step", "place", "copy", "time (ns)"])
 
 
+def shown_up_to(found: pd.DataFrame) -> float:
+    """The longest time (ns) that the figure shows: twice the median, or less if none is longer."""
+    times = found["time (ns)"]
+    return float(times[times <= 2 * times.median()].max())
+
+
 def plot_mechanism(figure, found: pd.DataFrame) -> None:
     panels = figure.subplots(1, 3, sharey=True)
     for axes, (step, part) in zip(panels, found.groupby("step")):
@@ -102,6 +108,8 @@ def plot_mechanism(figure, found: pd.DataFrame) -> None:
                 of_copy.place, of_copy["time (ns)"], marker, ms=5, color=draw.PALETTE[copy - 1], label=f"copy {copy}"
             )
         axes.set(title=f"step {step}", xlabel="process" if step == 3 else "timing")
+    # What was interrupted would squeeze all the others into one line.
+    panels[0].set_ylim(found["time (ns)"].min() * 0.98, shown_up_to(found) * 1.02)
     panels[0].set_ylabel("time of a call (ns)")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
 
@@ -109,10 +117,12 @@ def plot_mechanism(figure, found: pd.DataFrame) -> None:
 def show_mechanism(in_one: pd.DataFrame, restarts: pd.DataFrame) -> None:
     """What is one value in each step."""
     found = mechanism(in_one, restarts)
+    outside = int((found["time (ns)"] > shown_up_to(found)).sum())
     draw.figure(
         lambda figure: plot_mechanism(figure, found),
         "Times of two copies of one call, one benchmark of each step. Step 1: all timings of copy 1, then all of copy 2. Step 2: "
-        "timings of both in random order. Step 3: a median of each copy for each of eight processes.",
+        "timings of both in random order. Step 3: a median of each copy for each of eight processes. "
+        f"Points that lie above what is shown: {outside}.",
         size=(8.4, 3.4),
         data=found,
     )
@@ -146,7 +156,7 @@ def show_steps(shares: dict[int, Share]) -> None:
             size=(7.2, 2.4),
             data=found,
         )
-        table = found.assign(share=[draw.text(Interval.of(row), "%", 100) for row in found.itertuples()])
+        table = found.assign(share=[draw.text(Interval.of(row), "", 100) for row in found.itertuples()])
         draw.table(
             table[["step", "alarms", "n", "share"]].rename(columns={"n": "n, benchmarks", "share": "false alarms (%)"}),
             "Two copies of one call: how many benchmarks of each kind call them different.",

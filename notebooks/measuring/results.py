@@ -95,8 +95,9 @@ def times_of(timings: list[list], which: int) -> np.ndarray:
 
 
 def one_after_the_other(timings: list[list]) -> Location:
-    """Step 1: the second copy over the first, every timing an independent value (Welch)."""
-    return difference(Location.of(times_of(timings, 1), log=True), Location.of(times_of(timings, 0), log=True))
+    """Step 1: copy 1 over copy 0, every timing an independent value (Welch)."""
+    one, other = (Location.of(times_of(timings, which), log=True) for which in (1, 0))
+    return difference(one, other)
 
 
 def interleaved(timings: list[list]) -> Location:
@@ -105,13 +106,14 @@ def interleaved(timings: list[list]) -> Location:
 
 
 def of_process(timings: list[list]) -> float:
-    """The logarithm of the ratio that one process stands for in step 3: the median over its turns."""
+    """What one process stands for in step 3: the median over its turns (log)."""
     return float(np.median(times_of(timings, 1) - times_of(timings, 0)))
 
 
 def restarted(processes: list[list[list]]) -> Location:
     """Step 3: the same, every process an independent value."""
-    return Location.of(np.array([of_process(timings) for timings in processes]), log=True)
+    values = [of_process(timings) for timings in processes]
+    return Location.of(np.array(values), log=True)
 
 
 def benchmarks(in_one: pd.DataFrame, restarts: pd.DataFrame) -> pd.DataFrame:
