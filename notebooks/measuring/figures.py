@@ -325,10 +325,9 @@ def history(found: list[dict]) -> None:
     draw.glue("history", words.history(table[table.interval == "over layouts"]))
 
 
-def show_copies(record: Record, pairs: list[Comparison], loaders: Comparison) -> None:
+def show_copies(record: Record, pairs: list[Comparison], loaders: Comparison, alarms: int | None) -> None:
     """Whether the instrument passes its own test, and what the same run says of the loaders."""
     draw.table(copies(pairs), "Three copies of one call: every finding here is a false alarm.")
-    alarms = results.alarms_among(pairs)
     draw.glue("copies", words.copies(alarms, len(pairs)))
     draw.glue("level", f"{LEVEL:.0%}")
     draw.glue("loaders", words.loaders(loaders.ratio, loaders.mde, alarms))

@@ -433,8 +433,11 @@ def prediction_4(moved: Interval) -> str:
     return f"Here: undecided; with company the ratio is {draw.text(moved)} times what it is without."
 
 
-def prediction_5(instructions: float | None, times: Interval) -> str:
-    """Does the ratio of instructions say the ratio of the times? instructions: CDLL over PyDLL, None if not counted."""
+def prediction_5(instructions: float | None, times: Interval, alarms: int | None) -> str:
+    """Does the ratio of instructions say the ratio of the times? instructions: CDLL over PyDLL, None if not counted; alarms: as in
+    `copies`."""
+    if alarms:
+        return "Here: withheld, as copies of one call were called different in the same run."
     if instructions is None or not times.is_known:
         return "Here: not decided, as instructions were not counted, or times not measured often enough."
     told = f"CDLL over PyDLL is {instructions:.3f} by instructions and {draw.text(times)} by time, both with the loop."

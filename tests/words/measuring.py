@@ -146,9 +146,10 @@ CASES = {
     "prediction_3": {"agrees": (MORE,), "contradicts": (LESS,), "undecided": (SAME,), "unknown": (UNKNOWN,)},
     "prediction_4": {"agrees": (MORE,), "contradicts": (LESS,), "undecided": (SAME,), "unknown": (UNKNOWN,)},
     "prediction_5": {
-        "agrees": (1.31, SAME),
-        "contradicts": (1.05, MORE),
-        "undecided": (1.03, SAME),
-        "not counted": (None, SAME),
+        "agrees": (1.31, SAME, 0),
+        "contradicts": (1.05, MORE, 0),
+        "undecided": (1.03, SAME, 0),
+        "not counted": (None, SAME, 0),
+        "withheld": (1.05, MORE, 1),
     },
 }
