@@ -112,8 +112,9 @@ def glue_ratios(record: Record, found: pd.DataFrame) -> None:
     draw.glue("net-ratio-gil", draw.text(net) if net.is_known else draw.NOT_MEASURED)
     draw.glue("prediction-1", words.prediction_1(*(ratios["noop", name] for name in PAIR)))
     more = results.gil_over_free_threaded(record)
-    draw.glue("prediction-2", words.prediction_2(more))
-    draw.glue("takeaway-price", words.cheaper(*(prices["noop", name] for name in PAIR), more))
+    noop = [prices["noop", name] for name in PAIR]
+    draw.glue("prediction-2", words.prediction_2(*noop, more))
+    draw.glue("takeaway-price", words.cheaper(*noop, more))
 
 
 def glue_alarms(record: Record) -> None:
@@ -253,12 +254,9 @@ def glue_cost(record: Record, cost: pd.DataFrame) -> None:
     alone = cost[cost.how == "alone, in a C loop"].set_index("interpreter")
     shares = results.cycle_shares(record, cost)
     for name, label in PAIR.items():
-        known = label in alone.index
-        draw.glue(
-            f"cycle-{name}",
-            words.cycle(WHERE[name], Interval.of(alone.loc[label]) if known else None, shares.get(label)),
-        )
-        draw.glue(f"cycle-share-{name}", draw.words(shares.get(label), "%", 100))
+        known = Interval.of(alone.loc[label]) if label in alone.index else None
+        priced = results.costs_more(results.comparison(record, label, "noop").difference)
+        draw.glue(f"cycle-{name}", words.cycle(WHERE[name], known, shares.get(label) if priced else None))
 
 
 def audit(record: Record) -> pd.DataFrame:

@@ -71,13 +71,16 @@ def gain(noop: Interval, getpid: Interval) -> str:
 
 
 def cycle(where: str, alone: Interval | None, share: Interval | None) -> str:
-    """The bare cycle in ns, and as a share of the loaders' difference."""
+    """The bare cycle in ns, and as a share of what CDLL costs more; None if that is not known to be more than nothing."""
     if alone is None:
         return f"{_capital(where)}, the bare cycle could not be measured here."
     said = f"{_capital(where)}, one detach and attach takes {text(alone, 'ns')}"
-    if share is None or not share.is_known or not share.excludes(1):
-        return f"{said}; whether that is all of the difference between the loaders cannot be told here."
-    return f"{said}, which is {'less' if share.value < 1 else 'more'} than the difference between the loaders."
+    if share is None or not share.is_known:
+        return f"{said}; there is no known price of CDLL here to compare it with."
+    part = f"{said}, which is {text(share, '%', 100)} of what CDLL costs more"
+    if not share.excludes(1):
+        return f"{part}: the two are not told apart here."
+    return f"{part}: {'less' if share.value < 1 else 'more'} than all of it."
 
 
 def hook(cost: Interval | None) -> str:
@@ -247,6 +250,8 @@ def cheaper(gil: Interval, free_threaded: Interval, more: Interval) -> str:
     """The price of CDLL in both builds, and with the GIL less without, in ns."""
     if not (gil.is_known and free_threaded.is_known and more.is_known):
         return f"The price of CDLL in the two builds cannot be compared here: {UNKNOWN}."
+    if gil.high < 0 or free_threaded.high < 0:
+        return f"CDLL costs more than PyDLL in one build at most: {text(gil, 'ns')} with the GIL, {text(free_threaded, 'ns')} without it."
     there = "is still there" if free_threaded.low > 0 else "is not seen any more"
     both = f"{text(gil, 'ns')} with the GIL, {text(free_threaded, 'ns')} without it"
     if more.low > 0:
@@ -286,8 +291,10 @@ def _nearest(where: str, ratio: Interval) -> str:
     return f"{_capital(where)}, it is {longer} more; between {low} and {high} this run does not decide."
 
 
-def prediction_2(more: Interval) -> str:
-    """The price of noop with the GIL less that without it, in ns."""
+def prediction_2(gil: Interval, free_threaded: Interval, more: Interval) -> str:
+    """The price of noop in both builds, and with the GIL less that without it, in ns."""
+    if gil.high < 0 and free_threaded.high < 0:
+        return "In neither: in both builds a call through CDLL costs fewer nanoseconds here than one through PyDLL."
     if not more.is_known or not more.excludes(0):
         return "In which build CDLL costs more nanoseconds cannot be told here."
     build = "with the GIL" if more.value > 0 else "without the GIL"
