@@ -246,6 +246,7 @@ def glue_timeline(record: Record) -> None:
 def plot_cost(figure, cost: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, cost, "interpreter", "how")
+    legend_above(axes)
     axes.set(xlabel="ns for one detach and attach", ylabel="CPython", xlim=(0, None))
 
 
@@ -289,6 +290,7 @@ def original_blocking(runs: pd.DataFrame) -> pd.DataFrame:
 def plot_shares(figure, shares: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, shares, "interpreter", "loader")
+    legend_above(axes)
     axes.set(xlabel="share of its speed that the counting thread keeps", ylabel="CPython", xlim=(-0.05, 1.25))
 
 
