@@ -167,8 +167,8 @@ def variants(ratios: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_matrix(figure, cells: pd.DataFrame, labels: list[str]) -> None:
-    """Time as a multiple of the floor's, one panel per interpreter; colour on a log scale."""
-    axes = figure.subplots(1, len(labels), sharey=True, squeeze=False)[0]
+    """Time as a multiple of the floor's, the interpreters one below the other; colour on a log scale."""
+    axes = figure.subplots(len(labels), 1, squeeze=False)[:, 0]
     for panel, label in zip(axes, labels):
         part = cells[cells.interpreter == label]
         table = part.pivot(index="signature", columns="binding", values="times").reindex(
@@ -183,7 +183,7 @@ def plot_matrix(figure, cells: pd.DataFrame, labels: list[str]) -> None:
             vmin=0,
             vmax=2,
             cbar=panel is axes[-1],
-            cbar_kws={"orientation": "horizontal", "location": "bottom", "shrink": 0.6, "aspect": 40},
+            cbar_kws={"location": "bottom", "shrink": 0.6, "aspect": 40},
             annot_kws={"size": 9},
         )
         panel.set(title=f"CPython {label}", xlabel="", ylabel="")
@@ -480,24 +480,24 @@ def plot_prices(figure, found: pd.DataFrame, fits: pd.DataFrame) -> None:
 
 
 def plot_shares(figure, found: pd.DataFrame) -> None:
-    """The share of the price in a call against the work, for the bindings of DRAWN; the threshold as a dotted line."""
+    """The share of the price in a call against the work, for the bindings of DRAWN; the threshold as a dotted line.
+
+    Between the points the price is drawn straight on the log axis, as `results.threshold` has it: the curves cross the dotted
+    line where the tables say.
+    """
     axes = figure.subplots()
     for number, binding in enumerate(one for one in DRAWN if one in set(found.binding)):
         part = found[found.binding == binding]
+        color, marker = draw.PALETTE[number % len(draw.PALETTE)], MARKERS[number % len(MARKERS)]
+        work = np.geomspace(part.work_ns.iloc[0], part.work_ns.iloc[-1], 300)
+        price = np.interp(np.log(work), np.log(part.work_ns), [one.value for one in part.price])
+        axes.plot(work, 100 * price / (price + work), color=color)
         share = [100 * one.value for one in part.share]
         errors = [
             [100 * (one.value - one.low) for one in part.share],
             [100 * (one.high - one.value) for one in part.share],
         ]
-        axes.errorbar(
-            part.work_ns,
-            share,
-            yerr=errors,
-            fmt=MARKERS[number % len(MARKERS)] + "-",
-            capsize=4,
-            color=draw.PALETTE[number % len(draw.PALETTE)],
-            label=binding,
-        )
+        axes.errorbar(part.work_ns, share, yerr=errors, fmt=marker, capsize=4, color=color, label=binding)
     axes.axhline(100 * results.TARGET_SHARE, linestyle=":", color="gray")
     axes.set(xscale="log", xlabel="work in C, ns", ylabel="share of the price in a call, %", ylim=(-2, 102))
     figure.legend(loc="outside upper center", ncols=4, fontsize=10)
