@@ -180,6 +180,20 @@ def test_a_claim_of_a_chapter_that_was_not_measured_reads_well():
         assert faults(status.card(row)) == [], claim.id
 
 
+def test_each_claim_has_a_card_that_the_overview_leads_to():
+    """Also one of a document that nobody foresaw, and one with more lines than are shown at once."""
+    rows = [
+        row_of(SIZE, {"a / b": about(1.4)}) | {"id": name, "untested": ["x", "y", "z"]} for name in ("A2", "B1", "X1")
+    ]
+    text = status.ledger_page([{**row, "provenance": {}} for row in rows])
+    assert (
+        re.findall(r"\(#(claim-\w+)\)", text)
+        == re.findall(r"^\((claim-\w+)\)=$", text, re.M)
+        == ["claim-a2", "claim-b1", "claim-x1"]
+    )
+    assert text.count("{dropdown}") == 3
+
+
 ADVICE = advice.read()
 RESTING = [one for one in ADVICE if one.claim]
 

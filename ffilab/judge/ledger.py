@@ -165,11 +165,15 @@ def hand_in(session) -> list[dict]:
     return rows
 
 
-def part_in_words(part: dict) -> str:
-    """A part of a row with its answer: `ratio, in the published size: the whole interval lies outside …`."""
+def part_title(part: dict) -> str:
+    """What a part of a row is about: `ratio, in the published size`."""
     what = f"{part['part']}{', in the published size' * (part['kind'] == 'size')}"
-    what += " (as its author ran it)" * (part["experiment"] == "as run")
-    return f"{what}: {'no number here: ' * (part['verdict'] == verdicts.NO_NUMBER)}{part['reason']}"
+    return what + " (as its author ran it)" * (part["experiment"] == "as run")
+
+
+def part_in_words(part: dict) -> str:
+    """A part of a row with why it is answered so: `ratio, in the published size: the whole interval lies outside …`."""
+    return f"{part_title(part)}: {'no number here: ' * (part['verdict'] == verdicts.NO_NUMBER)}{part['reason']}"
 
 
 def verdict_of(row: dict) -> str:

@@ -85,10 +85,10 @@ BADGES = {
     verdicts.CONFORMS: "primary",
 }
 DOCUMENTS = {
-    "A": "A: {cite:t}`scc2025`",
-    "B": "B: {cite:t}`gamberini_balm`",
-    "C": "C: {cite:t}`skvortsov_gil`",
-    "D": "D: {cite:t}`stinner_placement`",
+    "A": "A: a talk on the Python FFI",
+    "B": "B: a post on forged strings",
+    "C": "C: a post on the GIL",
+    "D": "D: a post on code placement",
 }
 
 
@@ -152,13 +152,24 @@ def card(row: dict) -> str:
 
 
 def findings(row: dict) -> list[str]:
-    """A line for each number that was handed in, with the answers that rest on it; then what has no number or no test."""
-    lines = []
+    """Each number that was handed in, and under it the answers that rest on it; then what has no number or no test."""
+    points = []
     for name in dict.fromkeys([*(part["measured"] for part in row["parts"]), *row["measured"]]):
-        answers = [plain(ledger.part_in_words(part)) for part in row["parts"] if part["measured"] == name]
-        number = f"{plain(name)}: **{advice.value_of(row, name)}**" if name in row["measured"] else ""
-        lines.append(f"- {'; '.join(filter(None, (number, *answers)))}")
-    return lines + [f"- Not tested: {plain(part)}" for part in row["untested"]]
+        number = advice.value_of(row, name) if name in row["measured"] else "no number here"
+        answers = [part for part in row["parts"] if part["measured"] == name]
+        lines = [f"- {plain(name)}: **{number}**"]
+        lines += [
+            f"  - {plain(_without(name, part))}: *{part['verdict']}*; {plain(part['reason'])}" for part in answers
+        ]
+        points.append("\n".join(lines))
+    return points + [f"- Not tested: {plain(part)}" for part in row["untested"]]
+
+
+def _without(name: str, part: dict) -> str:
+    """The title of a part under the number that it rests on: what only repeats the number's name is left out."""
+    return ledger.part_title(
+        part | {"part": "the side" if part["kind"] == "side" else "the claim"} if part["part"] == name else part
+    )
 
 
 def published(said: str) -> str:
