@@ -553,3 +553,9 @@ def test_a_binding_that_was_not_built_is_left_out(monkeypatch):
     )
     runs = experiment.bindings(Recording())
     assert set(runs.name) == set(experiment.boundary.BINDINGS) - {"PyO3"}
+
+
+def test_no_duration_is_below_nothing():
+    runs = pd.DataFrame({"alone": [1e8] * 5, "together": [1e7, 2e8, 1e9, 3e8, 5e7], "threads": 2})
+    assert 0 < results.of_each(runs).low < results.of_each(runs).value
+    assert results.of_each(runs[runs.threads == 4]) is None

@@ -144,12 +144,18 @@ def two_threads(calibration: pd.DataFrame) -> Interval:
 
 def alone(runs: pd.DataFrame, **which) -> Interval | None:
     """ns of one operation of one thread without a rival, in the processes that `which` chooses; None if there are none."""
-    return processes.interval_of(runs.assign(ns=1e9 / runs.alone), "ns", **which)
+    return positive(1e9 / processes.chosen(runs, **which).alone)
 
 
 def of_each(runs: pd.DataFrame, **which) -> Interval | None:
     """ns of one operation of each thread while all run, of the processes that `which` chooses; None if there are none."""
-    return processes.interval_of(runs.assign(ns=1e9 * runs.threads / runs.together), "ns", **which)
+    part = processes.chosen(runs, **which)
+    return positive(1e9 * part.threads / part.together)
+
+
+def positive(values: pd.Series) -> Interval | None:
+    """Centre of durations, by their logarithms: no bound is below nothing. None if there are no values."""
+    return statistics.ratio_interval(np.log(values.to_numpy(dtype=float))) if len(values) else None
 
 
 COLUMNS = ["name", "threads", "shared", "value", "low", "high", "n"]
