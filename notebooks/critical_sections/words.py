@@ -178,6 +178,8 @@ def once_and_often(once: Interval | None, often: Interval | None) -> str:
             return "undecided"
         return "the atomic increment is faster" if ratio.low > 1 else "the lock is faster"
 
+    if not (_known(once) or _known(often)):
+        return "Whether the number of steps decides was not measured here."
     found = winner(once), winner(often)
     shown = _shown(once), _shown(often)
     text = f"Of one increment: {found[0]} (lock over atomic: {shown[0]}). Of a hundred: {found[1]} ({shown[1]})."
