@@ -295,7 +295,7 @@ def test_locks_have_a_table_for_each_way_of_sharing(locks):
         table = figures.lock_table(locks, scaled, shared)
         assert list(table.lock) == list(experiment.IN_COMPANY)
         assert not (table == draw.NOT_MEASURED).to_numpy().any()
-        assert all(found.startswith((gain, "1.9", "0.7")) for found in table["rate of two / of one"])
+        assert all(found.startswith((gain, "1.9", "0.7")) for found in table["rate, 2 / 1"])
     many = table.set_index("lock").loc["PyMutex", "each of 4, ns"]
     assert many.startswith("500")  # four threads do 8 million a second: each waits 500 ns for one of its own
 
@@ -305,7 +305,7 @@ def test_cases_that_records_lack_are_said_to_be_missing(locks):
     less = locks[locks["name"] != "PyMutex"]
     scaled = results.scaling(less, FREE_THREADED, experiment.IN_COMPANY)
     table = figures.lock_table(less, scaled, experiment.OWN).set_index("lock")
-    assert table.loc["PyMutex", "one thread, ns"] == draw.NOT_MEASURED
+    assert table.loc["PyMutex", "1 thread, ns"] == draw.NOT_MEASURED
     runs = experiment.bindings(BuiltAll())
     shared = runs[runs.shared == experiment.ONE]
     assert set(results.own_over_shared(shared, experiment.LOADED_TWICE).values()) == {None}

@@ -186,10 +186,10 @@ def lock_table(runs: pd.DataFrame, scaled: pd.DataFrame, shared: str) -> pd.Data
         rows.append(
             {
                 "lock": name,
-                "one thread, ns": draw.words(results.alone(runs, name=name, shared=shared, threads=2)),
+                "1 thread, ns": draw.words(results.alone(runs, name=name, shared=shared, threads=2)),
                 **costs,
-                "rate of two / of one": draw.words(results.gain(scaled, name, shared)),
-                "n (processes)": int(((runs["name"] == name) & (runs.shared == shared) & (runs.threads == 2)).sum()),
+                "rate, 2 / 1": draw.words(results.gain(scaled, name, shared)),
+                "n": int(((runs["name"] == name) & (runs.shared == shared) & (runs.threads == 2)).sum()),
             }
         )
     return pd.DataFrame(rows)

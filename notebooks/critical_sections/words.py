@@ -119,7 +119,7 @@ def ceiling(threads: Interval, found: pd.DataFrame, checks: list[Check]) -> str:
             f"{_listed(list(dict.fromkeys(above)))} came out above the two threads of the calibration, {_shown(threads)}: "
             "take that as a yardstick, and not as a ceiling."
         )
-    return f"Nothing in this table came out above the two threads of the calibration, {_shown(threads)}, beyond doubt."
+    return f"None of these cases came out above the two threads of the calibration, {_shown(threads)}, beyond doubt."
 
 
 def in_company(found: pd.DataFrame, shared: str, checks: list[Check]) -> str:
