@@ -14,6 +14,8 @@ from notebooks.boundary import results
 from notebooks.boundary.experiment import CONTRACTS, DECLARED, FLOOR, INT, name
 
 TEXT = "str in, ASCII"
+# No tools: the code that converts is the author's own.
+BY_HAND = (FLOOR, "C API, limited")
 # It keeps the thread state attached during a call.
 BLOCKS = "ctypes PyDLL"
 
@@ -30,15 +32,15 @@ def check_binding(choice: dict[str, str], record: Record, rules: pd.DataFrame) -
 def check_parser(parser: str | None, record: Record, rules: pd.DataFrame) -> str:
     here, answers = results.present(record, GIL), rules.set_index("call").loc[CONTRACTS[0]]
     if parser not in here:
-        return f"parser: still open. Choose one of {', '.join(here)}."
+        return f"parser: still open. Choose one of {'; '.join(here)}."
     if "Error" not in str(answers[parser]):
         return f"parser: not correct. {parser} answered {answers[parser]} to 2**31."
-    if parser == FLOOR:
+    if parser in BY_HAND:
         return "parser: correct, and all of it written by hand. Try a tool."
     tools = [
         binding
         for binding in results.present(record, GIL, TEXT)
-        if binding != FLOOR and "Error" in str(answers[binding])
+        if binding not in BY_HAND and "Error" in str(answers[binding])
     ]
     cost = {binding: results.over_floor(record, GIL, binding, TEXT) for binding in tools}
     best = min(tools, key=lambda binding: cost[binding].value)
@@ -55,7 +57,7 @@ def check_parser(parser: str | None, record: Record, rules: pd.DataFrame) -> str
 def check_plugin(plugin: str | None, record: Record) -> str:
     here = results.present(record, GIL)
     if plugin not in here:
-        return f"plugin: still open. Choose one of {', '.join(here)}."
+        return f"plugin: still open. Choose one of {'; '.join(here)}."
     if not DECLARED[plugin].loads_at_run_time:
         return f"plugin: not correct. {plugin} needs a compiler for each library and each version of Python."
     if plugin == BLOCKS:

@@ -87,7 +87,7 @@ AWKWARD = {
 # The cases of the reader: signature, and the tools in question.
 CASES = {
     "cpp": (METHOD, (*CPP, "PyO3")),
-    "text": ("str in, ASCII", tuple(binding for binding in BINDINGS if binding != FLOOR)),
+    "text": ("str in, ASCII", tuple(binding for binding in BINDINGS if binding not in (FLOOR, "C API, limited"))),
     "hot": (INT, tuple(BINDINGS)),
     "no-compiler": (INT, tuple(b for b, one in DECLARED.items() if one.loads_at_run_time and b != "ctypes PyDLL")),
 }
