@@ -24,6 +24,12 @@ OUTCOME = re.compile(
     r"|slows?( down)?|no (cost|difference|effect)|(?<!at )the same (cost|time|speed)|per cent of)(?!\w)|% of\b",
     re.I,
 )
+# In takeaways and instructors' notes, where sentences conclude, these say an outcome too, whatever stands beside them.
+CONCLUDES = re.compile(
+    r"\b(differs?|cheap|dear|larger|smaller|more than|less than|shrunk|blocks other|avoids?|is the price|are the price|exact"
+    r"|changes? (the order|sides|nothing)|no cure|of the two wins)\b",
+    re.I,
+)
 NUMBER = r"\b\d[\d.,]*\s*(%|x|×|times|ns|µs|us|ms|s|MiB|KiB|GiB)(?!\w)|\b(two|three|four|five|ten|hundred|thousand) times\b|\btwice\b|\bhalf\b"
 HERE = r"\bhere\b|\b(this|your|our) (machine|run|figure|table|measurement)\b|\bin (this|the) (figure|table)\b"
 NAMES = (
@@ -68,12 +74,26 @@ def sentences(markdown):
             yield sentence.strip()
 
 
+def unquoted(sentence):
+    """Without what it quotes or refers to, and without marks."""
+    return re.sub(r"\"[^\"]*\"|“[^”]*”|\{\w+\}`[^`]*`|[`*]", " ", sentence)
+
+
 def is_typed_outcome(sentence):
     """Does it claim what a run finds out, with no part written by the run?"""
     if "{glue" in sentence or SAID.search(sentence):
         return False
-    plain = re.sub(r"\"[^\"]*\"|“[^”]*”|\{\w+\}`[^`]*`|[`*]", " ", sentence)
+    plain = unquoted(sentence)
     return bool(OUTCOME.search(plain) and BESIDE.search(plain))
+
+
+def concluding(markdown):
+    """From the takeaways on, with the notes for instructors."""
+    return re.sub(r"^.*^## Takeaways$", "", markdown, flags=re.M | re.S) if "## Takeaways" in markdown else ""
+
+
+def concludes(sentence):
+    return "{glue" not in sentence and not SAID.search(sentence) and bool(CONCLUDES.search(unquoted(sentence)))
 
 
 def markdown_of(path):
@@ -100,7 +120,9 @@ PAGES = pages()
 
 
 def flagged(name):
-    return [sentence for sentence in sentences(markdown_of(PAGES[name])) if is_typed_outcome(sentence)]
+    text = markdown_of(PAGES[name])
+    found = [sentence for sentence in sentences(text) if is_typed_outcome(sentence)]
+    return list(dict.fromkeys(found + [sentence for sentence in sentences(concluding(text)) if concludes(sentence)]))
 
 
 def allowed():
@@ -139,6 +161,14 @@ def test_what_is_allowed_is_still_there_and_says_why():
 )
 def test_the_lint_knows_an_outcome(sentence, is_one):
     assert is_typed_outcome(sentence) == is_one
+
+
+def test_what_concludes_is_read_more_strictly():
+    text = "# H\n\nPrices differ.\n\n## Takeaways\n\n- `PyDLL` blocks other threads only where there is a GIL.\n- Measure it.\n"
+    assert [one for one in sentences(concluding(text)) if concludes(one)] == [
+        "- `PyDLL` blocks other threads only where there is a GIL."
+    ]
+    assert concluding("# H\n\nPrices differ.") == ""
 
 
 def test_the_lint_reads_prose_and_nothing_else():
