@@ -194,7 +194,7 @@ def trust(rows: list[dict]) -> str:
     if others:
         words.append(f"Not tested: {', '.join(others)}.")
     if withheld := sorted({row["chapter"] for row in rows if row["verdict"] == verdicts.WITHHELD}):
-        words.append(f"The runs of {', '.join(withheld)} failed their own controls: none of their verdicts is given.")
+        words.append(f"Controls failed in {', '.join(withheld)}: the verdicts that depend on them are withheld.")
     return " ".join(words)
 
 
