@@ -5,7 +5,7 @@ import re
 WRONG = {
     "a word twice": re.compile(r"\b([a-z]{2,}) \1\b", re.I),
     "markup that is not rendered": re.compile(r"[*`]|\{glue"),
-    "a number that is none": re.compile(r"\b(nan|inf|None)\b"),
+    "a number that is none": re.compile(r"\b(nan|inf)\b|\bNone\b(?! of)"),
     "an interval without width": re.compile(r"\[(-?[\d.,]+), \1\]"),
     "a factor below 1 as speed": re.compile(r"\b0\.\d+ times as (fast|slow|quick)"),
     "the same reason twice": re.compile(r"not measured here.*not measured here"),

@@ -22,11 +22,11 @@ from ffilab.paths import NATIVE, NOTEBOOKS, ROOT
 from ffilab.press import chapters as chapters_module
 from ffilab.press.chapters import FACTS, Chapter, chapters, digests, split
 from ffilab.press.execute import execute
-from ffilab.press.render import not_measured, with_banner, without_tails
+from ffilab.press.render import gone, not_measured, with_banner, without_tails
 
 CORNERS = corners()
 # What is in a corner's folder and measures nothing: the exercise's check would give its solution away.
-NO_MEASURING = {"claims.py", "exercise.py", "figures.py", "results.py"}
+NO_MEASURING = {"claims.py", "exercise.py", "figures.py", "results.py", "words.py"}
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
 
@@ -189,10 +189,11 @@ FORBIDDEN = re.compile(
 
 
 @pytest.mark.parametrize("corner", CORNERS)
-@pytest.mark.parametrize("name", ["results.py", "figures.py", "claims.py"])
+@pytest.mark.parametrize("name", ["results.py", "figures.py", "claims.py", "words.py"])
 def test_what_says_shows_or_hands_in_does_not_measure(corner, name):
     """No figure, number or claim looks at the machine: what they know is in the records."""
-    tree = ast.parse((NOTEBOOKS / corner / name).read_text())
+    path = NOTEBOOKS / corner / name
+    tree = ast.parse(path.read_text() if path.exists() else "")
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             node.value = ""
@@ -438,3 +439,20 @@ def test_a_table_is_kept_as_csv_with_its_bounds_in_columns_of_their_own():
 def test_an_interval_without_width_is_not_printed_as_one():
     assert draw.text(Interval(0.814, 0.814, 0.814), "ns") == "0.814 ns (all values alike)"
     assert draw.text(Interval(0.8, 0.7, 0.9)) == "0.80 [0.70, 0.90]"
+
+
+def test_a_page_that_quotes_what_is_gone_is_not_shown(tmp_path):
+    (tmp_path / "here.py").write_text("# [a]\ndef a(): ...\n# [/a]\n")
+
+    def page(file, marker):
+        quote = f'```{{literalinclude}} {file}\n:language: python\n:start-after: "# [{marker}]"\n:end-before: "# [/{marker}]"\n```'
+        return nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(quote)])
+
+    assert gone(page("here.py", "a"), tmp_path) == []
+    assert gone(page("here.py", "b"), tmp_path) == ["here.py: # [b]", "here.py: # [/b]"]
+    assert gone(page("nowhere.py", "a"), tmp_path)
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+def test_no_page_quotes_what_is_gone(corner):
+    assert gone(nbformat.read(NOTEBOOKS / corner / f"{corner}.ipynb", as_version=4), NOTEBOOKS / corner) == []

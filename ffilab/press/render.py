@@ -72,11 +72,12 @@ def assemble(tree: Path) -> Path:
         path.write_text(without_tails(path.read_text()))
     for chapter in chapters():
         folder = tree / "notebooks" / chapter.corner
-        if chapter.is_executed:
-            for name, page in with_banner(chapter).items():
-                nbformat.write(page, folder / f"{name}.ipynb")
-        else:
-            for name, text in not_measured(chapter).items():
+        measured = with_banner(chapter) if chapter.is_executed else {}
+        # A page of an older version may lack a part, or quote what is no longer there.
+        for name, text in not_measured(chapter).items():
+            if name in measured and not gone(measured[name], folder):
+                nbformat.write(measured[name], folder / f"{name}.ipynb")
+            else:
                 (folder / f"{name}.md").write_text(text)
     stale = {each.corner: each.changed() for each in chapters() if each.is_executed}
     rows = ledger.collect(stale)
@@ -110,6 +111,19 @@ def with_banner(chapter: Chapter) -> dict[str, nbformat.NotebookNode]:
             cell = nbformat.v4.new_markdown_cell(f":::{{warning}}\n{text}\n:::", id=name)
             page.cells.insert(1, cell)
     return pages
+
+
+def gone(page: nbformat.NotebookNode, folder: Path) -> list[str]:
+    """What a page in this folder quotes and the files do not hold any more: files, and markers in them."""
+    found = []
+    for file, options in re.findall(
+        r"\{literalinclude\} (\S+)\n((?::.*\n)*)", "\n".join(cell.source for cell in page.cells)
+    ):
+        path = folder / file
+        text = path.read_text() if path.is_file() else ""
+        markers = re.findall(r"^:(?:start-after|start-at|end-before): \"?(.*?)\"?$", options, re.M)
+        found += [f"{file}: {marker}" for marker in markers or [""] if marker not in text or not text]
+    return found
 
 
 def not_measured(chapter: Chapter) -> dict[str, str]:
