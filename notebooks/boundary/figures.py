@@ -65,7 +65,7 @@ SPOKEN_OF = {
 }
 # The same with and without the GIL.
 COMPARED_WITHOUT = {
-    "no-op": ("no-op", ("cffi API", "ctypes CDLL")),
+    "no-op": ("no-op", (FLOOR, "cffi API", "ctypes CDLL")),
     "int": (INT, (FLOOR, "pybind11")),
     "list": ("list of 1,000 ints", (FLOOR, "Cython", "nanobind", "PyO3")),
     "sequence": ("sequence of 1,000 ints", (FLOOR, "Cython")),

@@ -299,10 +299,12 @@ def takeaway_without_gil(found: dict[str, Interval]) -> str:
     faster = sum(_known(one) and one.high < 1 for one in found.values())
     if not slower and not faster:
         return "This run shows no call that changes its time without the GIL."
-    open_ = len(found) - slower - faster
-    return (
-        f"Without the GIL, {slower} of {len(found)} calls take longer, {faster} less long; {open_} are not told apart."
-    )
+    open_ = f"of {len(found)}; {len(found) - slower - faster} are not told apart"
+    if slower == faster:
+        return f"Without the GIL, as many calls take longer as take less time: {slower} each, {open_}."
+    if slower > faster:
+        return f"Without the GIL, more calls take longer ({slower}) than take less time ({faster}), {open_}."
+    return f"Without the GIL, more calls take less time ({faster}) than take longer ({slower}), {open_}."
 
 
 def takeaway_doors(found: dict[str, Interval]) -> str:

@@ -171,6 +171,7 @@ CASES = {
         "agrees": ({1: LONGER, 2: LONGER, 3: SHORTER, 4: EITHER},),
         "contradicts": ({1: SHORTER, 2: SHORTER, 3: LONGER, 4: EITHER},),
         "undecided": ({1: EITHER},),
+        "as many": ({1: LONGER, 2: SHORTER},),
     },
     "takeaway_doors": {
         "agrees": ({"pybind11": LONGER, "Cython": SHORTER},),
