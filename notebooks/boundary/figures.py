@@ -1,6 +1,7 @@
 """What the chapter "The boundary" shows: tables, figures, and the texts that its prose takes up."""
 
 import html
+import math
 import itertools
 import re
 
@@ -473,9 +474,12 @@ def plot_prices(figure, found: pd.DataFrame, fits: pd.DataFrame) -> None:
         for row in fits[fits.binding == binding].itertuples():
             work = np.geomspace(part.work_ns.min(), part.work_ns.max(), 100)
             axes.plot(work, row.start.value + row.slope.value * work / 1000, "--", color="gray")
-        axes.set(
-            xscale="log", title=binding, xlabel="work in C, ns", ylim=(0, 1.25 * max(one.high for one in part.price))
-        )
+        axes.set(xscale="log", title=binding, xlabel="work in C, ns")
+        # A price of too few restarts has no interval.
+        if (tops := [top for one in part.price for top in (one.value, one.high) if math.isfinite(top)]) and max(
+            tops
+        ) > 0:
+            axes.set_ylim(0, 1.25 * max(tops))
         axes.set_ylabel("price of the call, ns" if not number else "")
 
 
