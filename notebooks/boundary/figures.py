@@ -1,8 +1,8 @@
 """What the chapter "The boundary" shows: tables, figures, and the texts that its prose takes up."""
 
 import html
-import math
 import itertools
+import math
 import re
 
 import matplotlib.pyplot as plt
