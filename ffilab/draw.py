@@ -150,7 +150,8 @@ def intervals(axes, rows: pd.DataFrame, label: str, hue: str | None = None) -> N
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
     if hue:
-        axes.legend(loc="best")
+        # Above the axes: never on a point.
+        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(groups), borderaxespad=0.2)
 
 
 def plain_ticks(axis) -> None:

@@ -1,7 +1,10 @@
 """What the chapter "Critical sections" measures (claims A6, A8, A9). The page quotes all of it."""
 
 import dataclasses
+import itertools
+import os
 import runpy
+from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 
@@ -31,23 +34,25 @@ def operation(name: str, title: str | None = None) -> Arm:
 PYO3_CALL = "a PyO3 call"
 
 
-def instructions_by_file() -> list[dict] | str:
+def by_file(label: str, arm: Arm) -> dict:
     """Instructions of one call or operation by the source file that they come from; or why they cannot be counted."""
+    row = {"interpreter": label, "what": arm.name}
+    try:
+        return {**row, "by_file": instructions.by_file(label, arm)}
+    except UserError as error:
+        return {**row, "reason": without_paths(str(error))}
+
+
+def instructions_by_file() -> list[dict] | str:
+    """The same of a call and of two operations on both builds, several at once: a count does not depend on company."""
     if reason := instructions.available():
         return reason
     call = boundary.call("PyO3", boundary.INT, PYO3_CALL)
-    rows = []
-    for label in (GIL, FREE_THREADED):
-        for arm in (call, operation("dict, write"), operation("list, append and pop")):
-            row = {"interpreter": label, "what": arm.name}
-            try:
-                found = instructions.by_file(label, arm)
-            except UserError as error:
-                rows.append({**row, "reason": without_paths(str(error))})
-                continue
-            if set(found) == {"???"}:
-                return f"CPython {label} has no debugging information, so inlined code cannot be told apart"
-            rows.append({**row, "by_file": found})
+    looked_at = [call, operation("dict, write"), operation("list, append and pop")]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        rows = list(pool.map(by_file, *zip(*itertools.product((GIL, FREE_THREADED), looked_at))))
+    if without := [row["interpreter"] for row in rows if set(row.get("by_file", ())) == {"???"}]:
+        return f"CPython {without[0]} has no debugging information, so inlined code cannot be told apart"
     return rows
 
 
@@ -132,7 +137,7 @@ def calibration(session: Session) -> pd.DataFrame:
     """What two processes, and two threads that share nothing, do at once, over what one does alone."""
     fixed = {"folder": LIBRARIES, "milliseconds": CONTENTION_MS}
     case = Case(FREE_THREADED, EXPERIMENTS, "calibration", fixed=fixed)
-    return session.run("two at once", [case], session.budget.repeats)
+    return session.run("two at once", [case], 2 * session.budget.repeats)
 
 
 # [/calibration]
