@@ -166,7 +166,7 @@ def number(value: float, uncertainty: float) -> str:
     if not math.isfinite(value):
         return "not known"
     if not math.isfinite(uncertainty) or uncertainty <= 0:
-        return f"{value:.3g}"
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     digits = max(0, 1 - math.floor(math.log10(uncertainty)))
     return f"{value:,.{min(digits, 6)}f}"
 
@@ -174,11 +174,17 @@ def number(value: float, uncertainty: float) -> str:
 def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
     """`1.532 ns [1.489, 1.576]`: value, unit and interval in words fit for prose.
 
-    An interval without width is not printed as one: `0.814 ns (all values alike)`.
+    An interval without width is not printed as one: `0.814 ns (all values alike)`; neither is one that too few values leave
+    open: `0.814 ns (no interval)`.
     """
     width = interval.half_width * abs(factor)
+    alone = f"{number(interval.value * factor, 0)}{' ' if unit else ''}{unit}"
+    if not math.isfinite(interval.value):
+        return number(interval.value, width)
+    if not math.isfinite(width):
+        return f"{alone} (no interval)"
     if width == 0:
-        return f"{interval.value * factor:.3g}{' ' if unit else ''}{unit} (all values alike)"
+        return f"{alone} (all values alike)"
     value, low, high = (number(x * factor, width) for x in (interval.value, interval.low, interval.high))
     return f"{value}{' ' if unit else ''}{unit} [{low}, {high}]"
 

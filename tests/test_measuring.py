@@ -288,8 +288,9 @@ def test_position_bias_is_told_from_a_bias_of_the_copy():
 
 
 def test_p_values_are_never_printed_as_zero():
-    assert figures.p_value(0.0) == "< 1e-300"
-    assert figures.p_value(7.9e-58) == "7.9e-58"
+    assert figures.p_value(0.0) == "below 10⁻³⁰⁰"
+    assert figures.p_value(7.9e-58) == "7.9 · 10⁻⁵⁸"
+    assert figures.p_value(0.0321) == "0.032"
     alike = pd.DataFrame({"process": [0], "samples": [[[100] * 30, [120] * 20]]})
     moments, pair = results.talk_tables(alike)
     shown = figures.talks_moments(moments).to_string() + figures.talks_pair(pair).to_string()

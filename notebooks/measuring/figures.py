@@ -14,8 +14,13 @@ from notebooks.measuring.experiment import OF_EACH
 
 
 def p_value(p: float) -> str:
-    """A p-value as one may print it: never as 0."""
-    return "< 1e-300" if p < 1e-300 else f"{p:.2g}"
+    """A p-value in digits that tell something; one that a float cannot hold is below the smallest that it can."""
+    if p == 0:
+        return "below 10⁻³⁰⁰"
+    if p >= 1e-4:
+        return f"{p:.2g}"
+    digits, power = f"{p:.1e}".split("e")
+    return f"{digits} · 10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
 # ---- the talk's method ----
