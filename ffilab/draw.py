@@ -185,8 +185,21 @@ def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
         return f"{alone} (no interval)"
     if width == 0:
         return f"{alone} (all values alike)"
-    value, low, high = (number(x * factor, width) for x in (interval.value, interval.low, interval.high))
+    for finer in (1, 10, 100, 1000):
+        value, low, high = (number(x * factor, width / finer) for x in (interval.value, interval.low, interval.high))
+        # A bound that lies beyond 0 or 1 must not be printed as if it lay there.
+        if not any(
+            _looks_like(x * factor, shown, null * factor)
+            for x, shown in ((interval.low, low), (interval.high, high))
+            for null in (0, 1)
+        ):
+            break
     return f"{value}{' ' if unit else ''}{unit} [{low}, {high}]"
+
+
+def _looks_like(bound: float, shown: str, null: float) -> bool:
+    """Is a bound that differs from a null printed as if it were there?"""
+    return bound != null and math.isfinite(bound) and float(shown.replace(",", "")) == null
 
 
 def bounds(low: float, high: float) -> str:

@@ -456,6 +456,8 @@ def test_an_interval_without_width_is_not_printed_as_one():
     assert draw.text(Interval(0.814, 0.814, 0.814), "ns") == "0.814 ns (all values alike)"
     assert draw.text(Interval(0.8, 0.7, 0.9)) == "0.80 [0.70, 0.90]"
     assert draw.text(Interval(0.8, math.nan, math.nan), "ns") == "0.8 ns (no interval)"
+    assert draw.text(Interval(1.05, 1.0004, 1.1)) == "1.0500 [1.0004, 1.1000]"
+    assert draw.text(Interval(28.0, 0.2, 55.0), "ns") == "28.0 ns [0.2, 55.0]"
     assert draw.text(Interval(math.nan, math.nan, math.nan)) == "not known"
     assert draw.text(Interval(1760.0, 1760.0, 1760.0), "KiB") == "1,760 KiB (all values alike)"
 

@@ -1,5 +1,6 @@
 """The talk's statistics tables (A5), as description: they describe samples and decide nothing."""
 
+import math
 from itertools import combinations
 
 import numpy as np
@@ -27,8 +28,9 @@ def moments(samples: dict[str, np.ndarray]) -> pd.DataFrame:
                 "median": np.median(values),
                 "std": np.std(values, ddof=1),
                 "cv": stats.variation(values, ddof=1),
-                "skewness": stats.skew(values),
-                "kurtosis": stats.kurtosis(values),
+                # Of values that are all alike neither is defined.
+                "skewness": stats.skew(values) if np.ptp(values) else math.nan,
+                "kurtosis": stats.kurtosis(values) if np.ptp(values) else math.nan,
                 "MAD": stats.median_abs_deviation(values, scale="normal"),
             }
             for name, values in samples.items()

@@ -28,7 +28,7 @@ NOT_WRITTEN = "not written yet"
 TESTED = (HOLDS, IN_DIRECTION, IN_PART, UNDECIDED_HERE, REFUTED)
 # Of an answer, beside those of rules.py: there is no number, for a reason.
 NO_NUMBER = "cannot be tested"
-# Of what does not hold, where the interval contains "nothing": that is no proof of the opposite.
+# Of what does not hold, where the interval contains the null: that is no proof of the opposite.
 NO_EFFECT = "no effect of interest"
 ALPHA = (1 - LEVEL) / 2
 MOST_TIMES = 100

@@ -47,7 +47,7 @@ def check_parser(parser: str | None, record: Record, rules: pd.DataFrame) -> str
     if parser == best or not statistics.finding(
         statistics.compare(record, (GIL, name(parser, TEXT)), (GIL, name(best, TEXT)))
     ):
-        return "parser: correct, and this run tells no tool to be faster."
+        return "parser: correct, and this run tells of no tool that it is faster."
     return (
         f"parser: correct, not yet fast. A text costs {draw.text(cost[parser], 'ns')} over the floor; "
         f"one tool needs {draw.text(cost[best], 'ns')}."
@@ -59,7 +59,7 @@ def check_plugin(plugin: str | None, record: Record) -> str:
     if plugin not in here:
         return f"plugin: still open. Choose one of {'; '.join(here)}."
     if not DECLARED[plugin].loads_at_run_time:
-        return f"plugin: not correct. {plugin} needs a compiler for each library and each version of Python."
+        return f"plugin: not correct. {plugin} needs a compiler for each library."
     if plugin == BLOCKS:
         return "plugin: not correct. Through PyDLL, an unknown function that blocks stops every thread of a GIL build."
     fit = [binding for binding in here if DECLARED[binding].loads_at_run_time and binding != BLOCKS]
@@ -68,7 +68,7 @@ def check_plugin(plugin: str | None, record: Record) -> str:
     if plugin == best or not statistics.finding(
         statistics.compare(record, (GIL, name(plugin, INT)), (GIL, name(best, INT)))
     ):
-        return "plugin: correct, and this run tells no other that fits to be faster."
+        return "plugin: correct, and this run tells of no other fitting one that it is faster."
     ratio = statistics.ratio(record, (GIL, name(plugin, INT)), (GIL, name(best, INT)))
     return f"plugin: correct, not yet fast. For an int it takes {draw.text(ratio)} times as long as {best}."
 

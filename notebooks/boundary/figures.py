@@ -102,7 +102,7 @@ def missing(record: Record, stand_ins: dict[str, dict[str, str]]) -> pd.DataFram
             timed = OF_VARIANTS if binding in VARIANTS else SIGNATURES
             reasons = {s: record.missing.get((label, name(binding, s))) for s in timed}
             absent = {s: reason for s, reason in reasons.items() if reason}
-            what = "all" if len(absent) == len(timed) else ", ".join(absent)
+            what = "all" if len(absent) == len(timed) else "; ".join(absent)
             if absent:
                 reason = next(iter(absent.values())).removeprefix("ImportError: ")
                 if reason.startswith("AttributeError"):
@@ -240,7 +240,15 @@ def decisive(found: pd.DataFrame) -> pd.DataFrame:
     """The ratios that decide claims, in words, or why there is none."""
     words = [one if isinstance(one, str) else draw.words(one) for one in found.found]
     n = ["" if isinstance(one, str) else one.estimate.n for one in found.found]
-    return pd.DataFrame({"claim": found.claim, "ratio": found.name, "time over time, loop in both": words, "n": n})
+    return pd.DataFrame(
+        {
+            "claim": found.claim,
+            "ratio": found.name,
+            "kind of call": found.kind,
+            "time over time, loop in both": words,
+            "n": n,
+        }
+    )
 
 
 def original(samples: dict[str, dict[str, np.ndarray]]) -> pd.DataFrame:

@@ -520,10 +520,11 @@ def pairs() -> dict[str, dict[str, tuple[tuple[str, str, str], tuple[str, str, s
 
 
 def decisive(record: Record) -> pd.DataFrame:
-    """The ratios that decide, from the plan of the claims: columns claim, name, and found, a measurement or why there is none."""
+    """The ratios that decide, from the plan of the claims: columns claim, name, kind (of call), and found, a
+    measurement or why there is none."""
     return pd.DataFrame(
         [
-            {"claim": claim, "name": what, "found": comparison(record, *cells)}
+            {"claim": claim, "name": what, "kind": cells[0][2], "found": comparison(record, *cells)}
             for claim, ratios in pairs().items()
             for what, cells in ratios.items()
         ]

@@ -53,7 +53,7 @@ def talk_pairs(n: tuple[int, int], p: tuple[float, float], smallest: float) -> s
     many = f"{n[0]}" if n[0] == n[1] else f"{n[0]} to {n[1]}"
     if p[1] >= 0.01:
         return f"With {many} values of each, not all pairs are called significant here: the largest p is {p[1]:.2g}."
-    apart = "no two samples overlap" if smallest == 1 else f"the least Cliff's delta is {smallest:.2f}"
+    apart = "no two samples overlap" if smallest == 1 else f"the smallest Cliff's delta is {smallest:.2f} in size"
     size = (
         f"the largest p is about 10 to the power of {math.log10(p[1]):.0f}"
         if p[1]
@@ -492,7 +492,7 @@ def without_compiler(tools: list[str], rules: pd.DataFrame, calls: dict[str, str
     for tool in known_tools:
         through = [what for call, what in asked.items() if not _is_error(here.loc[call, tool])]
         said.append(f"{tool} lets {_listed(through)} through" if through else f"{tool} refuses all")
-    return f"Of what was asked here, {'; '.join(said)}."
+    return f"Asked for {_listed(list(asked.values()))}: {'; '.join(said)}."
 
 
 def cheapest(what: str, names: list[str], apart: bool | None) -> str:

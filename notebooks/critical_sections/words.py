@@ -3,6 +3,8 @@
 Nothing here looks at a session, draws or glues. A gain or a loss is named where the interval says so, and nowhere else.
 """
 
+import math
+
 import pandas as pd
 
 from ffilab import draw
@@ -16,6 +18,7 @@ WHERE = {
     MADE_ELSEWHERE: "With an object for each thread, made by the main thread,",
     ONE: "On one object,",
 }
+ONE_LOCK = "a hundred increments under one lock"
 # All of so many cases need not be listed.
 MANY = 3
 # Closest of what prediction 1 offers: up to this ratio.
@@ -176,15 +179,15 @@ def once_and_often(once: Interval | None, often: Interval | None) -> str:
     def winner(ratio: Interval | None) -> str:
         if not _known(ratio) or not ratio.excludes(1):
             return "undecided"
-        return "the atomic increment is faster" if ratio.low > 1 else "the lock is faster"
+        return "the atomic increment is faster" if ratio.low > 1 else "PyMutex is faster"
 
     if not (_known(once) or _known(often)):
         return "Whether the number of steps decides was not measured here."
     found = winner(once), winner(often)
     shown = _shown(once), _shown(often)
-    text = f"Of one increment: {found[0]} (lock over atomic: {shown[0]}). Of a hundred: {found[1]} ({shown[1]})."
-    if found == ("the atomic increment is faster", "the lock is faster"):
-        return f"{text} The number of steps under one lock decides."
+    text = f"Of one increment: {found[0]} (PyMutex over atomic: {shown[0]}). Of a hundred: {found[1]} ({shown[1]})."
+    if found == ("the atomic increment is faster", "PyMutex is faster"):
+        return f"{text} Between these two, the number of steps under one lock decides."
     if "undecided" in found:
         return f"{text} Whether the number of steps decides cannot be told here."
     return f"{text} In this run the number of steps does not decide it."
@@ -245,7 +248,7 @@ def texts(found: pd.DataFrame, checks: list[Check]) -> str:
         return "Cannot be told here: nothing was measured."
     groups = _by_gain(rows)
     if groups["less"]:
-        answer = f"Something is, for {_listed(groups['less'])}"
+        answer = f"One of them holds threads up, or what goes with it, for {_listed(groups['less'])}"
     elif groups["open"]:
         answer = "Undecided here"
     else:
@@ -258,13 +261,13 @@ def new_name(new: Interval | None, known: Interval | None, checks: list[Check]) 
     if withheld := _withheld(checks):
         return withheld
     if not (_known(new) and _known(known)):
-        return "Whether it is the new text, or the object that is looked into, cannot be told here."
+        return "Whether it is the new name, or the object that is looked into, cannot be told here."
     rates = f"by a known name the rate is {_shown(known)} times that of one thread, by a new one {_shown(new)}"
     if known.low > new.high:
-        return f"It is the new text that costs threads their gain: {rates}."
+        return f"The gain goes with the name: {rates}."
     if known.high < new.low:
-        return f"It is not the new text: {rates}."
-    return f"Whether it is the new text is undecided here: {rates}."
+        return f"It is not the new name: {rates}."
+    return f"Whether it is the new name is undecided here: {rates}."
 
 
 def bindings(found: pd.DataFrame, threads: Interval, checks: list[Check]) -> str:
@@ -275,7 +278,7 @@ def bindings(found: pd.DataFrame, threads: Interval, checks: list[Check]) -> str
     below = [name for name, one in rows.items() if one.is_known and one.low > 1 and one.high < threads.low]
     text = f"With one function for both threads, {_gains(rows)}."
     if below:
-        return f"{text} Less than two threads of the calibration gained {_listed(below)}, though more than one thread."
+        return f"{text} Here {_listed(below)} gained less than two threads of the calibration."
     return text
 
 
@@ -311,7 +314,9 @@ def own_functions(ratios: dict[str, Interval | None], checks: list[Check]) -> st
     if worse:
         said.append(f"A function for each thread made it worse for {_listed(worse)}")
     if rest:
-        said.append(f"Undecided is whether it changes anything for {_listed(rest)}")
+        said.append(
+            f"With a function for each thread, over one for both, the gain is not told from the same for {_listed(rest)}"
+        )
     return f"{'. '.join(said)}."
 
 
@@ -354,10 +359,9 @@ def prediction_4(often: Interval | None) -> str:
     if not often.excludes(1):
         return f"Here: undecided; the lock takes {_shown(often)} of the time of the atomic increments."
     slow, fast = (
-        ("one lock", "a hundred atomic increments") if often.low > 1 else ("a hundred atomic increments", "one lock")
+        (ONE_LOCK, "a hundred atomic increments") if often.low > 1 else ("a hundred atomic increments", ONE_LOCK)
     )
-    verb = "takes" if slow == "one lock" else "take"
-    return f"Here: {slow} {verb} {_longer(often)} as long as {fast}."
+    return f"Here: {slow} take {_longer(often)} as long as {fast}."
 
 
 def prediction_5(ratio: Interval | None) -> str:
@@ -366,8 +370,10 @@ def prediction_5(ratio: Interval | None) -> str:
         return "Here: not known."
     if not ratio.excludes(1):
         return f"Here: {_shown(ratio)}; no difference is beyond doubt."
-    dear = "foreign" if ratio.low > 1 else "own"
-    return f"Here: the {dear} one takes {_longer(ratio)} as long."
+    if ratio.high < 1:
+        return f"Here: the own one takes {_longer(ratio)} as long."
+    nearest = min((1, 2, 10), key=lambda offered: abs(math.log(ratio.value / offered)))
+    return f"Here: the foreign one takes {_longer(ratio)} as long; of the three, {nearest} is the closest."
 
 
 def prediction_6(found: Interval | None, checks: list[Check]) -> str:

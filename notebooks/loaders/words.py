@@ -54,7 +54,7 @@ def same_call_twice(ratios: list[Interval]) -> str:
         return f"The A/A test says nothing here: {UNKNOWN}."
     alarms = [ratio for ratio in known if ratio.excludes(1)]
     if not alarms:
-        return f"No A/A test of this run, of {len(known)}, raised a false alarm."
+        return f"No A/A test of this section, of {len(known)}, raised a false alarm."
     said = f"A/A tests of this run that raised a false alarm: {len(alarms)} of {len(known)}."
     if any(alarming(ratio) for ratio in alarms):
         return f"{said} The two copies differ by more than what is negligible, so the verdict of A12 is withheld."

@@ -109,7 +109,7 @@ def flaw_of_order(log: list[list[str]]) -> str | None:
     """What is wrong with the order of the timings, if it raises alarms; None if nothing is seen."""
     alone = [order for order in log if len(set(order)) < 2]
     if alone:
-        return "a process takes timings of one function only, so that what slows a process does not cancel. Time both in each."
+        return "a process takes timings of one function only, so that its drift does not cancel. Time both in each."
     if all(order == sorted(order) or order == sorted(order, reverse=True) for order in log):
         return "in each process all timings of one function come before those of the other: drift counts as a difference. Interleave."
     if len({tuple(order) for order in log}) == 1:

@@ -1,5 +1,6 @@
 """What the records of the chapter "Measuring on a noisy machine" say: the talk's tables, spreads, and both intervals."""
 
+import dataclasses
 import functools
 import math
 import warnings
@@ -214,7 +215,15 @@ def restarted_over_kept(record: Record) -> Measurement:
     both numbers, and cancel, as each is taken over the reference of its own block.
     """
     logs = np.array([within_layouts(record, arm) for arm in (COPIES[0], KEPT)])
-    return Measurement(ratio_of_spreads(*logs[:, np.isfinite(logs).all(axis=0)]), "ratio of spreads")
+    known = np.isfinite(logs).all(axis=0)
+    found = ratio_of_spreads(*logs[:, known])
+    # A median was taken off for each layout, and not for all together: so many fewer restarts are free.
+    drawn = [record.units[number] for number, kept in zip(record.noise.restarts, known) if kept]
+    free = found.n - (1 if any(unit.layout is None for unit in drawn) else len(set(drawn)))
+    if free < MIN_VALUES:
+        return Measurement(dataclasses.replace(found, error=math.nan, freedom=math.nan), "ratio of spreads")
+    error = found.error * math.sqrt((found.n - 1) / free)
+    return Measurement(dataclasses.replace(found, error=error, freedom=free), "ratio of spreads")
 
 
 def pseudo_replication(record: Record) -> dict[str, float]:

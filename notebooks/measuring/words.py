@@ -52,8 +52,8 @@ def separated(share: Interval, processes: int) -> str:
 def alarms(share: Interval, processes: int, largest: float) -> str:
     """How often the talk's method tells a call from itself; largest: the largest shift (a fraction)."""
     told = (
-        f"Over {processes} fresh processes, the test called {_percent(share)} of the pairs significant. The largest shift between "
-        f"the two copies was {largest:.1%}."
+        f"The largest shift between the two copies was {largest:.1%}. Over {processes} fresh processes, the test called "
+        f"{_percent(share)} of the pairs significant."
     )
     if share.low > BY_CHANCE:
         return (
@@ -95,7 +95,7 @@ def position(leaning: dict[str, Share]) -> str:
     if sides[0]:
         return (
             f"{told} This is position bias: who is measured first looks {which[sides[0]]}, whichever copy it is. More samples "
-            "do not help. Random order does."
+            "in the same order keep that; random order takes it out."
         )
     if sides[1]:
         return f"{told} This follows the copy and not its position: who was loaded first looks {which[sides[1]]}."
@@ -156,7 +156,8 @@ def step_alarms(shares: dict[int, Share], step: int) -> str:
         return f"{told} Whether that is more than the {RARE} that it should be cannot be told here."
     drop = _drop(shares, step)
     if drop.low > 0:
-        return f"{told} They have fallen, by {draw.text(drop, 'points', 100)}."
+        still = f" They are certainly more than {RARE} still." if share.at().low > AT_THE_BOOKS_LEVEL else ""
+        return f"{told} They have fallen, by {draw.text(drop, 'points', 100)}.{still}"
     if drop.high < 0:
         rise = Interval(-drop.value, -drop.high, -drop.low)
         return f"{told} They have not fallen but risen, by {draw.text(rise, 'points', 100)}."
@@ -277,7 +278,7 @@ def layouts(misses: Share | None, next_build: Interval | None, drawn: bool = Tru
         f"Of {misses.trials} intervals, each from the restarts of one binary, {misses.trials - misses.events} contain the mean over "
         f"all of them. {_percent(misses.at())} do not; of honest intervals it would be {RARE}."
     )
-    if not misses.events:
+    if misses.at().high < BY_CHANCE:
         return f"{told} In this run one binary would have been as good as another."
     if misses.at().low > AT_THE_BOOKS_LEVEL:
         return (
@@ -291,7 +292,7 @@ def levels(layout: Interval | None, restart: Interval | None) -> str:
     """Which level scatters more, by their intervals; None where no layouts were drawn."""
     if layout is None or restart is None:
         return "Nothing is known of what a layout adds."
-    sizes = f"A layout adds {_percent(layout)}, a restart {_percent(restart)}."
+    sizes = f"A layout adds {_percent(layout)}, a restart {_percent(restart)} (95 % intervals)."
     if layout.low > restart.high:
         return (
             f"{sizes} Restarting one binary, however often, averages the smaller of the two away, and never the larger."
@@ -314,7 +315,7 @@ def collector(found: dict[str, Interval]) -> str:
             more = interval.map(lambda ratio: 100 * (ratio - 1))
             words.append(f"{what} takes {draw.text(more, '%')} more with the collector on")
         elif interval.high < 1:
-            words.append(f"{what} takes less with the collector on, by {draw.text(_less(interval), '%')}")
+            words.append(f"{what} takes less time with the collector on, by {draw.text(_less(interval), '%')}")
         else:
             words.append(
                 f"for {what} no difference was found, {draw.text(interval)} times as long with the collector on"
@@ -402,7 +403,7 @@ def prediction_2(shares: dict[int, Share]) -> str:
         return "Here: not decided, as too few benchmarks were completed."
     interleaving, restarting = _drop(shares, 2), _drop(shares, 3)
     told = (
-        f"Here: to interleave removed {draw.text(interleaving, 'points', 100)}, to restart removed "
+        f"Here, fewer false alarms by interleaving: {draw.text(interleaving, 'points', 100)}; by restarting: "
         f"{draw.text(restarting, 'points', 100)}."
     )
     if interleaving.low > max(0, restarting.high):

@@ -698,7 +698,11 @@ def test_linking_effect_is_the_ratio_to_the_default():
         ({"parser": "ctypes CDLL", "plugin": "PyO3"}, "not correct", "not correct"),
         ({"parser": "pybind11", "plugin": "ctypes PyDLL"}, "not yet fast", "not correct"),
         ({"parser": "C API", "plugin": "ctypes CDLL"}, "by hand", "not yet fast"),
-        ({"parser": "Cython", "plugin": "cffi ABI"}, "no tool to be faster", "no other that fits to be faster"),
+        (
+            {"parser": "Cython", "plugin": "cffi ABI"},
+            "no tool that it is faster",
+            "no other fitting one that it is faster",
+        ),
     ],
 )
 def test_self_check(record, rules, choice, parser, plugin):

@@ -104,7 +104,8 @@ CASES = {
     },
     "layouts": {
         "agrees": (Share(9, 18), MORE),
-        "contradicts": (Share(0, 18), MORE),
+        "contradicts": (Share(0, 180), MORE),
+        "none of few": (Share(0, 18), MORE),
         "undecided": (Share(1, 18), MORE),
         "too few": (None, None, True),
         "no layouts": (None, None, False),
