@@ -737,14 +737,12 @@ def test_one_profile_is_taken_in_many_processes_where_time_is_sampled(monkeypatc
 
 
 @pytest.mark.slow
-def test_early_binding_is_asked_for_in_the_environment():
-    """The linking is what the process is started with; each process brings all that the table shows."""
+def test_first_use_brings_all_that_the_table_shows_lazily_linked_too():
     seen = []
     session = SimpleNamespace(budget=SimpleNamespace(repeats=1), run=lambda title, cases, repeats: seen.extend(cases))
     experiment.first_use(session, {GIL: {}})
-    assert {case.columns["linking"] for case in seen if case.environment} == {"bind now"}
     relinked = [case for case in seen if case.columns["binding"] == experiment.FLOOR]
-    assert [case.columns["linking"] for case in relinked] == ["default", "lazy", "bind now"]
+    assert [case.columns["linking"] for case in relinked] == ["default", "lazy"]
     for case in relinked:
         assert set(case.run().result) == set(results.FIRST_USE)
 
