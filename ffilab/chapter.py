@@ -84,8 +84,9 @@ def left_out(labels: list[str]) -> list[str]:
 
 def verdicts(session: Session) -> None:
     """The run's own controls; then hand in what the records say of the corner's claims, and show the ledger's rows."""
-    found = [*controls.checks(session), *controls.of_corner(session)]
-    draw.table(controls.table(found), "What the run says of itself, before any effect is looked at.")
+    draw.table(
+        controls.table(controls.everything(session)), "What the run says of itself, before any effect is looked at."
+    )
     for row in ledger.hand_in(session):
         draw.verdict(row)
 

@@ -150,8 +150,12 @@ def intervals(axes, rows: pd.DataFrame, label: str, hue: str | None = None) -> N
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
     if hue:
-        # Above the axes: never on a point.
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=len(groups), borderaxespad=0.2)
+        legend_above(axes, len(groups))
+
+
+def legend_above(axes, columns: int = 2) -> None:
+    """The legend over the axes, where no point can lie."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0)
 
 
 def plain_ticks(axis) -> None:
@@ -213,6 +217,11 @@ def words(found: Interval | Measurement | None, unit: str = "", factor: float = 
     if found is None:
         return NOT_MEASURED
     return text(found.interval if isinstance(found, Measurement) else found, unit, factor)
+
+
+def listed(items: list[str]) -> str:
+    """`a, b and c`."""
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
 def glue(name: str, value: str) -> None:

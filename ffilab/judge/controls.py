@@ -73,6 +73,11 @@ def of_corner(session) -> list[Check]:
     return handing_in.controls(session) if hasattr(handing_in, "controls") else []
 
 
+def everything(session) -> list[Check]:
+    """What all sessions are asked, and what the corner asks of its own."""
+    return [*checks(session), *of_corner(session)]
+
+
 def reasons(found: list[Check], claim: str | None = None) -> list[str]:
     """Why verdicts are withheld: all of the session's, and with `claim` those of that one too; empty if all checks passed."""
     return [

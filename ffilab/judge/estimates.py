@@ -49,6 +49,20 @@ class Interval:
         """Apply an increasing function to all three numbers."""
         return Interval(function(self.value), function(self.low), function(self.high))
 
+    def __neg__(self) -> "Interval":
+        """The same difference the other way round."""
+        return Interval(-self.value, -self.high, -self.low)
+
+    @property
+    def inverse(self) -> "Interval":
+        """The same ratio the other way round, of positive numbers."""
+        return Interval(1 / self.value, 1 / self.high, 1 / self.low)
+
+
+def known(found: Interval | None) -> bool:
+    """Is there an estimate, and an interval with it?"""
+    return found is not None and found.is_known
+
 
 def _squared(effect: float, gap: float) -> float:
     """(effect / gap)², infinity where the gap is next to nothing."""

@@ -8,7 +8,7 @@ import math
 import pandas as pd
 
 from ffilab import draw
-from ffilab.judge.estimates import Interval
+from ffilab.judge.estimates import Interval, known
 
 UNKNOWN = "could not be measured here"
 # Of the time of a short buffer: what a long one may take more and still count as the same.
@@ -18,11 +18,7 @@ SAME = 0.1
 def _listed(names: list[str]) -> str:
     """`a, b and c`. A title with a comma in it would look like two."""
     names = [name.replace("C API, limited", "limited C API") for name in names]
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def _known(found: Interval | None) -> bool:
-    return found is not None and found.is_known
+    return draw.listed(names)
 
 
 def _signed(found: Interval | None) -> str:
@@ -33,11 +29,11 @@ def _signed(found: Interval | None) -> str:
 def _ratio(found: Interval, what: tuple[str, str, str]) -> str:
     """A ratio of times in words, with the factor above 1. what: how to say that it is above, below, or neither."""
     above, below, neither = what
-    if not _known(found) or not found.excludes(1):
-        return neither.removesuffix(".") + (f" ({draw.text(found)})." if _known(found) else ".")
+    if not known(found) or not found.excludes(1):
+        return neither.removesuffix(".") + (f" ({draw.text(found)})." if known(found) else ".")
     if found.value > 1:
         return f"{above.format(draw.text(found))}"
-    return f"{below.format(draw.text(Interval(1 / found.value, 1 / found.high, 1 / found.low)))}"
+    return f"{below.format(draw.text(found.inverse))}"
 
 
 def _grouped(kinds: dict[str, list[str]]) -> str:
@@ -73,7 +69,7 @@ def order(table: pd.DataFrame) -> str:
 
 
 def prediction_1(cheapest: str, dearest: str, found: Interval | None) -> str:
-    if not _known(found) or not found.excludes(1):
+    if not known(found) or not found.excludes(1):
         return "This run cannot tell the slowest from the fastest."
     return (
         f"With the GIL, and with the loop in both times, {dearest} is the slowest: it takes {draw.text(found)} times as long as "
@@ -98,8 +94,8 @@ def over_floor(what: str, found: dict[str, Interval]) -> str:
     """How each binding's time for a kind of call compares with the floor's, by the difference in ns."""
     kinds = {"{} cannot be told from it by this run": [], "{} takes longer": [], "{} takes less time": []}
     for binding, one in found.items():
-        place = 0 if not _known(one) or not one.excludes(0) else 1 if one.value > 0 else 2
-        numbers = f" ({_signed(one)})" if _known(one) else ""
+        place = 0 if not known(one) or not one.excludes(0) else 1 if one.value > 0 else 2
+        numbers = f" ({_signed(one)})" if known(one) else ""
         kinds[list(kinds)[place]].append(f"{binding}{numbers}")
     if not found:
         return f"For “{what}”, the difference to the floor {UNKNOWN}."
@@ -119,8 +115,8 @@ def buffers(found: dict[str, Interval]) -> str:
         "this run cannot tell for {}": [],
     }
     for binding, one in found.items():
-        same = _known(one) and one.high < 1 + SAME
-        place = 0 if same else 1 if _known(one) and one.low > 1 else 2
+        same = known(one) and one.high < 1 + SAME
+        place = 0 if same else 1 if known(one) and one.low > 1 else 2
         kinds[list(kinds)[place]].append(binding)
     return f"A buffer of a million doubles: {_grouped(kinds)}." if found else f"Buffers of two lengths {UNKNOWN}."
 
@@ -129,7 +125,7 @@ def detached(found: dict[str, Interval]) -> str:
     """What a callback takes more if its caller has let go of the thread state."""
     kinds = {"{} take more": [], "{} take less": [], "this run cannot tell a difference for {}": []}
     for binding, one in found.items():
-        place = 2 if not _known(one) or not one.excludes(0) else 0 if one.value > 0 else 1
+        place = 2 if not known(one) or not one.excludes(0) else 0 if one.value > 0 else 1
         kinds[list(kinds)[place]].append(binding + (f" ({_signed(one)})" if place < 2 else ""))
     if not found:
         return f"Callbacks of both kinds {UNKNOWN}."
@@ -157,7 +153,7 @@ def another_form(ratios: pd.DataFrame) -> str:
 
 
 def takeaway_spread(cheapest: str, dearest: str, found: Interval | None) -> str:
-    if not _known(found) or not found.excludes(1):
+    if not known(found) or not found.excludes(1):
         return "This run does not show that the tools differ in what a call costs."
     return f"What a call costs depends on the tool: from {cheapest} to {dearest} it is a factor of {draw.text(found)} for an int."
 
@@ -203,7 +199,7 @@ def hand_off(found: Interval | str) -> str:
     """found: the share of the conversion functions among them and the hand-over, by samples; or why there is none."""
     if isinstance(found, str):
         return f"Which of the two takes longer cannot be told here: {found}."
-    if not _known(found) or not found.excludes(0.5):
+    if not known(found) or not found.excludes(0.5):
         return "This run cannot say whether the conversion functions or the hand-over take longer."
     longer, other = (
         ("conversion functions", "hand-over") if found.value > 0.5 else ("hand-over", "conversion functions")
@@ -219,11 +215,10 @@ def without_gil(what: str, found: dict[str, Interval]) -> str:
     """Which bindings take longer on the t-build for a kind of call, and which less long."""
     kinds = {"it takes longer through {}": [], "it takes less time through {}": [], "this run cannot tell for {}": []}
     for binding, one in found.items():
-        place = 2 if not _known(one) or not one.excludes(1) else 0 if one.value > 1 else 1
+        place = 2 if not known(one) or not one.excludes(1) else 0 if one.value > 1 else 1
         times = f" ({draw.text(one)} times)" if place == 0 else ""
         if place == 1:
-            over = Interval(1 / one.value, 1 / one.high, 1 / one.low)
-            times = f" (the GIL build takes {draw.text(over)} times as long)"
+            times = f" (the GIL build takes {draw.text(one.inverse)} times as long)"
         kinds[list(kinds)[place]].append(binding + times)
     if not found:
         return f"The call “{what}” {UNKNOWN} on both builds."
@@ -232,8 +227,8 @@ def without_gil(what: str, found: dict[str, Interval]) -> str:
 
 def prediction_4(found: dict[str, Interval]) -> str:
     """Time on the t-build over time on the GIL build for int → int, by binding."""
-    faster = [binding for binding, one in found.items() if _known(one) and one.high < 1]
-    slower = [binding for binding, one in found.items() if _known(one) and one.low > 1]
+    faster = [binding for binding, one in found.items() if known(one) and one.high < 1]
+    slower = [binding for binding, one in found.items() if known(one) and one.low > 1]
     open_ = [binding for binding in found if binding not in (*faster, *slower)]
     if not faster and not slower:
         return "For int → int, this run can tell for no tool whether it gets faster."
@@ -250,8 +245,8 @@ def texts(tax: dict[str, Interval], excess: dict[str, Interval]) -> str:
     """tax: t-build over GIL build by text; excess: the same over that of an int."""
     kinds = {"larger for {}": [], "smaller for {}": [], "not told from it for {}": []}
     for text, one in excess.items():
-        place = 2 if not _known(one) or not one.excludes(1) else 0 if one.value > 1 else 1
-        numbers = f" ({draw.text(tax[text])})" if _known(tax.get(text)) else ""
+        place = 2 if not known(one) or not one.excludes(1) else 0 if one.value > 1 else 1
+        numbers = f" ({draw.text(tax[text])})" if known(tax.get(text)) else ""
         kinds[list(kinds)[place]].append(f"“{text}”{numbers}")
     if not excess:
         return f"Texts {UNKNOWN} on both builds."
@@ -261,9 +256,9 @@ def texts(tax: dict[str, Interval], excess: dict[str, Interval]) -> str:
 def through_rust(found: dict[str, Interval], absent: list[str]) -> str:
     """Time through each tool over the time through PyO3, Rust and cxx."""
     kinds = {
-        "faster than {}": [b for b, one in found.items() if _known(one) and one.low > 1],
-        "slower than {}": [b for b, one in found.items() if _known(one) and one.high < 1],
-        "not told from {} by this run": [b for b, one in found.items() if not _known(one) or not one.excludes(1)],
+        "faster than {}": [b for b, one in found.items() if known(one) and one.low > 1],
+        "slower than {}": [b for b, one in found.items() if known(one) and one.high < 1],
+        "not told from {} by this run": [b for b, one in found.items() if not known(one) or not one.excludes(1)],
         "not compared with {}": absent,
     }
     told = ", ".join(kind.format(_listed(names)) for kind, names in kinds.items() if names)
@@ -295,8 +290,8 @@ def takeaway_places(places: dict[str, float] | None, close: float) -> str:
 
 def takeaway_without_gil(found: dict[str, Interval]) -> str:
     """Over all kinds of call and bindings that were measured."""
-    slower = sum(_known(one) and one.low > 1 for one in found.values())
-    faster = sum(_known(one) and one.high < 1 for one in found.values())
+    slower = sum(known(one) and one.low > 1 for one in found.values())
+    faster = sum(known(one) and one.high < 1 for one in found.values())
     if not slower and not faster:
         return "This run shows no call that changes its time without the GIL."
     open_ = f"of {len(found)}; {len(found) - slower - faster} are not told apart"
@@ -308,8 +303,8 @@ def takeaway_without_gil(found: dict[str, Interval]) -> str:
 
 
 def takeaway_doors(found: dict[str, Interval]) -> str:
-    faster = [binding for binding, one in found.items() if _known(one) and one.low > 1]
-    slower = [binding for binding, one in found.items() if _known(one) and one.high < 1]
+    faster = [binding for binding, one in found.items() if known(one) and one.low > 1]
+    slower = [binding for binding, one in found.items() if known(one) and one.high < 1]
     if not faster and not slower:
         return "This run tells the way to C++ through Rust from no other."
     parts = ([f"faster than {_listed(faster)}"] if faster else []) + (
@@ -422,7 +417,7 @@ def growth(found: dict[str, Interval], work_ns: float) -> str:
     """By binding, what the price at one length is above the price at the shortest, in ns."""
     kinds = {"higher through {}": [], "lower through {}": [], "not told from the shortest through {}": []}
     for binding, one in found.items():
-        place = 2 if not _known(one) or not one.excludes(0) else 0 if one.value > 0 else 1
+        place = 2 if not known(one) or not one.excludes(0) else 0 if one.value > 0 else 1
         numbers = f" ({_signed(one)})" if place < 2 else ""
         kinds[list(kinds)[place]].append(binding + numbers)
     if not found:
@@ -443,8 +438,8 @@ def fixed_price(slopes: dict[str, Interval], bends: dict[str, Interval]) -> str:
     }
     for binding, slope in slopes.items():
         bend = bends.get(binding)
-        place = 4 if not _known(slope) else 3 if not slope.excludes(0) else 1 if slope.value > 0 else 2
-        if _known(bend) and bend.excludes(0):
+        place = 4 if not known(slope) else 3 if not slope.excludes(0) else 1 if slope.value > 0 else 2
+        if known(bend) and bend.excludes(0):
             place = 0
         within = f" (slope {draw.text(slope)} ns for each µs of work)" if place in (1, 2, 3) else ""
         kinds[list(kinds)[place]].append(binding + within)
@@ -511,7 +506,7 @@ def takeaway_price(slopes: dict[str, Interval], bends: dict[str, Interval]) -> s
     moving = [
         binding
         for binding, one in slopes.items()
-        if (_known(one) and one.excludes(0)) or (_known(bends.get(binding)) and bends[binding].excludes(0))
+        if (known(one) and one.excludes(0)) or (known(bends.get(binding)) and bends[binding].excludes(0))
     ]
     if not moving:
         return "As far as this run tells, the price of a call does not depend on how long the C function runs."

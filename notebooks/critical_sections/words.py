@@ -8,6 +8,7 @@ import math
 import pandas as pd
 
 from ffilab import draw
+from ffilab.judge import estimates
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -25,14 +26,6 @@ MANY = 3
 OFFERED = {"1 %": 1.055, "10 %": 1.3, "50 %": float("inf")}
 
 
-def _listed(items: list[str]) -> str:
-    return " and ".join(filter(None, [", ".join(items[:-1]), items[-1]])) if items else ""
-
-
-def _known(found: Interval | None) -> bool:
-    return found is not None and found.is_known
-
-
 def _shown(found: Interval | None, unit: str = "") -> str:
     """With its interval, if it has one that is wider than nothing."""
     if found is None:
@@ -45,7 +38,7 @@ def _shown(found: Interval | None, unit: str = "") -> str:
 def _longer(ratio: Interval) -> str:
     """`1.73 [1.70, 1.77] times`, of a ratio or of its inverse: never below 1."""
     if ratio.value < 1:
-        ratio = Interval(1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
+        ratio = ratio.inverse
     return f"{_shown(ratio)} times"
 
 
@@ -54,7 +47,7 @@ def _withheld(checks: list[Check]) -> str | None:
     if not checks:
         return "Withheld: this run has no calibration."
     failed = [check.what for check in checks if not check.passed]
-    return f"Withheld: the calibration of this run failed ({_listed(failed)})." if failed else None
+    return f"Withheld: the calibration of this run failed ({draw.listed(failed)})." if failed else None
 
 
 def _row(found: pd.DataFrame, **which) -> Interval | None:
@@ -114,12 +107,12 @@ def ceiling(threads: Interval, found: pd.DataFrame, checks: list[Check]) -> str:
     """Is any case above what two threads of the calibration do? found: rows with name, value, low, high."""
     if withheld := _withheld(checks):
         return withheld
-    if not _known(threads):
+    if not estimates.known(threads):
         return "The calibration of threads has no interval here, so it cannot serve as a ceiling."
     above = [row["name"] for _, row in found.iterrows() if row.low > threads.high]
     if above:
         return (
-            f"{_listed(list(dict.fromkeys(above)))} came out above the two threads of the calibration, {_shown(threads)}: "
+            f"{draw.listed(list(dict.fromkeys(above)))} came out above the two threads of the calibration, {_shown(threads)}: "
             "take that as a yardstick, and not as a ceiling."
         )
     return f"None of these cases came out above the two threads of the calibration, {_shown(threads)}, beyond doubt."
@@ -140,7 +133,7 @@ def with_the_gil(found: pd.DataFrame, checks: list[Check]) -> str:
     rows = found[found.threads == 2]
     gained = [f"{row['name']} ({row.shared})" for _, row in rows.iterrows() if row.low > 1]
     if gained:
-        return f"With the GIL too, two threads did more than one for {_listed(gained)}."
+        return f"With the GIL too, two threads did more than one for {draw.listed(gained)}."
     if not len(rows) or not all(Interval.of(row).is_known for _, row in rows.iterrows()):
         return "Whether anything gained with the GIL cannot be told here."
     return "With the GIL, nothing gained by a second thread beyond doubt."
@@ -150,7 +143,7 @@ def one_against_own(name: str, own: Interval | None, one: Interval | None, check
     """Each of two threads on one object, against each on its own: ns of an operation of one thread."""
     if withheld := _withheld(checks):
         return withheld
-    if not (_known(own) and _known(one)):
+    if not (estimates.known(own) and estimates.known(one)):
         return f"What sharing costs for {name} cannot be told here."
     times = (
         f"{_shown(one, 'ns')} for each of two threads on one object, and {_shown(own, 'ns')} on objects of their own"
@@ -164,7 +157,7 @@ def one_against_own(name: str, own: Interval | None, one: Interval | None, check
 
 def against(one: str, other: str, ratio: Interval | None) -> str:
     """Does one thing take longer than another? ratio: time of one over time of the other."""
-    if not _known(ratio):
+    if not estimates.known(ratio):
         return f"Whether {one} takes longer than {other} cannot be told here."
     if not ratio.excludes(1):
         return f"Whether {one} takes longer than {other} is undecided here: the ratio is {_shown(ratio)}."
@@ -177,11 +170,11 @@ def once_and_often(once: Interval | None, often: Interval | None) -> str:
     """The lock over the atomic increment, for one increment, and for a hundred of them (under one lock, one by one)."""
 
     def winner(ratio: Interval | None) -> str:
-        if not _known(ratio) or not ratio.excludes(1):
+        if not estimates.known(ratio) or not ratio.excludes(1):
             return "undecided"
         return "the atomic increment is faster" if ratio.low > 1 else "PyMutex is faster"
 
-    if not (_known(once) or _known(often)):
+    if not (estimates.known(once) or estimates.known(often)):
         return "Whether the number of steps decides was not measured here."
     found = winner(once), winner(often)
     shown = _shown(once), _shown(often)
@@ -195,7 +188,7 @@ def once_and_often(once: Interval | None, often: Interval | None) -> str:
 
 def started_threads(single: Interval | None, started: Interval | None) -> str:
     """A pthread mutex in a process of one thread, and in one that has started another: ns, with nobody waiting."""
-    if not (_known(single) and _known(started)):
+    if not (estimates.known(single) and estimates.known(started)):
         return "What the first thread of a process adds to a pthread mutex cannot be told here."
     times = f"{_shown(single, 'ns')} in a process that never started a thread, {_shown(started, 'ns')} in one that did"
     if single.high < started.low:
@@ -213,7 +206,7 @@ def against_documentation(
 ) -> str:
     """A tax beside the range that the version's documentation names (ratios)."""
     subject = f"On {what}, {version}"
-    if not _known(found):
+    if not estimates.known(found):
         return f"{subject}: the tax is not known here."
     if documented is None:
         return f"{subject}: {_shown(found)}; the documentation of this version names no number."
@@ -248,7 +241,7 @@ def texts(found: pd.DataFrame, checks: list[Check]) -> str:
         return "Cannot be told here: nothing was measured."
     groups = _by_gain(rows)
     if groups["less"]:
-        answer = f"One of them holds threads up, or what goes with it, for {_listed(groups['less'])}"
+        answer = f"One of them holds threads up, or what goes with it, for {draw.listed(groups['less'])}"
     elif groups["open"]:
         answer = "Undecided here"
     else:
@@ -260,7 +253,7 @@ def new_name(new: Interval | None, known: Interval | None, checks: list[Check]) 
     """Is it the new text? An attribute by a new name, and the same one by a known name: rates of two threads over one."""
     if withheld := _withheld(checks):
         return withheld
-    if not (_known(new) and _known(known)):
+    if not (estimates.known(new) and estimates.known(known)):
         return "Whether it is the new name, or the object that is looked into, cannot be told here."
     rates = f"by a known name the rate is {_shown(known)} times that of one thread, by a new one {_shown(new)}"
     if known.low > new.high:
@@ -278,7 +271,7 @@ def bindings(found: pd.DataFrame, threads: Interval, checks: list[Check]) -> str
     below = [name for name, one in rows.items() if one.is_known and one.low > 1 and one.high < threads.low]
     text = f"With one function for both threads, {_gains(rows)}."
     if below:
-        return f"{text} Here {_listed(below)} gained less than two threads of the calibration."
+        return f"{text} Here {draw.listed(below)} gained less than two threads of the calibration."
     return text
 
 
@@ -286,7 +279,7 @@ def api_against_cython(api: Interval | None, cython: Interval | None, checks: li
     """Do both scale alike? Rates of two threads over one."""
     if withheld := _withheld(checks):
         return withheld
-    if not (_known(api) and _known(cython)):
+    if not (estimates.known(api) and estimates.known(cython)):
         return "Whether the C API and Cython scale alike cannot be told here."
     rates = f"C API {_shown(api)}, Cython {_shown(cython)}"
     if api.high < cython.low:
@@ -300,7 +293,7 @@ def own_functions(ratios: dict[str, Interval | None], checks: list[Check]) -> st
     """Is it the shared function object? ratios: gain with a function for each thread over gain with one, by binding."""
     if withheld := _withheld(checks):
         return withheld
-    known = {name: found for name, found in ratios.items() if _known(found)}
+    known = {name: found for name, found in ratios.items() if estimates.known(found)}
     if not known:
         return "Whether the shared function is what holds threads up cannot be told here: no binding has both cases."
     better = [f"{name} ({_shown(found)})" for name, found in known.items() if found.low > 1]
@@ -309,20 +302,20 @@ def own_functions(ratios: dict[str, Interval | None], checks: list[Check]) -> st
     said = []
     if better:
         said.append(
-            f"A function for each thread helps {_listed(better)}: there the shared function, or what hangs on it, held threads up"
+            f"A function for each thread helps {draw.listed(better)}: there the shared function, or what hangs on it, held threads up"
         )
     if worse:
-        said.append(f"A function for each thread made it worse for {_listed(worse)}")
+        said.append(f"A function for each thread made it worse for {draw.listed(worse)}")
     if rest:
         said.append(
-            f"With a function for each thread, over one for both, the gain is not told from the same for {_listed(rest)}"
+            f"With a function for each thread, over one for both, the gain is not told from the same for {draw.listed(rest)}"
         )
     return f"{'. '.join(said)}."
 
 
 def prediction_1(tax: Interval | None) -> str:
     """1 %, 10 % or 50 %?"""
-    if not _known(tax):
+    if not estimates.known(tax):
         return "Here: not known."
     fits, below = [], 0.0
     for name, up_to in OFFERED.items():
@@ -354,7 +347,7 @@ def prediction_3(found: Interval | None, checks: list[Check]) -> str:
 
 def prediction_4(often: Interval | None) -> str:
     """A hundred increments under one lock, or a hundred atomic ones? often: time of the lock over the atomics'."""
-    if not _known(often):
+    if not estimates.known(often):
         return "Here: not known."
     if not often.excludes(1):
         return f"Here: undecided; the lock takes {_shown(often)} of the time of the atomic increments."
@@ -366,7 +359,7 @@ def prediction_4(often: Interval | None) -> str:
 
 def prediction_5(ratio: Interval | None) -> str:
     """A reference count of a foreign object over one of an own object: 1, 2 or 10 times?"""
-    if not _known(ratio):
+    if not estimates.known(ratio):
         return "Here: not known."
     if not ratio.excludes(1):
         return f"Here: {_shown(ratio)}; no difference is beyond doubt."
@@ -384,7 +377,7 @@ def prediction_6(found: Interval | None, checks: list[Check]) -> str:
 def _more_than_one(found: Interval | None, checks: list[Check]) -> str:
     if withheld := _withheld(checks):
         return withheld
-    if not _known(found):
+    if not estimates.known(found):
         return "Here: not known."
     if not found.excludes(1):
         return f"Here: undecided; two threads do {_shown(found)} times the work of one."

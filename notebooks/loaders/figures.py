@@ -76,15 +76,9 @@ def ratios(found: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def legend_above(axes) -> None:
-    """The legend over the axes, where no point can lie."""
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0)
-
-
 def plot_ratios(figure, found: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, found, "interpreter", "function")
-    legend_above(axes)
     axes.axvline(1, linestyle=":", color="gray")
     axes.set(xlabel="time through CDLL / time through PyDLL", ylabel="CPython")
 
@@ -135,7 +129,6 @@ def glue_gain(record: Record) -> None:
 def plot_prices(figure, prices: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, prices, "function", "interpreter")
-    legend_above(axes)
     axes.axvline(0, linestyle=":", color="gray")
     axes.set(xlabel="time through CDLL less time through PyDLL, ns", ylabel="")
 
@@ -246,7 +239,6 @@ def glue_timeline(record: Record) -> None:
 def plot_cost(figure, cost: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, cost, "interpreter", "how")
-    legend_above(axes)
     axes.set(xlabel="ns for one detach and attach", ylabel="CPython", xlim=(0, None))
 
 
@@ -290,7 +282,6 @@ def original_blocking(runs: pd.DataFrame) -> pd.DataFrame:
 def plot_shares(figure, shares: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, shares, "interpreter", "loader")
-    legend_above(axes)
     axes.set(xlabel="share of its speed that the counting thread keeps", ylabel="CPython", xlim=(-0.05, 1.25))
 
 

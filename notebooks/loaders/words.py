@@ -20,10 +20,6 @@ def _capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _turned(ratio: Interval) -> Interval:
-    return Interval(1 / ratio.value, 1 / ratio.high, 1 / ratio.low)
-
-
 def times_as_long(where: str, function: str, ratio: Interval) -> str:
     """CDLL / PyDLL."""
     if not ratio.is_known:
@@ -31,7 +27,7 @@ def times_as_long(where: str, function: str, ratio: Interval) -> str:
     if not ratio.excludes(1):
         return f"{_capital(where)}, no difference between the loaders is seen for {function}: CDLL over PyDLL is {text(ratio)}."
     slow, fast = ("CDLL", "PyDLL") if ratio.value > 1 else ("PyDLL", "CDLL")
-    longer = text(ratio if ratio.value > 1 else _turned(ratio))
+    longer = text(ratio if ratio.value > 1 else ratio.inverse)
     return f"{_capital(where)}, a call of {function} through {slow} takes {longer} times as long as through {fast}."
 
 
@@ -42,8 +38,7 @@ def price(where: str, difference: Interval) -> str:
     if not difference.excludes(0):
         return f"{_capital(where)}, whether CDLL costs anything cannot be told: {text(difference, 'ns')} more."
     if difference.value < 0:
-        saved = Interval(-difference.value, -difference.high, -difference.low)
-        return f"{_capital(where)}, CDLL costs {text(saved, 'ns')} less than PyDLL."
+        return f"{_capital(where)}, CDLL costs {text(-difference, 'ns')} less than PyDLL."
     return f"{_capital(where)}, CDLL costs {text(difference, 'ns')} more than PyDLL."
 
 
@@ -125,7 +120,7 @@ def ratio_carried(where: str, noop: Interval, missed: dict[str, Interval]) -> st
 
 def _size(found: Interval) -> Interval:
     """How far from zero: of a negative number, its amount."""
-    return found if found.value >= 0 else Interval(-found.value, -found.high, -found.low)
+    return found if found.value >= 0 else -found
 
 
 def _reach(what: str, noop: Interval, missed: dict[str, Interval]) -> str:

@@ -159,8 +159,7 @@ def step_alarms(shares: dict[int, Share], step: int) -> str:
         still = f" They are certainly more than {RARE} still." if share.at().low > AT_THE_BOOKS_LEVEL else ""
         return f"{told} They have fallen, by {draw.text(drop, 'points', 100)}.{still}"
     if drop.high < 0:
-        rise = Interval(-drop.value, -drop.high, -drop.low)
-        return f"{told} They have not fallen but risen, by {draw.text(rise, 'points', 100)}."
+        return f"{told} They have not fallen but risen, by {draw.text(-drop, 'points', 100)}."
     return f"{told} Whether they have fallen cannot be told: the difference is {draw.text(drop, 'points', 100)}."
 
 
