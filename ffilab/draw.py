@@ -269,6 +269,7 @@ def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
                 "CPython": label,
                 "arm": arm,
                 "same / same": text(found.ratio),
+                "n (layouts)": found.estimate.n,
                 "smallest effect to be found": f"{found.mde:.2%}",
                 "false alarm": "yes" if found.ratio.excludes(1) else "no",
             }
