@@ -2,7 +2,13 @@
 
 import dataclasses
 import errno
+import hashlib
+import json
+import platform
 import shutil
+import subprocess
+import sys
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -50,8 +56,6 @@ def test_tarball_with_another_hash(monkeypatch, own_cache, tmp_path):
 
 
 def test_verified_tarball_is_kept_and_a_spoiled_one_fetched_again(monkeypatch, own_cache, tmp_path):
-    import hashlib
-
     mirror = tmp_path / "mirror"
     mirror.mkdir()
     (mirror / "Python-9.9.9.tar.xz").write_bytes(b"upstream")
@@ -185,3 +189,101 @@ def test_packages_that_cannot_be_installed_leave_no_environment(monkeypatch, tmp
     with pytest.raises(UserError, match="could not be installed"):
         environments.make(interpreters.Found(BY_LABEL["3.14"], own, "named"))
     assert not (folder / ".venv").exists()
+
+
+def archive_of(label, folder):
+    """Our own interpreter packed as uv expects one, and its entry in a list of downloads."""
+    interpreter = installed.load(BY_LABEL[label])
+    if interpreter.facts["route"] != "source":
+        pytest.skip("only an interpreter that was compiled here has a folder of its own")
+    ask = "import sys; print(sys.base_prefix, *sys.version_info[:3])"
+    said = subprocess.run([interpreter.python, "-c", ask], capture_output=True, text=True, check=True).stdout
+    home, major, minor, patch = said.split()
+    path = folder / f"cpython-{label}.tar.gz"
+
+    def wanted(member):
+        left_out = {"test", "__pycache__", "objects"} & set(Path(member.name).parts) or member.name.endswith(".a")
+        return None if left_out else member
+
+    with tarfile.open(path, "w:gz", compresslevel=1) as archive:
+        archive.add(home, "python", filter=wanted)
+    machine = {"arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    name = f"cpython-{major}.{minor}.{patch}{'+freethreaded' if label.endswith('t') else ''}-linux-{machine}-gnu"
+    return name, {
+        "name": "cpython",
+        "arch": {"family": machine, "variant": None},
+        "os": "linux",
+        "libc": "gnu",
+        **{"major": int(major), "minor": int(minor), "patch": int(patch), "prerelease": ""},
+        "url": path.as_uri(),
+        "sha256": hashlib.sha256(path.read_bytes()).hexdigest(),
+        "variant": "freethreaded" if label.endswith("t") else None,
+        "build": "20260101",
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the archive is made for Linux")
+def test_interpreters_that_uv_downloads(monkeypatch, tmp_path, capsys):
+    """From a local mirror and a local list: the pair comes by one route, runs, and gets an environment."""
+    known = dict(archive_of(label, tmp_path) for label in ("3.14", "3.14t"))
+    listing = tmp_path / "list.json"
+    listing.write_text(json.dumps(known))
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS_JSON_URL", str(listing))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "installed"))
+    monkeypatch.delenv("FFILAB_NO_DOWNLOAD", raising=False)
+    # An interpreter of the reader's own would be found first.
+    monkeypatch.setenv("UV_PYTHON_PREFERENCE", "only-managed")
+    pair = (BY_LABEL["3.14"], T314)
+    found, left_out = interpreters.find(Request({}, pair, ()))
+    assert [(one.interpreter, one.route) for one in found] == [(each, "download") for each in pair]
+    assert not left_out
+    assert all(Path(one.executable).is_relative_to(tmp_path) for one in found)
+    assert all(interpreters.suits(interpreters.probe(one.executable), one.interpreter) for one in found)
+    # The next time they are there, and nothing is fetched.
+    listing.write_text("{}")
+    assert [one.route for one in interpreters.find(Request({}, pair, ()))[0]] == ["uv", "uv"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="the archive is made for Linux")
+def test_a_download_with_another_hash_is_refused_and_said(monkeypatch, tmp_path, capsys):
+    name, entry = archive_of("3.14t", tmp_path)
+    listing = tmp_path / "list.json"
+    listing.write_text(json.dumps({name: {**entry, "sha256": "0" * 64}}))
+    monkeypatch.setenv("UV_PYTHON_DOWNLOADS_JSON_URL", str(listing))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "installed"))
+    monkeypatch.delenv("FFILAB_NO_DOWNLOAD", raising=False)
+    downloads = interpreters.Downloads()
+    assert downloads.install(T314) is None
+    assert downloads.unreachable
+    assert "Hash mismatch" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("label", ["3.14", "3.14t"])
+@pytest.mark.parametrize("name", ["python", "python3", "python{label}"])
+def test_what_a_package_manager_put_on_path_is_found(monkeypatch, tmp_path, label, name):
+    """conda's environments have `python`, distributions `python3.14t`; both are asked what they are."""
+    home = subprocess.run(
+        [installed.load(BY_LABEL[label]).python, "-c", "import sys; print(sys.base_prefix)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout.strip()
+    on_path = tmp_path / "bin"
+    on_path.mkdir()
+    (on_path / name.format(label=label)).symlink_to(f"{home}/bin/python{label}")
+    monkeypatch.setenv("PATH", str(on_path))
+    monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "none"))
+    found = interpreters.known_to_uv(BY_LABEL[label])
+    assert found is not None
+    assert Path(found.executable).is_relative_to(tmp_path)
+    other = {"3.14": "3.14t", "3.14t": "3.14"}[label]
+    assert interpreters.known_to_uv(BY_LABEL[other]) is None
+
+
+def test_why_uv_could_not_download_is_one_line_without_an_address():
+    said = "error: Failed to install cpython\n  cause: Failed to download `https://a.example/b.tar.gz`\n  cause: dns error\n"
+    assert interpreters.reason(said) == "Failed to download"
+    assert interpreters.reason("error: no space left\n") == "error: no space left"
+    assert interpreters.reason("") == "it says nothing"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -98,6 +99,13 @@ def known_to_uv(interpreter: Interpreter) -> Found | None:
     return Found(interpreter, path, "uv")
 
 
+def reason(stderr: str) -> str:
+    """The first cause that uv names, in one line; addresses are left out."""
+    said = [line.strip() for line in stderr.splitlines() if line.strip()]
+    causes = [line.removeprefix("cause:").strip() for line in said if line.startswith("cause:")]
+    return re.sub(r"\s*`?\(?\w+://[^\s`)]+[`)]*", "", (causes or said or ["it says nothing"])[0])
+
+
 class Downloads:
     """`uv python install`. After one failure to connect, no further try in this run."""
 
@@ -118,13 +126,15 @@ class Downloads:
                 env={**os.environ, "UV_HTTP_RETRIES": "0"},
             )
         except subprocess.TimeoutExpired:
-            answer = None
-        if answer is None or answer.returncode:
-            self.unreachable = True
-            say("  uv cannot download interpreters on this machine; going on without.")
-            return None
+            return self._give_up(f"no end within {DOWNLOAD_TIMEOUT_S} s")
+        if answer.returncode:
+            return self._give_up(reason(answer.stderr))
         found = known_to_uv(interpreter)
         return found and Found(interpreter, found.executable, "download")
+
+    def _give_up(self, why: str) -> None:
+        self.unreachable = True
+        say(f"  uv cannot download interpreters on this machine ({why}); going on without.")
 
 
 def source(interpreter: Interpreter) -> Found:
