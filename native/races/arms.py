@@ -30,16 +30,43 @@ def library(folder, loader="ctypes CDLL", **options):
     return LOADERS[loader](os.path.join(folder, "libraces.so"), **options)
 
 
+class Visit(ctypes.Structure):
+    """What a thread notes of its work: see Visit in library/races.h."""
+
+    _fields_ = [
+        *((name, ctypes.c_int64) for name in ("begin_ns", "end_ns", "preempted")),
+        *((name, ctypes.c_int32) for name in ("first_core", "last_core", "met")),
+    ]
+
+
 def increment(folder, way):
-    """A function of (variant, iterations), with reset and value."""
+    """A function of (variant, iterations, parties, patience_ns) that returns its Visit, with reset and value."""
     if way in LOADERS:
         native = library(folder, way)
         native.counter_value.restype = ctypes.c_long
-        functions = {variant: getattr(native, f"{variant}_increment") for variant in VARIANTS}
-        return (lambda variant, n: functions[variant](n)), native.counter_reset, native.counter_value
-    module = load(folder)
-    function = module.increment_releasing if way == "C API, releasing" else module.increment_keeping
-    return function, module.reset, module.value
+        functions = {variant: getattr(native, f"{variant}_together") for variant in VARIANTS}
+        for function in functions.values():
+            function.argtypes = [ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.POINTER(Visit)]
+
+        def call(variant, *numbers, visit):
+            functions[variant](*numbers, visit)
+
+        reset, value = native.counter_reset, native.counter_value
+    else:
+        module = load(folder)
+        function = module.increment_releasing if way == "C API, releasing" else module.increment_keeping
+
+        def call(variant, *numbers, visit):
+            function(variant, *numbers, visit)
+
+        reset, value = module.reset, module.value
+
+    def add(variant, iterations, parties=1, patience_ns=0):
+        visit = Visit()
+        call(variant, iterations, parties, patience_ns, visit=visit)
+        return visit
+
+    return add, reset, value
 
 
 # [/entries]

@@ -4,6 +4,7 @@ Standard library only: `ffilab/bench/worker.py case` calls one of these function
 """
 
 import ctypes
+import itertools
 import os
 import statistics
 import sys
@@ -48,29 +49,72 @@ def original_counter(folder, loader, threads, iterations):
 
 
 # [crossed_counter]
-def crossed_counter(folder, way, teams):
-    """A15 crossed: all threads set off together. Share of updates lost, by number of threads and variant.
+# How long the first one inside waits for the others: so long, and so much more for each of them.
+PATIENCE_NS, FOR_EACH_NS = 5_000_000, 1_000_000
 
-    teams: each a number of threads, and the iterations of each of them.
+
+def crossed_counter(folder, way, teams):
+    """A15 crossed: all threads meet inside of the call. Share of updates lost, and how they met, by team and variant.
+
+    teams: each a number of threads, the iterations of each of them, and the variants to run.
     """
     add, reset, value = arms.increment(folder, way)
-    meet = arms.library(folder).meet  # through CDLL: it must not keep the GIL
+    make_room(max(team["threads"] for team in teams))
     rows = []
     for team in teams:
         threads, iterations = team["threads"], team["iterations"]
-
-        def work():
-            meet(threads)  # noqa: B023
-            add(variant, iterations)  # noqa: B023
-
-        for variant in arms.VARIANTS:
+        patience_ns = PATIENCE_NS + threads * FOR_EACH_NS
+        for variant in team["variants"]:
+            visits = []
             reset()
-            start_all(threads, work)
-            rows.append({"threads": threads, "variant": variant, "lost": 1 - value() / (threads * iterations)})
+            start_all(threads, lambda: visits.append(add(variant, iterations, threads, patience_ns)))  # noqa: B023
+            lost = 1 - value() / (threads * iterations)
+            rows.append({"threads": threads, "iterations": iterations, "variant": variant, "lost": lost, **meeting(visits)})
     return rows
 
 
 # [/crossed_counter]
+
+
+# [make_room]
+def make_room(count):
+    """Have as many threads once. Where there is no GIL, CPython keeps a table of its threads, which doubles when it is full
+    (Python/qsbr.c:202 in 3.14.7): the 8th, 16th and 32nd thread start only when all others are detached or look up from
+    their work. A thread that waits attached inside of a C call does neither, and would keep out those for whom it waits."""
+    everyone = threading.Barrier(count)
+    start_all(count, everyone.wait)
+
+
+# [/make_room]
+
+
+# [meeting]
+def meeting(visits):
+    """Did they all meet, and how much did they overlap?
+
+    pairs: share of all pairs of threads whose work overlapped in time. overlapped: share of the time in which anybody worked
+    that at least two did. cores: how many they were seen on. preempted: how often one of them lost its core while it worked.
+    """
+    spans = [(visit.begin_ns, visit.end_ns) for visit in visits]
+    pairs = [one[0] < other[1] and other[0] < one[1] for one, other in itertools.combinations(spans, 2)]
+    changes = sorted([(begin, 1) for begin, _ in spans] + [(end, -1) for _, end in spans])
+    working = alone = several = 0
+    for (moment, change), (following, _) in itertools.pairwise(changes):
+        working += change
+        alone += (following - moment) * (working == 1)
+        several += (following - moment) * (working > 1)
+    seen = {core for visit in visits for core in (visit.first_core, visit.last_core)}
+    return {
+        "met": sum(visit.met for visit in visits) / len(visits),
+        "pairs": sum(pairs) / len(pairs),
+        "overlapped": several / (alone + several),
+        "cores": None if -1 in seen else len(seen),
+        "preempted": sum(visit.preempted for visit in visits),
+        "work_us": statistics.median(end - begin for begin, end in spans) / 1000,
+    }
+
+
+# [/meeting]
 
 
 # [start_and_work]
@@ -121,7 +165,6 @@ BANKS = {
     "unsafe, sleep": ("unsafe_withdraw", 50, 100),
     "safe, sleep": ("safe_withdraw", 50, 100),
     "unsafe, fast": ("unsafe_withdraw", 20, 0),
-    "safe, fast": ("safe_withdraw", 20, 0),
     "atomic load and store, sleep": ("atomic_withdraw", 50, 100),
     "compare and exchange, sleep": ("exchange_withdraw", 50, 100),
 }
@@ -143,8 +186,11 @@ def bank(folder, loader, threads, attempts):
                     paid.append(dollars)  # noqa: B023
 
         library.bank_open(ctypes.c_long(1000))
+        started = time.perf_counter()
         start_all(threads, customer)
-        outcome = {"withdrawals": len(paid), "withdrawn": sum(paid), "balance": library.bank_balance()}
+        seconds = time.perf_counter() - started
+        balance = library.bank_balance()
+        outcome = {"withdrawals": len(paid), "withdrawn": sum(paid), "balance": balance, "seconds": seconds}
         rows.append({"case": case, **outcome})
     return rows
 

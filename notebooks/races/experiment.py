@@ -63,14 +63,15 @@ def start_and_work(session: Session) -> pd.DataFrame:
 # [/original_counter]
 
 # [crossed_counter]
-# Threads that set off together, and increments of each. Two of them work long enough to meet for sure.
+# Threads that meet inside of the call, and increments of each. Two of them work long enough to overlap on two cores.
 TWO = {"threads": 2, "iterations": 100_000}
 AS_IN_THE_TALK = {"threads": THREADS, "iterations": ITERATIONS}
-TEAMS = [TWO, AS_IN_THE_TALK]
+VARIANTS = ("unsafe", "mutex", "atomic")
+TEAMS = [{**team, "variants": VARIANTS} for team in (TWO, AS_IN_THE_TALK)]
 
 
 def crossed_counter(session: Session) -> pd.DataFrame:
-    """A15 crossed with the way of calling: share of updates lost, by way, number of threads and variant."""
+    """A15 crossed with the way of calling: share of updates lost, and how the threads met, by way, team and variant."""
     fixed = {"folder": FOLDER, "teams": TEAMS}
     cases = [
         Case(label, EXPERIMENTS, "crossed_counter", {"way": way}, fixed)
@@ -81,6 +82,25 @@ def crossed_counter(session: Session) -> pd.DataFrame:
 
 
 # [/crossed_counter]
+
+# [crowds]
+CROWD_SIZES, SHORT, LONG = (2, 4, 8, THREADS), ITERATIONS, 100 * ITERATIONS
+CROWDS = [
+    {"threads": threads, "iterations": iterations, "variants": ["unsafe"]}
+    for threads in CROWD_SIZES
+    for iterations in (SHORT, LONG)
+]
+RELEASING = "ctypes CDLL"
+
+
+def crowds(session: Session) -> pd.DataFrame:
+    """How many threads, and how long they work: the same call, which detaches, on both builds."""
+    fixed = {"folder": FOLDER, "teams": CROWDS}
+    cases = [Case(label, EXPERIMENTS, "crossed_counter", {"way": RELEASING}, fixed) for label in (GIL, FREE_THREADED)]
+    return session.run("crowds", cases, repeats(session))
+
+
+# [/crowds]
 
 # [bank]
 CUSTOMERS, ATTEMPTS = 100, 3
@@ -128,13 +148,13 @@ def instructions(statement: str) -> list[dict]:
     for instruction in dis.get_instructions(namespace["loop"]):
         name, argument = instruction.opname, instruction.argrepr
         place = {"LOAD_GLOBAL": "reads total", "STORE_GLOBAL": "writes total"} if argument == "total" else {}
-        # The instructions with _CHECK_PERIODIC in Python/bytecodes.c, of those that can stand here.
-        looks = name == "RESUME" or name.startswith(("JUMP_BACKWARD", "CALL"))
+        # A call of a Python function enters it, and the RESUME at its beginning looks.
+        looks = name == "RESUME" or (name.startswith("JUMP_BACKWARD") and not name.endswith("NO_INTERRUPT"))
         rows.append(
             {
                 "instruction": f"{name} {argument}".strip(),
                 "race": place.get(name, ""),
-                "may hand over the GIL": "yes" if looks and not name.endswith("NO_INTERRUPT") else "",
+                "may hand over the GIL": "yes" if looks else "in what it calls" if name.startswith("CALL") else "",
             }
         )
     return rows
@@ -144,7 +164,7 @@ def instructions(statement: str) -> list[dict]:
 
 # [python_races]
 # Seconds, as CPython's switch interval.
-INTERVALS = {"5 ms (the default)": 0.005, "100 µs": 1e-4, "1 µs": 1e-6}
+INTERVALS = {"5 ms (the default)": 0.005, "1 µs": 1e-6}
 PYTHON_LOOPS = 300_000
 
 

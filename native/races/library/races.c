@@ -1,12 +1,14 @@
+/* For sched_getcpu and RUSAGE_THREAD, where there are such. */
+#define _GNU_SOURCE
 #include "races.h"
 
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 /* Keep the compiler from turning the loop into one addition. It is no instruction. */
@@ -50,9 +52,16 @@ API long atomic_increment(int iterations) {
 }
 /* [/atomic] */
 
+static atomic_int inside, awake, gate;
+static _Atomic int64_t deadline_ns;
+
 API void counter_reset(void) {
     global_counter = 0;
     atomic_counter = 0;
+    inside = 0;
+    awake = 0;
+    gate = 0;
+    deadline_ns = 0;
 }
 
 API long counter_value(void) { return global_counter + atomic_counter; }
@@ -74,6 +83,76 @@ static void sleep_us(long duration) {
         while (nanosleep(&rest, &rest) != 0) {
         }
     }
+}
+
+static int current_core(void) {
+#ifdef __linux__
+    return sched_getcpu();
+#else
+    return -1;
+#endif
+}
+
+/* How often the system took the core from this thread, so far; 0 where it does not say. */
+static long times_preempted(void) {
+#ifdef RUSAGE_THREAD
+    struct rusage usage;
+    return getrusage(RUSAGE_THREAD, &usage) == 0 ? usage.ru_nivcsw : 0;
+#else
+    return 0;
+#endif
+}
+
+/* [together] */
+/* All `parties` threads are to be in this very call at the same time. First they nap, and leave the cores to whoever is still
+ * to come. Then all wake up, and the last one opens the gate. Nobody waits for ever: if the caller keeps the GIL, no other
+ * thread can come in. The first one sets the end of all waiting. */
+static int all_inside(int parties, int64_t patience_ns) {
+    int64_t unset = 0;
+    atomic_compare_exchange_strong(&deadline_ns, &unset, now_ns() + patience_ns);
+    inside++;
+    while (inside < parties) {
+        if (now_ns() > deadline_ns) {
+            return 0;
+        }
+        sleep_us(100);
+    }
+    if (atomic_fetch_add(&awake, 1) == parties - 1) {
+        gate = 1;
+    }
+    for (int tries = 0; !gate && now_ns() < deadline_ns; tries++) {
+        if (tries > 1000) {
+            sched_yield(); /* more threads than cores */
+        }
+    }
+    return gate;
+}
+
+/* One thread's part: meet the others, then work, and note when and where. */
+static long work_together(long (*increment)(int), int iterations, int parties, int64_t patience_ns, Visit *visit) {
+    visit->met = all_inside(parties, patience_ns);
+    visit->preempted = -times_preempted();
+    visit->first_core = current_core();
+    visit->begin_ns = now_ns();
+    long seen = increment(iterations);
+    visit->end_ns = now_ns();
+    visit->last_core = current_core();
+    visit->preempted += times_preempted();
+    inside--;
+    return seen;
+}
+
+API long unsafe_together(int iterations, int parties, int64_t patience_ns, Visit *visit) {
+    return work_together(unsafe_increment, iterations, parties, patience_ns, visit);
+}
+/* [/together] */
+
+API long mutex_together(int iterations, int parties, int64_t patience_ns, Visit *visit) {
+    return work_together(mutex_increment, iterations, parties, patience_ns, visit);
+}
+
+API long atomic_together(int iterations, int parties, int64_t patience_ns, Visit *visit) {
+    return work_together(atomic_increment, iterations, parties, patience_ns, visit);
 }
 
 static long balance;
@@ -137,6 +216,7 @@ API int exchange_withdraw(long amount, long window_us) {
 
 static atomic_int waiting, generation;
 
+/* [meet] */
 API void meet(int parties) {
     int mine = generation;
     if (atomic_fetch_add(&waiting, 1) == parties - 1) {
@@ -150,6 +230,7 @@ API void meet(int parties) {
         }
     }
 }
+/* [/meet] */
 
 /* [double_payments] */
 /* Two threads call this. In each round there is money for one; both come at a random moment within `spread_ns`.

@@ -2,6 +2,8 @@
 #ifndef RACES_H
 #define RACES_H
 
+#include <stdint.h>
+
 #define API __attribute__((visibility("default")))
 
 /* Counter: `iterations` increments of one global. Returns what it then reads. */
@@ -10,6 +12,17 @@ API long mutex_increment(int iterations);
 API long atomic_increment(int iterations);
 API void counter_reset(void);
 API long counter_value(void);
+
+/* The same by `parties` threads that wait for each other inside of the call, at most `patience_ns` after the first came. What
+ * each notes of its work: from when to when (CLOCK_MONOTONIC), on which core it began and ended (-1: not known), how often it
+ * lost the core meanwhile, and whether all had come. */
+typedef struct {
+    int64_t begin_ns, end_ns, preempted;
+    int32_t first_core, last_core, met;
+} Visit;
+API long unsafe_together(int iterations, int parties, int64_t patience_ns, Visit *visit);
+API long mutex_together(int iterations, int parties, int64_t patience_ns, Visit *visit);
+API long atomic_together(int iterations, int parties, int64_t patience_ns, Visit *visit);
 
 /* Bank: take `amount` dollars if they are there. 1 if it was paid out. `window_us`: sleep between check and act. */
 API void bank_open(long dollars);

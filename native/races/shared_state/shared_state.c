@@ -12,13 +12,13 @@ static int64_t now_ns(void) {
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
-typedef long increment(int iterations);
+typedef long increment(int iterations, int parties, int64_t patience_ns, Visit *visit);
 
 static increment *find(const char *variant) {
     static const struct {
         const char *name;
         increment *run;
-    } variants[] = {{"unsafe", unsafe_increment}, {"mutex", mutex_increment}, {"atomic", atomic_increment}};
+    } variants[] = {{"unsafe", unsafe_together}, {"mutex", mutex_together}, {"atomic", atomic_together}};
     for (unsigned i = 0; i < sizeof variants / sizeof *variants; i++) {
         if (strcmp(variants[i].name, variant) == 0) {
             return variants[i].run;
@@ -28,33 +28,44 @@ static increment *find(const char *variant) {
     return NULL;
 }
 
-/* increment_keeping(variant, iterations): the thread state stays attached, as in most extensions. */
-static PyObject *increment_keeping(PyObject *module, PyObject *args) {
+/* (variant, iterations, parties, patience_ns, visit): visit is a buffer that a Visit is written to. */
+static PyObject *counted(PyObject *args, int releasing) {
     const char *variant;
-    int iterations;
+    int iterations, parties;
+    long long patience_ns;
+    Py_buffer visit;
     increment *run;
-    if (!PyArg_ParseTuple(args, "si", &variant, &iterations) || !(run = find(variant))) {
+    if (!PyArg_ParseTuple(args, "siiLw*", &variant, &iterations, &parties, &patience_ns, &visit)) {
         return NULL;
     }
-    return PyLong_FromLong(run(iterations));
-}
-
-/* increment_releasing(variant, iterations): the thread state is detached meanwhile. */
-static PyObject *increment_releasing(PyObject *module, PyObject *args) {
-    const char *variant;
-    int iterations;
-    increment *run;
-    if (!PyArg_ParseTuple(args, "si", &variant, &iterations) || !(run = find(variant))) {
+    if (visit.len < (Py_ssize_t)sizeof(Visit)) {
+        PyErr_SetString(PyExc_ValueError, "the buffer is too small for a visit");
+        PyBuffer_Release(&visit);
+        return NULL;
+    }
+    if (!(run = find(variant))) {
+        PyBuffer_Release(&visit);
         return NULL;
     }
     long seen;
-    /* [release] */
-    Py_BEGIN_ALLOW_THREADS
-    seen = run(iterations);
-    Py_END_ALLOW_THREADS
-    /* [/release] */
+    if (releasing) {
+        /* [release] */
+        Py_BEGIN_ALLOW_THREADS
+        seen = run(iterations, parties, patience_ns, visit.buf);
+        Py_END_ALLOW_THREADS
+        /* [/release] */
+    } else {
+        seen = run(iterations, parties, patience_ns, visit.buf);
+    }
+    PyBuffer_Release(&visit);
     return PyLong_FromLong(seen);
 }
+
+/* The thread state stays attached, as in most extensions. */
+static PyObject *increment_keeping(PyObject *module, PyObject *args) { return counted(args, 0); }
+
+/* The thread state is detached meanwhile. */
+static PyObject *increment_releasing(PyObject *module, PyObject *args) { return counted(args, 1); }
 
 static PyObject *reset(PyObject *module, PyObject *ignored) {
     counter_reset();
