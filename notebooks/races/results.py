@@ -1,20 +1,37 @@
 """What the records of the chapter "Races" say: what was lost, made from nothing, or found, and how often."""
 
+import math
+
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval, Share
+from ffilab.judge import estimates, statistics
+from ffilab.judge.controls import Check
+from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Share
 from ffilab.judge.processes import chosen, interval_of
+from ffilab.provision.catalogue import BY_LABEL
 from notebooks.races.detection import CLEAN, RACE, STRESS, TOOLS
-from notebooks.races.experiment import AGAIN, ITERATIONS, LOADERS, SPREAD_NS, THREADS, WAYS
+from notebooks.races.experiment import (
+    AGAIN,
+    CROWD_SIZES,
+    ITERATIONS,
+    LOADERS,
+    SPREAD_NS,
+    THREADS,
+    TWO,
+    VARIANTS,
+    WAYS,
+)
 
 COPIES = [("atomic", AGAIN)]
-VARIANTS = ("unsafe", "mutex", "atomic")
 UNSAFE, SAFE = VARIANTS[:1], VARIANTS[1:]
 KEEPING, RELEASING = ([way for way, releases in WAYS.items() if releases == which] for which in (False, True))
-PYDLL = LOADERS[0]
+PYDLL, CDLL = LOADERS
 DOLLARS = 1000
+# The kinds of runs of the crossed counter, by their number of threads. They are never pooled.
+TEAM_SIZES = (TWO["threads"], THREADS)
+# Of the runs whose call lets others in, so many must have met for verdicts on them to be given.
+MUST_MEET = 0.9
 
 
 def labels(runs: pd.DataFrame) -> list[str]:
@@ -42,14 +59,128 @@ def bad_processes(runs: pd.DataFrame, column: str, **which) -> Share | None:
     return Share(rows.process[rows[column] != 0].nunique(), processes) if processes else None
 
 
-def safety_matrix(crossed: pd.DataFrame, label: str) -> pd.DataFrame:
-    """A18: bad and all processes, for safe and unsafe functions by the way of calling. All numbers of threads."""
+def expected(values: np.ndarray) -> Location:
+    """The expected value of a run: the mean over all runs, with its t interval. Nothing is trimmed: where runs fall into two
+    clusters, a trimmed mean is the centre of neither, and the mean is at least what many runs lose on average."""
+    values = np.asarray(values, dtype=float)
+    if len(values) < MIN_VALUES:
+        return Location.of(values)
+    return Location(
+        float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values)), len(values) - 1, len(values)
+    )
+
+
+def expected_loss(runs: pd.DataFrame, **which) -> Location | None:
+    """Share of updates that a run loses, on average over all runs that `which` chooses; None if there are none."""
+    rows = chosen(runs, **which)
+    return expected(rows.lost.to_numpy()) if len(rows) else None
+
+
+def difference(one: Location | None, other: Location | None) -> Interval | None:
+    """One expectation less another one, of independent runs; None if one is missing or has no interval."""
+    if one is None or other is None or not (math.isfinite(one.error) and math.isfinite(other.error)):
+        return None
+    if one.error == other.error == 0:
+        return Interval(*[one.centre - other.centre] * 3)
+    return estimates.difference(one, other).at()
+
+
+def typical_bad(runs: pd.DataFrame, column: str, **which) -> tuple[float, float, float] | None:
+    """Of the runs that lost (or made) anything: median, smallest and largest; None if there is no such run."""
+    rows = chosen(runs, **which)
+    bad = rows[column][rows[column] != 0]
+    return (float(bad.median()), float(bad.min()), float(bad.max())) if len(bad) else None
+
+
+def excludes_others(label: str, releases: bool) -> bool:
+    """Does the call keep a GIL, so that no other thread can be in it?"""
+    return not releases and not BY_LABEL[label].free_threaded
+
+
+def met(runs: pd.DataFrame, **which) -> Share | None:
+    """Runs in which all threads were inside of the call at one time, among all; None if there are none of the kind."""
+    rows = chosen(runs, **which)
+    return Share(int((rows.met == 1).sum()), len(rows)) if len(rows) else None
+
+
+def calibrated(crossed: pd.DataFrame) -> list[Check]:
+    """Did the threads meet where nothing keeps them apart? Who never met cannot have lost anything."""
+    found = []
+    for label in labels(crossed):
+        ways = [way for way, releases in WAYS.items() if not excludes_others(label, releases)]
+        for threads in TEAM_SIZES:
+            share = met(crossed, interpreter=label, way=ways, threads=threads)
+            if share is None:
+                continue
+            said = f"all were inside of the call together in {share.events} of {share.trials} runs"
+            passed = share.events >= MUST_MEET * share.trials
+            what = f"{threads} threads on {label}"
+            found.append(
+                Check("threads meet", what, said, passed, 1 - share.events / share.trials, claims=("A15", "A18"))
+            )
+    return found
+
+
+def overlap_and_loss(runs: pd.DataFrame) -> dict[bool, Share]:
+    """Runs that lost updates, among those in which no two threads worked at the same time, and among those in which some did."""
+    together = runs.pairs > 0
+    return {
+        which: Share(int((runs.lost[together == which] != 0).sum()), int((together == which).sum()))
+        for which in (False, True)
+    }
+
+
+def crowd_rows(runs: pd.DataFrame) -> pd.DataFrame:
+    """One row for each build, number of threads and length of work: the expected loss, and how the threads overlapped."""
+    rows = []
+    for label in labels(runs):
+        for iterations in sorted(runs.iterations.unique()):
+            for threads in CROWD_SIZES:
+                which = {"interpreter": label, "threads": threads, "iterations": int(iterations)}
+                part = chosen(runs, **which)
+                if part.empty:
+                    continue
+                loss = expected(part.lost.to_numpy())
+                rows.append(
+                    {
+                        **which,
+                        "n": len(part),
+                        "loss": loss,
+                        **vars(loss.at()),
+                        "pairs": float(part.pairs.mean()),
+                        "overlapped": float(part.overlapped.median()),
+                        "cores": float(part.cores.median()),
+                        "preempted": float(part.preempted.mean()),
+                        "work_us": float(part.work_us.median()),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def loss_in(rows: pd.DataFrame, label: str, threads: int, iterations: int) -> Location | None:
+    """The expected loss in one row of `crowd_rows`; None if there is none."""
+    found = chosen(rows, interpreter=label, threads=threads, iterations=iterations)
+    return None if found.empty else found.iloc[0].loss
+
+
+def safety_matrix(crossed: pd.DataFrame, label: str, threads: int) -> pd.DataFrame:
+    """A18: bad and all processes, for safe and unsafe functions by the way of calling, with so many threads."""
     rows = []
     for safe, variants in ((True, SAFE), (False, UNSAFE)):
         for way, releases in WAYS.items():
-            bad = bad_processes(crossed, "lost", interpreter=label, way=way, variant=variants)
-            rows.append({"interpreter": label, "safe": safe, "way": way, "releases": releases, **vars(bad)})
+            bad = bad_processes(crossed, "lost", interpreter=label, way=way, variant=variants, threads=threads)
+            if bad:
+                rows.append({"interpreter": label, "safe": safe, "way": way, "releases": releases, **vars(bad)})
     return pd.DataFrame(rows)
+
+
+def by_way(crossed: pd.DataFrame, label: str, threads: int, ways: list[str]) -> dict[str, Share]:
+    """Runs of the unsafe counter that lost updates, by way of calling."""
+    found = {
+        way: bad_processes(crossed, "lost", interpreter=label, way=way, variant="unsafe", threads=threads)
+        for way in ways
+    }
+    return {way: share for way, share in found.items() if share}
 
 
 def model_of_payments(window_ns: np.ndarray, spread_ns: float = SPREAD_NS) -> np.ndarray:
@@ -58,23 +189,50 @@ def model_of_payments(window_ns: np.ndarray, spread_ns: float = SPREAD_NS) -> np
 
 
 def payments(runs: pd.DataFrame) -> pd.DataFrame:
-    """Share of rounds with two payments by width of the window, beside the model."""
+    """Share of rounds with two payments by width of the window, beside two models: the window alone, and with the time added
+    that check and act take themselves. That time is what the window of no width shows, with the bounds of its interval."""
+    level = 1 - (1 - LEVEL) / runs.window_ns.nunique()
+    found = {
+        int(window): Location.of(part.share.to_numpy()).at(level) for window, part in runs.groupby("window_ns")
+    }
+    own = own_window(found[0])
     return pd.DataFrame(
         [
             {
                 "window_ns": window,
-                **vars(statistics.location_interval(part.share.to_numpy())),
+                **vars(share),
+                "n": int((runs.window_ns == window).sum()),
                 "model": float(model_of_payments(window)),
+                "with check": Interval(*(float(model_of_payments(window + ns)) for ns in vars(own).values())),
             }
-            for window, part in runs.groupby("window_ns")
+            for window, share in found.items()
         ]
     )
 
 
+def own_window(zero: Interval, spread_ns: float = SPREAD_NS) -> Interval:
+    """What check and act take themselves, in ns: the width that explains the share of a window of none."""
+    return zero.map(lambda share: spread_ns * (1 - math.sqrt(1 - min(max(share, 0.0), 1.0))))
+
+
+def misses(found: pd.DataFrame) -> dict[str, list[float]]:
+    """At which windows (ns) each model fails: it lies outside of the interval. All intervals hold together; the one that
+    fixed the second model is not asked again."""
+    later = found[found.window_ns > 0]
+    return {
+        "window": [row.window_ns for row in found.itertuples() if not row.low <= row.model <= row.high],
+        "with check": [
+            row.window_ns
+            for _, row in later.iterrows()
+            if row["with check"].low > row.high or row["with check"].high < row.low
+        ],
+    }
+
+
 def hand_overs_between(instructions: pd.DataFrame) -> int:
-    """How many instructions between reading and writing `total` may hand over the GIL."""
+    """How many instructions between reading and writing `total` may hand over the GIL, or call what may."""
     read, write = (instructions.index[instructions.race == what][0] for what in ("reads total", "writes total"))
-    return int((instructions["may hand over the GIL"][read:write] == "yes").sum())
+    return int((instructions["may hand over the GIL"][read:write] != "").sum())
 
 
 def with_rivals(runs: pd.DataFrame) -> pd.DataFrame:
