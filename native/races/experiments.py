@@ -69,7 +69,9 @@ def crossed_counter(folder, way, teams):
             reset()
             start_all(threads, lambda: visits.append(add(variant, iterations, threads, patience_ns)))  # noqa: B023
             lost = 1 - value() / (threads * iterations)
-            rows.append({"threads": threads, "iterations": iterations, "variant": variant, "lost": lost, **meeting(visits)})
+            rows.append(
+                {"threads": threads, "iterations": iterations, "variant": variant, "lost": lost, **meeting(visits)}
+            )
     return rows
 
 

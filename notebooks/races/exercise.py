@@ -1,9 +1,38 @@
 """The exercise of the chapter "Races": its self-check, in words. What it does with an answer: detection.py."""
 
+from ffilab.judge.estimates import Share
 from notebooks.races.detection import CLEAN, EXERCISE, RACE
 
 # Far above the noise: counting into memory of one's own needs no lock in the loop.
 GOAL = 5
+
+
+SAFE, UNSAFE = "safe", "can go wrong"
+# Situation: (the right answer, and why). The answers follow from the code; what a run shows is told beside them.
+SITUATIONS = {
+    "unsafe counter, PyDLL, with the GIL": (SAFE, "the call keeps the GIL, and no second thread can be in it"),
+    "unsafe counter, CDLL, with the GIL": (UNSAFE, "the call releases the GIL, and a second thread can be in it"),
+    "unsafe counter, PyDLL, without the GIL": (UNSAFE, "to be attached excludes nobody where there is no GIL"),
+    "atomic counter, CDLL, without the GIL": (SAFE, "the addition is one step for all other threads"),
+    "bank of atomic load and store, CDLL, with the GIL": (UNSAFE, "between the two steps another thread may act"),
+    "bank of compare and exchange, CDLL, without the GIL": (SAFE, "it acts only if what it saw is still true"),
+}
+
+
+def check_choice(choice: dict[str, str], seen: dict[str, Share]) -> list[str]:
+    """One line for each situation: is the answer right, why, and in how many runs of this page it went wrong."""
+    lines = []
+    for situation, (right, why) in SITUATIONS.items():
+        given = choice.get(situation, "")
+        if given not in (SAFE, UNSAFE):
+            lines.append(f"{situation}: answer with {SAFE!r} or {UNSAFE!r}.")
+            continue
+        runs = seen[situation]
+        verdict = "right" if given == right else "not right"
+        lines.append(
+            f"{situation}: {verdict}; {why}. It went wrong in {runs.events} of {runs.trials} runs of this page."
+        )
+    return lines
 
 
 def racy_tally() -> str:

@@ -7,17 +7,30 @@ import seaborn as sns
 from ffilab import draw
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval
+from ffilab.judge.estimates import Interval, ShareDifference
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
-from notebooks.races import results
+from notebooks.races import results, words
 from notebooks.races.detection import MODELS, TESTS, TOOLS
-from notebooks.races.experiment import BORROWED, INTERVALS, LOADERS, REMEDIES, WAYS
+from notebooks.races.experiment import (
+    BORROWED,
+    CROWD_SIZES,
+    INTERVALS,
+    LOADERS,
+    LONG,
+    REMEDIES,
+    SHORT,
+    THREADS,
+    VARIANTS,
+    WAYS,
+)
 from notebooks.races.experiment import UNSAFE as UNSAFE_REMEDIES
-from notebooks.races.results import KEEPING, PYDLL, RELEASING, SAFE, VARIANTS
+from notebooks.races.results import CDLL, KEEPING, PYDLL, RELEASING, SAFE, UNSAFE
 
 # How the prose calls the chapter pair in the names of its numbers.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
+WHERE = {"gil": "with the GIL released", "free-threaded": "without the GIL"}
+MARKERS = dict(zip(CROWD_SIZES, "os^D", strict=True))
 # When each remedy is the one to take.
 WHEN = {
     "no protection": "never, if two threads can meet there",
@@ -42,55 +55,67 @@ def bad_words(frame: pd.DataFrame, column: str, **which) -> str:
 
 
 def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, **which) -> str:
-    """Trimmed mean with its interval in words."""
-    return draw.words(interval_of(frame, column, **which), unit, factor)
+    """Mean over all runs with its interval in words; what is counted cannot be below zero."""
+    rows = chosen(frame, **which)
+    if rows.empty:
+        return draw.NOT_MEASURED
+    found = results.expected(rows[column].to_numpy()).at()
+    return draw.text(Interval(found.value, max(0.0, found.low), found.high), unit, factor)
 
 
-def worst(frame: pd.DataFrame, column: str, **which) -> float:
-    """The largest value of a column; NaN if there is none."""
-    return chosen(frame, **which)[column].max()
+def lossy_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, **which) -> str:
+    """Of the bad runs: `median 31 % (8 to 50)`; a dash if there is none."""
+    found = results.typical_bad(frame, column, **which)
+    if found is None:
+        return "–"
+    median, least, most = (draw.number(value * factor, abs(value * factor) / 10 or 1) for value in found)
+    return f"median {median} {unit} ({least} to {most})"
+
+
+# What the talk's slides print for the counter through PyDLL, by (build with a GIL?, variant); 3.13.5 there.
+PUBLISHED_COUNTER = {
+    (True, "unsafe"): "one run exact; 0 of 5 runs lost any",
+    (True, "mutex"): "one run exact",
+    (True, "atomic"): "one run exact",
+    (False, "unsafe"): "one run lost 19.8 %; 5 of 5 lost some, 36.3 % on average",
+    (False, "mutex"): "one run exact",
+    (False, "atomic"): "one run exact",
+}
 
 
 def original_table(original: pd.DataFrame) -> pd.DataFrame:
-    """A15: what was lost, by build, loader and variant."""
+    """A15: what was lost, by build, loader and variant, beside what the talk printed."""
     rows = []
     for label in results.labels(original):
         for loader in LOADERS:
             for variant in VARIANTS:
                 which = {"interpreter": label, "loader": loader, "variant": variant}
+                build = (not BY_LABEL[label].free_threaded, variant)
                 rows.append(
                     {
                         "CPython": label,
                         "loader": loader,
                         "counter": variant,
                         "runs that lost updates": bad_words(original, "lost", **which),
-                        "lost, mean": mean_words(original, "lost", "%", 100, **which),
-                        "lost, worst run": f"{worst(original, 'lost', **which):.1%}",
+                        "lost in those": lossy_words(original, "lost", "%", 100, **which),
+                        "published (3.13.5)": PUBLISHED_COUNTER[build] if loader == PYDLL else "–",
                     }
                 )
     return pd.DataFrame(rows)
 
 
-def original_words(original: pd.DataFrame) -> str:
-    """Did the talk's own program show the race here? One sentence."""
-    bad = results.bad_processes(original, "lost", interpreter=FREE_THREADED, loader=PYDLL, variant="unsafe")
-    if bad.events == bad.trials:
-        return "So the talk's program shows the race here as it did there."
-    if bad.events:
-        return (
-            "So the talk's program shows the race here too, though not in every run. A run without loss proves nothing."
-        )
-    return (
-        "So the talk's program does not show the race here. That does not make the counter safe. "
-        "The next section lets the threads meet."
-    )
-
-
 def glue_original(original: pd.DataFrame, starts: pd.DataFrame) -> None:
-    """Hand what the talk's counter shows, the time to start a thread, and of one call, to the prose."""
-    draw.glue("original-words", original_words(original))
-    for what in ("start", "call"):
-        draw.glue(f"original-{what}", mean_words(starts, what, "µs", 1e-3))
+    """Hand what the talk's counter shows, and whether a thread is done before the next one begins, to the prose."""
+    runs = {
+        (label, loader): results.bad_processes(original, "lost", interpreter=label, loader=loader, variant="unsafe")
+        for label in results.labels(original)
+        for loader in LOADERS
+    }
+    others = {f"{loader} on {label}": share for (label, loader), share in runs.items()}
+    pydll = others.pop(f"{PYDLL} on {FREE_THREADED}")
+    draw.glue("original-words", words.as_run(pydll, others))
+    draw.glue("start-and-call", words.start_and_call(interval_of(starts, "start"), interval_of(starts, "call")))
+    draw.glue("prediction-1", words.prediction_1(pydll))
 
 
 def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
@@ -98,97 +123,244 @@ def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for label in results.labels(crossed):
         for way, releases in WAYS.items():
-            for threads in sorted(crossed.threads.unique()):
-                which = {"interpreter": label, "way": way, "threads": int(threads)}
+            for threads in results.TEAM_SIZES:
+                which = {"interpreter": label, "way": way, "threads": threads}
+                unsafe = {**which, "variant": "unsafe"}
+                part = chosen(crossed, **unsafe)
                 rows.append(
                     {
                         "CPython": label,
                         "way": way,
-                        "GIL": "released" if releases else "kept",
+                        "call": releasing_words(label, releases),
                         "threads": threads,
-                        "unsafe: runs that lost updates": bad_words(crossed, "lost", variant="unsafe", **which),
-                        "unsafe: lost, mean": mean_words(crossed, "lost", "%", 100, variant="unsafe", **which),
-                        "mutex, atomic": bad_words(crossed, "lost", variant=SAFE, **which),
+                        "runs that lost updates": bad_words(crossed, "lost", **unsafe),
+                        "lost in those": lossy_words(crossed, "lost", "%", 100, **unsafe),
+                        "mean over all runs, %": mean_words(crossed, "lost", "", 100, **unsafe),
+                        "runs in which all met": "{0.events} of {0.trials}".format(results.met(crossed, **unsafe)),
+                        "pairs at work at once, %": f"{100 * part.pairs.mean():.2g}",
+                        "time with two or more at work, %": f"{100 * part.overlapped.median():.0f}",
+                        "cores": cores_words(part),
+                        "mutex, atomic: runs that lost updates": bad_words(crossed, "lost", variant=SAFE, **which),
                     }
                 )
     return pd.DataFrame(rows)
 
 
+def releasing_words(label: str, releases: bool) -> str:
+    """What a call does with the GIL, or with its thread state where there is no GIL."""
+    if BY_LABEL[label].free_threaded:
+        return "detached" if releases else "attached"
+    return "GIL released" if releases else "GIL kept"
+
+
+def cores_words(part: pd.DataFrame) -> str:
+    """On how many cores the threads of a run were seen: the median."""
+    return "not visible here" if part.cores.isna().all() else f"{part.cores.median():g}"
+
+
 def plot_crossed(figure, crossed: pd.DataFrame) -> None:
-    """Each run of the unsafe counter with two threads as one point, by way and build."""
-    rows = chosen(crossed, interpreter=PAIR.values(), variant="unsafe", threads=2)
-    axes = figure.subplots()
-    sns.stripplot(
-        rows,
-        x="lost",
-        y="way",
-        hue="interpreter",
-        order=list(WAYS),
-        hue_order=list(PAIR.values()),
-        dodge=True,
-        jitter=0.15,
-        alpha=0.7,
-        ax=axes,
-        palette=draw.PALETTE[:2],
-    )
-    axes.set(xlabel="share of updates lost in one run", ylabel="", xlim=(-0.03, 1))
-    axes.legend(title="CPython", loc="best")
+    """Each run of the unsafe counter as one point, by way, build and number of threads. Nothing is averaged."""
+    for axes, threads in zip(figure.subplots(1, 2, sharey=True), results.TEAM_SIZES, strict=True):
+        rows = chosen(crossed, interpreter=PAIR.values(), variant="unsafe", threads=threads)
+        sns.stripplot(
+            rows.assign(lost=100 * rows.lost),
+            x="lost",
+            y="way",
+            hue="interpreter",
+            order=list(WAYS),
+            hue_order=list(PAIR.values()),
+            dodge=True,
+            jitter=0.15,
+            alpha=0.6,
+            size=4,
+            ax=axes,
+            palette=draw.PALETTE[:2],
+            legend=threads == results.TEAM_SIZES[0],
+        )
+        axes.set(xlabel=f"updates lost in one run, %\n{threads} threads", ylabel="")
+        axes.set_xlim(-0.03 * max(1, 100 * rows.lost.max()), None)
+    left = figure.axes[0]
+    draw.legend_above(left)
+    left.get_legend().set_title(None)
+    for text, label in zip(left.get_legend().get_texts(), PAIR.values(), strict=True):
+        text.set_text(f"CPython {label}")
 
 
 def crossed_words(crossed: pd.DataFrame) -> str:
     """The same in words, for the figure's alt text."""
     parts = []
-    for label in PAIR.values():
-        for way in WAYS:
-            found = bad_words(crossed, "lost", interpreter=label, way=way, variant="unsafe", threads=2)
-            parts.append(f"{way} on {label}: {found}")
+    for threads in results.TEAM_SIZES:
+        for label in PAIR.values():
+            for way in WAYS:
+                which = {"interpreter": label, "way": way, "variant": "unsafe", "threads": threads}
+                parts.append(f"{way} on {label}, {threads} threads: {bad_words(crossed, 'lost', **which)}")
     return "; ".join(parts)
 
 
-def glue_crossed(crossed: pd.DataFrame) -> None:
-    """Hand the runs that lost updates, by each way that keeps or releases the GIL, to the prose."""
+def glue_crossed(crossed: pd.DataFrame, original: pd.DataFrame) -> None:
+    """Hand what the crossed counter says to the prose."""
+    kept = {"interpreter": GIL, "way": KEEPING}
+    draw.glue("meeting", words.meeting(results.calibrated(crossed)))
+    draw.glue("kept-apart", words.kept_apart(results.met(crossed, **kept)))
+    for threads in results.TEAM_SIZES:
+        ways = {
+            name: [results.by_way(crossed, label, threads, ways) for ways in (KEEPING, RELEASING)]
+            for name, label in PAIR.items()
+        }
+        draw.glue(f"protection-{threads}", words.protection(threads, *ways["gil"]))
+        draw.glue(f"unprotected-{threads}", words.unprotected(threads, *ways["free-threaded"]))
+    for name, where in WHERE.items():
+        which = {"interpreter": PAIR[name], "way": CDLL, "variant": "unsafe", "threads": results.TEAM_SIZES[0]}
+        bad = results.bad_processes(crossed, "lost", **which)
+        draw.glue(f"lossy-{name}", words.lossy_runs(where, bad, results.typical_bad(crossed, "lost", **which)))
+    gil = [results.by_way(crossed, GIL, threads, [CDLL])[CDLL] for threads in results.TEAM_SIZES]
+    as_run = results.bad_processes(original, "lost", interpreter=GIL, loader=CDLL, variant="unsafe")
+    draw.glue("prediction-2", words.prediction_2(as_run, *gil))
+    safe, unsafe = (
+        results.bad_processes(crossed, "lost", interpreter=FREE_THREADED, variant=variants)
+        for variants in (SAFE, UNSAFE)
+    )
+    draw.glue("left-open", words.left_open(safe, unsafe))
+
+
+def crowd_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Loss beside overlap, by build, number of threads and length of work."""
+    return pd.DataFrame(
+        [
+            {
+                "CPython": row.interpreter,
+                "threads": row.threads,
+                "increments each": f"{row.iterations:,}",
+                "n": row.n,
+                "lost, mean over all runs, %": draw.text(Interval(row.value, max(0.0, row.low), row.high), "", 100),
+                "pairs at work at once, %": f"{100 * row.pairs:.2g}",
+                "time with two or more at work, %": f"{100 * row.overlapped:.0f}",
+                "cores": "not visible here" if np.isnan(row.cores) else f"{row.cores:g}",
+                "cores taken away, times a run": f"{row.preempted:.2g}",
+                "work of one thread, µs": f"{row.work_us:,.3g}",
+            }
+            for row in rows.itertuples()
+        ]
+    )
+
+
+def plot_crowds(figure, runs: pd.DataFrame) -> None:
+    """Each run as one point: loss against the share of time in which at least two threads worked."""
+    panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    for axes, iterations in zip(panels, sorted(runs.iterations.unique()), strict=True):
+        for (size, marker), color in zip(MARKERS.items(), draw.PALETTE, strict=False):
+            part = chosen(runs, iterations=int(iterations), threads=size)
+            axes.scatter(
+                100 * part.overlapped, 100 * part.lost, s=18, alpha=0.6, marker=marker, color=color, label=f"{size}"
+            )
+        axes.set_xlabel(f"time with two or more at work, %\n{iterations:,} increments each")
+    panels[0].set_ylabel("updates lost in one run, %")
+    panels[0].legend(title="threads", loc="lower left", bbox_to_anchor=(0, 1), ncols=len(MARKERS), borderaxespad=0)
+
+
+def crowds_alt(rows: pd.DataFrame) -> str:
+    """The picture in words."""
+    columns = ["interpreter", "threads", "iterations", "value", "overlapped"]
+    return words.overlap_for_alt(list(rows[columns].itertuples(index=False, name=None)))
+
+
+def glue_crowds(runs: pd.DataFrame, rows: pd.DataFrame) -> None:
+    """Hand what the crowds say to the prose, with what a reviewer would object."""
+    overlap = results.overlap_and_loss(runs)
+    draw.glue("overlap-decides", words.overlap_decides(overlap[False], overlap[True]))
+    sizes = []
     for name, label in PAIR.items():
-        for how, ways in (("kept", KEEPING), ("released", RELEASING)):
-            words = [
-                f"{bad_words(crossed, 'lost', interpreter=label, way=way, variant='unsafe')} by {way!r}" for way in ways
-            ]
-            draw.glue(f"crossed-{how}-{name}", " and ".join(words))
+        two, fifty, long = (
+            results.loss_in(rows, label, threads, iterations)
+            for threads, iterations in ((2, SHORT), (THREADS, SHORT), (THREADS, LONG))
+        )
+        less, more = results.difference(two, fifty), results.difference(long, fifty)
+        sizes.append(less)
+        at = [None if found is None else found.at() for found in (two, fifty, long)]
+        draw.glue(f"by-size-{name}", words.by_size(WHERE[name], at[0], at[1], less))
+        draw.glue(f"by-work-{name}", words.by_work(WHERE[name], at[1], at[2], more))
+    builds = {}
+    for iterations in (SHORT, LONG):
+        for threads in CROWD_SIZES:
+            gil, free = (results.loss_in(rows, label, threads, iterations) for label in PAIR.values())
+            at = [None if found is None else found.at() for found in (gil, free)]
+            builds[f"{threads} threads with {iterations:,} increments"] = (*at, results.difference(gil, free))
+    draw.glue("by-build", words.by_build(builds))
+    found = words.factor_of_twenty(overlap[False], overlap[True], sizes, [found[2] for found in builds.values()])
+    draw.glue("factor-of-twenty", found)
+
+
+PUBLISHED_MATRIX = {
+    (True, True): "Safe",
+    (True, False): "Safe",
+    (False, True): "Uncertain",
+    (False, False): "Race!",
+}
 
 
 def matrix_table(crossed: pd.DataFrame) -> pd.DataFrame:
-    """A18: the talk's matrix, each cell with the processes that were counted in it, by both ways."""
-    rows = {}
+    """A18: the talk's matrix, each cell with the processes that were counted in it: by kind of run, never pooled."""
+    rows = []
     for label in results.labels(crossed):
-        matrix = results.safety_matrix(crossed, label)
-        for releases in (False, True):
-            column = f"{label}, GIL {'released' if releases else 'kept'}"
-            if BY_LABEL[label].free_threaded:
-                column = f"{label}, {'detached' if releases else 'attached'}"
-            for safe in (True, False):
-                cell = matrix[(matrix.safe == safe) & (matrix.releases == releases)]
-                events, trials = int(cell.events.sum()), int(cell.trials.sum())
-                word = "race" if events else "no loss seen"
-                rows.setdefault("thread-safe function" if safe else "unsafe function", {})[column] = (
-                    f"{word}: {events} of {trials}"
+        for threads in results.TEAM_SIZES:
+            matrix = results.safety_matrix(crossed, label, threads)
+            for row in matrix.itertuples():
+                bad = results.Share(row.events, row.trials)
+                share = bad.at()
+                rows.append(
+                    {
+                        "CPython": label,
+                        "call": releasing_words(label, row.releases),
+                        "way": row.way,
+                        "function": "thread-safe" if row.safe else "unsafe",
+                        "threads": threads,
+                        "runs that lost updates": f"{row.events} of {row.trials} ({share.low:.0%} to {share.high:.0%})",
+                        "published": PUBLISHED_MATRIX[row.safe, not BY_LABEL[label].free_threaded],
+                    }
                 )
-    return pd.DataFrame(rows).T.rename_axis("").reset_index()
+    order = ["function", "CPython", "call", "way", "threads"]
+    return pd.DataFrame(rows).sort_values(order, ignore_index=True)[[*order, "runs that lost updates", "published"]]
+
+
+def glue_matrix(crossed: pd.DataFrame) -> None:
+    """Hand what becomes of the cell "uncertain" to the prose."""
+    kept, released = (
+        [share for threads in results.TEAM_SIZES for share in results.by_way(crossed, GIL, threads, ways).values()]
+        for ways in (KEEPING, RELEASING)
+    )
+    draw.glue("certain", words.certain(kept, released))
+    draw.glue("takeaway", words.takeaway(kept, released))
+
+
+# What the talk's slides print for the bank through PyDLL, by (build with a GIL?, case); 3.13.5 there.
+PUBLISHED_BANK = {
+    (True, "unsafe, sleep"): "consistent, 20 withdrawals, 0.010 s",
+    (True, "safe, sleep"): "consistent, 20 withdrawals, 0.005 s",
+    (True, "unsafe, fast"): "0 of 5 rounds, 50 withdrawals on average",
+    (False, "unsafe, sleep"): "$14,300 from nothing, 300 withdrawals, 0.021 s",
+    (False, "safe, sleep"): "consistent, 20 withdrawals, 0.006 s",
+    (False, "unsafe, fast"): "2 of 5 rounds",
+}
 
 
 def bank_table(bank: pd.DataFrame) -> pd.DataFrame:
-    """A16 and A17: withdrawals and money made from nothing."""
+    """A16 and A17: withdrawals and money made from nothing, beside what the talk printed."""
     rows = []
     for label in results.labels(bank):
         for loader in LOADERS:
             for case in dict.fromkeys(bank.case):
                 which = {"interpreter": label, "loader": loader, "case": case}
+                published = PUBLISHED_BANK.get((not BY_LABEL[label].free_threaded, case), "–")
                 rows.append(
                     {
                         "CPython": label,
                         "loader": loader,
                         "case": case,
-                        "inconsistent": bad_words(bank, "created", **which),
+                        "runs that were inconsistent": bad_words(bank, "created", **which),
                         "withdrawals, mean": mean_words(bank, "withdrawals", "", **which),
                         "dollars from nothing, mean": mean_words(bank, "created", "", **which),
+                        "time, s": f"{chosen(bank, **which).seconds.median():.3f}",
+                        "published (3.13.5)": published if loader == PYDLL else "–",
                     }
                 )
     return pd.DataFrame(rows)
@@ -196,36 +368,79 @@ def bank_table(bank: pd.DataFrame) -> pd.DataFrame:
 
 def glue_bank(bank: pd.DataFrame) -> None:
     """Hand the runs of the bank that were inconsistent, and the dollars from nothing, to the prose."""
-    for name, label in PAIR.items():
-        slow, fast = (
-            {"interpreter": label, "loader": PYDLL, "case": case} for case in ("unsafe, sleep", "unsafe, fast")
+    slow, fast = (
+        {
+            label: results.bad_processes(bank, "created", interpreter=label, loader=PYDLL, case=case)
+            for label in PAIR.values()
+        }
+        for case in ("unsafe, sleep", "unsafe, fast")
+    )
+    rows = chosen(bank, interpreter=FREE_THREADED, loader=PYDLL, case="unsafe, sleep")
+    dollars = results.expected(rows.created.to_numpy()).at()
+    draw.glue("bank-asleep", words.bank_asleep(slow[FREE_THREADED], slow[GIL], dollars))
+    one, other = slow[FREE_THREADED], fast[FREE_THREADED]
+    less = ShareDifference(one.events, one.trials, other.events, other.trials).at()
+    draw.glue("bank-awake", words.bank_awake(one, other, less))
+    atomic = {
+        f"{loader} on {label}": results.bad_processes(
+            bank, "created", interpreter=label, loader=loader, case="atomic load and store, sleep"
         )
-        draw.glue(f"sleep-{name}", bad_words(bank, "created", **slow))
-        draw.glue(f"fast-{name}", bad_words(bank, "created", **fast))
-        draw.glue(f"dollars-{name}", mean_words(bank, "created", "dollars", **slow))
+        for label in results.labels(bank)
+        for loader in LOADERS
+    }
+    draw.glue("atomic-bank", words.atomic_bank(atomic))
+    draw.glue("prediction-4", words.prediction_4(atomic))
 
 
 def plot_payments(figure, payments: pd.DataFrame) -> None:
-    """Measured shares with their intervals, and the model's line."""
+    """Measured shares with their intervals, and both models' lines, as far as the windows reach."""
     axes = figure.subplots()
     line = np.linspace(0, payments.window_ns.max(), 200)
-    model = results.model_of_payments(line)
-    axes.plot(line / 1000, model, label="model: two moments closer than the window", linestyle="--")
-    errors = [payments.value - payments.low, payments.high - payments.value]
-    axes.errorbar(payments.window_ns / 1000, payments.value, yerr=errors, fmt="o", capsize=4, label="measured")
-    axes.set(xlabel="window between check and act, µs", ylabel="share of rounds with two payments", ylim=(0, None))
-    axes.legend(loc="best")
+    own = results.own_window(Interval.of(payments.iloc[0])).value
+    axes.plot(line / 1000, 100 * results.model_of_payments(line), label="the window alone", linestyle="--")
+    axes.plot(
+        line / 1000, 100 * results.model_of_payments(line + own), label="and what check and act take", linestyle=":"
+    )
+    errors = [100 * (payments.value - payments.low), 100 * (payments.high - payments.value)]
+    axes.errorbar(payments.window_ns / 1000, 100 * payments.value, yerr=errors, fmt="o", capsize=4, label="measured")
+    axes.set_xscale("symlog", linthresh=0.1)
+    axes.set_yscale("symlog", linthresh=1)
+    axes.set_xticks(payments.window_ns / 1000, [f"{window / 1000:g}" for window in payments.window_ns])
+    axes.set_yticks([0, 1, 10, 100], ["0", "1", "10", "100"])
+    axes.set(xlabel="window between check and act, µs", ylabel="rounds with two payments, %", ylim=(0, None))
+    draw.legend_above(axes, 3)
 
 
 def payments_table(payments: pd.DataFrame) -> pd.DataFrame:
     """The same as a table."""
     return pd.DataFrame(
         {
-            "window": [f"{window / 1000:g} µs" for window in payments.window_ns],
-            "rounds with two payments": [draw.text(Interval.of(row), "%", 100) for row in payments.itertuples()],
-            "model": [f"{model:.1%}" for model in payments.model],
+            "window, µs": [f"{window / 1000:g}" for window in payments.window_ns],
+            "n": payments.n,
+            "rounds with two payments, %": [draw.text(Interval.of(row), "", 100) for row in payments.itertuples()],
+            "model: the window alone, %": [f"{100 * model:.2f}" for model in payments.model],
+            "model: and what check and act take, %": [
+                "fixed by this row" if window == 0 else draw.text(found, "", 100)
+                for window, found in zip(payments.window_ns, payments["with check"], strict=True)
+            ],
         }
     )
+
+
+def payments_alt(payments: pd.DataFrame) -> str:
+    """The picture in words."""
+    return "; ".join(
+        f"{row.window_ns / 1000:g} µs: {draw.text(Interval.of(row), '%', 100)}, by the window alone {100 * row.model:.2g} %"
+        for row in payments.itertuples()
+    )
+
+
+def glue_payments(payments: pd.DataFrame) -> None:
+    """Hand what a window of no width lets through, and how well the models do, to the prose."""
+    zero = Interval.of(payments.iloc[0])
+    draw.glue("no-window", words.no_window(zero))
+    own = results.own_window(zero)
+    draw.glue("model-of-window", words.model_of_window(len(payments), results.misses(payments), own))
 
 
 def bytecode_words(statement: str, instructions: pd.DataFrame) -> str:
@@ -255,10 +470,20 @@ def python_table(python: pd.DataFrame) -> pd.DataFrame:
 
 def glue_python(python: pd.DataFrame) -> None:
     """Hand the runs in which Python statements lost updates, at the shortest switch interval, to the prose."""
-    for name, label in PAIR.items():
-        for statement in dict.fromkeys(python.statement):
-            which = {"interpreter": label, "statement": statement, "interval": "1 µs"}
-            draw.glue(f"python-{statement}-{name}", bad_words(python, "lost", **which))
+    for name, sentence in (("gil", words.python_with_gil), ("free-threaded", words.python_without_gil)):
+        found = [
+            results.bad_processes(python, "lost", interpreter=PAIR[name], interval="1 µs", statement=statement)
+            for statement in ("total += 1", "total += one()")
+        ]
+        draw.glue(f"python-{name}", sentence(*found))
+        if name == "gil":
+            draw.glue("prediction-3", words.prediction_3(found[0]))
+
+
+def glue_kinds(kinds: pd.DataFrame) -> None:
+    """Hand what the GIL does for two calls that belong together to the prose."""
+    found = results.bad_processes(kinds, "wrong", interpreter=GIL, loader=PYDLL, kind="last error, global")
+    draw.glue("last-error", words.last_error(found))
 
 
 def kinds_table(kinds: pd.DataFrame) -> pd.DataFrame:
@@ -292,17 +517,19 @@ def remedies_table(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
     for name in REMEDIES:
         row = {"remedy": name + (" (not safe)" if name in UNSAFE_REMEDIES else "")}
         for label in record.interpreters:
-            row[f"alone, {label}"] = draw.text(statistics.per_call(record, (label, name)), "ns")
+            row[f"alone, {label}, ns"] = draw.text(statistics.per_call(record, (label, name)))
         for threads in sorted(rivals.threads.unique()):
-            row[f"{threads} threads, {FREE_THREADED}"] = draw.words(results.operation(rivals, name, int(threads)), "ns")
+            found = results.operation(rivals, name, int(threads))
+            row[f"{threads} threads, {FREE_THREADED}, ns"] = draw.words(found)
         rows.append({**row, "when": WHEN[name]})
     return pd.DataFrame(rows)
 
 
 def glue_remedies(rivals: pd.DataFrame) -> None:
     """Hand the price of each remedy without the GIL, with one rival, to the prose."""
-    for name in REMEDIES:
-        draw.glue(f"remedy-two-{name}", draw.words(results.operation(rivals, name, 2), "ns"))
+    of = {name: results.operation(rivals, name, 2) for name in REMEDIES}
+    draw.glue("sharing", words.sharing(of["atomic"], of["per-thread state"]))
+    draw.glue("reading", words.reading(of["read under a PyMutex"], of["read an immutable snapshot"]))
 
 
 def detection_table(found: pd.DataFrame) -> pd.DataFrame:
@@ -320,6 +547,13 @@ def detection_table(found: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def glue_detection(found: pd.DataFrame) -> None:
+    """Hand how often each tool was right to the prose."""
+    draw.glue("tools", words.tools(results.tool_score(found)))
+    bank = chosen(found, variant="bank, atomic load and store").set_index("tool").found.to_dict()
+    draw.glue("atomic-bank-tools", words.atomic_bank_under_tools(bank))
+
+
 def parallel_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The outcome of each test on each build."""
     outcomes = runs.pivot(index="test", columns="interpreter", values="outcome")
@@ -333,8 +567,11 @@ def parallel_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 def glue_rust(rust: pd.DataFrame) -> None:
     """Hand the runs in which the counters in Rust lost updates to the prose."""
-    for variant in ("Rust, load then store", "Rust, fetch_add"):
-        draw.glue(variant, bad_words(rust, "lost", variant=variant) if len(rust) else draw.NOT_MEASURED)
+    found = [
+        results.bad_processes(rust, "lost", variant=variant) if len(rust) else None
+        for variant in ("Rust, load then store", "Rust, fetch_add")
+    ]
+    draw.glue("rust", words.rust(*found))
 
 
 def explored_table(found: pd.DataFrame) -> pd.DataFrame:

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import estimates, statistics
+from ffilab.judge import estimates
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Share
 from ffilab.judge.processes import chosen, interval_of
-from ffilab.provision.catalogue import BY_LABEL
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.races.detection import CLEAN, RACE, STRESS, TOOLS
 from notebooks.races.experiment import (
     AGAIN,
@@ -121,6 +121,26 @@ def calibrated(crossed: pd.DataFrame) -> list[Check]:
     return found
 
 
+def situations(crossed: pd.DataFrame, bank: pd.DataFrame) -> dict[str, Share]:
+    """Bad runs in the situations of the first exercise: of the counter with fifty threads, and of the bank."""
+    found = {}
+    for variant, way, label, where in (
+        ("unsafe", PYDLL, GIL, "with"),
+        ("unsafe", CDLL, GIL, "with"),
+        ("unsafe", PYDLL, FREE_THREADED, "without"),
+        ("atomic", CDLL, FREE_THREADED, "without"),
+    ):
+        share = bad_processes(crossed, "lost", interpreter=label, way=way, variant=variant, threads=THREADS)
+        found[f"{variant} counter, {way.removeprefix('ctypes ')}, {where} the GIL"] = share
+    for what, label, where in (
+        ("atomic load and store", GIL, "with"),
+        ("compare and exchange", FREE_THREADED, "without"),
+    ):
+        share = bad_processes(bank, "created", interpreter=label, loader=CDLL, case=f"{what}, sleep")
+        found[f"bank of {what}, CDLL, {where} the GIL"] = share
+    return found
+
+
 def overlap_and_loss(runs: pd.DataFrame) -> dict[bool, Share]:
     """Runs that lost updates, among those in which no two threads worked at the same time, and among those in which some did."""
     together = runs.pairs > 0
@@ -192,9 +212,7 @@ def payments(runs: pd.DataFrame) -> pd.DataFrame:
     """Share of rounds with two payments by width of the window, beside two models: the window alone, and with the time added
     that check and act take themselves. That time is what the window of no width shows, with the bounds of its interval."""
     level = 1 - (1 - LEVEL) / runs.window_ns.nunique()
-    found = {
-        int(window): Location.of(part.share.to_numpy()).at(level) for window, part in runs.groupby("window_ns")
-    }
+    found = {int(window): Location.of(part.share.to_numpy()).at(level) for window, part in runs.groupby("window_ns")}
     own = own_window(found[0])
     return pd.DataFrame(
         [
@@ -272,3 +290,13 @@ def verdict_on_tool(said: str, race: bool) -> str:
     if said not in (RACE, CLEAN) or (said == RACE) == race:
         return said
     return said + (" (false alarm)" if said == RACE else " (missed)")
+
+
+def tool_score(found: pd.DataFrame) -> dict[str, dict[str, int]]:
+    """By tool: on how many variants it was right, missed a race, or raised a false alarm. What it could not run is in none."""
+    score = {tool: {"right": 0, "missed": 0, "false alarms": 0} for tool in TOOLS}
+    for row in found.itertuples():
+        said = verdict_on_tool(row.found, STRESS[row.variant][0])
+        what = "missed" if said.endswith("(missed)") else "false alarms" if said.endswith("(false alarm)") else "right"
+        score[row.tool][what] += row.found in (RACE, CLEAN)
+    return score

@@ -1,0 +1,424 @@
+"""The sentences of the chapter "Races" that a run chooses: each from the counts and intervals that the verdicts use.
+
+`where` is "with the GIL" or "without the GIL". A Share counts runs: those in which something went wrong, among all.
+"""
+
+from ffilab.draw import NOT_MEASURED, listed, number, text
+from ffilab.judge.controls import Check
+from ffilab.judge.estimates import Interval, Share
+from notebooks.races.detection import CLEAN, RACE
+from notebooks.races.experiment import LONG, SHORT, THREADS
+
+# The largest share of runs that "none so far" may leave open: that of the rules "never" in claims.toml.
+RARE = 0.1
+# An expected loss of less than this is of no interest: as in claims.toml.
+OF_INTEREST = 0.001
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _seen(share: Share) -> str:
+    """How often, and what that leaves room for."""
+    if share.events:
+        return f"{share.events} of {share.trials} runs"
+    return f"none of {share.trials} runs, which leaves room for up to {share.at().high:.0%} of all"
+
+
+def _never(share: Share) -> bool:
+    """As the rule "never" has it."""
+    return not share.events and 3 / share.trials <= RARE
+
+
+def _every(shares: dict[str, Share]) -> str:
+    return "; ".join(f"{way} in {_seen(share)}" for way, share in shares.items())
+
+
+def as_run(pydll: Share, others: dict[str, Share]) -> str:
+    """Did the talk's own program lose updates: without the GIL through PyDLL, and in the other rows of the table?"""
+    if pydll.events == pydll.trials:
+        said = f"The talk's own program lost updates here as it did there, in all {pydll.trials} runs"
+    elif pydll.events:
+        said = f"The talk's own program lost updates here in {_seen(pydll)}; in the talk, in five of five"
+    else:
+        said = (
+            f"The talk's own program lost nothing here, in {_seen(pydll)}; in the talk it lost updates in five of five"
+        )
+    lossy = [f"{name} ({_seen(share)})" for name, share in others.items() if share.events]
+    beside = f" Other rows of the table did lose updates: {listed(lossy)}." if lossy else ""
+    return f"{said} (PyDLL, without the GIL).{beside}"
+
+
+def start_and_call(start: Interval, call: Interval) -> str:
+    """Does a thread get done before the next one begins? Both in ns."""
+    both = f"to start a thread takes {text(start, 'µs', 1e-3)}, and one call, all that a thread has to do, {text(call, 'µs', 1e-3)}"
+    if not (start.is_known and call.is_known) or not (call.high < start.low or call.low > start.high):
+        return f"{_capital(both)}: which takes longer cannot be told here."
+    if call.high < start.low:
+        return f"{_capital(both)}: one thread can be done before the next one begins, and then they do not meet."
+    return f"{_capital(both)}: the next thread begins while the one before is still at work, so they can meet."
+
+
+def meeting(checks: list[Check]) -> str:
+    """The control: did threads meet where nothing keeps them apart?"""
+    if not checks:
+        return "Whether the threads met cannot be told: no such run was measured here."
+    failed = [f"{check.what} ({check.found})" for check in checks if not check.passed]
+    if not failed:
+        return f"The threads met: {'; '.join(f'{check.what}, {check.found}' for check in checks)}."
+    return (
+        f"The threads did not meet often enough in {listed(failed)}. Who never met cannot have lost anything, so the verdicts "
+        "of A15 and A18 are withheld."
+    )
+
+
+def kept_apart(met: Share) -> str:
+    """Runs with the GIL kept in which all threads were inside at one time."""
+    if met.events:
+        return (
+            f"Although the call kept the GIL, all threads were inside together in {_seen(met)}: look for what is wrong."
+        )
+    if _never(met):
+        return f"Where the call kept the GIL, all threads were inside together in {_seen(met)}."
+    return f"There are too few runs with the GIL kept to say that threads do not meet: {_seen(met)}."
+
+
+def protection(threads: int, kept: dict[str, Share], released: dict[str, Share]) -> str:
+    """With the GIL: runs of the unsafe counter that lost updates, by way of calling."""
+    said = f"With {threads} threads, calls that keep the GIL lost updates: {_every(kept)}. Calls that release it: {_every(released)}"
+    if any(share.events for share in kept.values()):
+        return f"{said}. The GIL did not protect the counter where it was kept: look for what is wrong."
+    if not all(_never(share) for share in kept.values()) or not all(share.events for share in released.values()):
+        return f"{said}. Whether keeping the GIL makes the difference cannot be told from so few losses here."
+    return f"{said}. So the GIL protected the counter where the call kept it, and only there."
+
+
+def unprotected(threads: int, attached: dict[str, Share], detached: dict[str, Share]) -> str:
+    """The same without the GIL, with the thread state attached and detached."""
+    said = (
+        f"With {threads} threads, attached calls lost updates: {_every(attached)}. Detached calls: {_every(detached)}"
+    )
+    if all(share.events for share in attached.values()):
+        return f"{said}. To be attached excludes nobody there."
+    if all(_never(share) for share in attached.values()):
+        return (
+            f"{said}. No attached call was seen to lose anything here, which the matrix of the talk would call a race."
+        )
+    return f"{said}. Whether being attached protects anything cannot be told from this."
+
+
+def lossy_runs(where: str, bad: Share, typical: tuple[float, float, float] | None) -> str:
+    """Two threads: runs with any loss, and of those median, smallest and largest loss."""
+    if typical is None:
+        return f"{_capital(where)}, two threads lost updates in {_seen(bad)}."
+    median, least, most = typical
+    spread = f"the median of those lost {median:.0%} of all updates, the least {least:.2%} and the most {most:.0%}"
+    clusters = "; the rest lost nothing at all" if bad.events < bad.trials else ""
+    return f"{_capital(where)}, two threads lost updates in {_seen(bad)}: {spread}{clusters}."
+
+
+def overlap_decides(apart: Share, together: Share) -> str:
+    """Runs that lost updates, among those in which no two threads worked at once, and among those in which some did."""
+    said = (
+        f"Of {apart.trials} runs in which no two threads worked at the same time, {apart.events} lost updates; of "
+        f"{together.trials} in which some did, {together.events}"
+    )
+    if apart.events:
+        return f"{said}. So there was a loss without an overlap that we noted, and overlap does not explain all of it."
+    if apart.trials and _never(apart) and together.events > together.trials / 2:
+        return f"{said}. No overlap, no loss."
+    return f"{said}. Too few of one kind, to say what overlap has to do with it."
+
+
+def by_size(where: str, two: Interval | None, fifty: Interval | None, less: Interval | None) -> str:
+    """Expected loss of two and of fifty threads with the talk's number of increments, and the difference of the two."""
+    if less is None or two is None or fifty is None:
+        return f"{_capital(where)}, two and {THREADS} threads cannot be compared here."
+    said = (
+        f"{_capital(where)}, with {SHORT:,} increments each, two threads lose {_share(two)} on average, and {THREADS} threads "
+        f"{_share(fifty)}"
+    )
+    if not less.excludes(0):
+        return f"{said}: no difference is told from this."
+    return f"{said}: {THREADS} threads lose {'less' if less.value > 0 else 'more'}."
+
+
+def by_work(where: str, short: Interval | None, long: Interval | None, more: Interval | None) -> str:
+    """Expected loss of fifty threads with little and with much work, and the difference of the two."""
+    if more is None or short is None or long is None:
+        return f"{_capital(where)}, short and long work cannot be compared here."
+    said = f"{_capital(where)}, {THREADS} threads lose {_share(short)} with {SHORT:,} increments each, and {_share(long)} with {LONG:,}"
+    if not more.excludes(0):
+        return f"{said}: no difference is told from this."
+    return f"{said}: the longer the work, the {'larger' if more.value > 0 else 'smaller'} the share that is lost."
+
+
+def by_build(rows: dict[str, tuple[Interval | None, Interval | None, Interval | None]]) -> str:
+    """By team: expected loss with the GIL released, without the GIL, and the first less the second. All through the same call."""
+    told = {name: found for name, found in rows.items() if found[2] is not None}
+    apart = {name: found for name, found in told.items() if found[2].excludes(0)}
+    if not told:
+        return "The builds cannot be compared here."
+    if not apart:
+        return (
+            f"Between the builds, no difference is told in any of {len(told)} teams of equal size and work: the same call, "
+            "detached, loses alike as far as this run shows."
+        )
+    each = [
+        f"{name}, {_share(gil)} with the GIL released and {_share(free)} without the GIL"
+        for name, (gil, free, _) in apart.items()
+    ]
+    return f"Between the builds, a difference is told in {len(apart)} of {len(told)} teams of equal size and work: {'; '.join(each)}."
+
+
+def factor_of_twenty(apart: Share, together: Share, sizes: list[Interval | None], builds: list[Interval | None]) -> str:
+    """Why a run of one kind loses twenty times what another one does, as far as this run shows: from the overlap, from two less
+    fifty threads in each build, and from the builds at equal teams."""
+    told = [found for found in builds if found is not None]
+    size = [found for found in sizes if found is not None and found.excludes(0)]
+    no_overlap = not apart.events and bool(apart.trials) and _never(apart) and together.events > together.trials / 2
+    if no_overlap and len(size) == len(sizes) and all(found.value > 0 for found in size):
+        said = (
+            "The number of threads makes a large difference in both builds, and no run lost anything without an overlap"
+        )
+        build = (
+            "; the build makes none that is told from this"
+            if told and not any(found.excludes(0) for found in told)
+            else "; the build adds a difference of its own in some teams"
+        )
+        return f"{said}{build}. What differs is how many pairs are at work at once."
+    if no_overlap:
+        return "No run lost anything without an overlap; whether the number of threads makes the factor cannot be told here."
+    if apart.events:
+        return "The factor is not explained by this run: updates were lost without an overlap that we noted."
+    return "The factor is not explained by this run: too few of its runs are without an overlap, or lost anything."
+
+
+def certain(kept: list[Share], released: list[Share]) -> str:
+    """The matrix's cell "unsafe, with the GIL", by way of calling and kind of run."""
+    if any(share.events for share in kept):
+        return "Uncertain it stays: updates were lost here even where the call kept the GIL."
+    if all(_never(share) for share in kept) and any(share.events for share in released):
+        return "Here the uncertain cell falls into two: no loss seen where the call keeps the GIL, and losses where it releases it."
+    return "Whether the uncertain cell falls into two cannot be told here."
+
+
+def bank_asleep(free: Share, gil: Share, dollars: Interval | None) -> str:
+    """The account with a sleep between check and act, through PyDLL: runs in which money was made, without and with the GIL."""
+    made = f", {text(dollars, 'dollars')} from nothing on average" if dollars and free.events else ""
+    return (
+        f"With the sleep, through PyDLL, the account was inconsistent in {_seen(free)} without the GIL{made}; with the GIL, in "
+        f"{_seen(gil)}."
+    )
+
+
+def bank_awake(slow: Share, fast: Share, less: Interval) -> str:
+    """The account without the sleep, and the share of bad runs with it less that without it. Without the GIL."""
+    said = f"Without the sleep, in the free-threaded build, it was inconsistent in {_seen(fast)}, and with it in {_seen(slow)}"
+    if not less.excludes(0):
+        return f"{said}: no difference is told from this."
+    if less.value > 0:
+        return f"{said}: the narrower window was hit less often."
+    return f"{said}: the narrower window was hit more often, which its width does not explain."
+
+
+def atomic_bank(found: dict[str, Share]) -> str:
+    """The account of atomic loads and stores, by "loader on build"."""
+    over = [f"{name} in {_seen(share)}" for name, share in found.items() if share.events]
+    if over:
+        return f"The account of atomic loads and stores was inconsistent: {'; '.join(over)}."
+    if all(_never(share) for share in found.values()):
+        return f"The account of atomic loads and stores was consistent in all {sum(s.trials for s in found.values())} runs here."
+    return "The account of atomic loads and stores was not seen to be inconsistent here, in too few runs to tell."
+
+
+def no_window(zero: Interval) -> str:
+    """Share of rounds with two payments, with a window of no width."""
+    if not zero.is_known:
+        return "What a window of no width lets through is not known here."
+    if zero.low > 0:
+        return f"A window of no width lets {text(zero, '%', 100)} of the rounds through: check and act are never one instruction."
+    if zero.high <= 0:
+        return "With a window of no width, no round was paid twice."
+    return (
+        f"Whether a window of no width lets anything through cannot be told here: {text(zero, '%', 100)} of the rounds."
+    )
+
+
+def model_of_window(windows: int, missed: dict[str, list[float]], own_ns: Interval) -> str:
+    """At how many windows each model lies outside of the measured interval; own_ns: what check and act take themselves."""
+    if not own_ns.is_known:
+        return "The model cannot be compared with what was measured here."
+    outside, with_check = missed["window"], missed["with check"]
+    own = f"Check and act take {text(own_ns, 'ns')} themselves, by the window of no width"
+    if not outside:
+        return f"The model that knows the window alone lies within all {windows} intervals, which hold together."
+    said = (
+        f"The model that knows the window alone lies outside of the interval at {_widths(outside)}, of {windows} windows "
+        "(the intervals hold together)"
+    )
+    if with_check:
+        return f"{said}. {own}. With that added, the model still fails at {_widths(with_check)}: more is at work than it knows."
+    return f"{said}. {own}. With that added, the model agrees with all other windows."
+
+
+def _widths(windows: list[float]) -> str:
+    return listed([f"{window / 1000:g} µs" for window in windows])
+
+
+def python_with_gil(add: Share, call: Share) -> str:
+    """Runs of Python statements that lost updates, with the GIL at a switch interval of 1 µs."""
+    said = f"With the GIL, at 1 µs, total += 1 lost updates in {_seen(add)}, and total += one() in {_seen(call)}"
+    if not add.events and call.events:
+        return f"{said}. The runs agree with the instructions: a place in the middle in one statement, and none in the other."
+    if add.events:
+        return f"{said}. So this interpreter hands over the GIL where the table of instructions shows no place for it."
+    return f"{said}. Nothing was lost either way, and the instructions alone tell the two apart."
+
+
+def python_without_gil(add: Share, call: Share) -> str:
+    """The same without the GIL."""
+    said = f"Without the GIL, total += 1 lost updates in {_seen(add)}, and total += one() in {_seen(call)}"
+    if add.events or call.events:
+        return f"{said}. The interpreter stays sound, since every object is protected. Your arithmetic is not."
+    return f"{said}. That is no promise: nothing keeps the two threads apart."
+
+
+def last_error(attached: Share) -> str:
+    """Runs with a wrong answer of the global error, through PyDLL with the GIL."""
+    if attached.events:
+        return f"Through PyDLL with the GIL, the wrong reason came back in {_seen(attached)}: the GIL protects a call, and not a pair."
+    if _never(attached):
+        return f"Through PyDLL with the GIL, the wrong reason came back in {_seen(attached)}: no switch was seen between the two."
+    return f"Through PyDLL with the GIL, the wrong reason came back in {_seen(attached)}: too few runs to say more."
+
+
+def sharing(shared: Interval | None, own: Interval | None) -> str:
+    """ns for an increment with one rival: one shared atomic number, and a number of one's own."""
+    return _dearer(
+        "an atomic increment of one shared number",
+        shared,
+        "an increment of a number of one's own",
+        own,
+    )
+
+
+def reading(locked: Interval | None, snapshot: Interval | None) -> str:
+    """ns for a read with one rival: under a lock, and of an immutable snapshot."""
+    return _dearer("a read under a PyMutex", locked, "a read of an immutable snapshot", snapshot)
+
+
+def _dearer(one: str, dear: Interval | None, other: str, cheap: Interval | None) -> str:
+    if dear is None or cheap is None:
+        return f"{_capital(one)} and {other} are not compared here: one of them is missing."
+    said = f"with one rival, {one} takes {text(dear, 'ns')}, and {other} {text(cheap, 'ns')}"
+    if not (dear.is_known and cheap.is_known) or not (dear.low > cheap.high or dear.high < cheap.low):
+        return f"{_capital(said)}: which is cheaper cannot be told here."
+    return f"{_capital(said)}: the {'second' if dear.low > cheap.high else 'first'} is the cheaper one."
+
+
+def tools(said: dict[str, dict[str, int]]) -> str:
+    """By tool: how many variants it judged right, missed, and called a race that is none."""
+    if not any(sum(found.values()) for found in said.values()):
+        return "Neither tool could run here, so nobody looked at the order of accesses."
+    parts = []
+    for tool, found in said.items():
+        if not sum(found.values()):
+            parts.append(f"{tool} could not run here")
+            continue
+        wrong = [f"{found[what]} {what}" for what in ("missed", "false alarms") if found[what]]
+        parts.append(
+            f"{tool} was right on {found['right']} of {sum(found.values())}{', ' * bool(wrong)}{listed(wrong) if wrong else ''}"
+        )
+    return f"Of the variants: {'; '.join(parts)}."
+
+
+def atomic_bank_under_tools(said: dict[str, str]) -> str:
+    """What each tool said of the bank of atomic loads and stores, which pays out too much without a data race."""
+    clean = [tool for tool, found in said.items() if found == CLEAN]
+    alarmed = [tool for tool, found in said.items() if found == RACE]
+    if clean and not alarmed:
+        return f"The bank of atomic loads and stores is clean for {listed(clean)}, and pays out too much all the same."
+    if alarmed:
+        return f"On the bank of atomic loads and stores, {listed(alarmed)} reported a data race, where there is none."
+    return "No tool could look at the bank of atomic loads and stores here."
+
+
+def rust(load_then_store: Share | None, fetch_add: Share | None) -> str:
+    """Runs in which the counters in Rust lost updates."""
+    if load_then_store is None or fetch_add is None:
+        return f"The counters in Rust were {NOT_MEASURED}."
+    said = f"Called from two threads, load then store lost updates in {_seen(load_then_store)}, and fetch_add in {_seen(fetch_add)}"
+    if fetch_add.events:
+        return f"{said}. The second must not happen: look for what is wrong."
+    if load_then_store.events:
+        return f"{said}. Each access was atomic in both."
+    return f"{said}. That shows no difference between them here; loom, below, does not depend on luck."
+
+
+def prediction_1(pydll: Share) -> str:
+    """The talk's own program, without the GIL through PyDLL."""
+    if not pydll.events:
+        return f"As the talk ran it, none of {pydll.trials} lost anything here. With threads that meet, read on."
+    if pydll.events == pydll.trials:
+        return f"As the talk ran it, all {pydll.trials} runs lost something here."
+    return f"As the talk ran it, {pydll.events} of {pydll.trials} runs lost something here."
+
+
+def prediction_2(as_run: Share, two: Share, fifty: Share) -> str:
+    """CDLL in the build with the GIL: the talk's program, and the threads that meet."""
+    said = f"Updates were lost in {_seen(as_run)} as the talk ran it, in {_seen(two)} of two threads that meet and in {_seen(fifty)} of fifty"
+    if as_run.events or two.events or fifty.events:
+        return f"It is not exact. {said}."
+    if _never(two) and _never(fifty):
+        return f"No loss was seen here, and nothing promises that. {said}."
+    return f"Too few runs to tell. {said}."
+
+
+def prediction_3(add: Share) -> str:
+    """`total += 1` with the GIL at 1 µs."""
+    if add.events:
+        return f"It is not exact here: updates were lost in {_seen(add)}."
+    if _never(add):
+        return f"No loss was seen: {_seen(add)}. The instructions above say why, and no promise does."
+    return f"No loss was seen, in too few runs to say more: {_seen(add)}."
+
+
+def prediction_4(found: dict[str, Share]) -> str:
+    """The bank of atomic loads and stores."""
+    if any(share.events for share in found.values()):
+        return f"Yes. {atomic_bank(found)}"
+    return f"It can, by its code, and this run did not show it. {atomic_bank(found)}"
+
+
+def takeaway(kept: list[Share], released: list[Share]) -> str:
+    """When the GIL protects a C global."""
+    return f"A GIL protects a C global only inside of calls that keep it, and only one call at a time. {certain(kept, released)}"
+
+
+def left_open(runs: Share, unsafe: Share) -> str:
+    """What a run without a loss leaves open: runs of a safe counter, and of the unsafe one in the same processes."""
+    if runs.events:
+        return f"A counter that is called safe lost updates here, in {_seen(runs)}: something is wrong with it, or with this machine."
+    said = f"The safe counters lost updates in {_seen(runs)}"
+    if unsafe.events:
+        return (
+            f"{said}. The same processes could show a loss: the unsafe counter in them lost updates in {_seen(unsafe)}."
+        )
+    return f"{said}. The unsafe counter beside them lost none either, so that this run could not have shown a loss."
+
+
+def _share(found: Interval) -> str:
+    """A share that cannot be negative, in per cent."""
+    return text(
+        Interval(found.value, max(0.0, found.low) if found.low < found.value else found.low, found.high), "%", 100
+    )
+
+
+def overlap_for_alt(rows: list[tuple[str, int, int, float, float]]) -> str:
+    """The picture of loss against overlap: (build, threads, increments, expected loss, median overlapped time)."""
+    return "; ".join(
+        f"{label}, {threads} threads with {iterations:,}: loss {number(100 * loss, 1)} %, overlapped {number(100 * overlapped, 1)} %"
+        for label, threads, iterations, loss, overlapped in rows
+    )
