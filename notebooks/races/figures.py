@@ -7,7 +7,7 @@ import seaborn as sns
 from ffilab import draw
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval, ShareDifference
+from ffilab.judge.estimates import LEVEL, Interval, ShareDifference
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.races import results, words
@@ -137,7 +137,7 @@ def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
                         "lost in those": lossy_words(crossed, "lost", "%", 100, **unsafe),
                         "mean over all runs, %": mean_words(crossed, "lost", "", 100, **unsafe),
                         "runs in which all met": "{0.events} of {0.trials}".format(results.met(crossed, **unsafe)),
-                        "pairs at work at once, %": f"{100 * part.pairs.mean():.2g}",
+                        "pairs at work at once": f"{part.pairs.mean() * threads * (threads - 1) / 2:.2g}",
                         "time with two or more at work, %": f"{100 * part.overlapped.median():.0f}",
                         "cores": cores_words(part),
                         "mutex, atomic: runs that lost updates": bad_words(crossed, "lost", variant=SAFE, **which),
@@ -201,7 +201,7 @@ def glue_crossed(crossed: pd.DataFrame, original: pd.DataFrame) -> None:
     """Hand what the crossed counter says to the prose."""
     kept = {"interpreter": GIL, "way": KEEPING}
     draw.glue("meeting", words.meeting(results.calibrated(crossed)))
-    draw.glue("kept-apart", words.kept_apart(results.met(crossed, **kept)))
+    draw.glue("kept-apart", words.kept_apart(results.met(crossed, every=False, **kept)))
     for threads in results.TEAM_SIZES:
         ways = {
             name: [results.by_way(crossed, label, threads, ways) for ways in (KEEPING, RELEASING)]
@@ -233,7 +233,7 @@ def crowd_table(rows: pd.DataFrame) -> pd.DataFrame:
                 "increments each": f"{row.iterations:,}",
                 "n": row.n,
                 "lost, mean over all runs, %": draw.text(Interval(row.value, max(0.0, row.low), row.high), "", 100),
-                "pairs at work at once, %": f"{100 * row.pairs:.2g}",
+                "pairs at work at once": f"{row.pairs:.2g} of {row.threads * (row.threads - 1) // 2}",
                 "time with two or more at work, %": f"{100 * row.overlapped:.0f}",
                 "cores": "not visible here" if np.isnan(row.cores) else f"{row.cores:g}",
                 "cores taken away, times a run": f"{row.preempted:.2g}",
@@ -268,26 +268,33 @@ def glue_crowds(runs: pd.DataFrame, rows: pd.DataFrame) -> None:
     """Hand what the crowds say to the prose, with what a reviewer would object."""
     overlap = results.overlap_and_loss(runs)
     draw.glue("overlap-decides", words.overlap_decides(overlap[False], overlap[True]))
-    sizes = []
     for name, label in PAIR.items():
         two, fifty, long = (
             results.loss_in(rows, label, threads, iterations)
             for threads, iterations in ((2, SHORT), (THREADS, SHORT), (THREADS, LONG))
         )
         less, more = results.difference(two, fifty), results.difference(long, fifty)
-        sizes.append(less)
         at = [None if found is None else found.at() for found in (two, fifty, long)]
         draw.glue(f"by-size-{name}", words.by_size(WHERE[name], at[0], at[1], less))
         draw.glue(f"by-work-{name}", words.by_work(WHERE[name], at[1], at[2], more))
-    builds = {}
+    builds, level = {}, 1 - (1 - LEVEL) / (2 * len(CROWD_SIZES))
     for iterations in (SHORT, LONG):
         for threads in CROWD_SIZES:
             gil, free = (results.loss_in(rows, label, threads, iterations) for label in PAIR.values())
             at = [None if found is None else found.at() for found in (gil, free)]
-            builds[f"{threads} threads with {iterations:,} increments"] = (*at, results.difference(gil, free))
+            builds[f"{threads} threads with {iterations:,} increments"] = (
+                *at,
+                results.difference(gil, free, level),
+            )
     draw.glue("by-build", words.by_build(builds))
-    found = words.factor_of_twenty(overlap[False], overlap[True], sizes, [found[2] for found in builds.values()])
-    draw.glue("factor-of-twenty", found)
+    gaps = []
+    for name, of in (("pairs-at-once", results.pairs_at_once), ("loss-of-a-pair", results.loss_of_a_pair)):
+        gil, free = (of(runs, label) for label in PAIR.values())
+        gaps.append(results.difference(gil, free))
+        at = [None if found is None else found.at() for found in (gil, free)]
+        draw.glue(name, getattr(words, name.replace("-", "_"))(*at, gaps[-1]))
+    loss = results.difference(*(results.loss_in(rows, label, THREADS, SHORT) for label in PAIR.values()))
+    draw.glue("factor-of-twenty", words.factor_of_twenty(loss, *gaps, overlap[False]))
 
 
 PUBLISHED_MATRIX = {

@@ -16,6 +16,7 @@ from notebooks.races.experiment import (
     CROWD_SIZES,
     ITERATIONS,
     LOADERS,
+    SHORT,
     SPREAD_NS,
     THREADS,
     TWO,
@@ -76,13 +77,13 @@ def expected_loss(runs: pd.DataFrame, **which) -> Location | None:
     return expected(rows.lost.to_numpy()) if len(rows) else None
 
 
-def difference(one: Location | None, other: Location | None) -> Interval | None:
+def difference(one: Location | None, other: Location | None, level: float = LEVEL) -> Interval | None:
     """One expectation less another one, of independent runs; None if one is missing or has no interval."""
     if one is None or other is None or not (math.isfinite(one.error) and math.isfinite(other.error)):
         return None
     if one.error == other.error == 0:
         return Interval(*[one.centre - other.centre] * 3)
-    return estimates.difference(one, other).at()
+    return estimates.difference(one, other).at(level)
 
 
 def typical_bad(runs: pd.DataFrame, column: str, **which) -> tuple[float, float, float] | None:
@@ -97,10 +98,14 @@ def excludes_others(label: str, releases: bool) -> bool:
     return not releases and not BY_LABEL[label].free_threaded
 
 
-def met(runs: pd.DataFrame, **which) -> Share | None:
-    """Runs in which all threads were inside of the call at one time, among all; None if there are none of the kind."""
+def met(runs: pd.DataFrame, every: bool = True, **which) -> Share | None:
+    """Processes in which all threads of a team were inside of the call at one time: in every one of the rows that `which`
+    chooses, or in any of them. None if there are none of the kind."""
     rows = chosen(runs, **which)
-    return Share(int((rows.met == 1).sum()), len(rows)) if len(rows) else None
+    if rows.empty:
+        return None
+    of_process = (rows.met == 1).groupby(rows.process)
+    return Share(int((of_process.all() if every else of_process.any()).sum()), rows.process.nunique())
 
 
 def calibrated(crossed: pd.DataFrame) -> list[Check]:
@@ -167,7 +172,7 @@ def crowd_rows(runs: pd.DataFrame) -> pd.DataFrame:
                         "n": len(part),
                         "loss": loss,
                         **vars(loss.at()),
-                        "pairs": float(part.pairs.mean()),
+                        "pairs": float(part.pairs.mean()) * threads * (threads - 1) / 2,
                         "overlapped": float(part.overlapped.median()),
                         "cores": float(part.cores.median()),
                         "preempted": float(part.preempted.mean()),
@@ -181,6 +186,20 @@ def loss_in(rows: pd.DataFrame, label: str, threads: int, iterations: int) -> Lo
     """The expected loss in one row of `crowd_rows`; None if there is none."""
     found = chosen(rows, interpreter=label, threads=threads, iterations=iterations)
     return None if found.empty else found.iloc[0].loss
+
+
+def pairs_at_once(runs: pd.DataFrame, label: str) -> Location | None:
+    """Of fifty threads with the talk's work: how many pairs were at work at once in a run, on average."""
+    part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
+    return expected(part.pairs.to_numpy() * THREADS * (THREADS - 1) / 2) if len(part) else None
+
+
+def loss_of_a_pair(runs: pd.DataFrame, label: str) -> Location | None:
+    """The share of its own updates that each of those pairs lost, on average over the runs that had one, if all others lost
+    nothing."""
+    part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
+    part = part[part.pairs > 0]
+    return expected((part.lost / part.pairs / (THREADS - 1)).to_numpy()) if len(part) else None
 
 
 def safety_matrix(crossed: pd.DataFrame, label: str, threads: int) -> pd.DataFrame:

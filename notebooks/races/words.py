@@ -144,6 +144,33 @@ def by_size(where: str, two: Interval | None, fifty: Interval | None, less: Inte
     return f"{said}: {THREADS} threads lose {'less' if less.value > 0 else 'more'}."
 
 
+def pairs_at_once(gil: Interval | None, free: Interval | None, more: Interval | None) -> str:
+    """Of fifty threads with little work, how many pairs worked at once in a run, on average: with the GIL released, without the
+    GIL, and the first less the second."""
+    if gil is None or free is None or more is None:
+        return f"How many pairs of {THREADS} threads were at work at once cannot be compared between the builds here."
+    said = (
+        f"Of the {THREADS * (THREADS - 1) // 2:,} pairs of {THREADS} threads with {SHORT:,} increments each, {text(gil)} were at work "
+        f"at once in a run with the GIL released, and {text(free)} without the GIL"
+    )
+    if not more.excludes(0):
+        return f"{said}: no difference is told from this."
+    return f"{said}: {'more' if more.value > 0 else 'fewer'} with the GIL released."
+
+
+def loss_of_a_pair(gil: Interval | None, free: Interval | None, more: Interval | None) -> str:
+    """Share of its own updates that a pair at work at once loses, if the others lose nothing: as `pairs_at_once`."""
+    if gil is None or free is None or more is None:
+        return "What one pair at work at once loses cannot be compared between the builds here."
+    said = (
+        f"Shared out among the pairs at work at once, each such pair lost {_share(gil)} of its own updates with the GIL released, and "
+        f"{_share(free)} without the GIL"
+    )
+    if not more.excludes(0):
+        return f"{said}: no difference is told from this."
+    return f"{said}: {'more' if more.value > 0 else 'less'} with the GIL released."
+
+
 def by_work(where: str, short: Interval | None, long: Interval | None, more: Interval | None) -> str:
     """Expected loss of fifty threads with little and with much work, and the difference of the two."""
     if more is None or short is None or long is None:
@@ -169,30 +196,34 @@ def by_build(rows: dict[str, tuple[Interval | None, Interval | None, Interval | 
         f"{name}, {_share(gil)} with the GIL released and {_share(free)} without the GIL"
         for name, (gil, free, _) in apart.items()
     ]
-    return f"Between the builds, a difference is told in {len(apart)} of {len(told)} teams of equal size and work: {'; '.join(each)}."
+    return (
+        f"Between the builds, a difference is told in {len(apart)} of {len(told)} teams of equal size and work (the intervals "
+        f"hold together): {'; '.join(each)}."
+    )
 
 
-def factor_of_twenty(apart: Share, together: Share, sizes: list[Interval | None], builds: list[Interval | None]) -> str:
-    """Why a run of one kind loses twenty times what another one does, as far as this run shows: from the overlap, from two less
-    fifty threads in each build, and from the builds at equal teams."""
-    told = [found for found in builds if found is not None]
-    size = [found for found in sizes if found is not None and found.excludes(0)]
-    no_overlap = not apart.events and bool(apart.trials) and _never(apart) and together.events > together.trials / 2
-    if no_overlap and len(size) == len(sizes) and all(found.value > 0 for found in size):
-        said = (
-            "The number of threads makes a large difference in both builds, and no run lost anything without an overlap"
-        )
-        build = (
-            "; the build makes none that is told from this"
-            if told and not any(found.excludes(0) for found in told)
-            else "; the build adds a difference of its own in some teams"
-        )
-        return f"{said}{build}. What differs is how many pairs are at work at once."
-    if no_overlap:
-        return "No run lost anything without an overlap; whether the number of threads makes the factor cannot be told here."
+def factor_of_twenty(loss: Interval | None, pairs: Interval | None, each: Interval | None, apart: Share) -> str:
+    """Why fifty threads with the talk's work lose so much more on one build than on the other, as far as this run shows. With the
+    GIL released less without it: expected loss, pairs at work at once, and loss of each such pair. apart: as in
+    overlap_decides."""
+    if loss is None or pairs is None or each is None:
+        return "The factor between the builds cannot be explained here: too little was measured."
+    if not loss.excludes(0):
+        return f"With {THREADS} threads and the talk's work, no difference between the builds is told here, so there is no factor to explain."
+    larger = "larger" if loss.value > 0 else "smaller"
+    said = f"With {THREADS} threads and the talk's work, the loss is {larger} with the GIL released than without it"
     if apart.events:
-        return "The factor is not explained by this run: updates were lost without an overlap that we noted."
-    return "The factor is not explained by this run: too few of its runs are without an overlap, or lost anything."
+        return f"{said}. Overlap does not explain all of it, as there were losses without an overlap that we noted."
+    if not pairs.excludes(0) or (pairs.value > 0) != (loss.value > 0):
+        return (
+            f"{said}. The number of pairs at work at once does not explain it: that is not seen to differ the same way."
+        )
+    same = (
+        "and what each of them loses is not told apart"
+        if not each.excludes(0)
+        else "but what each of them loses differs too"
+    )
+    return f"{said}. The number of pairs at work at once differs the same way, {same}."
 
 
 def certain(kept: list[Share], released: list[Share]) -> str:
@@ -327,10 +358,8 @@ def tools(said: dict[str, dict[str, int]]) -> str:
         if not sum(found.values()):
             parts.append(f"{tool} could not run here")
             continue
-        wrong = [f"{found[what]} {what}" for what in ("missed", "false alarms") if found[what]]
-        parts.append(
-            f"{tool} was right on {found['right']} of {sum(found.values())}{', ' * bool(wrong)}{listed(wrong) if wrong else ''}"
-        )
+        wrong = "".join(f", {what}: {found[what]}" for what in ("missed", "false alarms") if found[what])
+        parts.append(f"{tool} was right on {found['right']} of {sum(found.values())}{wrong}")
     return f"Of the variants: {'; '.join(parts)}."
 
 
@@ -360,7 +389,7 @@ def rust(load_then_store: Share | None, fetch_add: Share | None) -> str:
 def prediction_1(pydll: Share) -> str:
     """The talk's own program, without the GIL through PyDLL."""
     if not pydll.events:
-        return f"As the talk ran it, none of {pydll.trials} lost anything here. With threads that meet, read on."
+        return f"As the talk ran it, none of {pydll.trials} runs lost anything here. With threads that meet, read on."
     if pydll.events == pydll.trials:
         return f"As the talk ran it, all {pydll.trials} runs lost something here."
     return f"As the talk ran it, {pydll.events} of {pydll.trials} runs lost something here."
@@ -368,7 +397,7 @@ def prediction_1(pydll: Share) -> str:
 
 def prediction_2(as_run: Share, two: Share, fifty: Share) -> str:
     """CDLL in the build with the GIL: the talk's program, and the threads that meet."""
-    said = f"Updates were lost in {_seen(as_run)} as the talk ran it, in {_seen(two)} of two threads that meet and in {_seen(fifty)} of fifty"
+    said = f"Updates were lost, as the talk ran it: {_seen(as_run)}; by two threads that meet: {_seen(two)}; by fifty: {_seen(fifty)}"
     if as_run.events or two.events or fifty.events:
         return f"It is not exact. {said}."
     if _never(two) and _never(fifty):
