@@ -304,4 +304,4 @@ def test_a_check_of_a_corner_withholds_the_claims_that_rest_on_it_and_no_others(
 
 
 def test_a_corner_without_checks_of_its_own_has_none():
-    assert judging.of_corner(SimpleNamespace(corner="races")) == []
+    assert judging.of_corner(SimpleNamespace(corner="boundary")) == []
