@@ -50,7 +50,7 @@ def original_counter(folder, loader, threads, iterations):
 
 # [crossed_counter]
 # How long the first one inside waits for the others: so long, and so much more for each of them.
-PATIENCE_NS, FOR_EACH_NS = 5_000_000, 1_000_000
+PATIENCE_NS, FOR_EACH_NS = 5_000_000, 2_000_000
 
 
 def crossed_counter(folder, way, teams):

@@ -11,7 +11,7 @@ from ffilab.bench.plan import Arm
 from ffilab.bench.record import Record
 from ffilab.bench.session import Session
 from ffilab.paths import BUILT, ROOT
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 
 # [setting]
 ARMS, EXPERIMENTS = "native/races/arms.py", "native/races/experiments.py"
@@ -67,17 +67,24 @@ def start_and_work(session: Session) -> pd.DataFrame:
 TWO = {"threads": 2, "iterations": 100_000}
 AS_IN_THE_TALK = {"threads": THREADS, "iterations": ITERATIONS}
 VARIANTS = ("unsafe", "mutex", "atomic")
-TEAMS = [{**team, "variants": VARIANTS} for team in (TWO, AS_IN_THE_TALK)]
+TEAMS = (TWO, AS_IN_THE_TALK)
+
+
+def lets_others_in(label: str, way: str) -> bool:
+    """Can a second thread be in the call? Not if it keeps a GIL."""
+    return WAYS[way] or BY_LABEL[label].free_threaded
 
 
 def crossed_counter(session: Session) -> pd.DataFrame:
-    """A15 crossed with the way of calling: share of updates lost, and how the threads met, by way, team and variant."""
-    fixed = {"folder": FOLDER, "teams": TEAMS}
-    cases = [
-        Case(label, EXPERIMENTS, "crossed_counter", {"way": way}, fixed)
-        for label in session.interpreters
-        for way in WAYS
-    ]
+    """A15 crossed with the way of calling: share of updates lost, and how the threads met, by way, team and variant.
+
+    A lock is tested where a second thread can come; where none can, there is nothing to lock out."""
+    cases = []
+    for label in session.interpreters:
+        for way in WAYS:
+            variants = VARIANTS if lets_others_in(label, way) else ("unsafe",)
+            teams = [{**team, "variants": variants} for team in TEAMS]
+            cases.append(Case(label, EXPERIMENTS, "crossed_counter", {"way": way}, {"folder": FOLDER, "teams": teams}))
     return session.run("counter, crossed", cases, many(session))
 
 

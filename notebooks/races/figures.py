@@ -23,6 +23,7 @@ from notebooks.races.experiment import (
     THREADS,
     VARIANTS,
     WAYS,
+    lets_others_in,
 )
 from notebooks.races.experiment import UNSAFE as UNSAFE_REMEDIES
 from notebooks.races.results import CDLL, KEEPING, PYDLL, RELEASING, SAFE, UNSAFE
@@ -140,7 +141,9 @@ def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
                         "pairs at work at once": f"{part.pairs.mean() * threads * (threads - 1) / 2:.2g}",
                         "time with two or more at work, %": f"{100 * part.overlapped.median():.0f}",
                         "cores": cores_words(part),
-                        "mutex, atomic: runs that lost updates": bad_words(crossed, "lost", variant=SAFE, **which),
+                        "mutex, atomic: runs that lost updates": bad_words(crossed, "lost", variant=SAFE, **which)
+                        if lets_others_in(label, way)
+                        else "–",
                     }
                 )
     return pd.DataFrame(rows)

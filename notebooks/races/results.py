@@ -9,7 +9,7 @@ from ffilab.judge import estimates
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Share
 from ffilab.judge.processes import chosen, interval_of
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.races.detection import CLEAN, RACE, STRESS, TOOLS
 from notebooks.races.experiment import (
     AGAIN,
@@ -22,6 +22,7 @@ from notebooks.races.experiment import (
     TWO,
     VARIANTS,
     WAYS,
+    lets_others_in,
 )
 
 COPIES = [("atomic", AGAIN)]
@@ -93,11 +94,6 @@ def typical_bad(runs: pd.DataFrame, column: str, **which) -> tuple[float, float,
     return (float(bad.median()), float(bad.min()), float(bad.max())) if len(bad) else None
 
 
-def excludes_others(label: str, releases: bool) -> bool:
-    """Does the call keep a GIL, so that no other thread can be in it?"""
-    return not releases and not BY_LABEL[label].free_threaded
-
-
 def met(runs: pd.DataFrame, every: bool = True, **which) -> Share | None:
     """Processes in which all threads of a team were inside of the call at one time: in every one of the rows that `which`
     chooses, or in any of them. None if there are none of the kind."""
@@ -112,7 +108,7 @@ def calibrated(crossed: pd.DataFrame) -> list[Check]:
     """Did the threads meet where nothing keeps them apart? Who never met cannot have lost anything."""
     found = []
     for label in labels(crossed):
-        ways = [way for way, releases in WAYS.items() if not excludes_others(label, releases)]
+        ways = [way for way in WAYS if lets_others_in(label, way)]
         for threads in TEAM_SIZES:
             share = met(crossed, interpreter=label, way=ways, threads=threads)
             if share is None:

@@ -289,6 +289,8 @@ def model_of_window(windows: int, missed: dict[str, list[float]], own_ns: Interv
         f"The model that knows the window alone lies outside of the interval at {_widths(outside)}, of {windows} windows "
         "(the intervals hold together)"
     )
+    if own_ns.high <= 0:
+        return f"{said}. The window of no width gives check and act no time of their own, so there is nothing to add."
     if with_check:
         return f"{said}. {own}. With that added, the model still fails at {_widths(with_check)}: more is at work than it knows."
     return f"{said}. {own}. With that added, the model agrees with all other windows."

@@ -149,6 +149,7 @@ CASES = {
         "agrees": (6, {"window": [0, 100, 1_000], "with check": []}, made(45.0)),
         "contradicts": (6, {"window": [0, 100, 1_000], "with check": [100, 1_000]}, made(45.0)),
         "undecided": (6, {"window": [], "with check": []}, UNKNOWN),
+        "nothing to add": (6, {"window": [100], "with check": [100]}, Interval(0.0, 0.0, 0.0)),
         "the window alone": (6, {"window": [], "with check": []}, made(5.0)),
     },
     "python_with_gil": {"agrees": (NONE, ALL), "contradicts": (SOME, ALL), "undecided": (NONE, NONE)},
