@@ -120,33 +120,54 @@ def glue_original(original: pd.DataFrame, starts: pd.DataFrame) -> None:
 
 
 def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
-    """The crossed counter: the unsafe variant by build, way and threads; the safe ones in one column."""
+    """What the unsafe counter lost, by build, way and number of threads."""
     rows = []
-    for label in results.labels(crossed):
-        for way, releases in WAYS.items():
-            for threads in results.TEAM_SIZES:
-                which = {"interpreter": label, "way": way, "threads": threads}
-                unsafe = {**which, "variant": "unsafe"}
-                part = chosen(crossed, **unsafe)
-                rows.append(
-                    {
-                        "CPython": label,
-                        "way": way,
-                        "call": releasing_words(label, releases),
-                        "threads": threads,
-                        "runs that lost updates": bad_words(crossed, "lost", **unsafe),
-                        "lost in those": lossy_words(crossed, "lost", "%", 100, **unsafe),
-                        "mean over all runs, %": mean_words(crossed, "lost", "", 100, **unsafe),
-                        "runs in which all met": "{0.events} of {0.trials}".format(results.met(crossed, **unsafe)),
-                        "pairs at work at once": f"{part.pairs.mean() * threads * (threads - 1) / 2:.2g}",
-                        "time with two or more at work, %": f"{100 * part.overlapped.median():.0f}",
-                        "cores": cores_words(part),
-                        "mutex, atomic: runs that lost updates": bad_words(crossed, "lost", variant=SAFE, **which)
-                        if lets_others_in(label, way)
-                        else "–",
-                    }
-                )
+    for which, releases in crossed_cells(crossed):
+        unsafe = {**which, "variant": "unsafe"}
+        rows.append(
+            {
+                "CPython": which["interpreter"],
+                "way": which["way"],
+                "call": releasing_words(which["interpreter"], releases),
+                "threads": which["threads"],
+                "runs that lost updates": bad_words(crossed, "lost", **unsafe),
+                "lost in those": lossy_words(crossed, "lost", "%", 100, **unsafe),
+                "mean of all runs, %": mean_words(crossed, "lost", "", 100, **unsafe),
+            }
+        )
     return pd.DataFrame(rows)
+
+
+def meeting_table(crossed: pd.DataFrame) -> pd.DataFrame:
+    """How the threads of the unsafe counter met, and in how many runs the safe ones lost updates."""
+    rows = []
+    for which, _ in crossed_cells(crossed):
+        label, way, threads = which.values()
+        part = chosen(crossed, variant="unsafe", **which)
+        safe = bad_words(crossed, "lost", variant=SAFE, **which) if lets_others_in(label, way) else "–"
+        rows.append(
+            {
+                "CPython": label,
+                "way": way,
+                "threads": threads,
+                "met": "{0.events} of {0.trials}".format(results.met(part)),
+                "pairs at once": f"{part.pairs.mean() * threads * (threads - 1) / 2:.2g}",
+                "overlap, %": f"{100 * part.overlapped.median():.0f}",
+                "cores": cores_words(part),
+                "safe: lost updates": safe,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def crossed_cells(crossed: pd.DataFrame) -> list[tuple[dict, bool]]:
+    """Build, way and number of threads of each row, and whether the call releases."""
+    return [
+        ({"interpreter": label, "way": way, "threads": threads}, releases)
+        for label in results.labels(crossed)
+        for way, releases in WAYS.items()
+        for threads in results.TEAM_SIZES
+    ]
 
 
 def releasing_words(label: str, releases: bool) -> str:
@@ -233,14 +254,14 @@ def crowd_table(rows: pd.DataFrame) -> pd.DataFrame:
             {
                 "CPython": row.interpreter,
                 "threads": row.threads,
-                "increments each": f"{row.iterations:,}",
+                "increments": f"{row.iterations:,}",
                 "n": row.n,
-                "lost, mean over all runs, %": draw.text(Interval(row.value, max(0.0, row.low), row.high), "", 100),
-                "pairs at work at once": f"{row.pairs:.2g} of {row.threads * (row.threads - 1) // 2}",
-                "time with two or more at work, %": f"{100 * row.overlapped:.0f}",
+                "lost, mean, %": draw.text(Interval(row.value, max(0.0, row.low), row.high), "", 100),
+                "pairs at once": f"{row.pairs:.2g}",
+                "overlap, %": f"{100 * row.overlapped:.0f}",
                 "cores": "not visible here" if np.isnan(row.cores) else f"{row.cores:g}",
-                "cores taken away, times a run": f"{row.preempted:.2g}",
-                "work of one thread, µs": f"{row.work_us:,.3g}",
+                "switches": f"{row.preempted:.2g}",
+                "work, µs": f"{row.work_us:,.3g}",
             }
             for row in rows.itertuples()
         ]
@@ -248,17 +269,26 @@ def crowd_table(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_crowds(figure, runs: pd.DataFrame) -> None:
-    """Each run as one point: loss against the share of time in which at least two threads worked."""
+    """Each run as one point: loss against the share of time in which at least two threads worked. Filled: with the GIL
+    released; open: without a GIL."""
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     for axes, iterations in zip(panels, sorted(runs.iterations.unique()), strict=True):
         for (size, marker), color in zip(MARKERS.items(), draw.PALETTE, strict=False):
-            part = chosen(runs, iterations=int(iterations), threads=size)
-            axes.scatter(
-                100 * part.overlapped, 100 * part.lost, s=18, alpha=0.6, marker=marker, color=color, label=f"{size}"
-            )
+            for label in PAIR.values():
+                part = chosen(runs, iterations=int(iterations), threads=size, interpreter=label)
+                axes.scatter(
+                    100 * part.overlapped,
+                    100 * part.lost,
+                    s=22,
+                    alpha=0.7,
+                    marker=marker,
+                    facecolor="none" if BY_LABEL[label].free_threaded else color,
+                    edgecolor=color,
+                    label=f"{size} threads, {label}",
+                )
         axes.set_xlabel(f"time with two or more at work, %\n{iterations:,} increments each")
     panels[0].set_ylabel("updates lost in one run, %")
-    panels[0].legend(title="threads", loc="lower left", bbox_to_anchor=(0, 1), ncols=len(MARKERS), borderaxespad=0)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=len(MARKERS))
 
 
 def crowds_alt(rows: pd.DataFrame) -> str:
