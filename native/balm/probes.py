@@ -89,6 +89,7 @@ PROBES = {
     "x.name = 1": lambda x, n: setattr(x, "name", 1),
     "class Sub(type(x))": lambda x, n: type("Sub", (type(x),), {}) is not None,
     "gc.is_tracked(x)": lambda x, n: gc.is_tracked(x),
+    "sys.getsizeof(x)": lambda x, n: sys.getsizeof(x),
     "functools.cache": lambda x, n: functools.cache(len)(x),
 }
 

@@ -1,4 +1,5 @@
 /* Strings that CPython did not allocate: a demonstration that nobody should ship. See notebooks/balm.ipynb. */
+#include "caveats.h"
 #include "legitimate.h"
 #include "makers.h"
 #include "tuples.h"
@@ -301,7 +302,8 @@ static PyMethodDef functions[] = {
 
 static int module_exec(PyObject *module) {
     if (check_layout() < 0 || make_types() < 0 || PyModule_AddType(module, &text_type) < 0
-        || PyModule_AddType(module, &tuple_type) < 0 || PyModule_AddType(module, &counterfeit_type) < 0) {
+        || PyModule_AddType(module, &tuple_type) < 0 || PyModule_AddType(module, &counterfeit_type) < 0
+        || caveats_exec(module) < 0) {
         return -1;
     }
     for (int i = 0; i < LAYOUTS; i++) {
