@@ -6,7 +6,11 @@ Standard library only: `ffilab/bench/worker.py case` calls one of these function
 import copy
 import ctypes
 import gc
+import glob
+import heapq
 import importlib
+import importlib.machinery
+import importlib.util
 import json
 import os
 import pickle
@@ -27,31 +31,59 @@ import threads as threads_of_all_corners
 
 
 # [churn]
-def churn(folder, method, threads, tuples, how):
+def churn(folder, method, threads, tuples, how, arenas="as they come"):
     """B1-B3: `tuples` tuples of all lines made and dropped, shared out over threads that start together.
 
     Returns ns for each string and page faults for each tuple.
 
     how: `kept` or `released`, what we do with the GIL, or `original`: released, and the type is a copy of str's.
+    arenas: of CPython's allocator. `held`: strings stay alive all over them, so that none can go back to the system. `given
+    back`: what is free in them is filled first, so that one is empty and goes back whenever a tuple is dropped.
     """
     make = arms.text(arms.load(folder)).strings
     make(method)  # pools and blocks are there before the clock runs
+    kept_alive = ARENAS[arenas](make)
     each = max(1, tuples // threads)
 
     def body():
         for _ in range(each):
             make(method, how != "kept", how == "original")
 
-    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    faults = page_faults()
     if threads == 1:  # in the main thread, as a program without threads would
         started = time.perf_counter_ns()
         body()
         ns = time.perf_counter_ns() - started
     else:
         ns = threads_of_all_corners.together([body] * threads)
-    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - faults
+    faults = page_faults() - faults
     made = each * threads
+    del kept_alive
     return {"ns": ns / (made * corpus.LINES), "faults": faults / made}
+
+
+def page_faults():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
+def scattered(make):
+    return [string for one in [make("new") for _ in range(3)] for string in one[::50]]
+
+
+def filled(make):
+    """What is free is filled bit by bit, until the pages of a tuple go back to the system with it."""
+    filling = []
+    for _ in range(200):
+        before = page_faults()
+        make("new")
+        if page_faults() - before > 100:
+            break
+        filling.append([f"{number:150}" for number in range(80)])
+    return filling
+
+
+# What stays alive meanwhile: nothing, a few strings in every arena, or what leaves each tuple arenas of its own.
+ARENAS = {"as they come": lambda make: None, "held": scattered, "given back": filled}
 
 
 # [/churn]
@@ -65,6 +97,30 @@ def over_threads(folder, method, tuples, how, counts):
 
 
 # [/over_threads]
+
+
+# [texts]
+def texts(folder, method, strings, lines):
+    """Texts of several lengths by turns in one process, each until `strings` strings are made and dropped.
+
+    A row for each length: ns for each string, the median of five turns.
+    """
+    module = arms.load(folder)
+    makers = [module.Text(*corpus.ascii_text(count)).strings for count in lines]
+    turns = []
+    for _ in range(5):
+        ns = []
+        for make, count in zip(makers, lines, strict=True):
+            make(method)
+            started = time.perf_counter_ns()
+            for _ in range(strings // count):
+                make(method)
+            ns.append((time.perf_counter_ns() - started) / (strings // count * count))
+        turns.append(ns)
+    return [{"lines": count, "ns": statistics.median(ns)} for count, ns in zip(lines, zip(*turns), strict=True)]
+
+
+# [/texts]
 
 
 # [memory]
@@ -90,6 +146,20 @@ def memory(folder, method, tuples):
 
 
 # [/memory]
+
+
+# [sizes]
+def sizes(folder):
+    """What sys.getsizeof says of the strings of the text, in bytes for each, by way; and how many characters they have."""
+    text = arms.text(arms.load(folder))
+    return [
+        {"method": method, "says": sum(map(sys.getsizeof, made)) / len(made), "characters": sum(map(len, made)) / len(made)}
+        for method in ("new", *arms.OURS)
+        for made in [text.strings(method)]
+    ]
+
+
+# [/sizes]
 
 
 # [behaviour]
@@ -207,6 +277,146 @@ def misuse(folder, what):
 
 
 # [/misuse]
+
+
+# [layout facts]
+def layout_facts(folder):
+    """Where this build keeps what a forgery has to fill in: a row for each field."""
+    return [{"field": name, "is": value} for name, value in arms.load(folder).layout().items()]
+
+
+# [/layout facts]
+
+
+# [another layout]
+# Of an object that is never freed, in all builds.
+FOR_GOOD = (0xFFFFFFFF).to_bytes(4, sys.byteorder)
+
+
+def written(layout, kind, fields):
+    """An object of our own bytes, by the layout of some build. fields: 8 bytes each, or 4 for bits, by name."""
+    at = layout["before a tuple, for the garbage collector"]
+    memory = ctypes.create_string_buffer(256)
+    fields = {"PyObject, reference count": FOR_GOOD, "PyObject, ob_type": id(kind), **fields}
+    for name, value in fields.items():
+        here = value if isinstance(value, bytes) else value.to_bytes(8, sys.byteorder, signed=True)
+        offset = at + layout[name]
+        memory[offset : offset + len(here)] = here
+    kept.append(memory)
+    return ctypes.cast(ctypes.addressof(memory) + at, ctypes.py_object).value
+
+
+kept = []
+
+
+def as_str(layout):
+    text = ctypes.create_string_buffer(b"pi")
+    kept.append(text)
+    bits = sum(layout[name] for name in ("state, one byte a character", "state, compact", "state, ascii"))
+    bits -= layout["state, compact"]
+    x = written(
+        layout,
+        probes.Ordinary,
+        {
+            "PyASCIIObject, length": 2,
+            "PyASCIIObject, hash": -1,
+            "PyASCIIObject, state": bits.to_bytes(4, sys.byteorder),
+            "PyCompactUnicodeObject, utf8_length": 2,
+            "PyCompactUnicodeObject, utf8": ctypes.addressof(text),
+            "PyUnicodeObject, data": ctypes.addressof(text),
+        },
+    )
+    return {
+        "len(x) == 2": lambda: len(x) == 2,
+        "x == 'pi'": lambda: x == "pi",
+        "x in {'pi'}": lambda: x in {"pi"},
+        "x + x == 'pipi'": lambda: x + x == "pipi",
+    }
+
+
+def as_tuple(layout):
+    # The number of items stands right behind the head, in all builds. Not all have a place for the hash.
+    fields = {"PyTupleObject, ob_size": 1, "PyTupleObject, ob_item": id("pi")}
+    if layout["PyTupleObject, ob_hash"] is not None:
+        fields["PyTupleObject, ob_hash"] = -1
+    x = written({**layout, "PyTupleObject, ob_size": layout["PyObject, size"]}, tuple, fields)
+    return {
+        "len(x) == 1": lambda: len(x) == 1,
+        "x == ('pi',)": lambda: x == ("pi",),
+        "x in {('pi',)}": lambda: x in {("pi",)},
+    }
+
+
+def our_module(layout):
+    """Our module as it was built for another CPython, loaded by force: its file's name alone would keep it out."""
+    (path,) = glob.glob(os.path.join(layout["folder"], layout["tag"], "balm.*"))
+    loader = importlib.machinery.ExtensionFileLoader("balm", path)
+    found = importlib.util.spec_from_file_location("balm", path, loader=loader)
+
+    def imported():
+        module = importlib.util.module_from_spec(found)
+        loader.exec_module(module)
+        kept.append(module.Text(b"pi", [2]).strings("block")[0])
+        return True
+
+    return {"import balm": imported, "x == 'pi'": lambda: kept[0] == "pi", "x in {'pi'}": lambda: kept[0] in {"pi"}}
+
+
+BY_LAYOUT = {"a str": as_str, "a tuple": as_tuple, "our module": our_module}
+
+
+def another_layout(made, layout):
+    """One of BY_LAYOUT: the first question to which the answer is not True, with the answer; empty if there is none.
+
+    The process may end by it.
+    """
+    for name, ask in BY_LAYOUT[made](layout).items():
+        said = probes.answer(lambda x, n: ask(), None, None)
+        if said != "True":
+            # Of an error, what it says, without the folder of the file that it speaks of.
+            return {"wrong": f"{name}: {said}".replace(os.path.join(layout.get("folder", ""), ""), "")}
+    return {"wrong": ""}
+
+
+# [/another layout]
+
+
+# [mutable]
+def appended(x, more):
+    for item in more:
+        x.append(item)
+    return list(x)
+
+
+def pushed(x):
+    """heapq is C, and appends as any C code does: by PyList_Append, which asks no method."""
+    heapq.heappush(x, 9)
+    return list(x)
+
+
+def cleared(x):
+    x.clear()
+    return list(x)
+
+
+# What is done with a list of three items that has room for four, and whether its type has an append of its own.
+MUTABLE = {
+    "sort it": (False, lambda x: (x.sort(reverse=True), list(x))[1]),
+    "append one item, for which there is room": (False, lambda x: appended(x, [4])),
+    "append two items, one too many": (False, lambda x: appended(x, [4, 5])),
+    "clear it": (False, cleared),
+    "its own append: append two items": (True, lambda x: appended(x, [4, 5])),
+    "its own append: append one item, then heapq.heappush": (True, lambda x: (appended(x, [4]), pushed(x))[1]),
+}
+
+
+def mutable(folder, what):
+    """One of MUTABLE: what came of it. The process may end by it."""
+    appends, act = MUTABLE[what]
+    return [{"asked": "x is now", "answer": str(act(arms.load(folder).foreign_list((1, 2, 3), 4, appends)))}]
+
+
+# [/mutable]
 
 
 # [forged]

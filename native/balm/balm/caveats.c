@@ -20,8 +20,13 @@ static PyObject *layout(PyObject *module, PyObject *unused) {
 #else
     size_t count = offsetof(PyObject, ob_refcnt);
 #endif
+#if PY_VERSION_HEX >= 0x030E0000
+    PyObject *hash_of_tuple = PyLong_FromSize_t(offsetof(PyTupleObject, ob_hash));
+#else
+    PyObject *hash_of_tuple = Py_NewRef(Py_None);
+#endif
     return Py_BuildValue(
-        "{sn sn sn sn sn sn sI sI sI sn sn sn sn sn sn sn}",
+        "{sn sn sn sn sn sn sI sI sI sn sn sn sn sn sN sn sn}",
         "PyObject, reference count", count,
         "PyObject, ob_type", offsetof(PyObject, ob_type),
         "PyObject, size", sizeof(PyObject),
@@ -36,6 +41,7 @@ static PyObject *layout(PyObject *module, PyObject *unused) {
         "PyCompactUnicodeObject, utf8", offsetof(PyCompactUnicodeObject, utf8),
         "PyUnicodeObject, data", offsetof(PyUnicodeObject, data),
         "PyUnicodeObject, size", sizeof(PyUnicodeObject),
+        "PyTupleObject, ob_hash", hash_of_tuple,
         "PyTupleObject, ob_item", offsetof(PyTupleObject, ob_item),
         "before a tuple, for the garbage collector", (Py_ssize_t)GC_HEAD_BYTES);
 }
