@@ -153,7 +153,11 @@ def sizes(folder):
     """What sys.getsizeof says of the strings of the text, in bytes for each, by way; and how many characters they have."""
     text = arms.text(arms.load(folder))
     return [
-        {"method": method, "says": sum(map(sys.getsizeof, made)) / len(made), "characters": sum(map(len, made)) / len(made)}
+        {
+            "method": method,
+            "says": sum(map(sys.getsizeof, made)) / len(made),
+            "characters": sum(map(len, made)) / len(made),
+        }
         for method in ("new", *arms.OURS)
         for made in [text.strings(method)]
     ]

@@ -1,12 +1,31 @@
 """What the chapter "GIL Balm" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
 from ffilab.bench.session import Session
+from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import exact
 from ffilab.provision.catalogue import GIL
 from notebooks.balm import results
-from notebooks.balm.experiment import BLOCK, NEW, POOLED, RELEASED, THREADS
+from notebooks.balm.experiment import BLOCK, NEW, POOLED, RELEASED, STRING, THREADS, TUPLE
+
+OTHER_LAYOUT = "forgeries by another build's layout that went wrong"
+GROWN = "processes that ended when a list in memory of ours grew or was cleared"
+
+
+def controls(session: Session) -> list[Check]:
+    """The chapter's own A/A test: the rule twice in the corrected experiment. An alarm withholds B1 and B2."""
+    return [
+        Check(
+            "A/A of CPython's own strings",
+            f"{NEW}, again / {NEW} on {label}",
+            f"{ratio.value:.4f} [{ratio.low:.4f}, {ratio.high:.4f}]",
+            not results.alarming(ratio),
+            abs(ratio.value - 1),
+            claims=("B1", "B2"),
+        )
+        for label, ratio in results.twins(session.timed("ways")).items()
+    ]
 
 
 def measurements(session: Session) -> Handed:
@@ -33,4 +52,10 @@ def measurements(session: Session) -> Handed:
     why = "no process that was asked about a string without a NUL ended well"
     found = Measurement(misread, "share of CPythons") if misread else why
     handed.put("B6", "CPythons that misread a number without a NUL", found)
+    layouts = results.by_layout(session.frame("the layout of another build"))
+    wrong = results.share_wrong(results.other_builds(layouts, STRING, TUPLE))
+    why = "one interpreter was there alone: no other layout to try"
+    handed.put("B6", OTHER_LAYOUT, Measurement(wrong, "share of forgeries") if wrong else why)
+    grown = results.grown(session.frame("a list in memory of ours"))
+    handed.put("B6", GROWN, Measurement(grown, "share of processes") if grown else None)
     return handed

@@ -54,8 +54,38 @@ def tuples(session: Session, method: str) -> int:
 
 # [/original]
 
+# [arenas]
+HELD, GIVEN_BACK = ARENAS = ("held", "given back")
+ARENAS_TUPLES = 600
+
+
+def arenas(session: Session) -> pd.DataFrame:
+    """B1, B2: one thread as above, with the arenas of CPython's allocator held, or one of them given back by each tuple."""
+    count = max(16, round(ARENAS_TUPLES * session.budget.scale))
+    cases = [
+        Case(GIL, EXPERIMENTS, "churn", {"method": method, "arenas": state, "how": how}, churned(count), timeout_s=300)
+        for method, how, states in ((NEW, "kept", ARENAS), (POOLED, "original", [HELD]), (BLOCK, "original", [HELD]))
+        for state in states
+    ]
+    return session.run("arenas held and given back", cases, session.budget.few)
+
+
+def churned(count: int) -> dict:
+    return {**FOLDER, "threads": 1, "tuples": count}
+
+
+# [/arenas]
+
 # [ways]
 BEST = "pages and tuple"
+# A block whose strings a tuple of ours ends all at once, and what no way to make them can go below.
+BLOCK_TUPLE = "block and tuple"
+FLOOR_DROP, FLOOR_BYTES, FLOOR_MEMORY, FLOOR_TUPLE = FLOORS = (
+    "floor: bytes and drop",
+    "floor: bytes only",
+    "floor: memory",
+    "floor: tuple alone",
+)
 OURS = (POOLED, "compact", BLOCK, "pages", BEST)
 AGAIN = "new, again"
 RELEASED = ", released"
@@ -110,11 +140,17 @@ def grid(session: Session) -> pd.DataFrame:
     cases = []
     for label in PAIR:
         for method in (NEW, POOLED, BLOCK, BEST):
-            # A free-threaded build has nothing to release.
-            for how in ("kept",) if method == NEW or label == FREE_THREADED else ("kept", "released"):
+            for how in hows(label, method):
                 factors = {"method": method, "how": how}
                 cases.append(Case(label, EXPERIMENTS, "over_threads", factors, fixed, timeout_s=120))
     return session.run("threads", cases, session.budget.few)
+
+
+def hows(label: str, method: str) -> tuple[str, ...]:
+    """What is done with the GIL while strings are made: a free-threaded build has none, and the pool's are its author's."""
+    if label == FREE_THREADED or method == NEW:
+        return ("kept",)
+    return ("released",) if method == POOLED else ("kept", "released")
 
 
 def thread_counts(session: Session) -> list[int]:
@@ -124,6 +160,21 @@ def thread_counts(session: Session) -> list[int]:
 
 
 # [/grid]
+
+# [texts]
+# Texts whose strings take a twentieth of the memory, as much, and four times as much.
+TEXTS = (LINES // 20, LINES, 4 * LINES)
+TEXTS_STRINGS = 3_000_000
+
+
+def texts(session: Session) -> pd.DataFrame:
+    """B3: is a block bound by memory? Then a string of a small text, which stays in the nearest cache, is cheaper."""
+    fixed = {**FOLDER, "strings": max(TEXTS[-1], round(TEXTS_STRINGS * session.budget.scale)), "lines": TEXTS}
+    cases = [Case(label, EXPERIMENTS, "texts", {"method": BLOCK}, fixed) for label in PAIR]
+    return session.run("texts of several lengths", cases, session.budget.few)
+
+
+# [/texts]
 
 # [memory]
 ALIVE_TUPLES = 20
@@ -157,6 +208,16 @@ def layouts(session: Session) -> pd.DataFrame:
 
 # [/what works]
 
+
+# [sizes]
+def sizes(session: Session) -> pd.DataFrame:
+    """What sys.getsizeof says of the strings of the text, by interpreter and way."""
+    cases = [Case(label, EXPERIMENTS, "sizes", fixed=FOLDER) for label in session.interpreters]
+    return session.run("what sys.getsizeof says", cases, repeats=1)
+
+
+# [/sizes]
+
 # [misuse]
 MISUSE = (
     "a hash of 0",
@@ -179,8 +240,66 @@ def misuse(session: Session) -> pd.DataFrame:
 
 # [/misuse]
 
+# [another layout]
+STRING, TUPLE, MODULE = MADE = ("a str", "a tuple", "our module")
+
+
+def layout_facts(session: Session) -> pd.DataFrame:
+    """B6: where each build keeps what a forgery has to fill in: a row for each field."""
+    cases = [Case(label, EXPERIMENTS, "layout_facts", fixed=FOLDER) for label in session.interpreters]
+    return session.run("layouts of objects", cases, repeats=1)
+
+
+def another_layout(session: Session) -> pd.DataFrame:
+    """B6: on each interpreter, objects written by the layout of each, and our module as it was built for each."""
+    facts = layout_facts(session)
+    steps = []
+    for label in session.interpreters:
+        for of in session.interpreters:
+            part = facts[facts.interpreter == of]
+            known = {field: None if pd.isna(value) else int(value) for field, value in zip(part.field, part["is"])}
+            built = {**FOLDER, "tag": installed.soabi(installed.load(BY_LABEL[of]))}
+            for made in MADE:
+                layout = built if made == MODULE else known
+                factors = {"made": made, "layout_of": of}
+                steps.append(Step(functools.partial(by_layout, label, made, layout), factors, label))
+    return session.run("the layout of another build", steps, repeats=1, may_fail=True)
+
+
+def by_layout(label: str, made: str, layout: dict, seed: int = 0) -> Outcome:
+    """One object by one layout, in a process that may die of it. As it was installed: all builds lie in its folder."""
+    return Case(label, EXPERIMENTS, "another_layout", {"made": made, "layout": layout}).run(seed)
+
+
+# [/another layout]
+
+# [mutable]
+MUTABLE = (
+    "sort it",
+    "append one item, for which there is room",
+    "append two items, one too many",
+    "clear it",
+    "its own append: append two items",
+    "its own append: append one item, then heapq.heappush",
+)
+# What makes CPython's allocator take or free memory that is not its own.
+GROWS = (MUTABLE[2], MUTABLE[3], MUTABLE[5])
+
+
+def mutable(session: Session) -> pd.DataFrame:
+    """B6: a list whose items are in memory of ours, each act in a process that may die of it."""
+    cases = [
+        Case(label, EXPERIMENTS, "mutable", {"what": what}, FOLDER)
+        for label in session.interpreters
+        for what in MUTABLE
+    ]
+    return session.run("a list in memory of ours", cases, repeats=1, may_fail=True)
+
+
+# [/mutable]
+
 # [sanitizers]
-SANITIZED_STRINGS = 10_000_000
+SANITIZED_STRINGS = 5_000_000
 # Sanitizer: build of the module, its runtime library, interpreters that it serves.
 SANITIZERS = {
     "AddressSanitizer": ("balm_asan", "libasan.so", PAIR),

@@ -4,14 +4,33 @@ import numpy as np
 import pandas as pd
 
 from ffilab.bench.record import Record
-from ffilab.judge import statistics
+from ffilab.judge import estimates, statistics
 from ffilab.judge.estimates import Interval, Measurement, Share
-from ffilab.judge.processes import chosen, ratio
-from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.balm.experiment import AGAIN, BEST, BLOCK, LINES, NEW, OURS, PAIR, POOLED
+from ffilab.judge.processes import chosen, interval_of, ratio
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from notebooks.balm.experiment import (
+    AGAIN,
+    BEST,
+    BLOCK,
+    FLOORS,
+    GIVEN_BACK,
+    GROWS,
+    HELD,
+    LINES,
+    MODULE,
+    NEW,
+    OURS,
+    PAIR,
+    POOLED,
+    RELEASED,
+    STRING,
+    TUPLE,
+)
 
 COPIES = [(NEW, AGAIN)]
 COPIED = "block, copied type"
+# Two copies of the rule that differ by more than this raise an alarm: a fifth of what the claims B1 and B2 call an effect.
+ALARM = 0.05
 
 
 def cost(record: Record, label: str, arm: str) -> Interval | None:
@@ -41,6 +60,68 @@ def per_string(runs: pd.DataFrame, **which) -> np.ndarray:
 def original_ratio(runs: pd.DataFrame, slow: tuple[str, int], fast: tuple[str, int]) -> Measurement | None:
     """As its author ran it: the time of one (method, number of threads) over that of another, paired by round."""
     return ratio(*(per_string(runs, method=method, threads=threads) for method, threads in (slow, fast)))
+
+
+def twins(record: Record) -> dict[str, Interval]:
+    """The A/A test by interpreter: the rule over a second copy of it, in one run."""
+    return {label: found.ratio for label, _, found in statistics.false_alarms(record, COPIES)}
+
+
+def alarming(ratio: Interval) -> bool:
+    return ratio.low > 1 + ALARM or ratio.high < 1 - ALARM
+
+
+def gains(record: Record) -> dict[str, dict[str, Interval | None]]:
+    """By interpreter: how many times as fast as CPython's own the original's two designs and the best of ours are.
+
+    The original's with the GIL released while they are made, as it has them; the best with it kept.
+    """
+    return {
+        label: {
+            way: found.interval if (found := faster(record, label, arm)) else None
+            for way, arm in ((POOLED, POOLED + RELEASED), (BLOCK, BLOCK + RELEASED), (BEST, BEST))
+        }
+        for label in record.interpreters
+    }
+
+
+def over_floors(record: Record, label: str, arm: str = BLOCK) -> dict[str, Interval]:
+    """The time of a way over that of each floor that was measured: above 1, by so much it is away from it."""
+    found = {floor: faster(record, label, floor, than=arm) for floor in FLOORS}
+    return {floor: one.interval for floor, one in found.items() if one}
+
+
+def condition(runs: pd.DataFrame, state: str, method: str) -> Measurement | None:
+    """CPython's own strings, with arenas in a state, over one of ours with arenas held: how many times as fast ours are."""
+    apart = [chosen(runs, method=NEW, arenas=state), chosen(runs, method=method, arenas=HELD)]
+    return ratio(*(part.sort_values("round").ns.to_numpy() for part in apart))
+
+
+def cost_of_giving_back(runs: pd.DataFrame) -> Measurement | None:
+    """CPython's own strings: the time where an arena goes back with each tuple over that where none can."""
+    parts = [chosen(runs, method=NEW, arenas=state).sort_values("round").ns.to_numpy() for state in (GIVEN_BACK, HELD)]
+    return ratio(*parts)
+
+
+def faults(runs: pd.DataFrame, **which) -> Interval | None:
+    """Page faults for each tuple of CPython's own strings."""
+    return interval_of(runs, "faults", method=NEW, **which)
+
+
+def quotient(one: Measurement | None, other: Measurement | None) -> Interval | None:
+    """One ratio over another of another experiment; None if one is missing."""
+    if not (one and other):
+        return None
+    return estimates.difference(one.estimate, other.estimate).at()
+
+
+def of_lengths(runs: pd.DataFrame, label: str, lines: int) -> Interval | None:
+    """A string of the whole text over a string of a text of so many lines: the time of one over that of the other."""
+    part = chosen(runs, interpreter=label)
+    if part.empty:
+        return None
+    found = ratio(*(part[part.lines == count].sort_values("round").ns.to_numpy() for count in (LINES, lines)))
+    return found.interval if found else None
 
 
 def series(runs: pd.DataFrame) -> pd.DataFrame:
@@ -81,3 +162,75 @@ def misread(runs: pd.DataFrame) -> Share | None:
             said = dict(zip(part.asked, part.answer))
             found.append("ValueError" in said["int(x)"] and said["x == '12'"] == "True")
     return Share(sum(found), len(found)) if found else None
+
+
+def by_layout(runs: pd.DataFrame) -> pd.DataFrame:
+    """What came of each object by the layout of each build. Columns CPython, layout_of, made, outcome, right."""
+    died = runs.ended != "ok"
+    said = runs.wrong.fillna("") if "wrong" in runs else pd.Series("", index=runs.index)
+    outcome = said.where(said != "", "works").where(~died, runs.ended)
+    return pd.DataFrame(
+        {
+            "CPython": runs.interpreter,
+            "layout_of": runs.layout_of,
+            "made": runs.made,
+            "outcome": outcome,
+            "right": (outcome == "works") & ~died,
+        }
+    )
+
+
+def other_builds(found: pd.DataFrame, *made: str) -> pd.DataFrame:
+    """Of `by_layout`, what was written by the layout of another build."""
+    return found[(found.CPython != found.layout_of) & found.made.isin(made)]
+
+
+def other_versions(found: pd.DataFrame) -> pd.DataFrame:
+    """Of these forgeries, those by the layout of another version of the same kind of build."""
+    part = other_builds(found, STRING, TUPLE)
+    alike = [BY_LABEL[a].free_threaded == BY_LABEL[b].free_threaded for a, b in zip(part.CPython, part.layout_of)]
+    return part[alike]
+
+
+def share_wrong(part: pd.DataFrame) -> Share | None:
+    """How many went wrong: they died, or gave an answer that is not the real one's."""
+    return Share(int((~part.right).sum()), len(part)) if len(part) else None
+
+
+def refused(found: pd.DataFrame) -> Share | None:
+    """How many of our modules that were built for another CPython did not let themselves be imported, and brought no process down."""
+    part = other_builds(found, MODULE)
+    return Share(int(part.outcome.str.startswith("import balm").sum()), len(part)) if len(part) else None
+
+
+def fields(facts: pd.DataFrame) -> pd.DataFrame:
+    """Where each build keeps what a forgery fills in: a row for each field, a column for each interpreter."""
+    order = list(dict.fromkeys(facts.field))
+    return facts.pivot(index="field", columns="interpreter", values="is").loc[order]
+
+
+def differing(facts: pd.DataFrame, one: str, other: str) -> list[str]:
+    """Fields that two builds keep in different places."""
+    table = fields(facts).fillna(-1)
+    return [field for field in table.index if table.loc[field, one] != table.loc[field, other]]
+
+
+def grown(runs: pd.DataFrame) -> Share | None:
+    """B6: of the acts that make CPython's allocator take or free our memory, how many brought their process down."""
+    part = chosen(runs, what=GROWS)
+    return Share(int((part.ended != "ok").sum()), len(part)) if len(part) else None
+
+
+def answered(runs: pd.DataFrame, what: str) -> dict[str, dict[str, str] | str]:
+    """What one misuse said, by interpreter: the answers by question, or how the process ended without any."""
+    found = {}
+    for label, part in chosen(runs, what=what).groupby("interpreter", sort=False):
+        ended = part.ended.iloc[0]
+        found[label] = dict(zip(part.asked, part.answer)) if ended == "ok" else ended
+    return found
+
+
+def unlike(runs: pd.DataFrame, label: str, one: str, other: str) -> list[str]:
+    """Probes to which two kinds of strings give different answers on an interpreter."""
+    given = answers(runs).loc[label]
+    return [probe for probe in dict.fromkeys(runs.probe) if given.loc[probe, one] != given.loc[probe, other]]

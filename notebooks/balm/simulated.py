@@ -2,7 +2,8 @@
 
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.balm.experiment import BLOCK, NEW, OURS, POOLED, RELEASED, THREADS
+from notebooks.balm.claims import GROWN, OTHER_LAYOUT
+from notebooks.balm.experiment import BLOCK, GROWS, NEW, OURS, POOLED, RELEASED, STRING, THREADS, TUPLE
 from notebooks.balm.results import COPIED
 
 INTERPRETERS = [GIL, FREE_THREADED]
@@ -42,6 +43,26 @@ def simulated(session: Simulated) -> None:
     session.add_processes(
         "what must not be done",
         [(label, without_nul, [misuse(event)]) for label, event in zip(INTERPRETERS, misreads, strict=True)],
+    )
+    others = [
+        (one, other, made) for one in INTERPRETERS for other in INTERPRETERS for made in (STRING, TUPLE) if one != other
+    ]
+    wrongs = session.events(session.true("B6", OTHER_LAYOUT), len(others))
+    session.add_processes(
+        "the layout of another build",
+        [
+            (one, {"made": made, "layout_of": other}, [{"wrong": "x == 'pi': False" if event else ""}])
+            for (one, other, made), event in zip(others, wrongs, strict=True)
+        ],
+    )
+    acts = [(label, what) for label in INTERPRETERS for what in GROWS]
+    died = session.events(session.true("B6", GROWN), len(acts))
+    session.add_processes(
+        "a list in memory of ours",
+        [
+            (label, {"what": what}, ["killed by SIGSEGV" if event else [{"asked": "x is now", "answer": "[]"}]])
+            for (label, what), event in zip(acts, died, strict=True)
+        ],
     )
 
 
