@@ -375,7 +375,7 @@ def another_layout(made, layout):
     The process may end by it.
     """
     for name, ask in BY_LAYOUT[made](layout).items():
-        said = probes.answer(lambda x, n: ask(), None, None)
+        said = probes.answer(lambda ask, n: ask(), ask, None)
         if said != "True":
             # Of an error, what it says, without the folder of the file that it speaks of.
             return {"wrong": f"{name}: {said}".replace(os.path.join(layout.get("folder", ""), ""), "")}

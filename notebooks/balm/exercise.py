@@ -1,7 +1,40 @@
-"""The exercise of the chapter "GIL Balm": its self-check, by a string that is forged for it."""
+"""The exercises of the chapter "GIL Balm": their self-checks, by what this run measured and by a string that is forged for it."""
 
+import pandas as pd
+
+from ffilab import draw
+from ffilab.bench.record import Record
 from ffilab.bench.session import Session
-from notebooks.balm import experiment
+from ffilab.provision.catalogue import GIL
+from notebooks.balm import experiment, results
+from notebooks.balm.experiment import BEST, LAZY, NEW
+
+# [choice]
+# Program: what of the text is read, and whether it may forge.
+PROGRAMS = {"viewer": ("one in a hundred", False), "plugin": ("all", False), "demonstration": ("all", True)}
+
+
+def check_choice(record: Record, answers: pd.DataFrame, choice: dict[str, str]) -> list[str]:
+    """Is what each program hands over allowed to it, and is nothing that is allowed certainly faster?"""
+    said = [_of(record, answers, program, choice.get(program, "")) for program in PROGRAMS]
+    return [*said, "It passes." if all(line.endswith("right.") for line in said) else "It does not pass yet."]
+
+
+def _of(record: Record, answers: pd.DataFrame, program: str, chosen: str) -> str:
+    share, may_forge = PROGRAMS[program]
+    if chosen not in (NEW, LAZY, BEST):
+        return f"{program}: choose {NEW!r}, {LAZY!r} or {BEST!r}."
+    if chosen == BEST and not may_forge:
+        exact = results.answers(answers).loc[(GIL, "type(x) is str"), BEST]
+        return f"{program}: others run it, with CPythons that you do not know, and type(x) is str says {exact}. Not correct."
+    for rival in (NEW, LAZY, BEST) if may_forge else (NEW, LAZY):
+        gain = results.faster(record, GIL, f"{rival}, {share} read", than=f"{chosen}, {share} read")
+        if rival != chosen and gain and gain.interval.low > 1:
+            return f"{program}: correct, and {rival!r} is {draw.words(gain)} times as fast."
+    return f"{program}: right."
+
+
+# [/choice]
 
 
 # [check]

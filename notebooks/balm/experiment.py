@@ -25,8 +25,19 @@ ARMS, NANOARROW, EXPERIMENTS = (f"native/balm/{name}.py" for name in ("arms", "n
 LINES: int = runpy.run_path(str(SOURCES / "corpus.py"))["LINES"]
 # [/setting]
 
-# [original]
+# [layout facts]
 FOLDER = {"folder": f"{BUILT}/balm"}
+
+
+def layout_facts(session: Session) -> pd.DataFrame:
+    """B6: where each build keeps what a forgery has to fill in: a row for each field."""
+    cases = [Case(label, EXPERIMENTS, "layout_facts", fixed=FOLDER) for label in session.interpreters]
+    return session.run("layouts of objects", cases, repeats=1)
+
+
+# [/layout facts]
+
+# [original]
 NEW, POOLED, BLOCK = ORIGINAL = ("new", "pooled", "block")
 THREADS = 16
 # A block is so fast that 16 threads need the original's number of tuples to forget their start. The other two take
@@ -244,15 +255,8 @@ def misuse(session: Session) -> pd.DataFrame:
 STRING, TUPLE, MODULE = MADE = ("a str", "a tuple", "our module")
 
 
-def layout_facts(session: Session) -> pd.DataFrame:
-    """B6: where each build keeps what a forgery has to fill in: a row for each field."""
-    cases = [Case(label, EXPERIMENTS, "layout_facts", fixed=FOLDER) for label in session.interpreters]
-    return session.run("layouts of objects", cases, repeats=1)
-
-
-def another_layout(session: Session) -> pd.DataFrame:
+def another_layout(session: Session, facts: pd.DataFrame) -> pd.DataFrame:
     """B6: on each interpreter, objects written by the layout of each, and our module as it was built for each."""
-    facts = layout_facts(session)
     steps = []
     for label in session.interpreters:
         for of in session.interpreters:

@@ -7,27 +7,45 @@ from ffilab.bench.record import Record
 from ffilab.judge.estimates import Interval, Measurement
 from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.balm import results
+from notebooks.balm import results, words
 from notebooks.balm.experiment import (
+    AGAIN,
     ALIVE,
+    ARENAS,
     ARROW,
     BEST,
     BLOCK,
+    BLOCK_TUPLE,
     EVERY,
+    FLOOR_BYTES,
+    FLOOR_DROP,
+    FLOOR_MEMORY,
+    FLOOR_TUPLE,
+    FLOORS,
+    GIVEN_BACK,
+    HELD,
     LAZY,
     LINES,
+    MADE,
     MISUSE,
+    MUTABLE,
     NEW,
     ORIGINAL,
+    OURS,
     PAIR,
     POOLED,
     RELEASED,
+    STRING,
+    TEXTS,
     THREADS,
+    TUPLE,
 )
 from notebooks.balm.results import cost, faster, per_string, series
 
 # How the prose calls the chapter pair in the names of its numbers.
 NAMES = {GIL: "gil", FREE_THREADED: "free-threaded"}
+SHARES = {"all": "all lines are", "one in ten": "one line in ten is", "one in a hundred": "one line in a hundred is"}
+WHERE = {GIL: "with the GIL", FREE_THREADED: "without the GIL"}
 # Milliseconds that the author read for 10,000 tuples, by way and threads (B1-B3). Data to compare with.
 PUBLISHED_MS = {
     (NEW, 1): 1320,
@@ -38,6 +56,8 @@ PUBLISHED_MS = {
     (BLOCK, THREADS): 271,
 }
 PUBLISHED_STRINGS = 10_000 * LINES
+# How many times as fast as CPython's own, by what was published of one thread.
+PUBLISHED_GAIN = {method: PUBLISHED_MS[NEW, 1] / PUBLISHED_MS[method, 1] for method in (POOLED, BLOCK)}
 WAYS = {
     NEW: "PyUnicode_New and a copy: the rule",
     "from string": "PyUnicode_FromStringAndSize: the rule, for any UTF-8",
@@ -46,19 +66,23 @@ WAYS = {
     "compact": "copies in slots of 128 bytes from a pool with one lock",
     BLOCK: "views in one block: the original's second",
     "pages": "views in pages of a thread: ours",
-    BEST: "the same, in a tuple that ends them all at once: ours",
+    BLOCK_TUPLE: "views in one block, in a tuple that ends them all at once: ours",
+    BEST: "views in pages, in a tuple that ends them all at once: ours",
     POOLED + RELEASED: "without the GIL",
     BLOCK + RELEASED: "without the GIL",
     BEST + RELEASED: "without the GIL",
     "one decode, then splitlines": "bytes.decode and str.splitlines: one call for all, and a list",
     "memoryviews": "a memoryview of each line: bytes, no text",
     "made once, tuple again": "what a cache could reach: no string is made",
+    FLOOR_DROP: "the bytes of a block and its tuple are written, and each head is read: no object",
+    FLOOR_BYTES: "the same bytes are written, and nothing is read",
+    FLOOR_MEMORY: "as many bytes, all at once (memset)",
+    FLOOR_TUPLE: "CPython's tuple of as many references to None",
 }
 
 
-def times(found: Measurement | None) -> str:
-    """`5.2 [5.0, 5.6] times`; or that it was not measured."""
-    return f"{draw.words(found)} times" if found else draw.NOT_MEASURED
+def interval(found: Measurement | None) -> Interval | None:
+    return found.interval if found else None
 
 
 def absent(record: Record, label: str, arm: str) -> str:
@@ -74,108 +98,227 @@ def original_table(runs: pd.DataFrame) -> pd.DataFrame:
         for method in ORIGINAL:
             part = chosen(runs, method=method, threads=threads)
             published = PUBLISHED_MS[method, threads]
+            gain = results.original_ratio(runs, (NEW, threads), (method, threads))
             rows.append(
                 {
                     "strings": method,
                     "threads": threads,
                     "tuples here": f"{part.tuples.iloc[0]:,}",
-                    "published": f"{published:,} ms",
-                    "published, for each string": f"{published * 1e6 / PUBLISHED_STRINGS:.1f} ns",
-                    "here, for each string": draw.text(interval_of(part, "ns"), "ns"),
-                    "page faults for each tuple": draw.text(interval_of(part, "faults")),
+                    "published, ms": f"{published:,}",
+                    "published, ns a string": f"{published * 1e6 / PUBLISHED_STRINGS:.1f}",
+                    "here, ns a string": draw.text(interval_of(part, "ns")),
+                    "published, new over it": "1" if method == NEW else f"{PUBLISHED_MS[NEW, threads] / published:.2f}",
+                    "here, new over it": "1" if method == NEW else draw.words(gain),
+                    "page faults a tuple": draw.text(interval_of(part, "faults")),
+                    "n": len(part),
                 }
             )
     return pd.DataFrame(rows)
 
 
 def glue_original(runs: pd.DataFrame) -> None:
-    """Hand the ratios with 16 threads to the prose."""
+    """What the runs as the author ran them say."""
+    where = f"With {THREADS} threads"
     new, pooled, block = ((method, THREADS) for method in ORIGINAL)
-    draw.glue("original-pooled", times(results.original_ratio(runs, pooled, new)))
-    draw.glue("original-block", times(results.original_ratio(runs, new, block)))
+    found = interval(results.original_ratio(runs, pooled, new))
+    draw.glue("original-pooled", words.duration(where, "pooled strings", "CPython's own", found))
+    found = interval(results.original_ratio(runs, new, block))
+    draw.glue("original-block", words.speed(where, "strings in a block", "CPython's own", found))
+    for method, name in ((POOLED, "pooled strings"), (BLOCK, "strings in a block")):
+        found = interval(results.original_ratio(runs, (NEW, 1), (method, 1)))
+        draw.glue(f"original-{method}-one", words.speed("With one thread", name, "CPython's own", found))
+    draw.glue("as-it-came", words.as_it_came(results.faults(runs, threads=1)))
+    suffer = (results.original_ratio(runs, (method, THREADS), (method, 1)) for method in (POOLED, BLOCK))
+    draw.glue("prediction-2", words.prediction_2(*map(interval, suffer)))
+
+
+def arenas_table(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> pd.DataFrame:
+    """B1 and B2 under every condition: what CPython's own strings cost, and how many times as fast ours are."""
+
+    def row(condition: str, ns: Interval | None, faults: str, gains: list, n: int | str) -> dict:
+        return {
+            "condition": condition,
+            "CPython's own, ns a string": draw.words(ns),
+            "page faults a tuple": faults,
+            "pooled, times as fast": draw.words(gains[0]),
+            "block, times as fast": draw.words(gains[1]),
+            "n": n,
+        }
+
+    alone = chosen(original, method=NEW, threads=1)
+    as_run = [results.original_ratio(original, (NEW, 1), (method, 1)) for method in (POOLED, BLOCK)]
+    rows = [
+        {
+            **row("published (2023)", None, "", [None, None], ""),
+            "CPython's own, ns a string": f"{PUBLISHED_MS[NEW, 1] * 1e6 / PUBLISHED_STRINGS:.1f}",
+            "pooled, times as fast": f"{PUBLISHED_GAIN[POOLED]:.2f}",
+            "block, times as fast": f"{PUBLISHED_GAIN[BLOCK]:.2f}",
+        },
+        row(
+            "as its author ran it, arenas as they come",
+            interval_of(alone, "ns"),
+            draw.text(interval_of(alone, "faults")),
+            as_run,
+            len(alone),
+        ),
+    ]
+    for state in ARENAS:
+        part = chosen(runs, method=NEW, arenas=state)
+        rows.append(
+            row(
+                f"the same, arenas {state}",
+                interval_of(part, "ns"),
+                draw.text(interval_of(part, "faults")),
+                [results.condition(runs, state, method) for method in (POOLED, BLOCK)],
+                len(part),
+            )
+        )
+    corrected = [faster(record, GIL, method + RELEASED) for method in (POOLED, BLOCK)]
+    count = f"{corrected[1].estimate.n}" if corrected[1] else ""
+    rows.append(row("corrected: all ways in one process", cost(record, GIL, NEW), "not counted", corrected, count))
+    return pd.DataFrame(rows)
+
+
+def glue_arenas(runs: pd.DataFrame, record: Record) -> None:
+    """What the experiment on arenas says of the difference between the two experiments."""
+    faults = (results.faults(runs, arenas=state) for state in (HELD, GIVEN_BACK))
+    draw.glue("giving-back", words.giving_back(interval(results.cost_of_giving_back(runs)), *faults))
     for method in (POOLED, BLOCK):
-        draw.glue(f"original-{method}-one", times(results.original_ratio(runs, (NEW, 1), (method, 1))))
-    alone = chosen(runs, method=NEW, threads=1)
-    draw.glue("original-ns-new", draw.text(interval_of(alone, "ns"), "ns"))
-    draw.glue("original-faults", draw.text(interval_of(alone, "faults")))
+        held, corrected = results.condition(runs, HELD, method), faster(record, GIL, method + RELEASED)
+        said = words.held_against_corrected(
+            method, interval(held), interval(corrected), results.quotient(held, corrected)
+        )
+        draw.glue(f"held-{method}", said)
 
 
 def ways_table(record: Record) -> pd.DataFrame:
     """Every way on one thread: ns for each string, and how many times as fast as PyUnicode_New."""
     rows = []
     for name, what in WAYS.items():
+        if not any(record.measured(label, name) or (label, name) in record.missing for label in record.interpreters):
+            continue
         row = {"strings": name, "what it is": what}
+        published = PUBLISHED_GAIN.get(name.removesuffix(RELEASED)) if name.endswith(RELEASED) else None
+        row["published, times as fast"] = f"{published:.2f}" if published else ""
         for label in record.interpreters:
             found, gain = cost(record, label, name), faster(record, label, name)
             row[f"{label}, ns"] = draw.text(found) if found else absent(record, label, name)
             row[f"{label}, times as fast as new"] = "1" if name == NEW else draw.words(gain)
+        row["n"] = counted(record, name)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def plot_ways(figure, record: Record) -> None:
-    """Cost of every way on the pair, on a log scale."""
+def counted(record: Record, name: str) -> int:
+    """How many layouts (or restarts) a comparison of this way rests on, on the interpreter where they are fewest."""
+    found = (faster(record, label, AGAIN if name == NEW else name) for label in record.interpreters)
+    return min((one.estimate.n for one in found if one), default=0)
+
+
+def ways(record: Record) -> pd.DataFrame:
+    """What the figure shows: the cost of every way on every interpreter."""
     rows = []
     for name in WAYS:
-        for label in PAIR:
+        for label in record.interpreters:
             if found := cost(record, label, name):
                 rows.append({"way": name, "CPython": label, **vars(found)})
+    return pd.DataFrame(rows)
+
+
+def plot_ways(figure, rows: pd.DataFrame) -> None:
+    """Cost of every way, on a log scale."""
     axes = figure.subplots()
-    draw.intervals(axes, pd.DataFrame(rows), "way", "CPython")
+    draw.intervals(axes, rows, "way", "CPython")
     axes.set_xscale("log")
     draw.plain_ticks(axes.xaxis)
     axes.set_xlabel("ns to make and drop one string")
 
 
-def ways_words(record: Record) -> str:
-    """The figure in words, for its alt text."""
-    parts = []
-    for label in PAIR:
-        for name in (NEW, POOLED, BLOCK, BEST):
-            parts.append(f"{name} on {label}: {draw.words(cost(record, label, name), 'ns')}")
-    return "; ".join(parts)
+def listing(rows: pd.DataFrame, what: list[str], unit: str = "ns") -> str:
+    """The rows of a figure in words, for its alt text: names joined, and the interval."""
+    return "; ".join(
+        f"{', '.join(str(row[name]) for name in what)}: {draw.text(Interval(row['value'], row['low'], row['high']), unit)}"
+        for row in rows.to_dict("records")
+    )
 
 
 def glue_ways(record: Record) -> None:
-    """Hand the gains that the prose names to it."""
+    """What the corrected experiment says."""
     for label, name in NAMES.items():
-        for way in (POOLED + RELEASED, BLOCK + RELEASED, BEST):
-            draw.glue(f"gain-{way}-{name}", times(faster(record, label, way)))
-        draw.glue(f"best-over-block-{name}", times(faster(record, label, BEST, than=BLOCK)))
-        draw.glue(f"writer-{name}", times(faster(record, label, NEW, than="writer")))
-        draw.glue(f"splitlines-{name}", times(faster(record, label, NEW, than="one decode, then splitlines")))
-    draw.glue("still-pays", still_pays(record))
+        where = f"On one thread {WHERE[label]}"
+        for way, called in ((POOLED, "pooled strings"), (BLOCK, "strings in a block")):
+            gain = interval(faster(record, label, way + RELEASED))
+            draw.glue(f"gain-{way}-{name}", words.speed(where, called, "CPython's own", gain))
+        gain = interval(faster(record, label, BEST))
+        draw.glue(f"gain-best-{name}", words.speed(where, "the best of ours", "CPython's own", gain))
+        gain = interval(faster(record, label, BEST, than=BLOCK))
+        draw.glue(f"best-over-block-{name}", words.speed(where, "the best of ours", "strings in a block", gain))
+        for arm, called in (
+            ("writer", "strings by a writer each"),
+            ("one decode, then splitlines", "strings cut by splitlines"),
+            ("from string", "strings by PyUnicode_FromStringAndSize"),
+        ):
+            ratio = interval(faster(record, label, NEW, than=arm))
+            draw.glue(f"{arm.split(',')[0]}-{name}", words.duration(where, called, "those by PyUnicode_New", ratio))
+        gain = interval(faster(record, label, "made once, tuple again", than=BEST))
+        draw.glue(f"cache-{name}", words.speed(where, "strings that are handed out again", "the best of ours", gain))
+    draw.glue("holds-on", words.holds_on(results.gains(record)))
+    gains = [interval(faster(record, label, BEST)) for label in PAIR]
+    change = results.change_without_gil(record) if all(gains) else None
+    draw.glue("still-pays", words.still_pays(*gains, change))
+    draw.glue("prediction-1", words.prediction_1(*(cost(record, label, NEW) for label in PAIR)))
+    draw.glue("prediction-4", words.prediction_4(change))
+    draw.glue("same-twice", words.same_call_twice(results.twins(record), results.ALARM))
+    for label, name in NAMES.items():
+        draw.glue(f"floors-{name}", words.what_bounds(WHERE[label], results.over_floors(record, label)))
 
 
-def still_pays(record: Record) -> str:
-    """The chapter's new question, answered by the run: one sentence for one thread of a free-threaded build."""
-    with_gil, without = (faster(record, label, BEST) for label in PAIR)
-    if not (with_gil and without):
-        return "This run cannot say: the best of ours was not measured on both builds."
-    if not without.interval.excludes(1):
-        return (
-            f"This run cannot say: on one thread of {FREE_THREADED} the best of ours is {times(without)} as fast as "
-            "CPython's own, and the interval does not exclude 1."
-        )
-    if without.interval.low > 1:
-        less = results.change_without_gil(record)
-        change = (
-            "less than"
-            if less.low > 1
-            else "more than"
-            if less.high < 1
-            else "neither more nor less, as far as this run can tell, than"
-        )
-        return (
-            f"Yes, on one thread: the best of ours is {times(without)} as fast as CPython's own on {FREE_THREADED}, "
-            f"which is {change} on {GIL} ({times(with_gil)})."
-        )
-    return f"Not on one thread: on {FREE_THREADED} the best of ours is {times(without)} as fast as CPython's own."
+def floors_table(record: Record) -> pd.DataFrame:
+    """The ways of ours over each floor: how far they are above what no way to make them can go below."""
+    rows = []
+    for label in record.interpreters:
+        for arm in (BLOCK, BLOCK_TUPLE, BEST):
+            found = results.over_floors(record, label, arm)
+            if found:
+                row = {"CPython": label, "strings": arm, "ns a string": draw.words(cost(record, label, arm))}
+                for floor in FLOORS:
+                    row[f"over {floor.removeprefix('floor: ')}"] = draw.words(found.get(floor))
+                rows.append({**row, "n": counted(record, arm)})
+    return pd.DataFrame(rows)
 
 
-def plot_grid(figure, runs: pd.DataFrame) -> None:
-    """ns for each string over threads, one panel for each build."""
-    rows = series(runs)
+def texts_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """ns for each string of texts of several lengths, and the bytes that heads and tuple take."""
+    rows = []
+    for label in PAIR:
+        part = chosen(runs, interpreter=label)
+        row = {"CPython": label}
+        for lines in TEXTS:
+            row[f"{lines:,} lines, ns a string"] = draw.words(interval_of(part, "ns", lines=lines))
+        row["whole / small"] = draw.words(results.of_lengths(runs, label, TEXTS[0]))
+        large = results.of_lengths(runs, label, TEXTS[2])
+        row["large / whole"] = draw.words(large.inverse if large else None)
+        rows.append({**row, "n": len(part) // len(TEXTS)})
+    return pd.DataFrame(rows)
+
+
+def glue_texts(runs: pd.DataFrame, grid: pd.DataFrame) -> None:
+    """Is the block bound by memory?"""
+    for label, name in NAMES.items():
+        small, large = (results.of_lengths(runs, label, lines) for lines in (TEXTS[0], TEXTS[2]))
+        draw.glue(f"memory-bound-{name}", words.memory_bound(WHERE[label], small, large.inverse if large else None))
+    draw.glue("threads-of-a-block", words.threads_of_a_block(two_over_one(grid, BLOCK)))
+
+
+def two_over_one(runs: pd.DataFrame, method: str) -> Interval | None:
+    """Without the GIL: the rate of two threads over that of one."""
+    which = {"interpreter": FREE_THREADED, "method": method, "how": "kept"}
+    two, one = (per_string(runs, **which, threads=threads) for threads in (2, 1))
+    return interval(ratio(one, two))
+
+
+def plot_grid(figure, rows: pd.DataFrame) -> None:
+    """ns for each string over threads, one panel for each build. rows: results.series."""
     panels = figure.subplots(1, 2, sharey=True)
     for axes, label in zip(panels, PAIR):
         part = rows[rows.CPython == label]
@@ -191,44 +334,38 @@ def plot_grid(figure, runs: pd.DataFrame) -> None:
         draw.plain_ticks(axes.yaxis)
     panels[0].set_ylabel("ns for each string, all threads together")
     handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="x-small")
+    figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=9)
 
 
 def grid_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The same as a table."""
     rows = series(runs).rename(columns={"series": "strings"})
     rows["text"] = [draw.text(Interval.of(r)) for r in rows.itertuples()]
-    rows["threads"] = [f"{n} threads" if n > 1 else "1 thread" for n in rows.threads]
+    rows["threads"] = [f"{n} threads, ns" if n > 1 else "1 thread, ns" for n in rows.threads]
     table = rows.pivot_table(
         index=["CPython", "strings"], columns="threads", values="text", aggfunc="first", sort=False
     )
-    return table.rename_axis(columns=None).reset_index()
-
-
-def grid_words(runs: pd.DataFrame) -> str:
-    """The figure in words, for its alt text: the largest number of threads."""
-    rows = series(runs)
-    most = rows[rows.threads == rows.threads.max()]
-    return "; ".join(
-        f"{r.series} on {r.CPython} with {r.threads} threads: {draw.text(Interval.of(r), 'ns')}"
-        for r in most.itertuples()
-    )
+    return table.rename_axis(columns=None).reset_index().assign(n=runs["round"].nunique())
 
 
 def glue_grid(runs: pd.DataFrame) -> None:
-    """Hand the gains at the largest number of threads to the prose."""
+    """What many threads say."""
     most = int(runs.threads.max())
-    draw.glue("most-threads", str(most))
     for label, how in ((GIL, "released"), (FREE_THREADED, "kept")):
         which = {"interpreter": label, "threads": most}
+        where = f"{WHERE[label]} and with {most} threads"
         new = per_string(runs, **which, method=NEW, how="kept")
         best, pooled = (per_string(runs, **which, method=method, how=how) for method in (BEST, POOLED))
-        draw.glue(f"most-best-{NAMES[label]}", times(ratio(new, best)))
-        draw.glue(f"most-pooled-{NAMES[label]}", times(ratio(pooled, new)))
-    for method in (NEW, BEST):
-        which = {"interpreter": FREE_THREADED, "method": method, "how": "kept"}
-        two, one = (per_string(runs, **which, threads=threads) for threads in (2, 1))
-        draw.glue(f"two-threads-{method}", times(ratio(one, two)))
+        found = interval(ratio(pooled, new))
+        draw.glue(f"most-pooled-{NAMES[label]}", words.duration(where, "pooled strings", "CPython's own", found))
+        found = interval(ratio(new, best))
+        draw.glue(f"most-best-{NAMES[label]}", words.speed(where, "the best of ours", "CPython's own", found))
+    for method, who in ((NEW, "CPython's own strings"), (BEST, "the best of ours")):
+        draw.glue(f"two-threads-{method}", words.two_threads(who, two_over_one(runs, method)))
+    for method, who in ((BLOCK, "strings in a block"), (BEST, "the best of ours")):
+        which = {"interpreter": GIL, "threads": most, "method": method}
+        apart = (per_string(runs, **which, how=how) for how in ("released", "kept"))
+        draw.glue(f"released-{method}", words.released(who, interval(ratio(*apart))))
 
 
 def memory_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -247,9 +384,52 @@ def memory_table(runs: pd.DataFrame) -> pd.DataFrame:
                     "alive, bytes each": draw.words(alive),
                     "after all were dropped, bytes each": draw.words(after),
                     "peak, MiB": draw.words(peak),
+                    "n": len(part),
                 }
             )
     return pd.DataFrame(rows)
+
+
+def bytes_each(runs: pd.DataFrame, label: str, method: str, when: str) -> Interval | None:
+    """Resident bytes for each string, `alive` or `after` all were dropped; None where there is no /proc."""
+    return None if runs.empty else interval_of(runs, when, interpreter=label, method=method)
+
+
+def glue_memory(runs: pd.DataFrame) -> None:
+    """What stays of each way."""
+    for label, name in NAMES.items():
+        for method, who in ((NEW, "CPython's own strings"), (BLOCK, "strings in a block")):
+            both = (bytes_each(runs, label, method, when) for when in ("alive", "after"))
+            draw.glue(f"stays-{method}-{name}", words.stays(WHERE[label], who, *both))
+
+
+def sizes_table(sizes: pd.DataFrame, memory: pd.DataFrame) -> pd.DataFrame:
+    """What sys.getsizeof says, and what was resident, in bytes for each string."""
+    rows = []
+    for method in (NEW, *OURS):
+        for label in sizes.interpreter.unique():
+            part = chosen(sizes, interpreter=label, method=method)
+            if part.empty:
+                continue
+            rows.append(
+                {
+                    "strings": method,
+                    "CPython": label,
+                    "characters each": f"{part.characters.iloc[0]:.1f}",
+                    "sys.getsizeof says, bytes each": f"{part.says.iloc[0]:.1f}",
+                    "resident here, bytes each": draw.words(bytes_each(memory, label, method, "alive")),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def glue_sizes(sizes: pd.DataFrame, memory: pd.DataFrame) -> None:
+    """Where the forgery lies about its size."""
+    for method, who in ((NEW, "CPython's own strings"), (BLOCK, "strings in a block")):
+        part = chosen(sizes, interpreter=GIL, method=method)
+        resident = bytes_each(memory, GIL, method, "alive")
+        said = words.getsizeof(who, float(part.says.iloc[0]), float(part.characters.iloc[0]), resident)
+        draw.glue(f"getsizeof-{method}", said)
 
 
 def short(answer: str) -> str:
@@ -276,15 +456,172 @@ def behaviour_table(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def behaviour_words(runs: pd.DataFrame) -> str:
-    """How many probes everything passes, and whether the interpreters agree."""
+# The third prediction's calls, as they were asked.
+PREDICTED = (
+    "hash(x) == hash('pi')",
+    "x in {'pi'}, 'pi' in {x}",
+    "int(n), float(n)",
+    "json.dumps(x), json.loads(n)",
+    "pickle.loads(pickle.dumps(x))",
+    "sys.intern(x)",
+)
+
+
+def glue_behaviour(runs: pd.DataFrame) -> None:
+    """How many probes everything passes, whether the interpreters agree, and what tells ours from others."""
     given = results.answers(runs)
     same = given.loc[GIL].nunique(axis="columns") == 1
     # Whether ours answers as str does, by interpreter and probe.
     like = given[BLOCK].eq(given["str"]).groupby(level="probe").nunique()
     differing = [probe for probe in runs.probe.unique() if like[probe] > 1]
-    agree = "All CPythons here agree on that" if not differing else f"Not all CPythons agree on {', '.join(differing)}"
-    return f"{same.sum()} of {len(same)} probes get the same answer from every kind of string. {agree}."
+    draw.glue("probes", words.probes_agree(int(same.sum()), len(same), differing))
+    draw.glue("unlike", words.unlike_a_subclass(results.unlike(runs, GIL, BLOCK, "subclass of str")))
+    named, pickled = (
+        given.loc[(GIL, probe), results.COPIED] for probe in ("type(x).__name__", "pickle.loads(pickle.dumps(x))")
+    )
+    draw.glue("copied-type", words.copied_type(named, pickled))
+
+
+def glue_misuse(runs: pd.DataFrame, works: pd.DataFrame) -> None:
+    """Whether each misuse had the consequence that the page describes, by interpreter; and the third prediction."""
+
+    def told(what: str, question) -> dict[str, bool | None]:
+        found = results.answered(runs, what)
+        return {label: None if isinstance(said, str) else question(said) for label, said in found.items()}
+
+    lost = told("a hash of 0", lambda said: said["x == 'key'"] == "True" and said["x in {'key'}"] == "False")
+    misread = told("no NUL at the end", lambda said: said["x == '12'"] == "True" and "ValueError" in said["int(x)"])
+    draw.glue("misuse-hash", words.misused("it was equal and was not found", lost))
+    draw.glue("misuse-nul", words.misused("x == '12' was true and int(x) took it for no number", misread))
+    crashed = {
+        label: isinstance(said, str) for label, said in results.answered(runs, "bytes that are not ASCII").items()
+    }
+    draw.glue("misuse-ascii", words.misused("the process ended by it", crashed))
+    other = told("a borrowed reference", lambda said: said["is now"] != said["was"])
+    draw.glue("misuse-borrowed", words.misused("the address held another string", other))
+    refused = told("another interpreter", lambda said: "Error" in said["import balm"])
+    draw.glue("misuse-interpreter", words.misused("the import was refused", refused))
+    gone = told("the maker's thread is gone", lambda said: "False" not in said["hash of every tuple"])
+    draw.glue("misuse-thread", words.misused("strings outlived their thread with the right hash", gone))
+    at_exit = told("alive at exit", lambda said: True)
+    draw.glue("misuse-exit", words.misused("the process ended well with strings alive", at_exit))
+    without = [
+        name
+        for name, where in (("a lookup such as x in {'key'}", lost), ("int(x)", misread))
+        if any(one for one in where.values())
+    ]
+    failed = [probe for probe in PREDICTED if probe in results.unlike(works, GIL, BLOCK, "str")]
+    draw.glue("prediction-3", words.prediction_3(failed, list(PREDICTED), without))
+
+
+def fields_table(facts: pd.DataFrame) -> pd.DataFrame:
+    """Where each build keeps what a forgery has to fill in: bytes from the start of the object, or bits."""
+    table = results.fields(facts)
+    shown = table.map(lambda value: "not there" if pd.isna(value) else f"{value:.0f}").reset_index()
+    shown["field"] = [f"{name} (bits)" if name.startswith("state") else f"{name} (bytes)" for name in shown.field]
+    return shown.rename(columns={label: f"CPython {label}" for label in table.columns})
+
+
+def another_table(found: pd.DataFrame) -> pd.DataFrame:
+    """What came of each object by the layout of each build, a column for each interpreter."""
+    rows = []
+    labels = list(dict.fromkeys(found.CPython.sort_values()))
+    for made in MADE:
+        for of in labels:
+            part = found[(found.made == made) & (found.layout_of == of)].set_index("CPython").outcome
+            rows.append(
+                {"what": made, "by the layout of": of, **{f"on CPython {label}": part[label] for label in labels}}
+            )
+    return pd.DataFrame(rows)
+
+
+def glue_layouts(facts: pd.DataFrame, found: pd.DataFrame) -> None:
+    """What the layouts of the builds say."""
+    draw.glue("layouts-pair", words.layouts_differ(GIL, FREE_THREADED, results.differing(facts, GIL, FREE_THREADED)))
+    wrong = results.share_wrong(results.other_builds(found, STRING, TUPLE))
+    draw.glue("wrong-layout", words.wrong_layout(wrong))
+    draw.glue("other-version", words.other_version(results.share_wrong(results.other_versions(found))))
+    draw.glue("module-refuses", words.module_refuses(results.refused(found)))
+
+
+# Where a string keeps what a forgery fills in, in the order of memory; the fields of a compact string end with the state.
+DRAWN = {
+    "PyObject, reference count": "references",
+    "PyObject, ob_type": "type",
+    "PyASCIIObject, length": "length",
+    "PyASCIIObject, hash": "hash",
+    "PyASCIIObject, state": "state",
+}
+BEHIND = {
+    "PyCompactUnicodeObject, utf8_length": "UTF-8 length",
+    "PyCompactUnicodeObject, utf8": "UTF-8",
+    "PyUnicodeObject, data": "data",
+}
+
+
+def heads(facts: pd.DataFrame) -> pd.DataFrame:
+    """The picture of both layouts on the pair. Columns CPython, layout, field, start, end: bytes from the start of the object."""
+    table, rows = results.fields(facts), []
+    for label in PAIR:
+        where = table[label]
+        ends = {"compact": "PyASCIIObject, size", "view": "PyUnicodeObject, size"}
+        for layout, fields in (("compact", DRAWN), ("view", DRAWN | BEHIND)):
+            starts = {name: int(where[field]) for field, name in fields.items()}
+            size = int(where[ends[layout]])
+            if starts["references"]:
+                starts["owner, lock"] = 0
+            if layout == "compact":
+                starts["characters …"] = size
+                size += 24
+            ordered = sorted(starts.items(), key=lambda one: one[1])
+            for (name, start), end in zip(ordered, [*(start for _, start in ordered[1:]), size]):
+                rows.append({"CPython": label, "layout": layout, "field": name, "start": start, "end": end})
+    return pd.DataFrame(rows)
+
+
+def plot_heads(figure, rows: pd.DataFrame) -> None:
+    """Each object as a bar of its fields; what points to the text has another colour."""
+    axes = figure.subplots()
+    names = [f"{layout}\n{label}" for label in PAIR for layout in ("compact", "view")]
+    own, pointer, plain = draw.PALETTE[2], draw.PALETTE[1], draw.PALETTE[4]
+    for row in rows.itertuples():
+        at = names.index(f"{row.layout}\n{row.CPython}")
+        colour = own if row.field.startswith("characters") else pointer if row.field in ("UTF-8", "data") else plain
+        axes.barh(at, row.end - row.start, left=row.start, color=colour, alpha=0.55, edgecolor="0.5", height=0.7)
+        name = row.field.replace(" ", "\n")
+        axes.text((row.start + row.end) / 2, at, name, ha="center", va="center", fontsize=9, linespacing=0.9)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+    axes.set_xticks(range(0, int(rows.end.max()) + 1, 8))
+    axes.set_xlabel("bytes from the start of the object")
+    axes.grid(axis="y", visible=False)
+
+
+def heads_alt(rows: pd.DataFrame) -> str:
+    """The picture in words."""
+    parts = []
+    for (label, layout), part in rows.groupby(["CPython", "layout"], sort=False):
+        parts.append(f"{layout} on {label}: " + ", ".join(f"{row.field} at {row.start}" for row in part.itertuples()))
+    return "Fields of a string in memory, in bytes from its start. " + "; ".join(parts) + "."
+
+
+def mutable_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """What became of the list after each act."""
+    rows = []
+    for what in MUTABLE:
+        row = {"what was done": what}
+        for label in sorted(runs.interpreter.unique()):
+            part = chosen(runs, interpreter=label, what=what)
+            ended = part.ended.iloc[0]
+            row[f"CPython {label}"] = part.answer.iloc[0] if ended == "ok" else ended
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def glue_mutable(runs: pd.DataFrame) -> None:
+    """Does a list need more than a string?"""
+    own = chosen(runs, what=MUTABLE[4]).set_index("interpreter").ended.eq("ok").to_dict()
+    draw.glue("list-grows", words.list_grows(results.grown(runs), own))
 
 
 def misuse_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -333,13 +670,15 @@ def reading_table(record: Record) -> pd.DataFrame:
                 for label, one in found.items():
                     here = draw.text(one, "", LINES / 1e3) if one else absent(record, label, arm)
                     row[f"{label}, µs for the text"] = here
+                row["n"] = len(record.kept)
                 rows.append(row)
     return pd.DataFrame(rows)
 
 
 def glue_reading(record: Record) -> None:
-    """Hand the rival that is lazy to the prose."""
+    """What a rival that is lazy gains."""
     for label, name in NAMES.items():
         for share in EVERY:
-            gain = faster(record, label, f"{LAZY}, {share} read", than=f"{BEST}, {share} read")
-            draw.glue(f"lazy-{share}-{name}", times(gain))
+            gain = interval(faster(record, label, f"{LAZY}, {share} read", than=f"{BEST}, {share} read"))
+            where = f"{WHERE[label]}, if {SHARES[share]} read"
+            draw.glue(f"lazy-{share}-{name}", words.speed(where, "lazy sequences", "the best of ours", gain))

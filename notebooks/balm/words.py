@@ -1,0 +1,418 @@
+"""The sentences of the chapter "GIL Balm" that a run chooses: each from the intervals that the verdicts use.
+
+`where` is "with the GIL", "on 3.15" or the like. A gain is how many times as fast one way is as another: above 1 it is faster.
+"""
+
+from ffilab.draw import NOT_MEASURED, listed, text
+from ffilab.judge.estimates import Interval, Share, known
+
+UNKNOWN = "there are too few values for an interval"
+# Page faults for each tuple: below the first no memory goes back, above the second at least half an arena does.
+FEW, MANY = 10, 128
+# How far two ways, or two lengths of a text, may differ and still count as alike: below it nobody would choose by it.
+ALIKE = 0.1
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _times(gain: Interval) -> str:
+    return text(gain if gain.value >= 1 else gain.inverse)
+
+
+def speed(where: str, one: str, other: str, gain: Interval | None) -> str:
+    """How many times as fast one way is as another. Both are plurals."""
+    start = _capital(where)
+    if gain is None:
+        return f"{start}, {one} and {other} were not both measured here."
+    if not gain.is_known:
+        return f"{start}, {one} and {other} cannot be compared: {UNKNOWN}."
+    if not gain.excludes(1):
+        return f"{start}, no difference between {one} and {other} is seen: the ratio of their times is {text(gain)}."
+    if gain.value < 1:
+        return f"{start}, {one} are not faster but slower: they take {_times(gain)} times as long as {other}."
+    return f"{start}, {one} are {_times(gain)} times as fast as {other}."
+
+
+def duration(where: str, one: str, other: str, ratio: Interval | None) -> str:
+    """How many times as long one way takes as another. Both are plurals."""
+    start = _capital(where)
+    if ratio is None:
+        return f"{start}, {one} and {other} were not both measured here."
+    if not ratio.is_known:
+        return f"{start}, {one} and {other} cannot be compared: {UNKNOWN}."
+    if not ratio.excludes(1):
+        return f"{start}, no difference between {one} and {other} is seen: the ratio of their times is {text(ratio)}."
+    if ratio.value < 1:
+        return f"{start}, {one} do not take longer but are {_times(ratio)} times as fast as {other}."
+    return f"{start}, {one} take {_times(ratio)} times as long as {other}."
+
+
+def holds_on(gains: dict[str, dict[str, Interval | None]]) -> str:
+    """The question of the page, for each interpreter: ways against CPython's own strings, on one thread."""
+    said = []
+    for label, each in gains.items():
+        parts = [f"{way} {_faster(gain)}" for way, gain in each.items()]
+        said.append(f"On {label}: {', '.join(parts)}.")
+    best = [list(each.values())[-1] for each in gains.values()]
+    if all(known(gain) and gain.low > 1 for gain in best):
+        start = "The gain is there on every CPython of this run"
+    elif all(known(gain) and gain.high < 1 for gain in best):
+        start = "The gain is there on no CPython of this run"
+    else:
+        there = [label for label, gain in zip(gains, best) if known(gain) and gain.low > 1]
+        start = f"The gain is not seen on every CPython of this run, but on {listed(there) if there else 'none'}"
+    return f"{start}, if ours are made in the best way and dropped by one thread. {' '.join(said)}"
+
+
+def _faster(gain: Interval | None) -> str:
+    if not known(gain):
+        return f"strings: {NOT_MEASURED}" if gain is None else "strings: too few values"
+    if not gain.excludes(1):
+        return f"strings are not told apart from CPython's own ({text(gain)})"
+    if gain.value > 1:
+        return f"strings are {_times(gain)} times as fast"
+    return f"strings take {_times(gain)} times as long"
+
+
+def still_pays(gil: Interval | None, free_threaded: Interval | None, change: Interval | None) -> str:
+    """The best of ours against CPython's own in both builds, and the first gain over the second."""
+    if not (known(gil) and known(free_threaded)):
+        return "This run cannot say: the best of ours was not measured on both builds."
+    if not free_threaded.excludes(1):
+        return (
+            "This run cannot say: on one thread without the GIL, the best of ours are not told apart from CPython's own: the "
+            f"ratio is {text(free_threaded)}."
+        )
+    if free_threaded.high < 1:
+        return f"Not on one thread: without the GIL, the best of ours take {_times(free_threaded)} times as long as CPython's own."
+    less = (
+        "less than"
+        if known(change) and change.low > 1
+        else "more than"
+        if known(change) and change.high < 1
+        else "neither more nor less, as far as this run can tell, than"
+    )
+    there = f"{_times(gil)} times" if gil.low > 1 else f"a ratio of {text(gil)}"
+    return (
+        f"Yes, on one thread: without the GIL, the best of ours are {_times(free_threaded)} times as fast as CPython's own, "
+        f"which is {less} with it ({there})."
+    )
+
+
+def giving_back(ratio: Interval | None, held: Interval | None, given: Interval | None) -> str:
+    """CPython's own strings where an arena goes back with each tuple over where none can; page faults in both."""
+    if not (known(ratio) and held is not None and given is not None):
+        return "What it costs to give arenas back was not measured here."
+    counts = f"{text(given)} page faults for each tuple against {text(held)}"
+    if not given.value > MANY > FEW > held.value:
+        return f"The two conditions were not brought about in this run ({counts}), and nothing is known of what giving back costs."
+    if not ratio.excludes(1):
+        return (
+            f"Whether giving an arena back costs anything cannot be told here: the ratio is {text(ratio)} ({counts})."
+        )
+    if ratio.value < 1:
+        return f"With an arena given back, CPython's own strings do not take longer but are {_times(ratio)} times as fast ({counts})."
+    return f"With an arena given back at each drop, CPython's own strings take {_times(ratio)} times as long as with all held ({counts})."
+
+
+def as_it_came(faults: Interval | None) -> str:
+    """Page faults of CPython's own strings as the author ran it: which of the two conditions was that?"""
+    if faults is None:
+        return "How many page faults there were as the author ran it is not known here."
+    if faults.high < FEW:
+        return f"As the author ran it, no arena went back here ({text(faults)} page faults for each tuple)."
+    if faults.low > MANY:
+        return f"As the author ran it, an arena went back with each tuple here ({text(faults)} page faults for each tuple)."
+    return f"As the author ran it, it cannot be told here which of the two conditions it was ({text(faults)} page faults for each tuple)."
+
+
+def held_against_corrected(
+    method: str, held: Interval | None, corrected: Interval | None, quotient: Interval | None
+) -> str:
+    """The gain of a way with arenas held, each way in processes of its own; in the corrected experiment; the first over the
+    second."""
+    if not (known(held) and known(corrected) and known(quotient)):
+        return f"For {method} strings, the two experiments cannot be compared here."
+    both = f"gain {text(held)} with arenas held, {text(corrected)} in the corrected experiment"
+    if not quotient.excludes(1):
+        return (
+            f"For {method} strings, the experiment with arenas held and the corrected one are not told apart ({both})."
+        )
+    what = "larger" if quotient.value > 1 else "smaller"
+    return (
+        f"For {method} strings, the gain with arenas held is {what} than in the corrected experiment ({both}): what is left of the "
+        "difference is not explained by memory that is given back."
+    )
+
+
+def memory_bound(where: str, small: Interval | None, large: Interval | None) -> str:
+    """A string of the whole text over one of a small text: above 1, memory is felt; a large text over the whole: the same."""
+    start = _capital(where)
+    if not (known(small) and known(large)):
+        return f"{start}, whether memory is the bound cannot be told: {UNKNOWN}."
+    figures = f"whole over small {text(small)}, large over whole {text(large)}"
+    if max(small.high, large.high) < 1 + ALIKE:
+        return (
+            f"{start}, a string in a block costs no more in a large text than in one that stays in the nearest cache ({figures}): "
+            "the block is not bound by memory, but by what the processor has to do."
+        )
+    if small.low > 1:
+        return f"{start}, a string of the whole text costs more than one of a text that stays in the nearest cache ({figures}): memory is felt."
+    if large.low > 1:
+        return f"{start}, memory is felt in a text that is four times as large, and not seen to be felt in the whole text ({figures})."
+    return f"{start}, whether memory is the bound is undecided here ({figures})."
+
+
+def threads_of_a_block(rate: Interval | None) -> str:
+    """Without the GIL: the rate of two threads with blocks over that of one. What is bound by memory gains nothing."""
+    if not known(rate):
+        return "What a second thread brings to blocks without the GIL is not known here."
+    if not rate.excludes(1):
+        return f"Without the GIL, no gain of blocks by a second thread is seen: the rate changes by a factor of {text(rate)}."
+    if rate.value < 1:
+        return f"Without the GIL, blocks do not gain by a second thread: they take {_times(rate)} times as long."
+    return f"Without the GIL, two threads make blocks at {text(rate)} times the rate of one."
+
+
+def what_bounds(where: str, floors: dict[str, Interval]) -> str:
+    """The time of a block over that of each floor, which does less and less of the work; by the floor's name."""
+    start = _capital(where)
+    if not floors:
+        return f"{start}, no floor was measured, and what bounds the block is not known."
+    said = "; ".join(f"{floor.removeprefix('floor: ')} {text(ratio)}" for floor, ratio in floors.items())
+    nearest = min(floors.values(), key=lambda ratio: ratio.value)
+    if not all(known(ratio) for ratio in floors.values()):
+        return f"{start}, how far the block is from its floors is not known: {UNKNOWN}."
+    if nearest.high < 1 + ALIKE:
+        return f"{start}, the block is at a floor: its time over that of each is {said}."
+    if nearest.low > 1 + ALIKE:
+        return f"{start}, the block is above every floor: its time over that of each is {said}."
+    return f"{start}, whether the block is at a floor is undecided here: its time over that of each is {said}."
+
+
+def two_threads(who: str, rate: Interval | None) -> str:
+    """Without the GIL: the rate of two threads over that of one."""
+    if not known(rate):
+        return f"Without the GIL, what a second thread brings to {who} is not known."
+    if not rate.excludes(1):
+        return f"Without the GIL, it cannot be told whether two threads make {who} at another rate than one: {text(rate)} times."
+    if rate.value < 1:
+        return f"Without the GIL, two threads make {who} at a lower rate than one: the same work takes {_times(rate)} times as long."
+    return f"Without the GIL, two threads make {who} at {text(rate)} times the rate of one."
+
+
+def released(who: str, ratio: Interval | None) -> str:
+    """With the GIL and many threads: time where it is released while strings are made, over time where it is kept."""
+    if not known(ratio):
+        return f"Whether it helps {who} to release the GIL is not known here."
+    if not ratio.excludes(1):
+        return f"Whether it helps {who} to release the GIL cannot be told here: released over kept is {text(ratio)}."
+    if ratio.value < 1:
+        return f"To release the GIL made {who} {_times(ratio)} times as fast."
+    return f"To release the GIL did not help {who}: they took {_times(ratio)} times as long."
+
+
+def stays(where: str, who: str, alive: Interval | None, after: Interval | None) -> str:
+    """Resident bytes for each string while all are alive, and after all were dropped."""
+    start = _capital(where)
+    if not (known(alive) and known(after)):
+        return f"{start}, what stays of {who} is not known here."
+    both = f"{text(after, 'bytes')} of {text(alive, 'bytes')} for each"
+    if after.low > 0.75 * alive.high:
+        return f"{start}, what {who} took stays ({both})."
+    if after.high < 0.25 * alive.low:
+        return f"{start}, most of what {who} took went back to the system ({both})."
+    return f"{start}, a part of what {who} took stays, or this run cannot tell ({both})."
+
+
+def probes_agree(same: int, asked: int, differing: list[str]) -> str:
+    """To how many probes every kind of string gives one answer; where the interpreters do not agree about ours."""
+    start = f"{same} of {asked} probes get the same answer from every kind of string."
+    if same == asked:
+        start = f"All {asked} probes get the same answer from every kind of string."
+    if differing:
+        return f"{start} Not all CPythons of this run agree on {listed(differing)}."
+    return f"{start} All CPythons of this run agree on how ours answer."
+
+
+def unlike_a_subclass(probes: list[str]) -> str:
+    """To which probes ours answer otherwise than an ordinary subclass of str."""
+    if not probes:
+        return "No probe tells ours from an ordinary subclass."
+    return f"From an ordinary subclass, ours differ in {listed(probes)}."
+
+
+def copied_type(named: str, pickled: str) -> str:
+    """What a string of the copied type says is the name of its type, and what comes of pickling it."""
+    name = (
+        "The copied type is the better liar: it gives its name as str."
+        if named == "'str'"
+        else f"The copied type does not pass for str by its name: {named}."
+    )
+    if "Error" in pickled:
+        return f"{name} It is also the worse citizen, as pickle says: {pickled.rstrip('.')}."
+    return f"{name} Pickle takes it: the answer is {pickled}."
+
+
+def getsizeof(who: str, says: float, characters: float, resident: Interval | None) -> str:
+    """What sys.getsizeof says of a string on average, how many characters it has, what was resident for each; bytes."""
+    start = f"Of {who}, sys.getsizeof says {says:.0f} bytes for each on average, with {characters:.0f} characters"
+    if not known(resident):
+        return f"{start}; what was resident is not known here."
+    there = f"{text(resident, 'bytes')} were resident"
+    if resident.high < says - characters / 2:
+        return f"{start}; {there}. It counts characters that the strings do not own."
+    if resident.low > says:
+        return f"{start}; {there}, which is more than it says."
+    return f"{start}; {there}, about what it says or too near to it to tell."
+
+
+def misused(what: str, where: dict[str, bool | None]) -> str:
+    """On which interpreters something happened. None: the process did not live to say."""
+    if not where:
+        return f"Whether {what} was not asked here."
+    yes, no, gone = ([label for label, one in where.items() if one is answer] for answer in (True, False, None))
+    parts = []
+    if yes:
+        parts.append(f"on {listed(yes)}, {what}")
+    if no:
+        parts.append(f"not so on {listed(no)}")
+    if gone:
+        parts.append(f"no answer on {listed(gone)}, as the process ended")
+    return f"{_capital('; '.join(parts))}."
+
+
+def layouts_differ(one: str, other: str, fields: list[str]) -> str:
+    """Which fields two builds keep in different places, or with other bits."""
+    if not fields:
+        return f"{one} and {other} keep all of these fields in the same places."
+    if len(fields) > 4:
+        return f"{one} and {other} differ in {len(fields)} of these fields."
+    return f"{one} and {other} differ in {listed(fields)}."
+
+
+def wrong_layout(wrong: Share | None) -> str:
+    """Of strings and tuples that were written by the layout of another build: how many died or answered wrongly."""
+    if wrong is None:
+        return "One build was there alone, and no other layout could be tried."
+    count = f"{wrong.events} of {wrong.trials} forgeries by the layout of another build"
+    if wrong.events == wrong.trials:
+        return f"All of them went wrong: {count} died, or gave an answer that is not the real one's."
+    if wrong.events:
+        return f"It depends on the two builds: {count} died, or gave an answer that is not the real one's."
+    return f"None of them went wrong: {count} died or gave a wrong answer. That proves no safety."
+
+
+def other_version(wrong: Share | None) -> str:
+    """The same, between versions that are built alike."""
+    if wrong is None:
+        return "Two versions of the same kind of build were not there, so what changes from version to version was not tested in this run."
+    count = f"{wrong.events} of {wrong.trials}"
+    if wrong.events:
+        return f"Between versions of the same kind of build, {count} went wrong: the private layouts did change from version to version."
+    return f"Between versions of the same kind of build, {count} went wrong: no change of layout is seen among them."
+
+
+def module_refuses(refused: Share | None) -> str:
+    """Our module as it was built for another CPython, loaded by force: how often it was refused at import."""
+    if refused is None:
+        return "There was no module built for another CPython to load."
+    count = f"{refused.events} of {refused.trials}"
+    if refused.events == refused.trials:
+        return (
+            f"Our own module, built for another CPython and loaded by force, was refused at import each time ({count})."
+        )
+    if refused.events:
+        return f"Our own module, built for another CPython and loaded by force, was refused at import in {count} cases, and not in the others."
+    return f"Our own module, built for another CPython and loaded by force, was never refused at import ({count})."
+
+
+def list_grows(ended: Share | None, own: dict[str, bool]) -> str:
+    """Acts that make CPython take our memory for its own: how many ended the process. own: did its own append work?"""
+    if ended is None:
+        return "No list was forged here."
+    count = f"{ended.events} of {ended.trials} processes"
+    if ended.events == ended.trials:
+        start = f"Each time that the list grew past its room or was cleared by CPython's own code, the process ended ({count})."
+    elif ended.events:
+        start = f"When the list grew past its room or was cleared by CPython's own code, {count} ended, and the others went on."
+    else:
+        start = f"That the list grew or was cleared ended no process here ({count}). That is no proof that it is safe."
+    works = [label for label, one in own.items() if one]
+    if not own:
+        return start
+    if len(works) == len(own):
+        return f"{start} With an append of its own it grew well, on {listed(works)}, as long as nobody but that append made it grow."
+    return f"{start} Its own append worked on {listed(works) if works else 'no interpreter'} only."
+
+
+def same_call_twice(ratios: dict[str, Interval], alarm: float) -> str:
+    """The A/A test by interpreter, and what an alarm does."""
+    told = {label: ratio for label, ratio in ratios.items() if ratio.is_known}
+    if not told:
+        return f"The A/A test says nothing here: {UNKNOWN}."
+    raised = [label for label, ratio in told.items() if ratio.low > 1 + alarm or ratio.high < 1 - alarm]
+    if raised:
+        return (
+            f"On {listed(raised)}, the two copies differ by more than {alarm:.0%}, so the verdicts of B1 and B2 are withheld: what "
+            "tells two copies apart would be taken for a gain."
+        )
+    return f"The two copies do not certainly differ by more than {alarm:.0%} on any of {len(told)} interpreters, and no verdict is withheld."
+
+
+def prediction_1(gil: Interval | None, free_threaded: Interval | None) -> str:
+    """ns for one line with PyUnicode_New, made and dropped, in the corrected experiment."""
+    if not (known(gil) and known(free_threaded)):
+        return "What it takes is not known here."
+    both = f"{text(gil, 'ns')} with the GIL, {text(free_threaded, 'ns')} without it"
+    if gil.high < free_threaded.low:
+        return f"It takes {both}: longer without it."
+    if free_threaded.high < gil.low:
+        return f"It takes {both}: not longer without it, but less."
+    return f"It takes {both}: which takes longer cannot be told here."
+
+
+def prediction_2(pooled: Interval | None, block: Interval | None) -> str:
+    """With 16 threads over one: the time of each design."""
+    if not (known(pooled) and known(block)):
+        return "Which of them suffers cannot be told here."
+    both = f"16 threads over one: pool {text(pooled)}, block {text(block)}"
+    suffer = [name for name, ratio in (("the pool", pooled), ("the block", block)) if ratio.low > 1]
+    if len(suffer) == 1:
+        return f"{_capital(suffer[0])} suffers ({both})."
+    if suffer:
+        more = (
+            "the pool more"
+            if pooled.low > block.high
+            else "the block more"
+            if block.low > pooled.high
+            else "which of them more cannot be told"
+        )
+        return f"Both suffer, {more} ({both})."
+    if max(pooled.high, block.high) < 1:
+        return f"Neither suffers: both are faster with 16 threads ({both})."
+    return f"That either of them suffers is not seen here ({both})."
+
+
+def prediction_3(failed: list[str], asked: list[str], without: list[str]) -> str:
+    """Which of the calls go wrong for ours, with a hash that is not known yet and a NUL at the end; and, of those asked, for the
+    original's."""
+    start = (
+        f"Of {len(asked)} probes for ours, filled in with care, these answer otherwise than for a real string: {listed(failed)}."
+        if failed
+        else f"None of {len(asked)} probes answers otherwise for ours, if every field is filled in with care."
+    )
+    if without:
+        return f"{start} With a hash of 0, or without a NUL, these go wrong: {listed(without)}."
+    return f"{start} That a hash of 0 or a missing NUL breaks something is not seen in this run."
+
+
+def prediction_4(change: Interval | None) -> str:
+    """The best of ours: what it gains with the GIL over what it gains without."""
+    if not known(change) or not change.excludes(1):
+        return "Whether it gains more or less without the GIL cannot be told here."
+    if change.value > 1:
+        return f"Less: its gain with the GIL is {text(change)} times that without it."
+    return f"More: its gain without the GIL is {text(change.inverse)} times that with it."
