@@ -48,27 +48,27 @@ int make_block(Request *request, PyObject **items, PyTypeObject *const *types) {
         return request->ascii_count ? -1 : 0;
     }
     uintptr_t thread = this_thread();
-    BlockView *view = block->views;
-    ASAN_UNPOISON_MEMORY_REGION(view, request->ascii_count * sizeof(BlockView));
-    for (Py_ssize_t i = 0; i < request->count; i++) {
-        const Line *line = &request->lines[i];
+    PyTypeObject *type = types[BLOCK_VIEW];
+    char *text = request->buffer->data;
+    BlockView *next = block->views, *end = next + request->ascii_count;
+    ASAN_UNPOISON_MEMORY_REGION(next, request->ascii_count * sizeof(*next));
+    for (const Line *line = request->lines; next < end; line++, items++) {
         if (line->ascii) {
-            set_head((PyObject *)view, types[BLOCK_VIEW], thread);
-            set_view(&view->str, request->buffer->data + line->offset, line->length);
-            view->block = block;
-            items[i] = (PyObject *)view++;
+            set_head((PyObject *)next, type, thread);
+            set_view(&next->str, text + line->offset, line->length);
+            next->block = block;
+            *items = (PyObject *)next++;
         }
     }
     block->alive = request->ascii_count;
     block->buffer = request->buffer;
     request->used = 1;
+    request->made = block;
     return 0;
 }
 
-void block_view_dealloc(PyObject *op) {
-    Block *block = ((BlockView *)op)->block;
-    ASAN_POISON_MEMORY_REGION(op, sizeof(BlockView));
-    if (count_add(&block->alive, -1) == 0) {
+static void views_dead(Block *block, size_t count) {
+    if (count_add(&block->alive, -count) == 0) {
         buffer_drop(block->buffer, 1);
         pthread_mutex_lock(&lock);
         block->next = spare;
@@ -76,4 +76,21 @@ void block_view_dealloc(PyObject *op) {
         pthread_mutex_unlock(&lock);
     }
 }
+
+void block_view_dealloc(PyObject *op) {
+    Block *block = ((BlockView *)op)->block;
+    ASAN_POISON_MEMORY_REGION(op, sizeof(BlockView));
+    views_dead(block, 1);
+}
 /* [/block] */
+
+void end_block(void *made) {
+    Block *block = made;
+    PyObject *first = (PyObject *)block->views;
+    size_t count = count_add(&block->alive, 0); /* the tuple held them all */
+    if (all_ended(first, count, sizeof(BlockView), this_thread())) {
+        views_dead(block, count);
+    } else {
+        let_go_of_each(first, count, sizeof(BlockView));
+    }
+}

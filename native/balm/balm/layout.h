@@ -88,6 +88,7 @@ static inline void set_view(PyUnicodeObject *str, const char *text, Py_ssize_t l
 }
 /* [/head] */
 
+/* [sweep] */
 /* Is the reference that the caller holds the last one, and may this thread end the object without asking? */
 static inline int only_reference(PyObject *op, uintptr_t thread) {
 #ifdef Py_GIL_DISABLED
@@ -99,12 +100,32 @@ static inline int only_reference(PyObject *op, uintptr_t thread) {
 #endif
 }
 
-/* Take that reference away: whoever still looks at the object in another thread must find it dead. */
-static inline void set_dead(PyObject *op) {
+/* Take the last reference to each of `count` objects, which lie `bytes` apart, if the caller holds it: 1. Else 0, and nothing
+ * has changed. It looks at each head once and calls nothing. */
+static inline int all_ended(PyObject *first, size_t count, size_t bytes, uintptr_t thread) {
+    char *from = (char *)first, *to = from + count * bytes;
+    for (char *op = from; op < to; op += bytes) {
+        if (!only_reference((PyObject *)op, thread)) {
+            return 0;
+        }
+    }
 #ifdef Py_GIL_DISABLED
-    __atomic_store_n(&op->ob_ref_local, 0, __ATOMIC_RELAXED);
+    /* Whoever still looks at one in another thread must find it dead. */
+    for (char *op = from; op < to; op += bytes) {
+        __atomic_store_n(&((PyObject *)op)->ob_ref_local, 0, __ATOMIC_RELAXED);
+    }
 #endif
+    ASAN_POISON_MEMORY_REGION(from, count * bytes);
+    return 1;
 }
+
+/* The same objects, if somebody else has one of them: each loses the caller's reference as any object does. */
+static inline void let_go_of_each(PyObject *first, size_t count, size_t bytes) {
+    for (size_t i = 0; i < count; i++) {
+        Py_DECREF((PyObject *)((char *)first + i * bytes));
+    }
+}
+/* [/sweep] */
 
 /* A count that the GIL protects where there is one. Only attached threads may change it. */
 static inline size_t count_add(size_t *count, size_t n) {

@@ -13,14 +13,18 @@ typedef struct {
     const Line *lines;
     Py_ssize_t count, ascii_count;
     size_t used;
+    void *made; /* by makers that have an ender: what it needs; NULL as long as there are no strings */
 } Request;
 
 typedef int maker(Request *request, PyObject **items, PyTypeObject *const *types);
+/* Take away one reference to each string of a request, those that the tuple held: all at once, if they are the last. */
+typedef void ender(void *made);
 
 /* Layouts of strings: each has a type of its own, as each is ended in its own way. */
 enum { POOLED_VIEW, POOLED_COMPACT, BLOCK_VIEW, PAGE_VIEW, LAYOUTS };
 
 maker make_pooled, make_compact, make_block, make_pages;
+ender end_block, end_pages;
 void pooled_view_dealloc(PyObject *op);
 void pooled_compact_dealloc(PyObject *op);
 void block_view_dealloc(PyObject *op);
@@ -34,15 +38,5 @@ void page_view_dealloc(PyObject *op);
 
 /* Each once for a process, before the first string; not 0: no memory. */
 int views_across_forks(void), compacts_across_forks(void), blocks_across_forks(void), pages_across_forks(void);
-
-enum { PAGE_BYTES = 64 * 1024 };
-
-/* Pages lie at multiples of their size. */
-static inline int same_page(PyObject *one, PyObject *other) {
-    return ((uintptr_t)one ^ (uintptr_t)other) < PAGE_BYTES;
-}
-
-/* Pages end many strings at once: those of a tuple that nobody else knows, if they lie in the same page. */
-void page_views_dead(PyObject *one, uint32_t count, uintptr_t thread);
 
 #endif

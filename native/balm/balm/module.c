@@ -63,7 +63,6 @@ static int make_types(void) {
         types_of[0][i] = &subtypes[i];
         types_of[1][i] = &copies[i];
     }
-    tuples_know(&subtypes[PAGE_VIEW], &copies[PAGE_VIEW]);
     if (ready(&counterfeit_type, "balm.Counterfeit", &PyUnicode_Type, keep_forever) < 0
         || ready(&tuple_type, "balm.Tuple", &PyTuple_Type, tuple_dealloc) < 0) {
         return -1;
@@ -160,25 +159,47 @@ static void text_dealloc(PyObject *op) {
 }
 
 /* [strings] */
-static PyObject *strings_of_ours(Text *self, maker *make, PyTypeObject *const *types, int released, int own_tuple) {
-    PyObject *tuple = own_tuple ? tuple_new(self->count, &tuple_type) : PyTuple_New(self->count);
+/* A maker, and if its strings stand in a tuple of ours: their ender and their layout. */
+typedef struct {
+    const char *name;
+    maker *make;
+    ender *end;
+    int layout;
+} Method;
+
+static const Method methods[] = {
+    {"pooled", make_pooled},
+    {"compact", make_compact},
+    {"block", make_block},
+    {"block and tuple", make_block, end_block, BLOCK_VIEW},
+    {"pages", make_pages},
+    {"pages and tuple", make_pages, end_pages, PAGE_VIEW},
+};
+
+static PyObject *strings_of_ours(Text *self, const Method *method, PyTypeObject *const *types, int released) {
+    PyTypeObject *between_others = self->ascii_count < self->count ? types[method->layout] : NULL;
+    PyObject *tuple = method->end ? tuple_new(self->count, &tuple_type, method->end, between_others)
+                                  : PyTuple_New(self->count);
     if (!tuple) {
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
-    if (!own_tuple) {
+    if (!method->end) {
         /* Nobody may visit it before it is full, and strings are in no cycle. */
         PyObject_GC_UnTrack(tuple);
     }
     PyObject **items = ((PyTupleObject *)tuple)->ob_item;
-    Request request = {self->buffer, self->lines, self->count, self->ascii_count, 0};
+    Request request = {self->buffer, self->lines, self->count, self->ascii_count, 0, NULL};
     buffer_keep(self->buffer, self->ascii_count);
     int failed;
     if (released) {
         Py_BEGIN_ALLOW_THREADS
-        failed = make(&request, items, types);
+        failed = method->make(&request, items, types);
         Py_END_ALLOW_THREADS
     } else {
-        failed = make(&request, items, types);
+        failed = method->make(&request, items, types);
+    }
+    if (method->end) {
+        tuple_owns(tuple, request.made);
     }
     buffer_drop(self->buffer, self->ascii_count - request.used);
     if (failed) {
@@ -199,11 +220,6 @@ static PyObject *strings_of_ours(Text *self, maker *make, PyTypeObject *const *t
 }
 /* [/strings] */
 
-static const struct { const char *name; maker *make; int own_tuple; } methods[] = {
-    {"pooled", make_pooled, 0}, {"compact", make_compact, 0}, {"block", make_block, 0},
-    {"pages", make_pages, 0},   {"pages and tuple", make_pages, 1},
-};
-
 static PyObject *text_strings(PyObject *op, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"method", "released", "copied_type", NULL};
     const char *method;
@@ -218,7 +234,7 @@ static PyObject *text_strings(PyObject *op, PyObject *args, PyObject *kwargs) {
     }
     for (size_t i = 0; i < Py_ARRAY_LENGTH(methods); i++) {
         if (!strcmp(method, methods[i].name)) {
-            return strings_of_ours(self, methods[i].make, types_of[copied], released, methods[i].own_tuple);
+            return strings_of_ours(self, &methods[i], types_of[copied], released);
         }
     }
     return PyErr_Format(PyExc_ValueError, "no such method, or not with these options: %s", method);
@@ -227,8 +243,8 @@ static PyObject *text_strings(PyObject *op, PyObject *args, PyObject *kwargs) {
 static PyMethodDef text_methods[] = {
     {"strings", (PyCFunction)(void (*)(void))text_strings, METH_VARARGS | METH_KEYWORDS,
      "strings(method, released=False, copied_type=False)\n\nA tuple of all lines.\n\n"
-     "method: CPython's own are new, from string and (since 3.14) writer; ours are pooled, compact, block, pages, pages and\n"
-     "tuple. released: make them without the GIL (detached). copied_type: their type is a copy of str's type object, not a subtype of str."},
+     "method: CPython's own are new, from string and (since 3.14) writer; ours are pooled, compact, block, pages, and\n"
+     "block and tuple, pages and tuple. released: make them without the GIL (detached). copied_type: their type is a copy of str's type object, not a subtype of str."},
     {NULL},
 };
 

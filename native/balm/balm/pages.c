@@ -3,11 +3,12 @@
 
 #include <pthread.h>
 
-enum { LOOKED_AT = 8 };
+enum { PAGE_BYTES = 64 * 1024, LOOKED_AT = 8 };
 
 /* [page] */
 typedef struct Page {
-    struct Page *next;
+    struct Page *next;        /* of the same thread, or of those that ended */
+    struct Page *made_next;   /* of the same text */
     Buffer *buffer;
     uintptr_t owner;          /* the thread that may make strings in it; 0: none */
     uint32_t used;            /* strings made since the page was last empty */
@@ -18,7 +19,9 @@ typedef struct Page {
 enum { FIRST = 128, VIEWS_A_PAGE = (PAGE_BYTES - FIRST) / sizeof(PyUnicodeObject) };
 _Static_assert(sizeof(Page) <= FIRST, "Page");
 
+/* Pages lie at multiples of their size. */
 static inline Page *page_of(PyObject *op) { return (Page *)((uintptr_t)op & ~(uintptr_t)(PAGE_BYTES - 1)); }
+static inline PyUnicodeObject *first_of(Page *page) { return (PyUnicodeObject *)((char *)page + FIRST); }
 /* [/page] */
 /* A thread's pages, the oldest first. When the thread ends, others may have them. */
 typedef struct {
@@ -117,33 +120,34 @@ static Page *acquire(uintptr_t thread) {
 /* [make] */
 int make_pages(Request *request, PyObject **items, PyTypeObject *const *types) {
     uintptr_t thread = this_thread();
-    PyUnicodeObject *next = NULL, *end = NULL;
-    Page *page = NULL;
-    for (Py_ssize_t i = 0; i < request->count; i++) {
-        const Line *line = &request->lines[i];
-        if (!line->ascii) {
-            continue;
+    PyTypeObject *type = types[PAGE_VIEW];
+    char *text = request->buffer->data;
+    const Line *line = request->lines;
+    for (Py_ssize_t left = request->ascii_count; left;) {
+        Page *page = acquire(thread);
+        if (!page) {
+            return -1;
         }
-        if (next == end) {
-            if (!(page = acquire(thread))) {
-                return -1;
+        page->buffer = request->buffer;
+        page->used = left < VIEWS_A_PAGE ? left : VIEWS_A_PAGE;
+        page->made_next = request->made;
+        request->made = page;
+        request->used++;
+        PyUnicodeObject *next = first_of(page), *end = next + page->used;
+        ASAN_UNPOISON_MEMORY_REGION(next, page->used * sizeof(*next));
+        left -= page->used;
+        for (; next < end; line++, items++) {
+            if (line->ascii) {
+                set_head((PyObject *)next, type, thread);
+                set_view(next, text + line->offset, line->length);
+                *items = (PyObject *)next++;
             }
-            page->buffer = request->buffer;
-            request->used++;
-            next = (PyUnicodeObject *)((char *)page + FIRST);
-            end = next + VIEWS_A_PAGE;
-            ASAN_UNPOISON_MEMORY_REGION(next, VIEWS_A_PAGE * sizeof(*next));
         }
-        set_head((PyObject *)next, types[PAGE_VIEW], thread);
-        set_view(next, request->buffer->data + line->offset, line->length);
-        page->used++;
-        items[i] = (PyObject *)next++;
     }
     return 0;
 }
 
-void page_views_dead(PyObject *one, uint32_t count, uintptr_t thread) {
-    Page *page = page_of(one);
+static void views_dead(Page *page, uint32_t count, uintptr_t thread) {
 #ifdef Py_GIL_DISABLED
     uintptr_t owner = __atomic_load_n(&page->owner, __ATOMIC_RELAXED);
     if (owner == 0) {
@@ -175,6 +179,22 @@ void page_views_dead(PyObject *one, uint32_t count, uintptr_t thread) {
 
 void page_view_dealloc(PyObject *op) {
     ASAN_POISON_MEMORY_REGION(op, sizeof(PyUnicodeObject));
-    page_views_dead(op, 1, this_thread());
+    views_dead(page_of(op), 1, this_thread());
 }
 /* [/make] */
+
+/* [end] */
+void end_pages(void *made) {
+    uintptr_t thread = this_thread();
+    for (Page *page = made, *next; page; page = next) {
+        next = page->made_next; /* an empty page may be another text's at once */
+        PyObject *first = (PyObject *)first_of(page);
+        uint32_t count = page->used; /* the tuple held them all */
+        if (all_ended(first, count, sizeof(PyUnicodeObject), thread)) {
+            views_dead(page, count, thread);
+        } else {
+            let_go_of_each(first, count, sizeof(PyUnicodeObject));
+        }
+    }
+}
+/* [/end] */

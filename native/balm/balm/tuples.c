@@ -1,13 +1,14 @@
 #include "tuples.h"
 
-#include "makers.h"
-
 #include <pthread.h>
 
 /* [tuple] */
 typedef struct Spare {
     struct Spare *next;
     Py_ssize_t capacity;
+    void *made;
+    ender *end;
+    PyTypeObject *ours; /* NULL: all are */
     char gc_head[GC_HEAD_BYTES];
     PyTupleObject tuple;
 } Spare;
@@ -17,14 +18,10 @@ _Static_assert(offsetof(Spare, tuple) == offsetof(Spare, gc_head) + GC_HEAD_BYTE
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Spare *spare;
 HELD_ACROSS_FORKS(tuples, &lock)
-static PyTypeObject *known[2];
 
-void tuples_know(PyTypeObject *page_views, PyTypeObject *copied_page_views) {
-    known[0] = page_views;
-    known[1] = copied_page_views;
-}
+static Spare *spare_of(PyObject *tuple) { return (Spare *)((char *)tuple - offsetof(Spare, tuple)); }
 
-PyObject *tuple_new(Py_ssize_t count, PyTypeObject *type) {
+PyObject *tuple_new(Py_ssize_t count, PyTypeObject *type, ender *end, PyTypeObject *ours) {
     pthread_mutex_lock(&lock);
     Spare **link = &spare;
     while (*link && ((*link)->capacity < count || (*link)->capacity > 2 * count + 16)) {
@@ -41,6 +38,9 @@ PyObject *tuple_new(Py_ssize_t count, PyTypeObject *type) {
         }
         found->capacity = count;
     }
+    found->made = NULL;
+    found->end = end;
+    found->ours = ours;
     memset(found->gc_head, 0, GC_HEAD_BYTES);
     PyTupleObject *tuple = &found->tuple;
     set_head((PyObject *)tuple, type, this_thread());
@@ -48,34 +48,25 @@ PyObject *tuple_new(Py_ssize_t count, PyTypeObject *type) {
 #if PY_VERSION_HEX >= 0x030E0000
     tuple->ob_hash = -1;
 #endif
-    memset(tuple->ob_item, 0, count * sizeof(PyObject *));
+    if (ours) {
+        memset(tuple->ob_item, 0, count * sizeof(PyObject *));
+    }
     return (PyObject *)tuple;
 }
 
+void tuple_owns(PyObject *tuple, void *made) { spare_of(tuple)->made = made; }
+
 void tuple_dealloc(PyObject *op) {
-    PyTupleObject *tuple = (PyTupleObject *)op;
-    uintptr_t thread = this_thread();
-    PyObject *first = NULL; /* of a run of dead strings in one page */
-    uint32_t run = 0;
-    for (Py_ssize_t i = 0; i < Py_SIZE(op); i++) {
-        PyObject *item = tuple->ob_item[i];
-        if (!item || (Py_TYPE(item) != known[0] && Py_TYPE(item) != known[1]) || !only_reference(item, thread)) {
-            Py_XDECREF(item);
-            continue;
+    Spare *dead = spare_of(op);
+    for (Py_ssize_t i = 0; dead->ours && i < Py_SIZE(op); i++) {
+        PyObject *item = dead->tuple.ob_item[i];
+        if (item && Py_TYPE(item) != dead->ours) {
+            Py_DECREF(item);
         }
-        set_dead(item);
-        ASAN_POISON_MEMORY_REGION(item, sizeof(PyUnicodeObject));
-        if (run && !same_page(first, item)) {
-            page_views_dead(first, run, thread);
-            run = 0;
-        }
-        first = item;
-        run++;
     }
-    if (run) {
-        page_views_dead(first, run, thread);
+    if (dead->made) {
+        dead->end(dead->made);
     }
-    Spare *dead = (Spare *)((char *)op - offsetof(Spare, tuple));
     pthread_mutex_lock(&lock);
     dead->next = spare;
     spare = dead;

@@ -1,8 +1,8 @@
-/* A tuple that CPython did not allocate. It knows its strings, and ends those that nobody else has all at once. */
+/* A tuple that CPython did not allocate. It knows who made its strings, and has them all ended at once. */
 #ifndef BALM_TUPLES_H
 #define BALM_TUPLES_H
 
-#include "layout.h"
+#include "makers.h"
 
 /* What stands before an object that the garbage collector may visit (PyGC_Head). Zero: it does not. */
 #ifdef Py_GIL_DISABLED
@@ -11,12 +11,15 @@
 #define GC_HEAD_BYTES 16
 #endif
 
-/* A tuple of `count` empty places; NULL without an exception if there is no memory. Needs no thread state. */
-PyObject *tuple_new(Py_ssize_t count, PyTypeObject *type);
+/* A tuple of `count` places; NULL without an exception if there is no memory. Needs no thread state.
+ *
+ * end: what ends the strings that were made for it. ours: their type, if CPython's may stand between them, and the places are
+ * empty; NULL if all are ours, and then the places must be filled. */
+PyObject *tuple_new(Py_ssize_t count, PyTypeObject *type, ender *end, PyTypeObject *ours);
+/* The strings were made: see Request. */
+void tuple_owns(PyObject *tuple, void *made);
 void tuple_dealloc(PyObject *op);
 /* Once for a process, before the first tuple: see makers.h. */
 int tuples_across_forks(void);
-/* The type whose instances tuple_dealloc ends all at once, and the one of its copy. */
-void tuples_know(PyTypeObject *page_views, PyTypeObject *copied_page_views);
 
 #endif
