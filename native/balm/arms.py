@@ -2,6 +2,7 @@
 
 import functools
 import os
+import struct
 import sys
 import sysconfig
 import time
@@ -11,7 +12,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import corpus
 
 # Ways to make strings that CPython did not allocate: first arguments of Text.strings.
-OURS = ("pooled", "compact", "block", "pages", "pages and tuple")
+OURS = ("pooled", "compact", "block", "block and tuple", "pages", "pages and tuple")
 
 
 # [strings]
@@ -39,6 +40,23 @@ def strings(folder, method, released=False):
 
 
 # [/strings]
+
+
+# [floor]
+def floor(folder, what):
+    """What is left if nobody is to have a string: the bytes of a block's heads and of its tuple; see floors.c."""
+    return timer("floor(what)", floor=text(load(folder)).floor, what=what)
+
+
+def written(folder):
+    """Bytes written for each string, its head and its place in the tuple: in a block, and in pages."""
+    block = text(load(folder)).floor("bytes only") / corpus.LINES
+    pointer = struct.calcsize("P")
+    # The strings of a block have a pointer to it behind their head; those of pages have none.
+    return {"block": block, "pages": block - pointer}
+
+
+# [/floor]
 
 
 # [rivals]

@@ -1,5 +1,6 @@
 /* Strings that CPython did not allocate: a demonstration that nobody should ship. See notebooks/balm.ipynb. */
 #include "caveats.h"
+#include "floors.h"
 #include "legitimate.h"
 #include "makers.h"
 #include "tuples.h"
@@ -68,7 +69,7 @@ static int make_types(void) {
         return -1;
     }
     if (views_across_forks() || compacts_across_forks() || blocks_across_forks() || pages_across_forks()
-        || tuples_across_forks()) {
+        || tuples_across_forks() || floors_across_forks()) {
         PyErr_NoMemory();
         return -1;
     }
@@ -240,11 +241,24 @@ static PyObject *text_strings(PyObject *op, PyObject *args, PyObject *kwargs) {
     return PyErr_Format(PyExc_ValueError, "no such method, or not with these options: %s", method);
 }
 
+static PyObject *text_floor(PyObject *op, PyObject *name) {
+    Text *self = (Text *)op;
+    const char *which = PyUnicode_Check(name) ? PyUnicode_AsUTF8(name) : NULL;
+    if (!which || self->ascii_count < self->count) {
+        return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "a floor needs its name, and a text that is ASCII");
+    }
+    Py_ssize_t bytes = run_floor(which, self->buffer, self->lines, self->count);
+    return bytes < 0 ? NULL : PyLong_FromSsize_t(bytes);
+}
+
 static PyMethodDef text_methods[] = {
     {"strings", (PyCFunction)(void (*)(void))text_strings, METH_VARARGS | METH_KEYWORDS,
      "strings(method, released=False, copied_type=False)\n\nA tuple of all lines.\n\n"
      "method: CPython's own are new, from string and (since 3.14) writer; ours are pooled, compact, block, pages, and\n"
      "block and tuple, pages and tuple. released: make them without the GIL (detached). copied_type: their type is a copy of str's type object, not a subtype of str."},
+    {"floor", text_floor, METH_O,
+     "floor(name)\n\nWhat no way to make these strings can do without, and no string: bytes only, bytes and drop, memory, tuple alone.\n"
+     "Returns the bytes written. To be timed."},
     {NULL},
 };
 
