@@ -47,19 +47,8 @@ int make_block(Request *request, PyObject **items, PyTypeObject *const *types) {
     if (!block) {
         return request->ascii_count ? -1 : 0;
     }
-    uintptr_t thread = this_thread();
-    PyTypeObject *type = types[BLOCK_VIEW];
-    char *text = request->buffer->data;
-    BlockView *next = block->views, *end = next + request->ascii_count;
-    ASAN_UNPOISON_MEMORY_REGION(next, request->ascii_count * sizeof(*next));
-    for (const Line *line = request->lines; next < end; line++, items++) {
-        if (line->ascii) {
-            set_head((PyObject *)next, type, thread);
-            set_view(&next->str, text + line->offset, line->length);
-            next->block = block;
-            *items = (PyObject *)next++;
-        }
-    }
+    Kind kind = {types[BLOCK_VIEW], this_thread(), sizeof(BlockView), block};
+    make_views(request, items, 0, request->ascii_count, block->views, kind);
     block->alive = request->ascii_count;
     block->buffer = request->buffer;
     request->used = 1;

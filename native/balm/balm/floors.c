@@ -1,31 +1,19 @@
 #include "floors.h"
 
-#include "makers.h"
-
 #include <pthread.h>
 
 /* [floor] */
-/* As many bytes as the head of a string in a block. Nobody ever gets one of these as an object. */
-typedef struct {
-    PyUnicodeObject str;
-    void *block;
-} Head;
-
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static Head *heads;
+/* Nobody ever gets one of these as an object. */
+static PyUnicodeObject *heads;
 static PyObject **items;
 static Py_ssize_t capacity;
 HELD_ACROSS_FORKS(floors, &lock)
 
-/* The bytes of a block and of its tuple, field by field, as compilers write them. */
-static void write_bytes(const Buffer *buffer, const Line *lines, Py_ssize_t count) {
-    uintptr_t thread = this_thread();
-    for (Py_ssize_t i = 0; i < count; i++) {
-        set_head((PyObject *)&heads[i], &PyUnicode_Type, thread);
-        set_view(&heads[i].str, buffer->data + lines[i].offset, lines[i].length);
-        heads[i].block = heads;
-        items[i] = (PyObject *)&heads[i];
-    }
+/* The bytes of the shortest strings over other memory, and of a tuple's places. */
+static void write_bytes(const Request *request) {
+    Kind kind = {&PyUnicode_Type, this_thread(), sizeof(*heads), NULL};
+    make_views(request, items, 0, request->count, heads, kind);
 }
 
 /* What ending a string asks for: is this reference the last one? */
@@ -40,8 +28,8 @@ static Py_ssize_t look_at_each(Py_ssize_t count) {
 
 /* As many bytes with as few instructions as the C library knows how. */
 static void write_memory(Py_ssize_t count) {
-    memset(heads, 1, count * sizeof(Head));
-    memset(items, 1, count * sizeof(PyObject *));
+    memset(heads, 1, count * sizeof(*heads));
+    memset(items, 1, count * sizeof(*items));
 }
 
 /* CPython's tuple of objects that are never freed. */
@@ -58,9 +46,9 @@ static int make_tuple(Py_ssize_t count) {
 /* The memory stays: what is measured is writing, not asking for it. */
 static int reserve(Py_ssize_t count) {
     if (count > capacity) {
-        Head *more = realloc(heads, count * sizeof(Head));
+        PyUnicodeObject *more = realloc(heads, count * sizeof(*heads));
         heads = more ? more : heads;
-        PyObject **more_items = realloc(items, count * sizeof(PyObject *));
+        PyObject **more_items = realloc(items, count * sizeof(*items));
         items = more_items ? more_items : items;
         if (!more || !more_items) {
             PyErr_NoMemory();
@@ -71,10 +59,10 @@ static int reserve(Py_ssize_t count) {
     return 0;
 }
 
-Py_ssize_t run_floor(const char *name, const Buffer *buffer, const Line *lines, Py_ssize_t count) {
-    Py_ssize_t each = sizeof(Head) + sizeof(PyObject *);
+Py_ssize_t run_floor(const char *name, const Request *request) {
+    Py_ssize_t count = request->count, each = sizeof(*heads) + sizeof(*items);
     if (!strcmp(name, "tuple alone")) {
-        return make_tuple(count) ? -1 : count * (Py_ssize_t)sizeof(PyObject *);
+        return make_tuple(count) ? -1 : count * (Py_ssize_t)sizeof(*items);
     }
     int drop = !strcmp(name, "bytes and drop"), memory = !strcmp(name, "memory");
     if (!drop && !memory && strcmp(name, "bytes only")) {
@@ -86,7 +74,7 @@ Py_ssize_t run_floor(const char *name, const Buffer *buffer, const Line *lines, 
     if (!failed && memory) {
         write_memory(count);
     } else if (!failed) {
-        write_bytes(buffer, lines, count);
+        write_bytes(request);
         if (drop && look_at_each(count) != count) {
             PyErr_SetString(PyExc_SystemError, "a head that was just written says something else");
             failed = -1;

@@ -23,8 +23,7 @@ static int same_state(const PyASCIIObject *one, const PyASCIIObject *other) {
 /* CPython makes a string, and so do we: all that is in it must agree. */
 static int check_view(PyObject *theirs) {
     PyUnicodeObject *their = (PyUnicodeObject *)theirs, mine;
-    set_head((PyObject *)&mine, Py_TYPE(theirs), this_thread());
-    set_view(&mine, PyUnicode_DATA(theirs), PyUnicode_GET_LENGTH(theirs));
+    set_view(&mine, Py_TYPE(theirs), this_thread(), PyUnicode_DATA(theirs), PyUnicode_GET_LENGTH(theirs));
     return same_state(&their->_base._base, &mine._base._base) && their->_base._base.length == mine._base._base.length
            && their->_base.utf8_length == mine._base.utf8_length && their->_base.utf8 == mine._base.utf8
            && their->data.any == mine.data.any;

@@ -25,6 +25,8 @@ _Static_assert(sizeof(PyObject) == HEAD_BYTES, "PyObject");
 _Static_assert(offsetof(PyASCIIObject, length) == HEAD_BYTES, "PyASCIIObject.length");
 _Static_assert(offsetof(PyASCIIObject, hash) == HEAD_BYTES + 8, "PyASCIIObject.hash");
 _Static_assert(sizeof(PyASCIIObject) == HEAD_BYTES + 24, "PyASCIIObject");
+_Static_assert(offsetof(PyASCIIObject, state) == HEAD_BYTES + 16, "PyASCIIObject.state");
+_Static_assert(offsetof(PyCompactUnicodeObject, utf8_length) == HEAD_BYTES + 24, "PyCompactUnicodeObject.utf8_length");
 _Static_assert(offsetof(PyCompactUnicodeObject, utf8) == HEAD_BYTES + 32, "PyCompactUnicodeObject.utf8");
 _Static_assert(offsetof(PyUnicodeObject, data) == HEAD_BYTES + 40, "PyUnicodeObject.data");
 _Static_assert(sizeof(PyUnicodeObject) == HEAD_BYTES + 48, "PyUnicodeObject");
@@ -79,12 +81,26 @@ static inline void set_ascii(PyASCIIObject *str, Py_ssize_t length, int compact)
     str->state.compact = compact;
 }
 
-/* A string whose characters lie elsewhere. CPython gives ASCII ones no UTF-8 cache of their own: it is the text. */
-static inline void set_view(PyUnicodeObject *str, const char *text, Py_ssize_t length) {
-    set_ascii(&str->_base._base, length, 0);
-    str->_base.utf8_length = length;
-    str->_base.utf8 = (char *)text;
-    str->data.any = (char *)text;
+/* Two fields in one store. */
+typedef intptr_t Pair __attribute__((vector_size(2 * sizeof(intptr_t)), aligned(sizeof(intptr_t)), may_alias));
+
+/* A string whose characters lie elsewhere: all of it, in as few stores as may be. CPython gives ASCII ones no UTF-8 cache of their
+ * own: it is the text. */
+static inline void set_view(PyUnicodeObject *str, PyTypeObject *type, uintptr_t thread, const char *text, Py_ssize_t length) {
+    PyASCIIObject like;
+    _Static_assert(sizeof(like.state) <= sizeof(intptr_t), "PyASCIIObject.state");
+    set_ascii(&like, length, 0);
+    intptr_t state = 0, where = (intptr_t)text;
+    memcpy(&state, &like.state, sizeof(like.state));
+#ifdef Py_GIL_DISABLED
+    set_head((PyObject *)str, type, thread);
+#else
+    *(Pair *)str = (Pair){1, (intptr_t)type};
+#endif
+    Pair *fields = (Pair *)&str->_base._base.length;
+    fields[0] = (Pair){length, -1};    /* length, hash */
+    fields[1] = (Pair){state, length}; /* state, utf8_length */
+    fields[2] = (Pair){where, where};  /* utf8, data */
 }
 /* [/head] */
 

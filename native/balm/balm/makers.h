@@ -20,6 +20,51 @@ typedef int maker(Request *request, PyObject **items, PyTypeObject *const *types
 /* Take away one reference to each string of a request, those that the tuple held: all at once, if they are the last. */
 typedef void ender(void *made);
 
+/* [eight] */
+/* What the strings of one piece of memory share. */
+typedef struct {
+    PyTypeObject *type;
+    uintptr_t thread;
+    size_t bytes; /* from one to the next */
+    void *owner;  /* what stands behind each head; NULL: nothing does */
+} Kind;
+
+/* Strings of `count` ASCII lines from `first` on, and their places. All heads before all places, as memory takes stores that lie
+ * side by side at once. */
+static inline void set_views(char *first, PyObject **items, const Line *lines, int count, const char *text, Kind kind) {
+    for (int i = 0; i < count; i++) {
+        PyUnicodeObject *str = (PyUnicodeObject *)(first + i * kind.bytes);
+        set_view(str, kind.type, kind.thread, text + lines[i].offset, lines[i].length);
+        if (kind.owner) {
+            *(void **)(str + 1) = kind.owner;
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        items[i] = (PyObject *)(first + i * kind.bytes);
+    }
+}
+
+/* The next `count` strings of a text, eight at once if all of its lines are ASCII. `line` is where to begin; returns where to go on. */
+static inline Py_ssize_t make_views(const Request *request, PyObject **items, Py_ssize_t line, size_t count, void *memory,
+                                    Kind kind) {
+    const char *text = request->buffer->data;
+    char *next = memory, *end = next + count * kind.bytes;
+    ASAN_UNPOISON_MEMORY_REGION(next, count * kind.bytes);
+    if (request->ascii_count == request->count) {
+        for (; next + 8 * kind.bytes <= end; next += 8 * kind.bytes, line += 8) {
+            set_views(next, items + line, request->lines + line, 8, text, kind);
+        }
+    }
+    for (; next < end; line++) {
+        if (request->lines[line].ascii) {
+            set_views(next, items + line, request->lines + line, 1, text, kind);
+            next += kind.bytes;
+        }
+    }
+    return line;
+}
+/* [/eight] */
+
 /* Layouts of strings: each has a type of its own, as each is ended in its own way. */
 enum { POOLED_VIEW, POOLED_COMPACT, BLOCK_VIEW, PAGE_VIEW, LAYOUTS };
 

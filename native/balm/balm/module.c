@@ -247,7 +247,8 @@ static PyObject *text_floor(PyObject *op, PyObject *name) {
     if (!which || self->ascii_count < self->count) {
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "a floor needs its name, and a text that is ASCII");
     }
-    Py_ssize_t bytes = run_floor(which, self->buffer, self->lines, self->count);
+    Request request = {self->buffer, self->lines, self->count, self->ascii_count, 0, NULL};
+    Py_ssize_t bytes = run_floor(which, &request);
     return bytes < 0 ? NULL : PyLong_FromSsize_t(bytes);
 }
 
@@ -308,12 +309,12 @@ static PyObject *counterfeit(PyObject *module, PyObject *args, PyObject *kwargs)
     if (!str) {
         return PyErr_NoMemory();
     }
-    set_head((PyObject *)str, &counterfeit_type, this_thread());
     if (compact) {
+        set_head((PyObject *)str, &counterfeit_type, this_thread());
         set_ascii(&str->_base._base, length, 1);
         memcpy(&str->_base._base + 1, data, size);
     } else {
-        set_view(str, memcpy(str + 1, data, size), length);
+        set_view(str, &counterfeit_type, this_thread(), memcpy(str + 1, data, size), length);
     }
     str->_base._base.hash = hash;
     return (PyObject *)str;

@@ -119,12 +119,10 @@ static Page *acquire(uintptr_t thread) {
 
 /* [make] */
 int make_pages(Request *request, PyObject **items, PyTypeObject *const *types) {
-    uintptr_t thread = this_thread();
-    PyTypeObject *type = types[PAGE_VIEW];
-    char *text = request->buffer->data;
-    const Line *line = request->lines;
+    Kind kind = {types[PAGE_VIEW], this_thread(), sizeof(PyUnicodeObject), NULL};
+    Py_ssize_t line = 0;
     for (Py_ssize_t left = request->ascii_count; left;) {
-        Page *page = acquire(thread);
+        Page *page = acquire(kind.thread);
         if (!page) {
             return -1;
         }
@@ -133,16 +131,8 @@ int make_pages(Request *request, PyObject **items, PyTypeObject *const *types) {
         page->made_next = request->made;
         request->made = page;
         request->used++;
-        PyUnicodeObject *next = first_of(page), *end = next + page->used;
-        ASAN_UNPOISON_MEMORY_REGION(next, page->used * sizeof(*next));
+        line = make_views(request, items, line, page->used, first_of(page), kind);
         left -= page->used;
-        for (; next < end; line++, items++) {
-            if (line->ascii) {
-                set_head((PyObject *)next, type, thread);
-                set_view(next, text + line->offset, line->length);
-                *items = (PyObject *)next++;
-            }
-        }
     }
     return 0;
 }

@@ -70,8 +70,7 @@ static void push(Pool *pool, PyObject *op) {
 static PyObject *new_view(Request *request, const Line *line, PyTypeObject *type, uintptr_t thread) {
     PyObject *op = pop(&views);
     if (op) {
-        set_head(op, type, thread);
-        set_view((PyUnicodeObject *)op, request->buffer->data + line->offset, line->length);
+        set_view((PyUnicodeObject *)op, type, thread, request->buffer->data + line->offset, line->length);
         ((PooledView *)op)->buffer = request->buffer;
         request->used++;
     }
