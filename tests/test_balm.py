@@ -646,3 +646,124 @@ def test_the_lists_of_chapter_and_code_agree():
     assert all(f'"{what}":' in source for what in experiment.MISUSE)
     arms = (ROOT / experiment.ARMS).read_text()
     assert f"OURS = {experiment.OURS!r}".replace("'", '"') in arms
+
+
+# ---- tuples that end all their strings at once, and the floors ----
+
+AT_ONCE = (experiment.BLOCK_TUPLE, experiment.BEST)
+
+
+def said(label, code, *arguments):
+    """What a program prints in which `balm` and `arms` are there, line by line."""
+    start = (
+        "import sys; sys.path.insert(0, sys.argv[1])\nimport arms\nbalm, corpus = arms.load(sys.argv[2]), arms.corpus\n"
+    )
+    python = installed.load(BY_LABEL[label]).python
+    command = [python, "-I", "-c", start + code, experiment.SOURCES, NATIVE_OUT / "balm", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", AT_ONCE)
+def test_strings_that_somebody_keeps_outlive_the_tuple_that_ends_the_others(labels, method):
+    code = """
+method = sys.argv[3]
+text = balm.Text(*corpus.ascii_text(5000))
+made, real = text.strings(method), text.strings("new")
+kept = {i: made[i] for i in (0, 1, 1500, 4998, 4999)}
+del made, text
+print(balm.buffers_alive())
+more = [balm.Text(*corpus.ascii_text(5000, seed)).strings(method) for seed in range(3)]
+print(all(kept[i] == real[i] and hash(kept[i]) == hash(real[i]) for i in kept))
+print(balm.buffers_alive())
+del kept
+print(balm.buffers_alive())
+del more
+print(balm.buffers_alive())
+"""
+    for label in labels:
+        assert said(label, code, method) == ["1", "True", "4", "3", "0"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", AT_ONCE)
+def test_strings_of_cpython_that_stand_between_ours_lose_one_reference(labels, method):
+    code = """
+text = balm.Text(*corpus.mixed_text(3000))
+made, real = text.strings(sys.argv[3]), text.strings("new")
+other = next(i for i, line in enumerate(real) if not line.isascii())
+kept = [made[other], made[-1]]
+before = sys.getrefcount(kept[0])
+del made
+print(before - sys.getrefcount(kept[0]), kept == [real[other], real[-1]])
+del kept, text
+print(balm.buffers_alive(), balm.Text("é".encode(), [2]).strings(sys.argv[3]), balm.Text(b"", []).strings(sys.argv[3]))
+"""
+    for label in labels:
+        assert said(label, code, method) == ["1 True", "0 ('é',) ()"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", AT_ONCE)
+def test_a_tuple_may_be_dropped_by_a_thread_that_did_not_make_it(labels, method):
+    code = """
+import threading
+method, box = sys.argv[3], []
+box.append(balm.Text(*corpus.ascii_text()).strings(method))
+kept = box[0][7000]
+for _ in range(2):
+    thread = threading.Thread(target=box.clear)
+    thread.start()
+    thread.join()
+    print(balm.buffers_alive())
+    thread = threading.Thread(target=lambda: box.append(balm.Text(*corpus.ascii_text()).strings(method)))
+    thread.start()
+    thread.join()
+print(kept == box[0][7000])
+"""
+    for label in labels:
+        assert said(label, code, method) == ["1", "1", "True"]
+
+
+@pytest.mark.slow
+def test_floors_write_what_they_say(labels):
+    code = """
+import json
+text = arms.text(balm)
+print(json.dumps({what: text.floor(what) / corpus.LINES for what in sys.argv[3:]}))
+print(json.dumps(arms.written(sys.argv[2])), str.__basicsize__)
+for call in (lambda: text.floor("no such floor"), lambda: text.floor(3), lambda: balm.Text("é".encode(), [2]).floor("memory")):
+    try:
+        call()
+    except ValueError as error:
+        print(error)
+"""
+    for label in labels:
+        names = [name.removeprefix("floor: ") for name in experiment.FLOORS]
+        floors, layouts, *errors = said(label, code, *names)
+        layouts, size = layouts.rsplit(" ", 1)
+        shortest = int(size) + 8
+        assert json.loads(floors) == {
+            "bytes and drop": shortest,
+            "bytes only": shortest,
+            "memory": shortest,
+            "tuple alone": 8,
+        }
+        assert json.loads(layouts) == {"block": shortest + 8, "pages": shortest}
+        assert errors == ["no such floor: no such floor", *["a floor needs its name, and a text that is ASCII"] * 2]
+
+
+@pytest.mark.slow
+def test_counts_of_instructions_and_bytes(labels):
+    """Ended at once, strings cost fewer instructions than one by one; a floor does nothing that they do not."""
+    session = Measuring("balm", labels)
+    found = experiment.counts(session)
+    session.close()
+    assert set(found["bytes"]) == set(experiment.PAIR)
+    if isinstance(found["instructions"], str):
+        pytest.skip(found["instructions"])
+    for each in found["instructions"].values():
+        assert set(each) == set(experiment.COUNTED)
+        assert each["floor: bytes only"] < each["floor: bytes and drop"] < each[BLOCK]
+        for method in AT_ONCE:
+            assert each[method] < each[BLOCK] < each[NEW]

@@ -49,11 +49,9 @@ def floor(folder, what):
 
 
 def written(folder):
-    """Bytes written for each string, its head and its place in the tuple: in a block, and in pages."""
-    block = text(load(folder)).floor("bytes only") / corpus.LINES
-    pointer = struct.calcsize("P")
-    # The strings of a block have a pointer to it behind their head; those of pages have none.
-    return {"block": block, "pages": block - pointer}
+    """Bytes written for each string, its head and its place in the tuple: in pages, and in a block, where a pointer to it follows."""
+    shortest = text(load(folder)).floor("bytes only") / corpus.LINES
+    return {"block": shortest + struct.calcsize("P"), "pages": shortest}
 
 
 # [/floor]

@@ -88,16 +88,10 @@ def churned(count: int) -> dict:
 # [/arenas]
 
 # [ways]
-BEST = "pages and tuple"
-# A block whose strings a tuple of ours ends all at once, and what no way to make them can go below.
-BLOCK_TUPLE = "block and tuple"
-FLOOR_DROP, FLOOR_BYTES, FLOOR_MEMORY, FLOOR_TUPLE = FLOORS = (
-    "floor: bytes and drop",
-    "floor: bytes only",
-    "floor: memory",
-    "floor: tuple alone",
-)
-OURS = (POOLED, "compact", BLOCK, "pages", BEST)
+BLOCK_TUPLE, BEST = "block and tuple", "pages and tuple"
+OURS = (POOLED, "compact", BLOCK, BLOCK_TUPLE, "pages", BEST)
+# What no way to make such strings can do without, and no string: "floor: " and what is left.
+FLOORS = tuple(f"floor: {what}" for what in ("bytes and drop", "bytes only", "memory", "tuple alone"))
 AGAIN = "new, again"
 RELEASED = ", released"
 LAZY, ARROW = "lazy sequence", "Arrow array (nanoarrow)"
@@ -115,6 +109,7 @@ def arms() -> list[Arm]:
         *(strings(method + RELEASED, method, True) for method in (POOLED, BLOCK, BEST)),
         strings(AGAIN, NEW),
         Arm("one decode, then splitlines", ARMS, "one_decode"),
+        *(Arm(name, ARMS, "floor", {**FOLDER, "what": name.removeprefix("floor: ")}) for name in FLOORS),
         Arm("memoryviews", ARMS, "views"),
         Arm("made once, tuple again", ARMS, "made_once", FOLDER),
     ]
@@ -135,6 +130,34 @@ def ways(session: Session) -> Record:
 
 
 # [/ways]
+
+
+# [counts]
+# Not the floor of memory: it is one instruction that repeats itself, which callgrind counts anew for each byte.
+COUNTED = (NEW, POOLED, BLOCK, BLOCK_TUPLE, "pages", BEST, *(name for name in FLOORS if name != "floor: memory"))
+# Tuples of the longer batch.
+COUNTED_TUPLES = 12
+
+
+def counts(session: Session) -> dict:
+    """For each string of the text, made and dropped: instructions by interpreter and arm, or why they cannot be counted here; and
+    the bytes written for it, in a block and in pages, by interpreter.
+    """
+
+    def look():
+        layouts = {label: Case(label, ARMS, "written", fixed=FOLDER).run().result for label in PAIR}
+        if reason := instructions.available():
+            return {"instructions": reason, "bytes": layouts}
+        counted = [arm for arm in arms() if arm.name in COUNTED]
+        many = {(label, arm.name): COUNTED_TUPLES for label in PAIR for arm in counted}
+        found = instructions.per_call(list(PAIR), counted, many)
+        each = {label: {arm: n / LINES for (other, arm), n in found.items() if other == label} for label in PAIR}
+        return {"instructions": each, "bytes": layouts}
+
+    return session.observe("instructions and bytes", look)
+
+
+# [/counts]
 
 # [grid]
 PAIR = (GIL, FREE_THREADED)
