@@ -50,7 +50,7 @@ def floor(folder, what):
 
 def written(folder):
     """Bytes written for each string, its head and its place in the tuple: in pages, and in a block, where a pointer to it follows."""
-    shortest = text(load(folder)).floor("bytes only") / corpus.LINES
+    shortest = text(load(folder)).floor("bytes") / corpus.LINES
     return {"block": shortest + struct.calcsize("P"), "pages": shortest}
 
 

@@ -90,8 +90,10 @@ def churned(count: int) -> dict:
 # [ways]
 BLOCK_TUPLE, BEST = "block and tuple", "pages and tuple"
 OURS = (POOLED, "compact", BLOCK, BLOCK_TUPLE, "pages", BEST)
-# What no way to make such strings can do without, and no string: "floor: " and what is left.
-FLOORS = tuple(f"floor: {what}" for what in ("bytes and drop", "bytes only", "memory", "tuple alone"))
+# What no way to make such strings can do without, and no string at all; the words of floors.c stand behind the colon.
+FLOOR, BYTES, FIELDS, NEAR, MEMORY, TUPLE = FLOORS = tuple(
+    f"floor: {what}" for what in ("bytes and drop", "bytes", "fields", "near", "memory", "tuple alone")
+)
 AGAIN = "new, again"
 RELEASED = ", released"
 LAZY, ARROW = "lazy sequence", "Arrow array (nanoarrow)"
@@ -133,8 +135,8 @@ def ways(session: Session) -> Record:
 
 
 # [counts]
-# Not the floor of memory: it is one instruction that repeats itself, which callgrind counts anew for each byte.
-COUNTED = (NEW, POOLED, BLOCK, BLOCK_TUPLE, "pages", BEST, *(name for name in FLOORS if name != "floor: memory"))
+# Not the floor of memory: it may be one instruction that repeats itself, which callgrind counts anew for each byte.
+COUNTED = (NEW, POOLED, BLOCK, BLOCK_TUPLE, "pages", BEST, FLOOR, BYTES, FIELDS, TUPLE)
 # Tuples of the longer batch.
 COUNTED_TUPLES = 12
 

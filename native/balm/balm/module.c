@@ -258,8 +258,8 @@ static PyMethodDef text_methods[] = {
      "method: CPython's own are new, from string and (since 3.14) writer; ours are pooled, compact, block, pages, and\n"
      "block and tuple, pages and tuple. released: make them without the GIL (detached). copied_type: their type is a copy of str's type object, not a subtype of str."},
     {"floor", text_floor, METH_O,
-     "floor(name)\n\nWhat no way to make these strings can do without, and no string: bytes only, bytes and drop, memory, tuple alone.\n"
-     "Returns the bytes written. To be timed."},
+     "floor(name)\n\nWhat no way to make these strings can do without, and no string: bytes, bytes and drop, fields, near, memory,\n"
+     "tuple alone; see floors.c. Returns the bytes written. To be timed."},
     {NULL},
 };
 
