@@ -7,7 +7,7 @@ from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import exact
 from ffilab.provision.catalogue import GIL
 from notebooks.balm import results
-from notebooks.balm.experiment import BLOCK, NEW, POOLED, RELEASED, STRING, THREADS, TUPLE
+from notebooks.balm.experiment import A_STRING, A_TUPLE, BLOCK, NEW, POOLED, RELEASED, THREADS
 
 OTHER_LAYOUT = "forgeries by another build's layout that went wrong"
 GROWN = "processes that ended when a list in memory of ours grew or was cleared"
@@ -53,7 +53,7 @@ def measurements(session: Session) -> Handed:
     found = Measurement(misread, "share of CPythons") if misread else why
     handed.put("B6", "CPythons that misread a number without a NUL", found)
     layouts = results.by_layout(session.frame("the layout of another build"))
-    wrong = results.share_wrong(results.other_builds(layouts, STRING, TUPLE))
+    wrong = results.share_wrong(results.other_builds(layouts, A_STRING, A_TUPLE))
     why = "one interpreter was there alone: no other layout to try"
     handed.put("B6", OTHER_LAYOUT, Measurement(wrong, "share of forgeries") if wrong else why)
     grown = results.grown(session.frame("a list in memory of ours"))

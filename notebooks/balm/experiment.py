@@ -277,7 +277,7 @@ def misuse(session: Session) -> pd.DataFrame:
 # [/misuse]
 
 # [another layout]
-STRING, TUPLE, MODULE = MADE = ("a str", "a tuple", "our module")
+A_STRING, A_TUPLE, A_MODULE = MADE = ("a str", "a tuple", "our module")
 
 
 def another_layout(session: Session, facts: pd.DataFrame) -> pd.DataFrame:
@@ -289,7 +289,7 @@ def another_layout(session: Session, facts: pd.DataFrame) -> pd.DataFrame:
             known = {field: None if pd.isna(value) else int(value) for field, value in zip(part.field, part["is"])}
             built = {**FOLDER, "tag": installed.soabi(installed.load(BY_LABEL[of]))}
             for made in MADE:
-                layout = built if made == MODULE else known
+                layout = built if made == A_MODULE else known
                 factors = {"made": made, "layout_of": of}
                 steps.append(Step(functools.partial(by_layout, label, made, layout), factors, label))
     return session.run("the layout of another build", steps, repeats=1, may_fail=True)

@@ -9,6 +9,8 @@ from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.balm import results, words
 from notebooks.balm.experiment import (
+    A_STRING,
+    A_TUPLE,
     AGAIN,
     ALIVE,
     ARENAS,
@@ -16,26 +18,27 @@ from notebooks.balm.experiment import (
     BEST,
     BLOCK,
     BLOCK_TUPLE,
+    BYTES,
+    COUNTED,
     EVERY,
-    FLOOR_BYTES,
-    FLOOR_DROP,
-    FLOOR_MEMORY,
-    FLOOR_TUPLE,
+    FIELDS,
+    FLOOR,
     FLOORS,
     GIVEN_BACK,
     HELD,
     LAZY,
     LINES,
     MADE,
+    MEMORY,
     MISUSE,
     MUTABLE,
+    NEAR,
     NEW,
     ORIGINAL,
     OURS,
     PAIR,
     POOLED,
     RELEASED,
-    STRING,
     TEXTS,
     THREADS,
     TUPLE,
@@ -74,10 +77,12 @@ WAYS = {
     "one decode, then splitlines": "bytes.decode and str.splitlines: one call for all, and a list",
     "memoryviews": "a memoryview of each line: bytes, no text",
     "made once, tuple again": "what a cache could reach: no string is made",
-    FLOOR_DROP: "the bytes of a block and its tuple are written, and each head is read: no object",
-    FLOOR_BYTES: "the same bytes are written, and nothing is read",
-    FLOOR_MEMORY: "as many bytes, all at once (memset)",
-    FLOOR_TUPLE: "CPython's tuple of as many references to None",
+    FLOOR: "the bytes of a block and its tuple are written, and each head is read: no object",
+    BYTES: "the same bytes are written, and nothing is read",
+    FIELDS: "the same bytes, one field after the other, each head and its place by turns",
+    NEAR: "the same bytes, all heads into the same few lines of memory",
+    MEMORY: "as many bytes, all at once (memset)",
+    TUPLE: "CPython's tuple of as many references to None",
 }
 
 
@@ -270,7 +275,12 @@ def glue_ways(record: Record) -> None:
     draw.glue("prediction-4", words.prediction_4(change))
     draw.glue("same-twice", words.same_call_twice(results.twins(record), results.ALARM))
     for label, name in NAMES.items():
-        draw.glue(f"floors-{name}", words.what_bounds(WHERE[label], results.over_floors(record, label)))
+        parts = results.parts_of_a_block(record, label)
+        draw.glue(f"what-bounds-{name}", words.what_bounds(WHERE[label], parts))
+        floor = interval(faster(record, label, FLOOR, than=BEST))
+        draw.glue(f"at-the-floor-{name}", words.at_the_floor(WHERE[label], "the best of ours", floor))
+        floor = interval(faster(record, label, FLOOR, than=BLOCK))
+        draw.glue(f"block-floor-{name}", words.at_the_floor(WHERE[label], "strings in a block", floor))
 
 
 def floors_table(record: Record) -> pd.DataFrame:
@@ -282,8 +292,25 @@ def floors_table(record: Record) -> pd.DataFrame:
             if found:
                 row = {"CPython": label, "strings": arm, "ns a string": draw.words(cost(record, label, arm))}
                 for floor in FLOORS:
-                    row[f"over {floor.removeprefix('floor: ')}"] = draw.words(found.get(floor))
+                    row[f"over {floor}"] = draw.words(found.get(floor))
                 rows.append({**row, "n": counted(record, arm)})
+    return pd.DataFrame(rows)
+
+
+def counts_table(counts: dict) -> pd.DataFrame:
+    """Instructions for each string by callgrind, where it is there, and the bytes written for it."""
+    each = counts["instructions"]
+    rows = []
+    for arm in COUNTED:
+        row = {"strings": arm}
+        for label in PAIR:
+            row[f"{label}, instructions a string"] = f"{each[label][arm]:.1f}" if isinstance(each, dict) else each
+        for label in PAIR:
+            written = counts["bytes"][label]
+            kind = "pages" if arm in ("pages", BEST) or arm in FLOORS else "block"
+            is_ours = arm in (BLOCK, BLOCK_TUPLE, "pages", BEST) or arm in (FLOOR, BYTES, FIELDS)
+            row[f"{label}, bytes written a string"] = f"{written[kind]:.0f}" if is_ours else ""
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
@@ -407,7 +434,7 @@ def sizes_table(sizes: pd.DataFrame, memory: pd.DataFrame) -> pd.DataFrame:
     """What sys.getsizeof says, and what was resident, in bytes for each string."""
     rows = []
     for method in (NEW, *OURS):
-        for label in sizes.interpreter.unique():
+        for label in sorted(sizes.interpreter.unique()):
             part = chosen(sizes, interpreter=label, method=method)
             if part.empty:
                 continue
@@ -517,7 +544,11 @@ def glue_misuse(runs: pd.DataFrame, works: pd.DataFrame) -> None:
 def fields_table(facts: pd.DataFrame) -> pd.DataFrame:
     """Where each build keeps what a forgery has to fill in: bytes from the start of the object, or bits."""
     table = results.fields(facts)
-    shown = table.map(lambda value: "not there" if pd.isna(value) else f"{value:.0f}").reset_index()
+    shown = (
+        table.map(lambda value: "not there" if pd.isna(value) else f"{value:.0f}")
+        .rename_axis(columns=None)
+        .reset_index()
+    )
     shown["field"] = [f"{name} (bits)" if name.startswith("state") else f"{name} (bytes)" for name in shown.field]
     return shown.rename(columns={label: f"CPython {label}" for label in table.columns})
 
@@ -538,7 +569,7 @@ def another_table(found: pd.DataFrame) -> pd.DataFrame:
 def glue_layouts(facts: pd.DataFrame, found: pd.DataFrame) -> None:
     """What the layouts of the builds say."""
     draw.glue("layouts-pair", words.layouts_differ(GIL, FREE_THREADED, results.differing(facts, GIL, FREE_THREADED)))
-    wrong = results.share_wrong(results.other_builds(found, STRING, TUPLE))
+    wrong = results.share_wrong(results.other_builds(found, A_STRING, A_TUPLE))
     draw.glue("wrong-layout", words.wrong_layout(wrong))
     draw.glue("other-version", words.other_version(results.share_wrong(results.other_versions(found))))
     draw.glue("module-refuses", words.module_refuses(results.refused(found)))
@@ -620,7 +651,7 @@ def mutable_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 def glue_mutable(runs: pd.DataFrame) -> None:
     """Does a list need more than a string?"""
-    own = chosen(runs, what=MUTABLE[4]).set_index("interpreter").ended.eq("ok").to_dict()
+    own = chosen(runs, what=MUTABLE[4]).set_index("interpreter").ended.eq("ok").sort_index().to_dict()
     draw.glue("list-grows", words.list_grows(results.grown(runs), own))
 
 

@@ -9,22 +9,26 @@ from ffilab.judge.estimates import Interval, Measurement, Share
 from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.balm.experiment import (
+    A_MODULE,
+    A_STRING,
+    A_TUPLE,
     AGAIN,
     BEST,
     BLOCK,
+    BLOCK_TUPLE,
+    BYTES,
+    FIELDS,
     FLOORS,
     GIVEN_BACK,
     GROWS,
     HELD,
     LINES,
-    MODULE,
+    NEAR,
     NEW,
     OURS,
     PAIR,
     POOLED,
     RELEASED,
-    STRING,
-    TUPLE,
 )
 
 COPIES = [(NEW, AGAIN)]
@@ -89,6 +93,20 @@ def over_floors(record: Record, label: str, arm: str = BLOCK) -> dict[str, Inter
     """The time of a way over that of each floor that was measured: above 1, by so much it is away from it."""
     found = {floor: faster(record, label, floor, than=arm) for floor in FLOORS}
     return {floor: one.interval for floor, one in found.items() if one}
+
+
+def parts_of_a_block(record: Record, label: str) -> dict[str, Interval | None]:
+    """What three things that can be taken away cost, each a ratio of two arms of one run: above 1 it costs time."""
+
+    def over(arm: str, without: str) -> Interval | None:
+        found = faster(record, label, without, than=arm)
+        return found.interval if found else None
+
+    return {
+        "that CPython ends the strings one by one": over(BLOCK, BLOCK_TUPLE),
+        "that fields are stored one by one": over(FIELDS, BYTES),
+        "that each head has cache lines of its own": over(BYTES, NEAR),
+    }
 
 
 def condition(runs: pd.DataFrame, state: str, method: str) -> Measurement | None:
@@ -187,7 +205,7 @@ def other_builds(found: pd.DataFrame, *made: str) -> pd.DataFrame:
 
 def other_versions(found: pd.DataFrame) -> pd.DataFrame:
     """Of these forgeries, those by the layout of another version of the same kind of build."""
-    part = other_builds(found, STRING, TUPLE)
+    part = other_builds(found, A_STRING, A_TUPLE)
     alike = [BY_LABEL[a].free_threaded == BY_LABEL[b].free_threaded for a, b in zip(part.CPython, part.layout_of)]
     return part[alike]
 
@@ -199,7 +217,7 @@ def share_wrong(part: pd.DataFrame) -> Share | None:
 
 def refused(found: pd.DataFrame) -> Share | None:
     """How many of our modules that were built for another CPython did not let themselves be imported, and brought no process down."""
-    part = other_builds(found, MODULE)
+    part = other_builds(found, A_MODULE)
     return Share(int(part.outcome.str.startswith("import balm").sum()), len(part)) if len(part) else None
 
 
@@ -224,7 +242,7 @@ def grown(runs: pd.DataFrame) -> Share | None:
 def answered(runs: pd.DataFrame, what: str) -> dict[str, dict[str, str] | str]:
     """What one misuse said, by interpreter: the answers by question, or how the process ended without any."""
     found = {}
-    for label, part in chosen(runs, what=what).groupby("interpreter", sort=False):
+    for label, part in chosen(runs, what=what).groupby("interpreter"):
         ended = part.ended.iloc[0]
         found[label] = dict(zip(part.asked, part.answer)) if ended == "ok" else ended
     return found

@@ -3,7 +3,7 @@
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.balm.claims import GROWN, OTHER_LAYOUT
-from notebooks.balm.experiment import BLOCK, GROWS, NEW, OURS, POOLED, RELEASED, STRING, THREADS, TUPLE
+from notebooks.balm.experiment import A_STRING, A_TUPLE, BLOCK, GROWS, NEW, OURS, POOLED, RELEASED, THREADS
 from notebooks.balm.results import COPIED
 
 INTERPRETERS = [GIL, FREE_THREADED]
@@ -45,7 +45,11 @@ def simulated(session: Simulated) -> None:
         [(label, without_nul, [misuse(event)]) for label, event in zip(INTERPRETERS, misreads, strict=True)],
     )
     others = [
-        (one, other, made) for one in INTERPRETERS for other in INTERPRETERS for made in (STRING, TUPLE) if one != other
+        (one, other, made)
+        for one in INTERPRETERS
+        for other in INTERPRETERS
+        for made in (A_STRING, A_TUPLE)
+        if one != other
     ]
     wrongs = session.events(session.true("B6", OTHER_LAYOUT), len(others))
     session.add_processes(

@@ -176,20 +176,34 @@ def threads_of_a_block(rate: Interval | None) -> str:
     return f"Without the GIL, two threads make blocks at {text(rate)} times the rate of one."
 
 
-def what_bounds(where: str, floors: dict[str, Interval]) -> str:
-    """The time of a block over that of each floor, which does less and less of the work; by the floor's name."""
+def what_bounds(where: str, parts: dict[str, Interval | None]) -> str:
+    """What takes a block's time: by what was taken away, the time with it over the time without."""
     start = _capital(where)
-    if not floors:
-        return f"{start}, no floor was measured, and what bounds the block is not known."
-    said = "; ".join(f"{floor.removeprefix('floor: ')} {text(ratio)}" for floor, ratio in floors.items())
-    nearest = min(floors.values(), key=lambda ratio: ratio.value)
-    if not all(known(ratio) for ratio in floors.values()):
-        return f"{start}, how far the block is from its floors is not known: {UNKNOWN}."
-    if nearest.high < 1 + ALIKE:
-        return f"{start}, the block is at a floor: its time over that of each is {said}."
-    if nearest.low > 1 + ALIKE:
-        return f"{start}, the block is above every floor: its time over that of each is {said}."
-    return f"{start}, whether the block is at a floor is undecided here: its time over that of each is {said}."
+    if not all(known(ratio) for ratio in parts.values()):
+        return f"{start}, what bounds the block is not known: not all of its parts were measured."
+    costs = {what: ratio for what, ratio in parts.items() if ratio.low > 1}
+    others = [f"{what} ({text(ratio)})" for what, ratio in parts.items() if what not in costs]
+    rest = f" No cost is seen in this: {'; '.join(others)}." if others else ""
+    if not costs:
+        return f"{start}, what bounds the block is undecided.{rest}"
+    said = "; ".join(f"{what} ({text(ratio)} times)" for what, ratio in costs.items())
+    first, *behind = sorted(costs, key=lambda what: -costs[what].value)
+    most = f" The largest is {first}." if behind and costs[first].low > max(costs[what].high for what in behind) else ""
+    return f"{start}, this takes time: {said}.{most}{rest}"
+
+
+def at_the_floor(where: str, who: str, ratio: Interval | None) -> str:
+    """The time of a way over that of a loop that only writes the bytes and looks at each head once."""
+    start = _capital(where)
+    if not known(ratio):
+        return f"{start}, how far {who} are from the floor is not known."
+    if ratio.low > 1 - ALIKE and ratio.high < 1 + ALIKE:
+        return f"{start}, {who} are at the floor: {text(ratio)} times its time."
+    if ratio.low > 1:
+        return f"{start}, {who} are above the floor: {text(ratio)} times its time."
+    if ratio.high < 1:
+        return f"{start}, {who} are below what was taken for a floor: {text(ratio)} times its time. So it was none."
+    return f"{start}, how far {who} are from the floor is undecided: {text(ratio)} times its time."
 
 
 def two_threads(who: str, rate: Interval | None) -> str:
