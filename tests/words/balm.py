@@ -1,0 +1,198 @@
+"""Every sentence of the chapter "GIL Balm" that a run chooses, with data that agree, contradict, and leave it open."""
+
+import math
+
+from ffilab.judge.estimates import Interval, Share
+
+GIL, FREE = "with the GIL", "without the GIL"
+
+
+def made(value, low=None, high=None):
+    """An interval; around the value if its bounds are not given."""
+    reach = abs(value) * 0.05
+    return Interval(value, value - reach if low is None else low, value + reach if high is None else high)
+
+
+UNKNOWN = Interval(1.2, math.nan, math.nan)
+ABOVE, BELOW, AROUND = made(4.3), made(0.58), made(1.01, 0.9, 1.12)
+CLOSE, NEARLY = made(1.01, 0.99, 1.03), made(1.04, 0.98, 1.12)
+NO_FAULTS, FAULTS, SOME = made(0.1, 0.0, 0.3), made(226.0, 220.0, 232.0), made(70.0, 5.0, 140.0)
+PAIR = ("CPython's own", "strings in a block")
+
+
+def ways(gain, other=ABOVE):
+    return {"pooled": made(2.2), "block": other, "pages and tuple": gain}
+
+
+def parts(one, two, three):
+    whats = ("that strings end one by one", "that fields are stored one by one", "that heads have lines of their own")
+    return dict(zip(whats, (one, two, three)))
+
+
+def comparison():
+    return {
+        "agrees": (GIL, *PAIR, ABOVE),
+        "contradicts": (GIL, *PAIR, BELOW),
+        "undecided": (GIL, *PAIR, AROUND),
+        "unknown": (GIL, *PAIR, UNKNOWN),
+        "not measured": (GIL, *PAIR, None),
+    }
+
+
+CASES = {
+    "speed": comparison(),
+    "duration": comparison(),
+    "holds_on": {
+        "agrees": ({"3.14": ways(ABOVE), "3.14t": ways(made(6.0))},),
+        "contradicts": ({"3.14": ways(BELOW), "3.14t": ways(BELOW)},),
+        "undecided": ({"3.14": ways(AROUND), "3.14t": ways(UNKNOWN)},),
+        "on one of them": ({"3.14": ways(ABOVE), "3.15": ways(None, None)},),
+    },
+    "still_pays": {
+        "agrees": (ABOVE, made(2.4), made(1.8)),
+        "contradicts": (ABOVE, BELOW, made(7.4)),
+        "undecided": (ABOVE, AROUND, made(4.3)),
+        "more": (made(2.4), ABOVE, BELOW),
+        "as much": (ABOVE, ABOVE, AROUND),
+        "not with it": (AROUND, ABOVE, None),
+        "not measured": (None, ABOVE, None),
+    },
+    "giving_back": {
+        "agrees": (ABOVE, NO_FAULTS, FAULTS),
+        "contradicts": (BELOW, NO_FAULTS, FAULTS),
+        "undecided": (AROUND, NO_FAULTS, FAULTS),
+        "not brought about": (ABOVE, NO_FAULTS, NO_FAULTS),
+        "not measured": (None, None, None),
+    },
+    "as_it_came": {"agrees": (FAULTS,), "contradicts": (NO_FAULTS,), "undecided": (SOME,), "not measured": (None,)},
+    "held_against_corrected": {
+        "agrees": ("block", ABOVE, made(4.2), AROUND),
+        "contradicts": ("block", made(8.0), ABOVE, made(1.86)),
+        "undecided": ("block", UNKNOWN, ABOVE, UNKNOWN),
+        "smaller": ("block", made(2.0), ABOVE, made(0.47)),
+    },
+    "memory_bound": {
+        "agrees": (GIL, ABOVE, ABOVE),
+        "contradicts": (GIL, CLOSE, CLOSE),
+        "undecided": (GIL, AROUND, AROUND),
+        "in a large text": (GIL, NEARLY, made(1.4)),
+        "unknown": (GIL, UNKNOWN, CLOSE),
+    },
+    "threads_of_a_block": {
+        "agrees": (BELOW,),
+        "contradicts": (made(1.8),),
+        "undecided": (AROUND,),
+        "unknown": (UNKNOWN,),
+    },
+    "what_bounds": {
+        "agrees": (GIL, parts(ABOVE, made(1.7), made(1.15))),
+        "contradicts": (GIL, parts(BELOW, BELOW, ABOVE)),
+        "undecided": (GIL, parts(AROUND, AROUND, AROUND)),
+        "two alike": (GIL, parts(made(1.7), made(1.72), AROUND)),
+        "unknown": (GIL, parts(ABOVE, UNKNOWN, None)),
+    },
+    "at_the_floor": {
+        "agrees": (GIL, "the best of ours", CLOSE),
+        "contradicts": (GIL, "the best of ours", ABOVE),
+        "undecided": (GIL, "the best of ours", AROUND),
+        "below": (GIL, "the best of ours", BELOW),
+        "unknown": (GIL, "the best of ours", None),
+    },
+    "two_threads": {
+        "agrees": ("the best of ours", made(1.9)),
+        "contradicts": ("the best of ours", BELOW),
+        "undecided": ("the best of ours", AROUND),
+        "unknown": ("the best of ours", UNKNOWN),
+    },
+    "released": {
+        "agrees": ("the best of ours", BELOW),
+        "contradicts": ("the best of ours", ABOVE),
+        "undecided": ("the best of ours", AROUND),
+        "unknown": ("the best of ours", None),
+    },
+    "stays": {
+        "agrees": (GIL, PAIR[1], made(90.0), made(89.0)),
+        "contradicts": (GIL, PAIR[1], made(90.0), made(4.0)),
+        "undecided": (GIL, PAIR[1], made(90.0), made(45.0, 10.0, 80.0)),
+        "unknown": (GIL, PAIR[1], None, None),
+    },
+    "probes_agree": {
+        "agrees": (24, 36, []),
+        "contradicts": (20, 36, ["isinstance(x, str)", "sys.getsizeof(x)"]),
+        "undecided": (36, 36, []),
+    },
+    "unlike_a_subclass": {
+        "agrees": (["type(x)('pi')", "x.name = 1"],),
+        "contradicts": ([],),
+        "undecided": (["sys.getsizeof(x)"],),
+    },
+    "copied_type": {
+        "agrees": ("'str'", "TypeError: cannot pickle 'str' object"),
+        "contradicts": ("'Copy'", "'pi'"),
+        "undecided": ("'str'", "'pi'"),
+    },
+    "getsizeof": {
+        "agrees": (PAIR[1], 226.8, 161.8, made(65.0)),
+        "contradicts": (PAIR[1], 67.0, 161.8, made(90.0)),
+        "undecided": (PAIR[1], 226.8, 161.8, made(200.0, 120.0, 280.0)),
+        "unknown": (PAIR[1], 226.8, 161.8, None),
+    },
+    "misused": {
+        "agrees": ("it was equal and was not found", {"3.14": True, "3.14t": True}),
+        "contradicts": ("it was equal and was not found", {"3.14": False, "3.14t": False}),
+        "undecided": ("it was equal and was not found", {"3.14": None, "3.14t": True}),
+        "not asked": ("it was equal and was not found", {}),
+    },
+    "layouts_differ": {
+        "agrees": ("3.14", "3.14t", [f"field {number}" for number in range(9)]),
+        "contradicts": ("3.14", "3.15", []),
+        "undecided": ("3.13", "3.14", ["PyTupleObject, ob_hash", "PyTupleObject, ob_item"]),
+    },
+    "wrong_layout": {
+        "agrees": (Share(4, 4),),
+        "contradicts": (Share(0, 4),),
+        "undecided": (None,),
+        "in part": (Share(40, 60),),
+    },
+    "other_version": {"agrees": (Share(8, 24),), "contradicts": (Share(0, 24),), "undecided": (None,)},
+    "module_refuses": {
+        "agrees": (Share(2, 2),),
+        "contradicts": (Share(0, 2),),
+        "undecided": (None,),
+        "in part": (Share(28, 30),),
+    },
+    "list_grows": {
+        "agrees": (Share(6, 6), {"3.14": True, "3.14t": True}),
+        "contradicts": (Share(0, 6), {"3.14": False, "3.14t": False}),
+        "undecided": (None, {}),
+        "in part": (Share(4, 6), {"3.14": True, "3.14t": False}),
+        "no append of its own": (Share(6, 6), {}),
+    },
+    "same_call_twice": {
+        "agrees": ({"3.14": CLOSE, "3.14t": AROUND}, 0.05),
+        "contradicts": ({"3.14": ABOVE, "3.14t": AROUND}, 0.05),
+        "undecided": ({"3.14": UNKNOWN}, 0.05),
+    },
+    "prediction_1": {
+        "agrees": (made(24.0), made(31.0)),
+        "contradicts": (made(31.0), made(24.0)),
+        "undecided": (made(24.0), made(24.5)),
+        "unknown": (made(24.0), None),
+    },
+    "prediction_2": {
+        "agrees": (ABOVE, AROUND),
+        "contradicts": (AROUND, ABOVE),
+        "undecided": (AROUND, AROUND),
+        "both": (ABOVE, made(2.0)),
+        "both alike": (ABOVE, ABOVE),
+        "the block more": (made(2.0), ABOVE),
+        "neither": (BELOW, BELOW),
+        "unknown": (UNKNOWN, AROUND),
+    },
+    "prediction_3": {
+        "agrees": (["sys.intern(x)"], list("abcdef"), ["int(x)"]),
+        "contradicts": ([], list("abcdef"), ["int(x)"]),
+        "undecided": (["sys.intern(x)"], list("abcdef"), []),
+    },
+    "prediction_4": {"agrees": (made(1.6),), "contradicts": (BELOW,), "undecided": (AROUND,), "unknown": (None,)},
+}
