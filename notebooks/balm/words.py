@@ -3,7 +3,7 @@
 `where` is "with the GIL", "on 3.15" or the like. A gain is how many times as fast one way is as another: above 1 it is faster.
 """
 
-from ffilab.draw import NOT_MEASURED, listed, text
+from ffilab.draw import listed, text
 from ffilab.judge.estimates import Interval, Share, known
 
 UNKNOWN = "there are too few values for an interval"
@@ -68,7 +68,7 @@ def holds_on(gains: dict[str, dict[str, Interval | None]]) -> str:
 
 def _faster(gain: Interval | None) -> str:
     if not known(gain):
-        return f"strings: {NOT_MEASURED}" if gain is None else "strings: too few values"
+        return "strings could not be compared"
     if not gain.excludes(1):
         return f"strings are not told apart from CPython's own ({text(gain)})"
     if gain.value > 1:
