@@ -813,7 +813,7 @@ def test_getsizeof_counts_characters_that_a_view_does_not_own(labels):
         rows = {row["method"]: row for row in run(label, "sizes").result}
         assert set(rows) == {NEW, *experiment.OURS}
         assert all(row["says"] > row["characters"] for row in rows.values())
-    lengths = [row["lines"] for row in run(GIL, "texts", method=BLOCK, strings=30_000, lines=experiment.TEXTS).result]
+    lengths = [row["lines"] for row in run(GIL, "texts", method=BLOCK, strings=40_000, lines=experiment.TEXTS).result]
     assert lengths == list(experiment.TEXTS)
 
 
