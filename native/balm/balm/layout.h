@@ -22,6 +22,7 @@
 #define HEAD_BYTES 16
 #endif
 _Static_assert(sizeof(PyObject) == HEAD_BYTES, "PyObject");
+_Static_assert(offsetof(PyObject, ob_type) == HEAD_BYTES - sizeof(void *), "PyObject.ob_type");
 _Static_assert(offsetof(PyASCIIObject, length) == HEAD_BYTES, "PyASCIIObject.length");
 _Static_assert(offsetof(PyASCIIObject, hash) == HEAD_BYTES + 8, "PyASCIIObject.hash");
 _Static_assert(sizeof(PyASCIIObject) == HEAD_BYTES + 24, "PyASCIIObject");

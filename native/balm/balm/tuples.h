@@ -16,7 +16,7 @@
  * end: what ends the strings that were made for it. ours: their type, if CPython's may stand between them, and the places are
  * empty; NULL if all are ours, and then the places must be filled. */
 PyObject *tuple_new(Py_ssize_t count, PyTypeObject *type, ender *end, PyTypeObject *ours);
-/* The strings were made: see Request. */
+/* The strings were made: see Request. From here on nobody may put another item in its place. */
 void tuple_owns(PyObject *tuple, void *made);
 void tuple_dealloc(PyObject *op);
 /* Once for a process, before the first tuple: see makers.h. */
