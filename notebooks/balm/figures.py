@@ -255,9 +255,11 @@ def glue_ways(record: Record) -> None:
             gain = interval(faster(record, label, way + RELEASED))
             draw.glue(f"gain-{way}-{name}", words.speed(where, called, "CPython's own", gain))
         gain = interval(faster(record, label, BEST))
-        draw.glue(f"gain-best-{name}", words.speed(where, "the best of ours", "CPython's own", gain))
+        draw.glue(f"gain-pages-{name}", words.speed(where, "the strings of pages and tuple", "CPython's own", gain))
         gain = interval(faster(record, label, BEST, than=BLOCK))
-        draw.glue(f"best-over-block-{name}", words.speed(where, "the best of ours", "strings in a block", gain))
+        draw.glue(
+            f"pages-over-block-{name}", words.speed(where, "the strings of pages and tuple", "strings in a block", gain)
+        )
         for arm, called in (
             ("writer", "strings by a writer each"),
             ("one decode, then splitlines", "strings cut by splitlines"),
@@ -266,7 +268,10 @@ def glue_ways(record: Record) -> None:
             ratio = interval(faster(record, label, NEW, than=arm))
             draw.glue(f"{arm.split(',')[0]}-{name}", words.duration(where, called, "those by PyUnicode_New", ratio))
         gain = interval(faster(record, label, "made once, tuple again", than=BEST))
-        draw.glue(f"cache-{name}", words.speed(where, "strings that are handed out again", "the best of ours", gain))
+        draw.glue(
+            f"cache-{name}",
+            words.speed(where, "strings that are handed out again", "the strings of pages and tuple", gain),
+        )
     draw.glue("holds-on", words.holds_on(results.gains(record)))
     gains = [interval(faster(record, label, BEST)) for label in PAIR]
     change = results.change_without_gil(record) if all(gains) else None
@@ -278,7 +283,7 @@ def glue_ways(record: Record) -> None:
         parts = results.parts_of_a_block(record, label)
         draw.glue(f"what-bounds-{name}", words.what_bounds(WHERE[label], parts))
         floor = interval(faster(record, label, FLOOR, than=BEST))
-        draw.glue(f"at-the-floor-{name}", words.at_the_floor(WHERE[label], "the best of ours", floor))
+        draw.glue(f"at-the-floor-{name}", words.at_the_floor(WHERE[label], "the strings of pages and tuple", floor))
         floor = interval(faster(record, label, FLOOR, than=BLOCK))
         draw.glue(f"block-floor-{name}", words.at_the_floor(WHERE[label], "strings in a block", floor))
 
@@ -386,10 +391,12 @@ def glue_grid(runs: pd.DataFrame) -> None:
         found = interval(ratio(pooled, new))
         draw.glue(f"most-pooled-{NAMES[label]}", words.duration(where, "pooled strings", "CPython's own", found))
         found = interval(ratio(new, best))
-        draw.glue(f"most-best-{NAMES[label]}", words.speed(where, "the best of ours", "CPython's own", found))
-    for method, who in ((NEW, "CPython's own strings"), (BEST, "the best of ours")):
+        draw.glue(
+            f"most-pages-{NAMES[label]}", words.speed(where, "the strings of pages and tuple", "CPython's own", found)
+        )
+    for method, who in ((NEW, "CPython's own strings"), (BEST, "the strings of pages and tuple")):
         draw.glue(f"two-threads-{method}", words.two_threads(who, two_over_one(runs, method)))
-    for method, who in ((BLOCK, "strings in a block"), (BEST, "the best of ours")):
+    for method, who in ((BLOCK, "strings in a block"), (BEST, "the strings of pages and tuple")):
         which = {"interpreter": GIL, "threads": most, "method": method}
         apart = (per_string(runs, **which, how=how) for how in ("released", "kept"))
         draw.glue(f"released-{method}", words.released(who, interval(ratio(*apart))))
@@ -712,4 +719,6 @@ def glue_reading(record: Record) -> None:
         for share in EVERY:
             gain = interval(faster(record, label, f"{LAZY}, {share} read", than=f"{BEST}, {share} read"))
             where = f"{WHERE[label]}, if {SHARES[share]} read"
-            draw.glue(f"lazy-{share}-{name}", words.speed(where, "lazy sequences", "the best of ours", gain))
+            draw.glue(
+                f"lazy-{share}-{name}", words.speed(where, "lazy sequences", "the strings of pages and tuple", gain)
+            )

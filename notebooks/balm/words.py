@@ -63,7 +63,7 @@ def holds_on(gains: dict[str, dict[str, Interval | None]]) -> str:
     else:
         there = [label for label, gain in zip(gains, best) if known(gain) and gain.low > 1]
         start = f"The gain is not seen on every CPython of this run, but on {listed(there) if there else 'none'}"
-    return f"{start}, if ours are made in the best way and dropped by one thread. {' '.join(said)}"
+    return f"{start}, for strings of pages and tuple on one thread. {' '.join(said)}"
 
 
 def _faster(gain: Interval | None) -> str:
@@ -77,16 +77,16 @@ def _faster(gain: Interval | None) -> str:
 
 
 def still_pays(gil: Interval | None, free_threaded: Interval | None, change: Interval | None) -> str:
-    """The best of ours against CPython's own in both builds, and the first gain over the second."""
+    """The strings of pages and tuple against CPython's own in both builds, and the first gain over the second."""
     if not (known(gil) and known(free_threaded)):
-        return "This run cannot say: the best of ours was not measured on both builds."
+        return "This run cannot say: the strings of pages and tuple were not measured on both builds."
     if not free_threaded.excludes(1):
         return (
-            "This run cannot say: on one thread without the GIL, the best of ours are not told apart from CPython's own: the "
+            "This run cannot say: on one thread without the GIL, the strings of pages and tuple are not told apart from CPython's own: the "
             f"ratio is {text(free_threaded)}."
         )
     if free_threaded.high < 1:
-        return f"Not on one thread: without the GIL, the best of ours take {_times(free_threaded)} times as long as CPython's own."
+        return f"Not on one thread: without the GIL, the strings of pages and tuple take {_times(free_threaded)} times as long as CPython's own."
     less = (
         "less than"
         if known(change) and change.low > 1
@@ -96,7 +96,7 @@ def still_pays(gil: Interval | None, free_threaded: Interval | None, change: Int
     )
     there = f"{_times(gil)} times" if gil.low > 1 else f"a ratio of {text(gil)}"
     return (
-        f"Yes, on one thread: without the GIL, the best of ours are {_times(free_threaded)} times as fast as CPython's own, "
+        f"Yes, on one thread: without the GIL, the strings of pages and tuple are {_times(free_threaded)} times as fast as CPython's own, "
         f"which is {less} with it ({there})."
     )
 
@@ -153,15 +153,23 @@ def memory_bound(where: str, small: Interval | None, large: Interval | None) -> 
     if not (known(small) and known(large)):
         return f"{start}, whether memory is the bound cannot be told: {UNKNOWN}."
     figures = f"whole over small {text(small)}, large over whole {text(large)}"
-    if max(small.high, large.high) < 1 + ALIKE:
+    if small.high < 1 + ALIKE:
+        more = (
+            "in one four times as long it costs more"
+            if large.low > 1
+            else "and in one four times as long it costs no more either"
+            if large.high < 1 + ALIKE
+            else "of one four times as long this cannot be told"
+        )
         return (
-            f"{start}, a string in a block costs no more in a large text than in one that stays in the nearest cache ({figures}): "
-            "the block is not bound by memory, but by what the processor has to do."
+            f"{start}, a string in a block of the whole text costs less than {ALIKE:.0%} more than one of a text that fits into the nearest "
+            f"cache; {more} ({figures}). So memory is not what bounds the block with this text."
         )
     if small.low > 1:
-        return f"{start}, a string of the whole text costs more than one of a text that stays in the nearest cache ({figures}): memory is felt."
-    if large.low > 1:
-        return f"{start}, memory is felt in a text that is four times as large, and not seen to be felt in the whole text ({figures})."
+        return (
+            f"{start}, a string in a block of the whole text costs more than one of a text that fits into the nearest cache ({figures}): "
+            "memory has a part in it, as its author says."
+        )
     return f"{start}, whether memory is the bound is undecided here ({figures})."
 
 
@@ -424,7 +432,7 @@ def prediction_3(failed: list[str], asked: list[str], without: list[str]) -> str
 
 
 def prediction_4(change: Interval | None) -> str:
-    """The best of ours: what it gains with the GIL over what it gains without."""
+    """The strings of pages and tuple: what it gains with the GIL over what it gains without."""
     if not known(change) or not change.excludes(1):
         return "Whether it gains more or less without the GIL cannot be told here."
     if change.value > 1:
