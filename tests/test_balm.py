@@ -756,6 +756,7 @@ RIGHT = {"viewer": experiment.LAZY, "plugin": NEW, "demonstration": BEST}
         ("viewer", NEW, "times as fast"),
         ("viewer", BEST, "Not correct"),
         ("plugin", BEST, "type(x) is str says False"),
+        ("plugin", experiment.LAZY, "all strings at once"),
         ("plugin", "a list", "choose"),
         ("demonstration", NEW, "times as fast"),
     ],

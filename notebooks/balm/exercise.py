@@ -10,24 +10,30 @@ from notebooks.balm import experiment, results
 from notebooks.balm.experiment import BEST, LAZY, NEW
 
 # [choice]
-# Program: what of the text is read, and whether it may forge.
-PROGRAMS = {"viewer": ("one in a hundred", False), "plugin": ("all", False), "demonstration": ("all", True)}
+# Program: how much of the text is read, and what would be correct.
+PROGRAMS = {
+    "viewer": ("one in a hundred", (NEW, LAZY)),
+    "plugin": ("all", (NEW,)),
+    "demonstration": ("all", (NEW, LAZY, BEST)),
+}
 
 
 def check_choice(record: Record, answers: pd.DataFrame, choice: dict[str, str]) -> list[str]:
-    """Is what each program hands over allowed to it, and is nothing that is allowed certainly faster?"""
+    """Is what each program hands over correct, and is nothing that would be correct certainly faster?"""
     said = [_of(record, answers, program, choice.get(program, "")) for program in PROGRAMS]
-    return [*said, "It passes." if all(line.endswith("right.") for line in said) else "It does not pass yet."]
+    return [*said, "It passes." if all(line.endswith(": right.") for line in said) else "It does not pass yet."]
 
 
 def _of(record: Record, answers: pd.DataFrame, program: str, chosen: str) -> str:
-    share, may_forge = PROGRAMS[program]
+    share, correct = PROGRAMS[program]
     if chosen not in (NEW, LAZY, BEST):
         return f"{program}: choose {NEW!r}, {LAZY!r} or {BEST!r}."
-    if chosen == BEST and not may_forge:
+    if chosen == BEST and chosen not in correct:
         exact = results.answers(answers).loc[(GIL, "type(x) is str"), BEST]
         return f"{program}: others run it, with CPythons that you do not know, and type(x) is str says {exact}. Not correct."
-    for rival in (NEW, LAZY, BEST) if may_forge else (NEW, LAZY):
+    if chosen not in correct:
+        return f"{program}: it needs a tuple, and all strings at once. Not correct."
+    for rival in correct:
         gain = results.faster(record, GIL, f"{rival}, {share} read", than=f"{chosen}, {share} read")
         if rival != chosen and gain and gain.interval.low > 1:
             return f"{program}: correct, and {rival!r} is {draw.words(gain)} times as fast."

@@ -52,7 +52,7 @@ def faster(record: Record, label: str, arm: str, than: str = NEW) -> Measurement
 
 
 def change_without_gil(record: Record) -> Interval:
-    """What the best of ours gains with the GIL, over what it gains without: above 1, it gains less without."""
+    """What pages and tuple gain with the GIL, over what it gains without: above 1, it gains less without."""
     return statistics.ratio_of_ratios(record, *(((label, NEW), (label, BEST)) for label in (GIL, FREE_THREADED)))
 
 
@@ -76,9 +76,9 @@ def alarming(ratio: Interval) -> bool:
 
 
 def gains(record: Record) -> dict[str, dict[str, Interval | None]]:
-    """By interpreter: how many times as fast as CPython's own the original's two designs and the best of ours are.
+    """By interpreter: how many times as fast as CPython's own the original's two designs, and pages and tuple, are.
 
-    The original's with the GIL released while they are made, as it has them; the best with it kept.
+    The original's with the GIL released while they are made, as it has them; ours with it kept.
     """
     return {
         label: {
