@@ -26,14 +26,15 @@ enum { CALL_BYTES = 4 };
 #error "no function body for this processor"
 #endif
 
-/* `count` functions; each begins at a multiple of `distance`, and what lies between them is never executed. Then one
- * direct call of each, one behind the other: where the caller is entered decides how many of them are made. The caller
- * keeps away from the sets of the cache in which functions that are far apart lie. */
+/* `count` functions, each `distance` bytes behind the one before; what lies between them is never executed. Then one direct
+ * call of each, one behind the other: where the caller is entered decides how many of them are made. The caller keeps away
+ * from the sets of the cache in which functions at a multiple of 4096 bytes lie. */
 #define FUNCTIONS(distance, count)                                                                                     \
     int64_t caller_##distance(int64_t x, const char *entry) __asm__("caller_" #distance);                              \
     extern const char end_##distance[] __asm__("end_" #distance);                                                      \
     __asm__(".text\n .balign 8192\n functions_" #distance ":\n"                                                        \
-            ".rept " #count "\n .balign " #distance "\n" BODY ".endr\n .balign 8192\n .skip 128\n"                    \
+            ".set number, 0\n .rept " #count "\n .org functions_" #distance " + number * " #distance "\n" BODY           \
+            " .set number, number + 1\n .endr\n .balign 8192\n .skip 128\n"                                            \
             "caller_" #distance ":\n" BEGIN ".set number, 0\n"                                                         \
             ".rept " #count "\n" CALL "functions_" #distance " + number * " #distance "\n .set number, number + 1\n"   \
             ".endr\n end_" #distance ":\n" END);
@@ -47,6 +48,7 @@ FUNCTIONS(512, 512)
 FUNCTIONS(1024, 256)
 FUNCTIONS(2048, 256)
 FUNCTIONS(4096, 256)
+FUNCTIONS(4160, 256)
 FUNCTIONS(8192, 256)
 
 typedef struct {
@@ -59,7 +61,7 @@ typedef struct {
 
 static const Layout layouts[] = {
     LAYOUT(16, 1024),  LAYOUT(64, 1024),  LAYOUT(128, 1024), LAYOUT(256, 512),  LAYOUT(512, 512),
-    LAYOUT(1024, 256), LAYOUT(2048, 256), LAYOUT(4096, 256), LAYOUT(8192, 256),
+    LAYOUT(1024, 256), LAYOUT(2048, 256), LAYOUT(4096, 256), LAYOUT(4160, 256), LAYOUT(8192, 256),
 };
 enum { LAYOUTS = sizeof(layouts) / sizeof(*layouts) };
 
