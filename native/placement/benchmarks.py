@@ -1,4 +1,4 @@
-"""Three small benchmarks for the relink lottery, run by every linked CPython. Built-in modules only.
+"""Two small benchmarks for the relink lottery, run by every linked CPython. Built-in modules only.
 
 `python benchmarks.py CORE` answers lines: `NAME LOOPS` with the ns of one loop of that benchmark.
 """
@@ -39,17 +39,8 @@ def containers(loops):
         sorted(counts.values())
 
 
-def numbers(loops):
-    """Floats and ints in a loop."""
-    x, total = 0.5, 0
-    for i in range(loops):
-        x = 3.7 * x * (1.0 - x)
-        total += (i * 7) % 13 if x > 0.5 else i // 3
-    return total
-
-
 # Loops that take two milliseconds or so.
-BENCHMARKS = {"call_method": (call_method, 16_000), "containers": (containers, 2_000), "numbers": (numbers, 26_000)}
+BENCHMARKS = {"call_method": (call_method, 16_000), "containers": (containers, 2_000)}
 # [/benchmarks]
 
 

@@ -1,6 +1,7 @@
 """What the chapter "Code placement" measures: the same instructions at other addresses. The page quotes all of it.
 
-The lottery of CPython's functions: lottery.py. The commit that git bisect blames (claims D1 to D3, D5 and D6): story.py.
+The lottery of CPython's functions (claims D1, D3, D4 and D6): lottery.py. The commit that git bisect blames (D1, D2, D3, D5
+and D6): story.py.
 """
 
 import re
@@ -32,6 +33,10 @@ class Cache:
     def option(self) -> str:
         """As cachegrind wants it."""
         return f"--I1={self.size},{self.ways},{self.line}"
+
+    @property
+    def sets(self) -> int:
+        return self.size // self.line // self.ways
 
     @property
     def way_bytes(self) -> int:
@@ -68,7 +73,11 @@ def reported_cache(root: Path = Path("/sys/devices/system/cpu/cpu0/cache")) -> d
 
 # [distances]
 FUNCTIONS = f"{BUILT}/placement/functions"
-PACKED, APART = 16, 4096
+# Bytes from one function to the next. PACKED: as few lines as can be. DENSE: a line for each, in few pages and all sets.
+# SPREAD: a page for each, and all sets. APART: a page for each, and one set.
+PACKED, DENSE, SPREAD, APART = 16, 64, 4160, 4096
+# So many functions separate what pages cost from what sets cost.
+MANY = 256
 
 
 def distances(session: Session) -> pd.DataFrame:
@@ -79,8 +88,8 @@ def distances(session: Session) -> pd.DataFrame:
 # [/distances]
 
 # [simulation]
-# Distance: numbers of functions around the edges that caches of today have. 64 bytes: every line another set.
-SIMULATED = {64: (8, 16, 64, 256, 384, 448, 464, 512), APART: (4, 8, 10, 12, 16, 32, 64, 256)}
+# Distance: numbers of functions around the edges that caches of today have.
+SIMULATED = {DENSE: (MANY, 448, 464, 512), SPREAD: (MANY,), APART: (4, 8, 10, MANY)}
 
 
 def simulated(session: Session, cache: Cache) -> list[dict] | str:
@@ -88,7 +97,7 @@ def simulated(session: Session, cache: Cache) -> list[dict] | str:
     layouts = [
         {"distance": distance, "n": n}
         for distance, numbers in SIMULATED.items()
-        for n in (numbers if session.budget.is_result else (numbers[0], 256))
+        for n in (numbers if session.budget.is_result else sorted({numbers[0], MANY}))
     ]
     caches = [asdict(cache), asdict(WESTMERE)]
     return session.observe("simulated misses of the functions", simulate, caches, layouts)
@@ -133,7 +142,7 @@ def cachegrind(command: list, cache: Cache) -> dict[str, int]:
 # [/cachegrind]
 
 # [counters]
-COUNTERS = ("instructions", "cycles", "L1-icache-load-misses", "stalled-cycles-frontend")
+COUNTERS = ("instructions", "cycles", "L1-icache-load-misses", "iTLB-load-misses", "stalled-cycles-frontend")
 
 
 def counters(command: list) -> dict[str, float] | str:
@@ -157,11 +166,11 @@ def counters(command: list) -> dict[str, float] | str:
 
 # [counted]
 def counted(session: Session) -> list[dict] | str:
-    """The processor's counters of one call, for 256 functions at 64 and 4096 bytes; or why there are none."""
+    """The processor's counters of one call, for many functions at three distances; or why there are none."""
     return session.observe("hardware counters of the functions", count)
 
 
-def count(n: int = 256, rounds: int = 20_000) -> list[dict] | str:
+def count(n: int = MANY, rounds: int = 20_000) -> list[dict] | str:
     """One row for each distance; the start of the process is in it."""
     rows = []
     for distance in SIMULATED:
@@ -187,7 +196,7 @@ def loops(session: Session) -> pd.DataFrame:
 # [/loops]
 
 # [environments]
-ENVIRONMENT_BYTES = range(0, 4096, 128)
+ENVIRONMENT_BYTES = range(0, 4096, 256)
 
 
 def environments(session: Session) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""The book's own interpreters, linked again and again in other orders (claims D1, D4 and D6). The page quotes it."""
+"""The book's own interpreters, linked again and again in other orders (claims D1, D3, D4 and D6). The page quotes it."""
 
 import os
 import random
@@ -9,8 +9,9 @@ import subprocess
 import tempfile
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +27,7 @@ from ffilab.paths import BUILD, ROOT, without_paths
 from ffilab.provision import relink
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from ffilab.subprocesses import group
+from notebooks.placement.experiment import Cache
 
 # [size]
 FILE = "native/placement/benchmarks.py"
@@ -180,8 +182,14 @@ def hottest(program: Path, benchmarks: tuple[str, ...], rounds: int) -> tuple[st
 def simulated_costs(program: Path, folder: Path, lines: str) -> Counter:
     """Instructions of a whole process by function and binary. Raises UserError."""
     out = folder / "callgrind.out"
+    callgrind(program, [f"--callgrind-out-file={out}"], lines)
+    return instructions.Costs.read(out).by_symbol()
+
+
+def callgrind(program: Path, options: list[str], lines: str) -> None:
+    """Run a linked CPython that answers these lines under callgrind. Raises UserError."""
     with group(
-        ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", *server_command(program, -1)],
+        ["valgrind", "--tool=callgrind", *options, *server_command(program, -1)],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -194,7 +202,6 @@ def simulated_costs(program: Path, folder: Path, lines: str) -> Counter:
             raise UserError("callgrind did not finish a linked CPython.") from None
     if process.returncode:
         raise UserError(f"callgrind failed on a linked CPython (exit code {process.returncode}).")
-    return instructions.Costs.read(out).by_symbol()
 
 
 # [/hottest]
@@ -243,7 +250,7 @@ class Server:
 
 # [duels]
 def duels(session: Session, made: dict[str, dict]) -> pd.DataFrame:
-    """Every program against the default of its build, in rounds; the shuffled ones are removed afterwards.
+    """Every program against the default of its build, in rounds.
 
     Columns interpreter, name, kind, benchmark, log (of time over the default's). No rows where nothing could be linked.
     """
@@ -259,9 +266,7 @@ def duels(session: Session, made: dict[str, dict]) -> pd.DataFrame:
         for label, of_it in made.items()
         for one in of_it["programs"]
     ]
-    runs = session.run("relink lottery", cases, how.duels)
-    session.observe("shuffled programs removed", remove_orders)
-    return runs
+    return session.run("relink lottery", cases, how.duels)
 
 
 def duel(program: Path, against: Path, turns: int, seed: int) -> Outcome:
@@ -291,6 +296,73 @@ def duel(program: Path, against: Path, turns: int, seed: int) -> Outcome:
     return Outcome(rows, "ok")
 
 
+# [/duels]
+
+
+# [misses]
+# Called before and after each run of a benchmark, and nowhere else: callgrind writes down what it counted since the last time.
+CLOCK = "time_perf_counter_ns"
+# Of a benchmark's usual loops, one part each: to warm up, and to be counted.
+WARM, COUNTED = 100, 10
+
+
+def misses(session: Session, made: dict[str, dict], cache: Cache) -> dict[str, list[dict] | str]:
+    """D3: by build, instructions and simulated misses of each benchmark in each shuffled order and in the default; or why
+    there are none. One process for each: the next would count the same. The shuffled orders are removed afterwards."""
+    found = {
+        label: session.observe("simulated misses of the orders", count_misses, *missed_how(label, of_it, cache))
+        for label, of_it in made.items()
+    }
+    session.observe("shuffled programs removed", remove_orders)
+    return found
+
+
+def missed_how(label: str, of_it: dict, cache: Cache) -> list:
+    """The arguments of `count_misses`."""
+    orders = {one["name"]: one["file"] for one in of_it["programs"] if one["kind"] == "order"}
+    return [label, {**orders, DEFAULT: DEFAULT} if orders else {}, asdict(cache)]
+
+
+def count_misses(label: str, files: dict[str, str], cache: dict) -> list[dict] | str:
+    """One row for each program and benchmark, as many processes at once as there are cores: a count has no clock."""
+    if not files:
+        return f"no order of CPython {label} was linked"
+    if not shutil.which("valgrind"):
+        return "there is no valgrind here (`make doctor` names the package)"
+    rows = []
+    with ThreadPoolExecutor(machine.cores_usable()) as pool, Reporter(f"misses of CPython {label}", len(files)) as reporter:
+        counts = pool.map(lambda file: missed(where(label, file), Cache(**cache)), files.values())
+        for name, found in zip(files, counts, strict=True):
+            rows += [{"name": name, **row} for row in found]
+            reporter.advance(name)
+    return rows
+
+
+def missed(program: Path, cache: Cache) -> list[dict]:
+    """Instructions and misses of each benchmark, warm, without the start of the process. Raises UserError."""
+    lines = "".join(f"{name} {loops // WARM}\n{name} {loops // COUNTED}\n" for name, loops in BENCHMARKS.items())
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "out"
+        options = ["--cache-sim=yes", cache.option, f"--dump-before={CLOCK}", f"--callgrind-out-file={out}"]
+        callgrind(program, options, lines)
+        # Parts of a benchmark: what was before it, the warming up, what lies between, and the loops that count.
+        return [
+            {"benchmark": name, **counted_in(out.with_name(f"out.{4 * (number + 1)}"))}
+            for number, name in enumerate(BENCHMARKS)
+        ]
+
+
+def counted_in(part: Path) -> dict[str, int]:
+    """Instructions and misses of the instruction cache in one part that callgrind wrote. Raises UserError."""
+    if not part.exists():
+        raise UserError(f"callgrind did not see the calls of {CLOCK} in a linked CPython.")
+    text = part.read_text(errors="replace")
+    events, totals = (re.search(rf"^{what}: (.*)$", text, re.M).group(1).split() for what in ("events", "(?:summary|totals)"))
+    # Events that did not happen at the end of the list are left out.
+    counts = dict(zip(events, map(int, totals)))
+    return {"instructions": counts["Ir"], "misses": counts.get("I1mr", 0)}
+
+
 def remove_orders() -> int:
     """They take much room, and their seeds make them again. Returns how many there were."""
     orders = list(LINKED.glob("*/bin/order-*"))
@@ -299,7 +371,7 @@ def remove_orders() -> int:
     return len(orders)
 
 
-# [/duels]
+# [/misses]
 
 
 # [profile]

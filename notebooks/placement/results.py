@@ -1,15 +1,17 @@
 """What the records of the chapter "Code placement" say: what fits into a cache, the lottery's spread, the story's ratios."""
 
+import math
 from collections import Counter
 
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import processes, statistics
-from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Measurement, Share, Spread
+from ffilab.judge import estimates, processes, statistics
+from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Measurement, Share, Spread
 from ffilab.judge.processes import exact, extremes, range_without_noise
-from notebooks.placement.experiment import PACKED, Cache
-from notebooks.placement.lottery import BENCHMARKS
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, Cache
+from notebooks.placement.lottery import BENCHMARKS, DEFAULT
+from notebooks.placement.story import HISTORIES
 
 # A layout no longer fits when a call takes this many times as long as in the packed one.
 TOO_SLOW = 1.5
@@ -54,12 +56,56 @@ def fits(runs: pd.DataFrame, distance: int) -> np.ndarray:
     return np.array([*[0.0], *map(float, numbers[:-1]), float("inf")])[first]
 
 
+def slower_than(runs: pd.DataFrame, distance: int, other: int, n: int) -> Interval:
+    """Time of a call at one distance over that at another, with as many functions, process by process."""
+    wide = runs[runs.n == n].pivot(index="process", columns="distance", values="ns")
+    return statistics.ratio_interval(np.log(wide[distance] / wide[other]).to_numpy())
+
+
+def price_of_pages(runs: pd.DataFrame) -> Interval:
+    """A page for each function over few pages: as many lines, and all sets in both."""
+    return slower_than(runs, SPREAD, DENSE, MANY)
+
+
+def price_of_sets(runs: pd.DataFrame) -> Interval:
+    """One set over all of them: a page for each function in both."""
+    return slower_than(runs, APART, SPREAD, MANY)
+
+
+def sets_met(cache: Cache, distance: int) -> int:
+    """In how many sets functions lie that are so far apart."""
+    return cache.sets // math.gcd(max(1, distance // cache.line), cache.sets)
+
+
 def computed_fit(cache: Cache, distance: int) -> int:
     """Functions of one line that a cache holds at this distance: its ways, in every set that they fall into."""
-    sets = cache.size // cache.line // cache.ways
-    lines_apart = max(1, distance // cache.line)
-    functions_a_line = max(1, cache.line // distance)
-    return cache.ways * max(1, sets // lines_apart) * functions_a_line
+    return cache.ways * sets_met(cache, distance) * max(1, cache.line // distance)
+
+
+def lines_by_set(cache: Cache, distance: int, n: int) -> np.ndarray:
+    """How many of n functions fall into each set, the first into set 0."""
+    return np.bincount(np.arange(n) * distance // cache.line % cache.sets, minlength=cache.sets)
+
+
+def pages_met(distance: int, n: int, page: int = 4096) -> int:
+    """On how many pages n functions lie."""
+    return len(set(np.arange(n) * distance // page))
+
+
+def fits_over(runs: pd.DataFrame, distance: int, other: int) -> Interval:
+    """How many functions stay fast at one distance over how many at another, between the steps of `n` and over all processes:
+    no interval of chance, but all that these steps leave open. NaN where all or none stay fast."""
+    found = [_steps(runs, one) for one in (distance, other)]
+    if not all(np.isfinite(low) & np.isfinite(high) & (low > 0) for each in found for low, high in each):
+        return Interval(*[float("nan")] * 3)
+    (low, high), (other_low, other_high) = ((min(a for a, _ in each), max(b for _, b in each)) for each in found)
+    return Interval(low / other_low, low / other_high, high / other_low)
+
+
+def _steps(runs: pd.DataFrame, distance: int) -> list[tuple[float, float]]:
+    """By process, the largest number that stays fast, and the next."""
+    numbers = [*sorted(runs[runs.distance == distance].n.unique()), float("inf")]
+    return [(n, next(other for other in numbers if other > n) if np.isfinite(n) else n) for n in fits(runs, distance)]
 
 
 def simulated_edges(found: pd.DataFrame, cache: Cache) -> dict[int, int]:
@@ -184,6 +230,37 @@ def differing(runs: pd.DataFrame) -> list[str]:
     return [name for name in BENCHMARKS if true_spread(runs, name).at().low > 1]
 
 
+def missed(found: list[dict] | str, benchmark: str) -> pd.Series | str:
+    """Misses of a thousand instructions by name of the order; or why there are none."""
+    if isinstance(found, str):
+        return found
+    rows = pd.DataFrame(found)
+    rows = rows[rows.benchmark == benchmark].set_index("name")
+    return 1000 * rows.misses / rows.instructions
+
+
+def times_and_misses(runs: pd.DataFrame, misses: pd.Series, benchmark: str) -> pd.DataFrame:
+    """One row for each order that was timed and counted: name, log (mean of its duels), misses of a thousand instructions."""
+    chosen = runs[(runs.benchmark == benchmark) & (runs.kind == "order")].groupby("name").log.mean()
+    return pd.DataFrame({"log": chosen, "misses": misses.drop(DEFAULT, errors="ignore")}).dropna().reset_index()
+
+
+def more_misses(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> Measurement | str | None:
+    """Misses of a thousand instructions in the slower half of the orders less those in the faster half; or why there is none.
+
+    The orders are the values. Which half an order is in, duels say, and their noise can only make the difference smaller.
+    """
+    misses = missed(found, benchmark)
+    if isinstance(misses, str):
+        return misses
+    both = times_and_misses(runs, misses, benchmark).sort_values("log").misses.to_numpy()
+    half = len(both) // 2
+    if not half:
+        return None
+    fast, slow = Location.of(both[:half]), Location.of(both[-half:])
+    return Measurement(estimates.difference(slow, fast), "misses of a thousand instructions")
+
+
 def five_hottest(found: dict | str) -> Measurement | str:
     """Share of the five hottest functions, a value for each process that was sampled; or why there is none.
 
@@ -237,6 +314,24 @@ def stalls_ratio(hardware: dict[str, list[dict]] | str) -> Measurement | str | N
     return processes.ratio(*(np.array([row[event] for row in hardware[name]]) for name in ("slow", "fast")))
 
 
-def blaming(bisections: pd.DataFrame) -> Measurement:
-    """Share of bisections that blame the commit that moved the operations."""
-    return Measurement(Share(int(bisections.found.sum()), len(bisections)), "share of bisections")
+TRAP, NO_TRAP = HISTORIES
+
+
+def of_history(bisections: pd.DataFrame, history: str) -> pd.DataFrame:
+    return bisections[bisections.history == history]
+
+
+def share_of_bisections(bisections: pd.DataFrame, history: str, column: str) -> Share:
+    """Bisections of a history of which a column is 1: `found`, `stands`."""
+    chosen = of_history(bisections, history)
+    return Share(int(chosen[column].sum()), len(chosen))
+
+
+def standing(bisections: pd.DataFrame) -> Share:
+    """Bisections without a trap whose blamed commit is slow again, and its parent fast again, when both are measured anew."""
+    return share_of_bisections(bisections, NO_TRAP, "stands")
+
+
+def blaming(bisections: pd.DataFrame) -> Share:
+    """Bisections with the trap that blame the commit that moved the operations."""
+    return share_of_bisections(bisections, TRAP, "found")

@@ -1,19 +1,24 @@
 """Made-up records of the chapter "Code placement", by what is true of its claims: see ffilab/judge/simulation.py."""
 
+from dataclasses import asdict
+
 import numpy as np
 from scipy import stats
 
 from ffilab.judge.processes import expected_range
 from ffilab.judge.simulation import Simulated
-from notebooks.placement.claims import BENCHMARK, BUILD
-from notebooks.placement.lottery import BY_PROFILE, linked_how, profiled_how, size
-from notebooks.placement.results import HOTTEST, ORDERS
+from notebooks.placement.claims import BENCHMARK
+from notebooks.placement.experiment import USUAL
+from notebooks.placement.lottery import BUILDS, BY_PROFILE, linked_how, missed_how, profiled_how, size
+from notebooks.placement.results import HOTTEST, NO_TRAP, ORDERS, TRAP
 from notebooks.placement.story import BISECTIONS, PROGRAMS
 
-INTERPRETERS = [BUILD]
+INTERPRETERS = list(BUILDS)
 # Standard deviations of logarithms, seen in a run of `quick`: of a duel of call_method; of the small machine's programs,
 # of which the one with its hot functions together is sometimes half as fast; of a share in a profile, by its samples.
 DUEL, PROGRAM, HOT, PROFILE = 0.06, 0.06, 0.28, 0.02
+# Misses of a thousand instructions: of a fast order, and their standard deviation over orders.
+MISSES, MISSES_SPREAD = 10.0, 0.1
 # No machine of ours shows its counters; as the times of the programs.
 STALLS = 0.08
 FAST_NS, INSTRUCTIONS, SAMPLES = 2.0, 2_000_000, 400
@@ -26,10 +31,20 @@ def simulated(session: Simulated) -> None:
 
 
 def add_lottery(session: Simulated) -> None:
-    """Orders whose true range is that of D1, around 1; the hot functions together by D6. Of the build that claims look at."""
+    """Orders of both builds whose true range is that of D1, around 1; the hot functions together by D6; misses by D3."""
+    session.add_observation("instruction cache", asdict(USUAL))
+    cases = [case for label in BUILDS for case in of_build(session, label)]
+    session.add_processes("relink lottery", cases)
+
+
+def of_build(session: Simulated, label: str) -> list[tuple[str, dict, list]]:
+    """The duels of one build; what was linked and counted is written down."""
     how = size(session)
-    apart = max(1.0, session.true("D1", "slowest / fastest random order, call_method"))
-    together = session.true("D6", "hot functions together / the middle random order, call_method")
+    apart = max(1.0, session.true("D1", f"slowest / fastest random order, {BENCHMARK} on {label}"))
+    together = session.true("D6", f"hot functions together / the middle random order, {BENCHMARK} on {label}")
+    more = session.true(
+        "D3", f"misses of a thousand instructions, slower less faster orders, {BENCHMARK} on {label}"
+    )
     deviation = np.log(apart) / expected_range(ORDERS)
     if session.noise:
         layouts = session.rng.normal(0, deviation, how.orders)
@@ -38,14 +53,23 @@ def add_lottery(session: Simulated) -> None:
         layouts = stats.norm.ppf((np.arange(how.orders) + 0.5) / how.orders)
         layouts *= deviation / layouts.std(ddof=1)
     programs = [(f"order {number}", "order", place) for number, place in enumerate(layouts)]
+    linked = {"lacking": None, "absent": {}}
+    linked["programs"] = [{"name": name, "kind": kind, "file": name} for name, kind, _ in programs]
     programs += [(f"{BY_PROFILE} {number}", BY_PROFILE, np.log(together)) for number in range(how.hot)]
     logs = session.rng.normal(0, DUEL * session.noise, (len(programs), how.duels)) + [[place] for *_, place in programs]
-    cases = [
-        (BUILD, {"name": name, "kind": kind}, [{"benchmark": BENCHMARK, "log": log} for log in row])
+    session.add_observation("linking", linked, *linked_how(session, label))
+    # The halves that the duels show: whatever makes them slow, these miss more.
+    slow = np.argsort(np.argsort(logs[: how.orders].mean(axis=1), kind="stable")) >= how.orders // 2
+    rates = np.maximum(0, MISSES + more * slow + session.rng.normal(0, MISSES_SPREAD * session.noise, how.orders))
+    counted = [
+        {"name": f"order {number}", "benchmark": BENCHMARK, "instructions": 1_000_000, "misses": 1_000 * float(rate)}
+        for number, rate in enumerate(rates)
+    ]
+    session.add_observation("simulated misses of the orders", counted, *missed_how(label, linked, USUAL))
+    return [
+        (label, {"name": name, "kind": kind}, [{"benchmark": BENCHMARK, "log": log} for log in row])
         for (name, kind, _), row in zip(programs, logs.tolist(), strict=True)
     ]
-    session.add_processes("relink lottery", cases)
-    session.add_observation("linking", {"lacking": None, "absent": {}}, *linked_how(session, BUILD))
 
 
 def add_story(session: Simulated) -> None:
@@ -74,9 +98,14 @@ def add_story(session: Simulated) -> None:
     }
     session.add_observation("hardware counters of the small machine", counted, names, n)
 
-    share = share_of("D5", "share of bisections that blame the unrelated commit", session)
-    blamed = session.events(share, BISECTIONS[session.budget.name])
-    session.add_processes("git bisect", [("", {}, [{"found": float(event)} for event in blamed])])
+    cases = []
+    for history, column, measured in (
+        (TRAP, "found", "share of bisections that blame the unrelated commit"),
+        (NO_TRAP, "stands", "share of blamed commits that stand, without a trap"),
+    ):
+        events = session.events(share_of("D5", measured, session), BISECTIONS[session.budget.name])
+        cases.append(("", {"history": history}, [{column: float(event)} for event in events]))
+    session.add_processes("git bisect", cases)
 
 
 def add_profiles(session: Simulated) -> None:

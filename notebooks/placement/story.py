@@ -1,6 +1,7 @@
 """A small machine, its history, and the commit that git bisect blames (claims D1, D2, D3, D5, D6). The page quotes it."""
 
 import os
+import re
 import shutil
 import subprocess
 import tarfile
@@ -19,26 +20,42 @@ from notebooks.placement.experiment import Cache, cachegrind, counters, reported
 # [history]
 STORY = NATIVE / "placement" / "story"
 HISTORY = tomllib.loads((STORY / "history.toml").read_text())["commit"]
+# The commit that changes where functions lie: its message, and its place in the history.
+CULPRIT = next(commit["message"] for commit in HISTORY if "aligned(4096)" in commit["replace"])
+AT = 1 + [commit["message"] for commit in HISTORY].index(CULPRIT)
+# What stands in its place in the history without a trap: code that never runs, and nobody chose where it lies.
+HARMLESS = {
+    "message": "Reports: the amount, without its sign",
+    "file": "operations.h",
+    "find": "failure.value = value;",
+    "replace": "failure.value = -value;",
+}
+HISTORIES = {"with a trap": HISTORY, "without a trap": [*HISTORY[: AT - 1], HARMLESS, *HISTORY[AT:]]}
 REPOSITORY = BUILD / "placement" / "repository"
 
 
-def commits(session: Session) -> list[str]:
-    """Make the repository; the hashes of its commits, the oldest first."""
+def commits(session: Session) -> dict[str, list[str]]:
+    """Make the repository, a branch for each history; the hashes of its commits, the oldest first."""
     return session.observe("commits of the small machine", make_repository)
 
 
-def make_repository() -> list[str]:
-    """Make it afresh, one commit after the other."""
+def make_repository() -> dict[str, list[str]]:
+    """Make it afresh, one commit after the other; the history with the trap is the branch main."""
     shutil.rmtree(REPOSITORY, ignore_errors=True)
     shutil.copytree(STORY / "first_commit", REPOSITORY)
     (REPOSITORY / "check.sh").chmod(0o755)  # not every copy of a tree keeps modes, and git's hashes depend on it
     git("init", "--quiet", "--initial-branch=main")
     git("add", ".")
     git("commit", "--quiet", "--message=A small machine")
-    for commit in HISTORY:
-        edit(REPOSITORY, commit["file"], commit["find"], commit["replace"])
-        git("commit", "--quiet", "--all", f"--message={commit['message']}")
-    return git("rev-list", "--reverse", "main").split()
+    first, found = git("rev-parse", "HEAD").strip(), {}
+    for name, history in reversed(HISTORIES.items()):
+        branch = "main" if history is HISTORY else "harmless"
+        git("checkout", "--quiet", "-B", branch, first)
+        for commit in history:
+            edit(REPOSITORY, commit["file"], commit["find"], commit["replace"])
+            git("commit", "--quiet", "--all", f"--message={commit['message']}")
+        found[name] = git("rev-list", "--reverse", branch).split()
+    return found
 
 
 def edit(folder: Path, file: str, find: str, replace: str) -> None:
@@ -80,9 +97,6 @@ def git(*words, timeout_s: float = 60) -> str:
 # [/history]
 
 # [programs]
-# The commit that changes where functions lie: its message, and its place in the history.
-CULPRIT = next(commit["message"] for commit in HISTORY if "aligned(4096)" in commit["replace"])
-AT = 1 + [commit["message"] for commit in HISTORY].index(CULPRIT)
 HOT = {"file": "operations.h", "find": "#define HOT\n", "replace": "#define HOT __attribute__((hot))\n"}
 ALIGNED = {
     "file": "Makefile",
@@ -184,21 +198,51 @@ def look_at_counters(names: list[str], repeats: int) -> dict[str, list[dict]] | 
 BISECTIONS = {"smoke": 1, "quick": 20, "full": 80}
 
 
-def bisections(session: Session, revisions: list[str], limit: float) -> pd.DataFrame:
-    """Many bisections with one limit (ns). Columns found (1: the culprit, 0: another), message, log."""
-    case = Step(lambda seed: Outcome(bisect(revisions, limit), "ok"), {"limit": limit})
-    return session.run("git bisect", [case], BISECTIONS[session.budget.name])
+def bisections(session: Session, revisions: dict[str, list[str]]) -> pd.DataFrame:
+    """Many bisections of both histories, as the document did them: measure a fast commit and a slow one, search with the
+    middle of the two as the limit, then check what was blamed and its parent again.
+
+    Columns history, limit (ns), message (of the commit that was blamed), found (1: the one that differs in machine code),
+    before and blamed (ns, measured again), stands (1: the limit lies between them again), log.
+    """
+    cases = [
+        Step(lambda seed, name=name: Outcome(bisect(revisions[name], name), "ok"), {"history": name}) for name in HISTORIES
+    ]
+    return session.run("git bisect", cases, BISECTIONS[session.budget.name])
 
 
-def bisect(revisions: list[str], limit: float) -> dict:
-    """`git bisect run ./check.sh LIMIT` over the whole history. Raises UserError."""
+def bisect(revisions: list[str], history: str) -> dict:
+    """`git bisect run ./check.sh LIMIT` over a whole history. Raises UserError."""
+    # The slower time is called slow. Where nothing differs, which of the two that is decides chance.
+    limit = (took(revisions[0]) + took(revisions[-1])) / 2
     git("bisect", "start", revisions[-1], revisions[0])
     try:
         log = git("bisect", "run", "./check.sh", f"{limit:.4f}", timeout_s=300)
-        blamed = git("show", "--no-patch", "--format=%s", "refs/bisect/bad").strip()
+        blamed = git("rev-parse", "refs/bisect/bad").strip()
     finally:
         git("bisect", "reset")
-    return {"found": float(blamed == CULPRIT), "message": blamed, "log": without_paths(log)}
+    message = git("show", "--no-patch", "--format=%s", blamed).strip()
+    before_ns, blamed_ns = took(revisions[revisions.index(blamed) - 1]), took(blamed)
+    git("checkout", "--quiet", "main")
+    return {
+        "limit": limit,
+        "message": message,
+        "found": float(message in (CULPRIT, HARMLESS["message"])),
+        "before": before_ns,
+        "blamed": blamed_ns,
+        "stands": float(before_ns < limit <= blamed_ns),
+        "log": without_paths(log),
+    }
+
+
+def took(revision: str) -> float:
+    """ns of an operation at one commit: a run of a fresh copy, as `check.sh` prints it. Raises UserError."""
+    git("checkout", "--quiet", revision)
+    # With no limit to be under, it says BAD, and the time.
+    ended, out, err = program(["sh", "-c", f"cd '{REPOSITORY}' && ./check.sh 0"], environment={"CC": compiler()})
+    if not (time := re.search(r"BAD: ([\d.]+) ns", out)):
+        raise UserError(f"The small machine did not say its time ({ended}): {err.strip()[-200:]}")
+    return float(time.group(1))
 
 
 # [/bisections]
