@@ -1,4 +1,6 @@
-"""The exercise of the chapter "Code placement": one program, two that are slower, and its self-check."""
+"""The exercises of the chapter "Code placement": their programs, and their self-checks."""
+
+import pandas as pd
 
 from notebooks.placement.story import AT
 
@@ -16,6 +18,48 @@ SUSPECTS = {
 }
 # [/suspects]
 TRUTH = {"suspect 1": "real", "suspect 2": "placement"}
+
+# [mending]
+# More or less of the same work: a jump more or less here and there.
+SAME_WORK = 0.02
+# Of the misses that the commit brought.
+GONE = 0.9
+
+
+def mending(change: dict[str, str]) -> dict[str, dict]:
+    """The slow commit, the one before it, and the slow one with a change of yours."""
+    return {
+        "slow": {"commit": AT, "changes": []},
+        "fast": {"commit": AT - 1, "changes": []},
+        "mended": {"commit": AT, "changes": [change] if change["replace"] != change["find"] else []},
+    }
+
+
+def check_mending(change: dict[str, str], counts: pd.DataFrame | str) -> list[str]:
+    """What to say of a change that is to mend the slow commit, from instructions and misses of the three; one line each."""
+    if change["replace"] == change["find"]:
+        return ["Still open: this change changes nothing."]
+    if change["file"] == "report.h":
+        return ["Not this way: the reports shall stay on pages of their own. Change something else."]
+    if "hot" in change["replace"]:
+        return ["This is the page's own way. Find another one."]
+    if isinstance(counts, str):
+        return [f"This check counts with valgrind, and cannot: {counts}. Compare the times instead."]
+    found = counts.set_index("program")
+    work = found.instructions["mended"] / found.instructions["slow"] - 1
+    if abs(work) > SAME_WORK:
+        return [
+            f"Not this way: it executes {abs(work):.0%} {'more' if work > 0 else 'fewer'} instructions. Leave the work as it is."
+        ]
+    gone = (found.misses["slow"] - found.misses["mended"]) / (found.misses["slow"] - found.misses["fast"])
+    if gone < GONE:
+        return [
+            f"Not yet: the same work, and {max(0.0, gone):.0%} of the misses that the commit brought are gone. Most of them should be."
+        ]
+    return [f"Mended: the same work, and {gone:.0%} of the misses that the commit brought are gone."]
+
+
+# [/mending]
 
 
 def check_verdicts(verdicts: dict[str, str]) -> list[str]:

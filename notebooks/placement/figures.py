@@ -1,71 +1,175 @@
-"""What the chapter "Code placement" shows: tables, figures and the texts that its prose takes up."""
+"""What the chapter "Code placement" shows: tables, figures, and the numbers that its prose takes up."""
 
 from collections import Counter
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
 
 from ffilab import draw
-from ffilab.judge.estimates import LEVEL, Measurement, Share
+from ffilab.bench.session import Session
+from ffilab.judge import verdicts
+from ffilab.judge.claims import declared
+from ffilab.judge.estimates import Interval
 from ffilab.judge.processes import interval_of
-from notebooks.placement import results
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Size
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.placement import claims, results, words
+from notebooks.placement.claims import BENCHMARK
 from notebooks.placement.exercise import SUSPECTS
-from notebooks.placement.experiment import APART, PACKED, WESTMERE, Cache
-from notebooks.placement.lottery import BENCHMARKS, BUILDS, BY_PROFILE
-from notebooks.placement.results import ORDERS, PUBLISHED, THRESHOLDS, TOO_SLOW
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, WESTMERE, Cache
+from notebooks.placement.lottery import BENCHMARKS, BUILDS, BY_PROFILE, DEFAULT
+from notebooks.placement.results import NO_TRAP, ORDERS, PUBLISHED, THRESHOLDS, TRAP
 from notebooks.placement.story import PROGRAMS
 
-# Numbers of functions that the alt text of the first figure names.
-NAMED = (32, 128, 256)
+# How the prose calls the builds: in the names of its numbers, and in words.
+PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
+WHERE = {GIL: "with the GIL", FREE_THREADED: "without the GIL"}
+# The lines of the first figure; the table has all distances.
+SHOWN = {PACKED: "packed", DENSE: "a line each", 2048: "two sets", SPREAD: "a page each", APART: "a page each, one set"}
 # Kinds of programs, as figures and tables name them.
 KINDS = {"order": "shuffled orders", "copy": "the linker's own order, copied", BY_PROFILE: BY_PROFILE}
 REASONED = {BY_PROFILE: BY_PROFILE, "copy": "the linker's own"}
 # Does the system choose addresses at random?
 ADDRESSES = {True: "random addresses", False: "fixed addresses"}
+# The low bits of an address that the picture shows, and those within a page.
+BITS, PAGE_BITS = 16, 12
 
 
-def plot_distances(figure, runs: pd.DataFrame) -> None:
-    """ns of a call over the number of functions, one line for each distance."""
+def answers(session: Session) -> dict[tuple[str, str], str]:
+    """What the rules answer, by claim and number; those on sizes are left to the ledger."""
+    handed = claims.measurements(session)
+    return {
+        (claim.id, rule.measured): answer.verdict
+        for claim in declared(session.corner).claims
+        for rule, answer in verdicts.answers(claim, handed.measurements[claim.id], handed.missing[claim.id])
+        if not isinstance(rule, Size)
+    }
+
+
+def beyond(found: Interval, bound: float) -> str:
+    """The answer of the same limit, where no rule asks."""
+    return HOLDS if found.low > bound else DOES_NOT_HOLD if found.high < bound else UNDECIDED
+
+
+# ---- functions at a distance ----
+
+
+def address_bits(cache: Cache) -> pd.DataFrame:
+    """Which bits of an address choose what: columns what, lowest, highest."""
+    line, sets = cache.line.bit_length() - 1, cache.sets.bit_length() - 1
+    return pd.DataFrame(
+        [
+            {"what": "byte in the line", "lowest": 0, "highest": line - 1},
+            {"what": "set of the cache", "lowest": line, "highest": line + sets - 1},
+            {"what": "page", "lowest": PAGE_BITS, "highest": BITS - 1},
+        ]
+    )
+
+
+def filled(cache: Cache) -> pd.DataFrame:
+    """Lines of MANY functions in each set: columns distance, set, lines."""
+    return pd.DataFrame(
+        [
+            {"distance": distance, "set": at, "lines": lines}
+            for distance in (DENSE, SPREAD, APART)
+            for at, lines in enumerate(results.lines_by_set(cache, distance, MANY))
+        ]
+    )
+
+
+def plot_addresses(figure, cache: Cache) -> None:
+    """Above, what each bit of an address chooses; below, into which sets the functions fall."""
+    panels = figure.subplot_mosaic([["bits"] * 3, [DENSE, SPREAD, APART]], height_ratios=(1, 1.6))
+    axes, ink = panels["bits"], plt.rcParams["text.color"]
+    for row, field in enumerate(address_bits(cache).itertuples()):
+        for bit in range(field.lowest, field.highest + 1):
+            axes.barh(-row, 0.9, left=BITS - 1 - bit + 0.05, height=0.8, color=draw.PALETTE[row], alpha=0.75)
+        axes.text(-0.3, -row, field.what, ha="right", va="center", fontsize=10, color=ink)
+    axes.set_xticks(np.arange(BITS) + 0.5, [str(BITS - 1 - bit) for bit in range(BITS)], fontsize=9)
+    axes.set(xlim=(-0.1, BITS), ylim=(-2.6, 0.6), yticks=[], title="bits of an address")
+    axes.grid(visible=False)
+    for distance, part in filled(cache).groupby("distance"):
+        axes = panels[distance]
+        axes.bar(part.set, part.lines, width=1, color=draw.PALETTE[0])
+        axes.axhline(cache.ways, linestyle="--", color=draw.PALETTE[5])
+        axes.text(cache.sets, cache.ways * 1.15, f"{cache.ways} ways", ha="right", fontsize=9, color=draw.PALETTE[5])
+        axes.set(yscale="log", ylim=(0.8, 2 * MANY), xlim=(-1, cache.sets), xlabel="set")
+        axes.set_title(f"{distance} bytes: {results.pages_met(distance, MANY)} pages", fontsize=11)
+        axes.set_yticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"] if distance == DENSE else [])
+        axes.minorticks_off()
+    panels[DENSE].set_ylabel("lines in it")
+
+
+def addresses_alt(cache: Cache) -> str:
+    """The picture in words: it follows from the geometry, not from a measurement."""
+    bits = ", ".join(
+        f"bits {field.lowest} to {field.highest}: {field.what}" for field in address_bits(cache).itertuples()
+    )
+    sets = ", ".join(
+        f"at {distance} bytes {results.sets_met(cache, distance)} sets and {results.pages_met(distance, MANY)} pages"
+        for distance in (DENSE, SPREAD, APART)
+    )
+    return f"Bits of an address: {bits}. {MANY} functions meet: {sets}. The cache has {cache.ways} ways in each set."
+
+
+def shown_distances(runs: pd.DataFrame) -> pd.DataFrame:
+    """What the figure draws: ns of a call with its interval, for the distances that have a line."""
     rows = results.distance_intervals(runs)
+    return rows[rows.distance.isin(SHOWN) & (rows.n <= MANY)]
+
+
+def plot_distances(figure, rows: pd.DataFrame) -> None:
+    """ns of a call over the number of functions; each line is named at its end."""
     axes = figure.subplots()
-    distances = sorted(rows.distance.unique())
-    for distance, colour in zip(distances, sns.color_palette("viridis_r", len(distances))):
-        part = rows[rows.distance == distance]
+    ends = []
+    for colour, (distance, name) in zip(draw.PALETTE, SHOWN.items()):
+        part = rows[rows.distance == distance].sort_values("n")
         errors = [part.value - part.low, part.high - part.value]
-        axes.errorbar(part.n, part.value, yerr=errors, color=colour, marker=".", capsize=2, label=f"{distance} bytes")
+        axes.errorbar(part.n, part.value, yerr=errors, color=colour, marker=".", capsize=2)
+        ends.append([np.log(part.value.iloc[-1]), f"{distance} bytes: {name}", colour])
     axes.set(xscale="log", yscale="log", xlabel="functions, called one after the other", ylabel="ns of a call")
-    axes.set_xticks([1, 4, 16, 64, 256, 1024], ["1", "4", "16", "64", "256", "1024"])
+    axes.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
     axes.minorticks_off()
     draw.plain_ticks(axes.yaxis)
-    axes.legend(title="distance", fontsize="small", loc="best")
+    # Names that would cover each other move up.
+    apart, last = 0.055 * np.ptp(np.log(axes.get_ylim())), -np.inf
+    for at, name, colour in sorted(ends):
+        last = max(at, last + apart)
+        axes.annotate(name, (MANY * 1.15, np.exp(last)), color=colour, fontsize=9, va="center", annotation_clip=False)
 
 
-def distances_words(runs: pd.DataFrame) -> str:
-    """The figure in words, for its alt text."""
-    parts = []
-    for n in NAMED:
-        packed, apart = (interval_of(runs, "ns", distance=[int(d)], n=[n]) for d in (PACKED, APART))
-        parts.append(f"{n} functions: packed {draw.text(packed, 'ns')}, {APART} bytes apart {draw.text(apart, 'ns')}")
-    return "; ".join(parts)
+def distances_alt(runs: pd.DataFrame) -> str:
+    """The figure in words."""
+    parts = [
+        f"{distance} bytes {draw.text(interval_of(runs, 'ns', distance=[distance], n=[MANY]), 'ns')}"
+        for distance in SHOWN
+    ]
+    return f"Time of a call over the number of functions, by distance. At {MANY} functions: {'; '.join(parts)}."
 
 
 def apart_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """Packed against 4096 bytes apart, in the same process."""
+    """The three distances that separate pages from sets, in the same process."""
     rows = []
     for n in sorted(runs[runs.distance == APART].n.unique()):
+        times = {
+            f"{distance} bytes, ns": draw.text(interval_of(runs, "ns", distance=[distance], n=[int(n)]))
+            for distance in (DENSE, SPREAD, APART)
+        }
         rows.append(
             {
                 "functions": n,
-                "packed": draw.text(interval_of(runs, "ns", distance=[PACKED], n=[int(n)]), "ns"),
-                f"{APART} bytes apart": draw.text(interval_of(runs, "ns", distance=[APART], n=[int(n)]), "ns"),
-                "ratio": draw.text(results.times_as_long(runs, APART, n)),
+                **times,
+                f"pages: {SPREAD} / {DENSE}": draw.text(results.slower_than(runs, SPREAD, DENSE, n)),
+                f"sets: {APART} / {SPREAD}": draw.text(results.slower_than(runs, APART, SPREAD, n)),
+                "n (processes)": runs.process.nunique(),
             }
         )
     return pd.DataFrame(rows)
 
 
-def fit_words(runs: pd.DataFrame, distance: int) -> str:
+def fit_text(runs: pd.DataFrame, distance: int) -> str:
     """`16 (12 to 16 by process)`: how many functions stay fast at this distance."""
     found = np.sort(results.fits(runs, distance))
     most = runs[runs.distance == distance].n.max()
@@ -79,47 +183,34 @@ def fits_table(runs: pd.DataFrame, cache: Cache) -> pd.DataFrame:
     """How many functions fit at each distance: measured, and computed from two caches."""
     rows = []
     for distance in sorted(runs.distance.unique()):
-        row = {"distance": f"{distance} bytes", "stay fast, by the clock": fit_words(runs, distance)}
+        row = {"distance, bytes": distance, "stay fast, by the clock": fit_text(runs, distance)}
         for one in (cache, WESTMERE):
             row[f"have room, {one.name}"] = results.computed_fit(one, distance)
-        rows.append(row)
+        rows.append({**row, "n (processes)": runs.process.nunique()})
     return pd.DataFrame(rows)
 
 
-def reading(runs: pd.DataFrame, cache: Cache) -> str:
-    """What the figure says of this processor: some sentences."""
-    found = results.fits(runs, APART)
-    fit = float(np.median(found))
-    if not np.isfinite(fit):
-        return f"Here no number of functions that are {APART} bytes apart is {TOO_SLOW:g} times as slow as packed ones."
-    said = (
-        f"Functions {APART} bytes apart stay fast here up to {fit_words(runs, APART)}, by the clock. "
-        f"The level-1 instruction cache ({cache.name}) has {cache.ways} ways. "
-    )
-    if found.min() <= cache.ways <= found.max():
-        return said + "The two agree: what overflows may well be this cache."
-    if fit > cache.ways:
-        return said + (
-            "So more of them stay fast than that cache can hold. A likely reason: processors of today keep decoded "
-            "instructions in a cache of its own, with a geometry of its own, and fetch ahead of what they execute. The "
-            "clock sees what overflows and hurts."
-        )
-    return said + "Something smaller than this cache overflows first, or something else disturbs this run."
+def glue_distances(runs: pd.DataFrame, cache: Cache) -> None:
+    """Hand to the prose what the clock says of lines, sets and pages."""
+    of_pages, of_sets = results.price_of_pages(runs), results.price_of_sets(runs)
+    draw.glue("stay-fast", words.stay_fast(list(results.fits(runs, APART)), cache))
+    draw.glue("two-sets", words.two_sets(results.fits_over(runs, APART // 2, APART)))
+    draw.glue("pages", words.pages(of_pages))
+    draw.glue("sets", words.sets(of_sets))
+    draw.glue("pages-or-sets", words.pages_or_sets(of_pages, of_sets))
+    draw.glue("objection-pages", words.objection_pages(of_pages, of_sets))
+    draw.glue("prediction-1", words.prediction_1(results.times_as_long(runs, APART, MANY)))
 
 
-def simulated_reading(found: pd.DataFrame | str, cache: Cache) -> str:
-    """Size and associativity, read off the simulated misses of this machine's cache. Two sentences."""
-    if isinstance(found, str):
-        return f"Nothing was simulated here: {found}."
-    edges = results.simulated_edges(found, cache)
-    # Each call in the caller takes some bytes of the cache as well.
-    kib = edges[64] * (64 + results.CALL_BYTES) / 1024
-    ways = edges[APART] * cache.line * (cache.size // cache.line // cache.ways) // max(APART, cache.way_bytes)
-    return (
-        f"At {APART} bytes, {edges[APART]} functions run without a miss and the next number does not: {ways} ways. At 64 "
-        f"bytes, {edges[64]} functions fit, which with their caller are {kib:.0f} KiB of lines. What this system reports, and "
-        f"what was put in, has {cache.ways} ways and {cache.size // 1024} KiB."
-    )
+def glue_simulated(runs: pd.DataFrame, found: pd.DataFrame | str, counted: list[dict] | str, cache: Cache) -> None:
+    """Hand to the prose what was simulated and counted of the functions."""
+    edges, misses = found, found
+    if not isinstance(found, str):
+        edges = results.simulated_edges(found, cache)
+        misses = found[(found.cache == cache.name) & (found.n == MANY)].set_index("distance").misses.to_dict()
+    draw.glue("simulated-geometry", words.simulated_geometry(edges, cache))
+    draw.glue("agreement", words.agreement(misses, results.slower_than(runs, APART, DENSE, MANY)))
+    draw.glue("counted", words.counters(counted))
 
 
 def simulated_table(found: pd.DataFrame) -> pd.DataFrame:
@@ -133,19 +224,7 @@ def simulated_table(found: pd.DataFrame) -> pd.DataFrame:
     return table.reset_index().rename(columns={"n": "functions"})
 
 
-def agreement(runs: pd.DataFrame, found: pd.DataFrame | str, cache: Cache) -> str:
-    """Do simulation and clock point the same way? One sentence."""
-    if isinstance(found, str):
-        return f"There is no simulation to compare with: {found}."
-    most = int(found[found.distance == APART].n.max())
-    here = found[(found.cache == cache.name) & (found.n == most)].set_index("distance").misses
-    seen = results.times_as_long(runs, APART, most)
-    more, longer = here[APART] > here[64], seen.low > 1
-    return (
-        f"With {most} functions the simulation counts {here[APART]:.2f} misses a call at {APART} bytes, and "
-        f"{here[64]:.2f} at 64; the clock sees a factor of {draw.text(seen)} over the packed layout. "
-        + ("They agree in direction." if more == longer else "They do not agree in direction.")
-    )
+# ---- a loop, and an environment ----
 
 
 def plot_loops(figure, runs: pd.DataFrame) -> None:
@@ -157,21 +236,17 @@ def plot_loops(figure, runs: pd.DataFrame) -> None:
     medians = runs.groupby("offset").ns.median()
     axes.plot(medians.index, medians, color=draw.PALETTE[1], label="median")
     axes.set(xlabel="bytes from a 64-byte boundary to the loop", ylabel="ns of one round", ylim=(0, None))
-    axes.legend()
+    draw.legend_above(axes)
 
 
-def loops_words(runs: pd.DataFrame) -> str:
-    """The slowest fifth of all offsets over the fastest, not biased by the choice."""
-    apart = draw.text(results.offsets_apart(runs))
-    return f"the slowest fifth of the offsets takes {apart} times as long as the fastest fifth"
-
-
-def environment_words(runs: pd.DataFrame) -> dict[str, str]:
-    """The same for sizes of the environment, with and without random addresses."""
-    return {
-        ADDRESSES[random]: f"the slowest fifth of the sizes takes {draw.text(apart)} times as long as the fastest fifth"
-        for random, apart in results.environments_apart(runs).items()
-    }
+def glue_extremes(offsets: pd.DataFrame, sizes: pd.DataFrame) -> None:
+    """Hand to the prose what places of the loop and sizes of the environment do."""
+    by_addresses = results.environments_apart(sizes)
+    draw.glue("loops", words.loops(results.offsets_apart(offsets)))
+    draw.glue("loops-n", str(offsets.process.nunique()))
+    for random, name in ((True, "random"), (False, "fixed")):
+        draw.glue(f"environment-{name}", words.environment(name, by_addresses.get(random)))
+    draw.glue("environments", words.environments(by_addresses.get(True), by_addresses.get(False)))
 
 
 def plot_environments(figure, runs: pd.DataFrame) -> None:
@@ -181,14 +256,22 @@ def plot_environments(figure, runs: pd.DataFrame) -> None:
     sns.scatterplot(
         shown, x="bytes", y="ns", hue="addresses", alpha=0.6, ax=axes, palette=draw.PALETTE[: shown.addresses.nunique()]
     )
+    draw.legend_above(axes)
     axes.set(xlabel="bytes added to the environment", ylabel="ns of one round", ylim=(0, None))
+
+
+# ---- the story ----
 
 
 def story_table(times: pd.DataFrame, counts: pd.DataFrame | str, hardware: dict | str) -> pd.DataFrame:
     """The programs: time, instructions, misses, and the counters where there are any (medians of their processes)."""
     rows = []
     for name in [name for name in {**PROGRAMS, **SUSPECTS} if name in set(times.program)]:
-        row = {"program": name, "ns an operation": draw.text(interval_of(times, "ns", program=name))}
+        row = {
+            "program": name,
+            "an operation, ns": draw.text(interval_of(times, "ns", program=name)),
+            "n (processes)": len(times[times.program == name]),
+        }
         if not isinstance(counts, str):
             found = counts[counts.program == name].iloc[0]
             row |= {"instructions": f"{found.instructions:,}", "misses, simulated": f"{found.misses:,}"}
@@ -199,18 +282,78 @@ def story_table(times: pd.DataFrame, counts: pd.DataFrame | str, hardware: dict 
     return pd.DataFrame(rows)
 
 
+def published_story() -> pd.DataFrame:
+    """What the document published of its two binaries."""
+    return pd.DataFrame(
+        [
+            {"of call_method": "time, ms", "fast": "17.0 ± 0.1", "slow": "29.3 ± 0.9", "slow / fast": "1.72"},
+            {
+                "of call_method": "with six hot functions marked, ms",
+                "fast": "",
+                "slow": "16.7 ± 0.3",
+                "slow / fast": "0.98",
+            },
+            {"of call_method": "instructions in a cycle", "fast": "2.31", "slow": "1.45", "slow / fast": "0.63"},
+            {"of call_method": "stalled cycles, front end, %", "fast": "11.25", "slow": "41.07", "slow / fast": "3.65"},
+            {"of call_method": "stalled cycles, back end, %", "fast": "3.36", "slow": "20.57", "slow / fast": "6.12"},
+            {"of call_method": "instructions, millions", "fast": "29,983", "slow": "30,011", "slow / fast": "1.001"},
+            {
+                "of call_method": "misses of the instruction cache, millions",
+                "fast": "10.9",
+                "slow": "848.5",
+                "slow / fast": "77.7",
+            },
+            {"of call_method": "the same, of all loads, %", "fast": "0.11", "slow": "7.89", "slow / fast": "71.7"},
+        ]
+    )
+
+
 def glue_story(times: pd.DataFrame, counts: pd.DataFrame | str, hardware: dict | str) -> None:
-    """Hand the ratios of the programs to the prose, and what could be counted."""
-    for name, slow, fast in (
-        ("slow", "slow", "fast"),
-        ("hot", "slow", "hot"),
-        ("mended", "hot", "fast"),
-        ("aligned", "hot, aligned", "hot"),
-    ):
-        draw.glue(f"story-{name}", f"{draw.words(results.ratio(times, slow, fast))} times")
-    same = "the same, to within what starting a program differs by; the misses are where the programs differ"
-    draw.glue("hardware", hardware if isinstance(hardware, str) else "they stand in the table")
-    draw.glue("counts", counts if isinstance(counts, str) else same)
+    """Hand the ratios of the programs to the prose, and what the processor counted."""
+
+    def ratio(slow: str, fast: str) -> Interval | None:
+        found = results.ratio(times, slow, fast)
+        return found and found.interval
+
+    draw.glue("planted", words.planted(ratio("slow", "fast")))
+    draw.glue("mended", words.mended(ratio("slow", "hot")))
+    draw.glue("as-before", words.as_before(ratio("hot", "fast")))
+    draw.glue("aligned", words.aligned(ratio("hot, aligned", "hot")))
+    stalls = results.stalls_ratio(hardware)
+    draw.glue("stalls", words.stalls(stalls if stalls is None or isinstance(stalls, str) else stalls.interval))
+
+
+def bisections_table(bisections: pd.DataFrame) -> pd.DataFrame:
+    """What each history's bisections blame, and how often that stands a second look."""
+    rows = []
+    for history in (TRAP, NO_TRAP):
+        of_it = results.of_history(bisections, history)
+        for message, part in sorted(of_it.groupby("message"), key=lambda pair: -len(pair[1])):
+            rows.append(
+                {
+                    "history": history,
+                    "blamed": message,
+                    "changes machine code": "yes" if part.found.all() else "no",
+                    "times blamed": len(part),
+                    "slow again, its parent fast": int(part.stands.sum()),
+                    "n (bisections)": len(of_it),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def glue_bisections(bisections: pd.DataFrame) -> None:
+    """Hand to the prose what was blamed."""
+    trap, quiet = (results.of_history(bisections, history) for history in (TRAP, NO_TRAP))
+    others = trap[trap.found == 0].message.value_counts().to_dict()
+    messages = quiet.message.value_counts().to_dict()
+    found, stands = results.blaming(bisections), results.standing(bisections)
+    draw.glue("blamed", words.blamed(found, others))
+    draw.glue("blamed-by-chance", words.blamed_by_chance(messages, stands))
+    draw.glue("prediction-4", words.prediction_4(found, messages, stands))
+
+
+# ---- the lottery ----
 
 
 def profile_table(found: dict) -> pd.DataFrame:
@@ -256,7 +399,7 @@ def plot_lottery(figure, runs: pd.DataFrame) -> None:
         axes.set(xlabel="time over that of the linker's own order", ylabel="", title=f"CPython {label}")
         handles, labels = axes.get_legend_handles_labels()
         axes.get_legend().remove()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4, fontsize="x-small")
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
 
 
 def lottery_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -265,25 +408,21 @@ def lottery_table(runs: pd.DataFrame) -> pd.DataFrame:
     for label, of_it in drawn(runs).items():
         for benchmark in BENCHMARKS:
             raw, noise = results.spread(of_it, benchmark)
+            spread = results.true_spread(of_it, benchmark)
             row = {
                 "CPython": label,
                 "benchmark": benchmark,
                 "slowest / fastest median": f"{raw:.3f}",
                 "the same by noise alone": draw.text(noise),
-                f"of {ORDERS} orders, with the noise taken out": draw.text(results.true_spread(of_it, benchmark).at()),
+                f"of {ORDERS} orders, with the noise taken out": draw.text(spread.at()),
+                "published, two binaries": PUBLISHED if benchmark == BENCHMARK else "",
             }
             for threshold in THRESHOLDS:
                 for kind, word in (("order", "orders"), ("copy", "copies")):
                     found = results.passing(of_it, benchmark, kind, threshold)
-                    row[f"{word} slower by {threshold - 1:.0%}"] = share_text(found)
-            rows.append(row)
+                    row[f"{word} slower by {threshold - 1:.0%}"] = words.share_fragment(found)
+            rows.append({**row, "n (orders)": spread.n})
     return pd.DataFrame(rows)
-
-
-def share_text(found: Share) -> str:
-    """`3 of 30 (2% to 29%)`, with the exact interval."""
-    interval = found.at()
-    return f"{found.events} of {found.trials} ({interval.low:.0%} to {interval.high:.0%})"
 
 
 def reasoned_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
@@ -305,96 +444,168 @@ def reasoned_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
                         "time over the middle shuffled order": draw.words(results.over_orders(of_it, benchmark, kind)),
                         # No interval: the program's own noise is in each of these comparisons.
                         "shuffled orders that are faster": f"{faster.events} of {faster.trials}",
+                        "n (duels)": len(results.logs_of(of_it, benchmark, kind)),
                     }
                 )
     return pd.DataFrame(rows).fillna("")
 
 
-def lottery_words(runs: pd.DataFrame) -> str:
-    """The figure in words, for its alt text."""
-    parts = []
+def lottery_alt(runs: pd.DataFrame) -> str:
+    """The figure in words."""
+    ranges = {}
     for label, of_it in drawn(runs).items():
         for benchmark in BENCHMARKS:
             orders, copies = (results.ratios(of_it, benchmark, kind) for kind in ("order", "copy"))
-            parts.append(
-                f"{label}, {benchmark}: shuffled orders from {orders.min():.3f} to {orders.max():.3f}, "
-                f"copies from {copies.min():.3f} to {copies.max():.3f}"
+            ranges[label, benchmark] = (orders.min(), orders.max(), copies.min(), copies.max())
+    return f"Time of each linked CPython over that of the linker's own order. {words.lottery_for_alt(ranges)}"
+
+
+def times_and_misses(runs: pd.DataFrame, counted: dict[str, list[dict] | str]) -> pd.DataFrame:
+    """One row for each order that was timed and counted: CPython, benchmark, name, ratio to the default, misses."""
+    parts = [
+        results.times_and_misses(of_it, results.missed(counted[label], benchmark), benchmark).assign(
+            CPython=label, benchmark=benchmark
+        )
+        for label, of_it in drawn(runs).items()
+        if not isinstance(counted[label], str)
+        for benchmark in BENCHMARKS
+    ]
+    if not parts:
+        return pd.DataFrame()
+    every = pd.concat(parts, ignore_index=True)
+    return every.assign(ratio=np.exp(every.log)).drop(columns="log")
+
+
+def plot_misses(figure, rows: pd.DataFrame) -> None:
+    """Each order as a point: simulated misses, and time by the clock."""
+    axes = figure.subplots()
+    sns.scatterplot(
+        rows,
+        x="misses",
+        y="ratio",
+        hue="CPython",
+        style="benchmark",
+        s=45,
+        ax=axes,
+        palette=draw.PALETTE[: rows.CPython.nunique()],
+    )
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=9)
+    axes.set(xlabel="simulated misses of a thousand instructions", ylabel="time over the linker's own order")
+
+
+def misses_table(runs: pd.DataFrame, counted: dict[str, list[dict] | str]) -> pd.DataFrame:
+    """Misses of the orders and of the linker's own; and of the slower half less the faster."""
+    rows = []
+    for label, of_it in drawn(runs).items():
+        for benchmark in BENCHMARKS:
+            misses, more = (
+                results.missed(counted[label], benchmark),
+                results.more_misses(of_it, counted[label], benchmark),
             )
-    return "; ".join(parts)
-
-
-def luck(runs: pd.DataFrame) -> str:
-    """How much of a 5 % regression is address luck, and how many orders of a build reach what was published? Some sentences."""
-    pieces = []
-    for threshold in THRESHOLDS:
-        found = [results.passing(runs, name, "order", threshold) for name in BENCHMARKS]
-        hits = sorted({one.events for one in found})
-        many = f"{hits[0]} to {hits[-1]}" if len(hits) > 1 else f"{hits[0]}"
-        pieces.append(f"{many} of {found[0].trials} orders look like a regression of {threshold - 1:.0%} or more")
-    real = results.differing(runs)
-    end = f"Beyond noise, the orders differ in {len(real)} of {len(BENCHMARKS)} benchmarks" + (
-        f" ({', '.join(real)})." if real else ", as far as this run can tell."
-    )
-    published = results.passing(runs, "call_method", "order", PUBLISHED)
-    reached = (
-        f"As much slower as the slow binary of 2016, {PUBLISHED - 1:.0%}, are {share_text(published)} in call_method; in "
-        f"brackets, what that says of all orders ({LEVEL:.0%} interval)."
-    )
-    return "by benchmark, " + ", and ".join(pieces) + f". {end} {reached}"
-
-
-def lot_of_the_hot(runs: pd.DataFrame, absent: dict[str, str]) -> str:
-    """What the hot functions together gain over a random order in call_method. One sentence."""
-    if BY_PROFILE in absent:
-        return f"there is no order with the hot functions together here: {absent[BY_PROFILE]}."
-    ratio, faster = (of(runs, "call_method", BY_PROFILE) for of in (results.over_orders, results.faster_orders))
-    return (
-        f"in call_method, the program with its hot functions together takes {draw.words(ratio)} times as long as the middle "
-        f"random order, and {faster.events} of {faster.trials} random orders are faster than it."
-    )
-
-
-def blamed_words(bisections: pd.DataFrame) -> str:
-    """How many bisections blame the commit that moved the operations, and which others were blamed."""
-    found = results.blaming(bisections).estimate
-    others = bisections[bisections.found == 0].message.value_counts()
-    said = f"{share_text(found)} blame one and the same commit"
-    return said + "".join(f"; {count} blame “{message}”" for message, count in others.items())
+            row = {"CPython": label, "benchmark": benchmark}
+            if isinstance(misses, str):
+                rows.append({**row, "slower less faster half": misses})
+                continue
+            orders = misses.drop(DEFAULT)
+            rows.append(
+                {
+                    **row,
+                    "linker's own order": f"{misses[DEFAULT]:.2f}",
+                    "lowest order": f"{orders.min():.2f}",
+                    "highest order": f"{orders.max():.2f}",
+                    "slower less faster half": draw.words(more),
+                    "published, slow less fast": "28" if benchmark == BENCHMARK else "",
+                    "n (orders)": len(orders),
+                }
+            )
+    return pd.DataFrame(rows).fillna("")
 
 
 def glue_lottery(linked: dict[str, dict], runs: pd.DataFrame) -> None:
-    """Hand the lottery's result to the prose, build by build, or why there was none."""
-    for (label, of_it), name in zip(linked.items(), ("gil", "free-threaded"), strict=True):
-        if of_it["lacking"]:
-            draw.glue(f"luck-{name}", f"There was no lottery of CPython {label} here: {of_it['lacking']}.")
-            draw.glue(f"lot-hot-{name}", f"CPython {label} was not linked here.")
-        else:
-            duels = results.of_build(runs, label)
-            draw.glue(f"luck-{name}", f"CPython {label}: {luck(duels)}")
-            draw.glue(f"lot-hot-{name}", f"CPython {label}: {lot_of_the_hot(duels, of_it['absent'])}")
-    seconds = sum(of_it["seconds"] for of_it in linked.values())
-    draw.glue("link-seconds", f"{seconds:.1f} seconds" if seconds else "no time, as nothing was linked")
+    """Hand to the prose how each build's lottery went."""
+    for name, label in PAIR.items():
+        where, of_it = WHERE[label], results.of_build(runs, label)
+        lacking = linked[label]["lacking"]
+        if lacking:
+            draw.glue(f"luck-{name}", words.no_lottery(where, lacking))
+            continue
+        found = {
+            threshold: {benchmark: results.passing(of_it, benchmark, "order", threshold) for benchmark in BENCHMARKS}
+            for threshold in THRESHOLDS
+        }
+        draw.glue(f"luck-{name}", words.luck(where, found, results.passing(of_it, BENCHMARK, "order", PUBLISHED)))
+    passing = {
+        WHERE[label]: linked[label]["lacking"]
+        or results.passing(results.of_build(runs, label), BENCHMARK, "order", THRESHOLDS[0])
+        for label in BUILDS
+    }
+    draw.glue("prediction-3", words.prediction_3(passing))
+    draw.glue("linking", words.linking(sum(of_it["seconds"] for of_it in linked.values())))
 
 
-def share_words(found: Measurement | str) -> str:
-    """A share with its interval and what it is a share of, in words, or why there is none."""
-    if isinstance(found, str):
-        return f"a share that was not measured here ({found})"
-    return f"{draw.text(found.interval, '%', 100)} ({found.unit})"
-
-
-def counted_words(found: pd.DataFrame | str) -> str:
-    """What the processor's counters say of the functions; or why they say nothing. One sentence."""
-    if isinstance(found, str):
-        return f"The processor's own counters: {found}."
-    misses = "L1-icache-load-misses"
-    if misses not in found:
-        return "The processor counts instructions for us, and no misses of the instruction cache."
-    return (
-        "By the processor's own counters: "
-        + "; ".join(
-            f"{row[misses]:.2f} misses and {row['instructions']:.1f} instructions a call at {row.distance:.0f} bytes"
-            for _, row in found.iterrows()
+def glue_answers(
+    session: Session,
+    linked: dict[str, dict],
+    duels: pd.DataFrame,
+    missed: dict[str, list[dict] | str],
+    profile: dict | str,
+    counts: pd.DataFrame | str,
+    counted: list[dict] | str,
+    bisections: pd.DataFrame,
+) -> None:
+    """Hand to the prose what the rules say: these sentences take the answers of the ledger."""
+    said = answers(session)
+    spreads, misses = {}, {}
+    for name, label in PAIR.items():
+        where, of_it, lacking = WHERE[label], results.of_build(duels, label), linked[label]["lacking"]
+        for benchmark in BENCHMARKS:
+            ruled = benchmark == BENCHMARK
+            apart = lacking or results.true_spread(of_it, benchmark).at()
+            if ruled:
+                verdict = said["D1", f"slowest / fastest random order, {benchmark} on {label}"]
+            else:
+                verdict = "" if lacking else beyond(apart, THRESHOLDS[0])
+            spreads[benchmark, label] = (apart, verdict)
+            draw.glue(f"differ-{benchmark}-{name}", words.orders_differ(where, benchmark, apart, verdict))
+            rates = lacking or results.missed(missed[label], benchmark)
+            more = rates if isinstance(rates, str) else results.more_misses(of_it, missed[label], benchmark).interval
+            if ruled:
+                of_misses = f"misses of a thousand instructions, slower less faster orders, {benchmark} on {label}"
+                verdict = said["D3", of_misses]
+            else:
+                verdict = "" if isinstance(more, str) else beyond(more, 1.0)
+            misses[f"{benchmark} {where}"] = (more, verdict)
+            bounds = (0.0, 0.0) if isinstance(rates, str) else (rates.drop(DEFAULT).min(), rates.drop(DEFAULT).max())
+            draw.glue(f"misses-{benchmark}-{name}", words.miss_more(where, benchmark, more, *bounds, verdict))
+        absent = lacking or linked[label]["absent"].get(BY_PROFILE, "")
+        hot = None if absent else results.over_orders(of_it, BENCHMARK, BY_PROFILE)
+        draw.glue(
+            f"hot-{name}",
+            words.hot_together(
+                where,
+                hot and hot.interval,
+                None if absent else results.faster_orders(of_it, BENCHMARK, BY_PROFILE),
+                said["D6", f"hot functions together / the middle random order, {BENCHMARK} on {label}"],
+                absent,
+            ),
         )
-        + "."
+    hottest = results.five_hottest(profile)
+    unit = "" if isinstance(hottest, str) else hottest.unit
+    shares = said["D4", "share of the five hottest functions, call_method"]
+    draw.glue(
+        "five-hottest", words.five_hottest(hottest if isinstance(hottest, str) else hottest.interval, unit, shares)
     )
+    ratios = [results.counted_ratio(counts, what) for what in ("instructions", "misses")]
+    work = [one if isinstance(one, str) else one.interval.value for one in ratios]
+    draw.glue("same-work", words.same_work(*work, said["D2", "instructions, slow / fast (simulated)"]))
+
+    draw.glue("prediction-2", words.prediction_2({WHERE[label]: spreads[BENCHMARK, label][0] for label in BUILDS}))
+    by_lot = [spreads[BENCHMARK, label][1] for label in BUILDS if not linked[label]["lacking"]]
+    draw.glue("objection-planted", words.objection_planted(by_lot, results.standing(bisections)))
+    draw.glue("objection-simulated", words.objection_simulated(misses, counted))
+    draw.glue(
+        "takeaway-orders",
+        words.takeaway({f"{benchmark} {WHERE[label]}": one for (benchmark, label), (one, _) in spreads.items()}),
+    )
+    machine = session.machine
+    draw.glue("limits", words.limits(machine.get("virtual_machine"), machine.get("governor"), counted))

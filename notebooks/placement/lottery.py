@@ -330,7 +330,10 @@ def count_misses(label: str, files: dict[str, str], cache: dict) -> list[dict] |
     if not shutil.which("valgrind"):
         return "there is no valgrind here (`make doctor` names the package)"
     rows = []
-    with ThreadPoolExecutor(machine.cores_usable()) as pool, Reporter(f"misses of CPython {label}", len(files)) as reporter:
+    with (
+        ThreadPoolExecutor(machine.cores_usable()) as pool,
+        Reporter(f"misses of CPython {label}", len(files)) as reporter,
+    ):
         counts = pool.map(lambda file: missed(where(label, file), Cache(**cache)), files.values())
         for name, found in zip(files, counts, strict=True):
             rows += [{"name": name, **row} for row in found]
@@ -357,7 +360,9 @@ def counted_in(part: Path) -> dict[str, int]:
     if not part.exists():
         raise UserError(f"callgrind did not see the calls of {CLOCK} in a linked CPython.")
     text = part.read_text(errors="replace")
-    events, totals = (re.search(rf"^{what}: (.*)$", text, re.M).group(1).split() for what in ("events", "(?:summary|totals)"))
+    events, totals = (
+        re.search(rf"^{what}: (.*)$", text, re.M).group(1).split() for what in ("events", "(?:summary|totals)")
+    )
     # Events that did not happen at the end of the list are left out.
     counts = dict(zip(events, map(int, totals)))
     return {"instructions": counts["Ir"], "misses": counts.get("I1mr", 0)}

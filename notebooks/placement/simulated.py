@@ -42,9 +42,7 @@ def of_build(session: Simulated, label: str) -> list[tuple[str, dict, list]]:
     how = size(session)
     apart = max(1.0, session.true("D1", f"slowest / fastest random order, {BENCHMARK} on {label}"))
     together = session.true("D6", f"hot functions together / the middle random order, {BENCHMARK} on {label}")
-    more = session.true(
-        "D3", f"misses of a thousand instructions, slower less faster orders, {BENCHMARK} on {label}"
-    )
+    more = session.true("D3", f"misses of a thousand instructions, slower less faster orders, {BENCHMARK} on {label}")
     deviation = np.log(apart) / expected_range(ORDERS)
     if session.noise:
         layouts = session.rng.normal(0, deviation, how.orders)

@@ -206,7 +206,8 @@ def bisections(session: Session, revisions: dict[str, list[str]]) -> pd.DataFram
     before and blamed (ns, measured again), stands (1: the limit lies between them again), log.
     """
     cases = [
-        Step(lambda seed, name=name: Outcome(bisect(revisions[name], name), "ok"), {"history": name}) for name in HISTORIES
+        Step(lambda seed, name=name: Outcome(bisect(revisions[name], name), "ok"), {"history": name})
+        for name in HISTORIES
     ]
     return session.run("git bisect", cases, BISECTIONS[session.budget.name])
 

@@ -1,0 +1,523 @@
+"""The sentences of the chapter "Code placement" that a run chooses: each from the intervals that the verdicts use.
+
+`where` is "with the GIL" or "without the GIL". Verdicts are those of ffilab/judge/rules.py; a number that could not be had
+comes as the reason why, a text.
+"""
+
+from collections.abc import Sequence
+
+from ffilab.draw import listed, number, text, words
+from ffilab.judge.estimates import Interval, Share
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
+from notebooks.placement.experiment import APART, DENSE, MANY, SPREAD, Cache
+from notebooks.placement.results import CALL_BYTES, PUBLISHED, THRESHOLDS, TOO_SLOW, sets_met
+
+UNKNOWN = "there are too few values for an interval"
+# What the first prediction may have been: at most so far from what was found.
+NEAR = 1.5
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
+def _compared(slow: str, fast: str, ratio: Interval | None, of: str = "") -> str:
+    """Which of two takes longer, and how many times as long; or that it cannot be told."""
+    if ratio is None or not ratio.is_known:
+        return f"whether {slow} and {fast} differ{of} is not known: {UNKNOWN}"
+    if not ratio.excludes(1):
+        return f"whether {slow} and {fast} differ{of} cannot be told here: {slow} over {fast} {text(ratio)}"
+    if ratio.value < 1:
+        slow, fast, ratio = fast, slow, ratio.inverse
+    return f"{slow} takes {text(ratio)} times as long{of} as {fast}"
+
+
+def _percent(part: float) -> str:
+    return f"{100 * part:.0f} %"
+
+
+def share_fragment(found: Share) -> str:
+    """`3 of 30 (2 % to 29 %)`, with the exact interval."""
+    at = found.at()
+    return f"{found.events} of {found.trials} ({_percent(at.low)} to {_percent(at.high)})"
+
+
+# ---- functions at a distance ----
+
+
+def stay_fast(found: Sequence[float], cache: Cache) -> str:
+    """By process, how many functions APART stay fast (infinity: all), beside the ways of the cache."""
+    low, middle, high = (sorted(found)[at] for at in (0, len(found) // 2, -1))
+    if middle == float("inf"):
+        return f"At {APART} bytes, no number of functions takes {TOO_SLOW:g} times as long as packed ones here."
+    spread = "" if low == high else f" ({low:.0f} to {high:.0f} by process)"
+    said = (
+        f"At {APART} bytes, functions keep their time up to {middle:.0f}{spread}, by the clock. The level-1 instruction cache "
+        f"({cache.name}) has {cache.ways} ways. "
+    )
+    if low <= cache.ways <= high:
+        return f"{said}The two agree: what overflows may well be this cache."
+    if low > cache.ways:
+        return (
+            f"{said}So more of them keep their time than that cache can hold. An explanation, not tested here: processors of today "
+            "keep decoded instructions in a cache of its own, and fetch ahead of what they execute. The clock sees what overflows "
+            "and hurts."
+        )
+    if high < cache.ways:
+        return f"{said}Something smaller than this cache overflows first, or something else disturbs this run."
+    return f"{said}The processes do not agree, so what overflows cannot be told here."
+
+
+def two_sets(over: Interval) -> str:
+    """How many functions keep their time at 2048 bytes, over how many at APART: what the steps leave open."""
+    half = APART // 2
+    if not over.is_known:
+        return f"How {half} and {APART} bytes compare cannot be told here: at one of them, all or none keep their time."
+    range_ = f"between {number(over.low, 0.1)} and {number(over.high, 0.1)} times as many functions"
+    said = f"At {half} bytes there are two sets to share, so twice as many should fit. By the clock, {range_} keep their time as at {APART}"
+    if over.excludes(2):
+        return f"{said}: not twice as many, so this cache alone does not explain it."
+    if over.excludes(1):
+        return f"{said}: twice as many is one of the answers that this leaves open."
+    return f"{said}: the steps are too coarse, and whether it is twice as many cannot be told here."
+
+
+def pages(found: Interval) -> str:
+    """SPREAD over DENSE: what a page for each function costs, with the same number of lines in all sets."""
+    said = f"The price of pages, {MANY} functions: "
+    return said + _compared(f"a call at {SPREAD} bytes", f"one at {DENSE}", found) + "."
+
+
+def sets(found: Interval) -> str:
+    """APART over SPREAD: what one set costs, with a page for each function."""
+    said = f"The price of sets, {MANY} functions: "
+    return said + _compared(f"a call at {APART} bytes", f"one at {SPREAD}", found) + "."
+
+
+def pages_or_sets(of_pages: Interval, of_sets: Interval) -> str:
+    """Which of the two explains more of what APART costs?"""
+    dear_pages, dear_sets = (one.is_known and one.low > 1 for one in (of_pages, of_sets))
+    if dear_pages and dear_sets:
+        if of_sets.low > of_pages.high:
+            return "Both cost something here, and the sets more than the pages."
+        if of_pages.low > of_sets.high:
+            return "Both cost something here, and the pages more than the sets."
+        return "Both cost something here; which of them more cannot be told."
+    if dear_sets:
+        return "Here the sets cost something, and a price of the pages is not seen: the instruction TLB does not explain it."
+    if dear_pages:
+        return "Here the pages cost something, and a price of the sets is not seen: think of the instruction TLB first."
+    return (
+        f"Whether pages or sets cost anything cannot be told here: neither makes {MANY} calls take longer beyond doubt."
+    )
+
+
+def simulated_geometry(edges: dict[int, int] | str, cache: Cache) -> str:
+    """Size and associativity, read off the simulated misses: `edges`, by distance how many functions run without a miss."""
+    if isinstance(edges, str):
+        return f"Nothing was simulated here: {edges}."
+    # Each call in the caller takes some bytes of the cache as well.
+    kib = edges[DENSE] * (DENSE + CALL_BYTES) / 1024
+    ways = edges[APART] // sets_met(cache, APART)
+    said = (
+        f"In the simulation, {edges[APART]} functions at {APART} bytes run without a miss, and the next number that was tried does "
+        f"not: {ways} ways. At {DENSE} bytes, {edges[DENSE]} functions fit, which with their caller are {kib:.0f} KiB of lines. "
+        f"Put in were {cache.ways} ways and {cache.size // 1024} KiB."
+    )
+    return said if ways == cache.ways else f"{said} The two do not agree, so something else than the cache was counted."
+
+
+def agreement(misses: dict[int, float] | str, seen: Interval) -> str:
+    """Do simulation and clock point the same way? misses: of a call by distance; seen: APART over DENSE, by the clock."""
+    if isinstance(misses, str):
+        return f"There is no simulation to compare with: {misses}."
+    said = (
+        f"With {MANY} functions the simulation counts {misses[APART]:.2f} misses a call at {APART} bytes, and {misses[DENSE]:.2f} at "
+        f"{DENSE}; by the clock, {APART} bytes over {DENSE} is {text(seen)}."
+    )
+    if not seen.is_known or not seen.excludes(1):
+        return f"{said} Whether the clock agrees cannot be told here."
+    return f"{said} They {'agree' if (misses[APART] > misses[DENSE]) == (seen.value > 1) else 'do not agree'} in direction."
+
+
+def counters(found: list[dict] | str) -> str:
+    """What the processor's counters say of the functions; or why they say nothing."""
+    misses = "L1-icache-load-misses"
+    if isinstance(found, str):
+        return f"The processor's own counters: not measured here, as {found}."
+    if not all(misses in row for row in found):
+        return "The processor counts instructions for us, and no misses of the instruction cache: they are not known."
+    rows = [
+        f"{row[misses]:.2f} misses and {row['instructions']:.1f} instructions a call at {row['distance']} bytes"
+        for row in found
+    ]
+    return f"By the processor's own counters: {'; '.join(rows)}."
+
+
+# ---- a loop, and an environment ----
+
+
+def _fifths(what: str, found: Interval) -> str:
+    if not found.is_known:
+        return f"whether the {what} differ is not known: {UNKNOWN}"
+    if not found.excludes(1):
+        return (
+            f"whether the {what} differ cannot be told from noise: the slowest fifth over the fastest is {text(found)}"
+        )
+    if found.value > 1:
+        return f"the {what} differ: the slowest fifth takes {text(found)} times as long as the fastest"
+    return (
+        f"the {what} that were slow in one half of the processes were fast in the other: {text(found)}. That is no effect of "
+        "theirs; something changed while it was measured"
+    )
+
+
+def loops(found: Interval) -> str:
+    """The slowest fifth of the offsets over the fastest, not biased by the choice."""
+    said = f"{_capital(_fifths('places of the loop', found))}."
+    if found.is_known and found.low > 1:
+        return f"{said} An explanation, not tested here: a loop that begins late in a block of code takes one block more to fetch."
+    return said
+
+
+def environment(addresses: str, found: Interval | None) -> str:
+    """The same for sizes of the environment. addresses: `random` or `fixed`."""
+    if found is None:
+        return f"With {addresses} addresses: not measured here, as this system does not allow it."
+    return f"With {addresses} addresses, {_fifths('sizes of the environment', found)}."
+
+
+def environments(random: Interval | None, fixed: Interval | None) -> str:
+    """What the two say together, and what would explain it."""
+    seen = [one is not None and one.is_known and one.low > 1 for one in (random, fixed)]
+    if fixed is None:
+        return "Without fixed addresses to compare with, what randomisation does to an effect cannot be told here."
+    if seen == [False, True]:
+        return (
+            "So the size decides where addresses are fixed, and with random ones it is not seen. An explanation, not tested here: "
+            "randomisation moves the stack anyway, and turns a constant error into noise, which an interval shows."
+        )
+    if seen == [True, False]:
+        return (
+            "That is the reverse of what one expects: where addresses are random, a size cannot say where the stack lies. So this run "
+            "has no explanation for it; chance, or something that comes with the size itself, such as more to copy, is not ruled out."
+        )
+    if all(seen):
+        return (
+            "So the size decides in both. That it does with random addresses as well has no explanation in where the stack lies, for "
+            "that is drawn afresh in each process."
+        )
+    return (
+        "So an effect of the environment is not seen in either, and what randomisation does to it cannot be told here."
+    )
+
+
+# ---- the lottery ----
+
+
+def orders_differ(where: str, benchmark: str, found: Interval | str, verdict: str) -> str:
+    """Slowest over fastest of the random orders, with the noise taken out. verdict: that of D1, or by its limit."""
+    what = f"{_capital(where)}, {benchmark}: "
+    if isinstance(found, str):
+        return f"{what}not measured here, as {found}."
+    if not found.is_known:
+        return f"{what}how far the orders lie apart is not known: {UNKNOWN}."
+    apart = f"slowest over fastest of the random orders, noise taken out, {text(found)}"
+    if verdict == HOLDS:
+        return f"{what}the orders differ: {apart}."
+    if verdict == DOES_NOT_HOLD:
+        return f"{what}the orders do not differ by what somebody would call a regression: {apart}."
+    return f"{what}whether the orders differ by {_percent(THRESHOLDS[0] - 1)} or more cannot be told here: {apart}."
+
+
+def luck(where: str, found: dict[float, dict[str, Share]], published: Share) -> str:
+    """How many orders pass for a regression, by threshold and benchmark; and how many reach the document's."""
+    said = []
+    for threshold, by_benchmark in found.items():
+        counts = [f"{share_fragment(one)} in {name}" for name, one in by_benchmark.items()]
+        said.append(f"{_percent(threshold - 1)} or more: {listed(counts)}")
+    most = max(one.events for by_benchmark in found.values() for one in by_benchmark.values())
+    end = (
+        f"As much slower as the slow binary of 2016, {_percent(PUBLISHED - 1)}: {share_fragment(published)}."
+        if published.events
+        else f"None of {published.trials} is as much slower as the slow binary of 2016, {_percent(PUBLISHED - 1)}, which leaves "
+        f"room for up to {_percent(published.at().high)} of all orders."
+    )
+    start = "orders that look like a regression" if most else "no order looks like a regression"
+    return f"{_capital(where)}, {start}. {'. '.join(map(_capital, said))}. {end}"
+
+
+def no_lottery(where: str, lacking: str) -> str:
+    """Why a build was not linked."""
+    return f"{_capital(where)}, there was no lottery here: {lacking}."
+
+
+def linking(seconds: float) -> str:
+    """How long all random orders took to link."""
+    if not seconds:
+        return "Nothing was linked here, so how long it takes is not known."
+    if seconds < 60:
+        return f"To link all random orders of both builds took {seconds:.1f} seconds."
+    return f"To link all random orders of both builds took {seconds / 60:.1f} minutes."
+
+
+def hot_together(where: str, ratio: Interval | None, faster: Share | None, verdict: str, lacking: str = "") -> str:
+    """The hot functions together over the middle random order of call_method, and how many orders are faster. verdict: D6's."""
+    if lacking or ratio is None or faster is None:
+        return f"{_capital(where)}, there is no program with its hot functions together here: {lacking or UNKNOWN}."
+    said = f"{_capital(where)}, in call_method, "
+    among = f"{faster.events} of {faster.trials} random orders are faster than it"
+    middle = f"its time over that of the middle random order is {text(ratio)}, and {among}"
+    if verdict == HOLDS:
+        return f"{said}hot functions together are faster than half of all orders: {middle}."
+    if verdict == DOES_NOT_HOLD:
+        return f"{said}hot functions together are not faster than half of all orders by what would matter: {middle}."
+    return f"{said}whether hot functions together are faster than half of all orders cannot be told here: {middle}."
+
+
+def miss_more(where: str, benchmark: str, found: Interval | str, lowest: float, highest: float, verdict: str) -> str:
+    """Misses of a thousand instructions: slower less faster half of the orders, and lowest and highest of all. verdict: D3's,
+    or by its limit."""
+    what = f"{_capital(where)}, {benchmark}: "
+    if isinstance(found, str):
+        return f"{what}nothing was counted here: {found}."
+    uncertain = max(0.01, (highest - lowest) / 10)
+    among = f"by order, {number(lowest, uncertain)} to {number(highest, uncertain)} misses of a thousand instructions"
+    if highest < 1:
+        among += ", next to none in any of them"
+    if not found.is_known:
+        return f"{what}{among}. Whether slow orders miss more often is not known: {UNKNOWN}."
+    apart = f"slower less faster half {text(found)}"
+    if verdict == HOLDS:
+        return f"{what}{among}. The slow orders miss more often than the fast ones: {apart}."
+    if verdict == DOES_NOT_HOLD:
+        return (
+            f"{what}{among}. The slow orders do not miss more often than the fast ones by what would matter: {apart}."
+        )
+    return f"{what}{among}. Whether the slow orders miss more often cannot be told here: {apart}."
+
+
+def five_hottest(found: Interval | str, unit: str, verdict: str) -> str:
+    """The share of the five hottest functions of call_method. verdict: that of D4."""
+    if isinstance(found, str):
+        return f"What part of call_method five functions hold was not measured here, as {found}."
+    # A share of instructions is counted once, and has no interval.
+    part = f"{100 * found.value:.1f} %" if found.low == found.high else text(found, "%", 100)
+    said = f"Five functions hold {part} of call_method ({unit})"
+    if verdict == HOLDS:
+        return f"{said}: more than the 64 % of the text."
+    if verdict == DOES_NOT_HOLD:
+        return f"{said}: less than the 64 % of the text."
+    return f"{said}: on which side of the text's 64 % that lies cannot be told here."
+
+
+def lottery_for_alt(ranges: dict[tuple[str, str], tuple[float, float, float, float]]) -> str:
+    """By (build, benchmark): lowest and highest ratio of the orders, and of the copies."""
+    if not ranges:
+        return "Nothing was linked, so nothing is known."
+    said = []
+    for (build, benchmark), (low, high, copies_low, copies_high) in ranges.items():
+        wider = high - low > copies_high - copies_low
+        said.append(
+            f"{build}, {benchmark}: orders from {low:.3f} to {high:.3f}, copies from {copies_low:.3f} to {copies_high:.3f}, so the "
+            f"{'orders' if wider else 'copies'} spread more"
+        )
+    return f"{'; '.join(said)}."
+
+
+# ---- the story ----
+
+
+def planted(found: Interval | None) -> str:
+    """Slow over fast: the two sides of the commit."""
+    return f"{_capital(_compared('the slow program', 'the fast one', found))}."
+
+
+def mended(found: Interval | None) -> str:
+    """Slow over hot."""
+    said = _compared("the slow program", "the same with its hot functions together", found)
+    return f"{_capital(said)}."
+
+
+def as_before(found: Interval | None) -> str:
+    """Hot over fast: has the mending brought everything back?"""
+    said = f"{_capital(_compared('the mended program', 'the fast one', found))}."
+    if found is None or not found.is_known or not found.excludes(1):
+        return said
+    return f"{said} No layout is neutral: the operations lie closer together than ever, and have other neighbours."
+
+
+def aligned(found: Interval | None) -> str:
+    """Hot and aligned over hot."""
+    return f"{_capital(_compared('the mended program with functions at the beginning of a line', 'the same without', found))}."
+
+
+def same_work(instructions: float | str, misses: float | str, verdict: str) -> str:
+    """Slow over fast by a simulator, and the verdict of D2 on the instructions. Counts have no interval."""
+    if isinstance(instructions, str) or isinstance(misses, str):
+        return f"Instructions and misses: not measured here, as {instructions if isinstance(instructions, str) else misses}."
+    more = f"{number(misses, max(0.1, misses / 100))} times as many misses"
+    if verdict == HOLDS:
+        return f"Slow over fast, counted by a simulator: the same instructions to within 0.2 %, and {more}."
+    if verdict == DOES_NOT_HOLD:
+        return f"Slow over fast, counted by a simulator: other instructions, {instructions:.4f} times as many, and {more}. The work differs."
+    return "Whether slow and fast execute the same instructions cannot be told here."
+
+
+def stalls(found: Interval | str | None) -> str:
+    """Stalled front-end cycles, slow over fast, by the processor."""
+    if found is None or isinstance(found, str):
+        return f"The processor's own counters, which the original used: not measured here, as {found or UNKNOWN}."
+    if not found.is_known or not found.excludes(1):
+        return f"Stalled front-end cycles, slow over fast, by the processor: {text(found)}; which has more cannot be told here."
+    return f"Stalled front-end cycles, slow over fast, by the processor: {text(found)}, {'more' if found.value > 1 else 'fewer'} in the slow program."
+
+
+def blamed(found: Share, others: dict[str, int]) -> str:
+    """Bisections with the trap that blame the commit that moved the operations, and what others were blamed."""
+    said = f"With the trap, {share_fragment(found)} blame the commit that moved the operations"
+    said += "".join(f"; {count} blame “{message}”" for message, count in others.items())
+    at = found.at()
+    if at.low > 0.5:
+        return f"{said}. So bisection finds it more often than not."
+    if at.high < 0.5:
+        return f"{said}. So bisection misses it more often than not."
+    return f"{said}. Whether it finds it more often than not cannot be told here."
+
+
+def blamed_by_chance(messages: dict[str, int], stands: Share) -> str:
+    """Bisections without a trap: how many different commits they blame, and how often the blame stands a second look."""
+    trials = sum(messages.values())
+    said = (
+        f"Without a trap, {trials} bisections blame {len(messages)} different commit{'s' * (len(messages) > 1)}, the one most often "
+        f"blamed {max(messages.values())} times. Measured again, {share_fragment(stands)} are slow again with a fast parent"
+    )
+    at = stands.at()
+    if at.high < 0.5:
+        return f"{said}. So the second look acquits most of them."
+    if at.low > 0.5:
+        return f"{said}. So the second look confirms most of them, and something does differ between these commits."
+    return f"{said}. Whether the second look acquits most of them cannot be told here."
+
+
+# ---- limits and objections ----
+
+
+def limits(virtual: bool | None, governor: str | None, counters_: list | str) -> str:
+    """What this machine could see of itself."""
+    said = {
+        True: "This is a virtual machine: which physical pages back the code, and who shares the core, is not known.",
+        False: "This is no virtual machine. Which physical pages back the code is still not known to a program.",
+        None: "Whether this is a virtual machine is not known.",
+    }[virtual]
+    said += (
+        f" The system governs the frequency (it calls the way {governor})"
+        if governor
+        else " The frequency cannot be pinned or read here"
+    )
+    if isinstance(counters_, str):
+        return f"{said}, and there are no counters: {counters_}. So cycles, stalls and real misses were not measured."
+    return f"{said}, and the processor's counters can be read: they stand beside what was simulated."
+
+
+def objection_planted(differ: list[str], stands: Share | None) -> str:
+    """“You built the trap.” differ: verdicts of D1 by lot, one for each build; stands: of bisections without a trap."""
+    known = [one for one in differ if one in (HOLDS, DOES_NOT_HOLD)]
+    if len(known) < len(differ) or not differ:
+        said = "What chance does to CPython's call_method cannot be told in every build of this run."
+    elif set(known) == {HOLDS}:
+        said = "Chance does it as well, in its measure: in every build that was linked, random orders of call_method differ."
+    elif set(known) == {DOES_NOT_HOLD}:
+        said = "Chance does not do it to call_method here: its random orders do not differ by what would matter."
+    else:
+        said = "Chance does it in one build and not in the other: random orders of call_method differ in one only."
+    second = (
+        ""
+        if stands is None
+        else f" And without a trap, {share_fragment(stands)} of what bisection blames stand a second look."
+    )
+    return f"The trap is built, and no verdict takes its size for a result. {said}{second}"
+
+
+def objection_pages(of_pages: Interval, of_sets: Interval) -> str:
+    """“At 4096 bytes the number of pages differs too.”"""
+    return f"It does: so {SPREAD} bytes stand between, with as many pages and all sets. {pages(of_pages)} {sets(of_sets)} {pages_or_sets(of_pages, of_sets)}"
+
+
+def objection_simulated(found: dict[str, tuple[Interval | str, str]], counters_: list | str) -> str:
+    """“A simulator is no processor.” found: by benchmark and build, slower less faster orders, and its verdict."""
+    seen = (
+        "No counters check it here."
+        if isinstance(counters_, str)
+        else "Counters of the processor stand beside it, for the functions and the small machine."
+    )
+    counted = {name: verdict for name, (one, verdict) in found.items() if not isinstance(one, str)}
+    if not counted:
+        return f"It is not. {seen} And no order was simulated in this run, so nothing is known of how its misses go with time."
+    by = {answer: [name for name, verdict in counted.items() if verdict == answer] for answer in (HOLDS, DOES_NOT_HOLD)}
+    open_ = [name for name in counted if name not in (*by[HOLDS], *by[DOES_NOT_HOLD])]
+    parts = []
+    if by[HOLDS]:
+        parts.append(f"slow orders also miss more often in {listed(by[HOLDS])}")
+    if by[DOES_NOT_HOLD]:
+        parts.append(f"time and simulated misses do not go together in {listed(by[DOES_NOT_HOLD])}")
+    if open_:
+        parts.append(f"it cannot be told in {listed(open_)}")
+    return f"It is not. {seen} What can be asked without them is whether its misses go with the time of the clock: {'; '.join(parts)}."
+
+
+# ---- the predictions ----
+
+
+def prediction_1(found: Interval) -> str:
+    """A call APART over one packed."""
+    said = f"{MANY} functions: {_compared(f'a call at {APART} bytes', 'a packed one', found)}."
+    if found.is_known and found.low > NEAR:
+        return f"{said} Whoever wrote less than {NEAR:g} times was wrong here."
+    return said
+
+
+def prediction_2(found: dict[str, Interval | str]) -> str:
+    """How far apart are the fastest and the slowest order of call_method, by build? As the verdicts have it."""
+    said = [
+        f"{where}, not measured, as {one}" if isinstance(one, str) else f"{where}, {_apart(one)}"
+        for where, one in found.items()
+    ]
+    return f"For call_method: {'; '.join(said)}."
+
+
+def _apart(found: Interval) -> str:
+    if not found.is_known:
+        return f"not known, as {UNKNOWN}"
+    if not found.excludes(1):
+        return f"a difference cannot be told from noise: {text(found)}"
+    return f"the slowest takes {text(found)} times as long as the fastest"
+
+
+def prediction_3(found: dict[str, Share | str]) -> str:
+    """Orders of call_method that pass for a regression of 2 %, by build."""
+    said = [
+        f"{where}, not measured, as {one}"
+        if isinstance(one, str)
+        else f"{where}, {share_fragment(one)}, {'which may be none' if one.at().low == 0 else 'and not none'} of a hundred"
+        for where, one in found.items()
+    ]
+    return f"As regressions of 2 %, by call_method: {'; '.join(said)}."
+
+
+def prediction_4(trap: Share, messages: dict[str, int], stands: Share) -> str:
+    """What does bisection say?"""
+    return (
+        f"A commit's name, each time: it has no other answer. {blamed(trap, {})} {blamed_by_chance(messages, stands)}"
+    )
+
+
+def takeaway(differ: dict[str, Interval | str]) -> str:
+    """The largest distance between random orders that this run is sure of. By benchmark and build."""
+    sure = {name: one for name, one in differ.items() if not isinstance(one, str) and one.is_known and one.low > 1}
+    if not sure:
+        return "That random orders of CPython differ cannot be told from noise here; draw more of them, and do not conclude that they agree."
+    name = max(sure, key=lambda one: sure[one].low)
+    return (
+        f"Random orders of CPython differ here, most surely in {name}: {words(sure[name])} between fastest and slowest."
+    )
