@@ -108,10 +108,10 @@ def addresses_alt(cache: Cache) -> str:
         f"bits {field.lowest} to {field.highest}: {field.what}" for field in address_bits(cache).itertuples()
     )
     sets = ", ".join(
-        f"at {distance} bytes {results.sets_met(cache, distance)} sets and {results.pages_met(distance, MANY)} pages"
+        f"at {distance} bytes, sets {results.sets_met(cache, distance)} and pages {results.pages_met(distance, MANY)}"
         for distance in (DENSE, SPREAD, APART)
     )
-    return f"Bits of an address: {bits}. {MANY} functions meet: {sets}. The cache has {cache.ways} ways in each set."
+    return f"Bits of an address: {bits}. {MANY} functions meet so many: {sets}. The cache has {cache.ways} ways in each set."
 
 
 def shown_distances(runs: pd.DataFrame) -> pd.DataFrame:
@@ -396,7 +396,7 @@ def plot_lottery(figure, runs: pd.DataFrame) -> None:
         )
         for threshold in THRESHOLDS:
             axes.axvline(threshold, linestyle=":", color="grey")
-        axes.set(xlabel="time over that of the linker's own order", ylabel="", title=f"CPython {label}")
+        axes.set(xlabel="time / that of the linker's order", ylabel="", title=f"CPython {label}")
         handles, labels = axes.get_legend_handles_labels()
         axes.get_legend().remove()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
