@@ -342,15 +342,22 @@ def bisections_table(bisections: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def glue_bisections(bisections: pd.DataFrame) -> None:
-    """Hand to the prose what was blamed."""
+def glue_bisections(session: Session, bisections: pd.DataFrame) -> None:
+    """Hand to the prose what was blamed, with the answers of the ledger."""
+    said = answers(session)
     trap, quiet = (results.of_history(bisections, history) for history in (TRAP, NO_TRAP))
     others = trap[trap.found == 0].message.value_counts().to_dict()
-    messages = quiet.message.value_counts().to_dict()
-    found, stands = results.blaming(bisections), results.standing(bisections)
-    draw.glue("blamed", words.blamed(found, others))
-    draw.glue("blamed-by-chance", words.blamed_by_chance(messages, stands))
-    draw.glue("prediction-4", words.prediction_4(found, messages, stands))
+    with_a_trap = words.blamed(
+        results.blaming(bisections), others, said["D5", "share of bisections that blame the unrelated commit"]
+    )
+    without = words.blamed_by_chance(
+        quiet.message.value_counts().to_dict(),
+        results.standing(bisections),
+        said["D5", "share of blamed commits that stand, without a trap"],
+    )
+    draw.glue("blamed", with_a_trap)
+    draw.glue("blamed-by-chance", without)
+    draw.glue("prediction-4", words.prediction_4(with_a_trap, without))
 
 
 # ---- the lottery ----

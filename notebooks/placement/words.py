@@ -13,8 +13,6 @@ from notebooks.placement.experiment import APART, DENSE, MANY, SPREAD, Cache
 from notebooks.placement.results import CALL_BYTES, PUBLISHED, THRESHOLDS, TOO_SLOW, sets_met
 
 UNKNOWN = "there are too few values for an interval"
-# What the first prediction may have been: at most so far from what was found.
-NEAR = 1.5
 
 
 def _capital(sentence: str) -> str:
@@ -85,13 +83,13 @@ def two_sets(over: Interval) -> str:
 def pages(found: Interval) -> str:
     """SPREAD over DENSE: what a page for each function costs, with the same number of lines in all sets."""
     said = f"The price of pages, {MANY} functions: "
-    return said + _compared(f"a call at {SPREAD} bytes", f"one at {DENSE}", found) + "."
+    return said + _compared(f"a call at {SPREAD} bytes", f"a call at {DENSE} bytes", found) + "."
 
 
 def sets(found: Interval) -> str:
     """APART over SPREAD: what one set costs, with a page for each function."""
     said = f"The price of sets, {MANY} functions: "
-    return said + _compared(f"a call at {APART} bytes", f"one at {SPREAD}", found) + "."
+    return said + _compared(f"a call at {APART} bytes", f"a call at {SPREAD} bytes", found) + "."
 
 
 def pages_or_sets(of_pages: Interval, of_sets: Interval) -> str:
@@ -243,7 +241,7 @@ def luck(where: str, found: dict[float, dict[str, Share]], published: Share) -> 
         else f"None of {published.trials} is as much slower as the slow binary of 2016, {_percent(PUBLISHED - 1)}, which leaves "
         f"room for up to {_percent(published.at().high)} of all orders."
     )
-    start = "orders that look like a regression" if most else "no order looks like a regression"
+    start = "these orders look like a regression" if most else "no order looks like a regression"
     return f"{_capital(where)}, {start}. {'. '.join(map(_capital, said))}. {end}"
 
 
@@ -290,6 +288,8 @@ def miss_more(where: str, benchmark: str, found: Interval | str, lowest: float, 
     apart = f"slower less faster half {text(found)}"
     if verdict == HOLDS:
         return f"{what}{among}. The slow orders miss more often than the fast ones: {apart}."
+    if found.high < 0:
+        return f"{what}{among}. The slow orders miss less often than the fast ones: {apart}."
     if verdict == DOES_NOT_HOLD:
         return (
             f"{what}{among}. The slow orders do not miss more often than the fast ones by what would matter: {apart}."
@@ -330,18 +330,18 @@ def lottery_for_alt(ranges: dict[tuple[str, str], tuple[float, float, float, flo
 
 def planted(found: Interval | None) -> str:
     """Slow over fast: the two sides of the commit."""
-    return f"{_capital(_compared('the slow program', 'the fast one', found))}."
+    return f"{_capital(_compared('the slow program', 'the fast program', found))}."
 
 
 def mended(found: Interval | None) -> str:
     """Slow over hot."""
-    said = _compared("the slow program", "the same with its hot functions together", found)
+    said = _compared("the slow program", "the program with its hot functions together", found)
     return f"{_capital(said)}."
 
 
 def as_before(found: Interval | None) -> str:
     """Hot over fast: has the mending brought everything back?"""
-    said = f"{_capital(_compared('the mended program', 'the fast one', found))}."
+    said = f"{_capital(_compared('the mended program', 'the fast program', found))}."
     if found is None or not found.is_known or not found.excludes(1):
         return said
     return f"{said} No layout is neutral: the operations lie closer together than ever, and have other neighbours."
@@ -349,7 +349,9 @@ def as_before(found: Interval | None) -> str:
 
 def aligned(found: Interval | None) -> str:
     """Hot and aligned over hot."""
-    return f"{_capital(_compared('the mended program with functions at the beginning of a line', 'the same without', found))}."
+    return (
+        f"{_capital(_compared('the mended program with functions at the beginning of a line', 'one without', found))}."
+    )
 
 
 def same_work(instructions: float | str, misses: float | str, verdict: str) -> str:
@@ -373,31 +375,30 @@ def stalls(found: Interval | str | None) -> str:
     return f"Stalled front-end cycles, slow over fast, by the processor: {text(found)}, {'more' if found.value > 1 else 'fewer'} in the slow program."
 
 
-def blamed(found: Share, others: dict[str, int]) -> str:
-    """Bisections with the trap that blame the commit that moved the operations, and what others were blamed."""
+def blamed(found: Share, others: dict[str, int], verdict: str) -> str:
+    """Bisections with the trap that blame the commit that moved the operations, and what others were blamed. verdict: D5's."""
     said = f"With the trap, {share_fragment(found)} blame the commit that moved the operations"
     said += "".join(f"; {count} blame “{message}”" for message, count in others.items())
-    at = found.at()
-    if at.low > 0.5:
-        return f"{said}. So bisection finds it more often than not."
-    if at.high < 0.5:
-        return f"{said}. So bisection misses it more often than not."
-    return f"{said}. Whether it finds it more often than not cannot be told here."
+    if verdict == HOLDS:
+        return f"{said}. So bisection finds it, in more than seven of ten cases."
+    if verdict == DOES_NOT_HOLD:
+        return f"{said}. So bisection does not find it in seven of ten cases."
+    return f"{said}. Whether it finds it in seven of ten cases cannot be told here."
 
 
-def blamed_by_chance(messages: dict[str, int], stands: Share) -> str:
-    """Bisections without a trap: how many different commits they blame, and how often the blame stands a second look."""
-    trials = sum(messages.values())
+def blamed_by_chance(messages: dict[str, int], stands: Share, verdict: str) -> str:
+    """Bisections without a trap: how many different commits they blame, and how often the blame stands a second look. verdict:
+    D5's."""
+    trials, many = sum(messages.values()), len(messages)
     said = (
-        f"Without a trap, {trials} bisections blame {len(messages)} different commit{'s' * (len(messages) > 1)}, the one most often "
-        f"blamed {max(messages.values())} times. Measured again, {share_fragment(stands)} are slow again with a fast parent"
+        f"Without a trap, {trials} bisections blame {many} different commit{'s' * (many > 1)}, the commonest "
+        f"{max(messages.values())} times. Measured again, {share_fragment(stands)} are slow again with a fast parent"
     )
-    at = stands.at()
-    if at.high < 0.5:
-        return f"{said}. So the second look acquits most of them."
-    if at.low > 0.5:
-        return f"{said}. So the second look confirms most of them, and something does differ between these commits."
-    return f"{said}. Whether the second look acquits most of them cannot be told here."
+    if verdict == HOLDS:
+        return f"{said}. So most of them stand the second look, and something does differ between these commits."
+    if verdict == DOES_NOT_HOLD:
+        return f"{said}. So what bisection blames here stands the second look in fewer than seven of ten cases."
+    return f"{said}. Whether it stands the second look in seven of ten cases cannot be told here."
 
 
 # ---- limits and objections ----
@@ -411,7 +412,7 @@ def limits(virtual: bool | None, governor: str | None, counters_: list | str) ->
         None: "Whether this is a virtual machine is not known.",
     }[virtual]
     said += (
-        f" The system governs the frequency (it calls the way {governor})"
+        f" The system governs the frequency (its governor is called {governor})"
         if governor
         else " The frequency cannot be pinned or read here"
     )
@@ -462,7 +463,7 @@ def objection_simulated(found: dict[str, tuple[Interval | str, str]], counters_:
     if by[DOES_NOT_HOLD]:
         parts.append(f"time and simulated misses do not go together in {listed(by[DOES_NOT_HOLD])}")
     if open_:
-        parts.append(f"it cannot be told in {listed(open_)}")
+        parts.append(f"whether they do cannot be told in {listed(open_)}")
     return f"It is not. {seen} What can be asked without them is whether its misses go with the time of the clock: {'; '.join(parts)}."
 
 
@@ -471,10 +472,7 @@ def objection_simulated(found: dict[str, tuple[Interval | str, str]], counters_:
 
 def prediction_1(found: Interval) -> str:
     """A call APART over one packed."""
-    said = f"{MANY} functions: {_compared(f'a call at {APART} bytes', 'a packed one', found)}."
-    if found.is_known and found.low > NEAR:
-        return f"{said} Whoever wrote less than {NEAR:g} times was wrong here."
-    return said
+    return f"{MANY} functions: {_compared(f'a call at {APART} bytes', 'a packed one', found)}."
 
 
 def prediction_2(found: dict[str, Interval | str]) -> str:
@@ -499,17 +497,15 @@ def prediction_3(found: dict[str, Share | str]) -> str:
     said = [
         f"{where}, not measured, as {one}"
         if isinstance(one, str)
-        else f"{where}, {share_fragment(one)}, {'which may be none' if one.at().low == 0 else 'and not none'} of a hundred"
+        else f"{where}, {one.events} of {one.trials}, which stands for {100 * one.at().low:.0f} to {100 * one.at().high:.0f} in a hundred"
         for where, one in found.items()
     ]
     return f"As regressions of 2 %, by call_method: {'; '.join(said)}."
 
 
-def prediction_4(trap: Share, messages: dict[str, int], stands: Share) -> str:
-    """What does bisection say?"""
-    return (
-        f"A commit's name, each time: it has no other answer. {blamed(trap, {})} {blamed_by_chance(messages, stands)}"
-    )
+def prediction_4(with_a_trap: str, without: str) -> str:
+    """What does bisection say? The sentences of both histories."""
+    return f"A commit's name, each time: it has no other answer. {with_a_trap} {without}"
 
 
 def takeaway(differ: dict[str, Interval | str]) -> str:

@@ -105,6 +105,7 @@ CASES = {
         "agrees": (GIL, "containers", MORE, 2.1, 9.2, HOLDS),
         "contradicts": (GIL, "containers", FEWER, 2.1, 9.2, DOES_NOT_HOLD),
         "undecided": (GIL, "containers", AS_MANY, 2.1, 9.2, UNDECIDED),
+        "no matter": (GIL, "containers", Interval(0.1, -0.2, 0.4), 2.1, 9.2, DOES_NOT_HOLD),
         "none": (GIL, "call_method", Interval(0.001, -0.002, 0.004), 0.037, 0.041, DOES_NOT_HOLD),
         "unknown": (GIL, "containers", UNKNOWN, 2.1, 9.2, UNDECIDED),
         "not counted": (GIL, "containers", NO_VALGRIND, 0.0, 0.0, ""),
@@ -138,14 +139,14 @@ CASES = {
         "no counters": ("this machine shows no hardware counters to us",),
     },
     "blamed": {
-        "agrees": (ALL, {}),
-        "contradicts": (NONE, {"report.h: who calls it": 20}),
-        "undecided": (SOME, {"report.h: who calls it": 11}),
+        "agrees": (ALL, {}, HOLDS),
+        "contradicts": (NONE, {"report.h: who calls it": 20}, DOES_NOT_HOLD),
+        "undecided": (SOME, {"report.h: who calls it": 11}, UNDECIDED),
     },
     "blamed_by_chance": {
-        "agrees": (MESSAGES, NONE),
-        "contradicts": ({"Shorter messages": 20}, ALL),
-        "undecided": (MESSAGES, SOME),
+        "agrees": (MESSAGES, NONE, DOES_NOT_HOLD),
+        "contradicts": ({"Shorter messages": 20}, ALL, HOLDS),
+        "undecided": (MESSAGES, SOME, UNDECIDED),
     },
     "limits": {
         "agrees": (True, None, "this machine shows no hardware counters to us"),
@@ -183,9 +184,9 @@ CASES = {
         "undecided": ({GIL: SOME, FREE: "no objects"},),
     },
     "prediction_4": {
-        "agrees": (ALL, MESSAGES, NONE),
-        "contradicts": (NONE, {"Shorter messages": 20}, ALL),
-        "undecided": (SOME, MESSAGES, SOME),
+        "agrees": ("With the trap, all.", "Without, none."),
+        "contradicts": ("With the trap, none.", "Without, all."),
+        "undecided": ("With the trap, some.", "Without, some."),
     },
     "takeaway": {
         "agrees": ({f"containers {GIL}": ABOVE, f"containers {FREE}": AROUND},),
