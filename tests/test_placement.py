@@ -24,8 +24,8 @@ from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_o
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from ffilab.provision import relink
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.placement import claims, exercise, experiment, figures, lottery, results, story
-from notebooks.placement.experiment import APART, PACKED, USUAL, WESTMERE, Cache
+from notebooks.placement import claims, exercise, experiment, figures, lottery, results, story, words
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, USUAL, WESTMERE, Cache
 
 VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
 
@@ -55,12 +55,36 @@ def test_the_simulated_cache_has_the_ways_that_were_put_in(cache):
     assert experiment.misses_per_call(64, 64, cache) == 0
 
 
+@pytest.mark.slow
+@VALGRIND
+def test_as_many_pages_in_all_sets_miss_nothing():
+    """The control that tells pages from sets: a simulator without a TLB must see no difference between it and few pages."""
+    assert experiment.misses_per_call(SPREAD, MANY, USUAL) == experiment.misses_per_call(DENSE, MANY, USUAL) == 0
+    assert experiment.misses_per_call(APART, MANY, USUAL) > 0.9
+
+
+def test_the_picture_shows_which_sets_and_pages_are_met():
+    assert [results.sets_met(USUAL, distance) for distance in (DENSE, SPREAD, APART)] == [64, 64, 1]
+    assert [results.pages_met(distance, MANY) for distance in (DENSE, SPREAD, APART)] == [4, 256, 256]
+    assert results.sets_met(WESTMERE, APART) == 2
+    assert set(results.lines_by_set(USUAL, SPREAD, MANY)) == {4}
+    assert results.lines_by_set(USUAL, APART, MANY).max() == MANY
+    bits = figures.address_bits(WESTMERE).set_index("what")
+    assert tuple(bits.loc["set of the cache"]) == (6, 12)
+    assert "at 4160 bytes, sets 64 and pages 256" in figures.addresses_alt(USUAL)
+    figure = plt.figure(layout="constrained")
+    figures.plot_addresses(figure, USUAL)
+    assert len(figure.axes) == 4
+    plt.close(figure)
+
+
 def test_what_a_cache_can_hold():
     assert results.computed_fit(USUAL, 64) == USUAL.size // USUAL.line
     assert results.computed_fit(USUAL, USUAL.way_bytes) == USUAL.ways
     assert results.computed_fit(USUAL, 2 * USUAL.way_bytes) == USUAL.ways
     assert results.computed_fit(USUAL, USUAL.way_bytes // 2) == 2 * USUAL.ways
     assert results.computed_fit(WESTMERE, APART) == 8
+    assert results.computed_fit(USUAL, SPREAD) == results.computed_fit(USUAL, DENSE)
 
 
 def test_the_system_says_what_its_cache_is(tmp_path):
@@ -85,7 +109,7 @@ def session(quiet_progress):
 @pytest.mark.slow
 def test_the_programs_measure_every_case(session):
     runs = experiment.distances(session)
-    assert set(runs.distance) == {16, 64, 128, 256, 512, 1024, 2048, 4096, 8192}
+    assert set(runs.distance) == {16, 64, 128, 256, 512, 1024, 2048, 4096, 4160, 8192}
     assert (runs.groupby(["process", "distance", "n"]).size() == 1).all()
     assert runs[runs.distance == APART].n.max() == 256
     assert (runs.ns > 0).all()
@@ -100,25 +124,29 @@ def test_the_environment_has_the_size_that_was_asked_for(session, monkeypatch):
     assert set(runs.bytes) == {0, 2048}
     assert True in set(runs.random)
     assert (runs.ns > 0).all()
-    assert set(figures.environment_words(runs)) <= set(figures.ADDRESSES.values())
+    assert set(results.environments_apart(runs)) <= set(figures.ADDRESSES)
     fixed = runs[~runs.random]
     assert len(fixed.drop_duplicates(["bytes", "stack"])) == fixed.bytes.nunique()
 
 
-def made_up_distances(ways):
-    """Packed calls take 1 ns; at 4096 bytes 4 ns from the first function on that has no way left."""
+def made_up_distances(ways, of_pages=1.0):
+    """Packed calls take 1 ns; at 4096 bytes 4 ns from the first function on that has no way left; 2048 bytes has twice the ways.
+    of_pages: what a page for each function costs."""
     rng = np.random.default_rng(2)
+    room = {APART: ways, 2048: 2 * ways}
     return pd.DataFrame(
         [
             {
                 "process": process,
                 "distance": distance,
                 "n": n,
-                "ns": (4.0 if distance == APART and n > ways else 1.0) * np.exp(rng.normal(0, 0.02)),
+                "ns": (4.0 if n > room.get(distance, 1e9) else 1.0)
+                * (of_pages if distance in (SPREAD, APART) else 1)
+                * np.exp(rng.normal(0, 0.02)),
             }
             for process in range(10)
-            for distance in (PACKED, 64, APART)
-            for n in (1, 2, 4, 8, 10, 12, 16, 20, 32, 64, 128, 256)
+            for distance in (PACKED, DENSE, 2048, SPREAD, APART)
+            for n in (1, 2, 4, 8, 10, 12, 16, 20, 24, 32, 64, 128, 256)
         ]
     )
 
@@ -127,31 +155,56 @@ def test_the_ways_are_read_off_the_clock():
     runs = made_up_distances(12)
     assert set(results.fits(runs, APART)) == {12.0}
     assert set(results.fits(runs, 64)) == {float("inf")}
-    assert "up to 12," in figures.reading(runs, USUAL)
-    assert "A likely reason" in figures.reading(runs, USUAL)
-    assert "agree" in figures.reading(made_up_distances(8), USUAL)
-    assert "Something smaller" in figures.reading(made_up_distances(4), USUAL)
-    assert "no number of functions" in figures.reading(made_up_distances(1000), USUAL)
-    assert figures.fits_table(runs, USUAL).shape == (3, 4)
-    ratio = figures.apart_table(runs).set_index("functions").ratio[256]
+
+    def said(ways):
+        return words.stay_fast(list(results.fits(made_up_distances(ways), APART)), USUAL)
+
+    assert "up to 12," in said(12)
+    assert "An explanation, not tested" in said(12)
+    assert "agree" in said(8)
+    assert "Something smaller" in said(4)
+    assert "no number of functions" in said(1000)
+    over = results.fits_over(runs, 2048, APART)
+    assert (over.low, over.value, over.high) == (24 / 16, 2, 32 / 12)
+    assert "leaves open" in words.two_sets(over)
+    assert not results.fits_over(made_up_distances(1000), 2048, APART).is_known
+    assert list(figures.fits_table(runs, USUAL)["n (processes)"]) == [10] * 5
+    ratio = figures.apart_table(runs).set_index("functions")["sets: 4096 / 4160"][256]
     assert ratio.startswith(("3.9", "4.0"))
 
 
-def test_simulation_and_clock_are_compared():
+@pytest.mark.parametrize(
+    ("ways", "of_pages", "expected"),
+    [
+        (12, 1.0, "the instruction TLB does not explain it"),
+        (12, 2.0, "the sets more than the pages"),
+        (1000, 2.0, "think of the instruction TLB first"),
+        (1000, 1.0, "cannot be told"),
+    ],
+)
+def test_pages_are_told_from_sets(ways, of_pages, expected):
+    runs = made_up_distances(ways, of_pages)
+    assert expected in words.pages_or_sets(results.price_of_pages(runs), results.price_of_sets(runs))
+
+
+def test_simulation_and_clock_are_compared(monkeypatch):
     found = results.table(
         [
             {"cache": USUAL.name, "distance": distance, "n": n, "misses": float(n > fit)}
-            for distance, fit in ((64, 448), (APART, 8))
+            for distance, fit in ((DENSE, 448), (SPREAD, 448), (APART, 8))
             for n in experiment.SIMULATED[distance]
         ]
     )
-    assert "They agree in direction" in figures.agreement(made_up_distances(8), found, USUAL)
-    assert "do not agree" in figures.agreement(made_up_distances(1000), found, USUAL)
-    said = figures.simulated_reading(found, USUAL)
-    assert "8 functions run without a miss" in said
-    assert ": 8 ways." in said
-    assert "30 KiB" in said  # 448 lines, and 448 calls
-    assert "no valgrind" in figures.agreement(made_up_distances(8), results.table("no valgrind"), USUAL)
+    glued = {}
+    monkeypatch.setattr(figures.draw, "glue", glued.__setitem__)
+    figures.glue_simulated(made_up_distances(8), found, "no counters", USUAL)
+    assert "They agree in direction" in glued["agreement"]
+    assert "8 functions at 4096 bytes run without a miss" in glued["simulated-geometry"]
+    assert ": 8 ways." in glued["simulated-geometry"]
+    assert "30 KiB" in glued["simulated-geometry"]  # 448 lines, and 448 calls
+    assert "no counters" in glued["counted"]
+    figures.glue_simulated(made_up_distances(1000), results.table("no valgrind"), "no counters", USUAL)
+    assert "no valgrind" in glued["agreement"]
 
 
 # ---- choosing the extremes ----
@@ -322,16 +375,20 @@ def test_the_whole_lottery_can_be_read_again_without_a_program(session, tmp_path
         duels = results.of_build(runs, label)
         assert set(duels.name) == {one["name"] for one in of_it["programs"]}
         assert len(duels) == 2 * len(of_it["programs"]) * len(lottery.BENCHMARKS)
+    assert list(lottery.LINKED.glob("*/bin/order-*"))
+    missed = lottery.misses(session, linked, USUAL)
     assert not list(lottery.LINKED.glob("*/bin/order-*"))
     profile = lottery.hot_functions(session)
     session.close()
     monkeypatch.setattr(lottery, "link_all", None)
     monkeypatch.setattr(lottery, "duel", None)
+    monkeypatch.setattr(lottery, "count_misses", None)
     monkeypatch.setattr(lottery, "remove_orders", None)
     monkeypatch.setattr(lottery, "take_profiles", None)
     again = Reading("placement", session.folder)
     assert lottery.linking(again) == linked
     pd.testing.assert_frame_equal(lottery.duels(again, linked), runs)
+    assert lottery.misses(again, linked, USUAL) == missed
     assert lottery.hot_functions(again) == profile
 
 
@@ -342,13 +399,14 @@ def test_where_nothing_can_be_linked_there_is_no_lottery(session, tmp_path, monk
     assert linked[GIL]["lacking"] == "no objects of 3.14"
     duels = lottery.duels(session, linked)
     assert duels.empty
+    assert lottery.misses(session, linked, USUAL)[GIL] == "no order of CPython 3.14 was linked"
     assert lottery.hot_functions(session) == "no objects of 3.14"
     glued = {}
     monkeypatch.setattr(figures.draw, "glue", glued.__setitem__)
     figures.glue_lottery(linked, duels)
-    assert glued["luck-gil"] == "There was no lottery of CPython 3.14 here: no objects of 3.14."
-    assert glued["luck-free-threaded"] == "There was no lottery of CPython 3.14t here: no objects of 3.14t."
-    assert glued["link-seconds"].startswith("no time")
+    assert glued["luck-gil"] == "With the GIL, there was no lottery here: no objects of 3.14."
+    assert glued["luck-free-threaded"] == "Without the GIL, there was no lottery here: no objects of 3.14t."
+    assert "Nothing was linked" in glued["linking"]
 
 
 def test_where_one_build_can_be_linked_the_page_says_which(monkeypatch):
@@ -357,13 +415,11 @@ def test_where_one_build_can_be_linked_the_page_says_which(monkeypatch):
     glued = {}
     monkeypatch.setattr(figures.draw, "glue", glued.__setitem__)
     figures.glue_lottery(linked, runs)
-    assert glued["luck-gil"].startswith("CPython 3.14: by benchmark")
-    assert glued["luck-free-threaded"] == "There was no lottery of CPython 3.14t here: no objects."
-    assert glued["lot-hot-gil"].startswith("CPython 3.14: in call_method")
-    assert glued["lot-hot-free-threaded"] == "CPython 3.14t was not linked here."
-    assert glued["link-seconds"] == "2.0 seconds"
+    assert glued["luck-gil"].startswith("With the GIL, these orders look like a regression. 2 % or more: ")
+    assert glued["luck-free-threaded"] == "Without the GIL, there was no lottery here: no objects."
+    assert "2.0 seconds" in glued["linking"]
     assert set(figures.lottery_table(runs).CPython) == set(figures.reasoned_table(runs, linked).CPython) == {GIL}
-    assert FREE_THREADED not in figures.lottery_words(runs)
+    assert FREE_THREADED not in figures.lottery_alt(runs)
 
 
 def test_a_linker_without_orders_has_none_with_a_reason(tmp_path, monkeypatch):
@@ -376,7 +432,7 @@ def test_another_session_draws_other_orders():
     """Of `make more`: its orders have names of their own, and its rounds go on from those of the first."""
     first = results.of_build(made_up_lottery(0.03), GIL)
     second = first.assign(round=first["round"] + 10, name="another " + first.name)
-    both = results.by_round(pd.concat([first, second]), "numbers", "order")
+    both = results.by_round(pd.concat([first, second]), "containers", "order")
     assert both.shape == (60, 10)
     assert not np.isnan(both).any()
 
@@ -435,27 +491,87 @@ def test_the_lottery_is_told_from_noise():
         raw, alone = results.spread(different, benchmark)
         assert raw > alone.high
         assert results.true_spread(different, benchmark).at().low > 1
-    found = results.passing(same, "numbers", "order", 1.02)
+    found = results.passing(same, "containers", "order", 1.02)
     assert found.trials == 30
     assert found.events > 20
-    assert results.passing(same, "numbers", "order", 1.05).events <= 2
-    assert results.passing(same, "numbers", "copy", 1.02).events <= 1
+    assert results.passing(same, "containers", "order", 1.05).events <= 2
+    assert results.passing(same, "containers", "copy", 1.02).events <= 1
     # Hot functions together take exp(-0.02), the orders exp(0.03), the linker's own order 1.
-    assert results.over_orders(same, "numbers", lottery.BY_PROFILE).interval.value == pytest.approx(0.95, abs=0.02)
-    assert results.over_orders(same, "numbers", "copy").interval.value == pytest.approx(0.97, abs=0.02)
-    assert results.faster_orders(same, "numbers", lottery.BY_PROFILE).events == 0
-    assert "0 of 30 (0% to 14%) in call_method" in figures.luck(same)
-    assert "0 of 30 random orders are faster" in figures.lot_of_the_hot(same, {})
-    assert "no profile" in figures.lot_of_the_hot(same, {lottery.BY_PROFILE: "no profile"})
-    assert "of 30 orders look like a regression of 2% or more" in figures.luck(different)
+    assert results.over_orders(same, "containers", lottery.BY_PROFILE).interval.value == pytest.approx(0.95, abs=0.02)
+    assert results.over_orders(same, "containers", "copy").interval.value == pytest.approx(0.97, abs=0.02)
+    assert results.faster_orders(same, "containers", lottery.BY_PROFILE).events == 0
     table = figures.lottery_table(both)
-    assert list(table.CPython) == [GIL] * 3 + [FREE_THREADED] * 3
+    assert list(table.CPython) == [GIL] * 2 + [FREE_THREADED] * 2
+    assert list(table["n (orders)"]) == [30] * 4
     absent = {label: {"absent": {lottery.BY_PROFILE: "no profile"} if label == GIL else {}} for label in lottery.BUILDS}
     table = figures.reasoned_table(both, absent)
-    assert len(table) == 12
-    assert (table["time over the middle shuffled order"] == "no profile").sum() == 3
-    assert (table["time over the linker's order"] == "1").sum() == 6
-    assert "3.14t, numbers: shuffled orders from" in figures.lottery_words(both)
+    assert len(table) == 8
+    assert (table["time over the middle shuffled order"] == "no profile").sum() == 2
+    assert (table["time over the linker's order"] == "1").sum() == 4
+    assert "3.14t, containers: orders from" in figures.lottery_alt(both)
+
+
+def made_up_misses(runs, benchmark, more):
+    """By its true time, an order of the slower half misses `more` times more of a thousand instructions; the fast ones 5."""
+    logs = runs[(runs.kind == "order") & (runs.benchmark == benchmark)].groupby("name").log.mean().sort_values()
+    rng = np.random.default_rng(6)
+    rates = 5 + more * (np.arange(len(logs)) >= len(logs) // 2) + rng.normal(0, 0.3, len(logs))
+    rows = [{"name": name, "instructions": 1_000_000, "misses": 1_000 * rate} for name, rate in zip(logs.index, rates)]
+    return [{"benchmark": benchmark, **row} for row in [*rows, {**rows[0], "name": lottery.DEFAULT}]]
+
+
+@pytest.mark.parametrize("more", [0.0, 3.0])
+def test_misses_are_compared_between_slow_and_fast_orders(more):
+    runs = results.of_build(made_up_lottery(0.03), GIL)
+    counted = made_up_misses(runs, "containers", more)
+    found = results.more_misses(runs, counted, "containers").interval
+    assert found.low <= more <= found.high
+    assert found.half_width < 0.5
+    assert len(results.times_and_misses(runs, results.missed(counted, "containers"), "containers")) == 30
+    assert results.more_misses(runs, "no valgrind", "containers") == "no valgrind"
+    assert results.more_misses(runs[:0], counted, "containers") is None
+
+
+def test_the_picture_of_misses_has_a_point_for_each_order():
+    runs = made_up_lottery(0.03)
+    counted = {
+        GIL: [
+            row
+            for benchmark in lottery.BENCHMARKS
+            for row in made_up_misses(results.of_build(runs, GIL), benchmark, 2.0)
+        ],
+        FREE_THREADED: "no valgrind",
+    }
+    rows = figures.times_and_misses(runs, counted)
+    assert len(rows) == 60
+    figure = plt.figure(layout="constrained")
+    figures.plot_misses(figure, rows)
+    plt.close(figure)
+    table = figures.misses_table(runs, counted)
+    assert list(table["slower less faster half"][2:]) == ["no valgrind"] * 2
+    assert set(table["n (orders)"][:2]) == {30}
+    assert figures.times_and_misses(runs, dict.fromkeys(lottery.BUILDS, "no valgrind")).empty
+
+
+@pytest.mark.slow
+@VALGRIND
+@CAN_RELINK
+def test_misses_of_an_order_are_the_same_again(tmp_path, monkeypatch):
+    """And only those of the benchmark: of call_method, whose code fits, next to none."""
+    monkeypatch.setattr(lottery, "LINKED", tmp_path)
+    lottery.prepare(FREE_THREADED)
+    relink.link(FREE_THREADED, lottery.where(FREE_THREADED, lottery.DEFAULT))
+    once, again = (lottery.missed(lottery.where(FREE_THREADED, lottery.DEFAULT), USUAL) for _ in range(2))
+    assert [row["benchmark"] for row in once] == list(lottery.BENCHMARKS)
+    for row, other in zip(once, again, strict=True):
+        assert row["instructions"] == pytest.approx(other["instructions"], rel=1e-3)
+        assert row["misses"] == pytest.approx(other["misses"], rel=0.1)
+        assert row["instructions"] > 1_000_000
+    rates = {row["benchmark"]: 1000 * row["misses"] / row["instructions"] for row in once}
+    assert rates["call_method"] < 0.5 < rates["containers"]
+    monkeypatch.setattr(lottery, "CLOCK", "no_such_function")
+    with pytest.raises(UserError, match="did not see the calls"):
+        lottery.missed(lottery.where(FREE_THREADED, lottery.DEFAULT), USUAL)
 
 
 @pytest.mark.parametrize("builds", [lottery.BUILDS, (GIL,)])
@@ -473,18 +589,38 @@ def test_the_figure_has_a_panel_for_each_build(builds):
 
 
 @pytest.fixture(scope="module")
-def revisions():
+def histories():
     """The repository, in the folder that tests build in."""
     return story.make_repository()
 
 
+@pytest.fixture(scope="module")
+def revisions(histories):
+    return histories[results.TRAP]
+
+
 @pytest.mark.slow
-def test_the_history_is_what_it_says(revisions):
-    assert len(revisions) == 1 + len(story.HISTORY)
-    changed = story.git("diff", "--name-only", revisions[story.AT - 1], revisions[story.AT]).split()
-    assert changed == ["report.h"]
-    assert story.CULPRIT in story.git("log", "--format=%s", revisions[story.AT], "-1")
-    assert story.make_repository() == revisions  # the same hashes again
+def test_the_histories_are_what_they_say(histories):
+    trap, quiet = histories[results.TRAP], histories[results.NO_TRAP]
+    assert len(trap) == len(quiet) == 1 + len(story.HISTORY)
+    assert trap[: story.AT] == quiet[: story.AT]
+    for revisions, file, message in (
+        (trap, "report.h", story.CULPRIT),
+        (quiet, "operations.h", story.HARMLESS["message"]),
+    ):
+        changed = story.git("diff", "--name-only", revisions[story.AT - 1], revisions[story.AT]).split()
+        assert changed == [file]
+        assert message in story.git("log", "--format=%s", revisions[story.AT], "-1")
+    assert story.make_repository() == histories  # the same hashes again
+
+
+@pytest.mark.slow
+@VALGRIND
+def test_without_a_trap_neither_work_nor_misses_change(histories):
+    versions = {"first": {"commit": 0, "changes": []}, "last": {"commit": len(story.HISTORY), "changes": []}}
+    counts = results.table(story.count(story.compile_all(histories[results.NO_TRAP], versions))).set_index("program")
+    assert counts.instructions["last"] / counts.instructions["first"] == pytest.approx(1, abs=0.001)
+    assert counts.misses["last"] < 2 * counts.misses["first"]
 
 
 @pytest.mark.slow
@@ -509,7 +645,7 @@ def test_the_small_machine_says_its_time(session, revisions):
 
 
 @pytest.mark.slow
-def test_bisection_finds_what_its_check_finds(session, revisions, monkeypatch):
+def test_bisection_finds_what_its_check_finds(session, histories, monkeypatch):
     """With a check that looks at the header and not at the clock: no speed is asserted here."""
     check = story.REPOSITORY / "check.sh"
     original = check.read_text()
@@ -523,10 +659,34 @@ def test_bisection_finds_what_its_check_finds(session, revisions, monkeypatch):
         return real(*(str(fake) if word == "./check.sh" else word for word in words), **options)
 
     monkeypatch.setattr(story, "git", git)
-    found = story.bisections(session, revisions, 5.0)
-    assert list(found.found) == [1.0]
-    assert "is the first bad commit" in found.log[0]
+    found = story.bisections(session, histories).set_index("history")
+    assert found.found[results.TRAP] == 1.0
+    # Everything is good: told that the last commit is bad, git names it.
+    assert found.message[results.NO_TRAP] == story.HISTORY[-1]["message"]
+    assert found.found[results.NO_TRAP] == 0.0
+    assert all("is the first bad commit" in log for log in found.log)
+    assert (found[["before", "blamed", "limit"]] > 0).all(axis=None)
     assert real("status", "--short") == ""
+    assert real("rev-parse", "--abbrev-ref", "HEAD").strip() == "main"
+
+
+def test_a_blame_stands_if_the_limit_lies_between_again(monkeypatch):
+    """The limit is the middle of the two ends, and what is blamed is measured again, with its parent."""
+    asked = []
+
+    def took(revision):
+        asked.append(revision)
+        return {"a": 1.0, "b": 1.1, "c": 2.9, "d": 3.0}[revision]
+
+    def git(*words, **_):
+        return {"rev-parse": "c\n", "show": f"{story.CULPRIT}\n"}.get(words[0], "log")
+
+    monkeypatch.setattr(story, "took", took)
+    monkeypatch.setattr(story, "git", git)
+    found = story.bisect(["a", "b", "c", "d"], results.TRAP)
+    assert asked == ["a", "d", "b", "c"]
+    assert (found["limit"], found["before"], found["blamed"]) == (2.0, 1.1, 2.9)
+    assert found["found"] == found["stands"] == 1.0
 
 
 @pytest.mark.slow
@@ -555,7 +715,7 @@ def test_tools_that_are_not_there_are_named(session, monkeypatch, tmp_path):
     # It remembers what it found: not here, and not beyond this test.
     monkeypatch.setattr(profile, "perf_available", profile.perf_available.__wrapped__)
     assert "perf is not installed" in experiment.counted(session)
-    assert "perf is not installed" in figures.counted_words(results.table(experiment.counted(session)))
+    assert "perf is not installed" in words.counters(experiment.counted(session))
     assert "perf is not installed" in story.hardware(session, ["fast"])
     assert "no valgrind" in experiment.simulated(session, USUAL)
     assert "no valgrind" in story.counts(session, [])
@@ -563,7 +723,8 @@ def test_tools_that_are_not_there_are_named(session, monkeypatch, tmp_path):
         experiment.cachegrind(["true"], USUAL)
     reason = lottery.hot_functions(session)
     assert "Neither perf nor valgrind" in reason
-    assert "Neither perf nor valgrind" in figures.share_words(results.five_hottest(reason))
+    assert "Neither perf nor valgrind" in words.five_hottest(results.five_hottest(reason), "", "")
+    assert "no valgrind" in lottery.count_misses(GIL, {"default": "default"}, {})
 
 
 def test_self_check():
@@ -572,6 +733,53 @@ def test_self_check():
     wrong = exercise.check_verdicts({"suspect 1": "placement", "suspect 2": "real"})
     assert "more instructions" in wrong[0]
     assert "the same instructions as before" in wrong[1]
+
+
+MEND = {"file": "operations.h", "find": "#define HOT\n", "replace": "#define HOT\n"}
+
+
+def mended_counts(instructions, misses):
+    return results.table(
+        [
+            {"program": "slow", "instructions": 2_000_000, "misses": 165_000},
+            {"program": "fast", "instructions": 2_000_000, "misses": 1_500},
+            {"program": "mended", "instructions": instructions, "misses": misses},
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "counts", "expected"),
+    [
+        ({}, mended_counts(2_000_000, 165_000), "Still open"),
+        ({"replace": "#define HOT cold\n"}, mended_counts(2_000_000, 165_000), "Not yet"),
+        ({"replace": "#define HOT cold\n"}, mended_counts(1_500_000, 1_500), "25% fewer instructions"),
+        ({"replace": "#define HOT cold\n"}, mended_counts(2_000_100, 1_400), "Mended"),
+        ({"replace": "#define HOT __attribute__((hot))\n"}, mended_counts(2_000_000, 1_400), "the page's own way"),
+        ({"file": "report.h", "find": "a", "replace": "b"}, mended_counts(2_000_000, 1_400), "pages of their own"),
+        ({"replace": "#define HOT cold\n"}, "no valgrind", "cannot: no valgrind"),
+    ],
+)
+def test_the_check_of_the_mending(changed, counts, expected):
+    (line,) = exercise.check_mending({**MEND, **changed}, counts)
+    assert expected in line
+
+
+@pytest.mark.slow
+@VALGRIND
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (MEND, "Still open"),
+        ({**MEND, "replace": '#define HOT __attribute__((section(".text.operations")))\n'}, "Mended"),
+        ({"file": "Makefile", "find": "-O2", "replace": "-O2 -falign-functions=64"}, "Not yet"),
+    ],
+    ids=["as shipped", "as solved", "aligned"],
+)
+def test_the_slow_commit_can_be_mended(change, expected, revisions):
+    names = story.compile_all(revisions, exercise.mending(change))
+    (line,) = exercise.check_mending(change, results.table(story.count(names)))
+    assert expected in line
 
 
 # ---- the claims ----
@@ -597,7 +805,15 @@ PROFILE = {
         {"total": 1000, "hottest": {f"function {n}": 100 + process % 2 for n in range(10)}} for process in range(10)
     ],
 }
-LINKED = {"lacking": None, "absent": {}}
+LINKED = {"lacking": None, "absent": {}, "programs": []}
+BISECTIONS = pd.DataFrame(
+    {
+        "history": [results.TRAP] * 3 + [results.NO_TRAP] * 4,
+        "found": [1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0],
+        "stands": [1.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0],
+        "message": ["a", "a", "b", "c", "d", "c", "e"],
+    }
+)
 
 
 def made_up_session(counts, stalls, profile, linked=LINKED):
@@ -607,16 +823,21 @@ def made_up_session(counts, stalls, profile, linked=LINKED):
         "hardware counters of the small machine": stalls,
         "profiles of call_method": profile,
         "linking": linked,
+        "instruction cache": vars(USUAL),
     }
+    runs = made_up_lottery(0.03)
+    missed = {label: made_up_misses(results.of_build(runs, label), claims.BENCHMARK, 3.0) for label in lottery.BUILDS}
+
+    def observed(title, *arguments):
+        return missed[arguments[0]] if title == "simulated misses of the orders" else seen[title]
+
     frames = {
         "the small machine": TIMES,
-        "git bisect": pd.DataFrame({"found": [1.0, 1.0, 0.0], "message": ["a", "a", "b"]}),
-        "relink lottery": made_up_lottery(0.03)[: 0 if linked["lacking"] else None],
+        "git bisect": BISECTIONS,
+        "relink lottery": runs[: 0 if linked["lacking"] else None],
     }
     budget = SimpleNamespace(is_result=True, name="quick", repeats=10)
-    return SimpleNamespace(
-        corner="placement", budget=budget, seed=1, frame=frames.get, observed=lambda title, *arguments: seen[title]
-    )
+    return SimpleNamespace(corner="placement", budget=budget, seed=1, frame=frames.get, observed=observed)
 
 
 def test_every_claim_gets_what_its_rule_asks_for():
@@ -630,31 +851,39 @@ def test_every_claim_gets_what_its_rule_asks_for():
     assert values["stalled front-end cycles, slow / fast (counted)"] == 4
     assert values["share of bisections that blame the unrelated commit"] == pytest.approx(2 / 3)
     assert values["share of the five hottest functions, call_method"] == pytest.approx(0.5, abs=0.01)
-    assert values["slowest / fastest random order, call_method"] == pytest.approx(np.exp(0.03 * 4.09), abs=0.06)
-    assert values["hot functions together / the middle random order, call_method"] == pytest.approx(0.95, abs=0.02)
+    assert values["share of blamed commits that stand, without a trap"] == pytest.approx(1 / 4)
+    for label in lottery.BUILDS:
+        assert values[f"slowest / fastest random order, call_method on {label}"] == pytest.approx(
+            np.exp(0.03 * 4.09), abs=0.06
+        )
+        together = values[f"hot functions together / the middle random order, call_method on {label}"]
+        assert together == pytest.approx(0.95, abs=0.02)
+        more = values[f"misses of a thousand instructions, slower less faster orders, call_method on {label}"]
+        assert more == pytest.approx(3, abs=0.4)
     without = claims.measurements(made_up_session("no valgrind", "no counters", "no profile")).complete()
-    assert without.measurements["D2"] == without.measurements["D3"] == without.measurements["D4"] == {}
+    assert without.measurements["D2"] == without.measurements["D4"] == {}
+    assert len(without.measurements["D3"]) == 2
     assert "no counters" in without.missing["D2"].values()
     assert list(without.missing["D4"].values()) == ["no profile"]
-    unlinked = {"lacking": "no objects", "absent": {}}
+    unlinked = {**LINKED, "lacking": "no objects"}
     without = claims.measurements(made_up_session(COUNTS, STALLS, PROFILE, unlinked)).complete()
-    for claim in ("D1", "D6"):
+    for claim in ("D1", "D3", "D6"):
         assert len(without.measurements[claim]) == 1
-        assert list(without.missing[claim].values()) == ["no objects"]
-    unordered = {"lacking": None, "absent": {lottery.BY_PROFILE: "no profile"}}
+        assert list(without.missing[claim].values()) == ["no objects"] * 2
+    unordered = {**LINKED, "absent": {lottery.BY_PROFILE: "no profile"}}
     without = claims.measurements(made_up_session(COUNTS, STALLS, PROFILE, unordered)).complete()
-    assert list(without.missing["D6"].values()) == ["no profile"]
+    assert list(without.missing["D6"].values()) == ["no profile"] * 2
     assert not without.missing["D1"]
     unknown = {name: [{"instructions": 1.0}] for name in STALLS}
     assert "does not count" in results.stalls_ratio(unknown)
-    assert len(figures.story_table(TIMES, "no valgrind", "no counters").columns) == 2
-    assert len(figures.story_table(TIMES, results.table(COUNTS), STALLS).columns) == 6
+    assert len(figures.story_table(TIMES, "no valgrind", "no counters").columns) == 3
+    assert len(figures.story_table(TIMES, results.table(COUNTS), STALLS).columns) == 7
 
 
 def test_a_profile_of_instructions_is_exact():
     found = results.five_hottest({"what": "instructions", "processes": PROFILE["processes"][:1]})
     assert found == Measurement(Counted(0.5), "share of instructions")
-    assert "share of instructions" in figures.share_words(found)
+    assert "50.0 % of call_method (share of instructions)" in words.five_hottest(found.interval, found.unit, UNDECIDED)
 
 
 def test_the_hottest_functions_of_a_process_are_chosen_by_the_others():
@@ -672,10 +901,15 @@ def test_the_hottest_functions_of_a_process_are_chosen_by_the_others():
     assert interval.low <= 5 / 40 <= interval.high < own
 
 
-def test_other_commits_that_are_blamed_are_named():
-    said = figures.blamed_words(pd.DataFrame({"found": [1.0, 1.0, 0.0], "message": ["a", "a", "b"]}))
-    assert said.startswith("2 of 3 (")
-    assert "1 blame “b”" in said
+def test_shares_of_bisections_have_exact_intervals():
+    """[1, 1] of three bisections would be wrong: these are binomial."""
+    found = results.blaming(BISECTIONS)
+    assert (found.events, found.trials) == (2, 3)
+    assert found.at().high < 1 or found.at().low < 0.5
+    assert Share(3, 3).at(0.95).low == pytest.approx(0.29, abs=0.005)
+    table = figures.bisections_table(BISECTIONS)
+    assert list(table["times blamed"]) == [2, 1, 2, 1, 1]
+    assert set(table["n (bisections)"]) == {3, 4}
 
 
 def around(centre, error, n=20):
@@ -691,30 +925,45 @@ def orders_apart(range_of_30):
 
 ANSWERS = {
     ("D1", "slow / fast, a change that never runs"): (around(2, 0.05), around(1.05, 0.02), around(1.3, 0.1)),
-    ("D1", "slowest / fastest random order, call_method"): (
-        orders_apart(1.1),
-        orders_apart(1.0),
-        orders_apart(1.02),
-    ),
+    **{
+        ("D1", f"slowest / fastest random order, call_method on {label}"): (
+            orders_apart(1.1),
+            orders_apart(1.0),
+            orders_apart(1.02),
+        )
+        for label in lottery.BUILDS
+    },
     ("D2", "instructions, slow / fast (simulated)"): (Counted(1.001), Counted(1.1), None),
     ("D2", "stalled front-end cycles, slow / fast (counted)"): (around(2, 0.05), around(1.0, 0.02), around(1.3, 0.1)),
     ("D3", "misses of the instruction cache, slow / fast (simulated)"): (Counted(70.0), Counted(1.5), None),
+    **{
+        ("D3", f"misses of a thousand instructions, slower less faster orders, call_method on {label}"): (
+            Location(20.0, 1.0, 28, 30),
+            Location(0.01, 0.01, 28, 30),
+            Location(1.0, 1.0, 28, 30),
+        )
+        for label in lottery.BUILDS
+    },
     ("D4", "share of the five hottest functions, call_method"): (
         Location(0.75, 0.02, 9, 10),
         Location(0.55, 0.02, 9, 10),
         Location(0.65, 0.02, 9, 10),
     ),
     ("D5", "share of bisections that blame the unrelated commit"): (Share(20, 20), Share(5, 20), Share(16, 20)),
+    ("D5", "share of blamed commits that stand, without a trap"): (Share(20, 20), Share(2, 20), Share(14, 20)),
     ("D6", "slow / hot, the same commit with hot functions together"): (
         around(2, 0.05),
         around(0.9, 0.02),
         around(1.3, 0.1),
     ),
-    ("D6", "hot functions together / the middle random order, call_method"): (
-        around(0.9, 0.01),
-        around(1.05, 0.01),
-        around(0.97, 0.02),
-    ),
+    **{
+        ("D6", f"hot functions together / the middle random order, call_method on {label}"): (
+            around(0.9, 0.01),
+            around(1.05, 0.01),
+            around(0.97, 0.02),
+        )
+        for label in lottery.BUILDS
+    },
 }
 
 
@@ -738,11 +987,11 @@ def test_the_published_size_is_asked_of_the_lottery(apart, expected):
 
 
 def test_a_planted_trap_alone_proves_no_more_than_a_part():
-    """Nothing that chance did: D1 and D6 hold in part at most, whatever the trap does."""
-    d1, *_, d6 = declared("placement").claims
-    for claim in (d1, d6):
-        planted, by_lot = dict.fromkeys(rule.measured for rule in claim.tests)
-        found = {planted: exact(5.0, "ratio"), by_lot: exact(1.0, "ratio")}
+    """Nothing that chance did: D1, D3 and D6 hold in part at most, whatever the trap does."""
+    d1, _, d3, *_, d6 = declared("placement").claims
+    for claim, nothing in ((d1, 1.0), (d3, 0.0), (d6, 1.0)):
+        planted, *by_lot = dict.fromkeys(rule.measured for rule in claim.tests)
+        found = {planted: exact(5.0, "ratio"), **{name: exact(nothing, "") for name in by_lot}}
         assert verdicts.of_claim(claim, found, {}).verdict == verdicts.IN_PART
 
 
