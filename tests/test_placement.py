@@ -529,6 +529,10 @@ def test_misses_are_compared_between_slow_and_fast_orders(more):
     assert found.half_width < 0.5
     assert len(results.times_and_misses(runs, results.missed(counted, "containers"), "containers")) == 30
     assert results.more_misses(runs, "no valgrind", "containers") == "no valgrind"
+    own = results.missed(counted, "containers")
+    assert results.missing_more(own).trials == 30
+    assert results.missing_more(own).events == (own.drop(lottery.DEFAULT) > own[lottery.DEFAULT]).sum()
+    assert results.missing_more("no valgrind") == "no valgrind"
     assert results.more_misses(runs[:0], counted, "containers") is None
 
 

@@ -89,7 +89,7 @@ def distances(session: Session) -> pd.DataFrame:
 
 # [simulation]
 # Distance: numbers of functions around the edges that caches of today have.
-SIMULATED = {DENSE: (MANY, 448, 464, 512), SPREAD: (MANY,), APART: (4, 8, 10, MANY)}
+SIMULATED = {DENSE: (MANY, 448, 464, 512), SPREAD: (MANY,), APART: (8, 10, 12, 14, MANY)}
 
 
 def simulated(session: Session, cache: Cache) -> list[dict] | str:

@@ -28,6 +28,8 @@ PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
 WHERE = {GIL: "with the GIL", FREE_THREADED: "without the GIL"}
 # The lines of the first figure; the table has all distances.
 SHOWN = {PACKED: "packed", DENSE: "a line each", 2048: "two sets", SPREAD: "a page each", APART: "a page each, one set"}
+# Numbers of functions in the table of three distances.
+NAMED = (8, 16, 32, 64, 128, MANY)
 # Kinds of programs, as figures and tables name them.
 KINDS = {"order": "shuffled orders", "copy": "the linker's own order, copied", BY_PROFILE: BY_PROFILE}
 REASONED = {BY_PROFILE: BY_PROFILE, "copy": "the linker's own"}
@@ -152,7 +154,7 @@ def distances_alt(runs: pd.DataFrame) -> str:
 def apart_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The three distances that separate pages from sets, in the same process."""
     rows = []
-    for n in sorted(runs[runs.distance == APART].n.unique()):
+    for n in NAMED:
         times = {
             f"{distance} bytes, ns": draw.text(interval_of(runs, "ns", distance=[distance], n=[int(n)]))
             for distance in (DENSE, SPREAD, APART)
@@ -242,8 +244,7 @@ def plot_loops(figure, runs: pd.DataFrame) -> None:
 def glue_extremes(offsets: pd.DataFrame, sizes: pd.DataFrame) -> None:
     """Hand to the prose what places of the loop and sizes of the environment do."""
     by_addresses = results.environments_apart(sizes)
-    draw.glue("loops", words.loops(results.offsets_apart(offsets)))
-    draw.glue("loops-n", str(offsets.process.nunique()))
+    draw.glue("loops", words.loops(results.offsets_apart(offsets), offsets.process.nunique()))
     for random, name in ((True, "random"), (False, "fixed")):
         draw.glue(f"environment-{name}", words.environment(name, by_addresses.get(random)))
     draw.glue("environments", words.environments(by_addresses.get(True), by_addresses.get(False)))
@@ -575,6 +576,7 @@ def glue_answers(
             spreads[benchmark, label] = (apart, verdict)
             draw.glue(f"differ-{benchmark}-{name}", words.orders_differ(where, benchmark, apart, verdict))
             rates = lacking or results.missed(missed[label], benchmark)
+            draw.glue(f"own-order-{benchmark}-{name}", words.own_order(where, benchmark, results.missing_more(rates)))
             more = rates if isinstance(rates, str) else results.more_misses(of_it, missed[label], benchmark).interval
             if ruled:
                 of_misses = f"misses of a thousand instructions, slower less faster orders, {benchmark} on {label}"

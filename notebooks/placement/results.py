@@ -261,6 +261,14 @@ def more_misses(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> 
     return Measurement(estimates.difference(slow, fast), "misses of a thousand instructions")
 
 
+def missing_more(misses: pd.Series | str) -> Share | str:
+    """Random orders that miss more often than the linker's own; or why nothing is known of it."""
+    if isinstance(misses, str):
+        return misses
+    orders = misses.drop(DEFAULT)
+    return Share(int((orders > misses[DEFAULT]).sum()), len(orders))
+
+
 def five_hottest(found: dict | str) -> Measurement | str:
     """Share of the five hottest functions, a value for each process that was sampled; or why there is none.
 

@@ -170,9 +170,9 @@ def _fifths(what: str, found: Interval) -> str:
     )
 
 
-def loops(found: Interval) -> str:
+def loops(found: Interval, processes: int) -> str:
     """The slowest fifth of the offsets over the fastest, not biased by the choice."""
-    said = f"{_capital(_fifths('places of the loop', found))}."
+    said = f"{_capital(_fifths('places of the loop', found))} (n = {processes} processes)."
     if found.is_known and found.low > 1:
         return f"{said} An explanation, not tested here: a loop that begins late in a block of code takes one block more to fetch."
     return said
@@ -295,6 +295,19 @@ def miss_more(where: str, benchmark: str, found: Interval | str, lowest: float, 
             f"{what}{among}. The slow orders do not miss more often than the fast ones by what would matter: {apart}."
         )
     return f"{what}{among}. Whether the slow orders miss more often cannot be told here: {apart}."
+
+
+def own_order(where: str, benchmark: str, more: Share | str) -> str:
+    """Random orders that miss more often than the linker's own."""
+    if isinstance(more, str):
+        return f"{_capital(where)}, {benchmark}: how the linker's own order compares is not known: {more}."
+    said = f"{_capital(where)}, {benchmark}: {share_fragment(more)} random orders miss more often than the linker's own"
+    at = more.at()
+    if at.low > 0.5:
+        return f"{said}, which is a lucky lot."
+    if at.high < 0.5:
+        return f"{said}, which is an unlucky lot."
+    return f"{said}; whether it is a lucky lot cannot be told here."
 
 
 def five_hottest(found: Interval | str, unit: str, verdict: str) -> str:

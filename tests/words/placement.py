@@ -62,7 +62,7 @@ CASES = {
         "contradicts": ([{"distance": 64, "instructions": 3.0}],),
         "undecided": ("this machine shows no hardware counters to us",),
     },
-    "loops": {"agrees": (ABOVE,), "contradicts": (BELOW,), "undecided": (AROUND,), "unknown": (UNKNOWN,)},
+    "loops": {"agrees": (ABOVE, 10), "contradicts": (BELOW, 10), "undecided": (AROUND, 10), "unknown": (UNKNOWN, 2)},
     "environment": {
         "agrees": ("fixed", ABOVE),
         "contradicts": ("fixed", BELOW),
@@ -109,6 +109,12 @@ CASES = {
         "none": (GIL, "call_method", Interval(0.001, -0.002, 0.004), 0.037, 0.041, DOES_NOT_HOLD),
         "unknown": (GIL, "containers", UNKNOWN, 2.1, 9.2, UNDECIDED),
         "not counted": (GIL, "containers", NO_VALGRIND, 0.0, 0.0, ""),
+    },
+    "own_order": {
+        "agrees": (GIL, "containers", ALL),
+        "contradicts": (FREE, "containers", NONE),
+        "undecided": (GIL, "containers", SOME),
+        "not counted": (GIL, "containers", NO_VALGRIND),
     },
     "five_hottest": {
         "agrees": (Interval(0.9, 0.88, 0.92), "share of samples", HOLDS),
