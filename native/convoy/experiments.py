@@ -45,29 +45,23 @@ def best_of_three(threads, bodies):
 
 
 # [countdown]
-TURNS = 2
-
-
 def countdown(n):
     while n > 0:
         n -= 1
 
 
-def countdowns(each, threads, intervals, seed):
-    """C1, C5: ns for one step of a countdown by switch interval (s) and number of threads, medians of TURNS.
+def countdowns(each, cells, seed):
+    """C1, C5: ns for one step of a countdown by cell, a pair of a switch interval (s) and a number of threads.
 
-    All in one process, in a new random order in each turn: the speed of a core may jump between two processes, and within
-    a second. Each thread counts down from `each`, so that it runs for several switch intervals, however many they are.
+    All in one process, in random order: the speed of a core may jump between two processes, and within a second. A cell that
+    stands more than once is measured as often, and its median counts. Each thread counts down from `each`.
     """
-    cells = [(interval, count) for interval in intervals for count in threads]
-    found = {cell: [] for cell in cells}
-    order = random.Random(seed)
-    for _ in range(TURNS):
-        for interval, count in order.sample(cells, len(cells)):
-            sys.setswitchinterval(interval)
-            found[interval, count].append(together([lambda: countdown(each)] * count) / (each * count))
+    found = {tuple(cell): [] for cell in cells}
+    for interval, count in random.Random(seed).sample(cells, len(cells)):
+        sys.setswitchinterval(interval)
+        found[interval, count].append(together([lambda: countdown(each)] * count) / (each * count))
     return [
-        {"interval": interval, "threads": count, "ns": statistics.median(turns)}
+        {"interval": interval, "threads": count, "ns": statistics.median(turns), "steps": each * count}
         for (interval, count), turns in found.items()
     ]
 
@@ -84,7 +78,8 @@ def hashes(bytes_each, threads):
         for message in part:
             hashlib.sha256(message)
 
-    return best_of_three(threads, lambda count: [lambda i=i: work(messages[i::count]) for i in range(count)])
+    found = best_of_three(threads, lambda count: [lambda i=i: work(messages[i::count]) for i in range(count)])
+    return [{**row, "bytes": bytes_each} for row in found]
 
 
 # [/hashes]
@@ -94,7 +89,7 @@ def hashes(bytes_each, threads):
 def beside(file, function, **arguments):
     """Start a function of a file in a process of its own, on the same interpreter."""
     command = [sys.executable, "-I", sys.argv[0], "case", os.path.join(HERE, file), function, json.dumps(arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def end(process):
@@ -131,8 +126,15 @@ class CpuWork:
         self.thread_ids.append(threading.get_native_id())
         body()
 
-    def chunks(self):
-        return sum(self._shared[1:])
+    def reading(self):
+        """Chunks by now, and now."""
+        return sum(self._shared[1:]), time.perf_counter()
+
+    def speed_from(self, before, seconds=0):
+        """Chunks per second since a reading, after so many more seconds."""
+        time.sleep(seconds)
+        (chunks, began), (more, ended) = before, self.reading()
+        return (more - chunks) / (ended - began)
 
     def wait_until_all_work(self):
         deadline = time.monotonic() + 5
@@ -242,12 +244,17 @@ def serve(kind, note=None):
 WARM_UP_S = 0.05
 
 
-def client(port, seconds, core, pause=0):
-    """Send one byte, wait for it, again: begin and end (ns) of each request. Runs in a process of its own, which stays
-    on a core if one is given. pause: seconds between two requests."""
+def client(core, pause=0):
+    """Send one byte, wait for it, again. Runs in a process of its own, which stays on a core if one is given.
+
+    Standard input gives the port, and then orders, a line each: how many requests at most, and for how many seconds at most.
+    Each order is answered with a line: begin and end (ns) of every request. pause: seconds between two requests.
+    """
     if core is not None:
         os.sched_setaffinity(0, {core})
-    with socket.create_connection((HOST, port), timeout=10) as sock:
+    print("started", flush=True)
+    port = int(sys.stdin.readline())
+    with socket.create_connection((HOST, port), timeout=20) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
         def request():
@@ -258,15 +265,46 @@ def client(port, seconds, core, pause=0):
             sock.recv(1)
             return began, now()
 
-        end = now() + WARM_UP_S * 1e9
-        while request()[1] < end:
-            pass
+        def requests(most, seconds):
+            spans, end = [], now() + seconds * 1e9
+            while not spans or (len(spans) < most and spans[-1][1] < end):
+                spans.append(request())
+            return spans
+
+        requests(sys.maxsize, WARM_UP_S)
         print("warm", flush=True)
-        spans = []
-        end = now() + seconds * 1e9
-        while not spans or spans[-1][1] < end:
-            spans.append(request())
-    return {"spans": spans, "core": core_of("self", os.getpid())}
+        for order in sys.stdin:
+            print(json.dumps(requests(*json.loads(order))), flush=True)
+    return core_of("self", os.getpid())
+
+
+class Client:
+    """The client, as the server's process sees it. It has started, with all its imports, before any CPU work begins."""
+
+    def __init__(self, core=None, pause=0):
+        self._process = beside("experiments.py", "client", core=core, pause=pause)
+        self._process.stdout.readline()
+
+    def order(self, *lines):
+        for line in lines:
+            print(json.dumps(line), file=self._process.stdin, flush=True)
+
+    def answer(self):
+        return self._process.stdout.readline()
+
+    def requests(self, most, seconds):
+        self.order([most, seconds])
+        return json.loads(self.answer())
+
+    def leave(self):
+        """No more orders: the core that it ran on last."""
+        return json.loads(self._process.communicate(timeout=30)[0].splitlines()[-1])["result"]
+
+    def no_more(self):
+        self._process.stdin.close()
+
+    def end(self):
+        end(self._process)
 
 
 # [/client]
@@ -274,12 +312,21 @@ def client(port, seconds, core, pause=0):
 
 # [echo]
 ALONE_S = 0.05
-MANY = 1000  # requests that a 99.9 % quantile needs at least
+# Requests that a quantile needs at least.
+ENOUGH = {0.5: 20, 0.99: 100, 0.999: 1000}
 
 
-def answer_of(process):
-    """What a client brings back, once it has ended."""
-    return json.loads(process.communicate(timeout=30)[0].splitlines()[-1])["result"]
+def quantiles(spans):
+    """Of the latencies of requests, in µs; None where there are too few of them."""
+    took = sorted(end - start for start, end in spans)
+    return {
+        f"p{100 * q:g}": took[int(q * len(took))] / 1e3 if len(took) >= least else None for q, least in ENOUGH.items()
+    }
+
+
+def rate(spans):
+    """Requests per second."""
+    return len(spans) / (spans[-1][1] - spans[0][0]) * 1e9
 
 
 def core_of(process, thread):
@@ -291,58 +338,107 @@ def core_of(process, thread):
         return None
 
 
-def echo(folder, kind, count, interval, seconds, pinning, server, others):
-    """C3, C4, C6: requests and their latencies, with CPU work beside the server.
+def pin(pinning):
+    """Put the server's process where `pinning` says; returns the core of the client."""
+    if pinning == "none":
+        return None
+    first, last = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {first})
+    return first if pinning == "one core" else last
+
+
+def echo(folder, kind, count, interval, most, seconds, singles, pinning, server, others):
+    """C3, C4, C6, C10: requests and their latencies, with CPU work beside the server.
 
     kind, count: CPU work, see CpuWork; pinning: `none`, `one core` for all, or `client apart`: the server's process on
     one core and the client on another; server: `threads` or `asyncio`; others: busy processes that nobody asked for.
+    most, seconds: limits of what is asked; singles: of how many single requests the latency is kept (µs).
     """
+    client = Client(pin(pinning))
     sys.setswitchinterval(interval)
-    client_core = None
-    if pinning != "none":
-        first, last = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {first})
-        client_core = first if pinning == "one core" else last
     noise = CpuWork("processes", others, folder)
     work = CpuWork(kind, count, folder)
     try:
         work.wait_until_all_work()
         noise.wait_until_all_work()
-        before, began = work.chunks(), time.perf_counter()
-        time.sleep(ALONE_S)
-        alone = (work.chunks() - before) / (time.perf_counter() - began)
+        alone = work.speed_from(work.reading(), ALONE_S)
         with serve(server) as (port, server_cores):
-            process = beside("experiments.py", "client", port=port, seconds=seconds, core=client_core)
-            try:
-                process.stdout.readline()
-                before, began = work.chunks(), time.perf_counter()
-                answer = answer_of(process)
-                during = (work.chunks() - before) / (time.perf_counter() - began)
-            finally:
-                end(process)
+            client.order(port)
+            client.answer()
+            before = work.reading()
+            spans = client.requests(most, seconds)
+            during = work.speed_from(before)
             cores = {
-                "client": answer["core"],
+                "client": client.leave(),
                 "server": server_cores[0] if server_cores else None,
                 "CPU work": [core_of("self", thread) for thread in work.thread_ids],
             }
     finally:
+        client.end()
         work.stop()
         noise.stop()
-    spans = answer["spans"]
-    took = sorted(end - start for start, end in spans)
-    quantile = lambda q: took[min(len(took) - 1, int(q * len(took)))] / 1e3  # noqa: E731
     return {
-        "rate": len(spans) / (spans[-1][1] - spans[0][0]) * 1e9,
+        "rate": rate(spans),
         "requests": len(spans),
-        "p50": quantile(0.5),
-        "p99": quantile(0.99),
-        "p99.9": quantile(0.999) if len(spans) >= MANY else None,
+        **quantiles(spans),
         "work": during / alone if alone else None,
+        "us": [round((end - start) / 1e3) for start, end in spans[:singles]],
         "cores": cores,
     }
 
 
 # [/echo]
+
+
+# [intervals]
+BETWEEN_S = 0.001  # the switch interval before the first order and behind the last one
+
+
+def intervals(folder, count, pinning, slack_ns, orders, seed):
+    """C4, C10: requests by switch interval, all in one process, in random order, beside `count` CPU threads.
+
+    orders: switch interval (s), requests at most, seconds at most. slack_ns: timer slack of the server's process; None
+    leaves it as it is.
+    """
+    client = Client(pin(pinning))
+    if slack_ns is not None:
+        set_timer_slack(slack_ns)
+    sys.setswitchinterval(BETWEEN_S)
+    work = CpuWork("threads", count, folder)
+    found = []
+    try:
+        work.wait_until_all_work()
+        with serve("threads") as (port, _):
+            client.order(port)
+            client.answer()
+            for interval, most, seconds in random.Random(seed).sample(orders, len(orders)):
+                sys.setswitchinterval(interval)
+                spans = client.requests(most, seconds)
+                found.append({"interval": interval, "requests": len(spans), "rate": rate(spans), **quantiles(spans)})
+            sys.setswitchinterval(BETWEEN_S)
+            client.leave()
+    finally:
+        client.end()
+        work.stop()
+    return sorted(found, key=lambda row: -row["interval"])
+
+
+# [/intervals]
+
+
+# [timer slack]
+PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30  # <linux/prctl.h>
+
+
+def set_timer_slack(ns):
+    """By how much Linux may let a timed wait of this thread run over, and of threads that it starts from now on."""
+    libc = ctypes.CDLL(None)
+    libc.prctl(PR_SET_TIMERSLACK, ctypes.c_ulong(ns), 0, 0, 0)
+    if libc.prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0) != ns:
+        raise OSError("the timer slack cannot be set")
+
+
+# [/timer slack]
 
 
 # [timeline]
@@ -363,16 +459,19 @@ def timeline(interval, seconds):
             last = time_
 
     thread = threading.Thread(target=compute_and_note, daemon=True)
+    client = Client()
     with serve("threads", notes.append) as (port, _):
         thread.start()
-        process = beside("experiments.py", "client", port=port, seconds=seconds, core=None)
         try:
-            answer = answer_of(process)
+            client.order(port)
+            client.answer()
+            spans = client.requests(sys.maxsize, seconds)
         finally:
-            end(process)
+            client.end()
             running = False
     thread.join(5)
-    return {"spans": answer["spans"], "server": notes, "gaps": gaps}
+    # The warm-up's requests come first: two notes for each.
+    return {"spans": spans, "server": notes[-2 * len(spans) :], "gaps": [gap for gap in gaps if gap[1] > spans[0][0]]}
 
 
 # [/timeline]
@@ -391,23 +490,22 @@ def gil_waits(interval, seconds, folder):
     sys.path.insert(0, os.path.join(folder, sysconfig.get_config_var("SOABI")))
     import gil_wait
 
+    client = Client(pause=PAUSE_S)
     sys.setswitchinterval(interval)
     work = CpuWork("threads", 1, folder)
     try:
         work.wait_until_all_work()
         with socket.create_server((HOST, 0)) as listener:
-            port = listener.getsockname()[1]
-            process = beside("experiments.py", "client", port=port, seconds=seconds, core=None, pause=PAUSE_S)
-            try:
-                listener.settimeout(20)
-                sock, _ = listener.accept()
-                with sock:
-                    sock.settimeout(None)
-                    waits = gil_wait.echo(sock.fileno())
-                answer_of(process)
-            finally:
-                end(process)
+            # All at once: from here on this thread serves.
+            client.order(listener.getsockname()[1], [sys.maxsize, seconds])
+            client.no_more()
+            listener.settimeout(20)
+            sock, _ = listener.accept()
+            with sock:
+                sock.settimeout(None)
+                waits = gil_wait.echo(sock.fileno())
     finally:
+        client.end()
         work.stop()
     return {"waits": waits}
 

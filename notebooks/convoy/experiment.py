@@ -1,5 +1,6 @@
 """What the chapter "The GIL convoy" measures (claims C1-C6, C8-C10). The page quotes all of it."""
 
+import sys
 from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
@@ -26,22 +27,33 @@ def elsewhere(session: Session) -> list[str]:
 # [countdowns]
 DEFAULT_S = 0.005
 SHORTEST_S = 1e-6
-COUNT_THREADS = (1, 2, 8)
-# Steps of each thread: 50 ms and more, ten switch intervals.
-COUNTDOWN = 3_200_000
+COUNT_THREADS = (1, 2, 4, 8)
+COUNT_INTERVALS = (0.01, DEFAULT_S, 1e-3, 1e-4, 1e-5, SHORTEST_S)
+# The author's longest interval takes threads that run for longer than one of it: `full` only.
+LONGEST_S = 0.1
+# What the verdicts of C1 and C5 rest on is measured twice in each process.
+TWICE = [(interval, count) for interval in (DEFAULT_S, SHORTEST_S) for count in (1, 2, 8)]
+# The author divided 1e8 steps among the threads. Steps of each thread: with eight threads in `full` as many as his; in
+# `quick` 25 ms and more, five switch intervals.
+PUBLISHED_STEPS = 100_000_000
+STEPS = {"smoke": 16_000, "quick": 1_600_000, "full": PUBLISHED_STEPS // 8}
 
 
 def countdowns(session: Session) -> pd.DataFrame:
-    """C1, C5: ns a step by switch interval (s) and number of threads. Both intervals within each process; elsewhere than
-    on the interpreter with the GIL the default only."""
-    fixed = {"each": max(10_000, round(COUNTDOWN * session.budget.scale)), "threads": COUNT_THREADS, "seed": "{seed}"}
+    """C1, C5: ns a step by switch interval (s) and number of threads, all within each process; elsewhere than on the
+    interpreter with the GIL at the default interval only."""
+    full = session.budget.name == "full"
+    intervals = (LONGEST_S, *COUNT_INTERVALS) if full else COUNT_INTERVALS
+    cells = {
+        label: [
+            (interval, count) for interval in (intervals if label == GIL else (DEFAULT_S,)) for count in COUNT_THREADS
+        ]
+        for label in session.interpreters
+    }
+    cells[GIL] += TWICE
+    fixed = {"each": STEPS[session.budget.name], "seed": "{seed}"}
     cases = [
-        Case(
-            label,
-            EXPERIMENTS,
-            "countdowns",
-            fixed={**fixed, "intervals": (DEFAULT_S, SHORTEST_S) if label == GIL else (DEFAULT_S,)},
-        )
+        Case(label, EXPERIMENTS, "countdowns", fixed={**fixed, "cells": cells[label]}, timeout_s=300 if full else 60)
         for label in session.interpreters
     ]
     return session.run("countdown", cases, session.budget.repeats, may_fail=elsewhere(session))
@@ -50,13 +62,14 @@ def countdowns(session: Session) -> pd.DataFrame:
 # [/countdowns]
 
 # [hashes]
-HASH_BYTES = 4_000_000
+PUBLISHED_BYTES = 128_000_000
+HASH_BYTES = {"smoke": 100_000, "quick": PUBLISHED_BYTES // 32, "full": PUBLISHED_BYTES}
 HASH_THREADS = (1, 2, 4, 8)
 
 
 def hashes(session: Session) -> pd.DataFrame:
     """C2: seconds by number of threads."""
-    fixed = {"bytes_each": max(100_000, round(HASH_BYTES * session.budget.scale)), "threads": HASH_THREADS}
+    fixed = {"bytes_each": HASH_BYTES[session.budget.name], "threads": HASH_THREADS}
     cases = [Case(label, EXPERIMENTS, "hashes", fixed=fixed) for label in session.interpreters]
     return session.run("SHA-256", cases, session.budget.repeats, may_fail=elsewhere(session))
 
@@ -82,8 +95,6 @@ CONVOY, AGAIN, QUIET, PROCESS = "1 CPU thread", "1 CPU thread, again", "no CPU w
 RELIEVED, ONE_CORE, APART = f"{CONVOY}, 1e-05 s", f"{CONVOY}, one core", f"{CONVOY}, client apart"
 # What claims are judged by gets all repetitions of the budget, what tables and figures show gets half of them.
 DECISIVE = (QUIET, CONVOY, AGAIN, PROCESS, RELIEVED, ONE_CORE, APART)
-INTERVALS = (DEFAULT_S, 1e-3, 1e-4, 1e-5, SHORTEST_S)
-INTERVAL_THREADS = (1, 4)
 THREADS = (1, 2, 4)
 PINNED_THREADS = {"one core": (0, 1, 2, 4, 8), "client apart": (0, 1)}
 
@@ -102,16 +113,12 @@ def loads(can_pin: bool) -> dict[str, Load]:
     for count in THREADS:
         found[plural(count, "thread")] = replace(ONE, count=count)
         found[plural(count, "process")] = replace(ONE, kind="processes", count=count)
-    for count in INTERVAL_THREADS:
-        for interval in INTERVALS:
-            if interval != DEFAULT_S:
-                found[f"{plural(count, 'thread')}, {interval:g} s"] = replace(ONE, count=count, interval=interval)
+    found[RELIEVED] = replace(ONE, interval=1e-5)
     if can_pin:
         for pinning, counts in PINNED_THREADS.items():
             for count in counts:
                 found[f"{plural(count, 'thread')}, {pinning}"] = replace(ONE, count=count, pinning=pinning)
     return found | {
-        f"{QUIET}, 2 strangers": replace(IDLE, others=2),
         f"{CONVOY}, 2 strangers": replace(ONE, others=2),
         "1 sub-interpreter": replace(ONE, kind="interpreters"),
         "native code without the GIL": replace(ONE, kind="native"),
@@ -128,36 +135,95 @@ def loads_elsewhere() -> dict[str, Load]:
 
 
 # [echo]
-def serving(label: str, load: Load, seconds: float, name: str = "") -> Case:
-    """One server under load, and a client that sends requests for so many seconds."""
-    fixed = {"folder": f"{BUILT}/convoy", "seconds": seconds}
-    return Case(label, EXPERIMENTS, "echo", asdict(load), fixed, {"case": name})
+# A 99 % quantile takes a hundred requests. Cases that decide get twice as many, even at two switch intervals a request; no
+# case gets more than MOST.
+MOST, SINGLES = 2_000, 200
+SECONDS_DECISIVE, SECONDS = 2.2, 0.25
+HANGS_S = 15
 
 
-def seconds_of_requests(session: Session) -> float:
-    return 0.25 if session.budget.is_result else 0.1
+def serving(label: str, load: Load, most: int, seconds: float, name: str = "", singles: int = 0) -> Case:
+    """One server under load, and a client that sends so many requests, or for so many seconds."""
+    fixed = {"folder": f"{BUILT}/convoy", "most": most, "seconds": seconds, "singles": singles}
+    return Case(label, EXPERIMENTS, "echo", asdict(load), fixed, {"case": name}, timeout_s=HANGS_S)
+
+
+def decisive(load: Load) -> tuple[int, float]:
+    """How many requests, and for how many seconds at most: where a request waits for milliseconds, SINGLES are enough."""
+    waits = load.kind == "threads" and load.count and load.interval == DEFAULT_S and load.pinning != "one core"
+    return (SINGLES if waits else MOST), SECONDS_DECISIVE
 
 
 def echo(session: Session) -> pd.DataFrame:
-    """C3, C4, C6: the server under every load. Rate (requests/s), number of requests, p50, p99, p99.9 (µs; None with
-    fewer than 1,000 requests), work (speed of the CPU work over its speed before the requests), cores."""
+    """C3, C4, C6, C10: the server under every load. Rate (requests/s), number of requests, p50, p99, p99.9 (µs; None with
+    too few requests), work (speed of the CPU work over its speed before the requests), us (latencies of the first requests),
+    cores."""
     can_pin = bool(session.observe("cores that a process may be pinned to", cores_to_pin))
-    seconds = seconds_of_requests(session)
-    cases = [
-        serving(label, load, seconds, name)
-        for label in session.interpreters
-        for name, load in (loads(can_pin) if label == GIL else loads_elsewhere()).items()
+    few = not session.budget.is_result
+    known = loads(can_pin)
+    deciding = [
+        serving(GIL, known[name], *((MOST, 0.1) if few else decisive(known[name])), name, SINGLES)
+        for name in DECISIVE
+        if name in known
     ]
-    decisive = [case for case in cases if case.interpreter == GIL and case.named["case"] in DECISIVE]
-    further = [case for case in cases if case not in decisive]
+    further = [
+        serving(label, load, MOST, 0.1 if few else SECONDS, name)
+        for label in session.interpreters
+        for name, load in (known if label == GIL else loads_elsewhere()).items()
+        if label != GIL or name not in DECISIVE
+    ]
     runs = [
-        session.run("echo server", decisive, session.budget.repeats),
+        session.run("echo server", deciding, session.budget.repeats),
         session.run("echo server, further loads", further, session.budget.few, may_fail=elsewhere(session)),
     ]
     return pd.concat(runs, ignore_index=True)
 
 
 # [/echo]
+
+# [switch intervals]
+INTERVALS = (0.1, 0.01, DEFAULT_S, 1e-3, 1e-4, 1e-5, SHORTEST_S)
+INTERVAL_THREADS = (0, 1, 2, 4)
+# At each interval as many requests as come in the time, MOST_SWEPT at most, one at least.
+MOST_SWEPT, SECONDS_SWEPT = 200, 0.3
+
+
+def sweep(session: Session, **factors) -> Case:
+    """One server, and requests at every switch interval, in random order."""
+    seconds = SECONDS_SWEPT if session.budget.is_result else 0.02
+    orders = [(interval, MOST_SWEPT, seconds) for interval in INTERVALS]
+    fixed = {"folder": f"{BUILT}/convoy", "orders": orders, "seed": "{seed}"}
+    return Case(GIL, EXPERIMENTS, "intervals", factors, fixed)
+
+
+def switch_intervals(session: Session) -> pd.DataFrame:
+    """C4: requests by switch interval and number of CPU threads: all intervals within each process."""
+    cases = [sweep(session, count=count, pinning="none", slack_ns=None) for count in INTERVAL_THREADS]
+    return session.run("switch intervals", cases, session.budget.few)
+
+
+# [/switch intervals]
+
+
+# [timer slack]
+NO_SLACK_NS = 1
+
+
+def can_set_slack() -> bool:
+    """Linux only: prctl(PR_SET_TIMERSLACK)."""
+    return sys.platform == "linux"
+
+
+def timer_slack(session: Session) -> pd.DataFrame:
+    """C10: requests beside one CPU thread by switch interval, with the timer slack as it is and without; the client on another core
+    than the server, where a process can be pinned. No rows where the slack cannot be set."""
+    pinning = "client apart" if session.observe("cores that a process may be pinned to", cores_to_pin) else "none"
+    slacks = (None, NO_SLACK_NS) if session.observe("timer slack can be set", can_set_slack) else (None,)
+    cases = [sweep(session, count=1, pinning=pinning, slack_ns=slack) for slack in slacks]
+    return session.run("timer slack", cases, session.budget.repeats)
+
+
+# [/timer slack]
 
 # [timelines]
 TIMELINE_S = 0.1
@@ -199,11 +265,14 @@ def reference_counts(session: Session) -> pd.DataFrame:
 
 
 # [exercise]
+TRIED = 120  # requests: enough for a p99
+
+
 def three_servers(kind: str, interval: float, server: str, seconds: float) -> list[dict]:
     """One server after the other, until one does not come back: how each ended, and what it brought."""
     found = []
     for _ in range(3):
-        outcome = serving(GIL, replace(ONE, kind=kind, interval=interval, server=server), seconds).run()
+        outcome = serving(GIL, replace(ONE, kind=kind, interval=interval, server=server), TRIED, seconds).run()
         found.append({"ended": outcome.ended, "error": without_paths(outcome.error), "result": outcome.result})
         if outcome.result is None:
             break
@@ -212,7 +281,7 @@ def three_servers(kind: str, interval: float, server: str, seconds: float) -> li
 
 def answered(session: Session, kind: str, interval: float, server: str) -> list[dict]:
     """The exercise: the reader's server, with one piece of CPU work beside it."""
-    seconds = seconds_of_requests(session)
+    seconds = SECONDS_DECISIVE if session.budget.is_result else 0.1
     return session.observe("exercise: server", three_servers, kind, interval, server, seconds)
 
 
