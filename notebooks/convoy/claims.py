@@ -1,12 +1,42 @@
 """What the chapter "The GIL convoy" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
+import math
+
 from ffilab.bench.session import Session
+from ffilab.judge.controls import Check
+from ffilab.judge.estimates import Interval, known
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import measured, ratio
-from notebooks.convoy.experiment import APART, CONVOY, DEFAULT_S, ONE_CORE, PROCESS, QUIET, RELIEVED, SHORTEST_S
+from notebooks.convoy.experiment import AGAIN, APART, CONVOY, DEFAULT_S, ONE_CORE, PROCESS, QUIET, RELIEVED, SHORTEST_S
 from notebooks.convoy.results import added_intervals, gil_waits, rates, seconds, steps
 
+# Two copies of one case that differ by more than this, for certain, are an alarm. What is claimed of the case are factors of two.
+ALIKE = 1.1
 NO_PINNING = "this system cannot pin a process to a core"
+
+
+def alarming(found: Interval | None) -> bool:
+    """Do the copies differ by more than what is negligible beside the claims' factors?"""
+    return known(found) and (found.low > ALIKE or found.high < 1 / ALIKE)
+
+
+def controls(session: Session) -> list[Check]:
+    """The chapter's own A/A test: the server with one CPU thread twice. An alarm withholds what rests on that case."""
+    runs = session.frame("echo server")
+    found = ratio(rates(runs, AGAIN), rates(runs, CONVOY))
+    if found is None:
+        return []
+    same = found.interval
+    return [
+        Check(
+            "A/A of the convoy",
+            f"{AGAIN} / {CONVOY}",
+            f"{same.value:.3f} [{same.low:.3f}, {same.high:.3f}]",
+            not alarming(same),
+            abs(math.log(same.value)),
+            claims=("C3", "C4", "C6", "C10"),
+        )
+    ]
 
 
 def measurements(session: Session) -> Handed:
@@ -31,6 +61,6 @@ def measurements(session: Session) -> Handed:
     rate_ratio("C6", "with one CPU thread, client apart / client on the same core", APART, ONE_CORE, NO_PINNING)
     waited = measured(gil_waits(session.frame("waits for the GIL")), "switch intervals")
     handed.put("C8", "wait for the GIL / switch interval: {GIL}", waited)
-    added = measured(added_intervals(runs, DEFAULT_S), "switch intervals")
+    added = measured(added_intervals(runs), "switch intervals")
     handed.put("C10", "switch intervals added to a request by one CPU thread: {GIL}", added)
     return handed

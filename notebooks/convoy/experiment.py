@@ -184,21 +184,24 @@ def echo(session: Session) -> pd.DataFrame:
 # [switch intervals]
 INTERVALS = (0.1, 0.01, DEFAULT_S, 1e-3, 1e-4, 1e-5, SHORTEST_S)
 INTERVAL_THREADS = (0, 1, 2, 4)
+# Timer slack of the server's process, ns; None: as the system gives it (on Linux usually 50 µs).
+AS_IT_IS, SLACKLESS = "as it is", "1 ns"
+SLACKS = {AS_IT_IS: None, SLACKLESS: 1}
 # At each interval as many requests as come in the time, MOST_SWEPT at most, one at least.
 MOST_SWEPT, SECONDS_SWEPT = 200, 0.3
 
 
-def sweep(session: Session, **factors) -> Case:
-    """One server, and requests at every switch interval, in random order."""
+def sweep(session: Session, count: int, pinning: str = "none", slack: str = AS_IT_IS) -> Case:
+    """One server beside so many CPU threads, and requests at every switch interval, in random order."""
     seconds = SECONDS_SWEPT if session.budget.is_result else 0.02
     orders = [(interval, MOST_SWEPT, seconds) for interval in INTERVALS]
-    fixed = {"folder": f"{BUILT}/convoy", "orders": orders, "seed": "{seed}"}
-    return Case(GIL, EXPERIMENTS, "intervals", factors, fixed)
+    fixed = {"folder": f"{BUILT}/convoy", "orders": orders, "seed": "{seed}", "slack_ns": SLACKS[slack]}
+    return Case(GIL, EXPERIMENTS, "intervals", {"count": count, "pinning": pinning}, fixed, {"slack": slack})
 
 
 def switch_intervals(session: Session) -> pd.DataFrame:
     """C4: requests by switch interval and number of CPU threads: all intervals within each process."""
-    cases = [sweep(session, count=count, pinning="none", slack_ns=None) for count in INTERVAL_THREADS]
+    cases = [sweep(session, count) for count in INTERVAL_THREADS]
     return session.run("switch intervals", cases, session.budget.few)
 
 
@@ -206,9 +209,6 @@ def switch_intervals(session: Session) -> pd.DataFrame:
 
 
 # [timer slack]
-NO_SLACK_NS = 1
-
-
 def can_set_slack() -> bool:
     """Linux only: prctl(PR_SET_TIMERSLACK)."""
     return sys.platform == "linux"
@@ -218,8 +218,8 @@ def timer_slack(session: Session) -> pd.DataFrame:
     """C10: requests beside one CPU thread by switch interval, with the timer slack as it is and without; the client on another core
     than the server, where a process can be pinned. No rows where the slack cannot be set."""
     pinning = "client apart" if session.observe("cores that a process may be pinned to", cores_to_pin) else "none"
-    slacks = (None, NO_SLACK_NS) if session.observe("timer slack can be set", can_set_slack) else (None,)
-    cases = [sweep(session, count=1, pinning=pinning, slack_ns=slack) for slack in slacks]
+    slacks = SLACKS if session.observe("timer slack can be set", can_set_slack) else (AS_IT_IS,)
+    cases = [sweep(session, 1, pinning, slack) for slack in slacks]
     return session.run("timer slack", cases, session.budget.repeats)
 
 

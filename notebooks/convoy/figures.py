@@ -1,64 +1,133 @@
-"""What the chapter "The GIL convoy" shows: tables, figures and the texts that its prose takes up."""
+"""What the chapter "The GIL convoy" shows: tables and figures, and the texts that its prose takes up (see words.py)."""
 
 from collections import Counter
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
 from ffilab import draw
-from ffilab.judge import statistics
-from ffilab.judge.estimates import POWER
-from ffilab.judge.processes import chosen, interval_of, ratio
+from ffilab.bench.session import Session
+from ffilab.judge import statistics, verdicts
+from ffilab.judge.claims import declared
+from ffilab.judge.estimates import POWER, Interval, Measurement
+from ffilab.judge.processes import chosen, difference, interval_of, measured, ratio
+from ffilab.judge.rules import UNDECIDED, Size
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.convoy import results
+from notebooks.convoy import claims, results, words
 from notebooks.convoy.experiment import (
     AGAIN,
     APART,
+    AS_IT_IS,
     CONVOY,
     COUNT_THREADS,
     DEFAULT_S,
     HASH_THREADS,
     INTERVAL_THREADS,
     INTERVALS,
+    LONGEST_S,
     ONE_CORE,
     PINNED_THREADS,
     PROCESS,
+    PUBLISHED_BYTES,
+    PUBLISHED_STEPS,
     QUIET,
+    RELIEVED,
     SHORTEST_S,
+    SLACKLESS,
+    SLACKS,
     THREADS,
     plural,
 )
-from notebooks.convoy.results import added_intervals, done, interval_case, rates
+from notebooks.convoy.results import added_intervals, done, rates
 
 FEW = "too few requests"
-# What the author measured (C4), requests per second by switch interval and number of CPU threads. Data to compare with.
+NOT_PUBLISHED = "–"
+# What the author measured: requests per second by switch interval (s) and number of CPU threads 0/1/2/4 (C4).
 PUBLISHED_RATES = {
-    0.01: (50, 30, 15),
-    DEFAULT_S: (100, 50, 30),
-    1e-3: (500, 280, 200),
-    1e-4: (3_200, 1_700, 1_000),
-    1e-5: (11_000, 5_500, 2_800),
-    1e-6: (10_000, 4_500, 2_500),
+    0.1: (30_000, 5, 2, 0),
+    0.01: (30_000, 50, 30, 15),
+    DEFAULT_S: (30_000, 100, 50, 30),
+    1e-3: (30_000, 500, 280, 200),
+    1e-4: (30_000, 3_200, 1_700, 1_000),
+    1e-5: (30_000, 11_000, 5_500, 2_800),
+    SHORTEST_S: (30_000, 10_000, 4_500, 2_500),
 }
-# What the prose names on the chapter pair, by how it calls the two.
-RATES = {
-    "gil": (GIL, (QUIET, CONVOY, PROCESS, ONE_CORE, APART)),
-    "free-threaded": (FREE_THREADED, (CONVOY,)),
+# Seconds for 1e8 steps by switch interval and number of threads 1/2/4/8 (C1: his table of its own; C5).
+PUBLISHED_COUNTDOWN = (6.52, 6.57, 6.59, 6.58)
+PUBLISHED_COUNTDOWNS = {
+    LONGEST_S: (7.29, 6.80, 6.50, 6.61),
+    0.01: (6.62, 6.61, 7.15, 6.71),
+    DEFAULT_S: (6.53, 6.58, 7.20, 7.19),
+    1e-3: (7.02, 7.36, 7.56, 7.12),
+    1e-4: (6.77, 9.20, 9.36, 9.84),
+    1e-5: (6.68, 12.29, 19.15, 30.53),
+    SHORTEST_S: (6.89, 17.16, 31.68, 86.44),
 }
+# Seconds for 8 x 128 MB by number of threads (C2).
+PUBLISHED_HASHES = dict(zip(HASH_THREADS, (3.30, 1.68, 1.50, 1.60), strict=True))
+# Requests per second by case (C3, C6).
+PUBLISHED_CASES = {
+    QUIET: "30,000",
+    CONVOY: "100",
+    "2 CPU threads": "50",
+    "4 CPU threads": "30",
+    PROCESS: "20,000",
+    "2 CPU processes": "about the same",
+    "4 CPU processes": "about the same",
+    **{
+        f"{plural(count, 'thread')}, one core": rate
+        for count, rate in zip(PINNED_THREADS["one core"], ("24,000", "12,000", "3,000", "30", "10"), strict=True)
+    },
+}
+STRANGERS = f"{CONVOY}, 2 strangers"
+REMEDIES = (
+    RELIEVED,
+    ONE_CORE,
+    PROCESS,
+    "1 sub-interpreter",
+    "native code without the GIL",
+    "asyncio server, 1 CPU thread",
+)
+PLACES = {"not pinned": CONVOY, "client apart": APART}
 
 
-def words(rows: pd.DataFrame, column: str, unit: str = "", factor: float = 1) -> str:
-    """Trimmed mean of a column over processes, with its interval, in words."""
+def answers(session: Session) -> Callable[[str, str], str]:
+    """What the rules answer to a claim and number; those on sizes are left to the ledger. Undecided, where nothing is measured."""
+    handed = claims.measurements(session)
+    found = {
+        (claim.id, rule.measured): answer.verdict
+        for claim in declared(session.corner).claims
+        for rule, answer in verdicts.answers(claim, handed.measurements[claim.id], handed.missing[claim.id])
+        if not isinstance(rule, Size)
+    }
+    return lambda claim, name: found.get((claim, f"{name}: {GIL}"), UNDECIDED)
+
+
+def interval(found: Measurement | None) -> Interval | None:
+    return found and found.interval
+
+
+def against(runs: pd.DataFrame, case: str, other: str, label: str = GIL) -> Interval | None:
+    """Rate of one case over that of another, process by process."""
+    return interval(ratio(rates(runs, case, label), rates(runs, other, label)))
+
+
+def over_processes(values: np.ndarray) -> Interval | None:
+    """Their centre with its interval; None if there are none."""
+    return interval(measured(values, ""))
+
+
+def cell(rows: pd.DataFrame, column: str, unit: str = "", factor: float = 1) -> str:
+    """Trimmed mean of a column over processes, with its interval, in words: too few requests where no process has it."""
     found = interval_of(rows, column)
     return FEW if found is None and len(rows) else draw.words(found, unit, factor)
 
 
-def thread_columns(rows: pd.DataFrame, threads: tuple[int, ...], column: str, unit: str, factor: float = 1) -> dict:
-    """A number in words for each number of threads."""
-    return {
-        plural(count, "thread").replace("CPU ", ""): words(chosen(rows, threads=count), column, unit, factor)
-        for count in threads
-    }
+def requests(rows: pd.DataFrame) -> str:
+    """Processes, and the fewest and most requests of one."""
+    least, most = int(rows.requests.min()), int(rows.requests.max())
+    return f"{len(rows)} × {least:,}" + (f" to {most:,}" if most > least else "")
 
 
 def duration(seconds: float) -> str:
@@ -67,29 +136,65 @@ def duration(seconds: float) -> str:
 
 
 def countdown_table(counts: pd.DataFrame) -> pd.DataFrame:
-    """ns a step by number of threads, a row for each interpreter and switch interval that was measured there."""
+    """C1, C5: ns a step by number of threads, beside the author's (his seconds over his steps)."""
+    rows = []
+    for label in sorted(set(counts.interpreter)):
+        for length in sorted(PUBLISHED_COUNTDOWNS, reverse=True):
+            found = done(counts, interpreter=label, interval=[length])
+            if not len(found):
+                continue
+            row = {"CPython": label, "switch interval": duration(length), "n (processes)": found.process.nunique()}
+            for number, count in enumerate(COUNT_THREADS):
+                row[f"{count} thread{'s'[: count > 1]}, ns"] = cell(chosen(found, threads=count), "ns")
+                row[f"published, {count}"] = f"{PUBLISHED_COUNTDOWNS[length][number] / PUBLISHED_STEPS * 1e9:.1f}"
+            rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def scale(counts: pd.DataFrame, hashed: pd.DataFrame) -> pd.DataFrame:
+    """How much smaller the work is than the author's."""
+    rows = []
+    for count in COUNT_THREADS:
+        found = chosen(counts[counts.interpreter == GIL], threads=count).steps.dropna()
+        if len(found):
+            rows.append(
+                (f"countdown, {plural(count, 'thread').replace('CPU ', '')}, steps", PUBLISHED_STEPS, found.iloc[0])
+            )
+    size = hashed[hashed.interpreter == GIL]["bytes"].dropna()
+    if len(size):
+        rows.append(("SHA-256, bytes a message", PUBLISHED_BYTES, size.iloc[0]))
     return pd.DataFrame(
         [
             {
-                "CPython": label,
-                "switch interval": duration(interval),
-                **thread_columns(rows, COUNT_THREADS, "ns", "ns"),
+                "work": what,
+                "published": f"{his:,}",
+                "here": f"{here:,.0f}",
+                "smaller by a factor of": f"{his / here:.3g}",
             }
-            for label in sorted(set(counts.interpreter))
-            for interval in (DEFAULT_S, SHORTEST_S)
-            if len(rows := done(counts, interpreter=label, interval=[interval]))
+            for what, his, here in rows
         ]
     )
 
 
 def seconds_table(hashed: pd.DataFrame) -> pd.DataFrame:
-    """Milliseconds by number of threads, a row for each interpreter."""
-    return pd.DataFrame(
-        [
-            {"CPython": label, **thread_columns(done(hashed, interpreter=label), HASH_THREADS, "seconds", "ms", 1e3)}
-            for label in sorted(set(hashed.interpreter))
-        ]
-    )
+    """C2: milliseconds by number of threads, and how many times as fast that is as one thread, beside the author's."""
+    rows = []
+    for label in sorted(set(hashed.interpreter)):
+        one = done(hashed, interpreter=label, threads=1).seconds.to_numpy()
+        for count in HASH_THREADS:
+            found = done(hashed, interpreter=label, threads=count)
+            rows.append(
+                {
+                    "CPython": label,
+                    "threads": count,
+                    "time, ms": cell(found, "seconds", factor=1e3),
+                    "one thread / these": "1" if count == 1 else draw.words(ratio(one, found.seconds.to_numpy())),
+                    "published, s": f"{PUBLISHED_HASHES[count]:.2f}",
+                    "published, one thread / these": f"{PUBLISHED_HASHES[1] / PUBLISHED_HASHES[count]:.2f}",
+                    "n (processes)": len(found),
+                }
+            )
+    return pd.DataFrame(rows)
 
 
 def cores_words(rows: pd.DataFrame) -> str:
@@ -123,11 +228,15 @@ def echo_table(runs: pd.DataFrame, label: str, kind: str) -> pd.DataFrame:
         rows.append(
             {
                 "case": case,
-                "requests/s": words(found, "rate"),
-                "p50, µs": words(found, "p50"),
-                "p99, µs": words(found, "p99"),
-                "p99.9, µs": words(found, "p99.9"),
-                "speed of the CPU work": words(found, "work", "%", 100) if found.work.notna().any() else "–",
+                "requests/s": cell(found, "rate"),
+                "published": PUBLISHED_CASES.get(case, NOT_PUBLISHED) if label == GIL else NOT_PUBLISHED,
+                "n (processes × requests)": requests(found),
+                "p50, µs": cell(found, "p50"),
+                "p99, µs": cell(found, "p99"),
+                "p99.9, µs": cell(found, "p99.9"),
+                "speed of the CPU work, %": cell(found, "work", factor=100)
+                if found.work.notna().any()
+                else "no CPU work",
                 "cores, most often": cores_words(found),
             }
         )
@@ -142,102 +251,175 @@ def names(kind: str) -> list[str]:
         "pinning": [
             f"{plural(count, 'thread')}, {pinning}" for pinning, counts in PINNED_THREADS.items() for count in counts
         ],
-        "strangers": [QUIET, f"{QUIET}, 2 strangers", CONVOY, f"{CONVOY}, 2 strangers"],
+        "strangers": [QUIET, "2 CPU processes", CONVOY, STRANGERS],
         "elsewhere": [QUIET, *threads],
         "help": [
             CONVOY,
-            f"{CONVOY}, 0.0001 s",
-            f"{CONVOY}, 1e-06 s",
-            ONE_CORE,
-            PROCESS,
-            "1 sub-interpreter",
-            "native code without the GIL",
-            "asyncio server, 1 CPU thread",
+            *REMEDIES,
         ],
     }[kind]
 
 
-def interval_table(runs: pd.DataFrame) -> pd.DataFrame:
+def interval_table(sweeps: pd.DataFrame) -> pd.DataFrame:
     """C4: requests per second by switch interval and number of CPU threads, beside the author's."""
     rows = []
-    for interval in INTERVALS:
-        published = PUBLISHED_RATES.get(interval)
-        row = {"switch interval": duration(interval)}
-        for count in INTERVAL_THREADS:
-            here = words(done(runs, interpreter=GIL, case=interval_case(count, interval)), "rate")
-            row[plural(count, "thread")] = here + (
-                f" (published {published[THREADS.index(count)]:,})" if published else ""
-            )
+    for length in INTERVALS:
+        row = {"switch interval": duration(length)}
+        for number, count in enumerate(INTERVAL_THREADS):
+            found = done(sweeps, interval=[length], count=count)
+            row[plural(count, "thread")] = cell(found, "rate")
+            row[f"published, {count}"] = f"{PUBLISHED_RATES[length][number]:,}"
+            row[f"n, {count}"] = requests(found) if len(found) else NOT_PUBLISHED
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def plot_intervals(figure, runs: pd.DataFrame) -> None:
-    """C4: the same as a figure, with the author's values as crosses."""
-    axes = figure.subplots()
-    for count in INTERVAL_THREADS:
-        number = THREADS.index(count)
-        found = [interval_of(done(runs, interpreter=GIL, case=interval_case(count, i)), "rate") for i in INTERVALS]
-        values = [f.value for f in found]
-        errors = [[f.value - f.low for f in found], [f.high - f.value for f in found]]
-        color = draw.PALETTE[number]
-        axes.errorbar(
-            INTERVALS, values, yerr=np.abs(errors), fmt="o-", capsize=3, color=color, label=plural(count, "thread")
-        )
-        axes.plot(
-            list(PUBLISHED_RATES),
-            [published[number] for published in PUBLISHED_RATES.values()],
-            "x",
-            color=color,
-            label="published" if count == INTERVAL_THREADS[-1] else None,
-        )
-    axes.set(xscale="log", yscale="log", xlabel="switch interval, s", ylabel="requests per second")
-    draw.plain_ticks(axes.yaxis)
-    axes.legend(loc="best")
-
-
-def model_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """C10: the time that one CPU thread adds to a request, in switch intervals; the model says 2."""
+def interval_rates(sweeps: pd.DataFrame) -> pd.DataFrame:
+    """What the figure draws."""
     rows = []
-    for interval in INTERVALS:
-        added = added_intervals(runs, interval)
-        found = statistics.location_interval(added)
-        residual = statistics.location_interval((added - 2) * interval * 1e6)
-        rows.append(
-            {
-                "switch interval": duration(interval),
-                "switch intervals added to a request": draw.text(found),
-                "measured minus the author's model (2)": draw.text(residual, "µs"),
-            }
-        )
+    for number, count in enumerate(INTERVAL_THREADS):
+        for length in INTERVALS:
+            found = interval_of(done(sweeps, interval=[length], count=count), "rate")
+            if found:
+                rows.append(
+                    {
+                        "CPU threads": count,
+                        "interval_s": length,
+                        "value": found.value,
+                        "low": found.low,
+                        "high": found.high,
+                        "published": PUBLISHED_RATES[length][number],
+                    }
+                )
     return pd.DataFrame(rows)
 
 
-def plot_model(figure, runs: pd.DataFrame) -> None:
-    """C10: time for a request against the switch interval, with lines for one and two intervals a request."""
+def plot_intervals(figure, found: pd.DataFrame) -> None:
+    """C4: the same as a figure, with the author's values as crosses."""
     axes = figure.subplots()
-    base = 1 / np.median(rates(runs, PROCESS))
-    line = np.geomspace(min(INTERVALS), max(INTERVALS), 100)
-    for calls, style in ((1, ":"), (2, "--")):
-        axes.plot(
-            line,
-            (base + calls * line) * 1e3,
-            style,
-            label=f"{calls} switch interval{'s' if calls > 1 else ''} a request",
+    for number, (count, part) in enumerate(found.groupby("CPU threads")):
+        color = draw.PALETTE[number]
+        errors = np.array([part.value - part.low, part.high - part.value])
+        errors = np.minimum(np.nan_to_num(np.abs(errors)), [part.value * 0.99, errors[1] * 0 + np.inf])
+        axes.errorbar(
+            part.interval_s, part.value, yerr=errors, fmt="o-", capsize=3, color=color, label=plural(count, "thread")
         )
-    found = []
-    for interval in INTERVALS:
-        took = 1e3 / rates(runs, interval_case(1, interval))
-        found.append(statistics.location_interval(took))
-    errors = [[f.value - f.low for f in found], [f.high - f.value for f in found]]
-    axes.errorbar(INTERVALS, [f.value for f in found], yerr=np.abs(errors), fmt="o", capsize=3, label="measured")
-    axes.set(xscale="log", yscale="log", xlabel="switch interval, s", ylabel="ms for one request")
+        shown = part[part.published > 0]
+        axes.plot(shown.interval_s, shown.published, "x", color=color)
+    axes.plot([], [], "x", color=draw.PALETTE[5], label="published")
+    axes.set(xscale="log", yscale="log", xlabel="switch interval, s", ylabel="requests per second")
     draw.plain_ticks(axes.yaxis)
-    axes.legend(loc="best")
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
 
 
-def model_words(runs: pd.DataFrame) -> str:
-    return "; ".join(": ".join((row[0], row[1])) for row in model_table(runs).itertuples(index=False))
+def excesses(slacks: pd.DataFrame) -> pd.DataFrame:
+    """What a request takes beyond one switch interval, by interval and timer slack: values of processes and their interval."""
+    rows = []
+    for slack in SLACKS:
+        for length in INTERVALS:
+            values = results.excess(slacks, length, slack)
+            if len(values):
+                found = statistics.location_interval(values)
+                rows.append(
+                    {
+                        "timer slack": slack,
+                        "interval_s": length,
+                        "value": found.value,
+                        "low": found.low,
+                        "high": found.high,
+                        "n": len(values),
+                    }
+                )
+    return pd.DataFrame(rows, columns=["timer slack", "interval_s", "value", "low", "high", "n"])
+
+
+def plot_excess(figure, found: pd.DataFrame) -> None:
+    """Excess over one interval against the interval."""
+    axes = figure.subplots()
+    for number, (slack, part) in enumerate(found.groupby("timer slack", sort=False)):
+        errors = np.nan_to_num(np.abs([part.value - part.low, part.high - part.value]))
+        axes.errorbar(
+            part.interval_s * 1.06 ** (2 * number - 1),
+            part.value,
+            yerr=errors,
+            fmt="os"[number],
+            capsize=4,
+            color=draw.PALETTE[number],
+            label=f"timer slack {slack}",
+        )
+    axes.axhline(0, color=draw.PALETTE[5], linewidth=1)
+    axes.axhline(50, color=draw.PALETTE[5], linewidth=1, linestyle=":", label="Linux's default slack, 50 µs")
+    axes.set(xscale="log", yscale="symlog", xlabel="switch interval, s", ylabel="µs beyond one interval (p50)")
+    axes.set_yscale("symlog", linthresh=100)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
+
+
+def slack_table(slacks: pd.DataFrame) -> pd.DataFrame:
+    """C10: what a request takes beyond one interval, and requests a second, with and without timer slack."""
+    rows = []
+    for length in INTERVALS:
+        for slack in SLACKS:
+            found = done(slacks, interval=[length], slack=slack)
+            rows.append(
+                {
+                    "switch interval": duration(length),
+                    "timer slack": slack,
+                    "p50 beyond one interval, µs": draw.words(over_processes(results.excess(slacks, length, slack)))
+                    if found.p50.notna().any()
+                    else FEW
+                    if len(found)
+                    else draw.NOT_MEASURED,
+                    "requests/s": cell(found, "rate"),
+                    "n (processes × requests)": requests(found) if len(found) else NOT_PUBLISHED,
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+BINS = np.linspace(0, 3, 61)
+
+
+def latencies(runs: pd.DataFrame) -> pd.DataFrame:
+    """Single requests beside one CPU thread: share in each twentieth of a switch interval, by place of the client; the last bin
+    holds what took longer."""
+    rows = []
+    for place, case in PLACES.items():
+        each = results.singles(runs, case)
+        if each:
+            counts, edges = np.histogram(np.clip(np.concatenate(each), 0, BINS[-1] - 1e-9), BINS)
+            rows += [
+                {"client": place, "from_intervals": left, "share": count / counts.sum()}
+                for left, count in zip(edges[:-1], counts, strict=True)
+            ]
+    return pd.DataFrame(rows, columns=["client", "from_intervals", "share"])
+
+
+def plot_latencies(figure, found: pd.DataFrame) -> None:
+    """The distribution of single requests, a panel for each place of the client."""
+    places = list(dict.fromkeys(found.client))
+    panels = np.atleast_1d(figure.subplots(len(places) or 1, 1, sharex=True, sharey=True))
+    for number, (axes, place) in enumerate(zip(panels, places, strict=False)):
+        part = found[found.client == place]
+        axes.bar(part.from_intervals, part.share * 100, BINS[1], align="edge", color=draw.PALETTE[number])
+        for model in (1, 2):
+            axes.axvline(model, color=draw.PALETTE[5], linewidth=1, linestyle=":")
+        axes.set(title=place, ylabel="% of requests")
+    panels[-1].set(xlabel="switch intervals that one request took (last bar: longer ones, too)", xlim=(0, 3))
+
+
+def mixture_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """Shares of requests near one and near two switch intervals, and the medians of the processes."""
+    rows = []
+    for place, case in PLACES.items():
+        medians = results.medians_of_processes(runs, case)
+        row = {"client": place}
+        for name, number in (("one", 1), ("two", 2)):
+            row[f"about {name}, %"] = draw.words(over_processes(results.shares_near(runs, case, number)), factor=100)
+        row["medians of the processes, in switch intervals"] = " ".join(f"{m:.2f}" for m in sorted(medians))
+        found = done(runs, interpreter=GIL, case=case)
+        row["n (processes × requests)"] = requests(found) if len(found) else draw.NOT_MEASURED
+        rows.append(row)
+    return pd.DataFrame(rows)
 
 
 def calls_table(timelines: pd.DataFrame) -> pd.DataFrame:
@@ -247,8 +429,9 @@ def calls_table(timelines: pd.DataFrame) -> pd.DataFrame:
         [
             {
                 "call": call,
-                "share of calls that waited": words(paid[paid.call == call], "share", "%", 100),
-                "then for, in switch intervals": words(paid[paid.call == call], "intervals"),
+                "share of calls that waited, %": cell(paid[paid.call == call], "share", factor=100),
+                "then for, in switch intervals": cell(paid[paid.call == call], "intervals"),
+                "n (processes)": int((paid.call == call).sum()),
             }
             for call in ("recv", "send")
         ]
@@ -276,43 +459,76 @@ def waits_table(waits: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def plot_timeline(figure, timeline: dict, requests: int = 4) -> None:
-    """Who held the GIL during some requests, and one hand-over enlarged: recorded, not drawn by hand."""
-    spans = timeline["spans"]
-    first = min(3, max(0, len(spans) - requests))
-    begin, end = spans[first][0], spans[min(len(spans), first + requests) - 1][1]
-    paid = results.waits(timeline)
-    paid = paid[(paid.intervals > 0.5) & (paid.end > begin) & (paid.end < end)]
-    centre = paid.end.iloc[0] if len(paid) else (begin + end) / 2
-    whole, zoom = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
-    _lanes(whole, timeline, begin, end, 1e6)
-    _lanes(zoom, timeline, centre - 150_000, centre + 150_000, 1e3)
-    whole.set(xlabel="ms")
-    zoom.set(xlabel="µs", title="one hand-over")
-    whole.set_yticks([0.5, 1.5, 2.5], ["CPU thread\nruns", "server thread\nin a call", "client waits"])
-    figure.legend(*whole.get_legend_handles_labels(), loc="outside lower center", ncols=2, fontsize=8)
+LANES = ("client", "server", "has the GIL")
 
 
-def _lanes(axes, timeline: dict, begin: int, end: int, unit: float) -> None:
-    """Client, server and CPU thread between two moments (ns), in units of so many ns."""
+def timeline_bars(timeline: dict, shown: int = 3) -> pd.DataFrame:
+    """Some requests as bars: lane, what, begin and end in ms. The requests begin at a wait of the server, if there is one."""
+    spans, calls = timeline["spans"], results.waits(timeline)
+    paid = calls[calls.intervals > 0.5]
+    after = paid.begin.iloc[0] if len(paid) else spans[0][0]
+    first = max(0, sum(start <= after for start, _ in spans) - 1)
+    window = spans[first : first + shown]
+    begin, end = window[0][0], window[-1][1]
+    bars = [("client", f"request {number}", *span) for number, span in enumerate(window, 1)]
+    bars += [("server", f"{row.call} waits", row.begin, row.end) for row in calls.itertuples()]
+    held = [edge for gap in timeline["gaps"] for edge in gap]
+    edges = [spans[0][0], *held, spans[-1][1]]
+    bars += [("has the GIL", "CPU thread", *pair) for pair in zip(edges[0::2], edges[1::2], strict=True)]
+    bars += [("has the GIL", "server, or in hand-over", *gap) for gap in timeline["gaps"]]
+    return pd.DataFrame(
+        [
+            {
+                "lane": lane,
+                "what": what,
+                "begin_ms": (max(a, begin) - begin) / 1e6,
+                "end_ms": (min(b, end) - begin) / 1e6,
+            }
+            for lane, what, a, b in bars
+            if b > begin and a < end and b > a
+        ]
+    )
 
-    def bars(spans, lane, color, label=None):
-        shown = [(max(a, begin), min(b, end)) for a, b in spans if b > begin and a < end]
-        axes.broken_barh(
-            [((a - begin) / unit, (b - a) / unit) for a, b in shown], (lane, 0.8), color=color, label=label
+
+def plot_timeline(figure, bars: pd.DataFrame) -> None:
+    """A Gantt chart of some requests: recorded, not drawn by hand. An arrow stands at each hand-over, which is too short to see."""
+    axes = figure.subplots()
+    colors = {
+        "recv waits": draw.PALETTE[1],
+        "send waits": draw.PALETTE[2],
+        "CPU thread": draw.PALETTE[0],
+        "server, or in hand-over": draw.PALETTE[5],
+    }
+    named = set()
+    for row in bars.itertuples():
+        lane = len(LANES) - 1 - LANES.index(row.lane)
+        name = None if row.lane == "client" or row.what in named else row.what
+        named.add(row.what)
+        axes.barh(
+            lane,
+            row.end_ms - row.begin_ms,
+            0.6,
+            row.begin_ms,
+            color=colors.get(row.what, draw.PALETTE[4]),
+            edgecolor="white",
+            linewidth=1.5 if row.lane == "client" else 0,
+            label=name,
         )
-
-    bars(timeline["spans"], 2.1, draw.PALETTE[4])
-    calls = results.waits(timeline)
-    for call, color in (("recv", draw.PALETTE[1]), ("send", draw.PALETTE[2])):
-        part = calls[calls.call == call]
-        bars(zip(part.begin, part.end, strict=True), 1.1, color, f"{call}: until it has the GIL again")
-    edges = [begin, *(moment for gap in timeline["gaps"] for moment in gap if begin < moment < end), end]
-    inside = [a < begin < b for a, b in timeline["gaps"]]
-    held = edges[1:] if any(inside) else edges
-    bars(zip(held[0::2], held[1::2], strict=False), 0.1, draw.PALETTE[0])
-    axes.set(ylim=(0, 3), xlim=(0, (end - begin) / unit))
+        if row.lane == "client":
+            axes.text(
+                (row.begin_ms + row.end_ms) / 2, lane, row.what, ha="center", va="center", color="black", fontsize=10
+            )
+        if row.what == "server, or in hand-over":
+            axes.annotate(
+                "",
+                (row.begin_ms, lane + 0.3),
+                (row.begin_ms, lane + 0.62),
+                arrowprops={"arrowstyle": "->", "color": colors[row.what]},
+            )
+    axes.set_yticks(range(len(LANES)), LANES[::-1])
+    axes.set(xlabel="ms", xlim=(0, bars.end_ms.max()), ylim=(-0.5, len(LANES) - 0.5))
     axes.grid(axis="y", visible=False)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=4)
 
 
 def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
@@ -329,53 +545,91 @@ def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def countdown_words(counts: pd.DataFrame) -> str:
-    """What a short interval does to eight threads and what to one, each pair within its processes. A sentence."""
-    pairs = {count: [results.steps(counts, count, s) for s in (SHORTEST_S, DEFAULT_S)] for count in (1, 8)}
-    one, eight = (ratio(*pairs[count]).interval for count in (1, 8))
-    says = f"At {duration(SHORTEST_S)} the same work takes {draw.text(eight)} times as long as at {duration(DEFAULT_S)} with eight threads"
-    if eight.low > 1:
-        says += ": each hand-over of the GIL costs something, and there are many more of them"
-    elif eight.high < 1:
-        says += ", which is less: more hand-overs cost nothing here"
-    else:
-        says += ", which this run cannot tell from no difference"
-    return f"{says}. With a single thread, which nobody else asks for the GIL, it is {draw.text(one)}."
+def glue_threads(session: Session, counts: pd.DataFrame, hashed: pd.DataFrame) -> None:
+    """Hand what threads do to CPU work to the prose."""
+    told = answers(session)
+
+    def step(threads: int, length: float, other: tuple[int, float]) -> Interval | None:
+        return interval(ratio(results.steps(counts, threads, length), results.steps(counts, *other)))
+
+    draw.glue("divided", words.divided(step(2, DEFAULT_S, (1, DEFAULT_S)), told("C1", "countdown, 2 threads / 1")))
+    shared = interval(ratio(results.seconds(hashed, 1), results.seconds(hashed, 2)))
+    draw.glue("hashed", words.hashed(shared, told("C2", "SHA-256, 1 thread / 2")))
+    one, eight = (step(count, SHORTEST_S, (count, DEFAULT_S)) for count in (1, 8))
+    verdict = told("C5", "countdown, 8 threads, 1e-6 s / 0.005 s")
+    draw.glue("short-intervals", words.short_intervals(one, eight, verdict))
 
 
-def glue_rates(runs: pd.DataFrame) -> None:
+def glue_rates(session: Session, runs: pd.DataFrame) -> None:
     """Hand the rates, and what a CPU thread adds to a request, to the prose."""
-    for name, (label, cases) in RATES.items():
-        for case in cases:
-            draw.glue(f"rate-{case}-{name}", words(done(runs, interpreter=label, case=case), "rate", "requests/s"))
-    draw.glue("added", draw.text(statistics.location_interval(added_intervals(runs, DEFAULT_S)), "switch intervals"))
-    floor = added_intervals(runs, min(INTERVALS)) * min(INTERVALS) * 1e6
-    draw.glue("floor", draw.text(statistics.location_interval(floor), "µs"))
-    draw.glue("idle-words", idle_words(runs))
+    told = answers(session)
+    thread, process = against(runs, QUIET, CONVOY), against(runs, QUIET, PROCESS)
+    verdict = told("C3", "requests/s with one CPU process / with one CPU thread")
+    draw.glue("convoy", words.convoy(thread, against(runs, PROCESS, CONVOY), verdict))
+    draw.glue("idle", words.idle(against(runs, PROCESS, QUIET)))
+    draw.glue("strangers", words.strangers(against(runs, CONVOY, STRANGERS)))
+    same = against(runs, AGAIN, CONVOY)
+    draw.glue("same-again", words.same_again(same, claims.alarming(same)))
+    draw.glue("prediction-1", words.prediction_1(thread))
+    draw.glue("prediction-2", words.prediction_2(process))
+    added = over_processes(added_intervals(runs))
+    verdict = told("C10", "switch intervals added to a request by one CPU thread")
+    medians = results.medians_of_processes(runs, CONVOY).tolist()
+    draw.glue("model", words.model(added, verdict))
+    draw.glue("pooled", words.pooled(added, medians))
+    draw.glue("prediction-3", words.prediction_3(added, verdict, medians))
+    for place, case in PLACES.items():
+        one, two = (over_processes(results.shares_near(runs, case, number)) for number in (1, 2))
+        where = "With the client on a core of its own" if case == APART else "Where nothing is pinned"
+        draw.glue(f"mixture-{place.replace(' ', '-')}", words.mixture(where, one, two))
+    relief = against(runs, RELIEVED, CONVOY)
+    draw.glue("relief", words.relief(relief, told("C4", "requests/s with one CPU thread, 1e-5 s / 0.005 s")))
+    pinned = against(runs, ONE_CORE, CONVOY), against(runs, APART, ONE_CORE)
+    parts = (
+        told("C6", "requests/s with one CPU thread, one core / not pinned"),
+        told("C6", "requests/s with one CPU thread, client apart / client on the same core"),
+    )
+    draw.glue("one-core", words.one_core(*pinned, *parts))
+    draw.glue("prediction-4", words.prediction_4(pinned[0], against(runs, APART, CONVOY)))
+    free = against(runs, QUIET, CONVOY, FREE_THREADED)
+    draw.glue("without-gil", words.without_gil(free))
+    draw.glue("prediction-5", words.prediction_5(over_processes(rates(runs, CONVOY, FREE_THREADED)), free))
+    draw.glue("remedies", words.remedies({case: against(runs, case, CONVOY) for case in REMEDIES}))
+    decided = done(runs, interpreter=GIL, case=[CONVOY, APART])
+    rate = over_processes(rates(runs, CONVOY))
+    fewest, processes = int(decided.requests.min()), len(done(runs, interpreter=GIL, case=CONVOY))
+    draw.glue("objection-sample", words.objection_sample(fewest, processes, rate))
+
+
+def glue_slack(slacks: pd.DataFrame) -> None:
+    """Hand what the timer slack adds to the prose."""
+    ten, pair = 1e-5, (AS_IT_IS, SLACKLESS)
+    excess = [results.excess(slacks, ten, slack) for slack in pair]
+    each = [over_processes(values) for values in excess]
+    draw.glue("slack", words.slack(*each, interval(difference(*excess, "µs"))))
+    slow = interval(ratio(*(results.swept(slacks, "rate", SHORTEST_S, slack=slack) for slack in pair)))
+    draw.glue("starved", words.starved(slow))
+    n = min(map(len, excess))
+    gone = over_processes(1 - excess[1][:n] / excess[0][:n]) if n and excess[0][:n].min() > 0 else None
+    draw.glue("objection-slack", words.objection_slack(gone))
 
 
 def glue_waits(timelines: pd.DataFrame) -> None:
     """Hand the shares of calls that waited to the prose."""
     paid = results.calls_that_pay(timelines)
-    for call in ("recv", "send"):
-        draw.glue(f"pays-{call}", words(paid[paid.call == call], "share", "%", 100))
-    draw.glue("pays-both", draw.text(statistics.location_interval(results.waits_a_request(paid))))
+    draw.glue("calls", words.calls({call: interval_of(paid, "share", call=call) for call in ("recv", "send")}))
 
 
-def idle_words(runs: pd.DataFrame) -> str:
-    """Is the server slower on an idle machine than beside a CPU process? A sentence."""
-    found = ratio(rates(runs, PROCESS), rates(runs, QUIET))
-    if found.interval.low > 1:
-        return (
-            f"Here the server answers {draw.text(found.interval)} times as many requests beside a CPU process as alone. An "
-            "explanation, not tested: alone, client and server put each other's core to sleep and wake it up again with every "
-            "byte, and a CPU process keeps the cores awake."
-        )
-    if found.interval.high < 1:
-        return (
-            f"Here a CPU process takes requests from the server: beside it, {draw.text(found.interval)} of those alone."
-        )
-    return f"Whether a CPU process changes the server's rate cannot be told here: by a factor of {draw.text(found.interval)}."
+def glue_one_wait(session: Session, waits: pd.DataFrame) -> None:
+    """Hand how long one wait is, and how many demands it took, to the prose."""
+    verdict = answers(session)("C8", "wait for the GIL / switch interval")
+    draw.glue("one-wait", words.one_wait(over_processes(results.gil_waits(waits)), verdict))
+    draw.glue("forced", words.forced(over_processes(results.first_demands(waits))))
+
+
+def glue_references(references: pd.DataFrame) -> None:
+    found = interval(ratio(references.foreign.to_numpy(), references.owner.to_numpy()))
+    draw.glue("references", words.references(found))
 
 
 def references_table(references: pd.DataFrame) -> pd.DataFrame:
@@ -385,6 +639,7 @@ def references_table(references: pd.DataFrame) -> pd.DataFrame:
             {
                 "reference count up and down by": who,
                 "ns": draw.text(statistics.location_interval(references[column].to_numpy())),
+                "n (processes)": len(references),
             }
             for who, column in (("the thread that made the object", "owner"), ("another thread, atomically", "foreign"))
         ]

@@ -5,7 +5,7 @@ import pandas as pd
 
 from ffilab.judge.processes import chosen
 from ffilab.provision.catalogue import GIL
-from notebooks.convoy.experiment import DEFAULT_S, PROCESS, plural
+from notebooks.convoy.experiment import CONVOY, DEFAULT_S, PROCESS
 
 
 def done(frame: pd.DataFrame, **which) -> pd.DataFrame:
@@ -28,20 +28,52 @@ def seconds(hashed: pd.DataFrame, threads: int) -> np.ndarray:
     return done(hashed, interpreter=GIL, threads=threads).seconds.to_numpy()
 
 
-def interval_case(count: int, interval: float) -> str:
-    """Name of the case with so many CPU threads and this switch interval."""
-    return plural(count, "thread") + ("" if interval == DEFAULT_S else f", {interval:g} s")
-
-
-def added_intervals(runs: pd.DataFrame, interval: float, label: str = GIL) -> np.ndarray:
-    """Time that one CPU thread adds to a request, in switch intervals: one value for each round.
+def added_intervals(runs: pd.DataFrame) -> np.ndarray:
+    """Time that one CPU thread adds to a request at the default interval, in switch intervals: one value for each round.
 
     Without CPU work a request takes what it takes beside a CPU *process* in the round of the same number: with idle cores
     it would include their waking up.
     """
-    base, slow = rates(runs, PROCESS), rates(runs, interval_case(1, interval), label)
+    base, slow = rates(runs, PROCESS), rates(runs, CONVOY)
     rounds = min(len(base), len(slow))
-    return (1 / slow[:rounds] - 1 / base[:rounds]) / interval
+    return (1 / slow[:rounds] - 1 / base[:rounds]) / DEFAULT_S
+
+
+# A request belongs to the number of switch intervals that it took, within so much of one.
+WITHIN = 0.3
+
+
+def singles(runs: pd.DataFrame, case: str) -> list[np.ndarray]:
+    """Latencies of single requests in switch intervals (all of these cases have the default), an array for each process."""
+    return [np.array(us) / 1e6 / DEFAULT_S for us in done(runs, interpreter=GIL, case=case).us]
+
+
+def shares_near(runs: pd.DataFrame, case: str, number: int) -> np.ndarray:
+    """Share of requests that took about so many switch intervals: one value for each process."""
+    return np.array([np.mean(np.abs(found - number) < WITHIN) for found in singles(runs, case)])
+
+
+def medians_of_processes(runs: pd.DataFrame, case: str) -> np.ndarray:
+    """Of single requests, in switch intervals."""
+    return np.array([np.median(found) for found in singles(runs, case)])
+
+
+def swept(sweeps: pd.DataFrame, column: str, interval: float, **which) -> np.ndarray:
+    """A column at one switch interval, one value for each process that has it, in the order of the rounds."""
+    found = done(sweeps, interval=[interval], **which)
+    return pd.to_numeric(found[column]).dropna().to_numpy()
+
+
+def excess(sweeps: pd.DataFrame, interval: float, slack: str) -> np.ndarray:
+    """What the median request takes beyond one switch interval, in µs: one value for each process with requests enough."""
+    return swept(sweeps, "p50", interval, slack=slack) - interval * 1e6
+
+
+def first_demands(waits: pd.DataFrame) -> np.ndarray:
+    """Share of waits for the GIL, of those of half an interval and more, that were over within one and a half: one value for
+    each process. One wait and one demand, then; had the busy thread taken the GIL again, it would have taken another."""
+    found = [np.array(ns) / 1e9 / DEFAULT_S for ns in done(waits, interpreter=GIL).waits]
+    return np.array([np.mean(long < 1.5) for each in found if len(long := each[each > 0.5])])
 
 
 def waits(timeline: dict) -> pd.DataFrame:
@@ -52,7 +84,6 @@ def waits(timeline: dict) -> pd.DataFrame:
     """
     sent = [start for start, _ in timeline["spans"]]
     notes = timeline["server"]
-    # The client warms up first: its last requests are those of the spans, two notes for each.
     received, replied = notes[0::2][-len(sent) :], notes[1::2][-len(sent) :]
     rows = []
     for number in range(1, min(len(received), len(replied), len(sent))):

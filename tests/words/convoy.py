@@ -1,0 +1,148 @@
+"""Every sentence of the chapter "The GIL convoy" that a run chooses, with data that agree, contradict, and leave it open."""
+
+import math
+
+from ffilab.judge.estimates import Interval
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+
+UP, DOWN, AROUND = Interval(3.0, 2.5, 3.6), Interval(0.4, 0.35, 0.45), Interval(1.02, 0.9, 1.15)
+UNKNOWN = Interval(1.2, math.nan, math.nan)
+MOST, HALF, FEW = Interval(0.97, 0.955, 0.985), Interval(0.5, 0.4, 0.6), Interval(0.02, 0.01, 0.03)
+OPEN = Interval(0.85, 0.6, 0.99)
+TWO, ONE, BETWEEN = Interval(2.02, 1.95, 2.09), Interval(1.04, 1.0, 1.08), Interval(1.7, 1.2, 2.2)
+MICROSECONDS, LESS, NONE = Interval(52.0, 48.0, 56.0), Interval(-20.0, -25.0, -15.0), Interval(1.0, -5.0, 7.0)
+
+
+def side(**further):
+    """Of a ratio alone."""
+    return {
+        "agrees": (UP,),
+        "contradicts": (DOWN,),
+        "undecided": (AROUND,),
+        "unknown": (UNKNOWN,),
+        "none": (None,),
+        **further,
+    }
+
+
+def judged(agrees=UP, contradicts=AROUND, undecided=OPEN):
+    """Of a ratio and what its rule says."""
+    return {
+        "agrees": (agrees, HOLDS),
+        "contradicts": (contradicts, DOES_NOT_HOLD),
+        "undecided": (undecided, UNDECIDED),
+        "none": (None, UNDECIDED),
+    }
+
+
+CASES = {
+    "divided": judged(AROUND, DOWN),
+    "hashed": judged(),
+    "short_intervals": {
+        "agrees": (AROUND, UP, HOLDS),
+        "contradicts": (AROUND, AROUND, DOES_NOT_HOLD),
+        "undecided": (UNKNOWN, OPEN, UNDECIDED),
+        "none": (None, None, UNDECIDED),
+    },
+    "idle": side(),
+    "convoy": {
+        "agrees": (UP, UP, HOLDS),
+        "contradicts": (AROUND, AROUND, DOES_NOT_HOLD),
+        "undecided": (AROUND, OPEN, UNDECIDED),
+        "none": (None, None, UNDECIDED),
+    },
+    "strangers": side(),
+    "model": {
+        "agrees": (TWO, HOLDS),
+        "contradicts": (ONE, DOES_NOT_HOLD),
+        "undecided": (BETWEEN, UNDECIDED),
+        "more": (UP, DOES_NOT_HOLD),
+        "none": (None, UNDECIDED),
+    },
+    "mixture": {
+        "agrees": ("Where nothing is pinned", HALF, HALF),
+        "contradicts": ("Where nothing is pinned", MOST, FEW),
+        "undecided": ("Where nothing is pinned", OPEN, FEW),
+        "two": ("Where nothing is pinned", FEW, MOST),
+        "none": ("Where nothing is pinned", None, UNKNOWN),
+    },
+    "pooled": {
+        "agrees": (TWO, [2.0, 2.01, 2.03]),
+        "contradicts": (BETWEEN, [1.04, 2.05, 1.05]),
+        "undecided": (TWO, [2.0, 1.04, 1.05]),
+        "none": (None, []),
+    },
+    "calls": {
+        "agrees": ({"recv": FEW, "send": MOST},),
+        "contradicts": ({"recv": MOST, "send": FEW},),
+        "undecided": ({"recv": HALF, "send": HALF},),
+        "none": ({"recv": None, "send": UNKNOWN},),
+    },
+    "one_wait": judged(ONE, UP, BETWEEN),
+    "forced": {
+        "agrees": (MOST,),
+        "contradicts": (HALF,),
+        "undecided": (OPEN,),
+        "none": (None,),
+    },
+    "slack": {
+        "agrees": (MICROSECONDS, NONE, MICROSECONDS),
+        "contradicts": (NONE, MICROSECONDS, LESS),
+        "undecided": (MICROSECONDS, MICROSECONDS, NONE),
+        "none": (None, None, None),
+    },
+    "starved": side(),
+    "relief": judged(),
+    "one_core": {
+        "agrees": (UP, DOWN, HOLDS, HOLDS),
+        "contradicts": (AROUND, AROUND, DOES_NOT_HOLD, DOES_NOT_HOLD),
+        "undecided": (OPEN, OPEN, UNDECIDED, UNDECIDED),
+        "none": (None, None, UNDECIDED, UNDECIDED),
+    },
+    "without_gil": side(),
+    "remedies": {
+        "agrees": ({"1 CPU process": UP, "native code": UP},),
+        "contradicts": ({"1 CPU process": DOWN, "native code": DOWN},),
+        "undecided": ({"1 CPU process": AROUND, "native code": None},),
+        "of each": ({"1 CPU process": UP, "native code": DOWN, "asyncio": AROUND},),
+    },
+    "references": side(),
+    "same_again": {
+        "agrees": (AROUND, False),
+        "contradicts": (UP, True),
+        "undecided": (None, False),
+        "small": (Interval(1.06, 1.02, 1.1), False),
+    },
+    "prediction_1": side(),
+    "prediction_2": side(),
+    "prediction_3": {
+        "agrees": (TWO, HOLDS, [2.0, 2.01, 2.03]),
+        "contradicts": (ONE, DOES_NOT_HOLD, [1.04, 2.05, 1.05]),
+        "undecided": (BETWEEN, UNDECIDED, [1.04, 2.05, 1.05]),
+        "none": (None, UNDECIDED, []),
+    },
+    "prediction_4": {
+        "agrees": (UP, AROUND),
+        "contradicts": (DOWN, DOWN),
+        "undecided": (AROUND, AROUND),
+        "none": (None, UNKNOWN),
+    },
+    "prediction_5": {
+        "agrees": (Interval(20_000.0, 19_000.0, 21_000.0), UP),
+        "contradicts": (Interval(20_000.0, 19_000.0, 21_000.0), DOWN),
+        "undecided": (Interval(20_000.0, 19_000.0, 21_000.0), AROUND),
+        "none": (None, None),
+    },
+    "objection_sample": {
+        "agrees": (200, 10, Interval(100.0, 90.0, 110.0)),
+        "contradicts": (20, 10, Interval(100.0, 40.0, 160.0)),
+        "undecided": (20, 2, UNKNOWN),
+        "wide": (200, 10, Interval(100.0, 40.0, 160.0)),
+    },
+    "objection_slack": {
+        "agrees": (Interval(0.8, 0.7, 0.9),),
+        "contradicts": (Interval(0.2, 0.1, 0.3),),
+        "undecided": (HALF,),
+        "none": (None,),
+    },
+}
