@@ -126,16 +126,18 @@ def _join_streams(path: Path) -> None:
 
 def _wait(process: subprocess.Popen, bar: Step, progress: Path, limit: float) -> int | None:
     """Exit code, or None if the limit came first. Shows the bench's own progress meanwhile."""
-    started = time.monotonic()
+    started, share = time.monotonic(), 0.0
     while process.poll() is None:
         elapsed = time.monotonic() - started
         if elapsed > limit:
             return None
         try:
             now = json.loads(progress.read_text())
-            bar.update(elapsed / (elapsed + now["left_s"] + 1), f"{now['title']}, {now['detail']}", now["left_s"])
+            # What is left is known of the experiment that runs: where the next one is longer, the bar waits for it.
+            share = max(share, elapsed / (elapsed + now["left_s"] + 1))
+            bar.update(share, f"{now['title']}, {now['detail']}", now["left_s"])
         except (OSError, json.JSONDecodeError):
-            bar.update(0, "starting", seconds_left=None)
+            bar.update(share, "starting", seconds_left=None)
         time.sleep(0.3)
     return process.returncode
 
