@@ -247,8 +247,8 @@ WARM_UP_S = 0.05
 def client(core, pause=0):
     """Send one byte, wait for it, again. Runs in a process of its own, which stays on a core if one is given.
 
-    Standard input gives the port, and then orders, a line each: how many requests at most, and for how many seconds at most.
-    Each order is answered with a line: begin and end (ns) of every request. pause: seconds between two requests.
+    Standard input gives the port, and then orders, a line each: how many requests, and for how many seconds at least and at
+    most. Each order is answered with a line: begin and end (ns) of every request. pause: seconds between two requests.
     """
     if core is not None:
         os.sched_setaffinity(0, {core})
@@ -265,13 +265,13 @@ def client(core, pause=0):
             sock.recv(1)
             return began, now()
 
-        def requests(most, seconds):
-            spans, end = [], now() + seconds * 1e9
-            while not spans or (len(spans) < most and spans[-1][1] < end):
+        def requests(wanted, least_s, most_s):
+            spans, began = [], now()
+            while not spans or spans[-1][1] < began + (most_s if len(spans) < wanted else least_s) * 1e9:
                 spans.append(request())
             return spans
 
-        requests(sys.maxsize, WARM_UP_S)
+        requests(1, WARM_UP_S, WARM_UP_S)
         print("warm", flush=True)
         for order in sys.stdin:
             print(json.dumps(requests(*json.loads(order))), flush=True)
@@ -292,8 +292,8 @@ class Client:
     def answer(self):
         return self._process.stdout.readline()
 
-    def requests(self, most, seconds):
-        self.order([most, seconds])
+    def requests(self, wanted, least_s, most_s):
+        self.order([wanted, least_s, most_s])
         return json.loads(self.answer())
 
     def leave(self):
@@ -324,6 +324,11 @@ def quantiles(spans):
     }
 
 
+def spread(spans, number):
+    """So many of them at most, evenly spread."""
+    return spans[:: max(1, -(-len(spans) // number))] if number else []
+
+
 def rate(spans):
     """Requests per second."""
     return len(spans) / (spans[-1][1] - spans[0][0]) * 1e9
@@ -347,12 +352,12 @@ def pin(pinning):
     return first if pinning == "one core" else last
 
 
-def echo(folder, kind, count, interval, most, seconds, singles, pinning, server, others):
+def echo(folder, kind, count, interval, order, singles, pinning, server, others):
     """C3, C4, C6, C10: requests and their latencies, with CPU work beside the server.
 
     kind, count: CPU work, see CpuWork; pinning: `none`, `one core` for all, or `client apart`: the server's process on
     one core and the client on another; server: `threads` or `asyncio`; others: busy processes that nobody asked for.
-    most, seconds: limits of what is asked; singles: of how many single requests the latency is kept (µs).
+    order: requests, seconds at least, seconds at most; singles: of how many single requests the latency is kept (µs), evenly spread.
     """
     client = Client(pin(pinning))
     sys.setswitchinterval(interval)
@@ -366,7 +371,7 @@ def echo(folder, kind, count, interval, most, seconds, singles, pinning, server,
             client.order(port)
             client.answer()
             before = work.reading()
-            spans = client.requests(most, seconds)
+            spans = client.requests(*order)
             during = work.speed_from(before)
             cores = {
                 "client": client.leave(),
@@ -382,7 +387,7 @@ def echo(folder, kind, count, interval, most, seconds, singles, pinning, server,
         "requests": len(spans),
         **quantiles(spans),
         "work": during / alone if alone else None,
-        "us": [round((end - start) / 1e3) for start, end in spans[:singles]],
+        "us": [round((end - start) / 1e3) for start, end in spread(spans, singles)],
         "cores": cores,
     }
 
@@ -397,7 +402,7 @@ BETWEEN_S = 0.001  # the switch interval before the first order and behind the l
 def intervals(folder, count, pinning, slack_ns, orders, seed):
     """C4, C10: requests by switch interval, all in one process, in random order, beside `count` CPU threads.
 
-    orders: switch interval (s), requests at most, seconds at most. slack_ns: timer slack of the server's process; None
+    orders: switch interval (s), requests, seconds at least, seconds at most. slack_ns: timer slack of the server's process; None
     leaves it as it is.
     """
     client = Client(pin(pinning))
@@ -411,9 +416,9 @@ def intervals(folder, count, pinning, slack_ns, orders, seed):
         with serve("threads") as (port, _):
             client.order(port)
             client.answer()
-            for interval, most, seconds in random.Random(seed).sample(orders, len(orders)):
+            for interval, *order in random.Random(seed).sample(orders, len(orders)):
                 sys.setswitchinterval(interval)
-                spans = client.requests(most, seconds)
+                spans = client.requests(*order)
                 found.append({"interval": interval, "requests": len(spans), "rate": rate(spans), **quantiles(spans)})
             sys.setswitchinterval(BETWEEN_S)
             client.leave()
@@ -465,7 +470,7 @@ def timeline(interval, seconds):
         try:
             client.order(port)
             client.answer()
-            spans = client.requests(sys.maxsize, seconds)
+            spans = client.requests(1, seconds, seconds)
         finally:
             client.end()
             running = False
@@ -497,7 +502,7 @@ def gil_waits(interval, seconds, folder):
         work.wait_until_all_work()
         with socket.create_server((HOST, 0)) as listener:
             # All at once: from here on this thread serves.
-            client.order(listener.getsockname()[1], [sys.maxsize, seconds])
+            client.order(listener.getsockname()[1], [1, seconds, seconds])
             client.no_more()
             listener.settimeout(20)
             sock, _ = listener.accept()

@@ -34,9 +34,9 @@ LONGEST_S = 0.1
 # What the verdicts of C1 and C5 rest on is measured twice in each process.
 TWICE = [(interval, count) for interval in (DEFAULT_S, SHORTEST_S) for count in (1, 2, 8)]
 # The author divided 1e8 steps among the threads. Steps of each thread: with eight threads in `full` as many as his; in
-# `quick` 25 ms and more, five switch intervals.
+# `quick` a tenth of that: 19 ms and more, several switch intervals.
 PUBLISHED_STEPS = 100_000_000
-STEPS = {"smoke": 16_000, "quick": 1_600_000, "full": PUBLISHED_STEPS // 8}
+STEPS = {"smoke": 16_000, "quick": PUBLISHED_STEPS // 80, "full": PUBLISHED_STEPS // 8}
 
 
 def countdowns(session: Session) -> pd.DataFrame:
@@ -111,7 +111,6 @@ def loads(can_pin: bool) -> dict[str, Load]:
     """Every case on the interpreter with the GIL, by name. can_pin: may a process be pinned to a core here?"""
     found = {QUIET: IDLE, CONVOY: ONE, AGAIN: ONE}
     for count in THREADS:
-        found[plural(count, "thread")] = replace(ONE, count=count)
         found[plural(count, "process")] = replace(ONE, kind="processes", count=count)
     found[RELIEVED] = replace(ONE, interval=1e-5)
     if can_pin:
@@ -135,39 +134,32 @@ def loads_elsewhere() -> dict[str, Load]:
 
 
 # [echo]
-# A 99 % quantile takes a hundred requests. Cases that decide get twice as many, even at two switch intervals a request; no
-# case gets more than MOST.
-MOST, SINGLES = 2_000, 200
-SECONDS_DECISIVE, SECONDS = 2.2, 0.25
+# A 99 % quantile takes a hundred requests. Cases that decide get twice as many, even at two switch intervals a request.
+SINGLES = 200
+# Requests, seconds at least, seconds at most.
+DECISIVE_ORDER, FURTHER_ORDER, SMOKE_ORDER = (SINGLES, 0.15, 2.2), (100, 0.15, 0.3), (SINGLES, 0.05, 0.1)
 HANGS_S = 15
 
 
-def serving(label: str, load: Load, most: int, seconds: float, name: str = "", singles: int = 0) -> Case:
-    """One server under load, and a client that sends so many requests, or for so many seconds."""
-    fixed = {"folder": f"{BUILT}/convoy", "most": most, "seconds": seconds, "singles": singles}
+def serving(label: str, load: Load, order: tuple[int, float, float], name: str = "", singles: int = 0) -> Case:
+    """One server under load, and a client with its order."""
+    fixed = {"folder": f"{BUILT}/convoy", "order": order, "singles": singles}
     return Case(label, EXPERIMENTS, "echo", asdict(load), fixed, {"case": name}, timeout_s=HANGS_S)
-
-
-def decisive(load: Load) -> tuple[int, float]:
-    """How many requests, and for how many seconds at most: where a request waits for milliseconds, SINGLES are enough."""
-    waits = load.kind == "threads" and load.count and load.interval == DEFAULT_S and load.pinning != "one core"
-    return (SINGLES if waits else MOST), SECONDS_DECISIVE
 
 
 def echo(session: Session) -> pd.DataFrame:
     """C3, C4, C6, C10: the server under every load. Rate (requests/s), number of requests, p50, p99, p99.9 (µs; None with
-    too few requests), work (speed of the CPU work over its speed before the requests), us (latencies of the first requests),
+    too few requests), work (speed of the CPU work over its speed before the requests), us (latencies of single requests),
     cores."""
     can_pin = bool(session.observe("cores that a process may be pinned to", cores_to_pin))
-    few = not session.budget.is_result
-    known = loads(can_pin)
+    known, is_result = loads(can_pin), session.budget.is_result
     deciding = [
-        serving(GIL, known[name], *((MOST, 0.1) if few else decisive(known[name])), name, SINGLES)
+        serving(GIL, known[name], DECISIVE_ORDER if is_result else SMOKE_ORDER, name, SINGLES)
         for name in DECISIVE
         if name in known
     ]
     further = [
-        serving(label, load, MOST, 0.1 if few else SECONDS, name)
+        serving(label, load, FURTHER_ORDER if is_result else SMOKE_ORDER, name)
         for label in session.interpreters
         for name, load in (known if label == GIL else loads_elsewhere()).items()
         if label != GIL or name not in DECISIVE
@@ -187,14 +179,13 @@ INTERVAL_THREADS = (0, 1, 2, 4)
 # Timer slack of the server's process, ns; None: as the system gives it (on Linux usually 50 µs).
 AS_IT_IS, SLACKLESS = "as it is", "1 ns"
 SLACKS = {AS_IT_IS: None, SLACKLESS: 1}
-# At each interval as many requests as come in the time, MOST_SWEPT at most, one at least.
-MOST_SWEPT, SECONDS_SWEPT = 200, 0.3
+# At each interval: requests, seconds at least, seconds at most. Where one takes longer, it is one request, and gives a rate.
+SWEPT, SWEPT_SMOKE = (200, 0.05, 0.2), (200, 0.01, 0.02)
 
 
 def sweep(session: Session, count: int, pinning: str = "none", slack: str = AS_IT_IS) -> Case:
     """One server beside so many CPU threads, and requests at every switch interval, in random order."""
-    seconds = SECONDS_SWEPT if session.budget.is_result else 0.02
-    orders = [(interval, MOST_SWEPT, seconds) for interval in INTERVALS]
+    orders = [(interval, *(SWEPT if session.budget.is_result else SWEPT_SMOKE)) for interval in INTERVALS]
     fixed = {"folder": f"{BUILT}/convoy", "orders": orders, "seed": "{seed}", "slack_ns": SLACKS[slack]}
     return Case(GIL, EXPERIMENTS, "intervals", {"count": count, "pinning": pinning}, fixed, {"slack": slack})
 
@@ -220,7 +211,7 @@ def timer_slack(session: Session) -> pd.DataFrame:
     pinning = "client apart" if session.observe("cores that a process may be pinned to", cores_to_pin) else "none"
     slacks = SLACKS if session.observe("timer slack can be set", can_set_slack) else (AS_IT_IS,)
     cases = [sweep(session, 1, pinning, slack) for slack in slacks]
-    return session.run("timer slack", cases, session.budget.repeats)
+    return session.run("timer slack", cases, session.budget.few)
 
 
 # [/timer slack]
@@ -265,14 +256,14 @@ def reference_counts(session: Session) -> pd.DataFrame:
 
 
 # [exercise]
-TRIED = 120  # requests: enough for a p99
+TRIED_ORDER = (120, 0.15, 2.0)  # requests enough for a p99
 
 
-def three_servers(kind: str, interval: float, server: str, seconds: float) -> list[dict]:
+def three_servers(kind: str, interval: float, server: str, order: tuple[int, float, float]) -> list[dict]:
     """One server after the other, until one does not come back: how each ended, and what it brought."""
     found = []
     for _ in range(3):
-        outcome = serving(GIL, replace(ONE, kind=kind, interval=interval, server=server), TRIED, seconds).run()
+        outcome = serving(GIL, replace(ONE, kind=kind, interval=interval, server=server), order).run()
         found.append({"ended": outcome.ended, "error": without_paths(outcome.error), "result": outcome.result})
         if outcome.result is None:
             break
@@ -281,8 +272,8 @@ def three_servers(kind: str, interval: float, server: str, seconds: float) -> li
 
 def answered(session: Session, kind: str, interval: float, server: str) -> list[dict]:
     """The exercise: the reader's server, with one piece of CPU work beside it."""
-    seconds = SECONDS_DECISIVE if session.budget.is_result else 0.1
-    return session.observe("exercise: server", three_servers, kind, interval, server, seconds)
+    order = TRIED_ORDER if session.budget.is_result else SMOKE_ORDER
+    return session.observe("exercise: server", three_servers, kind, interval, server, order)
 
 
 # [/exercise]

@@ -42,7 +42,7 @@ from notebooks.convoy.experiment import (
 from notebooks.convoy.results import added_intervals, done, rates
 
 FEW = "too few requests"
-NOT_PUBLISHED = "–"
+NOT_PUBLISHED = "not published"
 # What the author measured: requests per second by switch interval (s) and number of CPU threads 0/1/2/4 (C4).
 PUBLISHED_RATES = {
     0.1: (30_000, 5, 2, 0),
@@ -70,8 +70,6 @@ PUBLISHED_HASHES = dict(zip(HASH_THREADS, (3.30, 1.68, 1.50, 1.60), strict=True)
 PUBLISHED_CASES = {
     QUIET: "30,000",
     CONVOY: "100",
-    "2 CPU threads": "50",
-    "4 CPU threads": "30",
     PROCESS: "20,000",
     "2 CPU processes": "about the same",
     "4 CPU processes": "about the same",
@@ -169,7 +167,7 @@ def scale(counts: pd.DataFrame, hashed: pd.DataFrame) -> pd.DataFrame:
                 "work": what,
                 "published": f"{his:,}",
                 "here": f"{here:,.0f}",
-                "smaller by a factor of": f"{his / here:.3g}",
+                "smaller by a factor of": f"{his / here:,.0f}",
             }
             for what, his, here in rows
         ]
@@ -188,7 +186,9 @@ def seconds_table(hashed: pd.DataFrame) -> pd.DataFrame:
                     "CPython": label,
                     "threads": count,
                     "time, ms": cell(found, "seconds", factor=1e3),
-                    "one thread / these": "1" if count == 1 else draw.words(ratio(one, found.seconds.to_numpy())),
+                    "one thread / these": "1 (itself)"
+                    if count == 1
+                    else draw.words(ratio(one, found.seconds.to_numpy())),
                     "published, s": f"{PUBLISHED_HASHES[count]:.2f}",
                     "published, one thread / these": f"{PUBLISHED_HASHES[1] / PUBLISHED_HASHES[count]:.2f}",
                     "n (processes)": len(found),
@@ -247,7 +247,7 @@ def names(kind: str) -> list[str]:
     """Names of the cases of one section."""
     threads, processes = ([plural(n, what) for n in THREADS] for what in ("thread", "process"))
     return {
-        "author": [QUIET, *threads, *processes],
+        "author": [QUIET, CONVOY, *processes],
         "pinning": [
             f"{plural(count, 'thread')}, {pinning}" for pinning, counts in PINNED_THREADS.items() for count in counts
         ],
@@ -269,7 +269,7 @@ def interval_table(sweeps: pd.DataFrame) -> pd.DataFrame:
             found = done(sweeps, interval=[length], count=count)
             row[plural(count, "thread")] = cell(found, "rate")
             row[f"published, {count}"] = f"{PUBLISHED_RATES[length][number]:,}"
-            row[f"n, {count}"] = requests(found) if len(found) else NOT_PUBLISHED
+            row[f"n, {count}"] = requests(found) if len(found) else draw.NOT_MEASURED
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -370,7 +370,7 @@ def slack_table(slacks: pd.DataFrame) -> pd.DataFrame:
                     if len(found)
                     else draw.NOT_MEASURED,
                     "requests/s": cell(found, "rate"),
-                    "n (processes × requests)": requests(found) if len(found) else NOT_PUBLISHED,
+                    "n (processes × requests)": requests(found) if len(found) else draw.NOT_MEASURED,
                 }
             )
     return pd.DataFrame(rows)
@@ -413,7 +413,7 @@ def mixture_table(runs: pd.DataFrame) -> pd.DataFrame:
     for place, case in PLACES.items():
         medians = results.medians_of_processes(runs, case)
         row = {"client": place}
-        for name, number in (("one", 1), ("two", 2)):
+        for name, number in (("none", 0), ("one", 1), ("two", 2)):
             row[f"about {name}, %"] = draw.words(over_processes(results.shares_near(runs, case, number)), factor=100)
         row["medians of the processes, in switch intervals"] = " ".join(f"{m:.2f}" for m in sorted(medians))
         found = done(runs, interpreter=GIL, case=case)
@@ -538,7 +538,10 @@ def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
         [
             {
                 "requests/s, same / same": draw.text(found.interval),
-                f"effect that is found in {POWER:.0%} of all runs": f"{found.mde:.1%}",
+                f"effect that is found in {POWER:.0%} of all runs": f"{found.mde:.1%}"
+                if found.interval.is_known
+                else "not known",
+                "n (pairs of processes)": found.estimate.n,
                 "false alarm": "yes" if found.interval.excludes(1) else "no",
             }
         ]
@@ -579,9 +582,9 @@ def glue_rates(session: Session, runs: pd.DataFrame) -> None:
     draw.glue("pooled", words.pooled(added, medians))
     draw.glue("prediction-3", words.prediction_3(added, verdict, medians))
     for place, case in PLACES.items():
-        one, two = (over_processes(results.shares_near(runs, case, number)) for number in (1, 2))
+        shares = (over_processes(results.shares_near(runs, case, number)) for number in (0, 1, 2))
         where = "With the client on a core of its own" if case == APART else "Where nothing is pinned"
-        draw.glue(f"mixture-{place.replace(' ', '-')}", words.mixture(where, one, two))
+        draw.glue(f"mixture-{place.replace(' ', '-')}", words.mixture(where, *shares))
     relief = against(runs, RELIEVED, CONVOY)
     draw.glue("relief", words.relief(relief, told("C4", "requests/s with one CPU thread, 1e-5 s / 0.005 s")))
     pinned = against(runs, ONE_CORE, CONVOY), against(runs, APART, ONE_CORE)

@@ -104,18 +104,21 @@ def model(added: Interval | None, verdict: str) -> str:
     return f"{said}; whether the {MODEL} of the model is right cannot be told from that."
 
 
-def mixture(where: str, one: Interval | None, two: Interval | None) -> str:
-    """Shares of requests that took about one switch interval, and about two."""
-    if not known(one) or not known(two):
+def mixture(where: str, none: Interval | None, one: Interval | None, two: Interval | None) -> str:
+    """Shares of requests that took about no switch interval, about one, and about two."""
+    if not (known(none) and known(one) and known(two)):
         return f"{where}, how requests divide is not known here: {UNKNOWN}."
-    both = f"{text(one, '%', 100)} of the requests take about one switch interval, {text(two, '%', 100)} about two"
-    if one.low > MOST:
-        return f"{where}, {both}: one wait a request, as a rule."
-    if two.low > MOST:
-        return f"{where}, {both}: two waits a request, as the model has it."
-    if one.low > 0.05 and two.low > 0.05:
-        return f"{where}, {both}: a mixture of the two."
-    return f"{where}, {both}; which of them is the rule cannot be told."
+    each = (
+        f"of the requests, {text(none, '%', 100)} take next to no switch interval, {text(one, '%', 100)} about one, "
+        f"{text(two, '%', 100)} about two"
+    )
+    rules = {"no wait a request, as a rule": none, "one wait a request, as a rule": one, "two waits, as the model has it": two}
+    for rule, share in rules.items():
+        if share.low > MOST:
+            return f"{where}, {each}: {rule}."
+    if sum(share.low > 0.05 for share in rules.values()) > 1:
+        return f"{where}, {each}: a mixture."
+    return f"{where}, {each}; which of them is the rule cannot be told."
 
 
 def pooled(added: Interval | None, medians: list[float]) -> str:

@@ -60,11 +60,12 @@ CASES = {
         "none": (None, UNDECIDED),
     },
     "mixture": {
-        "agrees": ("Where nothing is pinned", HALF, HALF),
-        "contradicts": ("Where nothing is pinned", MOST, FEW),
-        "undecided": ("Where nothing is pinned", OPEN, FEW),
-        "two": ("Where nothing is pinned", FEW, MOST),
-        "none": ("Where nothing is pinned", None, UNKNOWN),
+        "agrees": ("Where nothing is pinned", FEW, HALF, HALF),
+        "contradicts": ("Where nothing is pinned", FEW, MOST, FEW),
+        "undecided": ("Where nothing is pinned", FEW, OPEN, FEW),
+        "two": ("Where nothing is pinned", FEW, FEW, MOST),
+        "no wait": ("Where nothing is pinned", MOST, FEW, FEW),
+        "unknown": ("Where nothing is pinned", FEW, None, UNKNOWN),
     },
     "pooled": {
         "agrees": (TWO, [2.0, 2.01, 2.03]),
