@@ -5,6 +5,7 @@ import importlib.util
 import os
 import signal
 import socket
+import subprocess
 import sys
 from dataclasses import replace
 from types import SimpleNamespace
@@ -30,11 +31,12 @@ from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import claims, exercise, experiment, figures, results
 
 SECONDS = 0.05
+SHORT = (200, SECONDS, SECONDS)
 CLAIMS = {claim.id: claim for claim in declared("convoy").claims}
 
 
-def echo(load, label=GIL, seconds=SECONDS, **options):
-    return replace(experiment.serving(label, load, seconds), **options).run()
+def echo(load, label=GIL, order=SHORT, singles=0, **options):
+    return replace(experiment.serving(label, load, order, singles=singles), **options).run()
 
 
 def ours():
@@ -54,7 +56,8 @@ def test_the_server_answers_and_the_work_goes_on(labels, kind):
         outcome = echo(replace(experiment.ONE, kind=kind, interval=1e-4), label)
         assert outcome.ended == "ok", (label, outcome.error)
         assert outcome.result["requests"] > 0
-        assert 0 < outcome.result["p50"] <= outcome.result["p99"]
+        assert outcome.result["p50"] is None or outcome.result["p50"] > 0
+        assert outcome.result["us"] == []
         assert outcome.result["work"] > 0
         assert len(outcome.result["cores"]["CPU work"]) == (0 if kind == "processes" else 1)
         assert not ours()
@@ -78,16 +81,60 @@ def test_pinning_is_what_it_says():
         assert cores["server"] == min(os.sched_getaffinity(0))
 
 
+def test_a_quantile_takes_requests_enough(monkeypatch):
+    native = module(monkeypatch)
+    for number, known in ((19, []), (20, ["p50"]), (100, ["p50", "p99"]), (1000, ["p50", "p99", "p99.9"])):
+        found = native.quantiles([(0, 1000 * took) for took in range(number)])
+        assert list(found) == ["p50", "p99", "p99.9"]
+        assert [name for name, value in found.items() if value is not None] == known
+
+
+def test_single_requests_are_spread_over_all(monkeypatch):
+    native = module(monkeypatch)
+    assert native.spread(list(range(10)), 0) == []
+    assert native.spread(list(range(10)), 4) == [0, 3, 6, 9]
+    assert native.spread([1, 2], 4) == [1, 2]
+
+
 @pytest.mark.slow
-def test_few_requests_have_no_tail():
-    assert echo(replace(experiment.ONE, count=1)).result["p99.9"] is None
+def test_the_orders_of_the_client_have_limits():
+    """So many requests, but not before the least seconds, and not beyond the most."""
+    found = echo(replace(experiment.ONE, count=0), order=(5, 0.0, 5.0), singles=3).result
+    assert found["requests"] == 5
+    assert len(found["us"]) == 3
+    found = echo(replace(experiment.ONE, count=0), order=(5, 0.05, 5.0)).result
+    assert found["requests"] > 5
+
+
+@pytest.mark.slow
+def test_switch_intervals_within_one_process(labels):
+    orders = [(0.02, 1, 0, 0.05), (1e-3, 20, 0, 1.0)]
+    fixed = {"folder": f"{BUILT}/convoy", "count": 1, "pinning": "none", "orders": orders, "seed": 1, "slack_ns": None}
+    for label in labels:
+        found = Case(label, experiment.EXPERIMENTS, "intervals", fixed=fixed).run().result
+        assert [row["interval"] for row in found] == [0.02, 1e-3]
+        assert [row["requests"] for row in found] == [1, 20]
+        assert not ours()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not experiment.can_set_slack(), reason="this system has no timer slack that can be set")
+def test_the_timer_slack_is_set_and_inherited():
+    code = (
+        "import sys, threading; sys.argv = ['x']; sys.path[:0] = [sys.orig_argv[-2], sys.orig_argv[-1]]; import experiments as e, ctypes;"
+        "e.set_timer_slack(7); found = [];"
+        "one = threading.Thread(target=lambda: found.append(ctypes.CDLL(None).prctl(e.PR_GET_TIMERSLACK, 0, 0, 0, 0)));"
+        "one.start(); one.join(); print(found)"
+    )
+    command = [sys.executable, "-c", code, str(NATIVE), str(NATIVE / "convoy")]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == "[7]"
 
 
 @pytest.mark.slow
 def test_nothing_is_left_after_a_failure_or_a_time_limit():
-    assert echo(replace(experiment.ONE, server="no such server"), seconds="much").ended.startswith("exit code")
+    assert echo(replace(experiment.ONE, server="no such server"), order="much").ended.startswith("exit code")
     assert not ours()
-    assert echo(replace(experiment.ONE, kind="processes", count=2), seconds=30, timeout_s=2).ended == "timeout"
+    assert echo(replace(experiment.ONE, kind="processes", count=2), order=(1, 30, 30), timeout_s=2).ended == "timeout"
     assert not ours()
 
 
@@ -113,16 +160,16 @@ def test_the_server_is_on_loopback_only(monkeypatch):
 @pytest.mark.slow
 def test_countdown_hashes_and_timeline(labels):
     for label in labels:
-        for function, fixed, column, cells in (
-            ("countdowns", {"each": 10_000, "intervals": (0.005, 1e-4), "seed": 1}, "ns", 2),
-            ("hashes", {"bytes_each": 10_000}, "seconds", 1),
+        for function, fixed, column in (
+            ("countdowns", {"each": 10_000, "cells": [(0.005, 1), (0.005, 2), (1e-4, 2), (1e-4, 2)], "seed": 1}, "ns"),
+            ("hashes", {"bytes_each": 10_000, "threads": (1, 2)}, "seconds"),
         ):
-            found = Case(label, experiment.EXPERIMENTS, function, fixed={**fixed, "threads": (1, 2)}).run().result
-            assert [row["threads"] for row in found] == [1, 2] * cells
+            found = Case(label, experiment.EXPERIMENTS, function, fixed=fixed).run().result
+            assert [row["threads"] for row in found] == ([1, 2, 2] if function == "countdowns" else [1, 2])
             assert all(row[column] > 0 for row in found)
         fixed = {"interval": 1e-4, "seconds": SECONDS}
         timeline = Case(label, experiment.EXPERIMENTS, "timeline", fixed=fixed).run().result
-        assert len(timeline["server"]) >= 2 * len(timeline["spans"])
+        assert len(timeline["server"]) == 2 * len(timeline["spans"])
         assert timeline["server"] == sorted(timeline["server"])
 
 
@@ -198,6 +245,7 @@ def test_self_check_of_the_exercise(session):
         ({"p99": 1_000, "rate": 9_000, "work": 0.1}, "Not correct"),
         ({"p99": 3_000, "rate": 200, "work": 0.9}, "Not fast"),
         ({"p99": 1_000, "rate": 9_000, "work": 0.9}, "Correct, and fast"),
+        ({"p99": None, "rate": 9, "work": 0.9}, "Too few requests"),
         (None, "The server did not come back: timeout"),
     ],
 )
@@ -205,6 +253,18 @@ def test_what_the_exercise_says(monkeypatch, result, says):
     servers = [{"ended": "ok" if result else "timeout", "error": "", "result": result}]
     monkeypatch.setattr(exercise, "answered", lambda *_: servers)
     assert exercise.check_server(None)[-1].startswith(says)
+
+
+RIGHT = dict.fromkeys(exercise.ASKED, False) | {experiment.APART: True, "asyncio server, 1 CPU thread": True}
+
+
+def test_self_check_of_who_waits():
+    runs = made_up()["echo server"]
+    assert all(": right;" in line for line in exercise.check_waits(RIGHT, runs))
+    wrong = {case: not waits for case, waits in RIGHT.items()}
+    assert all(": not so;" in line for line in exercise.check_waits(wrong, runs))
+    assert exercise.check_waits({}, runs)[0].endswith("choose True or False.")
+    assert exercise.check_waits(RIGHT, runs.assign(p50=None))[0].endswith("no median for it.")
 
 
 # The analysis, on data whose truth is known.
@@ -234,6 +294,7 @@ def made_up(calls=2):
                         "cores.client": 0,
                         "cores.server": 1,
                         "cores.CPU work": [1] * load.count,
+                        "us": [round(1e6 / rate)] * 20,
                     }
                 )
     counts = [
@@ -242,14 +303,21 @@ def made_up(calls=2):
             "interval": interval,
             "threads": threads,
             "ns": (1 + (0.5 * threads if interval == experiment.SHORTEST_S else 0)) * rng.normal(1, 0.005),
+            "steps": 1_000_000 * threads,
+            "process": process,
         }
         for label, intervals in ((GIL, (experiment.DEFAULT_S, experiment.SHORTEST_S)), (FREE_THREADED, (0.005,)))
         for interval in intervals
         for threads in experiment.COUNT_THREADS
-        for _ in range(6)
+        for process in range(6)
     ]
     hashed = [
-        {"interpreter": GIL, "threads": threads, "seconds": 2 / min(threads, 2) * rng.normal(1, 0.005)}
+        {
+            "interpreter": GIL,
+            "threads": threads,
+            "seconds": 2 / min(threads, 2) * rng.normal(1, 0.005),
+            "bytes": 4_000_000,
+        }
         for threads in experiment.HASH_THREADS
         for _ in range(6)
     ]
@@ -259,7 +327,24 @@ def made_up(calls=2):
         for label, wait in ((GIL, 5e6), (FREE_THREADED, 500))
         for _ in range(6)
     ]
+    sweeps = [
+        {
+            "interpreter": GIL,
+            "count": count,
+            "slack": slack,
+            "interval": interval,
+            "requests": 200,
+            "rate": 1 / (50e-6 + count * interval),
+            "p50": 1e6 * interval * count + (60 if slack == experiment.AS_IT_IS else 10) + rng.normal(),
+        }
+        for count in experiment.INTERVAL_THREADS
+        for slack in experiment.SLACKS
+        for interval in experiment.INTERVALS
+        for _ in range(6)
+    ]
     frames = {
+        "switch intervals": sweeps,
+        "timer slack": [row for row in sweeps if row["count"] == 1],
         "echo server": rows,
         "countdown": counts,
         "SHA-256": hashed,
@@ -298,9 +383,36 @@ def test_the_calls_that_pay_are_found():
 @pytest.mark.parametrize("calls", [1, 2])
 def test_added_intervals_are_found(calls):
     runs = made_up(calls)["echo server"]
-    for interval in experiment.INTERVALS[:3]:
-        assert np.median(results.added_intervals(runs, interval)) == pytest.approx(calls, rel=0.05)
-    assert not len(results.added_intervals(runs[runs.interpreter == FREE_THREADED], experiment.DEFAULT_S))
+    assert np.median(results.added_intervals(runs)) == pytest.approx(calls, rel=0.05)
+    assert not len(results.added_intervals(runs[runs.interpreter == FREE_THREADED]))
+    near = {number: results.shares_near(runs, experiment.CONVOY, number).mean() for number in (0, 1, 2)}
+    assert near == {number: float(number == calls) for number in near}
+    assert results.medians_of_processes(runs, experiment.CONVOY) == pytest.approx(calls, rel=0.1)
+
+
+def test_the_excess_over_one_interval_is_found():
+    slacks = made_up()["timer slack"]
+    for slack, known in ((experiment.AS_IT_IS, 60), (experiment.SLACKLESS, 10)):
+        assert results.excess(slacks, 1e-5, slack).mean() == pytest.approx(known, abs=3)
+    lacking = slacks.assign(p50=None)
+    assert len(results.excess(lacking, 1e-5, experiment.AS_IT_IS)) == 0
+
+
+def test_waits_that_were_over_with_the_first_demand():
+    waits = [[5e6, 5.2e6, 0, 1e4], [5e6, 10.1e6]]
+    assert list(results.first_demands(pd.DataFrame({"interpreter": GIL, "waits": waits, "ended": "ok"}))) == [1, 0.5]
+
+
+@pytest.mark.parametrize(("ratio", "alarm"), [(1.0, False), (1.5, True)])
+def test_a_false_alarm_withholds_what_rests_on_the_convoy(ratio, alarm):
+    runs = made_up()["echo server"]
+    runs = runs.assign(rate=runs.rate.where(runs.case != experiment.AGAIN, runs.rate * ratio))
+    (check,) = claims.controls(SimpleNamespace(frame={"echo server": runs}.__getitem__))
+    assert check.passed != alarm
+    assert set(check.claims) == {"C3", "C4", "C6", "C10"}
+    assert (
+        claims.controls(SimpleNamespace(frame={"echo server": runs[runs.case != experiment.AGAIN]}.__getitem__)) == []
+    )
 
 
 def test_the_base_of_added_intervals_is_that_of_the_same_round():
@@ -308,7 +420,7 @@ def test_the_base_of_added_intervals_is_that_of_the_same_round():
     base, added = np.array([0.001, 0.002, 0.004]), np.array([1, 2, 2])
     took = np.concatenate([base, base + added * experiment.DEFAULT_S])
     runs = pd.DataFrame({"interpreter": GIL, "case": case, "rate": 1 / took, "ended": "ok"})
-    assert results.added_intervals(runs, experiment.DEFAULT_S) == pytest.approx(added)
+    assert results.added_intervals(runs) == pytest.approx(added)
 
 
 def test_every_wait_for_the_gil_counts_once_for_its_process():
@@ -411,31 +523,41 @@ def test_where_nothing_can_be_pinned_its_claim_says_so_and_its_table_too():
 def test_tables():
     frames = made_up()
     runs, counts, references = (frames[title] for title in ("echo server", "countdown", "reference counts"))
-    assert list(figures.countdown_table(counts)["switch interval"]) == ["5 ms", "1 µs", "5 ms"]
-    assert len(figures.seconds_table(frames["SHA-256"])) == 1
-    assert "many more of them" in figures.countdown_words(counts)
-    assert "many more of them" not in figures.countdown_words(
-        counts.assign(ns=counts.ns.sample(frac=1, random_state=1).values)
-    )
+    table = figures.countdown_table(counts)
+    assert list(table["switch interval"]) == ["5 ms", "1 µs", "5 ms"]
+    assert list(table["published, 8"]) == ["71.9", "864.4", "71.9"]
+    assert set(table["n (processes)"]) == {6}
+    table = figures.seconds_table(frames["SHA-256"])
+    assert len(table) == len(experiment.HASH_THREADS)
+    assert table["published, one thread / these"].iloc[1] == "1.96"
+    table = figures.scale(counts, frames["SHA-256"])
+    assert list(table["smaller by a factor of"]) == ["100", "50", "25", "12", "32"]
     assert list(figures.waits_table(frames["waits for the GIL"])["waits"]) == [120, 120]
     for kind in ("author", "pinning", "strangers", "help"):
         table = figures.echo_table(runs, GIL, kind)
         assert len(table) == len(figures.names(kind))
         assert set(table["p99.9, µs"]) == {figures.FEW}
+        assert set(table["n (processes × requests)"]) == {"6 × 100"}
+    idle = figures.echo_table(runs, GIL, "author").iloc[0]
+    assert idle["speed of the CPU work, %"] == "no CPU work"
+    assert idle["published"] == "30,000"
     assert len(figures.echo_table(runs, FREE_THREADED, "elsewhere")) == 4
     assert figures.echo_table(runs, "3.13", "elsewhere").empty
     silent = (runs.interpreter == FREE_THREADED) & (runs.case == "4 CPU threads")
     failed = runs.assign(ended=runs.ended.where(~silent, "timeout"), rate=runs.rate.where(~silent))
     assert figures.echo_table(failed, FREE_THREADED, "elsewhere")["requests/s"].iloc[-1] == "no result: timeout"
-    assert len(figures.interval_table(runs)) == len(figures.model_table(runs)) == len(experiment.INTERVALS)
-    said = []
-    for factor in (0.5, 1, 2):
-        other = runs.case == experiment.PROCESS
-        alone = runs[runs.case == experiment.QUIET].rate.mean() / runs[other].rate.mean()
-        said.append(figures.idle_words(runs.assign(rate=runs.rate.where(~other, runs.rate * alone * factor))))
-    assert "takes requests from the server" in said[0]
-    assert "cannot be told here" in said[1]
-    assert "times as many requests beside a CPU process" in said[2]
+    sweeps = frames["switch intervals"]
+    assert len(figures.interval_table(sweeps[sweeps.slack == experiment.AS_IT_IS])) == len(experiment.INTERVALS)
+    assert len(figures.slack_table(frames["timer slack"])) == 2 * len(experiment.INTERVALS)
+    one_arm = frames["timer slack"][frames["timer slack"].slack == experiment.AS_IT_IS]
+    assert draw.NOT_MEASURED in set(figures.slack_table(one_arm)["requests/s"])
+    assert len(figures.excesses(frames["timer slack"])) == 2 * len(experiment.INTERVALS)
+    found = figures.latencies(runs)
+    assert found.groupby("client").share.sum().tolist() == pytest.approx([1, 1])
+    assert len(figures.mixture_table(runs)) == 2
+    bars = figures.timeline_bars(timeline())
+    assert set(bars.lane) <= set(figures.LANES)
+    assert (bars.end_ms > bars.begin_ms).all()
     seats = figures.cores_words(results.done(runs, interpreter=GIL, case=experiment.CONVOY))
     assert seats == "client 0, server 1, work 1"
     assert figures.seat(None) == figures.seat(float("nan")) == "?"

@@ -112,7 +112,11 @@ def mixture(where: str, none: Interval | None, one: Interval | None, two: Interv
         f"of the requests, {text(none, '%', 100)} take next to no switch interval, {text(one, '%', 100)} about one, "
         f"{text(two, '%', 100)} about two"
     )
-    rules = {"no wait a request, as a rule": none, "one wait a request, as a rule": one, "two waits, as the model has it": two}
+    rules = {
+        "no wait a request, as a rule": none,
+        "one wait a request, as a rule": one,
+        "two waits, as the model has it": two,
+    }
     for rule, share in rules.items():
         if share.low > MOST:
             return f"{where}, {each}: {rule}."
