@@ -313,7 +313,7 @@ class Client:
 # [echo]
 ALONE_S = 0.05
 # Requests that a quantile needs at least.
-ENOUGH = {0.5: 20, 0.99: 100, 0.999: 1000}
+ENOUGH = {0.5: 5, 0.99: 100, 0.999: 1000}
 
 
 def quantiles(spans):

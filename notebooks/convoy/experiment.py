@@ -31,7 +31,7 @@ COUNT_THREADS = (1, 2, 4, 8)
 COUNT_INTERVALS = (0.01, DEFAULT_S, 1e-3, 1e-4, 1e-5, SHORTEST_S)
 # The author's longest interval takes threads that run for longer than one of it: `full` only.
 LONGEST_S = 0.1
-# What the verdicts of C1 and C5 rest on is measured twice in each process.
+# What the verdicts of C1 and C5 rest on is measured twice in each process; in `full` once, for ten times as long.
 TWICE = [(interval, count) for interval in (DEFAULT_S, SHORTEST_S) for count in (1, 2, 8)]
 # The author divided 1e8 steps among the threads. Steps of each thread: with eight threads in `full` as many as his; in
 # `quick` a tenth of that: 19 ms and more, several switch intervals.
@@ -50,7 +50,8 @@ def countdowns(session: Session) -> pd.DataFrame:
         ]
         for label in session.interpreters
     }
-    cells[GIL] += TWICE
+    if not full:
+        cells[GIL] += TWICE
     fixed = {"each": STEPS[session.budget.name], "seed": "{seed}"}
     cases = [
         Case(label, EXPERIMENTS, "countdowns", fixed={**fixed, "cells": cells[label]}, timeout_s=300 if full else 60)
@@ -183,9 +184,11 @@ SLACKS = {AS_IT_IS: None, SLACKLESS: 1}
 SWEPT, SWEPT_SMOKE = (200, 0.05, 0.2), (200, 0.01, 0.02)
 
 
-def sweep(session: Session, count: int, pinning: str = "none", slack: str = AS_IT_IS) -> Case:
-    """One server beside so many CPU threads, and requests at every switch interval, in random order."""
-    orders = [(interval, *(SWEPT if session.budget.is_result else SWEPT_SMOKE)) for interval in INTERVALS]
+def sweep(session: Session, count: int, pinning: str = "none", slack: str = AS_IT_IS, fewest: int = 0) -> Case:
+    """One server beside so many CPU threads, and requests at every switch interval, in random order. fewest: requests that there is
+    time for at any interval, if one takes one interval."""
+    wanted, least_s, most_s = SWEPT if session.budget.is_result else SWEPT_SMOKE
+    orders = [(interval, wanted, least_s, max(most_s, fewest * interval)) for interval in INTERVALS]
     fixed = {"folder": f"{BUILT}/convoy", "orders": orders, "seed": "{seed}", "slack_ns": SLACKS[slack]}
     return Case(GIL, EXPERIMENTS, "intervals", {"count": count, "pinning": pinning}, fixed, {"slack": slack})
 
@@ -200,6 +203,9 @@ def switch_intervals(session: Session) -> pd.DataFrame:
 
 
 # [timer slack]
+FEWEST = 5  # requests for a median
+
+
 def can_set_slack() -> bool:
     """Linux only: prctl(PR_SET_TIMERSLACK)."""
     return sys.platform == "linux"
@@ -210,7 +216,7 @@ def timer_slack(session: Session) -> pd.DataFrame:
     than the server, where a process can be pinned. No rows where the slack cannot be set."""
     pinning = "client apart" if session.observe("cores that a process may be pinned to", cores_to_pin) else "none"
     slacks = SLACKS if session.observe("timer slack can be set", can_set_slack) else (AS_IT_IS,)
-    cases = [sweep(session, 1, pinning, slack) for slack in slacks]
+    cases = [sweep(session, 1, pinning, slack, FEWEST if session.budget.is_result else 0) for slack in slacks]
     return session.run("timer slack", cases, session.budget.few)
 
 

@@ -334,6 +334,9 @@ def excesses(slacks: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["timer slack", "interval_s", "value", "low", "high", "n"])
 
 
+TICKS_US = (0, 50, 100, 150, 200, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000)
+
+
 def plot_excess(figure, found: pd.DataFrame) -> None:
     """Excess over one interval against the interval."""
     axes = figure.subplots()
@@ -350,8 +353,13 @@ def plot_excess(figure, found: pd.DataFrame) -> None:
         )
     axes.axhline(0, color=draw.PALETTE[5], linewidth=1)
     axes.axhline(50, color=draw.PALETTE[5], linewidth=1, linestyle=":", label="Linux's default slack, 50 µs")
-    axes.set(xscale="log", yscale="symlog", xlabel="switch interval, s", ylabel="µs beyond one interval (p50)")
-    axes.set_yscale("symlog", linthresh=100)
+    axes.set(xscale="log", xlabel="switch interval, s", ylabel="µs beyond one interval (p50)")
+    # Linear up to 200 µs; where a request takes a second interval, its excess is that interval.
+    axes.set_yscale("symlog", linthresh=200, linscale=2)
+    top = max(200, found.high.fillna(found.value).max()) if len(found) else 200
+    axes.set_yticks([tick for tick in TICKS_US if tick <= 1.5 * top], minor=False)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
+    axes.set_ylim(-20, 1.5 * top)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
 
 
@@ -515,7 +523,7 @@ def plot_timeline(figure, bars: pd.DataFrame) -> None:
             linewidth=1.5 if row.lane == "client" else 0,
             label=name,
         )
-        if row.lane == "client":
+        if row.lane == "client" and row.end_ms - row.begin_ms > bars.end_ms.max() / 8:
             axes.text(
                 (row.begin_ms + row.end_ms) / 2, lane, row.what, ha="center", va="center", color="black", fontsize=10
             )
