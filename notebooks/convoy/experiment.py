@@ -174,7 +174,7 @@ def echo(session: Session) -> pd.DataFrame:
 
 # [/echo]
 
-# [switch intervals]
+# [sweep]
 INTERVALS = (0.1, 0.01, DEFAULT_S, 1e-3, 1e-4, 1e-5, SHORTEST_S)
 INTERVAL_THREADS = (0, 1, 2, 4)
 # Timer slack of the server's process, ns; None: as the system gives it (on Linux usually 50 µs).
@@ -193,6 +193,10 @@ def sweep(session: Session, count: int, pinning: str = "none", slack: str = AS_I
     return Case(GIL, EXPERIMENTS, "intervals", {"count": count, "pinning": pinning}, fixed, {"slack": slack})
 
 
+# [/sweep]
+
+
+# [switch intervals]
 def switch_intervals(session: Session) -> pd.DataFrame:
     """C4: requests by switch interval and number of CPU threads: all intervals within each process."""
     cases = [sweep(session, count) for count in INTERVAL_THREADS]
