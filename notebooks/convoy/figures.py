@@ -123,6 +123,11 @@ def cell(rows: pd.DataFrame, column: str, unit: str = "", factor: float = 1) -> 
     return FEW if found is None and len(rows) else draw.words(found, unit, factor)
 
 
+def quantile(rows: pd.DataFrame, column: str) -> str:
+    """The same for a quantile: only if all processes have it, as those with requests enough are the fast ones."""
+    return FEW if rows[column].isna().any() else cell(rows, column)
+
+
 def requests(rows: pd.DataFrame) -> str:
     """Processes, and the fewest and most requests of one."""
     least, most = int(rows.requests.min()), int(rows.requests.max())
@@ -232,9 +237,9 @@ def echo_table(runs: pd.DataFrame, label: str, kind: str) -> pd.DataFrame:
                 "requests/s": cell(found, "rate"),
                 "published": PUBLISHED_CASES.get(case, NOT_PUBLISHED) if label == GIL else NOT_PUBLISHED,
                 "n (processes × requests)": requests(found),
-                "p50, µs": cell(found, "p50"),
-                "p99, µs": cell(found, "p99"),
-                "p99.9, µs": cell(found, "p99.9"),
+                "p50, µs": quantile(found, "p50"),
+                "p99, µs": quantile(found, "p99"),
+                "p99.9, µs": quantile(found, "p99.9"),
                 "speed of the CPU work, %": cell(found, "work", factor=100)
                 if found.work.notna().any()
                 else "no CPU work",
@@ -374,7 +379,7 @@ def slack_table(slacks: pd.DataFrame) -> pd.DataFrame:
                     "switch interval": duration(length),
                     "timer slack": slack,
                     "p50 beyond one interval, µs": draw.words(over_processes(results.excess(slacks, length, slack)))
-                    if found.p50.notna().any()
+                    if found.p50.notna().all() and len(found)
                     else FEW
                     if len(found)
                     else draw.NOT_MEASURED,
