@@ -321,7 +321,7 @@ def prediction_5(rate: Interval | None, ratio: Interval | None) -> str:
 
 def objection_sample(fewest: int, processes: int, mean: Interval | None) -> str:
     """Fewest requests of a process with one CPU thread, number of processes, and their rate."""
-    base = f"The cases that decide have {processes} processes with {fewest} requests or more each"
+    base = f"The cases that decide have {processes} processes with at least {fewest} requests each"
     if not known(mean):
         return f"{base}; there is no interval, so nothing is decided here."
     enough = "enough for a p99" if fewest >= 100 else "too few for a p99, and none is printed"
