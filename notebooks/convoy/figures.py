@@ -273,7 +273,7 @@ def interval_table(sweeps: pd.DataFrame) -> pd.DataFrame:
         row = {"switch interval": duration(length)}
         for number, count in enumerate(INTERVAL_THREADS):
             found = done(sweeps, interval=[length], count=count)
-            row[plural(count, "thread")] = cell(found, "rate")
+            row[f"{plural(count, 'thread')}, requests/s"] = cell(found, "rate")
             row[f"published, {count}"] = f"{PUBLISHED_RATES[length][number]:,}"
             row[f"n, {count}"] = requests(found) if len(found) else draw.NOT_MEASURED
         rows.append(row)
@@ -473,7 +473,8 @@ def waits_table(waits: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-LANES = ("client", "server", "has the GIL")
+LANES = ("client", "server", "CPU thread")
+RUNS, RESTS = "runs: it has the GIL", "does not run"
 
 
 def timeline_bars(timeline: dict, shown: int = 3) -> pd.DataFrame:
@@ -488,8 +489,8 @@ def timeline_bars(timeline: dict, shown: int = 3) -> pd.DataFrame:
     bars += [("server", f"{row.call} waits", row.begin, row.end) for row in calls.itertuples()]
     held = [edge for gap in timeline["gaps"] for edge in gap]
     edges = [spans[0][0], *held, spans[-1][1]]
-    bars += [("has the GIL", "CPU thread", *pair) for pair in zip(edges[0::2], edges[1::2], strict=True)]
-    bars += [("has the GIL", "server, or in hand-over", *gap) for gap in timeline["gaps"]]
+    bars += [("CPU thread", RUNS, *pair) for pair in zip(edges[0::2], edges[1::2], strict=True)]
+    bars += [("CPU thread", RESTS, *gap) for gap in timeline["gaps"]]
     return pd.DataFrame(
         [
             {
@@ -510,8 +511,8 @@ def plot_timeline(figure, bars: pd.DataFrame) -> None:
     colors = {
         "recv waits": draw.PALETTE[1],
         "send waits": draw.PALETTE[2],
-        "CPU thread": draw.PALETTE[0],
-        "server, or in hand-over": draw.PALETTE[5],
+        RUNS: draw.PALETTE[0],
+        RESTS: draw.PALETTE[5],
     }
     named = set()
     for row in bars.itertuples():
@@ -532,7 +533,7 @@ def plot_timeline(figure, bars: pd.DataFrame) -> None:
             axes.text(
                 (row.begin_ms + row.end_ms) / 2, lane, row.what, ha="center", va="center", color="black", fontsize=10
             )
-        if row.what == "server, or in hand-over":
+        if row.what == RESTS:
             axes.annotate(
                 "",
                 (row.begin_ms, lane + 0.3),
