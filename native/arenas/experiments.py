@@ -131,16 +131,14 @@ def talk(folder, python_threads, native_threads, block_bytes, touch, meet, relea
 BLOCKS, SMALLEST, LARGEST = 100, 64, 100 * 1024
 
 
-def growth(folder, way, threads, rounds, keep, one_arena=False, trim=False):
+def growth(folder, way, threads, rounds, keep, trim=False):
     """Rounds of allocation in native threads: memory before them, after each, and after malloc_trim; blocks per second.
 
     way: `short-lived threads`, `thread pool` or `thread pool, by turns` (one works at a time). keep: leave a small block
-    behind in each thread and round. one_arena: ask for it in C. trim: call malloc_trim after each round as well.
+    behind in each thread and round. trim: call malloc_trim after each round as well.
     Returns a row for each state, with `done`, the rounds until then.
     """
     lib = library(folder)
-    if one_arena:
-        lib.limit_arenas(1)
     rows, ns = [{"state": "before", "done": 0, **memory(lib)}], 0
     pool = way.startswith("thread pool")
     if pool:
@@ -167,12 +165,23 @@ def growth(folder, way, threads, rounds, keep, one_arena=False, trim=False):
 
 
 # [allocator]
+class Symbol(ctypes.Structure):
+    """What dladdr says: the file that an address lies in, and the symbol."""
+
+    _fields_ = (
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("name", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+    )
+
+
 def allocator():
-    """Which allocator is mapped into this process: its file's name, or `glibc`."""
-    with open("/proc/self/maps") as file:
-        names = {os.path.basename(line.split()[-1]) for line in file if "/" in line}
-    preloaded = [n for n in sorted(names) if any(word in n for word in ("jemalloc", "tcmalloc", "mimalloc"))]
-    return preloaded[0] if preloaded else "glibc"
+    """Whose `malloc` this process calls: the name of the file that the dynamic linker finds it in, or `glibc`."""
+    everything, found = ctypes.CDLL(None), Symbol()
+    everything.dladdr(ctypes.cast(everything.malloc, ctypes.c_void_p), ctypes.byref(found))
+    name = os.path.basename(os.path.realpath(os.fsdecode(found.file)))
+    return "glibc" if name.startswith("libc") else name
 
 
 # [/allocator]

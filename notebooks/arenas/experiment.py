@@ -1,7 +1,8 @@
 """What the chapter "Arenas" measures (claims A19 to A22). The page quotes all of it."""
 
-import ctypes.util
+import os
 import platform
+import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pandas as pd
 from ffilab.bench.case import MEMORY_BYTES, Case, program
 from ffilab.bench.session import Session
 from ffilab.errors import UserError
-from ffilab.paths import BUILT, NATIVE_OUT, without_paths
+from ffilab.paths import BUILT, NATIVE, NATIVE_OUT, without_paths
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.provision.installed import load, soabi
 
@@ -21,12 +22,9 @@ MIB = 1 << 20
 # [/setting]
 
 # [system]
-# Allocator: what the linker calls it, and Debian's package.
-INSTALLABLE = {
-    "jemalloc": ("jemalloc", "libjemalloc2"),
-    "tcmalloc": ("tcmalloc_minimal", "libtcmalloc-minimal4"),
-    "mimalloc": ("mimalloc", "libmimalloc2.0"),
-}
+# Allocator: the crate that brings its sources. native/arenas/allocators builds all of them, in the versions that its lock names.
+BROUGHT = {"jemalloc": "tikv-jemalloc-sys", "tcmalloc": "libtcmalloc-sys", "mimalloc": "libmimalloc-sys"}
+HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage")
 
 
 def system(session: Session) -> dict:
@@ -35,28 +33,46 @@ def system(session: Session) -> dict:
 
 
 def this_system(labels: list[str]) -> dict:
-    """The setting of huge pages; malloc's tunables; allocators by name, as the loader calls them; why others are absent;
-    why the extension in Rust is, by interpreter."""
+    """The setting of huge pages, and of those of 128 KiB; how many arenas glibc makes at most; malloc's tunables; allocators
+    with their versions; why others are absent; why the extension in Rust is, by interpreter."""
     if platform.system() != "Linux":
         raise UserError("This chapter is about glibc and Linux: it reads /proc, which this system does not have.")
-    found = {name: ctypes.util.find_library(linked) for name, (linked, _) in INSTALLABLE.items()}
-    absent = {name: not_installed(name) for name, library in found.items() if library is None}
+    absent = {name: why for name in BROUGHT if (why := not_brought(name))}
     return {
-        "huge pages": huge_pages_setting(),
+        "huge pages": setting(HUGE_PAGES / "enabled"),
+        "huge pages of 128 KiB": setting(HUGE_PAGES / "hugepages-128kB" / "enabled"),
+        # NARENAS_FROM_NCORES in glibc's malloc/arena.c: eight for each core that the process may use, with the main arena.
+        "arenas at most": 8 * len(os.sched_getaffinity(0)),
         "tunables": tunables(),
-        "allocators": {name: library for name, library in found.items() if library},
+        "allocators": {name: version for name, version in versions().items() if name not in absent},
         "absent allocators": absent,
         "absent extension": {label: why for label in labels if (why := not_built(label))},
     }
 
 
-def huge_pages_setting() -> str:
-    """What this system does with transparent huge pages."""
+def setting(file: Path) -> str:
+    """What this system does with huge pages of one size."""
     try:
-        text = Path("/sys/kernel/mm/transparent_hugepage/enabled").read_text()
+        text = file.read_text()
     except OSError:
         return "not known"
     return text[text.index("[") + 1 : text.index("]")]
+
+
+def versions() -> dict[str, str]:
+    """The locked version of the crate that brings each allocator. jemalloc's own version stands behind a plus sign."""
+    locked = tomllib.loads((NATIVE / "arenas" / "allocators" / "crates.lock").read_text())["package"]
+    found = {package["name"]: package["version"] for package in locked}
+    return {name: f"{crate} {found[crate]}" for name, crate in BROUGHT.items()}
+
+
+def not_brought(allocator: str) -> str | None:
+    """Why an allocator is not here; None if it is."""
+    folder = NATIVE_OUT / "arenas"
+    if (folder / "cargo" / "allocators" / "release" / f"lib{allocator}.so").exists():
+        return None
+    note = folder / "missing-allocators.txt"
+    return f"not built: {without_paths(note.read_text())}" if note.exists() else "not built (`make native` does it)"
 
 
 def tunables() -> dict[str, str]:
@@ -69,10 +85,6 @@ def tunables() -> dict[str, str]:
     ended, out, _ = program([loader, "--list-tunables"])
     lines = [line.split(":", 1) for line in out.splitlines() if line.startswith("glibc.malloc.")]
     return {name: value.strip() for name, value in lines} if ended == "ok" else {}
-
-
-def not_installed(allocator: str) -> str:
-    return f"not installed (`make doctor` has the command; on Debian: {INSTALLABLE[allocator][1]})"
 
 
 def not_built(label: str) -> str | None:
@@ -102,6 +114,9 @@ MEET, RELEASED, EQUAL = (
     "the same, GIL released",
     "one Python thread, 400 native at once",
 )
+# The arenas of the talk's machine: its benchmarks were bound to eight cores.
+MORE_ARENAS = 64
+WIDE, WIDE_HUGE, WIDE_MEET = (f"{name}, {MORE_ARENAS} arenas allowed" for name in (AS_RUN, HUGE, MEET))
 CONDITIONS = {
     AS_RUN: TALK,
     AGAIN: TALK,
@@ -113,12 +128,48 @@ CONDITIONS = {
     MEET: MEETING,
     RELEASED: {**MEETING, "release_gil": True},
     EQUAL: {**MEETING, "python_threads": 1, "native_threads": 400},
+    WIDE: TALK,
+    WIDE_HUGE: TALK,
+    WIDE_MEET: MEETING,
 }
+# Interpreters other than the chapter pair run those that are about the talk's number; some ask a question of one build.
+FOR_ALL = (AS_RUN, NONE, HUGE, HUGE_NONE)
+OF_ONE = {
+    "huge pages off": FREE_THREADED,
+    "one arena": FREE_THREADED,
+    WIDE: FREE_THREADED,
+    WIDE_HUGE: FREE_THREADED,
+    RELEASED: GIL,
+}
+
+
+def asked(label: str, condition: str) -> bool:
+    """Does this interpreter run under this condition?"""
+    if condition in OF_ONE:
+        return label == OF_ONE[condition]
+    return label in (GIL, FREE_THREADED) or condition in FOR_ALL
+
+
 # [/conditions]
 
 # [talk]
 PRELOAD = {"LD_PRELOAD": f"{BUILT}/arenas/libhuge_pages.so"}
-ENVIRONMENTS = {HUGE: PRELOAD, HUGE_NONE: PRELOAD, "one arena": {"GLIBC_TUNABLES": "glibc.malloc.arena_max=1"}}
+
+
+def tuned(tunables: str) -> dict[str, str]:
+    """The environment that tells glibc; nothing to tell, nothing in it."""
+    return {"GLIBC_TUNABLES": tunables} if tunables else {}
+
+
+MORE = tuned(f"glibc.malloc.arena_max={MORE_ARENAS}")
+ENVIRONMENTS = {
+    HUGE: PRELOAD,
+    HUGE_NONE: PRELOAD,
+    "one arena": tuned("glibc.malloc.arena_max=1"),
+    WIDE: MORE,
+    WIDE_HUGE: PRELOAD | MORE,
+    WIDE_MEET: MORE,
+}
 # Address space, not memory: blocks of 64 MiB that nobody touches need room for thousands of them.
 ROOM_BYTES = 1 << 40
 
@@ -143,6 +194,7 @@ def talk(session: Session, here: dict) -> pd.DataFrame:
         )
         for label in usable(session.interpreters, here)
         for condition, arguments in CONDITIONS.items()
+        if asked(label, condition)
     ]
     return session.run("the talk's experiment", cases, session.budget.repeats)
 
@@ -160,7 +212,7 @@ READ_BY_RULES = [
 
 
 def grid(session: Session, here: dict) -> pd.DataFrame:
-    """A20: the talk's experiment over a grid of Python threads and native threads a call."""
+    """A20: the talk's experiment over a grid of Python threads and native threads a call, on each interpreter that is here."""
     cases = [
         Case(
             label,
@@ -170,7 +222,7 @@ def grid(session: Session, here: dict) -> pd.DataFrame:
             FOLDER,
             memory_bytes=ROOM_BYTES,
         )
-        for label in usable([GIL, FREE_THREADED], here)
+        for label in usable(session.interpreters, here)
         for python in GRID_PYTHON
         for native in GRID_NATIVE
         for _ in range(2 if (label, python, native) in READ_BY_RULES else 1)
@@ -181,19 +233,24 @@ def grid(session: Session, here: dict) -> pd.DataFrame:
 # [/grid]
 
 # [allocators]
-ALLOCATORS = ("glibc", *INSTALLABLE)
+ALLOCATORS = ("glibc", *BROUGHT)
+# TCMalloc keeps a cache for each core if it may register its restartable sequences; its manual says to switch off glibc's.
+ITS_OWN = {"tcmalloc": tuned("glibc.pthread.rseq=0")}
 
 
-def preload(allocator: str, here: dict) -> dict[str, str]:
+def preload(allocator: str) -> dict[str, str]:
     """The environment that puts an allocator before glibc's."""
-    return {} if allocator == "glibc" else {"LD_PRELOAD": here["allocators"][allocator]}
+    if allocator == "glibc":
+        return {}
+    library = f"{BUILT}/arenas/cargo/allocators/release/lib{allocator}.so"
+    return {"LD_PRELOAD": library, **ITS_OWN.get(allocator, {})}
 
 
-def proved(runs: pd.DataFrame, here: dict) -> pd.DataFrame:
-    """The same runs, if each that ended well had the allocator mapped that it asked for. Raises UserError if not."""
+def proved(runs: pd.DataFrame) -> pd.DataFrame:
+    """The same runs, if `malloc` of each that ended well was that of the allocator asked for. Raises UserError if not."""
     for run in runs[runs.ended == "ok"].itertuples():
-        asked = here["allocators"].get(run.allocator, "glibc")
-        if run.mapped not in asked and asked not in run.mapped:
+        asked = run.allocator if run.allocator == "glibc" else f"lib{run.allocator}.so"
+        if run.mapped != asked:
             raise UserError(f"{asked} was to be preloaded, and process {run.process} ran on {run.mapped}.")
     return runs
 
@@ -204,9 +261,11 @@ def proved(runs: pd.DataFrame, here: dict) -> pd.DataFrame:
 THREADS, ROUNDS = 32, 6
 WAYS = ("short-lived threads", "thread pool", "thread pool, by turns")
 AMOUNT = {"threads": THREADS, "rounds": ROUNDS}
+# What a service does: requests that come all at once, each with a thread of its own, or one after the other, in a pool.
+WORK = {"all at once": WAYS[0], "by turns": WAYS[2]}
 
 
-def growth(session: Session, here: dict) -> pd.DataFrame:
+def growth(session: Session) -> pd.DataFrame:
     """Memory over rounds of allocation, with and without a small block that each thread leaves behind."""
     cases = [
         Case(
@@ -217,10 +276,10 @@ def growth(session: Session, here: dict) -> pd.DataFrame:
             {**FOLDER, **AMOUNT},
             {"allocator": "glibc"},
         )
-        for way in WAYS
+        for way in WORK.values()
         for keep in (True, False)
     ]
-    return proved(session.run("growth over time", cases, session.budget.few), here)
+    return proved(session.run("growth over time", cases, session.budget.few))
 
 
 # [/growth]
@@ -246,10 +305,6 @@ def thresholds(session: Session) -> pd.DataFrame:
 
 
 # [remedies]
-# What a service does: requests that come all at once, or one after the other.
-WORK = {"all at once": WAYS[0], "by turns": WAYS[2]}
-
-
 @dataclass(frozen=True)
 class Remedy:
     """An allocator, tunables of glibc's, and arguments of the experiment."""
@@ -263,17 +318,12 @@ REMEDIES = {
     "nothing": Remedy(),
     "arena_max=1": Remedy(tunables="glibc.malloc.arena_max=1"),
     "arena_max=2": Remedy(tunables="glibc.malloc.arena_max=2"),
-    "mallopt(M_ARENA_MAX, 1)": Remedy(arguments={"one_arena": True}),
+    f"arena_max={MORE_ARENAS}": Remedy(tunables=f"glibc.malloc.arena_max={MORE_ARENAS}"),
     "malloc_trim(0) after each round": Remedy(arguments={"trim": True}),
     "jemalloc": Remedy("jemalloc"),
     "tcmalloc": Remedy("tcmalloc"),
     "mimalloc": Remedy("mimalloc"),
 }
-
-
-def tuned(tunables: str) -> dict[str, str]:
-    """The environment that tells glibc; nothing to tell, nothing in it."""
-    return {"GLIBC_TUNABLES": tunables} if tunables else {}
 
 
 def remedies(session: Session, here: dict) -> pd.DataFrame:
@@ -283,16 +333,16 @@ def remedies(session: Session, here: dict) -> pd.DataFrame:
             FREE_THREADED,
             EXPERIMENTS,
             "growth",
-            {"way": way, "one_arena": False, "trim": False, **remedy.arguments},
+            {"way": way, "trim": False, **remedy.arguments},
             {**FOLDER, **AMOUNT, "keep": True},
             {"remedy": name, "work": work, "allocator": remedy.allocator},
-            {**tuned(remedy.tunables), **preload(remedy.allocator, here)},
+            {**tuned(remedy.tunables), **preload(remedy.allocator)},
         )
         for name, remedy in REMEDIES.items()
         if remedy.allocator not in here["absent allocators"]
         for work, way in WORK.items()
     ]
-    return proved(session.run("remedies", cases, session.budget.few), here)
+    return proved(session.run("remedies", cases, session.budget.few))
 
 
 # [/remedies]
@@ -322,13 +372,12 @@ SCENARIOS = {
     "high thread count": Scenario("growth", {**SHORT, "threads": 200, "rounds": 2}, "grown", "MiB held at the end"),
     "fork-heavy": Scenario("forks", {"children": 4}, "private", "MiB that a child does not share"),
 }
-# The talk's allocators on Linux; and which of them it prefers to glibc's, or glibc's to it: these two run twice in each round.
-RATED = ("glibc", "jemalloc", "tcmalloc")
+# Which allocator on Linux the talk prefers to glibc's, or glibc's to it: these two run twice in each round. It rates no mimalloc.
 PREFERRED = {name: "tcmalloc" if name == "latency-critical, multi-threaded" else "jemalloc" for name in SCENARIOS}
 
 
 def scenarios(session: Session, here: dict) -> pd.DataFrame:
-    """A21: the talk's scenarios that one machine can stage, with each allocator that it rates and that is installed."""
+    """A21: the talk's scenarios that one machine can stage, with each allocator of Linux that it rates, and with mimalloc."""
     cases = [
         Case(
             FREE_THREADED,
@@ -337,21 +386,21 @@ def scenarios(session: Session, here: dict) -> pd.DataFrame:
             scenario.arguments,
             scenario.fixed,
             {"scenario": name, "allocator": allocator},
-            preload(allocator, here),
+            preload(allocator),
         )
         for name, scenario in SCENARIOS.items()
-        for allocator in RATED
+        for allocator in ALLOCATORS
         if allocator not in here["absent allocators"]
         for _ in range(2 if allocator in ("glibc", PREFERRED[name]) else 1)
     ]
-    return proved(session.run("scenarios", cases, session.budget.few), here)
+    return proved(session.run("scenarios", cases, session.budget.few))
 
 
 # [/scenarios]
 
 # [limits]
 # A container's memory, as a limit on data.
-LIMITS_MIB = (64, 128)
+LIMITS_MIB = (64,)
 
 
 def limits(session: Session, here: dict) -> pd.DataFrame:
@@ -364,13 +413,13 @@ def limits(session: Session, here: dict) -> pd.DataFrame:
             {"mib": mib},
             {**FOLDER, **AMOUNT},
             {"allocator": allocator},
-            preload(allocator, here),
+            preload(allocator),
         )
         for allocator in ALLOCATORS
         if allocator not in here["absent allocators"]
         for mib in LIMITS_MIB
     ]
-    return proved(session.run("memory limits", cases, session.budget.few, may_fail=True), here)
+    return proved(session.run("memory limits", cases, session.budget.few, may_fail=True))
 
 
 # [/limits]

@@ -259,9 +259,7 @@ API const char *heap_report(void) {
 /* [/report] */
 
 API void trim(void) { malloc_trim(0); }
-API int limit_arenas(int most) { return mallopt(M_ARENA_MAX, most); }
 #else
 API const char *heap_report(void) { return "<malloc/>"; }
 API void trim(void) {}
-API int limit_arenas(int most) { return 0; }
 #endif

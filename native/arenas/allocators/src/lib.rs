@@ -1,0 +1,1 @@
+//! Nothing: this crate makes cargo build three allocators. See build.rs.
