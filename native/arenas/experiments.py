@@ -104,8 +104,10 @@ def talk(folder, python_threads, native_threads, block_bytes, touch, meet, relea
     """
     if forbid_huge_pages:
         ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
-    module, lib = load(folder), library(folder)
-    run = module.run_arena_test_detached if release_gil else module.run_arena_test
+    lib = library(folder)
+    if native_threads:
+        module = load(folder)
+        run = module.run_arena_test_detached if release_gil else module.run_arena_test
 
     def worker(_):
         for _ in range(ITERATIONS):
@@ -120,7 +122,7 @@ def talk(folder, python_threads, native_threads, block_bytes, touch, meet, relea
     lib.trim()
     trimmed = memory(lib)
     grown, left = growth_of(before, after), growth_of(before, trimmed)
-    return {**grown, "trimmed": left, "at_once": module.peak_threads()}
+    return {**grown, "trimmed": left, "at_once": module.peak_threads() if native_threads else 0}
 
 
 # [/talk]

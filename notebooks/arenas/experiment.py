@@ -174,9 +174,9 @@ ENVIRONMENTS = {
 ROOM_BYTES = 1 << 40
 
 
-def usable(labels: list[str], here: dict) -> list[str]:
-    """Interpreters for which the extension in Rust was built. here: what `system` returned, as in all that follows."""
-    return [label for label in labels if label not in here["absent extension"]]
+def can_run(label: str, native_threads: int, here: dict) -> bool:
+    """Is the extension in Rust there, or not needed? here: what `system` returned, as in all that follows."""
+    return native_threads == 0 or label not in here["absent extension"]
 
 
 def talk(session: Session, here: dict) -> pd.DataFrame:
@@ -192,9 +192,9 @@ def talk(session: Session, here: dict) -> pd.DataFrame:
             ENVIRONMENTS.get(condition, {}),
             memory_bytes=MEMORY_BYTES if arguments["touch"] else ROOM_BYTES,
         )
-        for label in usable(session.interpreters, here)
+        for label in session.interpreters
         for condition, arguments in CONDITIONS.items()
-        if asked(label, condition)
+        if asked(label, condition) and can_run(label, arguments["native_threads"], here)
     ]
     return session.run("the talk's experiment", cases, session.budget.repeats)
 
@@ -222,9 +222,10 @@ def grid(session: Session, here: dict) -> pd.DataFrame:
             FOLDER,
             memory_bytes=ROOM_BYTES,
         )
-        for label in usable(session.interpreters, here)
+        for label in session.interpreters
         for python in GRID_PYTHON
         for native in GRID_NATIVE
+        if can_run(label, native, here)
         for _ in range(2 if (label, python, native) in READ_BY_RULES else 1)
     ]
     return session.run("Python × native threads", cases, session.budget.few)
@@ -324,6 +325,9 @@ REMEDIES = {
     "tcmalloc": Remedy("tcmalloc"),
     "mimalloc": Remedy("mimalloc"),
 }
+
+# Those that glibc is told by one of its tunables.
+SETTINGS = [name for name, remedy in REMEDIES.items() if remedy.tunables]
 
 
 def remedies(session: Session, here: dict) -> pd.DataFrame:
