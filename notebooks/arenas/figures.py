@@ -4,27 +4,37 @@ import pandas as pd
 import seaborn as sns
 
 from ffilab import draw
-from ffilab.judge import statistics
-from ffilab.judge.processes import chosen, interval_of
+from ffilab.bench.session import Session
+from ffilab.judge import verdicts
+from ffilab.judge.claims import declared
+from ffilab.judge.estimates import Interval
+from ffilab.judge.processes import chosen, interval_of, ratio
+from ffilab.judge.rules import Size
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.arenas import results
+from notebooks.arenas import claims, results, words
 from notebooks.arenas.experiment import (
     ALLOCATORS,
     AS_RUN,
     CONDITIONS,
     EQUAL,
+    GRID_NATIVE,
+    GRID_PYTHON,
     HUGE,
     HUGE_NONE,
     LIMITS_MIB,
     MEET,
+    MORE_ARENAS,
     NONE,
-    RATED,
+    PREFERRED,
     RELEASED,
     REMEDIES,
     ROUNDS,
     SCENARIOS,
+    THREADS,
     THRESHOLDS,
-    WAYS,
+    WIDE,
+    WIDE_HUGE,
+    WIDE_MEET,
     WORK,
 )
 
@@ -52,83 +62,241 @@ NOT_STAGED = {
 }
 
 
-def words(frame: pd.DataFrame, column: str, unit: str = "", **which) -> str:
-    """Trimmed mean of a column with its interval in words."""
-    return draw.words(interval_of(frame, column, **which), unit)
+# What the talk's terminal shows, in MiB: RSS grown, by interpreter. Data to compare with.
+TALK_RSS = {"3.13": 0.56, "3.13t": 16.57, "3.14": 0.59, "3.14t": 32.60}
+# The remarks that stand beside its ratings.
+TALK_REMARKS = {
+    ("many short-lived threads", "glibc"): "cap arena_max, pool threads",
+    ("many short-lived threads", "jemalloc"): "many arenas, decay purge",
+    ("many short-lived threads", "tcmalloc"): "per-thread caches",
+    ("long-lived server, RSS-sensitive", "glibc"): "trim/mmap tuning",
+    ("long-lived server, RSS-sensitive", "jemalloc"): "decay + background purge",
+    ("long-lived server, RSS-sensitive", "tcmalloc"): "raise release rate",
+    ("latency-critical, multi-threaded", "glibc"): "tcache helps",
+    ("latency-critical, multi-threaded", "tcmalloc"): "lock-free fast paths",
+    ("latency-critical, multi-threaded", "Windows HeapAlloc"): "enable LFH/Segment Heap",
+    ("short-lived processes", "glibc"): "simple, low setup",
+    ("short-lived processes", "jemalloc"): "defaults fine",
+    ("tight memory limit", "glibc"): "tune thresholds",
+    ("tight memory limit", "jemalloc"): "predictable footprint",
+    ("tight memory limit", "tcmalloc"): "cap thread caches",
+    ("high thread count", "jemalloc"): "if linked",
+    ("high thread count", "tcmalloc"): "if linked",
+    ("high thread count", "Windows HeapAlloc"): "enable LFH; consider Segment Heap",
+    ("fork-heavy", "jemalloc"): "copy-on-write friendly decay",
+    ("backgrounding app", "macOS libmalloc"): "UI latency; pressure-relief",
+    ("backgrounding app", "jemalloc"): "uncommon on macOS",
+    ("NUMA / many-core", "glibc"): "no strong NUMA policy",
+    ("NUMA / many-core", "jemalloc"): "arena sharding, pinning options",
+    ("NUMA / many-core", "tcmalloc"): "per-CPU caches",
+    ("production leak profiling", "glibc"): "basic",
+    ("production leak profiling", "macOS libmalloc"): "Instruments/stack logging",
+    ("production leak profiling", "jemalloc"): "heap profiling, mallctl stats",
+    ("production leak profiling", "tcmalloc"): "heap profiler",
+    ("production leak profiling", "Windows HeapAlloc"): "ETW!heap/PageHeap",
+}
+
+
+def answers(session: Session) -> dict[tuple[str, str, str], str]:
+    """What the rules answer, by claim, number, and `side` or `size`."""
+    handed = claims.measurements(session)
+    return {
+        (claim.id, rule.measured, "size" if isinstance(rule, Size) else "side"): answer.verdict
+        for claim in declared(session.corner).claims
+        for rule, answer in verdicts.answers(claim, handed.measurements[claim.id], handed.missing[claim.id])
+    }
+
+
+def shown(frame: pd.DataFrame, column: str, unit: str = "", **which) -> str:
+    """Trimmed mean of a column with its interval in words; a value that all processes share, alone."""
+    found = interval_of(frame, column, **which)
+    if found is not None and found.low == found.high:
+        return draw.number(found.value, 0)
+    return draw.words(found, unit)
+
+
+def without_constants(table: pd.DataFrame, keep: tuple[str, ...]) -> tuple[pd.DataFrame, str]:
+    """A table without the columns that say one thing in all rows, and that, for the line below it."""
+    alike = [name for name in table.columns if name not in keep and len(table) > 1 and table[name].nunique() == 1]
+    said = "; ".join(f"{name}: {table[name].iloc[0]}" for name in alike)
+    return table.drop(columns=alike), f" In all rows: {said}." if said else ""
 
 
 def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """The talk's experiment under each condition."""
+    """The talk's experiment under each condition; beside its own, what the talk published."""
     rows = []
     for condition in CONDITIONS:
         for label in sorted(set(runs.interpreter)):
             which = {"interpreter": label, "condition": condition}
+            if (n := len(chosen(runs, **which))) == 0:
+                continue
             rows.append(
                 {
                     "condition": condition,
                     "CPython": label,
-                    "RSS grown, MiB": words(runs, "rss", **which),
-                    "of it huge pages": words(runs, "huge", **which),
-                    "held by glibc, MiB": words(runs, "held", **which),
-                    "new arenas": words(runs, "arenas", **which),
-                    "native threads at once": words(runs, "at_once", **which),
-                    "RSS after malloc_trim": words(runs, "trimmed.rss", **which),
+                    "n": n,
+                    "RSS grown, MiB": shown(runs, "rss", **which),
+                    "published, MiB": TALK_RSS.get(label, "–") if condition == AS_RUN else "–",
+                    "of it huge pages, MiB": shown(runs, "huge", **which),
+                    "held by glibc, MiB": shown(runs, "held", **which),
+                    "new arenas": shown(runs, "arenas", **which),
+                    "native threads at once": shown(runs, "at_once", **which),
+                    "RSS after malloc_trim, MiB": shown(runs, "trimmed.rss", **which),
                 }
             )
     return pd.DataFrame(rows)
 
 
-def plot_talk(figure, runs: pd.DataFrame) -> None:
+def talk_points(runs: pd.DataFrame) -> pd.DataFrame:
+    """Growth by condition, both builds: what is drawn."""
+    return pd.DataFrame(
+        [
+            {"condition": condition, "CPython": label, "value": found.value, "low": found.low, "high": found.high}
+            for condition in CONDITIONS
+            for label in PAIR.values()
+            if (found := interval_of(runs, "rss", interpreter=label, condition=condition))
+        ],
+        columns=["condition", "CPython", "value", "low", "high"],
+    )
+
+
+def plot_talk(figure, rows: pd.DataFrame) -> None:
     """Growth of RSS by condition, both builds."""
-    rows = [
-        {"condition": condition, "CPython": label, **vars(found)}
-        for condition in CONDITIONS
-        for label in PAIR.values()
-        if (found := interval_of(runs, "rss", interpreter=label, condition=condition))
-    ]
     axes = figure.subplots()
-    if not rows:
+    if rows.empty:
         axes.text(0.5, 0.5, NO_RUST, ha="center", va="center")
         return
-    draw.intervals(axes, pd.DataFrame(rows), "condition", "CPython")
+    draw.intervals(axes, rows, "condition", "CPython")
     axes.set(xlabel="RSS grown, MiB", ylabel="", xlim=(0, None))
     axes.tick_params(axis="y", labelsize=9)
 
 
-def talk_words(runs: pd.DataFrame) -> str:
+def talk_for_alt(rows: pd.DataFrame) -> str:
     """The same in words, for the figure's alt text."""
-    return "; ".join(
-        f"{condition}: "
-        + ", ".join(f"{label} {words(runs, 'rss', interpreter=label, condition=condition)}" for label in PAIR.values())
-        for condition in CONDITIONS
-    )
+    return "; ".join(f"{row.condition}, {row.CPython}: {draw.text(Interval.of(row))}" for row in rows.itertuples())
+
+
+# What each of the four numbers counts, over the addresses of one arena: from where to where, in parts of a hundred. A sketch.
+KINDS = pd.DataFrame(
+    [
+        ("mapped: address space", 0, 100),
+        ("held: glibc has it from the system", 0, 62),
+        ("resident: pages that were touched", 0, 48),
+        ("resident: pages that were touched", 52, 58),
+        ("in use: blocks not freed", 0, 6),
+        ("in use: blocks not freed", 20, 24),
+        ("in use: blocks not freed", 54, 56),
+    ],
+    columns=["what", "from", "to"],
+)
+
+
+def plot_kinds(figure) -> None:
+    """KINDS, a line for each number."""
+    axes = figure.subplots()
+    for level, (what, pieces) in enumerate(KINDS.groupby("what", sort=False)):
+        spans = list(zip(pieces["from"], pieces["to"] - pieces["from"], strict=True))
+        axes.broken_barh(spans, (level, 0.45), color=draw.PALETTE[level])
+        axes.text(0, level - 0.06, what, va="bottom", fontsize=10)
+    axes.set(ylim=(3.6, -0.5), xlim=(0, 100), xticks=[], yticks=[], xlabel="addresses of one arena (a sketch)")
+    axes.grid(visible=False)
 
 
 def glue_system(here: dict) -> None:
-    """Hand this system's setting of huge pages to the prose."""
+    """Hand what this system has to the prose."""
     draw.glue("huge-pages-setting", here["huge pages"])
+    draw.glue("small-huge-pages", here["huge pages of 128 KiB"])
 
 
-# What the prose takes up: condition, its name there, columns, builds.
-TAKEN_UP = [
-    (AS_RUN, "run", ("rss", "arenas"), PAIR),
-    (NONE, "none", ("rss",), PAIR),
-    (HUGE, "huge", ("rss", "held"), PAIR),
-    (HUGE_NONE, "huge-none", ("rss",), PAIR),
-    (MEET, "meet", ("held", "at_once"), PAIR),
-    (RELEASED, "released", ("held", "at_once"), ("gil",)),
-    (EQUAL, "equal", ("held",), PAIR),
-]
+def allocators_table(here: dict) -> pd.DataFrame:
+    """Which allocator comes from where."""
+    missing = here["absent allocators"]
+    return pd.DataFrame(
+        [
+            {
+                "allocator": name,
+                "sources, as locked": missing.get(name) or here["allocators"].get(name, draw.NOT_MEASURED),
+            }
+            for name in ALLOCATORS[1:]
+        ]
+    )
 
 
-def glue_talk(runs: pd.DataFrame) -> None:
-    """Hand the numbers that the answer names to the prose."""
-    for condition, short, columns, builds in TAKEN_UP:
-        for column in columns:
-            unit = "MiB" if column in ("rss", "held") else ""
-            for build in builds:
-                found = words(runs, column, unit, interpreter=PAIR[build], condition=condition)
-                draw.glue(f"{short}-{column.removeprefix('at_')}-{build}", found)
+def glue_talk(runs: pd.DataFrame, here: dict) -> None:
+    """Hand the sentences about the talk's experiment to the prose, but for those that need a verdict."""
+    for name, condition, column in (
+        ("as-run", AS_RUN, "rss"),
+        ("none", NONE, "rss"),
+        ("huge", HUGE, "rss"),
+        ("huge-none", HUGE_NONE, "rss"),
+        ("huge-held", HUGE, "held"),
+    ):
+        what = "Held by glibc, " if column == "held" else ""
+        title = f"{what}{condition}"
+        draw.glue(name, words.grew(title[0].upper() + title[1:], *results.without_gil(runs, condition, column)))
+    parts = {label: results.between(runs, label, (AS_RUN, NONE), "rss") for label in PAIR.values()}
+    for name, label in PAIR.items():
+        draw.glue(f"native-{name}", words.native_threads(f"On {label}", parts[label]))
+        draw.glue(
+            f"cap-{name}",
+            words.cap(
+                f"On {label}", *results.at_the_cap(runs, label, AS_RUN, here["arenas at most"]), here["arenas at most"]
+            ),
+        )
+    draw.glue("amplification", words.amplification(results.times_without_gil(runs, AS_RUN, "rss")))
+    draw.glue("pages-by-thread", words.pages_by_thread(results.pages_by_thread(runs)))
+    draw.glue("equal", words.equal_concurrency(results.times_without_gil(runs, EQUAL, "held")))
+    draw.glue("released", words.released(_released(runs)))
+    draw.glue(
+        "more-arenas",
+        words.more_arenas(
+            results.between(runs, FREE_THREADED, (WIDE_MEET, MEET), "held", ratio),
+            results.between(runs, FREE_THREADED, (WIDE, AS_RUN), "rss"),
+            results.between(runs, FREE_THREADED, (WIDE_HUGE, HUGE), "rss"),
+            here["arenas at most"],
+            MORE_ARENAS,
+        ),
+    )
+    draw.glue("alarms", words.alarms(list(results.twins(runs).values())))
+    draw.glue("prediction-1", words.prediction_1(*parts.values()))
+    whole, none = (interval_of(runs, "rss", interpreter=FREE_THREADED, condition=one) for one in (AS_RUN, NONE))
+    draw.glue("prediction-2", words.prediction_2(whole, none, parts[FREE_THREADED]))
+
+
+def _released(runs: pd.DataFrame) -> Interval | None:
+    return results.between(runs, GIL, (RELEASED, MEET), "at_once", ratio)
+
+
+def glue_answers(session: Session, runs: pd.DataFrame) -> None:
+    """Hand the sentences that take up a verdict to the prose."""
+    found = answers(session)
+
+    def of_a19(name: str, kind: str = "side") -> str:
+        return found["A19", name, kind]
+
+    huge = f"RSS grown, huge pages for all: {FREE_THREADED} − {GIL}"
+    rss, held = (results.without_gil(runs, HUGE, column)[2] for column in ("rss", "held"))
+    if not results.huge_pages(runs):
+        rss = held = None
+    published = TALK_RSS[FREE_THREADED] - TALK_RSS[GIL]
+    draw.glue("number", words.published_number(of_a19(huge), of_a19(huge, "size"), rss, published))
+    account = of_a19(f"held by glibc, huge pages for all: {FREE_THREADED} − {GIL}")
+    draw.glue("account", words.arenas_account(account, held, rss))
+    at_once, touched = (
+        of_a19(f"{name}, touched blocks, 8 × 50: {FREE_THREADED} / {GIL}")
+        for name in ("native threads at once", "held by glibc")
+    )
+    ratios = (results.times_without_gil(runs, MEET, column) for column in ("at_once", "held"))
+    draw.glue("reached", words.reached(at_once, touched, *ratios))
+    draw.glue("risk", words.risk(_released(runs), at_once))
+    rated = {name: found["A21", f"{name}: {one} / glibc", "side"] for name, one in PREFERRED.items()}
+    draw.glue("ratings", words.ratings(rated))
+    for setting, case in claims.HELD_BACK.items():
+        name = f"MiB held, {case}: {setting} minus nothing"
+        less = claims.measurements(session).measurements["A22"].get(name)
+        verdict = found["A22", name, "side"]
+        short = setting.partition("=")[0]
+        draw.glue(short.replace("_", "-"), words.threshold(short, verdict, less.interval if less else None))
 
 
 def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
@@ -137,64 +305,113 @@ def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
     for label in sorted(set(runs.interpreter)):
         for column in ("rss", "held"):
             found = results.same_minus_same(runs, label, column)
+            if found is None:
+                continue
             rows.append(
                 {
                     "CPython": label,
                     "what": {"rss": "RSS grown", "held": "held by glibc"}[column],
+                    "n": found.estimate.n,
                     "same − same, MiB": draw.text(found.interval),
-                    "smallest difference to be found": f"{found.mde:.3f} MiB",
+                    "smallest difference that such a pair tells, MiB": f"{found.mde:.3f}",
                     "false alarm": "yes" if found.interval.excludes(0) else "no",
                 }
             )
     return pd.DataFrame(rows)
 
 
-def plot_grid(figure, cells: pd.DataFrame) -> None:
-    """Heat maps of arenas and MiB over Python and native threads: both builds on one scale."""
+def rules_table(session: Session, claim: str) -> pd.DataFrame:
+    """What each number that a rule reads could have told: its interval, and the smallest difference that it tells."""
+    return pd.DataFrame(
+        [
+            {
+                "number": name,
+                "n": found.estimate.n,
+                "here": draw.text(found.interval),
+                "unit": found.unit,
+                "smallest difference that it tells": f"{found.mde:.3g}",
+            }
+            for name, found in claims.measurements(session).measurements[claim].items()
+        ],
+        columns=["number", "n", "here", "unit", "smallest difference that it tells"],
+    )
+
+
+def grid_cells(cells: pd.DataFrame) -> pd.DataFrame:
+    """Median MiB of RSS and new arenas of each cell, and its processes."""
+    by = ["interpreter", "python_threads", "native_threads"]
+    return cells.groupby(by, as_index=False).agg(rss=("rss", "median"), arenas=("arenas", "median"), n=("rss", "size"))
+
+
+def plot_grid(figure, cells: pd.DataFrame, most: int) -> None:
+    """Heat maps of MiB over Python and native threads, all interpreters on one scale, with one bar; arenas below each number."""
     if cells.empty:
         figure.text(0.5, 0.5, NO_RUST, ha="center", va="center")
         return
-    axes = figure.subplots(2, 2)
-    for row, (column, title) in enumerate((("arenas", "new arenas"), ("rss", "RSS grown, MiB"))):
-        table = cells.pivot_table(
-            index=["interpreter", "native_threads"], columns="python_threads", values=column, aggfunc="median"
+    labels = sorted(set(cells.interpreter))
+    columns = min(3, len(labels))
+    grids = figure.subplots(-(-len(labels) // columns), columns, squeeze=False).flat
+    for axes, label in zip(grids, labels, strict=False):
+        rss, arenas = (
+            cells[cells.interpreter == label]
+            .pivot(index="native_threads", columns="python_threads", values=value)
+            .sort_index(ascending=False)
+            for value in ("rss", "arenas")
         )
-        for number, label in enumerate(PAIR.values()):
-            if label not in table.index.get_level_values(0):
-                continue
-            sns.heatmap(
-                table.loc[label].sort_index(ascending=False),
-                ax=axes[row][number],
-                annot=True,
-                fmt=".3g",
-                cmap="viridis",
-                vmin=table.min().min(),
-                vmax=table.max().max(),
-                cbar=number == 1,
-            )
-            axes[row][number].set(title=f"{title}, {label}", xlabel="Python threads", ylabel="native threads a call")
+        marks = rss.combine(arenas, lambda mib, count: [_cell(a, b, most) for a, b in zip(mib, count, strict=True)])
+        sns.heatmap(
+            rss,
+            ax=axes,
+            annot=marks,
+            fmt="",
+            annot_kws={"size": 10},
+            cmap="viridis",
+            vmin=cells.rss.min(),
+            vmax=cells.rss.max(),
+            cbar=False,
+            linewidths=1,
+        )
+        axes.set(title=label, xlabel="Python threads", ylabel="native threads a call")
+    for axes in list(grids):
+        axes.set_visible(False)
+    figure.colorbar(figure.axes[0].collections[0], ax=figure.axes, label="RSS grown, MiB")
 
 
-def grid_words(cells: pd.DataFrame) -> str:
-    """The corners of the heat maps in words."""
-    parts = []
-    for label in PAIR.values() if len(cells) else ():
-        for end in ("min", "max"):
-            python, native = cells[["python_threads", "native_threads"]].agg(end)
-            found = chosen(cells, interpreter=label, python_threads=[python], native_threads=[native])
-            parts.append(
-                f"{label}, {python} × {native}: {found.arenas.median():.0f} arenas, {found.rss.median():.1f} MiB"
-            )
-    return "; ".join(parts)
+def _cell(mib: float, arenas: float, most: int) -> str:
+    return f"{mib:.2f}\n{arenas:.0f} arenas{'*' if arenas >= most - 1 else ''}"
+
+
+def grid_for_alt(cells: pd.DataFrame) -> str:
+    """All cells in words."""
+    return "; ".join(
+        f"{row.interpreter}, {row.python_threads} × {row.native_threads}: {row.rss:.2f} MiB, {row.arenas:.0f} arenas"
+        for row in cells.itertuples()
+    )
+
+
+def glue_grid(cells: pd.DataFrame) -> None:
+    """Hand what the grid says to the prose: each step that a rule reads, on every interpreter."""
+    few, many = GRID_NATIVE[1], GRID_NATIVE[-1]
+    low, high = GRID_PYTHON[0], GRID_PYTHON[-1]
+    first, most = results.native_parts(cells, high, few), results.native_parts(cells, high, many)
+    draw.glue("grid-first", words.steps(f"From 0 to {few} native threads a call, at {high} Python threads", first))
+    draw.glue("grid-most", words.steps(f"From 0 to {many} native threads a call, at {high} Python threads", most))
+    wider = results.more_callers(cells, (low, high), many)
+    draw.glue(
+        "grid-callers",
+        words.steps(f"The part of {many} native threads a call, from {low} to {high} Python threads", wider),
+    )
+    small = results.native_parts(cells, low, few).get(FREE_THREADED)
+    draw.glue("grid-product", words.product(FREE_THREADED, small, most.get(FREE_THREADED), high * many / (low * few)))
 
 
 def plot_growth(figure, runs: pd.DataFrame) -> None:
     """RSS after each round, and after malloc_trim, by way."""
-    axes = figure.subplots(1, len(WAYS), sharey=True)
+    axes = figure.subplots(1, len(WORK), sharey=True)
     names = {True: "a small block stays behind", False: "all is freed"}
     # malloc_trim comes after the last round.
     runs = runs.assign(keep=runs.keep.map(names), step=runs.done + (runs.state == "trimmed"))
-    for place, way in zip(axes, WAYS, strict=True):
+    for place, way in zip(axes, WORK.values(), strict=True):
         part = runs[runs.way == way]
         sns.lineplot(
             part,
@@ -208,36 +425,54 @@ def plot_growth(figure, runs: pd.DataFrame) -> None:
             palette=draw.PALETTE[:2],
             errorbar=("pi", 100),
             markers=True,
-            legend=way == WAYS[-1],
+            legend=place is axes[-1],
         )
         place.set(title=way, xlabel="round", ylabel="RSS, MiB")
         place.set_xticks([0, 3, ROUNDS, ROUNDS + 1], ["start", "3", str(ROUNDS), "trim"])
     axes[0].set_ylim(bottom=0)
     handles, labels = axes[-1].get_legend_handles_labels()
     axes[-1].get_legend().remove()
-    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=8)
+    figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
 
 
-def growth_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """Before, after the last round and after malloc_trim: MiB resident, held and in use; arenas."""
+def growth_table(runs: pd.DataFrame, grown: pd.DataFrame) -> pd.DataFrame:
+    """Before, after the last round and after malloc_trim: MiB more than before the first, but for arenas. grown: of results."""
     rows = []
-    for way in WAYS:
+    for way in WORK.values():
         for keep in (True, False):
-            which = {"way": way, "keep": keep}
-            end, trimmed = {**which, "state": "worked", "done": ROUNDS}, {**which, "state": "trimmed"}
+            part = chosen(grown[grown.keep == keep], way=way)
             rows.append(
                 {
                     "threads": way,
                     "small block left": "yes" if keep else "no",
-                    "arenas": words(runs, "arenas", **end),
-                    "in use, MiB": words(runs, "in_use", **end),
-                    "held, MiB": words(runs, "held", **end),
-                    "RSS, MiB": words(runs, "rss", **end),
-                    "PSS, MiB": words(runs, "pss", **end),
-                    "RSS after malloc_trim": words(runs, "rss", **trimmed),
+                    "n": len(part),
+                    "arenas": shown(part, "arenas"),
+                    "in use more than before, MiB": shown(part, "more_in_use"),
+                    "held more, MiB": shown(part, "more_held"),
+                    "RSS more, MiB": shown(part, "grown"),
+                    "RSS more after malloc_trim, MiB": shown(part, "trimmed"),
                 }
             )
     return pd.DataFrame(rows)
+
+
+def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame) -> None:
+    """Hand to the prose what stays, what is in use of it, and whether more is added each round."""
+    stays = {}
+    left_kib = THREADS * ROUNDS * 64 / 1024
+    for name, way in (("ended", WORK["all at once"]), ("pool", WORK["by turns"])):
+        title = way[0].upper() + way[1:]
+        for keep in (True, False):
+            part = grown[(grown.way == way) & (grown.keep == keep)]
+            stays[name, keep] = interval_of(part, "grown")
+            kept = "left" if keep else "freed"
+            state = "a small block left by each" if keep else "all freed"
+            back = results.given_back(grown, way, keep)
+            draw.glue(f"held-{name}-{kept}", words.held(f"{title}, {state}", stays[name, keep], back))
+        part = grown[(grown.way == way) & grown.keep]
+        draw.glue(f"in-use-{name}", words.in_use(title, interval_of(part, "more_in_use"), left_kib))
+    draw.glue("still-growing", words.still_growing({way: results.last_round(runs, way, True) for way in WORK.values()}))
+    draw.glue("prediction-3", words.prediction_3(stays["ended", False], stays["pool", False]))
 
 
 def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
@@ -256,25 +491,62 @@ def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
                     f"{work}: million blocks/s": "",
                 }
                 continue
-            row[f"{work}: RSS grown, MiB"] = words(runs, "grown", **which)
-            row[f"{work}: arenas"] = words(runs, "arenas", **which) if remedy.allocator == "glibc" else "–"
-            rate = statistics.location_interval(found.blocks_per_second.to_numpy() / 1e6)
-            row[f"{work}: million blocks/s"] = draw.text(rate)
+            row["n"] = len(found)
+            row[f"{work}: RSS grown, MiB"] = shown(runs, "grown", **which)
+            row[f"{work}: arenas"] = shown(runs, "arenas", **which) if remedy.allocator == "glibc" else "–"
+            row[f"{work}: million blocks/s"] = shown(found.assign(rate=found.blocks_per_second / 1e6), "rate")
         rows.append(row)
     return pd.DataFrame(rows)
 
 
+def glue_remedies(runs: pd.DataFrame) -> None:
+    """Hand what the settings of glibc do to the prose."""
+    found = results.settings(runs)
+    for name in ("arena_max=1", f"arena_max={MORE_ARENAS}"):
+        for work in WORK:
+            short = f"{name.replace('_', '-').replace('=', '-')}-{work.replace(' ', '-')}"
+            draw.glue(short, words.remedy(name, work, *found[work][name]))
+    draw.glue("prediction-4", words.prediction_4(found["by turns"]))
+    draw.glue("takeaway-arena-max", words.remedy("arena_max=1", "by turns", *found["by turns"]["arena_max=1"]))
+
+
+def ratings_table() -> pd.DataFrame:
+    """The talk's table as it is: its judgement of five allocators, two of which this book cannot run."""
+    return pd.DataFrame(
+        [
+            {
+                "scenario": scenario,
+                **{name: _rating(scenario, name, one) for name, one in zip(TALK_NAMES, ratings.split(), strict=True)},
+            }
+            for scenario, ratings in TALK_RATINGS.items()
+        ]
+    )
+
+
+def _rating(scenario: str, allocator: str, rating: str) -> str:
+    remark = TALK_REMARKS.get((scenario, allocator))
+    return f"{rating} ({remark})" if remark else rating
+
+
 def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
-    """A21: what was measured of each allocator that the talk rates, with its rating; what was not staged, with the rating."""
+    """A21: what was measured of each allocator on Linux, with the talk's rating of it; what was not staged, and why."""
     rows = []
     for scenario, ratings in TALK_RATINGS.items():
-        row = {"scenario": scenario, "measured here (less is better)": f"not staged: {NOT_STAGED.get(scenario)}"}
-        row |= {name: f"talk: {rating}" for name, rating in zip(TALK_NAMES, ratings.split(), strict=True)}
-        if scenario in SCENARIOS:
-            row["measured here (less is better)"] = SCENARIOS[scenario].unit
-            for name in RATED:
-                value = missing.get(name) or words(found, "value", scenario=scenario, allocator=name)
-                row[name] = f"{value} ({row[name]})"
+        rating = dict(zip(TALK_NAMES, ratings.split(), strict=True)) | {"mimalloc": "not rated"}
+        staged = scenario in SCENARIOS
+        row = {
+            "scenario": scenario,
+            "measured here (less is better)": SCENARIOS[scenario].unit
+            if staged
+            else f"not staged: {NOT_STAGED[scenario]}",
+        }
+        for name in ALLOCATORS:
+            if not staged:
+                row[name] = f"published: {rating[name]}"
+                continue
+            value = missing.get(name) or shown(found, "value", scenario=scenario, allocator=name)
+            n = len(chosen(found, scenario=scenario, allocator=name))
+            row[name] = f"{value}; n = {n}; published: {rating[name]}"
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -291,13 +563,32 @@ def limits_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def glue_limits(found: pd.DataFrame) -> None:
+    """Hand to the prose which allocators came to the end under the limit."""
+    for mib in LIMITS_MIB:
+        parts = {name: chosen(found, allocator=name, mib=mib).ended for name in ALLOCATORS}
+        draw.glue(
+            "limits", words.limits(mib, {name: (int((e == "ok").sum()), len(e)) for name, e in parts.items() if len(e)})
+        )
+
+
+def glue_domains(found: pd.DataFrame) -> None:
+    """Hand to the prose whether Python objects lie in glibc's arenas."""
+    part = chosen(found, domain="PyObject_Malloc", size="small").sort_values("interpreter")
+    draw.glue("python-objects", words.python_objects(dict(zip(part.interpreter, part.share, strict=True))))
+
+
 def thresholds_table(found: pd.DataFrame) -> pd.DataFrame:
     """A22: what stays held under each setting."""
     return pd.DataFrame(
         [
             {
                 "setting": setting,
-                **{case: words(found, "held", setting=setting, case=case) for case in dict.fromkeys(found.case)},
+                "n": len(chosen(found, setting=setting, case=found.case.iloc[0])),
+                **{
+                    f"{case}, MiB": shown(found, "held", setting=setting, case=case)
+                    for case in dict.fromkeys(found.case)
+                },
             }
             for setting in THRESHOLDS
         ]

@@ -110,6 +110,16 @@ def same_minus_same(runs: pd.DataFrame, label: str, column: str) -> Measurement 
     )
 
 
+def twins(runs: pd.DataFrame) -> dict[tuple[str, str], Interval]:
+    """The same of every interpreter that ran it, by interpreter and column."""
+    found = {
+        (label, column): same_minus_same(runs, label, column)
+        for label in sorted(set(runs.interpreter))
+        for column in ("rss", "held")
+    }
+    return {which: one.interval for which, one in found.items() if one}
+
+
 def grown(runs: pd.DataFrame) -> pd.DataFrame:
     """Rounds of allocation, one row for each process with its state after the last round, and MiB resident more than
     before: grown at the end, trimmed after malloc_trim, peak at the most. more_held, more_in_use, more_arenas: by glibc."""

@@ -1,0 +1,367 @@
+"""The sentences of the chapter "Arenas" that a run chooses: each from the intervals and verdicts that the ledger uses.
+
+Verdicts are those of ffilab/judge/rules.py, intervals of MiB if nothing else is said. None: it was not measured here.
+"""
+
+from ffilab.draw import listed, text
+from ffilab.judge.estimates import Interval, known
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
+from notebooks.arenas.results import ALARM
+
+MIB = "MiB"
+UNKNOWN = "too few values were measured for an interval"
+
+
+def _mib(found: Interval | None) -> str:
+    return text(found, MIB) if found is not None else "a number that was not measured"
+
+
+def _factor(ratio: Interval) -> str:
+    """A ratio as a factor above 1."""
+    return f"{text(ratio if ratio.value >= 1 else ratio.inverse)} times as"
+
+
+def grew(condition: str, gil: Interval | None, free_threaded: Interval | None, more: Interval | None) -> str:
+    """What grew on each build under a condition, and how much more without the GIL."""
+    if not known(more):
+        return f"{condition}: whether the builds differ is not known, {UNKNOWN}."
+    both = f"{_mib(gil)} with the GIL and {_mib(free_threaded)} without it"
+    if not more.excludes(0):
+        return f"{condition}: {both}; no difference is seen between the builds."
+    which = "more" if more.value > 0 else "less"
+    return f"{condition}: {both}, so {text(more if more.value > 0 else -more, MIB)} {which} without the GIL."
+
+
+def published_number(side: str, size: str, more: Interval | None, published: float) -> str:
+    """A19, the number: huge pages for all, without the GIL less with it. Verdicts on its side and its size."""
+    if not known(more):
+        return "Whether the talk's number appears cannot be told here: there are no huge pages to compare."
+    said = f"with huge pages for all the builds differ by {text(more, MIB)}, and the talk's by {published:g} {MIB}"
+    if side == HOLDS and size == HOLDS:
+        return f"The talk's number appears here: {said}."
+    if side == HOLDS:
+        how = "of another size" if size == DOES_NOT_HOLD else "its size is not resolved"
+        return f"The talk's direction appears here, {how}: {said}."
+    if side == DOES_NOT_HOLD:
+        return f"The talk's number does not appear here: {said}."
+    return f"Whether the talk's number appears cannot be told here: {said}."
+
+
+def arenas_account(verdict: str, held: Interval | None, rss: Interval | None) -> str:
+    """A19, is it memory of arenas? The builds' difference in what glibc holds, and in RSS, with huge pages for all."""
+    if not known(held) or not known(rss):
+        return "How much of it is memory of arenas cannot be told here: there are no huge pages to compare."
+    said = f"by glibc's own account the builds differ by {text(held, MIB)}, by the kernel's by {text(rss, MIB)}"
+    if verdict == HOLDS:
+        return f"What the arenas hold differs too: {said}."
+    if verdict == DOES_NOT_HOLD:
+        return f"It is not memory of arenas: {said}."
+    return f"Whether it is memory of arenas cannot be told here: {said}."
+
+
+def native_threads(where: str, part: Interval | None) -> str:
+    """RSS as the talk ran it, less that without native threads."""
+    if not known(part):
+        return f"{where}, what the native threads add is not known: {UNKNOWN}."
+    if not part.excludes(0):
+        return (
+            f"{where}, no growth by the native threads is seen: {text(part, MIB)} beyond what the Python threads take."
+        )
+    if part.value < 0:
+        return f"{where}, memory grew by less with native threads than without: the difference is {text(-part, MIB)}."
+    return f"{where}, the native threads add {text(part, MIB)} to what the Python threads take."
+
+
+def amplification(ratio: Interval | None) -> str:
+    """The talk's "risk amplification": RSS as the talk ran it, without the GIL over with it."""
+    if not known(ratio):
+        return "Such a factor cannot be given here: it would divide by next to nothing."
+    if not ratio.excludes(1):
+        return f"As a factor, without the GIL over with it, this run has {text(ratio)}: no difference is seen."
+    over = "with it over without" if ratio.value < 1 else "without the GIL over with it"
+    return f"As a factor, {over}, this run has {text(ratio if ratio.value > 1 else ratio.inverse)}."
+
+
+def pages_by_thread(pages: dict[str, Interval]) -> str:
+    """Huge pages that became resident for each Python thread, by interpreter without the GIL."""
+    seen = {label: one for label, one in pages.items() if one.is_known}
+    if not seen:
+        return f"How many huge pages a Python thread comes to is not known here: {UNKNOWN}."
+    every = listed([f"{text(one)} on {label}" for label, one in seen.items()])
+    if all(one.high <= 0.1 for one in seen.values()):
+        return f"No huge pages became resident for Python threads here: for each thread {every}."
+    if len(seen) == 1:
+        return f"Without any native thread, each Python thread comes to so many huge pages here: {every}."
+    return f"Without any native thread, each Python thread comes to so many huge pages: {every}. Compare the talk's one and two."
+
+
+def cap(where: str, at: int, processes: int, most: int) -> str:
+    """In how many processes glibc made as many arenas as it may."""
+    if not processes:
+        return f"{where}: not measured here."
+    said = f"{where}, arenas at the cap of {most}, the main one included:"
+    if at == processes:
+        return (
+            f"{said} yes, in all of {processes} processes. Their number says what the cap is, and nothing of the work."
+        )
+    if not at:
+        return f"{said} no, in none of {processes} processes."
+    return f"{said} in {at} of {processes} processes, so their number is cut off in some and undecided."
+
+
+def equal_concurrency(held: Interval | None) -> str:
+    """What glibc holds with 400 native threads at once: without the GIL over with it."""
+    if not known(held):
+        return f"At equal concurrency the builds cannot be compared: {UNKNOWN}."
+    if not held.excludes(1):
+        return f"At equal concurrency, no difference between the builds is seen in what glibc holds: {text(held)} without the GIL over with it."
+    build = "without the GIL" if held.value > 1 else "with the GIL"
+    return f"At equal concurrency, glibc still holds {_factor(held)} much {build}."
+
+
+def reached(at_once: str, held: str, threads: Interval | None, mib: Interval | None) -> str:
+    """A19, the mechanism: verdicts and ratios, without the GIL over with it, where calls keep the GIL and touch their blocks."""
+    if not known(threads) or not known(mib):
+        return f"How many threads exist at once in each build is not known here: {UNKNOWN}."
+    ways = {
+        HOLDS: "more native threads exist at once without the GIL",
+        DOES_NOT_HOLD: "there are not more native threads at once without the GIL",
+    }
+    amounts = {HOLDS: "glibc holds more with them", DOES_NOT_HOLD: "glibc does not hold more"}
+    first = ways.get(at_once, "whether more native threads exist at once without the GIL cannot be told")
+    then = amounts.get(held, "whether glibc holds more cannot be told")
+    return f"Where calls keep the GIL, {first} (factor {text(threads)}); {then} (factor {text(mib)})."
+
+
+def released(ratio: Interval | None) -> str:
+    """Native threads at once with the GIL: calls that release it over calls that keep it."""
+    if not known(ratio):
+        return f"What releasing the GIL changes is not known here: {UNKNOWN}."
+    if not ratio.excludes(1):
+        return f"If the calls release the GIL, no difference is seen in the threads at once: {text(ratio)}."
+    if ratio.value < 1:
+        return f"If the calls release the GIL, fewer threads exist at once, and not more: by a factor of {text(ratio.inverse)}."
+    return f"If the calls release the GIL, the build with the GIL reaches {text(ratio)} times as many threads at once."
+
+
+def risk(released_ratio: Interval | None, at_once: str) -> str:
+    """What removing the GIL changes: threads at once by release of the GIL, and the verdict on those without the GIL."""
+    more = known(released_ratio) and released_ratio.low > 1
+    if more and at_once == HOLDS:
+        return "Calls that queue up for the GIL run at the same time without it; a library that releases the GIL had that risk all along."
+    if at_once == HOLDS:
+        return "More native threads exist at once without the GIL; that releasing it does the same was not seen here."
+    if at_once == DOES_NOT_HOLD:
+        return "In this run, removing the GIL does not let more native threads exist at once."
+    return "Whether removing the GIL lets more native threads exist at once cannot be told here."
+
+
+def more_arenas(held: Interval | None, rss: Interval | None, huge: Interval | None, most: int, allowed: int) -> str:
+    """What so many arenas change on the free-threaded build. held: ratio, touched blocks. rss, huge: MiB more, as the talk
+    ran it and with huge pages for all. most: the cap of this machine."""
+    if not (known(held) and known(rss) and known(huge)):
+        return f"What {allowed} arenas change cannot be told here: {UNKNOWN}."
+    touched = f"over {most}, with blocks that are touched, what glibc holds has a factor of {text(held)}"
+    runs = f"with untouched blocks RSS changes by {text(rss, MIB)}, with huge pages for all by {text(huge, MIB)}"
+    if held.low > 1:
+        said = f"With {allowed} arenas allowed, glibc holds more"
+    elif held.high < 1:
+        said = f"With {allowed} arenas allowed, glibc holds less"
+    else:
+        said = f"With {allowed} arenas allowed, no difference is seen in what glibc holds"
+    return f"{said}: {touched}; {runs}."
+
+
+def steps(what: str, parts: dict[str, Interval]) -> str:
+    """One step over the grid, in MiB by interpreter: where memory grew, where it fell, where neither is told."""
+    kinds = {"grew": [], "fell": [], "cannot be told apart": []}
+    for label, one in parts.items():
+        kind = (
+            "cannot be told apart" if not one.is_known or not one.excludes(0) else ("grew" if one.value > 0 else "fell")
+        )
+        kinds[kind].append(f"{label} ({text(one, MIB)})")
+    said = [f"{kind} on {listed(labels)}" for kind, labels in kinds.items() if labels]
+    return f"{what}, memory {'; '.join(said)}." if said else f"{what}: not measured here."
+
+
+def product(label: str, small: Interval | None, large: Interval | None, factor: float) -> str:
+    """The native part in the smallest and in the largest cell of the grid; factor: of the products of both numbers."""
+    if not known(small) or not known(large):
+        return f"Whether growth on {label} follows the product of both numbers is not known: {UNKNOWN}."
+    parts = f"{text(small, MIB)} in the smallest cell, {text(large, MIB)} in the largest"
+    if small.low > 0:
+        least, most = large.low / small.high, large.high / small.low
+        if most < factor:
+            return f"On {label} growth does not follow the product: it is {factor:g} times as large, and the growth less than that ({parts})."
+        if least > factor:
+            return f"On {label} growth outruns the product, which is {factor:g} times as large ({parts})."
+    if large.high <= 0:
+        return f"On {label} growth does not follow the product: nothing grew in the largest cell ({parts})."
+    return f"Whether growth on {label} follows the product, {factor:g} times as large, cannot be told here ({parts})."
+
+
+def in_use(way: str, more: Interval | None, left_kib: float) -> str:
+    """MiB that glibc counts as in use after the last round, more than before the first; and what our code left behind."""
+    if not known(more):
+        return f"{way}: what is in use is not known, {UNKNOWN}."
+    said = f"{way}, glibc counts {text(more, 'KiB', 1024)} more as in use than before; the blocks left behind are {left_kib:.1f} KiB"
+    if more.low * 1024 > left_kib:
+        return f"{said}. The rest is not ours: threads keep freed blocks in a cache (tcache), which glibc counts so; an explanation, not tested here."
+    if more.high * 1024 < left_kib:
+        return f"{said}, which is more than glibc counts."
+    return f"{said}: the two are not told apart."
+
+
+def held(way: str, more: Interval | None, back: Interval | None) -> str:
+    """MiB resident after the last round, more than before the first; and what malloc_trim gave back of it."""
+    if not known(more) or not known(back):
+        return f"{way}: what is held is not known, {UNKNOWN}."
+    if more.low <= 0:
+        return f"{way}, no memory is seen to stay: {text(more, MIB)}."
+    if not back.excludes(0):
+        return (
+            f"{way}, {text(more, MIB)} stay resident, and malloc_trim is not seen to give any back: {text(back, MIB)}."
+        )
+    if back.value < 0:
+        return f"{way}, {text(more, MIB)} stay resident, and malloc_trim added {text(-back, MIB)}."
+    return f"{way}, {text(more, MIB)} stay resident; malloc_trim gives {text(back, MIB)} back."
+
+
+def still_growing(last: dict[str, Interval | None]) -> str:
+    """MiB that the second half of the rounds added, by way: a leak goes on, held memory is taken again."""
+    kinds = {"went on growing": [], "shrank": [], "did not grow beyond doubt": []}
+    for way, one in last.items():
+        if known(one):
+            kind = (
+                "did not grow beyond doubt" if not one.excludes(0) else "went on growing" if one.value > 0 else "shrank"
+            )
+            kinds[kind].append(f"{way} ({text(one, MIB)})")
+    said = [f"{kind}: {listed(ways)}" for kind, ways in kinds.items() if ways]
+    if not said:
+        return f"Whether memory went on growing is not known: {UNKNOWN}."
+    return f"In the second half of the rounds, resident memory {'; '.join(said)}."
+
+
+def threshold(setting: str, verdict: str, less: Interval | None) -> str:
+    """A22: MiB held under a setting, less those without any."""
+    if not known(less):
+        return f"What {setting} does is not known here: {UNKNOWN}."
+    said = f"{text(less if less.value > 0 else -less, MIB)} {'more' if less.value > 0 else 'less'} than without it"
+    if verdict == HOLDS:
+        return f"{setting} does what the talk says: glibc then holds {said}."
+    if verdict == DOES_NOT_HOLD:
+        return f"{setting} does not do what the talk says: glibc then holds {said}."
+    return f"Whether {setting} does what the talk says cannot be told here: {said}."
+
+
+def remedy(name: str, work: str, memory: Interval | None, rate: Interval | None) -> str:
+    """A remedy over none: MiB grown, and blocks a second."""
+    if not known(memory) or not known(rate):
+        return f"{name}, {work}: cannot be compared here, {UNKNOWN}."
+    if not memory.excludes(1):
+        size = f"no difference in memory is seen ({text(memory)})"
+    else:
+        times = text(memory.inverse if memory.value < 1 else memory)
+        size = f"memory is {'smaller' if memory.value < 1 else 'larger'} by a factor of {times}"
+    if not rate.excludes(1):
+        return f"{name}, {work}: {size}, and no difference in speed is seen ({text(rate)})."
+    times = text(rate.inverse if rate.value < 1 else rate)
+    return f"{name}, {work}: {size}, and the work is {'slower' if rate.value < 1 else 'faster'} by a factor of {times}."
+
+
+def ratings(verdicts: dict[str, str]) -> str:
+    """A21: how the rules answer, by scenario: is the allocator that the talk prefers the better one?"""
+    kinds = {HOLDS: [], DOES_NOT_HOLD: []}
+    open_ = []
+    for scenario, verdict in verdicts.items():
+        kinds.get(verdict, open_).append(scenario)
+    parts = [
+        f"{len(found)} {what} ({'; '.join(found)})"
+        for what, found in (
+            ("agree with the talk", kinds[HOLDS]),
+            ("do not", kinds[DOES_NOT_HOLD]),
+            ("are undecided or not measured", open_),
+        )
+        if found
+    ]
+    return f"Of {len(verdicts)} scenarios, {', '.join(parts)}."
+
+
+def limits(mib: int, ended: dict[str, tuple[int, int]]) -> str:
+    """Processes that came to their end under a limit, of all, by allocator."""
+    if not ended:
+        return f"Under {mib} {MIB}: not measured here."
+    kinds = {"always ended": [], "never did": [], "ended at times": []}
+    for name, (ok, of) in ended.items():
+        kinds["always ended" if ok == of else "never did" if not ok else "ended at times"].append(
+            f"{name} {ok} of {of}"
+        )
+    said = [f"{kind}: {listed(names)}" for kind, names in kinds.items() if names]
+    return f"With {mib} {MIB} more allowed than at the start, the work {'; '.join(said)}."
+
+
+def python_objects(shares: dict[str, float]) -> str:
+    """Of small requests to PyObject_Malloc, the share that glibc serves, by interpreter; one process each."""
+    kinds = {"none": [], "all": [], "a part": []}
+    for label, share in shares.items():
+        kinds["none" if share < 0.1 else "all" if share > 0.9 else "a part"].append(label)
+    said = [f"{kind} of them on {listed(labels)}" for kind, labels in kinds.items() if labels]
+    return f"Of small requests for Python objects, glibc serves {'; '.join(said)}." if said else "Not measured here."
+
+
+def alarms(found: list[Interval]) -> str:
+    """The A/A tests: the talk's condition less a second copy of itself."""
+    seen = [one for one in found if one.is_known]
+    if not seen:
+        return f"The A/A test says nothing here: {UNKNOWN}."
+    false = [one for one in seen if one.excludes(0)]
+    if not false:
+        return f"No A/A test of this section, of {len(seen)}, raised a false alarm."
+    said = f"A/A tests of this section that raised a false alarm: {len(false)} of {len(seen)}."
+    if any(one.low > ALARM or one.high < -ALARM for one in false):
+        return (
+            f"{said} The two copies differ by more than {ALARM:g} {MIB}, so the verdicts of A19 and A20 are withheld."
+        )
+    return f"{said} They differ by less than the {ALARM:g} {MIB} that would matter, and the verdicts stand."
+
+
+def prediction_1(gil: Interval | None, free_threaded: Interval | None) -> str:
+    """Untouched blocks: RSS as the talk ran it, less that without native threads."""
+    return f"{native_threads('With the GIL', gil)} {native_threads('Without it', free_threaded)} So much for thousands of MiB that nobody touched."
+
+
+def prediction_2(whole: Interval | None, none: Interval | None, part: Interval | None) -> str:
+    """Free-threaded build: RSS as the talk ran it, without native threads, and the difference."""
+    if not known(part) or not known(none):
+        return f"What is left cannot be told here: {UNKNOWN}."
+    said = f"without native threads {_mib(none)}, with them {_mib(whole)}"
+    if not part.excludes(0):
+        return f"On the free-threaded build, all of it as far as can be told: {said}."
+    if part.value < 0:
+        return f"On the free-threaded build, even more than all of it: {said}."
+    if none.low <= 0:
+        return f"On the free-threaded build, nothing that can be seen: {said}."
+    return f"On the free-threaded build, all but {text(part, MIB)}: {said}."
+
+
+def prediction_3(ended: Interval | None, pooled: Interval | None) -> str:
+    """MiB resident more than before, nothing left behind: threads that ended, and a pool that takes turns."""
+    if not known(ended) or not known(pooled):
+        return f"Not known here: {UNKNOWN}."
+    said = f"{text(ended, MIB)} after threads that ended, {text(pooled, MIB)} in a pool whose threads take turns"
+    if pooled.low > ended.high:
+        return f"More stays where threads stay: {said}."
+    if pooled.high < ended.low:
+        return f"More stays where threads ended: {said}."
+    return f"Which of the two keeps more cannot be told here: {said}."
+
+
+def prediction_4(settings: dict[str, tuple[Interval | None, Interval | None]]) -> str:
+    """By setting of glibc, for the work by turns: memory and speed against no setting."""
+    helps = {name: pair for name, pair in settings.items() if known(pair[0]) and pair[0].high < 1}
+    if not helps:
+        return "No setting of glibc is seen to make this work's memory smaller here, or nothing is known of it."
+    best = min(helps, key=lambda name: helps[name][0].value)
+    rivals = [name for name, (memory, _) in helps.items() if name != best and memory.low <= helps[best][0].high]
+    beside = f" {listed(rivals)} cannot be told from it." if rivals else ""
+    return f"For threads that take turns: {remedy(best, 'by turns', *helps[best])}{beside}"
