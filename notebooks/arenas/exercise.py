@@ -1,11 +1,34 @@
-"""The exercise of the chapter "Arenas": its self-check, which runs the service."""
+"""The exercises of the chapter "Arenas": pairs of conditions to choose, and a service to tune. Their self-checks."""
 
 import pandas as pd
 
 from ffilab.bench.session import Session
 from notebooks.arenas import experiment, results
+from notebooks.arenas.experiment import AS_RUN, CONDITIONS, HUGE_NONE, MEET, NONE, RELEASED
 
+# Which two conditions differ in nothing but what is asked about.
+PAIRS = {
+    "What do the native threads add?": {AS_RUN, NONE},
+    "What do huge pages add, without any native thread?": {HUGE_NONE, NONE},
+    "What does letting the other calls in add?": {RELEASED, MEET},
+}
 GOAL_MEMORY, GOAL_RATE = 0.5, 0.5
+
+
+def check_pairs(pairs: dict[str, tuple[str, str]]) -> list[str]:
+    """Does each pair answer its question? Returns what to say, a line for each question."""
+    lines = []
+    for question, right in PAIRS.items():
+        chosen = set(pairs.get(question, ()))
+        if unknown := sorted(chosen - set(CONDITIONS)):
+            lines.append(f"{question} There is no condition {unknown[0]!r}.")
+        elif len(chosen) < 2:
+            lines.append(f"{question} Not there: a difference takes two conditions that are not the same.")
+        elif chosen != right:
+            lines.append(f"{question} Not there: these two do not differ in this, or in more than this.")
+        else:
+            lines.append(f"{question} Right.")
+    return lines
 
 
 def check_tunables(session: Session, tunables: str) -> list[str]:

@@ -1,5 +1,6 @@
 """What the chapter "Arenas" shows: tables, figures and the texts that its prose takes up."""
 
+import numpy as np
 import pandas as pd
 import seaborn as sns
 
@@ -358,11 +359,14 @@ def plot_grid(figure, cells: pd.DataFrame, most: int) -> None:
             .sort_index(ascending=False)
             for value in ("rss", "arenas")
         )
-        marks = rss.combine(arenas, lambda mib, count: [_cell(a, b, most) for a, b in zip(mib, count, strict=True)])
+        marks = [
+            [_cell(*pair, most) for pair in zip(*row, strict=True)]
+            for row in zip(rss.to_numpy(), arenas.to_numpy(), strict=True)
+        ]
         sns.heatmap(
             rss,
             ax=axes,
-            annot=marks,
+            annot=np.array(marks),
             fmt="",
             annot_kws={"size": 10},
             cmap="viridis",
