@@ -1,8 +1,8 @@
 """The chapter on arenas: what the experiments report is consistent; the analysis finds what was put in."""
 
-import ctypes.util
 import json
 import platform
+import re
 from collections import Counter
 
 import matplotlib.pyplot as plt
@@ -23,14 +23,17 @@ from ffilab.judge.simulation import Simulated
 from ffilab.provision import installed
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import claims, exercise, experiment, figures, results, simulated
+from tests.prose import faults
 
 LABELS = [interpreter.label for interpreter in installed.present()]
 USABLE = [label for label in LABELS if experiment.not_built(label) is None]
-FOUND = {name: ctypes.util.find_library(linked) for name, (linked, _) in experiment.INSTALLABLE.items()}
+BUILT_HERE = [name for name in experiment.BROUGHT if experiment.not_brought(name) is None]
 HERE = {
     "huge pages": "madvise",
+    "huge pages of 128 KiB": "never",
+    "arenas at most": 16,
     "tunables": {"glibc.malloc.arena_max": "0"},
-    "allocators": {name: library for name, library in FOUND.items() if library},
+    "allocators": experiment.versions(),
     "absent allocators": {},
     "absent extension": {},
 }
@@ -96,8 +99,13 @@ def test_growth_is_consistent(way):
 def test_one_arena_is_one_arena():
     work = {"way": "short-lived threads", "threads": 8, "rounds": 2, "keep": True}
     told = run("growth", environment=experiment.tuned("glibc.malloc.arena_max=1"), **work)
-    asked = run("growth", one_arena=True, **work)
-    assert state(told, "worked")["arenas"] == state(asked, "worked")["arenas"] == 1
+    assert state(told, "worked")["arenas"] == 1
+
+
+@pytest.mark.slow
+def test_more_arenas_than_this_machine_gets_can_be_allowed():
+    rows = run("growth", environment=experiment.MORE, way=experiment.WAYS[1], threads=40, rounds=1, keep=True)
+    assert state(rows, "worked")["arenas"] == 41  # the main one, and one for each thread
 
 
 @pytest.mark.slow
@@ -122,41 +130,61 @@ def test_domains(label):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("allocator", HERE["allocators"])
+@pytest.mark.parametrize("allocator", BUILT_HERE)
 def test_a_preloaded_allocator_is_proved(allocator):
-    result = run("latency", environment=experiment.preload(allocator, HERE), threads=2, pairs=1000, rounds=3)
+    result = run("latency", environment=experiment.preload(allocator), threads=2, pairs=1000, rounds=3)
     assert 0 < result["p50"] <= result["p99.9"]
     runs = pd.DataFrame([{"allocator": allocator, "mapped": result["mapped"], "process": 0, "ended": "ok"}])
-    assert experiment.proved(runs, HERE) is runs
+    assert result["mapped"] == f"lib{allocator}.so"
+    assert experiment.proved(runs) is runs
     with pytest.raises(UserError, match="was to be preloaded"):
-        experiment.proved(runs.assign(mapped="glibc"), HERE)
+        experiment.proved(runs.assign(mapped="glibc"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("allocator", BUILT_HERE)
+def test_pythons_own_requests_go_to_the_preloaded_allocator(allocator):
+    """glibc's account of itself does not move when Python asks for much."""
+    rows = {(row["domain"], row["size"]): row for row in run("domains", GIL, experiment.preload(allocator))}
+    assert abs(rows["PyMem_RawMalloc", "large"]["share"]) < 0.1
 
 
 def test_glibc_is_proved_too_and_who_died_proves_nothing():
-    here = {**HERE, "allocators": {"jemalloc": "libjemalloc.so.2"}}
     died = {"allocator": "jemalloc", "mapped": np.nan, "process": 0, "ended": "killed by SIGABRT"}
     glibc = {"allocator": "glibc", "mapped": "glibc", "process": 1, "ended": "ok"}
-    assert len(experiment.proved(pd.DataFrame([died, glibc]), here)) == 2
-    assert len(experiment.proved(pd.DataFrame([died]).drop(columns="mapped"), here)) == 1
-    with pytest.raises(UserError, match=r"glibc was to be preloaded, and process 1 ran on libjemalloc\.so\.2"):
-        experiment.proved(pd.DataFrame([died, {**glibc, "mapped": "libjemalloc.so.2"}]), here)
+    assert len(experiment.proved(pd.DataFrame([died, glibc]))) == 2
+    assert len(experiment.proved(pd.DataFrame([died]).drop(columns="mapped"))) == 1
+    with pytest.raises(UserError, match=r"glibc was to be preloaded, and process 1 ran on libjemalloc\.so"):
+        experiment.proved(pd.DataFrame([died, {**glibc, "mapped": "libjemalloc.so"}]))
 
 
-def test_an_allocator_that_is_absent_is_named(monkeypatch):
-    monkeypatch.setattr(experiment.ctypes.util, "find_library", lambda name: None)
+def test_an_allocator_that_is_absent_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(experiment, "NATIVE_OUT", tmp_path)
     monkeypatch.setattr(platform, "system", lambda: "Linux")
     monkeypatch.setattr(experiment, "tunables", dict)
     here = experiment.this_system([])
     assert here["allocators"] == {}
-    assert "libjemalloc2" in here["absent allocators"]["jemalloc"]
-    assert experiment.preload("glibc", here) == {}
+    assert "make native" in here["absent allocators"]["jemalloc"]
+    (tmp_path / "arenas").mkdir()
+    (tmp_path / "arenas" / "missing-allocators.txt").write_text("no cargo")
+    assert experiment.not_brought("jemalloc") == "not built: no cargo"
+    assert experiment.preload("glibc") == {}
+
+
+def test_the_lock_names_the_versions_that_cargo_is_asked_for():
+    found = experiment.versions()
+    assert set(found) == set(experiment.BROUGHT)
+    asked = (experiment.NATIVE / "arenas" / "allocators" / "Cargo.toml").read_text()
+    for crate, version in (line.split() for line in found.values()):
+        assert re.search(rf'{crate} = .*"={re.escape(version.partition("+")[0])}"', asked)
 
 
 @pytest.mark.slow
 def test_what_is_found_here_is_written_down_without_paths(session):
     here = experiment.system(session)
-    assert set(here["allocators"]) | set(here["absent allocators"]) == set(experiment.INSTALLABLE)
+    assert set(here["allocators"]) | set(here["absent allocators"]) == set(experiment.BROUGHT)
     assert here["huge pages"] in ("always", "madvise", "never", "not known")
+    assert here["arenas at most"] % 8 == 0
     assert "/" not in json.dumps([here["allocators"], here["tunables"]])
     assert here == session.observed("this system", session.interpreters)
 
@@ -266,7 +294,7 @@ def made_up():
     rows, cells, scenario, threshold = [], [], [], []
     for label in (GIL, FREE_THREADED):
         own = 30 if label == FREE_THREADED else 0
-        for condition in experiment.CONDITIONS:
+        for condition in (one for one in experiment.CONDITIONS if experiment.asked(label, one)):
             for number in range(10):
                 native = 0 if "no native" in condition else 0.5
                 more = label == FREE_THREADED and condition == experiment.MEET
@@ -473,8 +501,23 @@ def test_what_a_rule_reads_runs_in_ten_processes_or_more():
         (name, allocator) for name, preferred in experiment.PREFERRED.items() for allocator in ("glibc", preferred)
     }
     assert min(session.runs.values()) == 5
+    assert {key[1] for key in session.runs} == set(experiment.SCENARIOS)
     experiment.talk(session, HERE)
     assert set(session.runs.values()) == {10}
+    assert len(session.runs) == sum(
+        experiment.asked(label, one) for label in session.interpreters for one in experiment.CONDITIONS
+    )
+
+
+def test_every_interpreter_runs_the_grid_and_what_is_about_the_number():
+    session = Counting()
+    session.interpreters = ["3.13t", GIL, FREE_THREADED, "3.15"]
+    here = {**HERE, "absent extension": {"3.13t": "no Rust"}}
+    experiment.talk(session, here)
+    assert {key[1] for key in session.runs if key[0] == "3.15"} == set(experiment.FOR_ALL)
+    assert {key[1] for key in session.runs if key[0] == "3.13t"} == {experiment.NONE, experiment.HUGE_NONE}
+    experiment.grid(session, here)
+    assert {key[0] for key in session.runs} == set(session.interpreters)
 
 
 def test_what_is_absent_is_left_out_and_has_a_reason():
@@ -498,51 +541,123 @@ def test_what_is_absent_is_left_out_and_has_a_reason():
     assert set(handed.missing["A21"].values()) == {"not installed"}
 
 
-def test_without_rust_the_page_still_stands(session):
-    runs = results.talk(experiment.talk(session, NO_RUST))
-    cells = results.grid(experiment.grid(session, NO_RUST))
-    assert runs.empty
-    assert cells.empty
+def test_without_rust_the_page_still_stands():
+    runs, cells, scenario, threshold = made_up()
+    runs, cells = runs[runs.condition.str.contains("no native")], cells[cells.native_threads == 0]
     figure = plt.figure()
-    figures.plot_talk(figure, runs)
-    figures.plot_grid(figure, cells)
+    figures.plot_talk(figure, figures.talk_points(runs.iloc[:0]))
+    figures.plot_grid(figure, figures.grid_cells(cells.iloc[:0]), 16)
     shown = {text.get_text() for text in figure.texts}
     plt.close(figure)
     assert figures.NO_RUST in shown
-    assert figures.talk_table(runs).empty
+    assert set(figures.talk_table(runs).condition) == {experiment.NONE, experiment.HUGE_NONE}
     assert figures.false_alarm(runs).empty
-    assert figures.grid_words(cells) == ""
-    assert figures.words(runs, "rss", interpreter=GIL, condition=experiment.AS_RUN) == draw.NOT_MEASURED
-    *_, scenario, threshold = made_up()
-    frames = session.frame("the talk's experiment"), session.frame("Python × native threads")
-    handed = handed_in(*frames, scenario, threshold, here=NO_RUST)
+    assert figures.shown(runs, "rss", interpreter=GIL, condition=experiment.AS_RUN) == draw.NOT_MEASURED
+    assert results.without_gil(runs, experiment.AS_RUN, "rss") == (None, None, None)
+    assert results.twins(runs) == {}
+    handed = handed_in(runs, cells, scenario, threshold, here=NO_RUST)
     assert handed.measurements["A19"] == handed.measurements["A20"] == {}
     assert "no cargo" in "".join(handed.missing["A19"].values())
+
+
+def test_the_prose_gets_every_text_whatever_was_measured(monkeypatch):
+    """The page asks for names; data that are whole, and data without Rust, give the same names."""
+    runs, cells, scenario, threshold = made_up()
+    grown = pd.DataFrame(
+        [
+            {"way": way, "keep": keep, "in_use": 0.2, "held": 5.0, "rss": 10.0, **row}
+            for number, (way, keep) in enumerate((w, k) for w in experiment.WORK.values() for k in (True, False))
+            for process in range(4)
+            for row in rounds_of(5.0 + process, 1e6, 4 * number + process)
+        ]
+    )
+    grown["done"] = grown.done.replace({1: experiment.ROUNDS // 2, 2: experiment.ROUNDS})
+    named = []
+    for without_rust in (False, True):
+        said = {}
+        monkeypatch.setattr(draw, "glue", said.__setitem__)
+        some = runs[runs.condition.str.contains("no native")] if without_rust else runs
+        part = cells[cells.native_threads == 0] if without_rust else cells
+        here = NO_RUST if without_rust else HERE
+        figures.glue_talk(some, here)
+        figures.glue_grid(part)
+        figures.glue_growth(grown, results.grown(grown))
+        figures.glue_answers(MadeUp(some, part, scenario, threshold, here=here), some)
+        assert all(isinstance(text, str) and not faults(text) for text in said.values()), said
+        named.append(said)
+    whole, none = named
+    assert set(whole) == set(none)
+    assert "appears here" in whole["number"]
+    assert whole["account"].startswith("It is not memory of arenas")
+    assert "yes, in all of 10 processes" in whole["cap-gil"]
+    assert "cannot be told" in none["number"]
+
+
+def test_two_equal_conditions_that_differ_withhold_what_rests_on_them():
+    runs, *others = made_up()
+    assert all(check.passed for check in claims.controls(MadeUp(runs, *others)))
+    runs.loc[runs.condition == experiment.AGAIN, "rss"] += 1
+    failed = [check for check in claims.controls(MadeUp(runs, *others)) if not check.passed]
+    assert len(failed) == 2
+    assert all(check.claims == ("A19", "A20") for check in failed)
+
+
+def test_at_the_cap_counts_processes():
+    runs, *_ = made_up()
+    assert results.at_the_cap(runs, GIL, experiment.AS_RUN, 16) == (10, 10)
+    assert results.at_the_cap(runs, GIL, experiment.AS_RUN, 64) == (0, 10)
+
+
+def test_pairs_of_conditions_are_checked():
+    right = {question: tuple(pair) for question, pair in exercise.PAIRS.items()}
+    assert all(line.endswith("Right.") for line in exercise.check_pairs(right))
+    question = next(iter(right))
+    for wrong in (
+        (experiment.AS_RUN, experiment.AS_RUN),
+        (experiment.AS_RUN, experiment.HUGE_NONE),
+        (experiment.AS_RUN, "?"),
+    ):
+        lines = exercise.check_pairs({**right, question: wrong})
+        assert [line.endswith("Right.") for line in lines] == [False, True, True]
+
+
+def test_a_column_that_says_one_thing_is_said_once():
+    table = pd.DataFrame({"what": ["a", "b"], "n": [5, 5], "arenas": ["15", "15"]})
+    left, said = figures.without_constants(table, ("what", "n"))
+    assert list(left.columns) == ["what", "n"]
+    assert said == " In all rows: arenas: 15."
 
 
 def test_tables():
     runs, cells, scenario, _ = made_up()
     scenario = results.scenarios(scenario)
-    assert len(figures.talk_table(runs)) == 2 * len(experiment.CONDITIONS)
+    table = figures.talk_table(runs)
+    assert len(table) == sum(
+        experiment.asked(label, one) for label in (GIL, FREE_THREADED) for one in experiment.CONDITIONS
+    )
+    assert set(table[table.condition == experiment.AS_RUN]["published, MiB"]) == {0.59, 32.60}
     alarms = figures.false_alarm(runs)
     assert len(alarms) == 4
-    assert "24 × 200" in figures.grid_words(cells)
-    table = figures.scenarios_table(scenario[scenario.allocator != "tcmalloc"], {"tcmalloc": "not installed"})
+    assert "24 × 200" in figures.grid_for_alt(figures.grid_cells(cells))
+    assert len(figures.ratings_table()) == 10
+    assert figures.ratings_table().shape[1] == 6
+    table = figures.scenarios_table(scenario[scenario.allocator != "tcmalloc"], {"tcmalloc": "not built"})
     assert len(table) == len(experiment.SCENARIOS) + len(figures.NOT_STAGED)
     assert "★" in table.jemalloc[0]
-    assert table.tcmalloc[0] == "not installed (talk: ○)"
+    assert table.tcmalloc[0] == "not built; n = 0; published: ○"
+    assert table.mimalloc[0].endswith("published: not rated")
     not_staged = table.set_index("scenario").loc["NUMA / many-core"]
     assert not_staged.iloc[0] == "not staged: a machine with several memory nodes"
-    assert not_staged.iloc[1:].tolist() == [f"talk: {rating}" for rating in "△★○×△"]
+    assert not_staged.iloc[1:].tolist() == [f"published: {rating}" for rating in ("△", "★", "○", "not rated")]
     limits = pd.DataFrame(
         [
-            {"allocator": "glibc", "mib": mib, "ended": "ok" if mib > 64 else "killed by SIGABRT"}
+            {"allocator": "glibc", "mib": mib, "ended": "killed by SIGABRT"}
             for mib in experiment.LIMITS_MIB
             for _ in range(5)
         ]
     )
-    found = figures.limits_table(limits, dict.fromkeys(("jemalloc", "tcmalloc", "mimalloc"), "not installed"))
-    assert found["64 MiB"].tolist() == ["0 of 5 ended", *["not installed"] * 3]
+    found = figures.limits_table(limits, dict.fromkeys(("jemalloc", "tcmalloc", "mimalloc"), "not built"))
+    assert found["64 MiB"].tolist() == ["0 of 5 ended", *["not built"] * 3]
     remedy = pd.DataFrame(
         [
             {"remedy": name, "work": work, "grown": 10.0, "blocks_per_second": 1e6, "arenas": 2}
@@ -552,7 +667,7 @@ def test_tables():
             for _ in range(4)
         ]
     )
-    found = figures.remedies_table(remedy, {"jemalloc": "not installed"}).set_index("remedy")
-    assert found.loc["jemalloc"].iloc[0] == "not installed"
+    found = figures.remedies_table(remedy, {"jemalloc": "not built"}).set_index("remedy")
+    assert "not built" in found.loc["jemalloc"].tolist()
     assert found.loc["mimalloc", "by turns: arenas"] == "–"
     assert found.loc["nothing", "by turns: arenas"].startswith("2")

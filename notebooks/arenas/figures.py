@@ -578,8 +578,10 @@ def glue_limits(found: pd.DataFrame) -> None:
 
 def glue_domains(found: pd.DataFrame) -> None:
     """Hand to the prose whether Python objects lie in glibc's arenas."""
-    part = chosen(found, domain="PyObject_Malloc", size="small").sort_values("interpreter")
-    draw.glue("python-objects", words.python_objects(dict(zip(part.interpreter, part.share, strict=True))))
+    for size in ("small", "large"):
+        part = chosen(found, domain="PyObject_Malloc", size=size).sort_values("interpreter")
+        shares = dict(zip(part.interpreter, part.share, strict=True))
+        draw.glue(f"python-objects-{size}", words.python_objects(size, shares))
 
 
 def thresholds_table(found: pd.DataFrame) -> pd.DataFrame:

@@ -35,7 +35,7 @@ def grew(condition: str, gil: Interval | None, free_threaded: Interval | None, m
 def published_number(side: str, size: str, more: Interval | None, published: float) -> str:
     """A19, the number: huge pages for all, without the GIL less with it. Verdicts on its side and its size."""
     if not known(more):
-        return "Whether the talk's number appears cannot be told here: there are no huge pages to compare."
+        return "Whether the talk's number appears cannot be told here: there are no huge pages, or too few values, to compare."
     said = f"with huge pages for all the builds differ by {text(more, MIB)}, and the talk's by {published:g} {MIB}"
     if side == HOLDS and size == HOLDS:
         return f"The talk's number appears here: {said}."
@@ -50,7 +50,7 @@ def published_number(side: str, size: str, more: Interval | None, published: flo
 def arenas_account(verdict: str, held: Interval | None, rss: Interval | None) -> str:
     """A19, is it memory of arenas? The builds' difference in what glibc holds, and in RSS, with huge pages for all."""
     if not known(held) or not known(rss):
-        return "How much of it is memory of arenas cannot be told here: there are no huge pages to compare."
+        return "How much of it is memory of arenas cannot be told here: there are no huge pages, or too few values, to compare."
     said = f"by glibc's own account the builds differ by {text(held, MIB)}, by the kernel's by {text(rss, MIB)}"
     if verdict == HOLDS:
         return f"What the arenas hold differs too: {said}."
@@ -75,7 +75,7 @@ def native_threads(where: str, part: Interval | None) -> str:
 def amplification(ratio: Interval | None) -> str:
     """The talk's "risk amplification": RSS as the talk ran it, without the GIL over with it."""
     if not known(ratio):
-        return "Such a factor cannot be given here: it would divide by next to nothing."
+        return "Such a factor cannot be given here: there are too few values, or none that may be divided by."
     if not ratio.excludes(1):
         return f"As a factor, without the GIL over with it, this run has {text(ratio)}: no difference is seen."
     over = "with it over without" if ratio.value < 1 else "without the GIL over with it"
@@ -174,10 +174,12 @@ def more_arenas(held: Interval | None, rss: Interval | None, huge: Interval | No
 
 def steps(what: str, parts: dict[str, Interval]) -> str:
     """One step over the grid, in MiB by interpreter: where memory grew, where it fell, where neither is told."""
-    kinds = {"grew": [], "fell": [], "cannot be told apart": []}
+    kinds = {"grew": [], "fell": [], "is not seen to change": []}
     for label, one in parts.items():
         kind = (
-            "cannot be told apart" if not one.is_known or not one.excludes(0) else ("grew" if one.value > 0 else "fell")
+            "is not seen to change"
+            if not one.is_known or not one.excludes(0)
+            else ("grew" if one.value > 0 else "fell")
         )
         kinds[kind].append(f"{label} ({text(one, MIB)})")
     said = [f"{kind} on {listed(labels)}" for kind, labels in kinds.items() if labels]
@@ -248,25 +250,25 @@ def threshold(setting: str, verdict: str, less: Interval | None) -> str:
         return f"What {setting} does is not known here: {UNKNOWN}."
     said = f"{text(less if less.value > 0 else -less, MIB)} {'more' if less.value > 0 else 'less'} than without it"
     if verdict == HOLDS:
-        return f"{setting} does what the talk says: glibc then holds {said}."
+        return f"Setting {setting} does what the talk says: glibc then holds {said}."
     if verdict == DOES_NOT_HOLD:
-        return f"{setting} does not do what the talk says: glibc then holds {said}."
+        return f"Setting {setting} does not do what the talk says: glibc then holds {said}."
     return f"Whether {setting} does what the talk says cannot be told here: {said}."
 
 
 def remedy(name: str, work: str, memory: Interval | None, rate: Interval | None) -> str:
     """A remedy over none: MiB grown, and blocks a second."""
     if not known(memory) or not known(rate):
-        return f"{name}, {work}: cannot be compared here, {UNKNOWN}."
+        return f"With {name}, {work}: it cannot be compared here, {UNKNOWN}."
     if not memory.excludes(1):
         size = f"no difference in memory is seen ({text(memory)})"
     else:
         times = text(memory.inverse if memory.value < 1 else memory)
         size = f"memory is {'smaller' if memory.value < 1 else 'larger'} by a factor of {times}"
     if not rate.excludes(1):
-        return f"{name}, {work}: {size}, and no difference in speed is seen ({text(rate)})."
+        return f"With {name}, {work}: {size}, and no difference in speed is seen ({text(rate)})."
     times = text(rate.inverse if rate.value < 1 else rate)
-    return f"{name}, {work}: {size}, and the work is {'slower' if rate.value < 1 else 'faster'} by a factor of {times}."
+    return f"With {name}, {work}: {size}, and the work is {'slower' if rate.value < 1 else 'faster'} by a factor of {times}."
 
 
 def ratings(verdicts: dict[str, str]) -> str:
@@ -300,13 +302,18 @@ def limits(mib: int, ended: dict[str, tuple[int, int]]) -> str:
     return f"With {mib} {MIB} more allowed than at the start, the work {'; '.join(said)}."
 
 
-def python_objects(shares: dict[str, float]) -> str:
-    """Of small requests to PyObject_Malloc, the share that glibc serves, by interpreter; one process each."""
+def python_objects(size: str, shares: dict[str, float]) -> str:
+    """Of requests of a size to PyObject_Malloc, the share that glibc serves, by interpreter; one process each."""
     kinds = {"none": [], "all": [], "a part": []}
     for label, share in shares.items():
         kinds["none" if share < 0.1 else "all" if share > 0.9 else "a part"].append(label)
     said = [f"{kind} of them on {listed(labels)}" for kind, labels in kinds.items() if labels]
-    return f"Of small requests for Python objects, glibc serves {'; '.join(said)}." if said else "Not measured here."
+    what = f"Of {size} requests for Python objects, glibc serves"
+    return (
+        f"{what} {'; '.join(said)}."
+        if said
+        else f"What glibc serves of {size} requests for Python objects was not measured."
+    )
 
 
 def alarms(found: list[Interval]) -> str:
@@ -327,7 +334,7 @@ def alarms(found: list[Interval]) -> str:
 
 def prediction_1(gil: Interval | None, free_threaded: Interval | None) -> str:
     """Untouched blocks: RSS as the talk ran it, less that without native threads."""
-    return f"{native_threads('With the GIL', gil)} {native_threads('Without it', free_threaded)} So much for thousands of MiB that nobody touched."
+    return f"{native_threads('With the GIL', gil)} {native_threads('Without it', free_threaded)} Beside it: in each call, 50 blocks of 64 MiB."
 
 
 def prediction_2(whole: Interval | None, none: Interval | None, part: Interval | None) -> str:

@@ -1,0 +1,192 @@
+"""Every sentence of the chapter "Arenas" that a run chooses, with data that agree, contradict, and leave it open."""
+
+import math
+
+from ffilab.judge.estimates import Interval
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+
+
+def made(value, low=None, high=None):
+    """An interval; around the value if its bounds are not given."""
+    reach = abs(value) * 0.05
+    return Interval(value, value - reach if low is None else low, value + reach if high is None else high)
+
+
+UNKNOWN = Interval(1.2, math.nan, math.nan)
+# MiB.
+MUCH, FALLS, OPEN = made(31.9, 31.0, 32.8), made(-31.9, -32.8, -31.0), made(0.1, -0.3, 0.5)
+SMALL, NOTHING = made(0.4, 0.3, 0.5), made(0.01, -0.2, 0.22)
+# Ratios.
+ABOVE, BELOW, AROUND = made(1.5, 1.35, 1.65), made(0.6, 0.55, 0.65), made(1.01, 0.9, 1.12)
+LABELS = ("3.13", "3.14", "3.14t")
+STEP = "From 0 to 10 native threads a call"
+SCENARIOS = ("many short-lived threads", "high thread count", "fork-heavy")
+
+
+def of_each(*found):
+    return dict(zip(LABELS, found))
+
+
+def rated(*verdicts):
+    return dict(zip(SCENARIOS, verdicts))
+
+
+def settings(memory, other, rate=AROUND):
+    return {"arena_max=1": (memory, rate), "arena_max=2": (other, rate)}
+
+
+CASES = {
+    "grew": {
+        "agrees": ("As the talk ran it", made(0.5), made(32.4), MUCH),
+        "contradicts": ("As the talk ran it", made(32.4), made(0.5), FALLS),
+        "undecided": ("As the talk ran it", SMALL, SMALL, OPEN),
+        "unknown": ("As the talk ran it", UNKNOWN, UNKNOWN, UNKNOWN),
+        "missing": ("As the talk ran it", None, None, None),
+    },
+    "published_number": {
+        "agrees": (HOLDS, HOLDS, MUCH, 32.01),
+        "contradicts": (DOES_NOT_HOLD, DOES_NOT_HOLD, FALLS, 32.01),
+        "undecided": (UNDECIDED, UNDECIDED, made(4.0, 2.0, 6.0), 32.01),
+        "another size": (HOLDS, DOES_NOT_HOLD, made(16.0), 32.01),
+        "size open": (HOLDS, UNDECIDED, made(25.0), 32.01),
+        "missing": (UNDECIDED, UNDECIDED, None, 32.01),
+    },
+    "arenas_account": {
+        "agrees": (HOLDS, MUCH, MUCH),
+        "contradicts": (DOES_NOT_HOLD, OPEN, MUCH),
+        "undecided": (UNDECIDED, made(1.0, 0.5, 1.5), MUCH),
+        "missing": (UNDECIDED, None, None),
+    },
+    "native_threads": {
+        "agrees": ("With the GIL", SMALL),
+        "contradicts": ("With the GIL", -SMALL),
+        "undecided": ("With the GIL", OPEN),
+        "unknown": ("With the GIL", UNKNOWN),
+    },
+    "amplification": {"agrees": (ABOVE,), "contradicts": (BELOW,), "undecided": (AROUND,), "missing": (None,)},
+    "pages_by_thread": {
+        "agrees": ({"3.13t": made(1.0), "3.14t": made(2.0)},),
+        "contradicts": ({"3.14t": made(0.0, 0.0, 0.05)},),
+        "undecided": ({"3.14t": UNKNOWN},),
+        "one": ({"3.14t": made(2.0)},),
+    },
+    "cap": {
+        "agrees": ("On 3.14", 10, 10, 16),
+        "contradicts": ("On 3.14", 0, 10, 16),
+        "undecided": ("On 3.14", 4, 10, 16),
+        "missing": ("On 3.14", 0, 0, 16),
+    },
+    "equal_concurrency": {"agrees": (AROUND,), "contradicts": (ABOVE,), "undecided": (UNKNOWN,), "less": (BELOW,)},
+    "reached": {
+        "agrees": (HOLDS, HOLDS, ABOVE, ABOVE),
+        "contradicts": (DOES_NOT_HOLD, DOES_NOT_HOLD, BELOW, BELOW),
+        "undecided": (UNDECIDED, UNDECIDED, AROUND, AROUND),
+        "missing": (UNDECIDED, UNDECIDED, None, None),
+    },
+    "released": {"agrees": (ABOVE,), "contradicts": (BELOW,), "undecided": (AROUND,), "missing": (None,)},
+    "risk": {
+        "agrees": (ABOVE, HOLDS),
+        "contradicts": (BELOW, DOES_NOT_HOLD),
+        "undecided": (AROUND, UNDECIDED),
+        "one of them": (AROUND, HOLDS),
+    },
+    "more_arenas": {
+        "agrees": (ABOVE, OPEN, OPEN, 16, 64),
+        "contradicts": (BELOW, FALLS, FALLS, 16, 64),
+        "undecided": (AROUND, OPEN, OPEN, 16, 64),
+        "missing": (None, None, None, 16, 64),
+    },
+    "steps": {
+        "agrees": (STEP, of_each(SMALL, SMALL, MUCH)),
+        "contradicts": (STEP, of_each(-SMALL, -SMALL, FALLS)),
+        "undecided": (STEP, of_each(OPEN, OPEN, UNKNOWN)),
+        "each its own": (STEP, of_each(SMALL, -SMALL, OPEN)),
+        "missing": (STEP, {}),
+    },
+    "product": {
+        "agrees": ("3.14t", SMALL, made(2.0), 240.0),
+        "contradicts": ("3.14t", made(0.01), MUCH, 240.0),
+        "undecided": ("3.14t", NOTHING, made(2.0), 240.0),
+        "nothing": ("3.14t", NOTHING, FALLS, 240.0),
+        "missing": ("3.14t", None, None, 240.0),
+    },
+    "in_use": {
+        "agrees": ("Thread pool", made(0.16), 12.0),
+        "contradicts": ("Thread pool", made(0.001), 12.0),
+        "undecided": ("Thread pool", made(0.012, 0.005, 0.019), 12.0),
+        "missing": ("Thread pool", None, 12.0),
+    },
+    "held": {
+        "agrees": ("Thread pool, all freed", MUCH, made(30.0)),
+        "contradicts": ("Thread pool, all freed", MUCH, FALLS),
+        "undecided": ("Thread pool, all freed", MUCH, OPEN),
+        "nothing": ("Thread pool, all freed", NOTHING, OPEN),
+        "unknown": ("Thread pool, all freed", UNKNOWN, UNKNOWN),
+    },
+    "still_growing": {
+        "agrees": ({"a pool": OPEN, "short-lived threads": OPEN},),
+        "contradicts": ({"a pool": MUCH, "short-lived threads": MUCH},),
+        "undecided": ({"a pool": UNKNOWN, "short-lived threads": None},),
+        "shrinks": ({"a pool": FALLS, "short-lived threads": OPEN},),
+    },
+    "threshold": {
+        "agrees": ("mmap_threshold", HOLDS, FALLS),
+        "contradicts": ("mmap_threshold", DOES_NOT_HOLD, MUCH),
+        "undecided": ("mmap_threshold", UNDECIDED, made(-9.0, -12.0, -6.0)),
+        "missing": ("mmap_threshold", UNDECIDED, None),
+    },
+    "remedy": {
+        "agrees": ("arena_max=1", "by turns", BELOW, BELOW),
+        "contradicts": ("arena_max=1", "by turns", ABOVE, ABOVE),
+        "undecided": ("arena_max=1", "by turns", AROUND, AROUND),
+        "missing": ("arena_max=1", "by turns", None, None),
+    },
+    "ratings": {
+        "agrees": (rated(HOLDS, HOLDS, HOLDS),),
+        "contradicts": (rated(DOES_NOT_HOLD, DOES_NOT_HOLD, DOES_NOT_HOLD),),
+        "undecided": (rated(UNDECIDED, UNDECIDED, UNDECIDED),),
+        "mixed": (rated(HOLDS, DOES_NOT_HOLD, "no number"),),
+    },
+    "limits": {
+        "agrees": (64, {"glibc": (0, 5), "jemalloc": (5, 5)}),
+        "contradicts": (64, {"glibc": (5, 5), "jemalloc": (0, 5)}),
+        "undecided": (64, {"glibc": (2, 5), "jemalloc": (3, 5)}),
+        "missing": (64, {}),
+    },
+    "python_objects": {
+        "agrees": ("small", {"3.14": 0.0, "3.14t": 0.0}),
+        "contradicts": ("small", {"3.14": 1.0, "3.14t": 1.0}),
+        "undecided": ("small", {"3.14": 0.5, "3.14t": 0.4}),
+        "missing": ("small", {}),
+    },
+    "alarms": {
+        "agrees": ([OPEN, NOTHING],),
+        "contradicts": ([OPEN, MUCH],),
+        "undecided": ([UNKNOWN],),
+        "small alarm": ([made(0.05, 0.02, 0.08)],),
+    },
+    "prediction_1": {
+        "agrees": (NOTHING, SMALL),
+        "contradicts": (-SMALL, MUCH),
+        "undecided": (UNKNOWN, None),
+    },
+    "prediction_2": {
+        "agrees": (made(2.4), made(2.2), OPEN),
+        "contradicts": (made(2.4), NOTHING, made(2.3)),
+        "undecided": (None, None, None),
+        "a part": (made(2.4), made(1.9), made(0.5)),
+        "more": (made(2.4), made(3.0), made(-0.6)),
+    },
+    "prediction_3": {
+        "agrees": (made(2.5), MUCH),
+        "contradicts": (MUCH, made(2.5)),
+        "undecided": (MUCH, made(31.0)),
+        "missing": (None, None),
+    },
+    "prediction_4": {
+        "agrees": (settings(made(0.1), made(0.2)),),
+        "contradicts": (settings(ABOVE, ABOVE),),
+        "undecided": (settings(BELOW, made(0.62), BELOW),),
+        "missing": (settings(None, None),),
+    },
+}
