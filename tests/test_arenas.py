@@ -3,6 +3,8 @@
 import json
 import platform
 import re
+import subprocess
+import sys
 from collections import Counter
 
 import matplotlib.pyplot as plt
@@ -20,6 +22,7 @@ from ffilab.judge import ledger, rules, verdicts
 from ffilab.judge.characteristics import rows
 from ffilab.judge.claims import declared, in_words
 from ffilab.judge.simulation import Simulated
+from ffilab.paths import resolved
 from ffilab.provision import installed
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import claims, exercise, experiment, figures, results, simulated
@@ -139,6 +142,18 @@ def test_a_preloaded_allocator_is_proved(allocator):
     assert experiment.proved(runs) is runs
     with pytest.raises(UserError, match="was to be preloaded"):
         experiment.proved(runs.assign(mapped="glibc"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif("tcmalloc" not in BUILT_HERE, reason="TCMalloc was not built")
+def test_tcmalloc_keeps_its_caches_by_core():
+    code = (
+        "import ctypes; ask = ctypes.CDLL(None).MallocExtension_Internal_GetPerCpuCachesActive; "
+        "ask.restype = ctypes.c_bool; print(ask())"
+    )
+    environment = resolved(experiment.preload("tcmalloc"))
+    said = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert said.stdout == "True\n"
 
 
 @pytest.mark.slow

@@ -237,7 +237,7 @@ def grid(session: Session, here: dict) -> pd.DataFrame:
 
 # [allocators]
 ALLOCATORS = ("glibc", *BROUGHT)
-# TCMalloc keeps a cache for each core if it may register its restartable sequences; its manual says to switch off glibc's.
+# TCMalloc keeps a cache for each core if it may register its restartable sequences, else for each thread: glibc's are off.
 ITS_OWN = {"tcmalloc": tuned("glibc.pthread.rseq=0")}
 
 

@@ -314,7 +314,7 @@ def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
                     "what": {"rss": "RSS grown", "held": "held by glibc"}[column],
                     "n": found.estimate.n,
                     "same − same, MiB": draw.text(found.interval),
-                    "smallest difference that such a pair tells, MiB": f"{found.mde:.3f}",
+                    "smallest difference that such a pair tells, MiB": draw.number(found.mde, 0),
                     "false alarm": "yes" if found.interval.excludes(0) else "no",
                 }
             )
@@ -330,7 +330,7 @@ def rules_table(session: Session, claim: str) -> pd.DataFrame:
                 "n": found.estimate.n,
                 "here": draw.text(found.interval),
                 "unit": found.unit,
-                "smallest difference that it tells": f"{found.mde:.3g}",
+                "smallest difference that it tells": draw.number(found.mde, 0),
             }
             for name, found in claims.measurements(session).measurements[claim].items()
         ],

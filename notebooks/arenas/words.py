@@ -28,8 +28,7 @@ def grew(condition: str, gil: Interval | None, free_threaded: Interval | None, m
     both = f"{_mib(gil)} with the GIL and {_mib(free_threaded)} without it"
     if not more.excludes(0):
         return f"{condition}: {both}; no difference is seen between the builds."
-    which = "more" if more.value > 0 else "less"
-    return f"{condition}: {both}, so {text(more if more.value > 0 else -more, MIB)} {which} without the GIL."
+    return f"{condition}: {both}; the builds differ by {text(more, MIB)}."
 
 
 def published_number(side: str, size: str, more: Interval | None, published: float) -> str:
@@ -206,11 +205,11 @@ def in_use(way: str, more: Interval | None, left_kib: float) -> str:
     """MiB that glibc counts as in use after the last round, more than before the first; and what our code left behind."""
     if not known(more):
         return f"{way}: what is in use is not known, {UNKNOWN}."
-    said = f"{way}, glibc counts {text(more, 'KiB', 1024)} more as in use than before; the blocks left behind are {left_kib:.1f} KiB"
+    said = f"{way}, what glibc counts as in use changed by {text(more, 'KiB', 1024)}; our entries left behind are {left_kib:.1f} KiB"
     if more.low * 1024 > left_kib:
-        return f"{said}. The rest is not ours: threads keep freed blocks in a cache (tcache), which glibc counts so; an explanation, not tested here."
+        return f"{said}. The rest is not ours: threads keep what was freed in a cache (tcache), and glibc counts that as in use; an explanation, not tested here."
     if more.high * 1024 < left_kib:
-        return f"{said}, which is more than glibc counts."
+        return f"{said}, and glibc does not count all of them."
     return f"{said}: the two are not told apart."
 
 
@@ -231,28 +230,26 @@ def held(way: str, more: Interval | None, back: Interval | None) -> str:
 
 def still_growing(last: dict[str, Interval | None]) -> str:
     """MiB that the second half of the rounds added, by way: a leak goes on, held memory is taken again."""
-    kinds = {"went on growing": [], "shrank": [], "did not grow beyond doubt": []}
+    kinds = {"grew": [], "fell": [], "cannot be told to have grown": []}
     for way, one in last.items():
         if known(one):
-            kind = (
-                "did not grow beyond doubt" if not one.excludes(0) else "went on growing" if one.value > 0 else "shrank"
-            )
+            kind = "cannot be told to have grown" if not one.excludes(0) else "grew" if one.value > 0 else "fell"
             kinds[kind].append(f"{way} ({text(one, MIB)})")
-    said = [f"{kind}: {listed(ways)}" for kind, ways in kinds.items() if ways]
+    said = [f"{kind} with {listed(ways)}" for kind, ways in kinds.items() if ways]
     if not said:
         return f"Whether memory went on growing is not known: {UNKNOWN}."
     return f"In the second half of the rounds, resident memory {'; '.join(said)}."
 
 
 def threshold(setting: str, verdict: str, less: Interval | None) -> str:
-    """A22: MiB held under a setting, less those without any."""
+    """A22: MiB that glibc holds under a setting, less those without any."""
     if not known(less):
         return f"What {setting} does is not known here: {UNKNOWN}."
-    said = f"{text(less if less.value > 0 else -less, MIB)} {'more' if less.value > 0 else 'less'} than without it"
+    said = f"the difference to no setting is {text(less, MIB)}"
     if verdict == HOLDS:
-        return f"Setting {setting} does what the talk says: glibc then holds {said}."
+        return f"Setting {setting} does what the talk says: {said}."
     if verdict == DOES_NOT_HOLD:
-        return f"Setting {setting} does not do what the talk says: glibc then holds {said}."
+        return f"Setting {setting} does not do what the talk says: {said}."
     return f"Whether {setting} does what the talk says cannot be told here: {said}."
 
 
@@ -278,15 +275,15 @@ def ratings(verdicts: dict[str, str]) -> str:
     for scenario, verdict in verdicts.items():
         kinds.get(verdict, open_).append(scenario)
     parts = [
-        f"{len(found)} {what} ({'; '.join(found)})"
+        f"{what} {len(found)} ({'; '.join(found)})"
         for what, found in (
-            ("agree with the talk", kinds[HOLDS]),
-            ("do not", kinds[DOES_NOT_HOLD]),
-            ("are undecided or not measured", open_),
+            ("with the talk", kinds[HOLDS]),
+            ("not with it", kinds[DOES_NOT_HOLD]),
+            ("undecided or not measured", open_),
         )
         if found
     ]
-    return f"Of {len(verdicts)} scenarios, {', '.join(parts)}."
+    return f"Of {len(verdicts)} scenarios the rules decide so: {', '.join(parts)}."
 
 
 def limits(mib: int, ended: dict[str, tuple[int, int]]) -> str:
@@ -371,4 +368,4 @@ def prediction_4(settings: dict[str, tuple[Interval | None, Interval | None]]) -
     best = min(helps, key=lambda name: helps[name][0].value)
     rivals = [name for name, (memory, _) in helps.items() if name != best and memory.low <= helps[best][0].high]
     beside = f" {listed(rivals)} cannot be told from it." if rivals else ""
-    return f"For threads that take turns: {remedy(best, 'by turns', *helps[best])}{beside}"
+    return f"{remedy(best, 'by turns', *helps[best])}{beside}"
