@@ -159,7 +159,9 @@ def test_what_should_be_safe_runs_thirty_times_and_every_case_runs(budget, safe,
         assert found == expected
     tests = next(claim for claim in declared("loaders").claims if claim.id == "A14").tests
     rate = {test.rate for test in tests if type(test).__name__ == "Never"}
-    assert rate == {3 / experiment.SAFE_PROCESSES}
+    # None of so many is enough for the rule, and for the sentences.
+    assert rate == {words.RARE}
+    assert Share(0, experiment.SAFE_PROCESSES).at().high <= words.RARE
 
 
 def test_numbers_of_hazards_are_handed_to_the_prose(monkeypatch):
@@ -239,7 +241,7 @@ RULES = {
         f"crashes of the C API through PyDLL on {GIL}": [
             (bad(0), HOLDS),
             (bad(1), DOES_NOT_HOLD),
-            (bad(0, 29), UNDECIDED),
+            (bad(0, 28), UNDECIDED),
         ],
         f"deadlocks of PyDLL on {GIL}": [(bad(1, 5), HOLDS), (bad(0, 5), UNDECIDED)],
         f"deadlocks of CDLL on {GIL}": [(bad(0), HOLDS), (bad(1), DOES_NOT_HOLD), (bad(0, 10), UNDECIDED)],

@@ -70,9 +70,11 @@ def test_three_answers(rule, interval, verdict):
     [
         (Occurs("x"), 1, 30, HOLDS, "1 of 30"),
         (Occurs("x"), 0, 30, UNDECIDED, "none of 30 runs; if it happened in 5.2% of all runs or more"),
-        (Never("x", rate=0.1), 1, 30, DOES_NOT_HOLD, "1 of 30"),
-        (Never("x", rate=0.1), 0, 30, HOLDS, "up to 3/30 = 0.1"),
-        (Never("x", rate=0.1), 0, 10, UNDECIDED, "takes 30 runs"),
+        (Never("x", rate=0.15), 1, 30, DOES_NOT_HOLD, "1 of 30"),
+        (Never("x", rate=0.15), 0, 30, HOLDS, "room for up to 14.2% of all"),
+        (Never("x", rate=0.15), 0, 10, UNDECIDED, "takes 29 runs"),
+        (Never("x", rate=0.15), 0, 28, UNDECIDED, "takes 29 runs"),
+        (Never("x", rate=0.15), 0, 29, HOLDS, "14.7%"),
     ],
 )
 def test_one_event_proves_or_refutes_and_none_says_how_much_it_can(rule, events, trials, verdict, says):

@@ -229,7 +229,7 @@ class Occurs(Rule):
 
 @dataclass(frozen=True)
 class Never(Rule):
-    """It does not happen: one event refutes it. None in N holds up to 3/N of all runs, if that is `rate` or less."""
+    """It does not happen: one event refutes it. None in N is enough if the share's interval ends at `rate` or below."""
 
     rate: float = math.nan
     by_interval: ClassVar[bool] = False
@@ -242,10 +242,10 @@ class Never(Rule):
         share = found.estimate
         if share.events:
             return Answer(DOES_NOT_HOLD, f"it happened in {share.events} of {share.trials} runs", share.trials)
-        seen = f"it happened in none of {share.trials} runs: up to 3/{share.trials} = {min(1.0, 3 / share.trials):.2g} of all"
-        if 3 / share.trials <= self.rate:
+        seen = f"it happened in none of {share.trials} runs, which leaves room for up to {share.at().high:.1%} of all"
+        if share.at().high <= self.rate:
             return Answer(HOLDS, seen, share.trials)
-        needed = math.ceil(3 / self.rate)
+        needed = math.ceil(math.log((1 - LEVEL) / 2) / math.log(1 - self.rate))
         return Answer(
             UNDECIDED, f"{seen}; to exclude {self.rate:g} takes {needed} runs", share.trials, needed / share.trials
         )

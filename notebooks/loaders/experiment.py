@@ -104,7 +104,7 @@ def counting(session: Session) -> pd.DataFrame:
 # Long enough to tell waiting from deadlock: the other thread needs a few ms.
 DEADLOCK_MS = 300
 SAFE, RISKY = HAZARDS = ("what should be safe", "crashes and deadlocks")
-# What should be safe, and in how many processes it runs: none of thirty excludes that it fails in a tenth of them.
+# What should be safe, and in how many processes it runs: none of thirty excludes that it fails in 15 % of them.
 SHOULD_BE_SAFE = ((GIL, "PyDLL", "C API"), (GIL, "CDLL", "handshake"), (FREE_THREADED, "PyDLL", "handshake"))
 SAFE_PROCESSES = 30
 

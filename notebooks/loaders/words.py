@@ -6,14 +6,14 @@
 from ffilab.draw import number, text
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
-from notebooks.loaders.experiment import SAFE_PROCESSES, SLEEP_MS
+from notebooks.loaders.experiment import SLEEP_MS
 from notebooks.loaders.results import WITHIN, alarming, carries, costs_more
 
 UNKNOWN = "there are too few values for an interval"
 # What the first prediction offers: so much longer.
 OFFERED = (0.02, 0.2, 2.0)
 # The largest share of processes that "none so far" may leave open: that of the rule "never" in claims.toml.
-RARE = 3 / SAFE_PROCESSES
+RARE = 0.15
 
 
 def _capital(sentence: str) -> str:
@@ -215,7 +215,7 @@ def _has(share: Share) -> str:
     """HOLDS if it happens; DOES_NOT_HOLD if it is rare; else neither is known. As the rules "occurs" and "never" have it."""
     if share.events:
         return HOLDS
-    return DOES_NOT_HOLD if 3 / share.trials <= RARE else ""
+    return DOES_NOT_HOLD if share.at().high <= RARE else ""
 
 
 def removing_the_gil(gil: Share, free_threaded: Share) -> str:

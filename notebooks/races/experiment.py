@@ -19,7 +19,7 @@ FOLDER = f"{BUILT}/races"
 # Way of calling: does it release the GIL?
 WAYS: dict[str, bool] = runpy.run_path(str(ROOT / ARMS))["WAYS"]
 LOADERS = ("ctypes PyDLL", "ctypes CDLL")
-# Thirty runs of which none is bad leave room for one bad run in ten (3/30): so much is what "exact" means here.
+# Thirty runs of which none is bad leave room for 14 % of bad runs (Clopper and Pearson, 98 %): so much is what "exact" means here.
 # To tell a share of runs from its published size to within a quarter takes more; that is for `full`.
 RUNS, MANY_RUNS = 30, 150
 
