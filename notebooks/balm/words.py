@@ -31,7 +31,7 @@ def speed(where: str, one: str, other: str, gain: Interval | None) -> str:
     if not gain.excludes(1):
         return f"{start}, no difference between {one} and {other} is seen: the ratio of their times is {text(gain)}."
     if gain.value < 1:
-        return f"{start}, {one} are not faster but slower: they take {_times(gain)} times as long as {other}."
+        return f"{start}, {one} take {_times(gain)} times as long as {other}."
     return f"{start}, {one} are {_times(gain)} times as fast as {other}."
 
 
@@ -45,7 +45,7 @@ def duration(where: str, one: str, other: str, ratio: Interval | None) -> str:
     if not ratio.excludes(1):
         return f"{start}, no difference between {one} and {other} is seen: the ratio of their times is {text(ratio)}."
     if ratio.value < 1:
-        return f"{start}, {one} do not take longer but are {_times(ratio)} times as fast as {other}."
+        return f"{start}, {one} are {_times(ratio)} times as fast as {other}."
     return f"{start}, {one} take {_times(ratio)} times as long as {other}."
 
 
@@ -137,9 +137,7 @@ def held_against_corrected(
         return f"For {method} strings, the two experiments cannot be compared here."
     both = f"gain {text(held)} with arenas held, {text(corrected)} in the corrected experiment"
     if not quotient.excludes(1):
-        return (
-            f"For {method} strings, the experiment with arenas held and the corrected one are not told apart ({both})."
-        )
+        return f"For {method} strings, no difference between the experiment with arenas held and the corrected one is seen ({both})."
     what = "larger" if quotient.value > 1 else "smaller"
     return (
         f"For {method} strings, the gain with arenas held is {what} than in the corrected experiment ({both}): what is left of the "
@@ -152,25 +150,15 @@ def memory_bound(where: str, small: Interval | None, large: Interval | None) -> 
     start = _capital(where)
     if not (known(small) and known(large)):
         return f"{start}, whether memory is the bound cannot be told: {UNKNOWN}."
-    figures = f"whole over small {text(small)}, large over whole {text(large)}"
+    figures = (
+        f"a string of the whole text takes {text(small)} times as long as one of a text that fits into the nearest cache, and one of a "
+        f"text four times as long takes {text(large)} times as long"
+    )
     if small.high < 1 + ALIKE:
-        more = (
-            "in one four times as long it costs more"
-            if large.low > 1
-            else "and in one four times as long it costs no more either"
-            if large.high < 1 + ALIKE
-            else "of one four times as long this cannot be told"
-        )
-        return (
-            f"{start}, a string in a block of the whole text costs less than {ALIKE:.0%} more than one of a text that fits into the nearest "
-            f"cache; {more} ({figures}). So memory is not what bounds the block with this text."
-        )
+        return f"{start}, {figures}. Memory is not what holds up a block with the author's text."
     if small.low > 1:
-        return (
-            f"{start}, a string in a block of the whole text costs more than one of a text that fits into the nearest cache ({figures}): "
-            "memory has a part in it, as its author says."
-        )
-    return f"{start}, whether memory is the bound is undecided here ({figures})."
+        return f"{start}, {figures}. Memory has a part in it, as its author says."
+    return f"{start}, {figures}. Whether memory is the bound is undecided here."
 
 
 def threads_of_a_block(rate: Interval | None) -> str:
@@ -178,10 +166,10 @@ def threads_of_a_block(rate: Interval | None) -> str:
     if not known(rate):
         return "What a second thread brings to blocks without the GIL is not known here."
     if not rate.excludes(1):
-        return f"Without the GIL, no gain of blocks by a second thread is seen: the rate changes by a factor of {text(rate)}."
+        return f"Without the GIL, no difference by a second thread is seen: blocks are made at {text(rate)} times the rate."
     if rate.value < 1:
-        return f"Without the GIL, blocks do not gain by a second thread: they take {_times(rate)} times as long."
-    return f"Without the GIL, two threads make blocks at {text(rate)} times the rate of one."
+        return f"Without the GIL, a block with two threads takes {_times(rate)} times as long as with one."
+    return f"Without the GIL, a block with two threads is made at {text(rate)} times the rate of one."
 
 
 def what_bounds(where: str, parts: dict[str, Interval | None]) -> str:
@@ -221,19 +209,21 @@ def two_threads(who: str, rate: Interval | None) -> str:
     if not rate.excludes(1):
         return f"Without the GIL, it cannot be told whether two threads make {who} at another rate than one: {text(rate)} times."
     if rate.value < 1:
-        return f"Without the GIL, two threads make {who} at a lower rate than one: the same work takes {_times(rate)} times as long."
+        return (
+            f"Without the GIL, the same work on {who} takes {_times(rate)} times as long with two threads as with one."
+        )
     return f"Without the GIL, two threads make {who} at {text(rate)} times the rate of one."
 
 
 def released(who: str, ratio: Interval | None) -> str:
     """With the GIL and many threads: time where it is released while strings are made, over time where it is kept."""
     if not known(ratio):
-        return f"Whether it helps {who} to release the GIL is not known here."
+        return f"What it does to {who} to release the GIL is not known here."
     if not ratio.excludes(1):
         return f"Whether it helps {who} to release the GIL cannot be told here: released over kept is {text(ratio)}."
     if ratio.value < 1:
-        return f"To release the GIL made {who} {_times(ratio)} times as fast."
-    return f"To release the GIL did not help {who}: they took {_times(ratio)} times as long."
+        return f"With the GIL released while they are made, {who} are {_times(ratio)} times as fast as with it kept."
+    return f"With the GIL released while they are made, {who} take {_times(ratio)} times as long as with it kept."
 
 
 def stays(where: str, who: str, alive: Interval | None, after: Interval | None) -> str:
@@ -243,10 +233,10 @@ def stays(where: str, who: str, alive: Interval | None, after: Interval | None) 
         return f"{start}, what stays of {who} is not known here."
     both = f"{text(after, 'bytes')} of {text(alive, 'bytes')} for each"
     if after.low > 0.75 * alive.high:
-        return f"{start}, what {who} took stays ({both})."
+        return f"{start}, of {who}, all that they took stays, or nearly all ({both})."
     if after.high < 0.25 * alive.low:
-        return f"{start}, most of what {who} took went back to the system ({both})."
-    return f"{start}, a part of what {who} took stays, or this run cannot tell ({both})."
+        return f"{start}, of {who}, a large part of what they took went back to the system ({both})."
+    return f"{start}, of {who}, a part of what they took stays, or this run cannot tell ({both})."
 
 
 def probes_agree(same: int, asked: int, differing: list[str]) -> str:
@@ -389,11 +379,7 @@ def prediction_1(gil: Interval | None, free_threaded: Interval | None) -> str:
     if not (known(gil) and known(free_threaded)):
         return "What it takes is not known here."
     both = f"{text(gil, 'ns')} with the GIL, {text(free_threaded, 'ns')} without it"
-    if gil.high < free_threaded.low:
-        return f"It takes {both}: longer without it."
-    if free_threaded.high < gil.low:
-        return f"It takes {both}: not longer without it, but less."
-    return f"It takes {both}: which takes longer cannot be told here."
+    return f"It takes {both}."
 
 
 def prediction_2(pooled: Interval | None, block: Interval | None) -> str:
@@ -415,7 +401,7 @@ def prediction_2(pooled: Interval | None, block: Interval | None) -> str:
         return f"Both suffer, {more} ({both})."
     if max(pooled.high, block.high) < 1:
         return f"Neither suffers: both are faster with 16 threads ({both})."
-    return f"That either of them suffers is not seen here ({both})."
+    return f"Whether either of them suffers cannot be told here ({both})."
 
 
 def prediction_3(failed: list[str], asked: list[str], without: list[str]) -> str:

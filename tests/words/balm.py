@@ -177,8 +177,7 @@ CASES = {
     "prediction_1": {
         "agrees": (made(24.0), made(31.0)),
         "contradicts": (made(31.0), made(24.0)),
-        "undecided": (made(24.0), made(24.5)),
-        "unknown": (made(24.0), None),
+        "undecided": (made(24.0), None),
     },
     "prediction_2": {
         "agrees": (ABOVE, AROUND),
