@@ -75,11 +75,9 @@ void block_view_dealloc(PyObject *op) {
 
 void end_block(void *made) {
     Block *block = made;
-    PyObject *first = (PyObject *)block->views;
     size_t count = count_add(&block->alive, 0); /* the tuple held them all */
-    if (all_ended(first, count, sizeof(BlockView), this_thread())) {
-        views_dead(block, count);
-    } else {
-        let_go_of_each(first, count, sizeof(BlockView));
-    }
+    size_t ended = end_each((PyObject *)block->views, count, sizeof(BlockView), this_thread());
+    if (ended) {
+        views_dead(block, ended);
+    } /* else the block may be another text's already */
 }

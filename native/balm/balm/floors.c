@@ -37,14 +37,15 @@ static void write_fields(const Request *request) {
     }
 }
 
-/* What ending a string asks for: is this reference the last one? */
-static Py_ssize_t look_at_each(Py_ssize_t count) {
+/* What ending a string asks for: is this reference the last one? -1 if it is not. */
+static int look_at_each(Py_ssize_t count) {
     uintptr_t thread = this_thread();
-    Py_ssize_t alone = 0;
-    while (alone < count && only_reference((PyObject *)&heads[alone], thread)) {
-        alone++;
+    for (PyUnicodeObject *str = heads; str < heads + count; str++) {
+        if (!only_reference((PyObject *)str, thread)) {
+            return -1;
+        }
     }
-    return alone;
+    return 0;
 }
 
 /* As many bytes with as few instructions as the C library knows how. */
@@ -64,14 +65,15 @@ static int make_tuple(Py_ssize_t count) {
 }
 /* [/floor] */
 
-/* The memory stays: what is measured is writing, not asking for it. */
+/* The memory stays: what is measured is writing, not asking for it. Heads begin with a cache line, as those of pages do. */
 static int reserve(Py_ssize_t count) {
     if (count > capacity) {
-        PyUnicodeObject *more = realloc(heads, count * sizeof(*heads));
-        heads = more ? more : heads;
-        PyObject **more_items = realloc(items, count * sizeof(*items));
-        items = more_items ? more_items : items;
-        if (!more || !more_items) {
+        capacity = 0;
+        free(heads);
+        free(items);
+        heads = aligned_alloc(64, (count * sizeof(*heads) + 63) / 64 * 64);
+        items = malloc(count * sizeof(*items));
+        if (!heads || !items) {
             PyErr_NoMemory();
             return -1;
         }
@@ -93,7 +95,7 @@ static int write_heads(const char *name, const Request *request) {
         write_bytes(request, 0, count);
     } else if (!strcmp(name, "bytes and drop")) {
         write_bytes(request, 0, count);
-        return look_at_each(count) == count ? 0 : -1;
+        return look_at_each(count);
     } else {
         return -1;
     }

@@ -117,30 +117,24 @@ static inline int only_reference(PyObject *op, uintptr_t thread) {
 #endif
 }
 
-/* Take the last reference to each of `count` objects, which lie `bytes` apart, if the caller holds it: 1. Else 0, and nothing
- * has changed. It looks at each head once and calls nothing. */
-static inline int all_ended(PyObject *first, size_t count, size_t bytes, uintptr_t thread) {
-    char *from = (char *)first, *to = from + count * bytes;
-    for (char *op = from; op < to; op += bytes) {
-        if (!only_reference((PyObject *)op, thread)) {
-            return 0;
+/* Take the caller's reference to each of `count` objects away, which lie `bytes` apart. Returns how many died of it without being
+ * asked: for those nobody was called, and the caller has to see to it. All others lost a reference as any object does. */
+static inline size_t end_each(PyObject *first, size_t count, size_t bytes, uintptr_t thread) {
+    size_t ended = 0;
+    for (char *at = (char *)first, *to = at + count * bytes; at < to; at += bytes) {
+        PyObject *op = (PyObject *)at;
+        if (!only_reference(op, thread)) {
+            Py_DECREF(op);
+            continue;
         }
-    }
 #ifdef Py_GIL_DISABLED
-    /* Whoever still looks at one in another thread must find it dead. */
-    for (char *op = from; op < to; op += bytes) {
-        __atomic_store_n(&((PyObject *)op)->ob_ref_local, 0, __ATOMIC_RELAXED);
-    }
+        /* Whoever still looks at it in another thread must find it dead. */
+        __atomic_store_n(&op->ob_ref_local, 0, __ATOMIC_RELAXED);
 #endif
-    ASAN_POISON_MEMORY_REGION(from, count * bytes);
-    return 1;
-}
-
-/* The same objects, if somebody else has one of them: each loses the caller's reference as any object does. */
-static inline void let_go_of_each(PyObject *first, size_t count, size_t bytes) {
-    for (size_t i = 0; i < count; i++) {
-        Py_DECREF((PyObject *)((char *)first + i * bytes));
+        ASAN_POISON_MEMORY_REGION(op, bytes);
+        ended++;
     }
+    return ended;
 }
 /* [/sweep] */
 

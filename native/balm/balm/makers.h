@@ -17,7 +17,7 @@ typedef struct {
 } Request;
 
 typedef int maker(Request *request, PyObject **items, PyTypeObject *const *types);
-/* Take away one reference to each string of a request, those that the tuple held: all at once, if they are the last. */
+/* Take away one reference to each string of a request, those that the tuple held. */
 typedef void ender(void *made);
 
 /* [eight] */

@@ -178,12 +178,10 @@ void end_pages(void *made) {
     uintptr_t thread = this_thread();
     for (Page *page = made, *next; page; page = next) {
         next = page->made_next; /* an empty page may be another text's at once */
-        PyObject *first = (PyObject *)first_of(page);
-        uint32_t count = page->used; /* the tuple held them all */
-        if (all_ended(first, count, sizeof(PyUnicodeObject), thread)) {
-            views_dead(page, count, thread);
-        } else {
-            let_go_of_each(first, count, sizeof(PyUnicodeObject));
+        /* The tuple held all of its strings. */
+        uint32_t ended = end_each((PyObject *)first_of(page), page->used, sizeof(PyUnicodeObject), thread);
+        if (ended) {
+            views_dead(page, ended, thread);
         }
     }
 }
