@@ -455,7 +455,7 @@ def reasoned_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
                         "n (duels)": len(results.logs_of(of_it, benchmark, kind)),
                     }
                 )
-    return pd.DataFrame(rows).fillna("")
+    return pd.DataFrame(rows).astype(object).fillna("")
 
 
 def lottery_alt(runs: pd.DataFrame) -> str:
@@ -526,7 +526,7 @@ def misses_table(runs: pd.DataFrame, counted: dict[str, list[dict] | str]) -> pd
                     "n (orders)": len(orders),
                 }
             )
-    return pd.DataFrame(rows).fillna("")
+    return pd.DataFrame(rows).astype(object).fillna("")
 
 
 def glue_lottery(linked: dict[str, dict], runs: pd.DataFrame) -> None:
