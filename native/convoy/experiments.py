@@ -248,7 +248,8 @@ def client(core, pause=0):
     """Send one byte, wait for it, again. Runs in a process of its own, which stays on a core if one is given.
 
     Standard input gives the port, and then orders, a line each: how many requests, and for how many seconds at least and at
-    most. Each order is answered with a line: begin and end (ns) of every request. pause: seconds between two requests.
+    most. Each order is answered with a line: begin and end (ns) of every request; their end with the core that it ran on last.
+    pause: seconds between two requests.
     """
     if core is not None:
         os.sched_setaffinity(0, {core})
@@ -275,7 +276,7 @@ def client(core, pause=0):
         print("warm", flush=True)
         for order in sys.stdin:
             print(json.dumps(requests(*json.loads(order))), flush=True)
-    return core_of("self", os.getpid())
+    print(json.dumps(core_of("self", os.getpid())), flush=True)
 
 
 class Client:
@@ -297,8 +298,9 @@ class Client:
         return json.loads(self.answer())
 
     def leave(self):
-        """No more orders: the core that it ran on last."""
-        return json.loads(self._process.communicate(timeout=30)[0].splitlines()[-1])["result"]
+        """No more orders: the core that it ran on last. Nobody waits for its end, which may take long beside CPU work."""
+        self.no_more()
+        return json.loads(self.answer())
 
     def no_more(self):
         self._process.stdin.close()
@@ -312,6 +314,7 @@ class Client:
 
 # [echo]
 ALONE_S = 0.05
+LEAVING_S = 0.05  # for the server to see that the client has gone
 # Requests that a quantile needs at least.
 ENOUGH = {0.5: 5, 0.99: 100, 0.999: 1000}
 
@@ -337,8 +340,11 @@ def rate(spans):
 def core_of(process, thread):
     """The core that a thread ran on last; None where the system does not say."""
     try:
-        with open(f"/proc/{process}/task/{thread}/stat") as file:
-            return int(file.read().rsplit(")", 1)[1].split()[36])
+        file = os.open(f"/proc/{process}/task/{thread}/stat", os.O_RDONLY)
+        try:
+            return int(os.read(file, 4096).decode().rsplit(")", 1)[1].split()[36])
+        finally:
+            os.close(file)
     except (OSError, ValueError, IndexError):
         return None
 
@@ -373,8 +379,12 @@ def echo(folder, kind, count, interval, order, singles, pinning, server, others)
             before = work.reading()
             spans = client.requests(*order)
             during = work.speed_from(before)
+            client_core = client.leave()
+            soon = time.monotonic() + LEAVING_S
+            while not server_cores and time.monotonic() < soon:
+                time.sleep(0.005)
             cores = {
-                "client": client.leave(),
+                "client": client_core,
                 "server": server_cores[0] if server_cores else None,
                 "CPU work": [core_of("self", thread) for thread in work.thread_ids],
             }
