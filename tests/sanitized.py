@@ -161,7 +161,7 @@ def arenas(built):
     lib.free_every_other()
     lib.latencies(THREADS, 100, (ctypes.c_int64 * (THREADS * 100))())
     experiments.heap(lib)
-    lib.trim(), lib.limit_arenas(2)
+    lib.trim()
     mmap = ctypes.CDLL(os.path.join(built, "libhuge_pages.so")).mmap
     size, number = ctypes.c_size_t, ctypes.c_int
     mmap.argtypes, mmap.restype = [ctypes.c_void_p, size, number, number, number, ctypes.c_long], ctypes.c_void_p
