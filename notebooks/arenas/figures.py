@@ -64,7 +64,10 @@ NOT_STAGED = {
 
 
 # What the talk's terminal shows, in MiB: RSS grown, by interpreter. Data to compare with.
-TALK_RSS = {"3.13": 0.56, "3.13t": 16.57, "3.14": 0.59, "3.14t": 32.60}
+_TERMINAL = "3.13 0.56; 3.13t 16.57; 3.14 0.59; 3.14t 32.60"
+TALK_RSS = {version: float(mib) for version, mib in (row.split() for row in _TERMINAL.split("; "))}
+# What its two builds of the later version differ by.
+TALK_DIFFERENCE = 32.01
 # The remarks that stand beside its ratings.
 TALK_REMARKS = {
     ("many short-lived threads", "glibc"): "cap arena_max, pool threads",
@@ -279,8 +282,7 @@ def glue_answers(session: Session, runs: pd.DataFrame) -> None:
     rss, held = (results.without_gil(runs, HUGE, column)[2] for column in ("rss", "held"))
     if not results.huge_pages(runs):
         rss = held = None
-    published = TALK_RSS[FREE_THREADED] - TALK_RSS[GIL]
-    draw.glue("number", words.published_number(of_a19(huge), of_a19(huge, "size"), rss, published))
+    draw.glue("number", words.published_number(of_a19(huge), of_a19(huge, "size"), rss, TALK_DIFFERENCE))
     account = of_a19(f"held by glibc, huge pages for all: {FREE_THREADED} − {GIL}")
     draw.glue("account", words.arenas_account(account, held, rss))
     at_once, touched = (
