@@ -45,10 +45,25 @@ SAID = re.compile(
 )
 
 
+def without_code(markdown):
+    """Fenced blocks left out, but for those that hold prose; their fences left out too. They may stand in one another."""
+    kept, open_ = [], []
+    for line in markdown.splitlines():
+        if fence := re.match(r"(`{3,}|~{3,})(.*)$", line):
+            mark, rest = fence.groups()
+            if open_ and not rest.strip() and open_[-1][0] == mark:
+                open_.pop()
+            else:
+                open_.append((mark, re.match(r"\{(glossary|note|tip|warning|admonition|dropdown)\}", rest)))
+        elif all(prose for _, prose in open_):
+            kept.append(line)
+    return "\n".join(kept)
+
+
 def readable(markdown):
     """The text without what is no prose of ours: code, quotations, exercises, solutions, predictions, comments."""
+    markdown = without_code(markdown)
     for pattern in (
-        r"^(`{3,}|~{3,})(?!\{(glossary|note|tip|warning|admonition|dropdown)\}).*?^\1\s*$",
         r"^(:{3,})\{exercise-start\}.*?^:{3,}\{exercise-end\}.*?^:{3,}\s*$",
         r"^(:{3,})\{solution-start\}.*?^:{3,}\{solution-end\}.*?^:{3,}\s*$",
         r"^(:{3,})\{(exercise|solution|epigraph)\}.*?^\1\s*$",
@@ -169,6 +184,13 @@ def test_what_concludes_is_read_more_strictly():
         "- `PyDLL` blocks other threads only where there is a GIL."
     ]
     assert concluding("# H\n\nPrices differ.") == ""
+
+
+def test_the_lint_reads_on_behind_a_box():
+    text = "```{admonition} A box\nPyO3 is twice as fast.\n```\n\nctypes is twice as slow.\n\n```python\nx = 1\n```\n"
+    assert "PyO3 is twice as fast." in readable(text)
+    assert "ctypes is twice as slow." in readable(text)
+    assert "x = 1" not in readable(text)
 
 
 def test_the_lint_reads_prose_and_nothing_else():
