@@ -576,7 +576,9 @@ def glue_answers(
             spreads[benchmark, label] = (apart, verdict)
             draw.glue(f"differ-{benchmark}-{name}", words.orders_differ(where, benchmark, apart, verdict))
             rates = lacking or results.missed(missed[label], benchmark)
-            draw.glue(f"own-order-{benchmark}-{name}", words.own_order(where, benchmark, results.missing_more(rates)))
+            if not ruled:
+                own = results.missing_more(rates)
+                draw.glue(f"own-order-{benchmark}-{name}", words.own_order(where, benchmark, own))
             more = rates if isinstance(rates, str) else results.more_misses(of_it, missed[label], benchmark).interval
             if ruled:
                 of_misses = f"misses of a thousand instructions, slower less faster orders, {benchmark} on {label}"
