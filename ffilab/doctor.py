@@ -5,7 +5,6 @@ anything is installed. Exit code 0 if everything that is needed is there, else 1
 """
 
 import argparse
-import ctypes.util
 import os
 import platform
 import re
@@ -87,15 +86,6 @@ HEADERS = {
         "IPython keeps its history there",
         {"apt": "libsqlite3-dev", "dnf": "sqlite-devel", "brew": "sqlite", "conda": "sqlite"},
     ),
-}
-# Allocators that the chapter on arenas compares, by the name that the dynamic loader knows.
-LIBRARIES = {
-    "jemalloc": ("jemalloc", {"apt": "libjemalloc2", "dnf": "jemalloc", "brew": "jemalloc", "conda": "jemalloc"}),
-    "tcmalloc": (
-        "tcmalloc_minimal",
-        {"apt": "libtcmalloc-minimal4", "dnf": "gperftools-libs", "brew": "gperftools", "conda": "gperftools"},
-    ),
-    "mimalloc": ("mimalloc", {"apt": "libmimalloc2.0", "dnf": "mimalloc", "brew": "mimalloc", "conda": "mimalloc"}),
 }
 COMMANDS = {
     "C compiler": ("cc", "gcc", "clang"),
@@ -181,11 +171,6 @@ def missing() -> list[tuple[str, bool, str]]:
         (f"{name} ({why})", False, remedies(packages))
         for name, (header, why, packages) in HEADERS.items()
         if not header_present(header)
-    ]
-    gaps += [
-        (f"{name} (an allocator for the chapter on arenas)", False, remedies(packages))
-        for name, (library, packages) in LIBRARIES.items()
-        if not ctypes.util.find_library(library)
     ]
     for folder in {ROOT, Path(os.environ.get("XDG_CACHE_HOME") or Path.home())}:
         while not folder.exists():
