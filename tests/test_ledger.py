@@ -140,6 +140,17 @@ def test_a_row_says_that_its_page_is_stale(results):
     assert not [row["id"] for row in rows if row["stale"] and row["chapter"] != "loaders"]
 
 
+def test_a_page_of_other_tests_says_so_and_stops_nothing(results, tmp_path):
+    """A newer claims.toml beside an older page: its claim is not measured, and every other one is judged."""
+    folder = tmp_path / "executed" / "loaders" / "claims"
+    folder.mkdir(parents=True)
+    for identifier in ("A12", "A13", "A14"):
+        (folder / f"{identifier}.json").write_text(json.dumps(handed_in(1.2)))
+    rows = {row["id"]: row for row in ledger.collect()}
+    assert rows["A12"]["verdict"] == verdicts.NOT_MEASURED
+    assert rows["A12"]["reason"] == "its tests have changed since: `make chapter NAME=loaders` measures it again"
+
+
 def test_hand_in_refuses_what_no_rule_knows_and_what_was_put_twice(handed):
     for identifier, name in (("X1", "typo"), ("A12", f"ratio on {GIL}")):
         with pytest.raises(ValueError, match=name):

@@ -199,6 +199,11 @@ def expected_wrong(rows: list[dict]) -> float:
     return verdicts.ALPHA * chances
 
 
+def fits(claim: Claim, handed_in: dict) -> bool:
+    """Was it handed in for the tests that the claim has now? An older page may lie there."""
+    return {*handed_in["measurements"], *handed_in["missing"]} == {rule.measured for rule in claim.tests}
+
+
 def collect(stale: dict[str, list[str]] | None = None) -> list[dict]:
     """Judge every claim from what lies beside the executed pages, write `ledger.json`, return its rows.
 
@@ -215,7 +220,10 @@ def collect(stale: dict[str, list[str]] | None = None) -> list[dict]:
                 f"The chapter {claim.corner!r} handed in nothing for claim {claim.id}: "
                 f"run `make chapter NAME={claim.corner}`, and have its notebook call chapter.verdicts."
             )
-        rows.append({**judge(claim, handed_in), "stale": (stale or {}).get(claim.corner, [])})
+        row = judge(claim, handed_in if handed_in is None or fits(claim, handed_in) else None)
+        if handed_in and not fits(claim, handed_in):
+            row["reason"] = f"its tests have changed since: `make chapter NAME={claim.corner}` measures it again"
+        rows.append({**row, "stale": (stale or {}).get(claim.corner, [])})
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "ledger.json").write_text(json.dumps(rows, indent=1))
     return rows
