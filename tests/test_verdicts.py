@@ -57,7 +57,7 @@ UP, DOWN, OPEN = at(1.4), at(0.8), at(1.02)
         ([side("x")], {"x": at(1.0, 0.001)}, REFUTED, "no effect of interest"),
         ([side("x"), side("y")], {"x": UP, "y": at(1.0, 0.001)}, IN_PART, "1 of 2; 1 with no effect of interest"),
         (
-            [Occurs("x"), Never("y", rate=0.1)],
+            [Occurs("x"), Never("y", rate=0.15)],
             {"x": Measurement(Share(1, 30), ""), "y": Measurement(Share(0, 30), "")},
             HOLDS,
             "",
@@ -79,7 +79,7 @@ def test_verdict_names_its_parts(rules, found, verdict, qualifier):
 
 def test_one_event_refutes_a_claim_of_safety_whatever_else_holds():
     found = {"x": Measurement(Share(30, 30), ""), "y": Measurement(Share(1, 30), ""), "z": UP}
-    given = of_claim(claim(Occurs("x"), Never("y", rate=0.1), side("z")), found, {})
+    given = of_claim(claim(Occurs("x"), Never("y", rate=0.15), side("z")), found, {})
     assert (given.verdict, given.qualifier) == (REFUTED, "1 of 3 parts")
 
 
