@@ -62,6 +62,11 @@ def mark() -> str:
     return WITHHELD if _page["failed"]() else ""
 
 
+def short_mark() -> str:
+    """The same in a word or two, for a sentence: the page's banner says the rest."""
+    return mark().partition(":")[0]
+
+
 def figure(plot, alt: str, size: tuple[float, float] = (7.2, 3.6), data: pd.DataFrame | None = None) -> None:
     """Display `plot(figure)` for light and dark pages. `alt`: one or two sentences with the numbers in it.
 
@@ -230,7 +235,7 @@ def glue(name: str, value: str) -> None:
     The same record that myst_nb.glue writes; importing myst_nb would bring Sphinx
     into the measured kernels.
     """
-    marked = mark()
+    marked = short_mark()
     shown = f"{value} ({marked})" if marked else value
     display(
         {f"{GLUE_PREFIX}text/plain": repr(shown)},

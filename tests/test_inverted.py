@@ -9,7 +9,6 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from ffilab import draw
 from ffilab.errors import UserError
 from ffilab.judge.claims import corners
 from ffilab.press.chapters import Chapter
@@ -38,7 +37,7 @@ TRUE_OF_BOTH = {
     *(("races", f"{what}-{build}") for what in ("by-size", "by-work") for build in ("gil", "free-threaded")),
 }
 NUMBER = re.compile(r"[-+±]?\d[\d.,]*( ?(%|ns|µs|ms|s|KiB|MiB))?")
-MARKS = re.compile(rf" ?\((?:{re.escape(draw.SMOKE)}|{re.escape(draw.WITHHELD)})\)")
+MARKS = re.compile(r" ?\((?:smoke test|withheld)(?:: [^)]*)?\)")
 
 
 def texts(notebook):

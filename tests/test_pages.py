@@ -403,7 +403,7 @@ def test_a_page_whose_controls_failed_is_marked_all_over(beside_load):
         output for cell in cells for output in cell.get("outputs", []) if "scrapbook" in output.get("metadata", {})
     ]
     assert outputs
-    assert all(draw.WITHHELD in next(iter(output["data"].values())) for output in outputs)
+    assert all("(withheld)" in next(iter(output["data"].values())) for output in outputs)
 
 
 def test_the_banner_says_which_controls_failed(beside_load):
