@@ -274,8 +274,9 @@ class Spread:
     One-way random effects of logarithms: the variance between cases is that of their means, less what the scatter within
     cases explains, with its exact F interval (Searle, Casella and McCulloch, Variance Components, 1992, section 3.6). The
     cases are the units: the interval is about all cases that could have been drawn.
-    of_means: variance of the cases' means. noise: the part of it that the scatter within explains. span: expected range of
-    so many standard normal values.
+    of_means: variance of the cases' means. noise: the part of it that the scatter within explains. rounds: how many of a case
+    count, without those that were trimmed (Yuen 1974 gives their degrees of freedom). span: expected range of so many standard
+    normal values.
     """
 
     of_means: float

@@ -80,16 +80,26 @@ def expected_range(cases: int, seed: int = 0) -> float:
     return float(np.ptp(np.random.default_rng(seed).normal(size=(DRAWS, cases)), axis=1).mean())
 
 
+def centres(values: np.ndarray) -> np.ndarray:
+    """Trimmed mean over the last axis, the centre of `estimates.Location`: one value that is far off does not move it."""
+    n = values.shape[-1]
+    cut = estimates.trimmed(n)
+    return np.sort(values, axis=-1)[..., cut : n - cut].mean(axis=-1)
+
+
 def range_without_noise(logs: np.ndarray, span_of: int | None = None) -> Spread:
     """Expected largest over smallest of so many cases if each were measured without noise: see `estimates.Spread`.
 
     logs: logarithms, shape (cases, rounds). span_of: of how many cases the range is meant; of as many as there are, if not
-    given.
+    given. A case counts by its trimmed mean, and its noise is that of a trimmed mean (winsorised, see `estimates.Location`):
+    a single round may be off by a fifth, and would pass for a difference between cases, or drown one. Rounds that were
+    trimmed give no degrees of freedom.
     """
     cases, rounds = logs.shape
-    noise = float(logs.var(axis=1, ddof=1).mean()) / rounds if rounds > 1 else float("nan")
-    of_means = float(logs.mean(axis=1).var(ddof=1)) if cases > 1 else float("nan")
-    return Spread(of_means, noise, cases, rounds, expected_range(span_of or cases))
+    each = [estimates.Location.of(row) for row in logs]
+    noise = float(np.mean([one.error**2 for one in each])) if rounds > 1 else float("nan")
+    of_means = float(centres(logs).var(ddof=1)) if cases > 1 else float("nan")
+    return Spread(of_means, noise, cases, rounds - 2 * estimates.trimmed(rounds), expected_range(span_of or cases))
 
 
 def ratio_of_groups(left: np.ndarray, right: np.ndarray) -> Measurement | None:
