@@ -146,20 +146,25 @@ def made_up_distances(ways, of_pages=1.0):
             }
             for process in range(10)
             for distance in (PACKED, DENSE, 2048, SPREAD, APART)
-            for n in (1, 2, 4, 8, 10, 12, 16, 20, 24, 32, 64, 128, 256)
+            for n in (1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 64, 128, 256)
         ]
     )
 
 
 def test_the_ways_are_read_off_the_clock():
     runs = made_up_distances(12)
-    assert set(results.fits(runs, APART)) == {12.0}
-    assert set(results.fits(runs, 64)) == {float("inf")}
+    assert results.fits(runs, APART) == (12.0, 16.0)
+    assert results.fits(runs, 64) == (256.0, float("inf"))
+    assert np.isnan(results.fits(runs[runs.process < 2], APART)).all()
+    assert not results.too_slow_before(runs, APART)
+    bump = runs.assign(ns=runs.ns.where((runs.n != 4) | (runs.distance != APART), 1.3 * runs.ns))
+    assert results.fits(bump, APART) == (12.0, 16.0)
+    assert list(results.too_slow_before(bump, APART)) == [4]
 
     def said(ways):
-        return words.stay_fast(list(results.fits(made_up_distances(ways), APART)), USUAL)
+        return words.stay_fast(*results.fits(made_up_distances(ways), APART), {}, USUAL)
 
-    assert "up to 12," in said(12)
+    assert "up to 12 functions do not take 1.1 times as long" in said(12)
     assert "An explanation, not tested" in said(12)
     assert "agree" in said(8)
     assert "Something smaller" in said(4)
@@ -522,7 +527,9 @@ def test_the_lottery_is_told_from_noise():
     table = figures.reasoned_table(both, absent)
     assert len(table) == 8
     assert (table["time over the middle shuffled order"] == "no profile").sum() == 2
-    assert (table["time over the linker's order"] == "1").sum() == 4
+    # The linker's own against itself: 1 but for noise.
+    assert table["time over the linker's order"].str.match(r"(1\.0|0\.99)").sum() == 4
+    assert results.passing_by_noise(both[both.interpreter == GIL], "containers", 1.02) < 0.5
     assert "3.14t, containers: orders from" in figures.lottery_alt(both)
 
 
@@ -631,6 +638,37 @@ def test_the_histories_are_what_they_say(histories):
         assert changed == [file]
         assert message in story.git("log", "--format=%s", revisions[story.AT], "-1")
     assert story.make_repository() == histories  # the same hashes again
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("objcopy"), reason="there is no objcopy here")
+def test_the_commits_that_change_machine_code_are_named(histories):
+    """By the bytes of .text of neighbours."""
+    changed = set()
+    for revisions in histories.values():
+        codes = []
+        for revision in revisions:
+            story.build("neighbour", revision, [])
+            out = story.machine("neighbour").with_name("text")
+            subprocess.run(
+                ["objcopy", "-O", "binary", "--only-section=.text", story.machine("neighbour"), out], check=True
+            )
+            codes.append(out.read_bytes())
+        for revision, before, after in zip(revisions[1:], codes, codes[1:]):
+            if before != after:
+                changed.add(story.git("show", "--no-patch", "--format=%s", revision).strip())
+    assert changed == set(story.CHANGE_CODE)
+
+
+@pytest.mark.parametrize(("off", "passed"), [(0.0, True), (0.05, False)])
+def test_a_program_that_differs_from_itself_withholds_the_lottery(off, passed):
+    runs = made_up_lottery(0.03)
+    runs.loc[(runs.kind == "copy") & (runs.interpreter == GIL), "log"] += off
+    session = SimpleNamespace(frame={"relink lottery": runs}.get)
+    checks = claims.controls(session)
+    assert [check.passed for check in checks] == [passed] * 2 + [True] * 2
+    session = SimpleNamespace(frame={"relink lottery": runs[runs.kind != "copy"]}.get)
+    assert claims.controls(session) == []
 
 
 @pytest.mark.slow
@@ -927,8 +965,8 @@ def test_shares_of_bisections_have_exact_intervals():
     assert found.at().high < 1 or found.at().low < 0.5
     assert Share(3, 3).at(0.95).low == pytest.approx(0.29, abs=0.005)
     table = figures.bisections_table(BISECTIONS)
-    assert list(table["times blamed"]) == [2, 1, 2, 1, 1]
-    assert set(table["n (bisections)"]) == {3, 4}
+    assert list(table["blamed by"]) == ["2 of 3", "1 of 3", "2 of 4", "1 of 4", "1 of 4"]
+    assert results.standing_without_code(BISECTIONS) == 1
 
 
 def around(centre, error, n=20):
@@ -969,7 +1007,7 @@ ANSWERS = {
         Location(0.65, 0.02, 9, 10),
     ),
     ("D5", "share of bisections that blame the unrelated commit"): (Share(20, 20), Share(5, 20), Share(16, 20)),
-    ("D5", "share of blamed commits that stand, without a trap"): (Share(20, 20), Share(2, 20), Share(14, 20)),
+    ("D5", "share of blamed commits that stand, without a trap"): (Share(2, 20), Share(20, 20), Share(10, 20)),
     ("D6", "slow / hot, the same commit with hot functions together"): (
         around(2, 0.05),
         around(0.9, 0.02),

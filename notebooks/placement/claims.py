@@ -1,15 +1,40 @@
 """What the chapter "Code placement" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
 from ffilab.bench.session import Session
+from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from notebooks.placement import results
 from notebooks.placement.experiment import Cache
-from notebooks.placement.lottery import BUILDS, BY_PROFILE, linked_how, missed_how, profiled_how
+from notebooks.placement.lottery import BENCHMARKS, BUILDS, BY_PROFILE, linked_how, missed_how, profiled_how
 from notebooks.placement.story import PROGRAMS
 
 # The benchmark of the document.
 BENCHMARK = "call_method"
+
+
+def controls(session: Session) -> list[Check]:
+    """The lottery's own A/A test: the linker's own order against itself. An alarm withholds what random orders are asked for."""
+    duels = session.frame("relink lottery")
+    found = []
+    for label in BUILDS:
+        of_it = results.of_build(duels, label)
+        if not (of_it.kind == "copy").any():
+            continue
+        for benchmark in BENCHMARKS:
+            ratio = results.itself(of_it, benchmark)
+            bounds = f" [{ratio.low:.4f}, {ratio.high:.4f}]" if ratio.is_known else ", too few values for an interval"
+            found.append(
+                Check(
+                    "A/A of the lottery",
+                    f"{benchmark}: the linker's own order / itself on {label}",
+                    f"{ratio.value:.4f}{bounds}",
+                    not results.alarming(ratio),
+                    abs(ratio.value - 1),
+                    claims=("D1", "D3", "D6"),
+                )
+            )
+    return found
 
 
 def measurements(session: Session) -> Handed:

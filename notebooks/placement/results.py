@@ -5,16 +5,17 @@ from collections import Counter
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
-from ffilab.judge import estimates, processes, statistics
+from ffilab.judge import controls, estimates, processes, statistics
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Measurement, Share, Spread
-from ffilab.judge.processes import exact, extremes, range_without_noise
+from ffilab.judge.processes import centres, exact, extremes, range_without_noise
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, Cache
 from notebooks.placement.lottery import BENCHMARKS, DEFAULT
-from notebooks.placement.story import HISTORIES
+from notebooks.placement.story import CHANGE_CODE, HISTORIES
 
-# A layout no longer fits when a call takes this many times as long as in the packed one.
-TOO_SLOW = 1.5
+# Functions keep their time while a call takes no more than this many times as long as in the packed layout.
+TOO_SLOW = 1.1
 # Misses of a call below which functions are said to fit.
 FEW_MISSES = 0.05
 # Of the caller, for each function that it calls.
@@ -48,12 +49,26 @@ def times_as_long(runs: pd.DataFrame, distance: int, n: int) -> Interval:
     return statistics.ratio_interval(np.log(slower(runs, distance, n)))
 
 
-def fits(runs: pd.DataFrame, distance: int) -> np.ndarray:
-    """By process, the largest number of functions that are still as fast as packed ones; infinity if all are."""
-    numbers = sorted(runs[runs.distance == distance].n.unique())
-    slow = np.array([slower(runs, distance, n) > TOO_SLOW for n in numbers])
-    first = np.where(slow.any(axis=0), slow.argmax(axis=0), len(numbers))
-    return np.array([*[0.0], *map(float, numbers[:-1]), float("inf")])[first]
+def fits(runs: pd.DataFrame, distance: int) -> tuple[float, float]:
+    """The largest number of functions that keep their time beyond doubt, 0 if none does; and the number from which on all take
+    too long beyond doubt, infinity if none does. What lies between is open. NaN with too few processes."""
+    numbers = sorted(int(n) for n in runs[runs.distance == distance].n.unique())
+    found = {n: times_as_long(runs, distance, n) for n in numbers}
+    if not all(one.is_known for one in found.values()):
+        return float("nan"), float("nan")
+    slow = float("inf")
+    for n in reversed(numbers):
+        if found[n].low <= TOO_SLOW:
+            break
+        slow = float(n)
+    return float(max((n for n in numbers if found[n].high <= TOO_SLOW), default=0)), slow
+
+
+def too_slow_before(runs: pd.DataFrame, distance: int) -> dict[int, Interval]:
+    """Smaller numbers than the largest that keeps its time, which nevertheless take too long beyond doubt."""
+    kept, _ = fits(runs, distance)
+    numbers = sorted(int(n) for n in runs[runs.distance == distance].n.unique() if n < kept)
+    return {n: one for n in numbers if (one := times_as_long(runs, distance, n)).low > TOO_SLOW}
 
 
 def slower_than(runs: pd.DataFrame, distance: int, other: int, n: int) -> Interval:
@@ -93,19 +108,12 @@ def pages_met(distance: int, n: int, page: int = 4096) -> int:
 
 
 def fits_over(runs: pd.DataFrame, distance: int, other: int) -> Interval:
-    """How many functions stay fast at one distance over how many at another, between the steps of `n` and over all processes:
-    no interval of chance, but all that these steps leave open. NaN where all or none stay fast."""
-    found = [_steps(runs, one) for one in (distance, other)]
-    if not all(np.isfinite(low) & np.isfinite(high) & (low > 0) for each in found for low, high in each):
+    """How many functions keep their time at one distance over how many at another, between the steps of `n`: no interval of
+    chance, but all that these steps leave open. NaN where all or none keep it."""
+    (low, high), (other_low, other_high) = (fits(runs, one) for one in (distance, other))
+    if not all(np.isfinite(one) and one > 0 for one in (low, high, other_low, other_high)):
         return Interval(*[float("nan")] * 3)
-    (low, high), (other_low, other_high) = ((min(a for a, _ in each), max(b for _, b in each)) for each in found)
     return Interval(low / other_low, low / other_high, high / other_low)
-
-
-def _steps(runs: pd.DataFrame, distance: int) -> list[tuple[float, float]]:
-    """By process, the largest number that stays fast, and the next."""
-    numbers = [*sorted(runs[runs.distance == distance].n.unique()), float("inf")]
-    return [(n, next(other for other in numbers if other > n) if np.isfinite(n) else n) for n in fits(runs, distance)]
 
 
 def simulated_edges(found: pd.DataFrame, cache: Cache) -> dict[int, int]:
@@ -151,16 +159,22 @@ def of_build(runs: pd.DataFrame, label: str) -> pd.DataFrame:
     return runs[runs.interpreter == label]
 
 
+def centre_by_program(runs: pd.DataFrame, benchmark: str, kind: str) -> pd.Series:
+    """Trimmed mean of the logs of its duels by program of a kind (`order`, `copy`, or an order with a reason): a single duel may
+    be off by a fifth."""
+    chosen = runs[(runs.benchmark == benchmark) & (runs.kind == kind)]
+    return chosen.groupby("name").log.agg(lambda logs: centres(logs.to_numpy())).astype(float)
+
+
 def copies_centre(runs: pd.DataFrame, benchmark: str) -> float:
-    """Median over the copies of the default of their median log."""
-    chosen = runs[(runs.benchmark == benchmark) & (runs.kind == "copy")]
-    return chosen.groupby("name").log.median().median()
+    """Median over the copies of the default of their centres; 0 where there are no copies."""
+    found = centre_by_program(runs, benchmark, "copy")
+    return float(found.median()) if len(found) else 0.0
 
 
 def ratios(runs: pd.DataFrame, benchmark: str, kind: str) -> pd.Series:
-    """Median ratio to the copies' centre by program of a kind (`order`, `copy`, or an order with a reason)."""
-    chosen = runs[(runs.benchmark == benchmark) & (runs.kind == kind)]
-    return np.exp(chosen.groupby("name").log.median() - copies_centre(runs, benchmark))
+    """Ratio to the copies' centre by program of a kind."""
+    return np.exp(centre_by_program(runs, benchmark, kind) - copies_centre(runs, benchmark))
 
 
 def logs_of(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
@@ -178,13 +192,19 @@ def over_orders(runs: pd.DataFrame, benchmark: str, kind: str) -> Measurement | 
 
     Of the program, each duel is a value; of the orders, each order. Below 1, it is faster than half of the orders.
     """
-    return processes.ratio_of_groups(logs_of(runs, benchmark, kind), by_round(runs, benchmark, "order").mean(axis=1))
+    orders = centre_by_program(runs, benchmark, "order").to_numpy()
+    return processes.ratio_of_groups(logs_of(runs, benchmark, kind), orders)
 
 
 def faster_orders(runs: pd.DataFrame, benchmark: str, kind: str) -> Share:
     """Shuffled orders that are faster than a kind of program."""
-    among = by_round(runs, benchmark, "order").mean(axis=1)
-    return Share(int((among < logs_of(runs, benchmark, kind).mean()).sum()), len(among))
+    among = centre_by_program(runs, benchmark, "order")
+    return Share(int((among < centres(logs_of(runs, benchmark, kind))).sum()), len(among))
+
+
+def itself(runs: pd.DataFrame, benchmark: str) -> Interval:
+    """Time of the linker's own order over that of the same program, over all duels of the copies: 1, but for noise."""
+    return statistics.ratio_interval(logs_of(runs, benchmark, "copy"))
 
 
 def by_round(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
@@ -195,20 +215,25 @@ def by_round(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
     return counted.pivot(index="name", columns="round", values="log").to_numpy()
 
 
+def alarming(ratio: Interval) -> bool:
+    """Does a program differ from itself by more than what is negligible, beyond doubt? As the book's own controls have it."""
+    return ratio.low > 1 + controls.NEGLIGIBLE or ratio.high < 1 - controls.NEGLIGIBLE
+
+
 def spread(runs: pd.DataFrame, benchmark: str, seed: int = 0) -> tuple[float, Interval]:
-    """Slowest over fastest median of the orders, and what noise alone gives for as many programs.
+    """Slowest over fastest of the orders' centres, and what noise alone gives for as many programs.
 
     The first is too large by what noise adds to the largest and takes from the smallest. The second shows how much
-    that is: the middle of the same statistic, at the book's level, over sets of medians drawn from the copies' residuals.
+    that is: the middle of the same statistic, at the book's level, over sets of centres drawn from the copies' residuals.
     """
     rng = np.random.default_rng(seed)
     orders, copies = by_round(runs, benchmark, "order"), by_round(runs, benchmark, "copy")
-    value, rounds = float(np.exp(np.ptp(np.median(orders, axis=1)))), copies.shape[1]
+    value, rounds = float(np.exp(np.ptp(centres(orders)))), copies.shape[1]
     if rounds < MIN_VALUES:
         return value, Interval(*[float("nan")] * 3)
     # A residual of n rounds is smaller than the noise by the factor sqrt((n - 1) / n).
     residuals = (copies - copies.mean(axis=1, keepdims=True)).ravel() * np.sqrt(rounds / (rounds - 1))
-    noise = np.median(rng.choice(residuals, size=(RESAMPLES, *orders.shape)), axis=2)
+    noise = centres(rng.choice(residuals, size=(RESAMPLES, *orders.shape)))
     alone = np.exp(np.ptp(noise, axis=1))
     bounds = np.quantile(alone, (0.5 - LEVEL / 2, 0.5 + LEVEL / 2))
     return value, Interval(float(np.median(alone)), *map(float, bounds))
@@ -223,6 +248,13 @@ def passing(runs: pd.DataFrame, benchmark: str, kind: str, threshold: float) -> 
     """Programs of a kind that are slower than the copies' centre by the threshold or more."""
     found = ratios(runs, benchmark, kind)
     return Share(int((found >= threshold).sum()), len(found))
+
+
+def passing_by_noise(runs: pd.DataFrame, benchmark: str, threshold: float) -> float:
+    """Of as many programs that do not differ, how many would pass for slower by the threshold: what to expect of the noise that
+    the orders' own duels show, by the normal distribution. NaN with too few duels."""
+    spread = true_spread(runs, benchmark)
+    return spread.n * float(stats.norm.sf(np.log(threshold), scale=np.sqrt(spread.noise)))
 
 
 def differing(runs: pd.DataFrame) -> list[str]:
@@ -240,8 +272,9 @@ def missed(found: list[dict] | str, benchmark: str) -> pd.Series | str:
 
 
 def times_and_misses(runs: pd.DataFrame, misses: pd.Series, benchmark: str) -> pd.DataFrame:
-    """One row for each order that was timed and counted: name, log (mean of its duels), misses of a thousand instructions."""
-    chosen = runs[(runs.benchmark == benchmark) & (runs.kind == "order")].groupby("name").log.mean()
+    """One row for each order that was timed and counted: name, log (of its ratio to the copies' centre), misses of a thousand
+    instructions."""
+    chosen = np.log(ratios(runs, benchmark, "order"))
     return pd.DataFrame({"log": chosen, "misses": misses.drop(DEFAULT, errors="ignore")}).dropna().reset_index()
 
 
@@ -338,6 +371,12 @@ def share_of_bisections(bisections: pd.DataFrame, history: str, column: str) -> 
 def standing(bisections: pd.DataFrame) -> Share:
     """Bisections without a trap whose blamed commit is slow again, and its parent fast again, when both are measured anew."""
     return share_of_bisections(bisections, NO_TRAP, "stands")
+
+
+def standing_without_code(bisections: pd.DataFrame) -> int:
+    """How many of those that stand were said of a commit that leaves the program's instructions as they are."""
+    stood = of_history(bisections, NO_TRAP).query("stands == 1")
+    return int((~stood.message.isin(CHANGE_CODE)).sum())
 
 
 def blaming(bisections: pd.DataFrame) -> Share:

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import numpy as np
 from scipy import stats
 
-from ffilab.judge.processes import expected_range
+from ffilab.judge.processes import centres, expected_range
 from ffilab.judge.simulation import Simulated
 from notebooks.placement.claims import BENCHMARK
 from notebooks.placement.experiment import USUAL
@@ -57,7 +57,7 @@ def of_build(session: Simulated, label: str) -> list[tuple[str, dict, list]]:
     logs = session.rng.normal(0, DUEL * session.noise, (len(programs), how.duels)) + [[place] for *_, place in programs]
     session.add_observation("linking", linked, *linked_how(session, label))
     # The halves that the duels show: whatever makes them slow, these miss more.
-    slow = np.argsort(np.argsort(logs[: how.orders].mean(axis=1), kind="stable")) >= how.orders // 2
+    slow = np.argsort(np.argsort(centres(logs[: how.orders]), kind="stable")) >= how.orders // 2
     rates = np.maximum(0, MISSES + more * slow + session.rng.normal(0, MISSES_SPREAD * session.noise, how.orders))
     counted = [
         {"name": f"order {number}", "benchmark": BENCHMARK, "instructions": 1_000_000, "misses": 1_000 * float(rate)}

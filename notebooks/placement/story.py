@@ -31,6 +31,8 @@ HARMLESS = {
     "replace": "failure.value = -value;",
 }
 HISTORIES = {"with a trap": HISTORY, "without a trap": [*HISTORY[: AT - 1], HARMLESS, *HISTORY[AT:]]}
+# Commits after which the compiler writes other machine code; all others change comments, the README and the like.
+CHANGE_CODE = ("Shorter messages", CULPRIT, HARMLESS["message"])
 REPOSITORY = BUILD / "placement" / "repository"
 
 
@@ -202,7 +204,7 @@ def bisections(session: Session, revisions: dict[str, list[str]]) -> pd.DataFram
     """Many bisections of both histories, as the document did them: measure a fast commit and a slow one, search with the
     middle of the two as the limit, then check what was blamed and its parent again.
 
-    Columns history, limit (ns), message (of the commit that was blamed), found (1: the one that differs in machine code),
+    Columns history, limit (ns), message (of the commit that was blamed), found (1: the one at the trap's place),
     before and blamed (ns, measured again), stands (1: the limit lies between them again), log.
     """
     cases = [

@@ -4,13 +4,17 @@
 comes as the reason why, a text.
 """
 
-from collections.abc import Sequence
+import math
 
 from ffilab.draw import listed, number, text, words
 from ffilab.judge.estimates import Interval, Share
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from notebooks.placement.experiment import APART, DENSE, MANY, SPREAD, Cache
-from notebooks.placement.results import CALL_BYTES, PUBLISHED, THRESHOLDS, TOO_SLOW, sets_met
+from notebooks.placement.results import CALL_BYTES, ORDERS, PUBLISHED, THRESHOLDS, TOO_SLOW, sets_met
+
+# Of bisections in which nothing but noise differs, the part that stands: of two new times of equal programs, the first on the fast
+# side of the limit and the second on the slow one.
+BY_A_COIN = 0.25
 
 UNKNOWN = "there are too few values for an interval"
 
@@ -43,27 +47,35 @@ def share_fragment(found: Share) -> str:
 # ---- functions at a distance ----
 
 
-def stay_fast(found: Sequence[float], cache: Cache) -> str:
-    """By process, how many functions APART stay fast (infinity: all), beside the ways of the cache."""
-    low, middle, high = (sorted(found)[at] for at in (0, len(found) // 2, -1))
-    if middle == float("inf"):
-        return f"At {APART} bytes, no number of functions takes {TOO_SLOW:g} times as long as packed ones here."
-    spread = "" if low == high else f" ({low:.0f} to {high:.0f} by process)"
-    said = (
-        f"At {APART} bytes, functions keep their time up to {middle:.0f}{spread}, by the clock. The level-1 instruction cache "
-        f"({cache.name}) has {cache.ways} ways. "
+def stay_fast(kept: float, slow: float, before: dict[int, Interval], cache: Cache) -> str:
+    """How many functions APART keep their time, and from which number on none does (see `results.fits`), beside the ways of the
+    cache. before: smaller numbers that nevertheless take too long, with their ratio to packed ones."""
+    limit = f"take {TOO_SLOW:g} times as long as packed ones"
+    if math.isnan(kept):
+        return f"At {APART} bytes, how many functions keep their time is not known: {UNKNOWN}."
+    if math.isinf(slow):
+        return f"At {APART} bytes, no number of functions from which on all {limit} or longer is beyond doubt here."
+    if kept >= slow:
+        return f"At {APART} bytes, how many functions keep their time cannot be told here."
+    start = (
+        f"up to {kept:.0f} functions do not {limit}"
+        if kept
+        else f"no number of functions surely keeps below that: all may {limit}"
     )
-    if low <= cache.ways <= high:
+    said = (
+        f"At {APART} bytes, {start}, and from {slow:.0f} on all take longer, by the clock (whole intervals). "
+        + "".join(f"An exception are {n}: {text(one)}. " for n, one in before.items())
+        + f"The level-1 instruction cache ({cache.name}) has {cache.ways} ways. "
+    )
+    if kept <= cache.ways < slow:
         return f"{said}The two agree: what overflows may well be this cache."
-    if low > cache.ways:
+    if kept > cache.ways:
         return (
-            f"{said}So more of them keep their time than that cache can hold. An explanation, not tested here: processors of today "
-            "keep decoded instructions in a cache of its own, and fetch ahead of what they execute. The clock sees what overflows "
-            "and hurts."
+            f"{said}So, by this limit, more of them keep their time than that cache can hold. An explanation, not tested here: "
+            "processors of today keep decoded instructions in a cache of its own, and fetch ahead of what they execute. The clock "
+            "sees what overflows and hurts."
         )
-    if high < cache.ways:
-        return f"{said}Something smaller than this cache overflows first, or something else disturbs this run."
-    return f"{said}The processes do not agree, so what overflows cannot be told here."
+    return f"{said}Something smaller than this cache overflows first, or something else disturbs this run."
 
 
 def two_sets(over: Interval) -> str:
@@ -158,6 +170,11 @@ def counters(found: list[dict] | str) -> str:
 def _fifths(what: str, found: Interval) -> str:
     if not found.is_known:
         return f"whether the {what} differ is not known: {UNKNOWN}"
+    if 1 / THRESHOLDS[0] < found.low and found.high < THRESHOLDS[0]:
+        return (
+            f"the {what} show no difference of {_percent(THRESHOLDS[0] - 1)} or more: the slowest fifth over the fastest is "
+            f"{text(found)}"
+        )
     if not found.excludes(1):
         return (
             f"whether the {what} differ cannot be told from noise: the slowest fifth over the fastest is {text(found)}"
@@ -220,7 +237,9 @@ def orders_differ(where: str, benchmark: str, found: Interval | str, verdict: st
         return f"{what}not measured here, as {found}."
     if not found.is_known:
         return f"{what}how far the orders lie apart is not known: {UNKNOWN}."
-    apart = f"slowest over fastest of the random orders, noise taken out, {text(found)}"
+    apart = f"slowest over fastest of {ORDERS} such orders, noise taken out, {text(found)}"
+    if verdict == UNDECIDED and found.low > THRESHOLDS[0]:
+        return f"{what}the orders {_by_itself()}: {apart}."
     if verdict == HOLDS:
         return f"{what}the orders differ: {apart}."
     if verdict == DOES_NOT_HOLD:
@@ -228,11 +247,25 @@ def orders_differ(where: str, benchmark: str, found: Interval | str, verdict: st
     return f"{what}whether the orders differ by {_percent(THRESHOLDS[0] - 1)} or more cannot be told here: {apart}."
 
 
-def luck(where: str, found: dict[float, dict[str, Share]], published: Share) -> str:
-    """How many orders pass for a regression, by threshold and benchmark; and how many reach the document's."""
+def _by_itself() -> str:
+    """Beyond the limit at the book's level, and not at the one that the tests of a claim share."""
+    return (
+        f"lie apart by more than {_percent(THRESHOLDS[0] - 1)} by this interval itself, which among the tests of its claim may be "
+        "chance"
+    )
+
+
+def luck(
+    where: str, found: dict[float, dict[str, Share]], expected: dict[float, dict[str, float]], published: Share
+) -> str:
+    """How many orders pass for a regression, by threshold and benchmark, and how many of equal programs would by noise alone;
+    and how many reach the document's."""
     said = []
     for threshold, by_benchmark in found.items():
-        counts = [f"{share_fragment(one)} in {name}" for name, one in by_benchmark.items()]
+        counts = [
+            f"{share_fragment(one)} in {name}, where noise alone makes one expect {expected_fragment(expected[threshold][name])}"
+            for name, one in by_benchmark.items()
+        ]
         said.append(f"{_percent(threshold - 1)} or more: {listed(counts)}")
     most = max(one.events for by_benchmark in found.values() for one in by_benchmark.values())
     end = (
@@ -243,6 +276,11 @@ def luck(where: str, found: dict[float, dict[str, Share]], published: Share) -> 
     )
     start = "these orders look like a regression" if most else "no order looks like a regression"
     return f"{_capital(where)}, {start}. {'. '.join(map(_capital, said))}. {end}"
+
+
+def expected_fragment(number_: float) -> str:
+    """`2.1`, or that it is not known."""
+    return "a number that is not known" if math.isnan(number_) else f"{number_:.1f}"
 
 
 def no_lottery(where: str, lacking: str) -> str:
@@ -259,11 +297,13 @@ def linking(seconds: float) -> str:
     return f"To link all random orders of both builds took {seconds / 60:.1f} minutes."
 
 
-def hot_together(where: str, ratio: Interval | None, faster: Share | None, verdict: str, lacking: str = "") -> str:
-    """The hot functions together over the middle random order of call_method, and how many orders are faster. verdict: D6's."""
+def hot_together(
+    where: str, benchmark: str, ratio: Interval | None, faster: Share | None, verdict: str, lacking: str = ""
+) -> str:
+    """The hot functions together over the middle random order, and how many orders are faster. verdict: D6's, or by its limit."""
     if lacking or ratio is None or faster is None:
         return f"{_capital(where)}, there is no program with its hot functions together here: {lacking or UNKNOWN}."
-    said = f"{_capital(where)}, in call_method, "
+    said = f"{_capital(where)}, in {benchmark}, "
     among = f"{faster.events} of {faster.trials} random orders are faster than it"
     middle = f"its time over that of the middle random order is {text(ratio)}, and {among}"
     if verdict == HOLDS:
@@ -330,10 +370,8 @@ def lottery_for_alt(ranges: dict[tuple[str, str], tuple[float, float, float, flo
         return "Nothing was linked, so nothing is known."
     said = []
     for (build, benchmark), (low, high, copies_low, copies_high) in ranges.items():
-        wider = high - low > copies_high - copies_low
         said.append(
-            f"{build}, {benchmark}: orders from {low:.3f} to {high:.3f}, copies from {copies_low:.3f} to {copies_high:.3f}, so the "
-            f"{'orders' if wider else 'copies'} spread more"
+            f"{build}, {benchmark}: orders from {low:.3f} to {high:.3f}, copies from {copies_low:.3f} to {copies_high:.3f}"
         )
     return f"{'; '.join(said)}."
 
@@ -357,7 +395,10 @@ def as_before(found: Interval | None) -> str:
     said = f"{_capital(_compared('the mended program', 'the fast program', found))}."
     if found is None or not found.is_known or not found.excludes(1):
         return said
-    return f"{said} No layout is neutral: the operations lie closer together than ever, and have other neighbours."
+    return (
+        f"{said} An explanation, not tested here: no layout is neutral; the operations lie closer together than before the commit, "
+        "and have other neighbours."
+    )
 
 
 def aligned(found: Interval | None) -> str:
@@ -391,7 +432,7 @@ def stalls(found: Interval | str | None) -> str:
 def blamed(found: Share, others: dict[str, int], verdict: str) -> str:
     """Bisections with the trap that blame the commit that moved the operations, and what others were blamed. verdict: D5's."""
     said = f"With the trap, {share_fragment(found)} blame the commit that moved the operations"
-    said += "".join(f"; {count} blame “{message}”" for message, count in others.items())
+    said += "".join(f"; {count} {'blames' if count == 1 else 'blame'} “{message}”" for message, count in others.items())
     if verdict == HOLDS:
         return f"{said}. So bisection finds it, in more than seven of ten cases."
     if verdict == DOES_NOT_HOLD:
@@ -399,31 +440,49 @@ def blamed(found: Share, others: dict[str, int], verdict: str) -> str:
     return f"{said}. Whether it finds it in seven of ten cases cannot be told here."
 
 
-def blamed_by_chance(messages: dict[str, int], stands: Share, verdict: str) -> str:
-    """Bisections without a trap: how many different commits they blame, and how often the blame stands a second look. verdict:
-    D5's."""
+def _by_a_coin(stands: Share, without_code: int) -> str:
+    """How many of those that stand blame a commit that cannot matter, and how many tosses of a coin would let stand."""
+    chance = f"tosses of a coin would let {BY_A_COIN * stands.trials:.0f} stand"
+    if not stands.events:
+        return f"; {chance}"
+    which = f"{without_code} of these {stands.events}" if stands.events > 1 else f"{without_code} of them"
+    return f"; {which} {'changes' if without_code == 1 else 'change'} no machine code at all, and {chance}"
+
+
+def blamed_by_chance(messages: dict[str, int], stands: Share, without_code: int, verdict: str) -> str:
+    """Bisections without a trap: how many different commits they blame, and how often the blame stands a second look.
+
+    without_code: how many of those that stand blame a commit that changes no machine code. verdict: D5's."""
     trials, many = sum(messages.values()), len(messages)
     said = (
         f"Without a trap, {trials} bisections blame {many} different commit{'s' * (many > 1)}, the commonest "
-        f"{max(messages.values())} times. Measured again, {share_fragment(stands)} are slow again with a fast parent"
+        f"{max(messages.values())} times. Measured again, {share_fragment(stands)} are slow again with a fast parent{_by_a_coin(stands, without_code)}"
     )
     if verdict == HOLDS:
-        return f"{said}. So most of them stand the second look, and something does differ between these commits."
+        return f"{said}. So more than half of what bisection blames here falls at the second look."
     if verdict == DOES_NOT_HOLD:
-        return f"{said}. So what bisection blames here stands the second look in fewer than seven of ten cases."
-    return f"{said}. Whether it stands the second look in seven of ten cases cannot be told here."
+        return (
+            f"{said}. So more than half of it stands the second look, and something does differ between these commits."
+        )
+    return f"{said}. Whether more than half of it falls at the second look cannot be told here."
 
 
 # ---- limits and objections ----
 
 
-def limits(virtual: bool | None, governor: str | None, counters_: list | str) -> str:
+def limits(virtual: bool | None, governor: str | None, counters_: list | str, processor: str | None) -> str:
     """What this machine could see of itself."""
     said = {
         True: "This is a virtual machine: which physical pages back the code, and who shares the core, is not known.",
         False: "This is no virtual machine. Which physical pages back the code is still not known to a program.",
         None: "Whether this is a virtual machine is not known.",
     }[virtual]
+    said += (
+        f" The document's processor was an Intel Xeon X5680 (Westmere, 2010), and this one is called {processor}: how it fetches, "
+        "decodes and predicts may be quite another matter."
+        if processor
+        else " Which processor this is, is not known; the document's was an Intel Xeon X5680 (Westmere, 2010)."
+    )
     said += (
         f" The system governs the frequency (its governor is called {governor})"
         if governor
@@ -434,8 +493,9 @@ def limits(virtual: bool | None, governor: str | None, counters_: list | str) ->
     return f"{said}, and the processor's counters can be read: they stand beside what was simulated."
 
 
-def objection_planted(differ: list[str], stands: Share | None) -> str:
-    """“You built the trap.” differ: verdicts of D1 by lot, one for each build; stands: of bisections without a trap."""
+def objection_planted(differ: list[str], stands: Share | None, without_code: int = 0) -> str:
+    """“You built the trap.” differ: verdicts of D1 by lot, one for each build; stands: of bisections without a trap, of which
+    so many blame a commit that changes no machine code."""
     known = [one for one in differ if one in (HOLDS, DOES_NOT_HOLD)]
     if len(known) < len(differ) or not differ:
         said = "What chance does to CPython's call_method cannot be told in every build of this run."
@@ -448,7 +508,7 @@ def objection_planted(differ: list[str], stands: Share | None) -> str:
     second = (
         ""
         if stands is None
-        else f" And without a trap, {share_fragment(stands)} of what bisection blames stand a second look."
+        else f" And without a trap, {share_fragment(stands)} of what bisection blames stand a second look{_by_a_coin(stands, without_code)}."
     )
     return f"The trap is built, and no verdict takes its size for a result. {said}{second}"
 
@@ -488,32 +548,44 @@ def prediction_1(found: Interval) -> str:
     return f"{MANY} functions: {_compared(f'a call at {APART} bytes', 'a packed one', found)}."
 
 
-def prediction_2(found: dict[str, Interval | str]) -> str:
-    """How far apart are the fastest and the slowest order of call_method, by build? As the verdicts have it."""
+def prediction_2(found: dict[str, tuple[Interval | str, str]]) -> str:
+    """How far apart are the fastest and the slowest order of call_method, by build? With the verdicts of D1."""
     said = [
-        f"{where}, not measured, as {one}" if isinstance(one, str) else f"{where}, {_apart(one)}"
-        for where, one in found.items()
+        f"{where}, not measured, as {one}" if isinstance(one, str) else f"{where}, {_apart(one, verdict)}"
+        for where, (one, verdict) in found.items()
     ]
-    return f"For call_method: {'; '.join(said)}."
+    return f"For call_method, slowest over fastest of {ORDERS} orders, noise taken out: {'; '.join(said)}."
 
 
-def _apart(found: Interval) -> str:
+def _apart(found: Interval, verdict: str) -> str:
     if not found.is_known:
         return f"not known, as {UNKNOWN}"
-    if not found.excludes(1):
-        return f"a difference cannot be told from noise: {text(found)}"
-    return f"the slowest takes {text(found)} times as long as the fastest"
+    if verdict == HOLDS:
+        return f"{text(found)}"
+    if verdict == DOES_NOT_HOLD:
+        return f"nothing that somebody would call a regression, {text(found)}"
+    if found.low > THRESHOLDS[0]:
+        return f"they {_by_itself()}, {text(found)}"
+    return f"whether they differ by {_percent(THRESHOLDS[0] - 1)} or more cannot be told, {text(found)}"
 
 
-def prediction_3(found: dict[str, Share | str]) -> str:
-    """Orders of call_method that pass for a regression of 2 %, by build."""
-    said = [
-        f"{where}, not measured, as {one}"
-        if isinstance(one, str)
-        else f"{where}, {one.events} of {one.trials}, which stands for {100 * one.at().low:.0f} to {100 * one.at().high:.0f} in a hundred"
-        for where, one in found.items()
-    ]
+def prediction_3(found: dict[str, tuple[Share, Share, float] | str]) -> str:
+    """By build, orders of call_method that pass for a regression of 2 %, copies of one program that do, and how many orders
+    would by noise alone."""
+    said = [f"{where}, {_pass(one)}" for where, one in found.items()]
     return f"As regressions of 2 %, by call_method: {'; '.join(said)}."
+
+
+def _pass(found: tuple[Share, Share, float] | str) -> str:
+    if isinstance(found, str):
+        return f"not measured, as {found}"
+    orders, copies, expected = found
+    at = orders.at()
+    of_copies = f"{copies.events} of {copies.trials} copies of one program pass" if copies.trials else "no copy was run"
+    return (
+        f"{orders.events} of {orders.trials}, which stands for {100 * at.low:.0f} to {100 * at.high:.0f} in a hundred (noise alone "
+        f"makes one expect {expected_fragment(expected)}; {of_copies})"
+    )
 
 
 def prediction_4(with_a_trap: str, without: str) -> str:
@@ -528,5 +600,6 @@ def takeaway(differ: dict[str, Interval | str]) -> str:
         return "That random orders of CPython differ cannot be told from noise here; draw more of them, and do not conclude that they agree."
     name = max(sure, key=lambda one: sure[one].low)
     return (
-        f"Random orders of CPython differ here, most surely in {name}: {words(sure[name])} between fastest and slowest."
+        f"Random orders of CPython differ here, most surely in {name}: {words(sure[name])} between fastest and slowest of {ORDERS}, "
+        "noise taken out."
     )
