@@ -64,7 +64,7 @@ def stay_fast(kept: float, slow: float, before: dict[int, Interval], cache: Cach
     )
     said = (
         f"At {APART} bytes, {start}, and from {slow:.0f} on all take longer, by the clock (whole intervals). "
-        + "".join(f"An exception are {n}: {text(one)}. " for n, one in before.items())
+        + "".join(f"With {n} functions it is {text(one)} all the same. " for n, one in before.items())
         + f"The level-1 instruction cache ({cache.name}) has {cache.ways} ways. "
     )
     if kept <= cache.ways < slow:
@@ -263,7 +263,7 @@ def luck(
     said = []
     for threshold, by_benchmark in found.items():
         counts = [
-            f"{share_fragment(one)} in {name}, where noise alone makes one expect {expected_fragment(expected[threshold][name])}"
+            f"{share_fragment(one)} in {name} (expected of noise alone: {expected_fragment(expected[threshold][name])})"
             for name, one in by_benchmark.items()
         ]
         said.append(f"{_percent(threshold - 1)} or more: {listed(counts)}")
