@@ -608,7 +608,7 @@ def glue_answers(
                 of_misses = f"misses of a thousand instructions, slower less faster orders, {benchmark} on {label}"
                 verdict = said["D3", of_misses]
             else:
-                verdict = "" if isinstance(more, str) else beyond(more, 1.0)
+                verdict = "" if isinstance(more, str) else beyond(more, words.MATTERS)
             misses[f"{benchmark} {where}"] = (more, verdict)
             bounds = (0.0, 0.0) if isinstance(rates, str) else (rates.drop(DEFAULT).min(), rates.drop(DEFAULT).max())
             draw.glue(f"misses-{benchmark}-{name}", words.miss_more(where, benchmark, more, *bounds, verdict))

@@ -15,6 +15,8 @@ from notebooks.placement.results import CALL_BYTES, ORDERS, PUBLISHED, THRESHOLD
 # Of bisections in which nothing but noise differs, the part that stands: of two new times of equal programs, the first on the fast
 # side of the limit and the second on the slow one.
 BY_A_COIN = 0.25
+# Misses of a thousand instructions, as in D3.
+MATTERS = 1.0
 
 UNKNOWN = "there are too few values for an interval"
 
@@ -267,14 +269,21 @@ def luck(
             for name, one in by_benchmark.items()
         ]
         said.append(f"{_percent(threshold - 1)} or more: {listed(counts)}")
-    most = max(one.events for by_benchmark in found.values() for one in by_benchmark.values())
+    # Exact interval against what noise makes one expect.
+    beyond = [
+        name for name, one in found[THRESHOLDS[0]].items() if one.trials * one.at().low > expected[THRESHOLDS[0]][name]
+    ]
     end = (
         f"As much slower as the slow binary of 2016, {_percent(PUBLISHED - 1)}: {share_fragment(published)}."
         if published.events
         else f"None of {published.trials} is as much slower as the slow binary of 2016, {_percent(PUBLISHED - 1)}, which leaves "
         f"room for up to {_percent(published.at().high)} of all orders."
     )
-    start = "these orders look like a regression" if most else "no order looks like a regression"
+    start = (
+        f"more orders look like a regression than noise alone makes one expect in {listed(beyond)}"
+        if beyond
+        else "no more orders look like a regression than noise alone may give"
+    )
     return f"{_capital(where)}, {start}. {'. '.join(map(_capital, said))}. {end}"
 
 
@@ -330,6 +339,8 @@ def miss_more(where: str, benchmark: str, found: Interval | str, lowest: float, 
         return f"{what}{among}. The slow orders miss more often than the fast ones: {apart}."
     if found.high < 0:
         return f"{what}{among}. The slow orders miss less often than the fast ones: {apart}."
+    if verdict == DOES_NOT_HOLD and found.low > -MATTERS:
+        return f"{what}{among}. Slow and fast orders show no difference of {MATTERS:g} or more: {apart}."
     if verdict == DOES_NOT_HOLD:
         return (
             f"{what}{among}. The slow orders do not miss more often than the fast ones by what would matter: {apart}."
