@@ -114,7 +114,7 @@ def original_table(runs: pd.DataFrame) -> pd.DataFrame:
                     "here, ns a string": draw.text(interval_of(part, "ns")),
                     "published, new over it": "1" if method == NEW else f"{PUBLISHED_MS[NEW, threads] / published:.2f}",
                     "here, new over it": "1" if method == NEW else draw.words(gain),
-                    "page faults a tuple": draw.text(interval_of(part, "faults")),
+                    "page faults a tuple": words.faults_fragment(interval_of(part, "faults")),
                     "n": len(part),
                 }
             )
@@ -162,7 +162,7 @@ def arenas_table(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> 
         row(
             "as its author ran it, arenas as they come",
             interval_of(alone, "ns"),
-            draw.text(interval_of(alone, "faults")),
+            words.faults_fragment(interval_of(alone, "faults")),
             as_run,
             len(alone),
         ),
@@ -173,7 +173,7 @@ def arenas_table(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> 
             row(
                 f"the same, arenas {state}",
                 interval_of(part, "ns"),
-                draw.text(interval_of(part, "faults")),
+                words.faults_fragment(interval_of(part, "faults")),
                 [results.condition(runs, state, method) for method in (POOLED, BLOCK)],
                 len(part),
             )
@@ -239,6 +239,14 @@ def plot_ways(figure, rows: pd.DataFrame) -> None:
     axes.set_xlabel("ns to make and drop one string")
 
 
+def ends(rows: pd.DataFrame) -> pd.DataFrame:
+    """The lowest and the highest row on each interpreter: what an alt text names; the data beside the figure have all."""
+    if rows.empty:
+        return rows
+    by = rows.reset_index(drop=True).groupby("CPython", sort=False)["value"]
+    return rows.reset_index(drop=True).loc[[place for pair in zip(by.idxmin(), by.idxmax()) for place in pair]]
+
+
 def listing(rows: pd.DataFrame, what: list[str], unit: str = "ns") -> str:
     """The rows of a figure in words, for its alt text: names joined, and the interval."""
     return "; ".join(
@@ -273,6 +281,7 @@ def glue_ways(record: Record) -> None:
             words.speed(where, "strings that are handed out again", "the strings of pages and tuple", gain),
         )
     draw.glue("holds-on", words.holds_on(results.gains(record)))
+    draw.glue("holds-where", words.holds_where(results.gains(record)))
     gains = [interval(faster(record, label, BEST)) for label in PAIR]
     change = results.change_without_gil(record) if all(gains) else None
     draw.glue("still-pays", words.still_pays(*gains, change))

@@ -3,6 +3,8 @@
 `where` is "with the GIL", "on 3.15" or the like. A gain is how many times as fast one way is as another: above 1 it is faster.
 """
 
+import math
+
 from ffilab.draw import listed, text
 from ffilab.judge.estimates import Interval, Share, known
 
@@ -19,6 +21,11 @@ def _capital(sentence: str) -> str:
 
 def _times(gain: Interval) -> str:
     return text(gain if gain.value >= 1 else gain.inverse)
+
+
+def faults_fragment(found: Interval) -> str:
+    """Page faults for each tuple: so few that none belongs to a tuple are not spelled out."""
+    return "fewer than 0.1" if found.high < 0.1 else text(found)
 
 
 def speed(where: str, one: str, other: str, gain: Interval | None) -> str:
@@ -51,10 +58,15 @@ def duration(where: str, one: str, other: str, ratio: Interval | None) -> str:
 
 def holds_on(gains: dict[str, dict[str, Interval | None]]) -> str:
     """The question of the page, for each interpreter: ways against CPython's own strings, on one thread."""
-    said = []
+    said = [holds_where(gains)]
     for label, each in gains.items():
         parts = [f"{way} {_faster(gain)}" for way, gain in each.items()]
         said.append(f"On {label}: {', '.join(parts)}.")
+    return " ".join(said)
+
+
+def holds_where(gains: dict[str, dict[str, Interval | None]]) -> str:
+    """The same without its numbers: on which interpreters the last of the ways is faster than CPython's own strings."""
     best = [list(each.values())[-1] for each in gains.values()]
     if all(known(gain) and gain.low > 1 for gain in best):
         start = "The gain is there on every CPython of this run"
@@ -63,7 +75,7 @@ def holds_on(gains: dict[str, dict[str, Interval | None]]) -> str:
     else:
         there = [label for label, gain in zip(gains, best) if known(gain) and gain.low > 1]
         start = f"The gain is not seen on every CPython of this run, but on {listed(there) if there else 'none'}"
-    return f"{start}, for strings of pages and tuple on one thread. {' '.join(said)}"
+    return f"{start}, for strings of pages and tuple on one thread."
 
 
 def _faster(gain: Interval | None) -> str:
@@ -105,7 +117,7 @@ def giving_back(ratio: Interval | None, held: Interval | None, given: Interval |
     """CPython's own strings where an arena goes back with each tuple over where none can; page faults in both."""
     if not (known(ratio) and held is not None and given is not None):
         return "What it costs to give arenas back was not measured here."
-    counts = f"{text(given)} page faults for each tuple against {text(held)}"
+    counts = f"{faults_fragment(given)} page faults for each tuple against {faults_fragment(held)}"
     if not given.value > MANY > FEW > held.value:
         return f"The two conditions were not brought about in this run ({counts}), and nothing is known of what giving back costs."
     if not ratio.excludes(1):
@@ -122,7 +134,7 @@ def as_it_came(faults: Interval | None) -> str:
     if faults is None:
         return "How many page faults there were as the author ran it is not known here."
     if faults.high < FEW:
-        return f"As the author ran it, no arena went back here ({text(faults)} page faults for each tuple)."
+        return f"As the author ran it, no arena went back here ({faults_fragment(faults)} page faults for each tuple)."
     if faults.low > MANY:
         return f"As the author ran it, an arena went back with each tuple here ({text(faults)} page faults for each tuple)."
     return f"As the author ran it, it cannot be told here which of the two conditions it was ({text(faults)} page faults for each tuple)."
@@ -231,11 +243,17 @@ def stays(where: str, who: str, alive: Interval | None, after: Interval | None) 
     start = _capital(where)
     if not (known(alive) and known(after)):
         return f"{start}, what stays of {who} is not known here."
-    both = f"{text(after, 'bytes')} of {text(alive, 'bytes')} for each"
+    each = f"of {alive.value:.0f} bytes for each"
     if after.low > 0.75 * alive.high:
-        return f"{start}, of {who}, all that they took stays, or nearly all ({both})."
+        # Rounded down: what is certain to stay, and never more than all.
+        share = min(100, int(100 * after.low / alive.high))
+        return f"{start}, of {who}, all that they took stays, or nearly all: at least {share}% {each}."
     if after.high < 0.25 * alive.low:
-        return f"{start}, of {who}, a large part of what they took went back to the system ({both})."
+        share = math.ceil(100 * max(after.high, 0) / alive.low)
+        return (
+            f"{start}, of {who}, a large part of what they took went back to the system: at most {share}% {each} stays."
+        )
+    both = f"{text(after, 'bytes')} of {text(alive, 'bytes')} for each"
     return f"{start}, of {who}, a part of what they took stays, or this run cannot tell ({both})."
 
 
@@ -276,7 +294,7 @@ def getsizeof(who: str, says: float, characters: float, resident: Interval | Non
     there = f"{text(resident, 'bytes')} were resident"
     if resident.high < says - characters / 2:
         return f"{start}; {there}. It counts characters that the strings do not own."
-    if resident.low > says:
+    if resident.low > says * (1 + ALIKE):
         return f"{start}; {there}, which is more than it says."
     return f"{start}; {there}, about what it says or too near to it to tell."
 

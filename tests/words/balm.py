@@ -48,6 +48,12 @@ CASES = {
         "undecided": ({"3.14": ways(AROUND), "3.14t": ways(UNKNOWN)},),
         "on one of them": ({"3.14": ways(ABOVE), "3.15": ways(None, None)},),
     },
+    "holds_where": {
+        "agrees": ({"3.14": ways(ABOVE), "3.14t": ways(made(6.0))},),
+        "contradicts": ({"3.14": ways(BELOW), "3.14t": ways(BELOW)},),
+        "undecided": ({"3.14": ways(AROUND), "3.14t": ways(UNKNOWN)},),
+    },
+    "faults_fragment": {"agrees": (FAULTS,), "contradicts": (made(0.001),), "undecided": (SOME,)},
     "still_pays": {
         "agrees": (ABOVE, made(2.4), made(1.8)),
         "contradicts": (ABOVE, BELOW, made(7.4)),
@@ -135,6 +141,7 @@ CASES = {
     "getsizeof": {
         "agrees": (PAIR[1], 226.8, 161.8, made(65.0)),
         "contradicts": (PAIR[1], 67.0, 161.8, made(90.0)),
+        "alike": (PAIR[0], 203.0, 161.8, made(204.0, 203.9, 204.1)),
         "undecided": (PAIR[1], 226.8, 161.8, made(200.0, 120.0, 280.0)),
         "unknown": (PAIR[1], 226.8, 161.8, None),
     },
