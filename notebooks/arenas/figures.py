@@ -176,8 +176,9 @@ def plot_talk(figure, rows: pd.DataFrame) -> None:
 
 
 def talk_for_alt(rows: pd.DataFrame) -> str:
-    """The same in words, for the figure's alt text."""
-    return "; ".join(f"{row.condition}, {row.CPython}: {draw.text(Interval.of(row))}" for row in rows.itertuples())
+    """The conditions that the chapter's question turns on, for the figure's alt text; the data beside it have all."""
+    few = rows[rows.condition.isin((AS_RUN, HUGE))]
+    return "; ".join(f"{row.condition}, {row.CPython}: {draw.text(Interval.of(row))}" for row in few.itertuples())
 
 
 # What each of the four numbers counts, over the addresses of one arena: from where to where, in parts of a hundred. A sketch.
@@ -388,10 +389,13 @@ def _cell(mib: float, arenas: float, most: int) -> str:
 
 
 def grid_for_alt(cells: pd.DataFrame) -> str:
-    """All cells in words."""
+    """The corners of the grid in words; the data beside the figure have all cells."""
+    ends = cells.python_threads.isin((GRID_PYTHON[0], GRID_PYTHON[-1])) & cells.native_threads.isin(
+        (GRID_NATIVE[0], GRID_NATIVE[-1])
+    )
     return "; ".join(
         f"{row.interpreter}, {row.python_threads} × {row.native_threads}: {row.rss:.2f} MiB, {row.arenas:.0f} arenas"
-        for row in cells.itertuples()
+        for row in cells[ends].itertuples()
     )
 
 
@@ -467,16 +471,15 @@ def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame) -> None:
     stays = {}
     left_kib = THREADS * ROUNDS * 64 / 1024
     for name, way in (("ended", WORK["all at once"]), ("pool", WORK["by turns"])):
-        title = way[0].upper() + way[1:]
         for keep in (True, False):
             part = grown[(grown.way == way) & (grown.keep == keep)]
             stays[name, keep] = interval_of(part, "grown")
             kept = "left" if keep else "freed"
             state = "a small block left by each" if keep else "all freed"
             back = results.given_back(grown, way, keep)
-            draw.glue(f"held-{name}-{kept}", words.held(f"{title}, {state}", stays[name, keep], back))
+            draw.glue(f"held-{name}-{kept}", words.held(f"{way}, {state}", stays[name, keep], back))
         part = grown[(grown.way == way) & grown.keep]
-        draw.glue(f"in-use-{name}", words.in_use(title, interval_of(part, "more_in_use"), left_kib))
+        draw.glue(f"in-use-{name}", words.in_use(way, interval_of(part, "more_in_use"), left_kib))
     draw.glue("still-growing", words.still_growing({way: results.last_round(runs, way, True) for way in WORK.values()}))
     draw.glue("prediction-3", words.prediction_3(stays["ended", False], stays["pool", False]))
 

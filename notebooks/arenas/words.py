@@ -3,7 +3,7 @@
 Verdicts are those of ffilab/judge/rules.py, intervals of MiB if nothing else is said. None: it was not measured here.
 """
 
-from ffilab.draw import listed, text
+from ffilab.draw import listed, number, text
 from ffilab.judge.estimates import Interval, known
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
 from notebooks.arenas.results import ALARM
@@ -14,6 +14,14 @@ UNKNOWN = "too few values were measured for an interval"
 
 def _mib(found: Interval | None) -> str:
     return text(found, MIB) if found is not None else "a number that was not measured"
+
+
+def _from_to(found: Interval, unit: str = "") -> str:
+    """An interval in words; where it is wider than its own value, its ends alone, as the value says nothing then."""
+    if found.low > 0 and 0 < abs(found.value) < 2 * found.half_width:
+        low, high = number(found.low, found.low), number(found.high, found.half_width)
+        return f"anything from {low} to {high}{' ' if unit else ''}{unit}"
+    return text(found, unit)
 
 
 def _factor(ratio: Interval) -> str:
@@ -190,22 +198,27 @@ def product(label: str, small: Interval | None, large: Interval | None, factor: 
     if not known(small) or not known(large):
         return f"Whether growth on {label} follows the product of both numbers is not known: {UNKNOWN}."
     parts = f"{text(small, MIB)} in the smallest cell, {text(large, MIB)} in the largest"
-    if small.low > 0:
-        least, most = large.low / small.high, large.high / small.low
-        if most < factor:
-            return f"On {label} growth does not follow the product: it is {factor:g} times as large, and the growth less than that ({parts})."
-        if least > factor:
-            return f"On {label} growth outruns the product, which is {factor:g} times as large ({parts})."
     if large.high <= 0:
         return f"On {label} growth does not follow the product: nothing grew in the largest cell ({parts})."
+    if small.low > 0:
+        least, most = large.low / small.high, large.high / small.low
+        times = (
+            f"the growth is {large.value / small.value:.0f} times as large"
+            if large.low > 0
+            else "the growth is not seen"
+        )
+        if most < factor:
+            return f"On {label} growth does not follow the product: the product is {factor:g} times as large, {times}, at most {most:.0f} times ({parts})."
+        if least > factor:
+            return f"On {label} growth outruns the product: the product is {factor:g} times as large, {times}, at least {least:.0f} times ({parts})."
     return f"Whether growth on {label} follows the product, {factor:g} times as large, cannot be told here ({parts})."
 
 
 def in_use(way: str, more: Interval | None, left_kib: float) -> str:
     """MiB that glibc counts as in use after the last round, more than before the first; and what our code left behind."""
     if not known(more):
-        return f"{way}: what is in use is not known, {UNKNOWN}."
-    said = f"{way}, what glibc counts as in use changed by {text(more, 'KiB', 1024)}; our entries left behind are {left_kib:.1f} KiB"
+        return f"With {way}, what is in use is not known: {UNKNOWN}."
+    said = f"With {way}, what glibc counts as in use changed by {text(more, 'KiB', 1024)}; our entries left behind are {left_kib:.1f} KiB"
     if more.low * 1024 > left_kib:
         return f"{said}. The rest is not ours: threads keep what was freed in a cache (tcache), and glibc counts that as in use; an explanation, not tested here."
     if more.high * 1024 < left_kib:
@@ -216,29 +229,28 @@ def in_use(way: str, more: Interval | None, left_kib: float) -> str:
 def held(way: str, more: Interval | None, back: Interval | None) -> str:
     """MiB resident after the last round, more than before the first; and what malloc_trim gave back of it."""
     if not known(more) or not known(back):
-        return f"{way}: what is held is not known, {UNKNOWN}."
+        return f"With {way}, what is held is not known: {UNKNOWN}."
     if more.low <= 0:
-        return f"{way}, no memory is seen to stay: {text(more, MIB)}."
+        return f"With {way}, no memory is seen to stay: {text(more, MIB)}."
+    stay = f"With {way}, {_from_to(more, MIB)} stay resident"
     if not back.excludes(0):
-        return (
-            f"{way}, {text(more, MIB)} stay resident, and malloc_trim is not seen to give any back: {text(back, MIB)}."
-        )
+        return f"{stay}, and malloc_trim is not seen to give any back: {text(back, MIB)}."
     if back.value < 0:
-        return f"{way}, {text(more, MIB)} stay resident, and malloc_trim added {text(-back, MIB)}."
-    return f"{way}, {text(more, MIB)} stay resident; malloc_trim gives {text(back, MIB)} back."
+        return f"{stay}, and malloc_trim added {text(-back, MIB)}."
+    return f"{stay}; malloc_trim gives {_from_to(back, MIB)} back."
 
 
 def still_growing(last: dict[str, Interval | None]) -> str:
     """MiB that the second half of the rounds added, by way: a leak goes on, held memory is taken again."""
-    kinds = {"grew": [], "fell": [], "cannot be told to have grown": []}
+    kinds = {"it grew": [], "it fell": [], "no change is seen": []}
     for way, one in last.items():
         if known(one):
-            kind = "cannot be told to have grown" if not one.excludes(0) else "grew" if one.value > 0 else "fell"
+            kind = "no change is seen" if not one.excludes(0) else "it grew" if one.value > 0 else "it fell"
             kinds[kind].append(f"{way} ({text(one, MIB)})")
     said = [f"{kind} with {listed(ways)}" for kind, ways in kinds.items() if ways]
     if not said:
         return f"Whether memory went on growing is not known: {UNKNOWN}."
-    return f"In the second half of the rounds, resident memory {'; '.join(said)}."
+    return f"Resident memory in the second half of the rounds: {'; '.join(said)}."
 
 
 def threshold(setting: str, verdict: str, less: Interval | None) -> str:
@@ -258,12 +270,12 @@ def remedy(name: str, work: str, memory: Interval | None, rate: Interval | None)
     if not known(memory) or not known(rate):
         return f"With {name}, {work}: it cannot be compared here, {UNKNOWN}."
     if not memory.excludes(1):
-        size = f"no difference in memory is seen ({text(memory)})"
+        size = f"no difference in memory is seen (a factor of {_from_to(memory)})"
     else:
         times = text(memory.inverse if memory.value < 1 else memory)
         size = f"memory is {'smaller' if memory.value < 1 else 'larger'} by a factor of {times}"
     if not rate.excludes(1):
-        return f"With {name}, {work}: {size}, and no difference in speed is seen ({text(rate)})."
+        return f"With {name}, {work}: {size}, and no difference in speed is seen (a factor of {_from_to(rate)})."
     times = text(rate.inverse if rate.value < 1 else rate)
     return f"With {name}, {work}: {size}, and the work is {'slower' if rate.value < 1 else 'faster'} by a factor of {times}."
 
