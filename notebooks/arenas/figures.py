@@ -471,16 +471,18 @@ def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame) -> None:
     stays = {}
     left_kib = THREADS * ROUNDS * 64 / 1024
     for name, way in (("ended", WORK["all at once"]), ("pool", WORK["by turns"])):
+        called = f"a {way}" if name == "pool" else way
         for keep in (True, False):
             part = grown[(grown.way == way) & (grown.keep == keep)]
             stays[name, keep] = interval_of(part, "grown")
             kept = "left" if keep else "freed"
             state = "a small block left by each" if keep else "all freed"
             back = results.given_back(grown, way, keep)
-            draw.glue(f"held-{name}-{kept}", words.held(f"{way}, {state}", stays[name, keep], back))
+            draw.glue(f"held-{name}-{kept}", words.held(f"{called}, {state}", stays[name, keep], back))
         part = grown[(grown.way == way) & grown.keep]
-        draw.glue(f"in-use-{name}", words.in_use(way, interval_of(part, "more_in_use"), left_kib))
-    draw.glue("still-growing", words.still_growing({way: results.last_round(runs, way, True) for way in WORK.values()}))
+        draw.glue(f"in-use-{name}", words.in_use(called, interval_of(part, "more_in_use"), left_kib))
+    last = {way: results.last_round(runs, way, True) for way in WORK.values()}
+    draw.glue("still-growing", words.still_growing(last))
     draw.glue("prediction-3", words.prediction_3(stays["ended", False], stays["pool", False]))
 
 

@@ -246,8 +246,8 @@ def still_growing(last: dict[str, Interval | None]) -> str:
     for way, one in last.items():
         if known(one):
             kind = "no change is seen" if not one.excludes(0) else "it grew" if one.value > 0 else "it fell"
-            kinds[kind].append(f"{way} ({text(one, MIB)})")
-    said = [f"{kind} with {listed(ways)}" for kind, ways in kinds.items() if ways]
+            kinds[kind].append(f"{way}: {text(one, MIB)}")
+    said = [f"{kind} ({'; '.join(ways)})" for kind, ways in kinds.items() if ways]
     if not said:
         return f"Whether memory went on growing is not known: {UNKNOWN}."
     return f"Resident memory in the second half of the rounds: {'; '.join(said)}."

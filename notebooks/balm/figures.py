@@ -247,6 +247,11 @@ def ends(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.reset_index(drop=True).loc[[place for pair in zip(by.idxmin(), by.idxmax()) for place in pair]]
 
 
+def asked(rows: pd.DataFrame) -> pd.DataFrame:
+    """The ways that the chapter's question names, for the alt text."""
+    return rows[rows.way.isin((NEW, POOLED + RELEASED, BLOCK + RELEASED, BEST))]
+
+
 def listing(rows: pd.DataFrame, what: list[str], unit: str = "ns") -> str:
     """The rows of a figure in words, for its alt text: names joined, and the interval."""
     return "; ".join(

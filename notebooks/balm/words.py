@@ -247,7 +247,8 @@ def stays(where: str, who: str, alive: Interval | None, after: Interval | None) 
     if after.low > 0.75 * alive.high:
         # Rounded down: what is certain to stay, and never more than all.
         share = min(100, int(100 * after.low / alive.high))
-        return f"{start}, of {who}, all that they took stays, or nearly all: at least {share}% {each}."
+        much = "all" if share == 100 else f"nearly all, at least {share}%,"
+        return f"{start}, of {who}, what they took stays: {much} {each}."
     if after.high < 0.25 * alive.low:
         share = math.ceil(100 * max(after.high, 0) / alive.low)
         return (
