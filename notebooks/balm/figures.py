@@ -463,7 +463,6 @@ def sizes_table(sizes: pd.DataFrame, memory: pd.DataFrame) -> pd.DataFrame:
                 {
                     "strings": method,
                     "CPython": label,
-                    "characters each": f"{part.characters.iloc[0]:.1f}",
                     "sys.getsizeof says, bytes each": f"{part.says.iloc[0]:.1f}",
                     "resident here, bytes each": draw.words(bytes_each(memory, label, method, "alive")),
                 }
