@@ -11,7 +11,7 @@ from ffilab.bench.session import Session
 from ffilab.judge import statistics, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import POWER, Interval, Measurement
-from ffilab.judge.processes import chosen, difference, interval_of, measured, ratio
+from ffilab.judge.processes import chosen, difference, measured, ratio
 from ffilab.judge.rules import UNDECIDED, Size
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import claims, results, words
@@ -117,9 +117,26 @@ def over_processes(values: np.ndarray) -> Interval | None:
     return interval(measured(values, ""))
 
 
+def positive(values: np.ndarray) -> Interval | None:
+    """Centre of rates or times over processes: the interval is that of the logarithms, so it ends above 0, and the centre is
+    their geometric mean. None if there are none."""
+    if not len(values):
+        return None
+    if min(values) <= 0:
+        found = statistics.location_interval(values)
+        return Interval(found.value, np.maximum(found.low, 0.0), found.high)
+    return statistics.ratio_interval(np.log(values))
+
+
+def share(values: np.ndarray) -> Interval | None:
+    """Centre of shares over processes; what lies below 0 or above 1 is no part of the interval."""
+    found = over_processes(values)
+    return found and found.map(lambda bound: float(np.clip(bound, 0, 1)))
+
+
 def cell(rows: pd.DataFrame, column: str, unit: str = "", factor: float = 1) -> str:
-    """Trimmed mean of a column over processes, with its interval, in words: too few requests where no process has it."""
-    found = interval_of(rows, column)
+    """Centre of a column of rates or times, with its interval, in words: too few requests where no process has it."""
+    found = positive(pd.to_numeric(rows[column]).dropna().to_numpy())
     return FEW if found is None and len(rows) else draw.words(found, unit, factor)
 
 
@@ -209,7 +226,8 @@ def cores_words(rows: pd.DataFrame) -> str:
     for row in rows.to_dict("records"):
         parts = [f"client {seat(row['cores.client'])}", f"server {seat(row['cores.server'])}"]
         if row["cores.CPU work"]:
-            parts.append("work " + " ".join(sorted(map(seat, row["cores.CPU work"]))))
+            work = Counter(sorted(map(seat, row["cores.CPU work"])))
+            parts.append("work " + " ".join(f"{core} ({n} times)" if n > 1 else core for core, n in work.items()))
         seats[", ".join(parts)] += 1
     return seats.most_common(1)[0][0] if seats else draw.NOT_MEASURED
 
@@ -285,7 +303,7 @@ def interval_rates(sweeps: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for number, count in enumerate(INTERVAL_THREADS):
         for length in INTERVALS:
-            found = interval_of(done(sweeps, interval=[length], count=count), "rate")
+            found = positive(results.swept(sweeps, "rate", length, count=count))
             if found:
                 rows.append(
                     {
@@ -428,7 +446,7 @@ def mixture_table(runs: pd.DataFrame) -> pd.DataFrame:
         medians = results.medians_of_processes(runs, case)
         row = {"client": place}
         for name, number in (("none", 0), ("one", 1), ("two", 2)):
-            row[f"about {name}, %"] = draw.words(over_processes(results.shares_near(runs, case, number)), factor=100)
+            row[f"about {name}, %"] = draw.words(share(results.shares_near(runs, case, number)), factor=100)
         row["medians of the processes, in switch intervals"] = " ".join(f"{m:.2f}" for m in sorted(medians))
         found = done(runs, interpreter=GIL, case=case)
         row["n (processes × requests)"] = requests(found) if len(found) else draw.NOT_MEASURED
@@ -597,7 +615,7 @@ def glue_rates(session: Session, runs: pd.DataFrame) -> None:
     draw.glue("pooled", words.pooled(added, medians))
     draw.glue("prediction-3", words.prediction_3(added, verdict, medians))
     for place, case in PLACES.items():
-        shares = (over_processes(results.shares_near(runs, case, number)) for number in (0, 1, 2))
+        shares = (share(results.shares_near(runs, case, number)) for number in (0, 1, 2))
         where = "With the client on a core of its own" if case == APART else "Where nothing is pinned"
         draw.glue(f"mixture-{place.replace(' ', '-')}", words.mixture(where, *shares))
     relief = against(runs, RELIEVED, CONVOY)
@@ -611,10 +629,10 @@ def glue_rates(session: Session, runs: pd.DataFrame) -> None:
     draw.glue("prediction-4", words.prediction_4(pinned[0], against(runs, APART, CONVOY)))
     free = against(runs, QUIET, CONVOY, FREE_THREADED)
     draw.glue("without-gil", words.without_gil(free))
-    draw.glue("prediction-5", words.prediction_5(over_processes(rates(runs, CONVOY, FREE_THREADED)), free))
+    draw.glue("prediction-5", words.prediction_5(positive(rates(runs, CONVOY, FREE_THREADED)), free))
     draw.glue("remedies", words.remedies({name: against(runs, case, CONVOY) for case, name in REMEDIES.items()}))
     decided = done(runs, interpreter=GIL, case=[CONVOY, APART])
-    rate = over_processes(rates(runs, CONVOY))
+    rate = positive(rates(runs, CONVOY))
     fewest, processes = int(decided.requests.min()), len(done(runs, interpreter=GIL, case=CONVOY))
     draw.glue("objection-sample", words.objection_sample(fewest, processes, rate))
 
@@ -635,14 +653,16 @@ def glue_slack(slacks: pd.DataFrame) -> None:
 def glue_waits(timelines: pd.DataFrame) -> None:
     """Hand the shares of calls that waited to the prose."""
     paid = results.calls_that_pay(timelines)
-    draw.glue("calls", words.calls({call: interval_of(paid, "share", call=call) for call in ("recv", "send")}))
+    draw.glue(
+        "calls", words.calls({call: share(chosen(paid, call=call).share.to_numpy()) for call in ("recv", "send")})
+    )
 
 
 def glue_one_wait(session: Session, waits: pd.DataFrame) -> None:
     """Hand how long one wait is, and how many demands it took, to the prose."""
     verdict = answers(session)("C8", "wait for the GIL / switch interval")
     draw.glue("one-wait", words.one_wait(over_processes(results.gil_waits(waits)), verdict))
-    draw.glue("forced", words.forced(over_processes(results.first_demands(waits))))
+    draw.glue("forced", words.forced(share(results.first_demands(waits))))
 
 
 def glue_references(references: pd.DataFrame) -> None:
@@ -656,7 +676,7 @@ def references_table(references: pd.DataFrame) -> pd.DataFrame:
         [
             {
                 "reference count up and down by": who,
-                "ns": draw.text(statistics.location_interval(references[column].to_numpy())),
+                "ns": draw.text(positive(references[column].to_numpy())),
                 "n (processes)": len(references),
             }
             for who, column in (("the thread that made the object", "owner"), ("another thread, atomically", "foreign"))

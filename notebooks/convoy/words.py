@@ -104,14 +104,18 @@ def model(added: Interval | None, verdict: str) -> str:
     return f"{said}; whether the {MODEL} of the model is right cannot be told from that."
 
 
+def _part(share: Interval) -> str:
+    """A share of requests; where no process has one, or every process nothing else, there is no interval to name."""
+    if share.low == share.high and share.value in (0, 1):
+        return "all" if share.value else "none"
+    return text(share, "%", 100)
+
+
 def mixture(where: str, none: Interval | None, one: Interval | None, two: Interval | None) -> str:
     """Shares of requests that took about no switch interval, about one, and about two."""
     if not (known(none) and known(one) and known(two)):
         return f"{where}, how requests divide is not known here: {UNKNOWN}."
-    each = (
-        f"of the requests, {text(none, '%', 100)} take next to no switch interval, {text(one, '%', 100)} about one, "
-        f"{text(two, '%', 100)} about two"
-    )
+    each = f"of the requests, {_part(none)} take next to no switch interval, {_part(one)} about one, {_part(two)} about two"
     rules = {
         "no wait a request, as a rule": none,
         "one wait a request, as a rule": one,
