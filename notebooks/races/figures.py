@@ -151,7 +151,7 @@ def meeting_table(crossed: pd.DataFrame) -> pd.DataFrame:
                 "way": way,
                 "threads": threads,
                 "met": "{0.events} of {0.trials}".format(results.met(part)),
-                "pairs at once": f"{part.pairs.mean() * threads * (threads - 1) / 2:.2g}",
+                "pairs at once": _pairs(part.pairs.mean() * threads * (threads - 1) / 2),
                 "overlap, %": f"{100 * part.overlapped.median():.0f}",
                 "cores": cores_words(part),
                 "safe: lost updates": safe,
@@ -247,6 +247,11 @@ def glue_crossed(crossed: pd.DataFrame, original: pd.DataFrame) -> None:
     draw.glue("left-open", words.left_open(safe, unsafe))
 
 
+def _pairs(count: float) -> str:
+    """Pairs at once: whole ones where there are many."""
+    return f"{count:,.0f}" if count >= 10 else f"{count:.2g}"
+
+
 def crowd_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Loss beside overlap, by build, number of threads and length of work."""
     return pd.DataFrame(
@@ -257,7 +262,7 @@ def crowd_table(rows: pd.DataFrame) -> pd.DataFrame:
                 "increments": f"{row.iterations:,}",
                 "n": row.n,
                 "lost, mean, %": draw.text(Interval(row.value, max(0.0, row.low), row.high), "", 100),
-                "pairs at once": f"{row.pairs:.2g}",
+                "pairs at once": _pairs(row.pairs),
                 "overlap, %": f"{100 * row.overlapped:.0f}",
                 "cores": "not visible here" if np.isnan(row.cores) else f"{row.cores:g}",
                 "switches": f"{row.preempted:.2g}",
@@ -435,7 +440,8 @@ def glue_bank(bank: pd.DataFrame) -> None:
 def plot_payments(figure, payments: pd.DataFrame) -> None:
     """Measured shares with their intervals, and both models' lines, as far as the windows reach."""
     axes = figure.subplots()
-    line = np.linspace(0, payments.window_ns.max(), 200)
+    # As close as the axis shows them: linear up to 100 ns, and logarithmic beyond.
+    line = np.append(np.linspace(0, 100, 100), np.geomspace(100, payments.window_ns.max(), 400))
     own = results.own_window(Interval.of(payments.iloc[0])).value
     axes.plot(line / 1000, 100 * results.model_of_payments(line), label="the window alone", linestyle="--")
     axes.plot(

@@ -3,9 +3,11 @@
 `where` is "with the GIL" or "without the GIL". A Share counts runs: those in which something went wrong, among all.
 """
 
+from scipy import stats
+
 from ffilab.draw import NOT_MEASURED, listed, number, text
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import Interval, Share
+from ffilab.judge.estimates import LEVEL, Interval, Share
 from notebooks.races.detection import CLEAN, RACE
 from notebooks.races.experiment import LONG, SHORT, THREADS
 
@@ -19,11 +21,19 @@ def _capital(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _seen(share: Share) -> str:
-    """How often, and what that leaves room for."""
+def _percent(share: float) -> str:
+    """A share of losses, to two digits: the smallest are far below one in a hundred."""
+    if share < 1e-4:
+        return "less than 0.01 %"
+    return f"{100 * share:.0f} %" if share >= 0.1 else f"{100 * share:.2g} %"
+
+
+def _seen(share: Share, room: bool = False) -> str:
+    """How often; room: and what "none" leaves room for, which one sentence of a section says."""
     if share.events:
         return f"{share.events} of {share.trials} runs"
-    return f"none of {share.trials} runs, which leaves room for up to {share.at().high:.0%} of all"
+    none = f"none of {share.trials} runs"
+    return f"{none}, which leaves room for up to {_percent(share.at().high)} of all" if room else none
 
 
 def _never(share: Share) -> bool:
@@ -44,7 +54,7 @@ def as_run(pydll: Share, others: dict[str, Share]) -> str:
     else:
         said = (
             f"The talk's own program lost nothing here in any of {pydll.trials} runs, which leaves room for up to "
-            f"{pydll.at().high:.0%} of all; in the talk it lost updates in five of five"
+            f"{_percent(pydll.at().high)} of all; in the talk it lost updates in five of five"
         )
     lossy = [f"{name} ({_seen(share)})" for name, share in others.items() if share.events]
     beside = f" Other rows of the table did lose updates: {listed(lossy)}." if lossy else ""
@@ -81,8 +91,8 @@ def kept_apart(met: Share) -> str:
             f"Although the call kept the GIL, all threads were inside together in {_seen(met)}: look for what is wrong."
         )
     if _never(met):
-        return f"Where the call kept the GIL, all threads were inside together in {_seen(met)}."
-    return f"There are too few runs with the GIL kept to say that threads do not meet: {_seen(met)}."
+        return f"Where the call kept the GIL, all threads were inside together in {_seen(met, room=True)}."
+    return f"There are too few runs with the GIL kept to say that threads do not meet: {_seen(met, room=True)}."
 
 
 def protection(threads: int, kept: dict[str, Share], released: dict[str, Share]) -> str:
@@ -114,7 +124,7 @@ def lossy_runs(where: str, bad: Share, typical: tuple[float, float, float] | Non
     if typical is None:
         return f"{_capital(where)}, two threads lost updates in {_seen(bad)}."
     median, least, most = typical
-    spread = f"the median of those lost {median:.0%} of all updates, the least {least:.2%} and the most {most:.0%}"
+    spread = f"the median of those lost {_percent(median)} of all updates, the least {_percent(least)} and the most {_percent(most)}"
     clusters = "; the rest lost nothing at all" if bad.events < bad.trials else ""
     return f"{_capital(where)}, two threads lost updates in {_seen(bad)}: {spread}{clusters}."
 
@@ -127,8 +137,9 @@ def overlap_decides(apart: Share, together: Share) -> str:
     )
     if apart.events:
         return f"{said}. So there was a loss without an overlap that we noted, and overlap does not explain all of it."
-    if apart.trials and _never(apart) and together.events > together.trials / 2:
-        return f"{said}. No overlap, no loss."
+    divided = [[share.events, share.trials - share.events] for share in (apart, together)]
+    if stats.fisher_exact(divided).pvalue < 1 - LEVEL:
+        return f"{said}. No overlap, no loss: chance alone divides runs like that less often than once in fifty (Fisher's exact test)."
     return f"{said}. Too few of one kind, to say what overlap has to do with it."
 
 
@@ -241,7 +252,7 @@ def bank_asleep(free: Share, gil: Share, dollars: Interval | None) -> str:
     made = f", {text(dollars, 'dollars')} from nothing on average" if dollars and free.events else ""
     return (
         f"With the sleep, through PyDLL, the account was inconsistent in {_seen(free)} without the GIL{made}; with the GIL, in "
-        f"{_seen(gil)}."
+        f"{_seen(gil, room=True)}."
     )
 
 
@@ -303,7 +314,7 @@ def _widths(windows: list[float]) -> str:
 
 def python_with_gil(add: Share, call: Share) -> str:
     """Runs of Python statements that lost updates, with the GIL at a switch interval of 1 µs."""
-    said = f"With the GIL, at 1 µs, total += 1 lost updates in {_seen(add)}, and total += one() in {_seen(call)}"
+    said = f"With the GIL, at 1 µs, total += 1 lost updates in {_seen(add, room=True)}, and total += one() in {_seen(call)}"
     if not add.events and call.events:
         return f"{said}. The runs agree with the instructions: a place in the middle in one statement, and none in the other."
     if add.events:
@@ -324,8 +335,8 @@ def last_error(attached: Share) -> str:
     if attached.events:
         return f"Through PyDLL with the GIL, the wrong reason came back in {_seen(attached)}: the GIL protects a call, and not a pair."
     if _never(attached):
-        return f"Through PyDLL with the GIL, the wrong reason came back in {_seen(attached)}: no switch was seen between the two."
-    return f"Through PyDLL with the GIL, the wrong reason came back in {_seen(attached)}: too few runs to say more."
+        return f"Through PyDLL with the GIL, the wrong reason came back in {_seen(attached, room=True)}: no switch was seen between the two."
+    return f"Through PyDLL with the GIL, the wrong reason came back in {_seen(attached, room=True)}: too few runs to say more."
 
 
 def sharing(shared: Interval | None, own: Interval | None) -> str:
@@ -381,7 +392,7 @@ def rust(load_then_store: Share | None, fetch_add: Share | None) -> str:
     """Runs in which the counters in Rust lost updates."""
     if load_then_store is None or fetch_add is None:
         return f"The counters in Rust were {NOT_MEASURED}."
-    said = f"Called from two threads, load then store lost updates in {_seen(load_then_store)}, and fetch_add in {_seen(fetch_add)}"
+    said = f"Called from two threads, load then store lost updates in {_seen(load_then_store)}, and fetch_add in {_seen(fetch_add, room=True)}"
     if fetch_add.events:
         return f"{said}. The second must not happen: look for what is wrong."
     if load_then_store.events:
@@ -400,7 +411,7 @@ def prediction_1(pydll: Share) -> str:
 
 def prediction_2(as_run: Share, two: Share, fifty: Share) -> str:
     """CDLL in the build with the GIL: the talk's program, and the threads that meet."""
-    said = f"Updates were lost, as the talk ran it: {_seen(as_run)}; by two threads that meet: {_seen(two)}; by fifty: {_seen(fifty)}"
+    said = f"Updates were lost, as the talk ran it: {_seen(as_run, room=True)}; by two threads that meet: {_seen(two)}; by fifty: {_seen(fifty)}"
     if as_run.events or two.events or fifty.events:
         return f"It is not exact. {said}."
     if _never(two) and _never(fifty):
@@ -433,7 +444,7 @@ def left_open(runs: Share, unsafe: Share) -> str:
     """What a run without a loss leaves open: runs of a safe counter, and of the unsafe one in the same processes."""
     if runs.events:
         return f"A counter that is called safe lost updates here, in {_seen(runs)}: something is wrong with it, or with this machine."
-    said = f"The safe counters lost updates in {_seen(runs)}"
+    said = f"The safe counters lost updates in {_seen(runs, room=True)}"
     if unsafe.events:
         return (
             f"{said}. The same processes could show a loss: the unsafe counter in them lost updates in {_seen(unsafe)}."

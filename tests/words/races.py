@@ -74,7 +74,8 @@ CASES = {
     "overlap_decides": {
         "agrees": (NONE, ALL),
         "contradicts": (SOME, ALL),
-        "undecided": (Share(0, 3), ALL),
+        "undecided": (Share(0, 1), ALL),
+        "few apart": (Share(0, 3), ALL),
         "no overlap helps": (NONE, NONE),
         "none apart": (Share(0, 0), ALL),
     },
