@@ -31,10 +31,11 @@ OPEN = re.compile(
     r"undecided|cannot (be told|tell|say)|not known|not ruled out|not measured|no difference|nothing is known|too few|withheld"
 )
 # The sentence is true of both, as measured and inverted. loaders: each pause is less than a tenth of the call. races: teams are
-# rows of one process, and keep their places when the builds change theirs.
+# rows of one process, and keep their places when the builds change theirs. placement: orders of call_method miss next to nothing.
 TRUE_OF_BOTH = {
     ("loaders", "pause-free-threaded"),
     *(("races", f"{what}-{build}") for what in ("by-size", "by-work") for build in ("gil", "free-threaded")),
+    *(("placement", f"misses-call_method-{build}") for build in ("gil", "free-threaded")),
 }
 NUMBER = re.compile(r"[-+±]?\d[\d.,]*( ?(%|ns|µs|ms|s|KiB|MiB))?")
 MARKS = re.compile(r" ?\((?:smoke test|withheld)(?:: [^)]*)?\)")
