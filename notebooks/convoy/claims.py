@@ -58,7 +58,7 @@ def measurements(session: Session) -> Handed:
         ratio(steps(counts, 8, SHORTEST_S), steps(counts, 8, DEFAULT_S)),
     )
     rate_ratio("C6", "with one CPU thread, one core / not pinned", ONE_CORE, CONVOY, NO_PINNING)
-    rate_ratio("C6", "with one CPU thread, client apart / client on the same core", APART, ONE_CORE, NO_PINNING)
+    rate_ratio("C6", "with one CPU thread, client on the same core / client apart", ONE_CORE, APART, NO_PINNING)
     waited = measured(gil_waits(session.frame("waits for the GIL")), "switch intervals")
     handed.put("C8", "wait for the GIL / switch interval: {GIL}", waited)
     added = measured(added_intervals(runs), "switch intervals")

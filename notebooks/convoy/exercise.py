@@ -36,7 +36,7 @@ def check_waits(waits: dict[str, bool | None], runs: pd.DataFrame) -> list[str]:
             took = found.median() / 1e6 / DEFAULT_S
             right = bool(said) == (took >= 0.5)
             lines.append(
-                f"{case}: {'right' if right else 'not so'}; its median request takes {took:.2g} switch intervals."
+                f"{case}: {'right' if right else 'not so'}; its median request takes {took:.2g} of a switch interval."
             )
     return lines
 

@@ -10,7 +10,8 @@ from ffilab import draw
 from ffilab.bench.session import Session
 from ffilab.judge import statistics, verdicts
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import POWER, Interval, Measurement
+from ffilab.judge.estimates import POWER, Interval, Location, Measurement
+from ffilab.judge.estimates import difference as independent
 from ffilab.judge.processes import chosen, difference, measured, ratio
 from ffilab.judge.rules import UNDECIDED, Size
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -41,8 +42,10 @@ from notebooks.convoy.experiment import (
 )
 from notebooks.convoy.results import added_intervals, done, rates
 
+WORK = "speed of the CPU work, %"
 FEW = "too few requests"
 NOT_PUBLISHED = "not published"
+NONE = "–"  # the author had no free-threaded build
 # What the author measured: requests per second by switch interval (s) and number of CPU threads 0/1/2/4 (C4).
 PUBLISHED_RATES = {
     0.1: (30_000, 5, 2, 0),
@@ -79,6 +82,7 @@ PUBLISHED_CASES = {
     },
 }
 STRANGERS = f"{CONVOY}, 2 strangers"
+QUIET_APART = f"{plural(0, 'thread')}, client apart"
 # Of section "What helps", by what the prose calls them.
 REMEDIES = {
     RELIEVED: "a switch interval of 10 µs",
@@ -162,12 +166,14 @@ def countdown_table(counts: pd.DataFrame) -> pd.DataFrame:
     for label in sorted(set(counts.interpreter)):
         for length in sorted(PUBLISHED_COUNTDOWNS, reverse=True):
             found = done(counts, interpreter=label, interval=[length])
-            if not len(found):
+            # Which of the author's rows this budget leaves out, is seen.
+            if not len(found) and (label, length) != (GIL, LONGEST_S):
                 continue
             row = {"CPython": label, "switch interval": duration(length), "n (processes)": found.process.nunique()}
             for number, count in enumerate(COUNT_THREADS):
                 row[f"{count} thread{'s'[: count > 1]}, ns"] = cell(chosen(found, threads=count), "ns")
-                row[f"published, {count}"] = f"{PUBLISHED_COUNTDOWNS[length][number] / PUBLISHED_STEPS * 1e9:.1f}"
+                published = f"{PUBLISHED_COUNTDOWNS[length][number] / PUBLISHED_STEPS * 1e9:.1f}"
+                row[f"published, {count}"] = NONE if label.endswith("t") else published
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -212,8 +218,10 @@ def seconds_table(hashed: pd.DataFrame) -> pd.DataFrame:
                     "one thread / these": "1 (itself)"
                     if count == 1
                     else draw.words(ratio(one, found.seconds.to_numpy())),
-                    "published, s": f"{PUBLISHED_HASHES[count]:.2f}",
-                    "published, one thread / these": f"{PUBLISHED_HASHES[1] / PUBLISHED_HASHES[count]:.2f}",
+                    "published, s": NONE if label.endswith("t") else f"{PUBLISHED_HASHES[count]:.2f}",
+                    "published, one thread / these": NONE
+                    if label.endswith("t")
+                    else f"{PUBLISHED_HASHES[1] / PUBLISHED_HASHES[count]:.2f}",
                     "n (processes)": len(found),
                 }
             )
@@ -253,18 +261,19 @@ def echo_table(runs: pd.DataFrame, label: str, kind: str) -> pd.DataFrame:
             {
                 "case": case,
                 "requests/s": cell(found, "rate"),
-                "published": PUBLISHED_CASES.get(case, NOT_PUBLISHED) if label == GIL else NOT_PUBLISHED,
+                "published": PUBLISHED_CASES.get(case, NOT_PUBLISHED),
                 "n (processes × requests)": requests(found),
                 "p50, µs": quantile(found, "p50"),
                 "p99, µs": quantile(found, "p99"),
                 "p99.9, µs": quantile(found, "p99.9"),
-                "speed of the CPU work, %": cell(found, "work", factor=100)
-                if found.work.notna().any()
-                else "no CPU work",
+                WORK: cell(found, "work", factor=100) if found.work.notna().any() else "no CPU work",
                 "cores, most often": cores_words(found),
             }
         )
-    return pd.DataFrame(rows).fillna("")
+    # The author had this interpreter only; and strangers disturb the work before the requests, too.
+    left_out = {"published": label != GIL, WORK: kind == "strangers"}
+    left_out = [column for column, left in left_out.items() if left]
+    return pd.DataFrame(rows).fillna("").drop(columns=left_out, errors="ignore")
 
 
 def names(kind: str) -> list[str]:
@@ -593,7 +602,8 @@ def glue_threads(session: Session, counts: pd.DataFrame, hashed: pd.DataFrame) -
     draw.glue("hashed", words.hashed(shared, told("C2", "SHA-256, 1 thread / 2")))
     one, eight = (step(count, SHORTEST_S, (count, DEFAULT_S)) for count in (1, 8))
     verdict = told("C5", "countdown, 8 threads, 1e-6 s / 0.005 s")
-    draw.glue("short-intervals", words.short_intervals(one, eight, verdict))
+    published = PUBLISHED_COUNTDOWNS[SHORTEST_S][-1] / PUBLISHED_COUNTDOWNS[DEFAULT_S][-1]
+    draw.glue("short-intervals", words.short_intervals(one, eight, verdict, published))
 
 
 def glue_rates(session: Session, runs: pd.DataFrame) -> None:
@@ -602,6 +612,8 @@ def glue_rates(session: Session, runs: pd.DataFrame) -> None:
     thread, process = against(runs, QUIET, CONVOY), against(runs, QUIET, PROCESS)
     verdict = told("C3", "requests/s with one CPU process / with one CPU thread")
     draw.glue("convoy", words.convoy(thread, against(runs, PROCESS, CONVOY), verdict))
+    alone = [rates(runs, case).tolist() for case in (QUIET, QUIET_APART)]
+    draw.glue("baselines", words.baselines(*alone, against(runs, QUIET_APART, APART)))
     draw.glue("idle", words.idle(against(runs, PROCESS, QUIET)))
     draw.glue("strangers", words.strangers(against(runs, CONVOY, STRANGERS)))
     same = against(runs, AGAIN, CONVOY)
@@ -619,11 +631,12 @@ def glue_rates(session: Session, runs: pd.DataFrame) -> None:
         where = "With the client on a core of its own" if case == APART else "Where nothing is pinned"
         draw.glue(f"mixture-{place.replace(' ', '-')}", words.mixture(where, *shares))
     relief = against(runs, RELIEVED, CONVOY)
-    draw.glue("relief", words.relief(relief, told("C4", "requests/s with one CPU thread, 1e-5 s / 0.005 s")))
-    pinned = against(runs, ONE_CORE, CONVOY), against(runs, APART, ONE_CORE)
+    verdict = told("C4", "requests/s with one CPU thread, 1e-5 s / 0.005 s")
+    draw.glue("relief", words.relief(relief, verdict, PUBLISHED_RATES[1e-5][1] / PUBLISHED_RATES[DEFAULT_S][1]))
+    pinned = against(runs, ONE_CORE, CONVOY), against(runs, ONE_CORE, APART)
     parts = (
         told("C6", "requests/s with one CPU thread, one core / not pinned"),
-        told("C6", "requests/s with one CPU thread, client apart / client on the same core"),
+        told("C6", "requests/s with one CPU thread, client on the same core / client apart"),
     )
     draw.glue("one-core", words.one_core(*pinned, *parts))
     draw.glue("prediction-4", words.prediction_4(pinned[0], against(runs, APART, CONVOY)))
@@ -637,17 +650,28 @@ def glue_rates(session: Session, runs: pd.DataFrame) -> None:
     draw.glue("objection-sample", words.objection_sample(fewest, processes, rate))
 
 
-def glue_slack(slacks: pd.DataFrame) -> None:
+def part(of: Interval | None, whole: Interval | None) -> Interval | None:
+    """A share of two differences, between 0 and 1: the bounds hold if both intervals do, however the two hang together. None
+    where the whole may be nothing."""
+    if not (of and whole and of.is_known and whole.low > 0):
+        return None
+    ends = [bound / whole_bound for bound in (of.low, of.high) for whole_bound in (whole.low, whole.high)]
+    return Interval(*(float(np.clip(found, 0, 1)) for found in (of.value / whole.value, min(ends), max(ends))))
+
+
+def glue_slack(slacks: pd.DataFrame, runs: pd.DataFrame) -> None:
     """Hand what the timer slack adds to the prose."""
     ten, pair = 1e-5, (AS_IT_IS, SLACKLESS)
     excess = [results.excess(slacks, ten, slack) for slack in pair]
     each = [over_processes(values) for values in excess]
-    draw.glue("slack", words.slack(*each, interval(difference(*excess, "µs"))))
+    gone = interval(difference(*excess, "µs"))
+    draw.glue("slack", words.slack(*each, gone))
     slow = interval(ratio(*(results.swept(slacks, "rate", SHORTEST_S, slack=slack) for slack in pair)))
-    draw.glue("starved", words.starved(slow))
-    n = min(map(len, excess))
-    gone = over_processes(1 - excess[1][:n] / excess[0][:n]) if n and excess[0][:n].min() > 0 else None
-    draw.glue("objection-slack", words.objection_slack(gone))
+    draw.glue("starved", words.starved(slow, over_processes(results.excess(slacks, SHORTEST_S, SLACKLESS))))
+    own_way = pd.to_numeric(done(runs, interpreter=GIL, case=QUIET_APART).p50).dropna().to_numpy()
+    rest = Location.of(excess[0]), Location.of(own_way)
+    net = independent(*rest).at() if min(one.n for one in rest) else None
+    draw.glue("objection-slack", words.objection_slack(part(gone, each[0]), part(gone, net)))
 
 
 def glue_waits(timelines: pd.DataFrame) -> None:

@@ -67,5 +67,5 @@ def rates(session: Simulated) -> dict[str, float]:
         PROCESS: convoy * process,
         RELIEVED: convoy * true("C4", "with one CPU thread, 1e-5 s / 0.005 s"),
         ONE_CORE: one_core,
-        APART: one_core * max(SMALLEST, true("C6", "with one CPU thread, client apart / client on the same core")),
+        APART: one_core / max(SMALLEST, true("C6", "with one CPU thread, client on the same core / client apart")),
     }

@@ -10,8 +10,14 @@ from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
 UNKNOWN = "too few values, or none"
 # Of the model: two switch intervals a request, off by a tenth of it at most, as in the rule of C10.
 MODEL, OFF = 2, 0.2
-# Of shares of requests: more than this is called most of them, less than the rest of it few.
+# Of shares of requests: more than this is called the rule, more than a half most of them.
 MOST = 0.8
+# Two values in switch intervals that are no further apart are called near.
+NEAR = 0.1
+# A time whose interval reaches no further to each side is called the same in every process.
+SAME = 0.01
+# Requests per second without CPU work over those beside a CPU thread, by the author.
+PUBLISHED_FALL = 300
 
 
 def _fold(ratio: Interval, more: str, less: str, nothing: str) -> str:
@@ -45,8 +51,8 @@ def hashed(ratio: Interval | None, verdict: str) -> str:
     return f"Whether two threads hash faster than one with the GIL cannot be told here ({_found(ratio)})."
 
 
-def short_intervals(one: Interval | None, eight: Interval | None, verdict: str) -> str:
-    """C5: a step at 1 µs over one at 5 ms, with one thread and with eight, each within its processes."""
+def short_intervals(one: Interval | None, eight: Interval | None, verdict: str, published: float) -> str:
+    """C5: a step at 1 µs over one at 5 ms, with one thread and with eight, each within its processes; the author's with eight."""
     alone = f"With a single thread, which nobody else asks for the GIL, the ratio is {text(one)}." if known(one) else ""
     if verdict == HOLDS:
         said = f"With eight threads, a step takes {text(eight)} times as long at 1 µs as at 5 ms: a short interval has its price."
@@ -54,7 +60,7 @@ def short_intervals(one: Interval | None, eight: Interval | None, verdict: str) 
         said = f"With eight threads, a step does not take longer at 1 µs than at 5 ms by what would matter ({_found(eight)})."
     else:
         said = f"Whether a short interval slows eight threads cannot be told here ({_found(eight)})."
-    return f"{said} {alone}".strip()
+    return f"{said} The author's ratio is {published:.4g}. {alone}".strip()
 
 
 def idle(ratio: Interval | None) -> str:
@@ -67,6 +73,24 @@ def idle(ratio: Interval | None) -> str:
         "Here a CPU process takes requests from the server: alone, it answers {} times as many.",
         f"Whether a CPU process changes the server's rate cannot be told here ({_found(ratio)}).",
     )
+
+
+def baselines(alone: list[float], apart: list[float], thread: Interval | None) -> str:
+    """Requests a second without CPU work, by process: not pinned, and with the client on a core of its own; the latter over those
+    beside one CPU thread, the client again on a core of its own."""
+    if not alone:
+        return "What the server does without CPU work is not known here."
+
+    def ends(rates: list[float]) -> str:
+        return f"from {min(rates):,.0f} to {max(rates):,.0f} requests/s"
+
+    said = f"Without CPU work, the rates of single processes range {ends(alone)}"
+    if not apart:
+        return f"{said}."
+    said = f"{said}; with the client on a core of its own, {ends(apart)}."
+    if not known(thread):
+        return f"{said} How that compares with one CPU thread at the same places is not known here: {UNKNOWN}."
+    return f"{said} Over the rate beside one CPU thread at the same places, the latter is {_found(thread)}."
 
 
 def convoy(thread: Interval | None, process: Interval | None, verdict: str) -> str:
@@ -116,14 +140,12 @@ def mixture(where: str, none: Interval | None, one: Interval | None, two: Interv
     if not (known(none) and known(one) and known(two)):
         return f"{where}, how requests divide is not known here: {UNKNOWN}."
     each = f"of the requests, {_part(none)} take next to no switch interval, {_part(one)} about one, {_part(two)} about two"
-    rules = {
-        "no wait a request, as a rule": none,
-        "one wait a request, as a rule": one,
-        "two waits, as the model has it": two,
-    }
+    rules = {"no wait": none, "one wait": one, "two waits": two}
     for rule, share in rules.items():
         if share.low > MOST:
-            return f"{where}, {each}: {rule}."
+            return f"{where}, {each}: {rule} a request, as a rule."
+        if share.low > 0.5:
+            return f"{where}, {each}: mostly {rule}."
     if sum(share.low > 0.05 for share in rules.values()) > 1:
         return f"{where}, {each}: a mixture."
     return f"{where}, {each}; which of them is the rule cannot be told."
@@ -133,10 +155,12 @@ def pooled(added: Interval | None, medians: list[float]) -> str:
     """Is the average what any process has? medians: of single requests by process, in switch intervals."""
     if not known(added) or not medians:
         return f"Whether the average stands for a process is not known here: {UNKNOWN}."
-    near = sum(abs(median - added.value) < 0.1 for median in medians)
+    near = sum(abs(median - added.value) < NEAR for median in medians)
     said = f"Of {len(medians)} processes, {near} have a median request within a tenth of an interval of that average"
     if near == 0:
         return f"{said}: it is a value that no process shows, and describes how many were of which kind."
+    if added.half_width > NEAR:
+        return f"{said}; the average itself is not known that closely, as averages of processes differ."
     if near > MOST * len(medians):
         return f"{said}: it stands for them."
     return f"{said}: it stands for some of them."
@@ -170,7 +194,8 @@ def forced(share: Interval | None) -> str:
     said = f"{text(share, '%', 100)} of the waits were over within one and a half intervals, so with the first demand"
     if share.low > 1 - 0.05:
         return (
-            f"Of a server that had to wait, {said}. The busy thread, made to let go, did not take the GIL back first."
+            f"Of a server that had to wait, {said}. As these waits suggest, the busy thread, made to let go, did not take the GIL "
+            "back first."
         )
     if share.high < MOST:
         return (
@@ -194,20 +219,30 @@ def slack(with_slack: Interval | None, without: Interval | None, difference: Int
     return f"At 10 µs a request takes, beyond one interval, {both}; whether the slack has a part in it cannot be told."
 
 
-def starved(ratio: Interval | None) -> str:
-    """Requests a second at 1 µs, with the slack over without."""
+def starved(ratio: Interval | None, beyond: Interval | None) -> str:
+    """Requests a second at 1 µs, with the slack over without; what the median request takes there beyond one interval without
+    slack, in µs."""
+    same = ""
+    if known(beyond) and beyond.half_width < SAME * beyond.value:
+        same = (
+            f" A request takes {text(beyond, 'µs')} beyond one interval there, about the same in every process: that looks like a "
+            "constant of the system."
+        )
     return _fold(
         ratio,
-        "What it breaks: at 1 µs the server without slack answers fewer requests; with it, {} times as many. An explanation, not "
-        "tested here: without slack the busy thread, too, asks for the GIL back after one microsecond, and the server gets nothing "
-        "done in its turn.",
+        "What it breaks: at 1 µs the server without slack answers fewer requests; with it, {} times as many."
+        f"{same} Where that comes from is not known here.",
         "At 1 µs the server answers more requests without slack, {} times as many: here it breaks nothing.",
         f"Whether the server suffers at 1 µs without slack cannot be told here ({_found(ratio)}).",
     )
 
 
-def relief(ratio: Interval | None, verdict: str) -> str:
-    """C4: rate at 10 µs over that at 5 ms, one CPU thread."""
+def relief(ratio: Interval | None, verdict: str, published: float) -> str:
+    """C4: rate at 10 µs over that at 5 ms, one CPU thread; the author's."""
+    return f"{_relief(ratio, verdict)} The author's ratio is {published:.4g}."
+
+
+def _relief(ratio: Interval | None, verdict: str) -> str:
     if verdict == HOLDS:
         return f"A shorter interval relieves the server: {text(ratio)} times as many requests at 10 µs as at 5 ms."
     if verdict == DOES_NOT_HOLD:
@@ -217,16 +252,17 @@ def relief(ratio: Interval | None, verdict: str) -> str:
     return f"Whether a shorter interval relieves the server cannot be told here ({_found(ratio)} at 10 µs over 5 ms)."
 
 
-def one_core(one: Interval | None, apart: Interval | None, relieves: str, flaw: str) -> str:
-    """C6: rate on one core over not pinned, and with the client apart over one core; the verdicts of both parts."""
+def one_core(one: Interval | None, same: Interval | None, relieves: str, flaw: str) -> str:
+    """C6: rate on one core over not pinned, and with the client on the same core over apart; the verdicts of both parts."""
+    places = f"the same core over apart: {_found(same)}"
     first = {
         HOLDS: f"Everything on one core relieves the server ({_found(one)})",
         DOES_NOT_HOLD: f"Everything on one core does not relieve the server by what would matter ({_found(one)})",
     }.get(relieves, f"Whether one core relieves the server cannot be told here ({_found(one)})")
     second = {
-        HOLDS: f"with the client apart the relief is gone ({_found(apart)} to the client on the same core), as the author's note says",
-        DOES_NOT_HOLD: f"with the client apart most of it stays ({_found(apart)}), and the author's note is not confirmed",
-    }.get(flaw, f"whether the client's place decides cannot be told ({_found(apart)})")
+        HOLDS: f"with the client apart the relief is gone ({places}), as the author's note says",
+        DOES_NOT_HOLD: f"with the client apart most of it stays ({places}), and the author's note is not confirmed",
+    }.get(flaw, f"whether the client's place decides cannot be told ({places})")
     return f"{first}; {second}."
 
 
@@ -235,7 +271,8 @@ def without_gil(ratio: Interval | None) -> str:
     return _fold(
         ratio,
         "Without the GIL, a CPU thread still takes something from the server: alone it answers {} times as many requests.",
-        "Without the GIL, the server answers {} times as many requests beside a CPU thread as alone.",
+        "Without the GIL, the server answers {} times as many requests beside a CPU thread as alone. An explanation, not tested "
+        "here: alone, the cores fall asleep between two bytes, and a CPU thread keeps them awake.",
         f"Without the GIL, no difference is seen between a server alone and one beside a CPU thread ({_found(ratio)}).",
     )
 
@@ -281,9 +318,14 @@ def same_again(ratio: Interval | None, alarm: bool) -> str:
 
 def prediction_1(thread: Interval | None) -> str:
     """Rate without CPU work over that beside a CPU thread."""
+    if known(thread) and not thread.excludes(PUBLISHED_FALL):
+        beside = f"the interval contains the author's {PUBLISHED_FALL}"
+    else:
+        less = known(thread) and thread.value < PUBLISHED_FALL
+        beside = f"{'less' if less else 'more'} than the author's {PUBLISHED_FALL}, which is for his machine"
     return _fold(
         thread,
-        "The rate falls by a factor of {}; the author's 300 is for his machine.",
+        f"The rate falls by a factor of {{}}: {beside}.",
         "It does not fall: it rises, {} times as many requests.",
         f"By what factor it falls cannot be told here ({_found(thread)}).",
     )
@@ -337,12 +379,17 @@ def objection_sample(fewest: int, processes: int, mean: Interval | None) -> str:
     )
 
 
-def objection_slack(share: Interval | None) -> str:
-    """Share of the excess at 10 µs that goes away without the timer slack."""
-    if not known(share):
+def objection_slack(gross: Interval | None, net: Interval | None) -> str:
+    """Share of the excess at 10 µs that goes away without the timer slack: of all of it, and of what a request without CPU work
+    does not take, too. Beside the CPU thread its own way may be shorter than that, so that the truth lies between."""
+    if not (known(gross) and known(net)):
         return f"How much of the floor is the timer slack is not known here: {UNKNOWN}."
-    if share.low > 0.5:
-        return f"Right, for short intervals: of what a request takes beyond one interval of 10 µs, {text(share, '%', 100)} go away with it."
-    if share.high < 0.5:
-        return f"Not for the most part here: {text(share, '%', 100)} of the excess at 10 µs go away with it."
-    return f"Whether it is the larger part cannot be told here: {text(share, '%', 100)} of the excess at 10 µs go away with it."
+    shares = (
+        f"of what a request takes beyond one interval of 10 µs, {text(gross, '%', 100)} go away with it; less the request's own way, "
+        f"as it is without CPU work, {text(net, '%', 100)} of the rest"
+    )
+    if min(gross.low, net.low) > 0.5:
+        return f"Right, for short intervals: {shares}."
+    if max(gross.high, net.high) < 0.5:
+        return f"Not for the most part here: {shares}."
+    return f"Whether it is the larger part cannot be told here: {shares}."
