@@ -23,7 +23,7 @@ from ffilab.errors import UserError
 from ffilab.judge import verdicts
 from ffilab.judge.characteristics import rows
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import Location, Measurement
+from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Equal, Side, Size
 from ffilab.judge.simulation import simulate
 from ffilab.paths import BUILT, NATIVE, ROOT
@@ -396,6 +396,14 @@ def test_the_excess_over_one_interval_is_found():
         assert results.excess(slacks, 1e-5, slack).mean() == pytest.approx(known, abs=3)
     lacking = slacks.assign(p50=None)
     assert len(results.excess(lacking, 1e-5, experiment.AS_IT_IS)) == 0
+
+
+def test_a_part_of_what_may_be_nothing_is_not_known():
+    gone = Interval(36, 22, 49)
+    assert figures.part(gone, Interval(72, 60, 98)) == Interval(0.5, pytest.approx(22 / 98), pytest.approx(49 / 60))
+    assert figures.part(gone, Interval(40, 30, 50)).high == 1
+    assert figures.part(gone, Interval(40, -5, 85)) is None
+    assert figures.part(gone, None) is None
 
 
 def test_waits_that_were_over_with_the_first_demand():

@@ -36,7 +36,8 @@ def check_waits(waits: dict[str, bool | None], runs: pd.DataFrame) -> list[str]:
             took = found.median() / 1e6 / DEFAULT_S
             right = bool(said) == (took >= 0.5)
             lines.append(
-                f"{case}: {'right' if right else 'not so'}; its median request takes {took:.2g} of a switch interval."
+                f"{case}: {'right' if right else 'not so'}; its median request takes {took * DEFAULT_S * 1e3:.3g} ms, "
+                f"and the switch interval is {DEFAULT_S * 1e3:g} ms."
             )
     return lines
 

@@ -88,9 +88,13 @@ def baselines(alone: list[float], apart: list[float], thread: Interval | None) -
     if not apart:
         return f"{said}."
     said = f"{said}; with the client on a core of its own, {ends(apart)}."
-    if not known(thread):
-        return f"{said} How that compares with one CPU thread at the same places is not known here: {UNKNOWN}."
-    return f"{said} Over the rate beside one CPU thread at the same places, the latter is {_found(thread)}."
+    fall = _fold(
+        thread,
+        "With the client there, a CPU thread makes the rate fall by a factor of {}.",
+        "With the client there, the rate rises beside a CPU thread, by a factor of {}.",
+        f"Whether a CPU thread changes the rate with the client there cannot be told here ({_found(thread)}).",
+    )
+    return f"{said} {fall}"
 
 
 def convoy(thread: Interval | None, process: Interval | None, verdict: str) -> str:
