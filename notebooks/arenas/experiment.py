@@ -109,6 +109,7 @@ TALK = {
 MEETING = {**TALK, "block_bytes": 64 * 1024, "touch": True, "meet": True}
 AS_RUN, NONE, AGAIN = "as the talk ran it", "no native threads", "as the talk ran it, again"
 HUGE, HUGE_NONE = "huge pages for all", "huge pages for all, no native threads"
+NO_HUGE, ONE_ARENA = "huge pages off", "one arena"
 MEET, RELEASED, EQUAL = (
     "touched, a call's threads at once",
     "the same, GIL released",
@@ -121,10 +122,10 @@ CONDITIONS = {
     AS_RUN: TALK,
     AGAIN: TALK,
     NONE: {**TALK, "native_threads": 0},
-    "huge pages off": {**TALK, "forbid_huge_pages": True},
+    NO_HUGE: {**TALK, "forbid_huge_pages": True},
     HUGE: TALK,
     HUGE_NONE: {**TALK, "native_threads": 0},
-    "one arena": TALK,
+    ONE_ARENA: TALK,
     MEET: MEETING,
     RELEASED: {**MEETING, "release_gil": True},
     EQUAL: {**MEETING, "python_threads": 1, "native_threads": 400},
@@ -135,8 +136,8 @@ CONDITIONS = {
 # Interpreters other than the chapter pair run those that are about the talk's number; some ask a question of one build.
 FOR_ALL = (AS_RUN, NONE, HUGE, HUGE_NONE)
 OF_ONE = {
-    "huge pages off": FREE_THREADED,
-    "one arena": FREE_THREADED,
+    NO_HUGE: FREE_THREADED,
+    ONE_ARENA: FREE_THREADED,
     WIDE: FREE_THREADED,
     WIDE_HUGE: FREE_THREADED,
     RELEASED: GIL,
@@ -165,7 +166,7 @@ MORE = tuned(f"glibc.malloc.arena_max={MORE_ARENAS}")
 ENVIRONMENTS = {
     HUGE: PRELOAD,
     HUGE_NONE: PRELOAD,
-    "one arena": tuned("glibc.malloc.arena_max=1"),
+    ONE_ARENA: tuned("glibc.malloc.arena_max=1"),
     WIDE: MORE,
     WIDE_HUGE: PRELOAD | MORE,
     WIDE_MEET: MORE,
@@ -405,12 +406,12 @@ def scenarios(session: Session, here: dict) -> pd.DataFrame:
 # [/scenarios]
 
 # [limits]
-# A container's memory, as a limit on data.
+# MiB of private writable address space more than at the start. A container counts other pages: those that are resident.
 LIMITS_MIB = (64,)
 
 
 def limits(session: Session, here: dict) -> pd.DataFrame:
-    """A21: does the same work end under a limit on data (setrlimit)? The processes may die."""
+    """A21: does the same work finish under a limit on data (setrlimit)? Processes may be aborted."""
     cases = [
         Case(
             FREE_THREADED,

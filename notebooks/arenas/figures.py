@@ -8,9 +8,9 @@ from ffilab import draw
 from ffilab.bench.session import Session
 from ffilab.judge import verdicts
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import Interval
+from ffilab.judge.estimates import Interval, Measurement
 from ffilab.judge.processes import chosen, interval_of, ratio
-from ffilab.judge.rules import Size
+from ffilab.judge.rules import DOES_NOT_HOLD, Answer, Side, Size
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import claims, results, words
 from notebooks.arenas.experiment import (
@@ -25,12 +25,15 @@ from notebooks.arenas.experiment import (
     LIMITS_MIB,
     MEET,
     MORE_ARENAS,
+    NO_HUGE,
     NONE,
+    ONE_ARENA,
     PREFERRED,
     RELEASED,
     REMEDIES,
     ROUNDS,
     SCENARIOS,
+    TALK,
     THREADS,
     THRESHOLDS,
     WIDE,
@@ -101,11 +104,15 @@ TALK_REMARKS = {
 }
 
 
-def answers(session: Session) -> dict[tuple[str, str, str], str]:
+# The tunables of glibc's malloc that the chapter speaks of.
+SPOKEN_OF = ("arena_max", "mmap_threshold", "trim_threshold", "tcache_count")
+
+
+def answers(session: Session) -> dict[tuple[str, str, str], Answer]:
     """What the rules answer, by claim, number, and `side` or `size`."""
     handed = claims.measurements(session)
     return {
-        (claim.id, rule.measured, "size" if isinstance(rule, Size) else "side"): answer.verdict
+        (claim.id, rule.measured, "size" if isinstance(rule, Size) else "side"): answer
         for claim in declared(session.corner).claims
         for rule, answer in verdicts.answers(claim, handed.measurements[claim.id], handed.missing[claim.id])
     }
@@ -117,6 +124,21 @@ def shown(frame: pd.DataFrame, column: str, unit: str = "", **which) -> str:
     if found is not None and found.low == found.high:
         return draw.number(found.value, 0)
     return draw.words(found, unit)
+
+
+def shown_positive(frame: pd.DataFrame, column: str, **which) -> str:
+    """The same of what cannot fall below 0 and differs many times over: on the scale of logarithms."""
+    found = results.positive(chosen(frame, **which), column)
+    return shown(frame, column, **which) if found is None or found.low == found.high else draw.text(found)
+
+
+def counted(frame: pd.DataFrame, column: str, **which) -> str:
+    """Median of a number that has a cap, with its smallest and largest."""
+    values = pd.to_numeric(chosen(frame, **which)[column]).dropna()
+    if values.empty:
+        return draw.NOT_MEASURED
+    least, most = values.min(), values.max()
+    return f"{values.median():g}" + (f" ({least:g} to {most:g})" if most > least else "")
 
 
 def without_constants(table: pd.DataFrame, keep: tuple[str, ...]) -> tuple[pd.DataFrame, str]:
@@ -255,15 +277,19 @@ def glue_talk(runs: pd.DataFrame, here: dict) -> None:
     draw.glue(
         "more-arenas",
         words.more_arenas(
-            results.between(runs, FREE_THREADED, (WIDE_MEET, MEET), "held", ratio),
+            {label: results.between(runs, label, (WIDE_MEET, MEET), "held", ratio) for label in (FREE_THREADED, GIL)},
             results.between(runs, FREE_THREADED, (WIDE, AS_RUN), "rss"),
             results.between(runs, FREE_THREADED, (WIDE_HUGE, HUGE), "rss"),
             here["arenas at most"],
             MORE_ARENAS,
         ),
     )
+    for name, short, condition in (("one arena", "one-arena", ONE_ARENA), ("huge pages off", "huge-off", NO_HUGE)):
+        rss = results.between(runs, FREE_THREADED, (condition, AS_RUN), "rss")
+        at_once = results.between(runs, FREE_THREADED, (condition, AS_RUN), "at_once", ratio)
+        draw.glue(short, words.control(name, FREE_THREADED, rss, at_once))
     draw.glue("alarms", words.alarms(list(results.twins(runs).values())))
-    draw.glue("prediction-1", words.prediction_1(*parts.values()))
+    draw.glue("prediction-1", words.prediction_1(*parts.values(), TALK["python_threads"] * TALK["native_threads"]))
     whole, none = (interval_of(runs, "rss", interpreter=FREE_THREADED, condition=one) for one in (AS_RUN, NONE))
     draw.glue("prediction-2", words.prediction_2(whole, none, parts[FREE_THREADED]))
 
@@ -277,7 +303,7 @@ def glue_answers(session: Session, runs: pd.DataFrame) -> None:
     found = answers(session)
 
     def of_a19(name: str, kind: str = "side") -> str:
-        return found["A19", name, kind]
+        return found["A19", name, kind].verdict
 
     huge = f"RSS grown, huge pages for all: {FREE_THREADED} − {GIL}"
     rss, held = (results.without_gil(runs, HUGE, column)[2] for column in ("rss", "held"))
@@ -293,14 +319,21 @@ def glue_answers(session: Session, runs: pd.DataFrame) -> None:
     ratios = (results.times_without_gil(runs, MEET, column) for column in ("at_once", "held"))
     draw.glue("reached", words.reached(at_once, touched, *ratios))
     draw.glue("risk", words.risk(_released(runs), at_once))
-    rated = {name: found["A21", f"{name}: {one} / glibc", "side"] for name, one in PREFERRED.items()}
+    rated = {name: _rated(found["A21", f"{name}: {one} / glibc", "side"]) for name, one in PREFERRED.items()}
     draw.glue("ratings", words.ratings(rated))
     for setting, case in claims.HELD_BACK.items():
         name = f"MiB held, {case}: {setting} minus nothing"
         less = claims.measurements(session).measurements["A22"].get(name)
-        verdict = found["A22", name, "side"]
+        verdict = found["A22", name, "side"].verdict
         short = setting.partition("=")[0]
         draw.glue(short.replace("_", "-"), words.threshold(short, verdict, less.interval if less else None))
+
+
+def _rated(answer: Answer) -> str:
+    """The verdict, told apart where it says that there is no effect of interest."""
+    if answer.no_effect:
+        return words.NO_EFFECT if answer.verdict == DOES_NOT_HOLD else words.PERHAPS_NONE
+    return answer.verdict
 
 
 def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
@@ -325,7 +358,10 @@ def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def rules_table(session: Session, claim: str) -> pd.DataFrame:
-    """What each number that a rule reads could have told: its interval, and the smallest difference that it tells."""
+    """What each number that a rule reads could have told: its interval, and the smallest difference that it tells; of a ratio
+    the ratio itself, on the side of 1 that is claimed."""
+    tests = next(one.tests for one in declared(session.corner).claims if one.id == claim)
+    below = {rule.measured for rule in tests if isinstance(rule, Side) and rule.direction == "below"}
     return pd.DataFrame(
         [
             {
@@ -333,12 +369,18 @@ def rules_table(session: Session, claim: str) -> pd.DataFrame:
                 "n": found.estimate.n,
                 "here": draw.text(found.interval),
                 "unit": found.unit,
-                "smallest difference that it tells": draw.number(found.mde, 0),
+                "smallest difference that it tells": draw.number(_smallest(found, name in below), 0),
             }
             for name, found in claims.measurements(session).measurements[claim].items()
         ],
         columns=["number", "n", "here", "unit", "smallest difference that it tells"],
     )
+
+
+def _smallest(found: Measurement, below: bool) -> float:
+    if found.unit != "ratio":
+        return found.mde
+    return 1 / (1 + found.mde) if below else 1 + found.mde
 
 
 def grid_cells(cells: pd.DataFrame) -> pd.DataFrame:
@@ -456,11 +498,11 @@ def growth_table(runs: pd.DataFrame, grown: pd.DataFrame) -> pd.DataFrame:
                     "threads": way,
                     "small block left": "yes" if keep else "no",
                     "n": len(part),
-                    "arenas": shown(part, "arenas"),
+                    "arenas: median (range)": counted(part, "arenas"),
                     "in use more than before, MiB": shown(part, "more_in_use"),
-                    "held more, MiB": shown(part, "more_held"),
-                    "RSS more, MiB": shown(part, "grown"),
-                    "RSS more after malloc_trim, MiB": shown(part, "trimmed"),
+                    "held more, MiB": shown_positive(part, "more_held"),
+                    "RSS more, MiB": shown_positive(part, "grown"),
+                    "RSS more after malloc_trim, MiB": shown_positive(part, "trimmed"),
                 }
             )
     return pd.DataFrame(rows)
@@ -474,7 +516,7 @@ def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame) -> None:
         called = f"a {way}" if name == "pool" else way
         for keep in (True, False):
             part = grown[(grown.way == way) & (grown.keep == keep)]
-            stays[name, keep] = interval_of(part, "grown")
+            stays[name, keep] = results.positive(part, "grown")
             kept = "left" if keep else "freed"
             state = "a small block left by each" if keep else "all freed"
             back = results.given_back(grown, way, keep)
@@ -483,7 +525,9 @@ def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame) -> None:
         draw.glue(f"in-use-{name}", words.in_use(called, interval_of(part, "more_in_use"), left_kib))
     last = {way: results.last_round(runs, way, True) for way in WORK.values()}
     draw.glue("still-growing", words.still_growing(last))
-    draw.glue("prediction-3", words.prediction_3(stays["ended", False], stays["pool", False]))
+    left = {"All freed": False, "A small block left by each": True}
+    pairs = {state: (stays["ended", keep], stays["pool", keep]) for state, keep in left.items()}
+    draw.glue("prediction-3", words.prediction_3(pairs))
 
 
 def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
@@ -498,14 +542,16 @@ def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
             if remedy.allocator in missing:
                 row |= {
                     f"{work}: RSS grown, MiB": missing[remedy.allocator],
-                    f"{work}: arenas": "",
+                    f"{work}: arenas, median (range)": "",
                     f"{work}: million blocks/s": "",
                 }
                 continue
             row["n"] = len(found)
-            row[f"{work}: RSS grown, MiB"] = shown(runs, "grown", **which)
-            row[f"{work}: arenas"] = shown(runs, "arenas", **which) if remedy.allocator == "glibc" else "–"
-            row[f"{work}: million blocks/s"] = shown(found.assign(rate=found.blocks_per_second / 1e6), "rate")
+            row[f"{work}: RSS grown, MiB"] = shown_positive(runs, "grown", **which)
+            row[f"{work}: arenas, median (range)"] = (
+                counted(runs, "arenas", **which) if remedy.allocator == "glibc" else "–"
+            )
+            row[f"{work}: million blocks/s"] = shown_positive(found.assign(rate=found.blocks_per_second / 1e6), "rate")
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -517,8 +563,9 @@ def glue_remedies(runs: pd.DataFrame) -> None:
         for work in WORK:
             short = f"{name.replace('_', '-').replace('=', '-')}-{work.replace(' ', '-')}"
             draw.glue(short, words.remedy(name, work, *found[work][name]))
-    draw.glue("prediction-4", words.prediction_4(found["by turns"]))
-    draw.glue("takeaway-arena-max", words.remedy("arena_max=1", "by turns", *found["by turns"]["arena_max=1"]))
+    by_turns, at_once = found["by turns"], found["all at once"]
+    draw.glue("prediction-4", words.prediction_4(by_turns, at_once))
+    draw.glue("takeaway-arena-max", words.both_works(one := "arena_max=1", by_turns[one], at_once[one]))
 
 
 def ratings_table() -> pd.DataFrame:
@@ -555,7 +602,7 @@ def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFram
             if not staged:
                 row[name] = f"published: {rating[name]}"
                 continue
-            value = missing.get(name) or shown(found, "value", scenario=scenario, allocator=name)
+            value = missing.get(name) or shown_positive(found, "value", scenario=scenario, allocator=name)
             n = len(chosen(found, scenario=scenario, allocator=name))
             row[name] = f"{value}; n = {n}; published: {rating[name]}"
         rows.append(row)
@@ -563,19 +610,19 @@ def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFram
 
 
 def limits_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
-    """How many of the processes came to their end under each limit."""
+    """How many of the processes finished under each limit."""
     rows = []
     for name in ALLOCATORS:
         row = {"allocator": name}
         for mib in LIMITS_MIB:
             part = chosen(found, allocator=name, mib=mib).ended
-            row[f"{mib} MiB"] = missing.get(name) or f"{(part == 'ok').sum()} of {len(part)} ended"
+            row[f"{mib} MiB"] = missing.get(name) or f"{(part == 'ok').sum()} of {len(part)} finished"
         rows.append(row)
     return pd.DataFrame(rows)
 
 
 def glue_limits(found: pd.DataFrame) -> None:
-    """Hand to the prose which allocators came to the end under the limit."""
+    """Hand to the prose which allocators finished under the limit."""
     for mib in LIMITS_MIB:
         parts = {name: chosen(found, allocator=name, mib=mib).ended for name in ALLOCATORS}
         draw.glue(
@@ -619,8 +666,9 @@ def domains_table(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def tunables_table(found: dict[str, str]) -> pd.DataFrame:
-    """The tunables of this system's malloc."""
-    return pd.DataFrame(list(found.items()), columns=["tunable", "value here (0: the default), and range"])
+    """Those tunables of this system's malloc that the chapter speaks of."""
+    spoken_of = [(name, value) for name, value in found.items() if name.rpartition(".")[2] in SPOKEN_OF]
+    return pd.DataFrame(spoken_of, columns=["tunable", "value here (0: the default), and range"])
 
 
 def arenas_table(found: pd.DataFrame) -> pd.DataFrame:

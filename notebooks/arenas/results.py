@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval, Measurement
 from ffilab.judge.processes import chosen, difference, interval_of, measured, ratio
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -51,6 +52,15 @@ def grown_by_native_threads(runs: pd.DataFrame, label: str) -> np.ndarray:
 
 def _interval(found: Measurement | None) -> Interval | None:
     return found.interval if found else None
+
+
+def positive(frame: pd.DataFrame, column: str) -> Interval | None:
+    """Centre of what cannot fall below 0 and differs many times over between processes: the interval is that of the logarithms,
+    so it ends above 0. Where a value is not above 0, the plain one."""
+    values = pd.to_numeric(frame[column]).dropna().to_numpy()
+    if not len(values) or values.min() <= 0:
+        return interval_of(frame, column)
+    return statistics.ratio_interval(np.log(values))
 
 
 def without_gil(runs: pd.DataFrame, condition: str, column: str) -> tuple[Interval | None, ...]:

@@ -9,6 +9,8 @@ from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
 from notebooks.arenas.results import ALARM
 
 MIB = "MiB"
+# Of a rule: the interval contains no effect and reaches no effect of interest; if it is not certain among all tests of its claim.
+NO_EFFECT, PERHAPS_NONE = "no effect of interest", "no effect of interest, which may be chance"
 UNKNOWN = "too few values were measured for an interval"
 
 
@@ -163,20 +165,48 @@ def risk(released_ratio: Interval | None, at_once: str) -> str:
     return "Whether removing the GIL lets more native threads exist at once cannot be told here."
 
 
-def more_arenas(held: Interval | None, rss: Interval | None, huge: Interval | None, most: int, allowed: int) -> str:
-    """What so many arenas change on the free-threaded build. held: ratio, touched blocks. rss, huge: MiB more, as the talk
-    ran it and with huge pages for all. most: the cap of this machine."""
+def more_arenas(
+    held: dict[str, Interval | None], rss: Interval | None, huge: Interval | None, most: int, allowed: int
+) -> str:
+    """What so many arenas change. held: ratio, touched blocks, by interpreter, the free-threaded one first. rss, huge: MiB
+    more on the first of them, as the talk ran it and with huge pages for all. most: the cap of this machine."""
+    (label, held), *others = held.items()
     if not (known(held) and known(rss) and known(huge)):
         return f"What {allowed} arenas change cannot be told here: {UNKNOWN}."
     touched = f"over {most}, with blocks that are touched, what glibc holds has a factor of {text(held)}"
     runs = f"with untouched blocks RSS changes by {text(rss, MIB)}, with huge pages for all by {text(huge, MIB)}"
-    if held.low > 1:
-        said = f"With {allowed} arenas allowed, glibc holds more"
-    elif held.high < 1:
-        said = f"With {allowed} arenas allowed, glibc holds less"
+    first = f"With {allowed} arenas allowed, on {label}, {_holds(held)}: {touched}; {runs}."
+    rest = [
+        f"With blocks that are touched, on {name}, {_holds(one)}: a factor of {text(one)}."
+        for name, one in others
+        if known(one)
+    ]
+    return " ".join([first, *rest])
+
+
+def _holds(ratio: Interval) -> str:
+    if not ratio.excludes(1):
+        return "no difference is seen in what glibc holds"
+    return f"glibc holds {'more' if ratio.value > 1 else 'less'}"
+
+
+def control(name: str, where: str, rss: Interval | None, at_once: Interval | None = None) -> str:
+    """A control against the talk's condition: MiB of RSS more, and the ratio of native threads at once, where it is of interest."""
+    if not known(rss):
+        return f"With {name}, on {where}: what it changes is not known here, {UNKNOWN}."
+    said = f"With {name}, on {where}, "
+    if not rss.excludes(0):
+        said += f"RSS is not seen to change against the talk's condition: {text(rss, MIB)}."
+    elif rss.value > 0:
+        said += f"RSS grew by more than in the talk's condition, by {text(rss, MIB)}."
     else:
-        said = f"With {allowed} arenas allowed, no difference is seen in what glibc holds"
-    return f"{said}: {touched}; {runs}."
+        said += f"RSS grew by less than in the talk's condition, by {text(-rss, MIB)}."
+    if not known(at_once):
+        return said
+    if not at_once.excludes(1):
+        return f"{said} The native threads at once are not seen to differ."
+    way, times = ("More", at_once) if at_once.value > 1 else ("Fewer", at_once.inverse)
+    return f"{said} {way} native threads existed at once than there, by a factor of {text(times)}: it changes more than one thing."
 
 
 def steps(what: str, parts: dict[str, Interval]) -> str:
@@ -193,13 +223,17 @@ def steps(what: str, parts: dict[str, Interval]) -> str:
     return f"{what}, memory {'; '.join(said)}." if said else f"{what}: not measured here."
 
 
+# Of what `product` compares.
+TWO_CELLS = "These are two cells, and no rule of the ledger reads them."
+
+
 def product(label: str, small: Interval | None, large: Interval | None, factor: float) -> str:
     """The native part in the smallest and in the largest cell of the grid; factor: of the products of both numbers."""
     if not known(small) or not known(large):
-        return f"Whether growth on {label} follows the product of both numbers is not known: {UNKNOWN}."
+        return f"How growth on {label} goes with the product of both numbers is not known: {UNKNOWN}."
     parts = f"{text(small, MIB)} in the smallest cell, {text(large, MIB)} in the largest"
     if large.high <= 0:
-        return f"On {label} growth does not follow the product: nothing grew in the largest cell ({parts})."
+        return f"On {label} nothing is seen to grow in the largest cell ({parts})."
     if small.low > 0:
         least, most = large.low / small.high, large.high / small.low
         times = (
@@ -208,10 +242,10 @@ def product(label: str, small: Interval | None, large: Interval | None, factor: 
             else "the growth is not seen"
         )
         if most < factor:
-            return f"On {label} growth does not follow the product: the product is {factor:g} times as large, {times}, at most {most:.0f} times ({parts})."
+            return f"From one end of the grid to the other, on {label}, growth is less than in proportion: the product is {factor:g} times as large, {times}, at most {most:.0f} times ({parts}). {TWO_CELLS}"
         if least > factor:
-            return f"On {label} growth outruns the product: the product is {factor:g} times as large, {times}, at least {least:.0f} times ({parts})."
-    return f"Whether growth on {label} follows the product, {factor:g} times as large, cannot be told here ({parts})."
+            return f"From one end of the grid to the other, on {label}, growth is more than in proportion: the product is {factor:g} times as large, {times}, at least {least:.0f} times ({parts}). {TWO_CELLS}"
+    return f"Whether growth on {label} is in proportion to the product, {factor:g} times as large, cannot be told here ({parts})."
 
 
 def in_use(way: str, more: Interval | None, left_kib: float) -> str:
@@ -282,7 +316,7 @@ def remedy(name: str, work: str, memory: Interval | None, rate: Interval | None)
 
 def ratings(verdicts: dict[str, str]) -> str:
     """A21: how the rules answer, by scenario: is the allocator that the talk prefers the better one?"""
-    kinds = {HOLDS: [], DOES_NOT_HOLD: []}
+    kinds = {HOLDS: [], DOES_NOT_HOLD: [], NO_EFFECT: [], PERHAPS_NONE: []}
     open_ = []
     for scenario, verdict in verdicts.items():
         kinds.get(verdict, open_).append(scenario)
@@ -290,7 +324,9 @@ def ratings(verdicts: dict[str, str]) -> str:
         f"{what} {len(found)} ({'; '.join(found)})"
         for what, found in (
             ("with the talk", kinds[HOLDS]),
-            ("not with it", kinds[DOES_NOT_HOLD]),
+            ("against it", kinds[DOES_NOT_HOLD]),
+            (NO_EFFECT, kinds[NO_EFFECT]),
+            (f"{PERHAPS_NONE} among so many tests,", kinds[PERHAPS_NONE]),
             ("undecided or not measured", open_),
         )
         if found
@@ -299,16 +335,23 @@ def ratings(verdicts: dict[str, str]) -> str:
 
 
 def limits(mib: int, ended: dict[str, tuple[int, int]]) -> str:
-    """Processes that came to their end under a limit, of all, by allocator."""
+    """Processes that finished under a limit, of all, by allocator. The others were aborted."""
     if not ended:
         return f"Under {mib} {MIB}: not measured here."
-    kinds = {"always ended": [], "never did": [], "ended at times": []}
+    kinds = {"always finished": [], "was always aborted": [], "finished at times": []}
     for name, (ok, of) in ended.items():
-        kinds["always ended" if ok == of else "never did" if not ok else "ended at times"].append(
-            f"{name} {ok} of {of}"
-        )
+        kinds[_finished(ok, of)].append(f"{name} {ok} of {of}")
     said = [f"{kind}: {listed(names)}" for kind, names in kinds.items() if names]
-    return f"With {mib} {MIB} more allowed than at the start, the work {'; '.join(said)}."
+    whole = f"With {mib} {MIB} more allowed than at the start, the work {'; '.join(said)}."
+    if not {"jemalloc", "glibc"} <= set(ended):
+        return whole
+    best, other = (_finished(*ended[name]) for name in ("jemalloc", "glibc"))
+    beside = "and so it was with glibc's" if best == other else f"with glibc's it {other}"
+    return f"{whole} The talk gives its ★ for a tight limit to jemalloc: under this one, another kind, the work {best} with it, {beside}."
+
+
+def _finished(ok: int, of: int) -> str:
+    return "always finished" if ok == of else "finished at times" if ok else "was always aborted"
 
 
 def python_objects(size: str, shares: dict[str, float]) -> str:
@@ -341,9 +384,18 @@ def alarms(found: list[Interval]) -> str:
     return f"{said} They differ by less than the {ALARM:g} {MIB} that would matter, and the verdicts stand."
 
 
-def prediction_1(gil: Interval | None, free_threaded: Interval | None) -> str:
-    """Untouched blocks: RSS as the talk ran it, less that without native threads."""
-    return f"{native_threads('With the GIL', gil)} {native_threads('Without it', free_threaded)} Beside it: in each call, 50 blocks of 64 MiB."
+def prediction_1(gil: Interval | None, free_threaded: Interval | None, threads: int) -> str:
+    """Untouched blocks: RSS as the talk ran it, less that without native threads. threads: native ones, of all calls of a round."""
+    parts = {"With the GIL": gil, "Without it": free_threaded}
+    said = [native_threads(where, part) for where, part in parts.items()]
+    each = [
+        f"{where[0].lower()}{where[1:]} {text(part, 'KiB', 1024 / threads)}"
+        for where, part in parts.items()
+        if known(part)
+    ]
+    if each:
+        said.append(f"Shared out among {threads} native threads, for each: {listed(each)}, beside a block of 64 MiB.")
+    return " ".join(said)
 
 
 def prediction_2(whole: Interval | None, none: Interval | None, part: Interval | None) -> str:
@@ -360,24 +412,36 @@ def prediction_2(whole: Interval | None, none: Interval | None, part: Interval |
     return f"On the free-threaded build, all but {text(part, MIB)}: {said}."
 
 
-def prediction_3(ended: Interval | None, pooled: Interval | None) -> str:
-    """MiB resident more than before, nothing left behind: threads that ended, and a pool that takes turns."""
+def prediction_3(stays: dict[str, tuple[Interval | None, Interval | None]]) -> str:
+    """MiB resident more than before, by what was left behind: after threads that ended, and in a pool that takes turns."""
+    return " ".join(_where_more_stays(state, *pair) for state, pair in stays.items())
+
+
+def _where_more_stays(state: str, ended: Interval | None, pooled: Interval | None) -> str:
     if not known(ended) or not known(pooled):
-        return f"Not known here: {UNKNOWN}."
+        return f"{state}, it is not known here: {UNKNOWN}."
     said = f"{text(ended, MIB)} after threads that ended, {text(pooled, MIB)} in a pool whose threads take turns"
     if pooled.low > ended.high:
-        return f"More stays where threads stay: {said}."
+        return f"{state}, more stays where threads stay: {said}."
     if pooled.high < ended.low:
-        return f"More stays where threads ended: {said}."
-    return f"Which of the two keeps more cannot be told here: {said}."
+        return f"{state}, more stays where threads ended: {said}."
+    return f"{state}, which of the two keeps more cannot be told here: {said}."
 
 
-def prediction_4(settings: dict[str, tuple[Interval | None, Interval | None]]) -> str:
-    """By setting of glibc, for the work by turns: memory and speed against no setting."""
+def both_works(name: str, by_turns: tuple[Interval | None, ...], at_once: tuple[Interval | None, ...]) -> str:
+    """A setting under both kinds of work, each memory and speed against no setting: what it saves in one it may cost in the other."""
+    return f"{remedy(name, 'by turns', *by_turns)} {remedy(name, 'all at once', *at_once)}"
+
+
+def prediction_4(
+    settings: dict[str, tuple[Interval | None, Interval | None]],
+    at_once: dict[str, tuple[Interval | None, Interval | None]],
+) -> str:
+    """By setting of glibc, memory and speed against no setting: for the work by turns, and all at once."""
     helps = {name: pair for name, pair in settings.items() if known(pair[0]) and pair[0].high < 1}
     if not helps:
         return "No setting of glibc is seen to make this work's memory smaller here, or nothing is known of it."
     best = min(helps, key=lambda name: helps[name][0].value)
     rivals = [name for name, (memory, _) in helps.items() if name != best and memory.low <= helps[best][0].high]
     beside = f" {listed(rivals)} cannot be told from it." if rivals else ""
-    return f"{remedy(best, 'by turns', *helps[best])}{beside}"
+    return f"{remedy(best, 'by turns', *helps[best])}{beside} {remedy(best, 'all at once', *at_once[best])}"

@@ -4,6 +4,7 @@ import math
 
 from ffilab.judge.estimates import Interval
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from notebooks.arenas.words import NO_EFFECT, PERHAPS_NONE
 
 
 def made(value, low=None, high=None):
@@ -29,6 +30,10 @@ def of_each(*found):
 
 def rated(*verdicts):
     return dict(zip(SCENARIOS, verdicts))
+
+
+def builds(free_threaded, gil):
+    return {"3.14t": free_threaded, "3.14": gil}
 
 
 def settings(memory, other, rate=AROUND):
@@ -91,10 +96,18 @@ CASES = {
         "one of them": (AROUND, HOLDS),
     },
     "more_arenas": {
-        "agrees": (ABOVE, OPEN, OPEN, 16, 64),
-        "contradicts": (BELOW, FALLS, FALLS, 16, 64),
-        "undecided": (AROUND, OPEN, OPEN, 16, 64),
-        "missing": (None, None, None, 16, 64),
+        "agrees": (builds(ABOVE, BELOW), OPEN, OPEN, 16, 64),
+        "contradicts": (builds(BELOW, ABOVE), FALLS, FALLS, 16, 64),
+        "undecided": (builds(AROUND, AROUND), OPEN, OPEN, 16, 64),
+        "one": (builds(ABOVE, None), OPEN, OPEN, 16, 64),
+        "missing": (builds(None, None), None, None, 16, 64),
+    },
+    "control": {
+        "agrees": ("one arena", "3.14t", OPEN, BELOW),
+        "contradicts": ("one arena", "3.14t", FALLS, ABOVE),
+        "undecided": ("one arena", "3.14t", UNKNOWN, AROUND),
+        "more": ("one arena", "3.14t", MUCH, AROUND),
+        "RSS alone": ("one arena", "3.14t", OPEN, None),
     },
     "steps": {
         "agrees": (STEP, of_each(SMALL, SMALL, MUCH)),
@@ -149,6 +162,7 @@ CASES = {
         "contradicts": (rated(DOES_NOT_HOLD, DOES_NOT_HOLD, DOES_NOT_HOLD),),
         "undecided": (rated(UNDECIDED, UNDECIDED, UNDECIDED),),
         "mixed": (rated(HOLDS, DOES_NOT_HOLD, "no number"),),
+        "no effect": (rated(NO_EFFECT, PERHAPS_NONE, UNDECIDED),),
     },
     "limits": {
         "agrees": (64, {"glibc": (0, 5), "jemalloc": (5, 5)}),
@@ -169,9 +183,9 @@ CASES = {
         "small alarm": ([made(0.05, 0.02, 0.08)],),
     },
     "prediction_1": {
-        "agrees": (NOTHING, SMALL),
-        "contradicts": (-SMALL, MUCH),
-        "undecided": (UNKNOWN, None),
+        "agrees": (NOTHING, SMALL, 400),
+        "contradicts": (-SMALL, MUCH, 400),
+        "undecided": (UNKNOWN, None, 400),
     },
     "prediction_2": {
         "agrees": (made(2.4), made(2.2), OPEN),
@@ -181,15 +195,20 @@ CASES = {
         "more": (made(2.4), made(3.0), made(-0.6)),
     },
     "prediction_3": {
-        "agrees": (made(2.5), MUCH),
-        "contradicts": (MUCH, made(2.5)),
-        "undecided": (MUCH, made(31.0)),
-        "missing": (None, None),
+        "agrees": ({"All freed": (made(2.5), MUCH), "A small block left by each": (MUCH, made(31.0))},),
+        "contradicts": ({"All freed": (MUCH, made(2.5)), "A small block left by each": (MUCH, made(2.5))},),
+        "undecided": ({"All freed": (MUCH, made(31.0))},),
+        "missing": ({"All freed": (None, None)},),
     },
     "prediction_4": {
-        "agrees": (settings(made(0.1), made(0.2)),),
-        "contradicts": (settings(ABOVE, ABOVE),),
-        "undecided": (settings(BELOW, made(0.62), BELOW),),
-        "missing": (settings(None, None),),
+        "agrees": (settings(made(0.1), made(0.2)), settings(ABOVE, AROUND, BELOW)),
+        "contradicts": (settings(ABOVE, ABOVE), settings(BELOW, BELOW)),
+        "undecided": (settings(BELOW, made(0.62), BELOW), settings(AROUND, AROUND)),
+        "missing": (settings(None, None), settings(None, None)),
+    },
+    "both_works": {
+        "agrees": ("arena_max=1", (BELOW, ABOVE), (ABOVE, BELOW)),
+        "contradicts": ("arena_max=1", (ABOVE, BELOW), (BELOW, ABOVE)),
+        "undecided": ("arena_max=1", (AROUND, AROUND), (None, None)),
     },
 }
