@@ -24,7 +24,9 @@ def array(read):
         "buffers": [None, struct.pack(f"{len(offsets)}i", *offsets), data],
         "Array": nanoarrow.Array,
     }
-    statement = "lines = Array(make(schema, count, buffers))" + ("\nlist(lines.iter_py())" if read else "")
+    statement = (
+        "lines = Array(make(schema, count, buffers))" + ("\nlist(lines.iter_py())" if read else "") + "\ndel lines"
+    )
     return timeit.Timer(statement, timer=time.perf_counter_ns, globals=names)
 
 
