@@ -66,10 +66,6 @@ def page_faults():
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 
-def scattered(make):
-    return [string for one in [make("new") for _ in range(3)] for string in one[::50]]
-
-
 def filled(make):
     """What is free is filled bit by bit, until the pages of a tuple go back to the system with it."""
     filling = []
@@ -83,20 +79,19 @@ def filled(make):
 
 
 # What stays alive meanwhile: nothing, a few strings in every arena, or what leaves each tuple arenas of its own.
-ARENAS = {"as they come": lambda make: None, "held": scattered, "given back": filled}
+ARENAS = {"as they come": lambda make: None, "held": arms.scattered, "given back": filled}
 
 
 # [/churn]
 
 
-# [over_threads]
-def over_threads(folder, method, tuples, how, counts):
-    """`churn` for several numbers of threads, by turns in one process: a row for each number, the median of three."""
-    turns = [[churn(folder, method, threads, tuples, how)["ns"] for threads in counts] for _ in range(3)]
-    return [{"threads": threads, "ns": statistics.median(ns)} for threads, ns in zip(counts, zip(*turns), strict=True)]
+# [three times]
+def three_times(folder, method, threads, tuples, how):
+    """`churn` three times in one process, always by as many threads: ns for each string, the median."""
+    return {"ns": statistics.median(churn(folder, method, threads, tuples, how)["ns"] for _ in range(3))}
 
 
-# [/over_threads]
+# [/three times]
 
 
 # [texts]

@@ -163,22 +163,20 @@ def counts(session: Session) -> dict:
 
 # [grid]
 PAIR = (GIL, FREE_THREADED)
-GRID_TUPLES = 200
+# Three times in each process. What is slow needs fewer for as long a time.
+GRID_TUPLES = {NEW: 75, POOLED: 75, BLOCK: 200, BEST: 200}
 
 
 def grid(session: Session) -> pd.DataFrame:
-    """B3 on both builds, from one thread to four times the cores; all numbers of threads in each process."""
-    fixed = {
-        **FOLDER,
-        "tuples": max(THREADS, round(GRID_TUPLES * session.budget.scale)),
-        "counts": thread_counts(session),
-    }
+    """B3 on both builds, from one thread to four times the cores; each number of threads in processes of its own."""
     cases = []
     for label in PAIR:
-        for method in (NEW, POOLED, BLOCK, BEST):
+        for method, most in GRID_TUPLES.items():
+            fixed = {**FOLDER, "tuples": max(THREADS, round(most * session.budget.scale))}
             for how in hows(label, method):
-                factors = {"method": method, "how": how}
-                cases.append(Case(label, EXPERIMENTS, "over_threads", factors, fixed, timeout_s=120))
+                for threads in thread_counts(session):
+                    factors = {"method": method, "how": how, "threads": threads}
+                    cases.append(Case(label, EXPERIMENTS, "three_times", factors, fixed, timeout_s=120))
     return session.run("threads", cases, session.budget.few)
 
 
