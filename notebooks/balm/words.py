@@ -24,8 +24,8 @@ def _times(gain: Interval) -> str:
 
 
 def faults_fragment(found: Interval) -> str:
-    """Page faults for each tuple: so few that none belongs to a tuple are not spelled out."""
-    return "fewer than 0.1" if found.high < 0.1 else text(found)
+    """Page faults for each tuple: so few that none belongs to a tuple are not spelled out; and a count is never below 0."""
+    return "fewer than 0.1" if found.high < 0.1 else text(Interval(found.value, max(0.0, found.low), found.high))
 
 
 def speed(where: str, one: str, other: str, gain: Interval | None) -> str:
@@ -66,16 +66,23 @@ def holds_on(gains: dict[str, dict[str, Interval | None]]) -> str:
 
 
 def holds_where(gains: dict[str, dict[str, Interval | None]]) -> str:
-    """The same without its numbers: on which interpreters the last of the ways is faster than CPython's own strings."""
-    best = [list(each.values())[-1] for each in gains.values()]
-    if all(known(gain) and gain.low > 1 for gain in best):
-        start = "The gain is there on every CPython of this run"
-    elif all(known(gain) and gain.high < 1 for gain in best):
-        start = "The gain is there on no CPython of this run"
-    else:
-        there = [label for label, gain in zip(gains, best) if known(gain) and gain.low > 1]
-        start = f"The gain is not seen on every CPython of this run, but on {listed(there) if there else 'none'}"
-    return f"{start}, for strings of pages and tuple on one thread."
+    """The same without its numbers: the author's two designs decide, all ways but the last; the last is ours."""
+    *designs, _ = next(iter(gains.values()))
+    said = [_there([each[way] for each in gains.values()], list(gains), f"{way} strings") for way in designs]
+    ours = _there([list(each.values())[-1] for each in gains.values()], list(gains), "our strings of pages and tuple")
+    return f"On one thread, his {'; his '.join(said)}. Beside them, {ours}."
+
+
+def _there(gains: list[Interval | None], labels: list[str], who: str) -> str:
+    """On which interpreters a way is faster than CPython's own strings."""
+    if all(known(gain) and gain.low > 1 for gain in gains):
+        return f"{who} are faster than CPython's own on every CPython of this run"
+    if all(known(gain) and gain.high < 1 for gain in gains):
+        return f"{who} are slower than CPython's own on every CPython of this run"
+    there = [label for label, gain in zip(labels, gains) if known(gain) and gain.low > 1]
+    if not there:
+        return f"{who} are not seen to be faster than CPython's own on any CPython of this run"
+    return f"{who} are not seen to be faster than CPython's own on every CPython of this run, but on {listed(there)}"
 
 
 def _faster(gain: Interval | None) -> str:
@@ -98,7 +105,7 @@ def still_pays(gil: Interval | None, free_threaded: Interval | None, change: Int
             f"ratio is {text(free_threaded)}."
         )
     if free_threaded.high < 1:
-        return f"Not on one thread: without the GIL, the strings of pages and tuple take {_times(free_threaded)} times as long as CPython's own."
+        return f"On one thread without the GIL, the strings of pages and tuple take {_times(free_threaded)} times as long as CPython's own."
     less = (
         "less than"
         if known(change) and change.low > 1
@@ -108,7 +115,7 @@ def still_pays(gil: Interval | None, free_threaded: Interval | None, change: Int
     )
     there = f"{_times(gil)} times" if gil.low > 1 else f"a ratio of {text(gil)}"
     return (
-        f"Yes, on one thread: without the GIL, the strings of pages and tuple are {_times(free_threaded)} times as fast as CPython's own, "
+        f"On one thread without the GIL, the strings of pages and tuple are {_times(free_threaded)} times as fast as CPython's own, "
         f"which is {less} with it ({there})."
     )
 
@@ -133,11 +140,12 @@ def as_it_came(faults: Interval | None) -> str:
     """Page faults of CPython's own strings as the author ran it: which of the two conditions was that?"""
     if faults is None:
         return "How many page faults there were as the author ran it is not known here."
+    start, count = "With one thread, as the author ran it,", f"({faults_fragment(faults)} page faults for each tuple)"
     if faults.high < FEW:
-        return f"As the author ran it, no arena went back here ({faults_fragment(faults)} page faults for each tuple)."
+        return f"{start} no arena went back here {count}."
     if faults.low > MANY:
-        return f"As the author ran it, an arena went back with each tuple here ({text(faults)} page faults for each tuple)."
-    return f"As the author ran it, it cannot be told here which of the two conditions it was ({text(faults)} page faults for each tuple)."
+        return f"{start} an arena went back with each tuple here {count}."
+    return f"{start} it cannot be told here which of the two conditions it was {count}."
 
 
 def held_against_corrected(
@@ -157,20 +165,23 @@ def held_against_corrected(
     )
 
 
-def memory_bound(where: str, small: Interval | None, large: Interval | None) -> str:
-    """A string of the whole text over one of a small text: above 1, memory is felt; a large text over the whole: the same."""
-    start = _capital(where)
+def memory_bound(where: str, small: Interval | None, large: Interval | None, megabytes: float) -> str:
+    """One thread. A string of the whole text over one of a small text: above 1, memory is felt; a large text over the whole: the
+    same. megabytes: what the heads of the large text take.
+    """
+    start = f"{_capital(where)} and with one thread"
     if not (known(small) and known(large)):
         return f"{start}, whether memory is the bound cannot be told: {UNKNOWN}."
     figures = (
-        f"a string of the whole text takes {text(small)} times as long as one of a text that fits into the nearest cache, and one of a "
+        f"a string of the whole text takes {text(small)} times as long as one of a text a twentieth as long, and one of a "
         f"text four times as long takes {text(large)} times as long"
     )
+    reach = f"the heads of the longest of these texts take {megabytes:.1f} MB, and many processors have a cache that holds them"
     if small.high < 1 + ALIKE:
-        return f"{start}, {figures}. Memory is not what holds up a block with the author's text."
+        return f"{start}, {figures}. A nearer or a farther cache is not what holds up a block with the author's text; {reach}."
     if small.low > 1:
-        return f"{start}, {figures}. Memory has a part in it, as its author says."
-    return f"{start}, {figures}. Whether memory is the bound is undecided here."
+        return f"{start}, {figures}. The way to memory has a part in it, as its author says; {reach}."
+    return f"{start}, {figures}. Whether memory is the bound is undecided here; {reach}."
 
 
 def threads_of_a_block(rate: Interval | None) -> str:
@@ -196,8 +207,78 @@ def what_bounds(where: str, parts: dict[str, Interval | None]) -> str:
         return f"{start}, what bounds the block is undecided.{rest}"
     said = "; ".join(f"{what} ({text(ratio)} times)" for what, ratio in costs.items())
     first, *behind = sorted(costs, key=lambda what: -costs[what].value)
-    most = f" The largest is {first}." if behind and costs[first].low > max(costs[what].high for what in behind) else ""
-    return f"{start}, this takes time: {said}.{most}{rest}"
+    most = (
+        f" The largest ratio is that of this: {first}."
+        if behind and costs[first].low > max(costs[what].high for what in behind)
+        else ""
+    )
+    return f"{start}, this takes time, each beside the same without it: {said}.{most}{rest}"
+
+
+def the_tuple_or_the_page(where: str, of_block: Interval | None, page: Interval | None) -> str:
+    """Blocks over blocks in a tuple of ours: above 1, the tuple gains. Blocks in such a tuple over pages in one: above 1, the page does."""
+    start = _capital(where)
+    if not (known(of_block) and known(page)):
+        return f"{start}, which part of the gain over a block is the tuple's, and which the page's, is not known here."
+    ratios = f"time without such a tuple over time with it {text(of_block)}; then with the block over with pages {text(page)}"
+    if of_block.low > 1 and page.low <= 1:
+        return f"{start}, it is the tuple that makes the gain over a block, and no gain of the page is seen beside it ({ratios})."
+    if of_block.low > 1:
+        return f"{start}, tuple and page both have a part in the gain over a block ({ratios})."
+    if page.low > 1:
+        return f"{start}, it is the page that makes the gain over a block, and no gain of the tuple is seen ({ratios})."
+    return f"{start}, no gain of the tuple over a block is seen, and none of the page ({ratios})."
+
+
+def fields_one_by_one(where: str, ratio: Interval | None) -> str:
+    """Of two loops: the time of a store for each field over that of the same bytes, many at a time, as our block stores them."""
+    start = f"{_capital(where)}, a store for each field"
+    if not known(ratio):
+        return f"{start} was not compared with stores of many bytes at a time."
+    if not ratio.excludes(1):
+        return f"{start} is not told apart from stores of many bytes at a time, in a loop that does nothing else ({text(ratio)})."
+    if ratio.value > 1:
+        return (
+            f"{start} would take {text(ratio)} times as long as stores of many bytes at a time, in a loop that does nothing else: our block "
+            "has the latter, and does not pay this."
+        )
+    return f"{start} would be {_times(ratio)} times as fast as stores of many bytes at a time, in a loop that does nothing else."
+
+
+def twenty_times(threads: int, published: float, gain: Interval | None, rise: Interval | None) -> str:
+    """With many threads: CPython's own strings over those in a block, beside what was published; and CPython's own over themselves
+    with one thread.
+    """
+    said = f'The author writes: "you could argue this is a {published:.0f}x speed up".'
+    if not known(gain):
+        return f"{said} With {threads} threads, the two were not both measured here."
+    beside = (
+        f"which is less than {published:.0f}"
+        if gain.high < published
+        else f"which is more than {published:.0f}"
+        if gain.low > published
+        else f"and {published:.0f} lies within the interval"
+    )
+    here = f"CPython's own strings take {text(gain)} times as long as strings in a block"
+    if not gain.excludes(1):
+        here = f"no difference between CPython's own strings and those in a block is seen, with a ratio of {text(gain)}"
+    elif gain.value < 1:
+        here = f"strings in a block take {text(gain.inverse)} times as long as CPython's own"
+        beside = "the other way round"
+    return f"{said} With {threads} threads here, {here}, {beside}. {_rise(threads, rise)}"
+
+
+def _rise(threads: int, rise: Interval | None) -> str:
+    if not known(rise):
+        return "How CPython's own strings go from one thread to many is not known here."
+    if not rise.excludes(1):
+        return f"CPython's own strings are not seen to change from one thread to {threads} ({text(rise)})."
+    if rise.value > 1:
+        return (
+            f"CPython's own strings, for the same work, take {text(rise)} times as long with {threads} threads as with one: that is a "
+            "part of the ratio, and no merit of the block's memory."
+        )
+    return f"CPython's own strings, for the same work, are {_times(rise)} times as fast with {threads} threads as with one."
 
 
 def at_the_floor(where: str, who: str, ratio: Interval | None) -> str:
@@ -264,8 +345,8 @@ def probes_agree(same: int, asked: int, differing: list[str]) -> str:
     if same == asked:
         start = f"All {asked} probes get the same answer from every kind of string."
     if differing:
-        return f"{start} Not all CPythons of this run agree on {listed(differing)}."
-    return f"{start} All CPythons of this run agree on how ours answer."
+        return f"{start} Whether ours answer as a str does, not all CPythons of this run agree, on {listed(differing)}."
+    return f"{start} To which probes ours answer as a str does, all CPythons of this run agree."
 
 
 def unlike_a_subclass(probes: list[str]) -> str:
@@ -339,7 +420,7 @@ def wrong_layout(wrong: Share | None) -> str:
 def other_version(wrong: Share | None) -> str:
     """The same, between versions that are built alike."""
     if wrong is None:
-        return "Two versions of the same kind of build were not there, so what changes from version to version was not tested in this run."
+        return "Two versions of the same kind of build were not there, so what changes from version to version was not tested in this run, only what changes from build to build."
     count = f"{wrong.events} of {wrong.trials}"
     if wrong.events:
         return f"Between versions of the same kind of build, {count} went wrong: the private layouts did change from version to version."
@@ -401,11 +482,12 @@ def prediction_1(gil: Interval | None, free_threaded: Interval | None) -> str:
     return f"It takes {both}."
 
 
-def prediction_2(pooled: Interval | None, block: Interval | None) -> str:
-    """With 16 threads over one: the time of each design."""
+def prediction_2(pooled: Interval | None, block: Interval | None, new: Interval | None) -> str:
+    """With 16 threads over one: the time of each design, and of CPython's own strings."""
     if not (known(pooled) and known(block)):
         return "Which of them suffers cannot be told here."
-    both = f"16 threads over one: pool {text(pooled)}, block {text(block)}"
+    beside = f"; CPython's own {text(new)}" if known(new) else ""
+    both = f"16 threads over one: pool {text(pooled)}, block {text(block)}{beside}"
     suffer = [name for name, ratio in (("the pool", pooled), ("the block", block)) if ratio.low > 1]
     if len(suffer) == 1:
         return f"{_capital(suffer[0])} suffers ({both})."
