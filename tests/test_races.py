@@ -542,11 +542,34 @@ def test_loss_goes_with_the_pairs_at_work_at_once():
     assert [found.centre for found in each] == [pytest.approx(0.3, abs=0.02)] * 2
     assert not results.difference(*each).excludes(0)
     rows = results.crowd_rows(runs)
-    loss = results.difference(*(results.loss_in(rows, label, 50, experiment.SHORT) for label in (GIL, FREE_THREADED)))
-    said = words.factor_of_twenty(loss, results.difference(gil, free), results.difference(*each), overlap[False])
-    assert "not told apart" in said
+    loss = (results.loss_in(rows, label, 50, experiment.SHORT) for label in (GIL, FREE_THREADED))
+    parts = [(one.at(), other.at(), results.difference(one, other)) for one, other in (loss, (gil, free), each)]
+    said = words.factor_between_builds(*parts, overlap[False])
+    assert "15 times more pairs" in said
+    assert "not told from none" in said
+    two = results.overlap_and_loss(runs, interpreter=GIL, threads=2, iterations=experiment.SHORT)
+    assert (two[False], two[True]) == (Share(0, 8), Share(22, 22))
     assert len(figures.crowd_table(rows)) == 16
     assert results.pairs_at_once(runs, "no such") is results.loss_in(rows, GIL, 3, 1) is None
+
+
+def test_runs_in_which_a_thread_lost_its_core_are_told_apart():
+    runs = made_up_crowds()
+    rows = where(runs, interpreter=GIL, threads=50, iterations=experiment.SHORT)
+    two = runs[rows].index[:2]
+    runs.loc[two, ["preempted", "lost"]] = [1, 0.7]
+    found = results.loss_by_switches(runs, GIL)
+    assert found[True].centre == pytest.approx(0.7)
+    assert found[False].centre == pytest.approx(runs[rows].drop(two).lost.mean())
+    assert results.loss_by_switches(runs, FREE_THREADED)[True] is None
+
+
+def test_a_column_of_one_value_is_said_once():
+    table = pd.DataFrame({"threads": [2, 50], "cores": ["2", "2"]})
+    alike, caption = figures.cores_once(table, "Threads.")
+    assert list(alike) == ["threads"]
+    assert caption.endswith("2.")
+    assert "cores" in figures.cores_once(table.assign(cores=["1", "2"]), "Threads.")[0]
 
 
 def test_the_second_model_knows_the_time_of_check_and_act():
@@ -564,6 +587,7 @@ def test_the_second_model_knows_the_time_of_check_and_act():
     missed = results.misses(found)
     assert 0 in missed["window"]
     assert missed["with check"] == []
+    assert results.nearer(found) >= 3
     assert len(figures.payments_table(found)) == len(experiment.WINDOWS_NS)
 
 
@@ -597,7 +621,7 @@ def test_every_claim_gets_what_its_rule_asks_for():
     assert found == {
         "A15": HOLDS,
         "A16": HOLDS,
-        "A17": verdicts.IN_DIRECTION,
+        "A17": HOLDS,
         "A18": HOLDS,
         "C7": verdicts.UNDECIDED_HERE,
     }
@@ -711,11 +735,10 @@ MADE = ("A16", "the dollars from nothing", "bank", "created")
         # Seldom enough to be no more than one update in a thousand, or more.
         (SHARE, [0.0, 0.0, 0.0, 0.0, 0.0, 0.003], UNDECIDED, DOES_NOT_HOLD),
         (SHARE, [0.0], DOES_NOT_HOLD, DOES_NOT_HOLD),
-        (MADE, [14_000, 14_300, 14_600], HOLDS, HOLDS),
-        (MADE, [2_000, 2_500, 3_000], HOLDS, DOES_NOT_HOLD),
-        (MADE, [0, 14_300, 28_600], HOLDS, UNDECIDED),
-        (MADE, [0, 0, 0, 0, 0, 200], UNDECIDED, DOES_NOT_HOLD),
-        (MADE, [0], DOES_NOT_HOLD, DOES_NOT_HOLD),
+        (MADE, [2_000, 2_500, 3_000], HOLDS, None),
+        (MADE, [0, 14_300, 28_600], HOLDS, None),
+        (MADE, [0, 0, 0, 0, 0, 200], UNDECIDED, None),
+        (MADE, [0], DOES_NOT_HOLD, None),
     ],
 )
 def test_how_much_is_lost_and_made(what, values, side, size):
@@ -726,27 +749,28 @@ def test_how_much_is_lost_and_made(what, values, side, size):
     chosen_rows = where(frame, interpreter=FREE_THREADED, **rows)
     frame.loc[chosen_rows, column] = np.resize(values, RUNS_OF_A_CASE).astype(float)
     row = judged(frames)[claim]
-    assert (part(row, of, "side"), part(row, of, "size")) == (side, size)
+    assert part(row, of, "side") == side
+    assert size is None or part(row, of, "size") == size
 
 
 @pytest.mark.parametrize(
-    ("slow", "fast", "n", "side", "size"),
+    ("slow", "fast", "n", "side"),
     [
-        (150, 60, 150, HOLDS, HOLDS),
-        (30, 12, 30, HOLDS, UNDECIDED),
-        (30, 0, 30, HOLDS, DOES_NOT_HOLD),
-        (15, 12, 30, UNDECIDED, DOES_NOT_HOLD),
-        (0, 20, 30, DOES_NOT_HOLD, DOES_NOT_HOLD),
+        (150, 60, 150, HOLDS),
+        (30, 12, 30, HOLDS),
+        (30, 0, 30, HOLDS),
+        (15, 12, 30, UNDECIDED),
+        (0, 20, 30, DOES_NOT_HOLD),
     ],
 )
-def test_a_narrow_window_is_hit_less_often(slow, fast, n, side, size):
+def test_without_a_sleep_it_is_hit_less_often(slow, fast, n, side):
     frames = made_up(n)
     bank = frames["bank"]
     for case, events in (("unsafe, sleep", slow), ("unsafe, fast", fast)):
         rows = where(bank, interpreter=FREE_THREADED, loader=results.PYDLL, case=case)
         bank.loc[rows, "created"] = (np.arange(n) < events) * 50
     row = judged(frames)["A17"]
-    assert (part(row, "with the sleep", "side"), part(row, "with the sleep", "size")) == (side, size)
+    assert part(row, "with the sleep", "side") == side
 
 
 def with_a_planted_bug(seed):
@@ -838,7 +862,7 @@ def test_remedies_table():
     assert float(table.set_index("remedy")[f"alone, {FREE_THREADED}, ns"]["atomic"].split()[0]) == pytest.approx(
         5, rel=0.01
     )
-    assert float(table.set_index("remedy")[f"4 threads, {FREE_THREADED}, ns"]["atomic"].split()[0]) == pytest.approx(
-        7, rel=0.05
-    )
+    assert float(
+        table.set_index("remedy")[f"4 threads together, {FREE_THREADED}: one every, ns"]["atomic"].split()[0]
+    ) == pytest.approx(7, rel=0.05)
     assert len(draw.false_alarms(record, results.COPIES)) == 2

@@ -7,7 +7,7 @@ import seaborn as sns
 from ffilab import draw
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
-from ffilab.judge.estimates import LEVEL, Interval, ShareDifference
+from ffilab.judge.estimates import LEVEL, Interval, Location, ShareDifference
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.races import results, words
@@ -177,6 +177,16 @@ def releasing_words(label: str, releases: bool) -> str:
     return "GIL released" if releases else "GIL kept"
 
 
+def cores_once(table: pd.DataFrame, caption: str) -> tuple[pd.DataFrame, str]:
+    """A table without its column of cores, if that is the same in each row, and its caption, which then says it."""
+    cores = set(table.cores)
+    if len(cores) > 1:
+        return table, f"{caption} Cores: on how many they were seen, median."
+    return table.drop(
+        columns="cores"
+    ), f"{caption} Number of cores that they were seen on, the median of each row: {cores.pop()}."
+
+
 def cores_words(part: pd.DataFrame) -> str:
     """On how many cores the threads of a run were seen: the median."""
     return "not visible here" if part.cores.isna().all() else f"{part.cores.median():g}"
@@ -225,6 +235,8 @@ def glue_crossed(crossed: pd.DataFrame, original: pd.DataFrame) -> None:
     """Hand what the crossed counter says to the prose."""
     kept = {"interpreter": GIL, "way": KEEPING}
     draw.glue("meeting", words.meeting(results.calibrated(crossed)))
+    free = crossed[[lets_others_in(row.interpreter, row.way) for row in crossed.itertuples()]]
+    draw.glue("met-and-worked", words.met_and_worked(results.met(free, variant="unsafe"), results.worked_at_once(free)))
     draw.glue("kept-apart", words.kept_apart(results.met(crossed, every=False, **kept)))
     for threads in results.TEAM_SIZES:
         ways = {
@@ -241,10 +253,10 @@ def glue_crossed(crossed: pd.DataFrame, original: pd.DataFrame) -> None:
     as_run = results.bad_processes(original, "lost", interpreter=GIL, loader=CDLL, variant="unsafe")
     draw.glue("prediction-2", words.prediction_2(as_run, *gil))
     safe, unsafe = (
-        results.bad_processes(crossed, "lost", interpreter=FREE_THREADED, variant=variants)
+        results.bad_processes(crossed, "lost", interpreter=FREE_THREADED, variant=variants, threads=THREADS)
         for variants in (SAFE, UNSAFE)
     )
-    draw.glue("left-open", words.left_open(safe, unsafe))
+    draw.glue("left-open", words.left_open(THREADS, safe, unsafe))
 
 
 def _pairs(count: float) -> str:
@@ -304,8 +316,9 @@ def crowds_alt(rows: pd.DataFrame) -> str:
 
 def glue_crowds(runs: pd.DataFrame, rows: pd.DataFrame) -> None:
     """Hand what the crowds say to the prose, with what a reviewer would object."""
-    overlap = results.overlap_and_loss(runs)
-    draw.glue("overlap-decides", words.overlap_decides(overlap[False], overlap[True]))
+    apart = results.overlap_and_loss(runs)[False]
+    two = results.overlap_and_loss(runs, interpreter=GIL, threads=2, iterations=SHORT)
+    draw.glue("overlap-decides", words.overlap_decides(two[False], two[True], apart))
     for name, label in PAIR.items():
         two, fifty, long = (
             results.loss_in(rows, label, threads, iterations)
@@ -325,14 +338,25 @@ def glue_crowds(runs: pd.DataFrame, rows: pd.DataFrame) -> None:
                 results.difference(gil, free, level),
             )
     draw.glue("by-build", words.by_build(builds))
-    gaps = []
+    parts = []
     for name, of in (("pairs-at-once", results.pairs_at_once), ("loss-of-a-pair", results.loss_of_a_pair)):
         gil, free = (of(runs, label) for label in PAIR.values())
-        gaps.append(results.difference(gil, free))
-        at = [None if found is None else found.at() for found in (gil, free)]
-        draw.glue(name, getattr(words, name.replace("-", "_"))(*at, gaps[-1]))
-    loss = results.difference(*(results.loss_in(rows, label, THREADS, SHORT) for label in PAIR.values()))
-    draw.glue("factor-of-twenty", words.factor_of_twenty(loss, *gaps, overlap[False]))
+        parts.append(_compared(gil, free))
+        draw.glue(name, getattr(words, name.replace("-", "_"))(*parts[-1]))
+    loss = _compared(*(results.loss_in(rows, label, THREADS, SHORT) for label in PAIR.values()))
+    draw.glue("factor-between-builds", words.factor_between_builds(loss, *parts, apart))
+    for name, label in PAIR.items():
+        part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
+        at = [None if found is None else found.at() for found in results.loss_by_switches(runs, label).values()]
+        draw.glue(
+            f"switched-out-{name}", words.switched_out(WHERE[name], *at, int((part.preempted > 0).sum()), len(part))
+        )
+
+
+def _compared(gil: Location | None, free: Location | None) -> words.Compared:
+    """Both, and the first less the second."""
+    at = [None if found is None else found.at() for found in (gil, free)]
+    return *at, results.difference(gil, free)
 
 
 PUBLISHED_MATRIX = {
@@ -425,7 +449,15 @@ def glue_bank(bank: pd.DataFrame) -> None:
     draw.glue("bank-asleep", words.bank_asleep(slow[FREE_THREADED], slow[GIL], dollars))
     one, other = slow[FREE_THREADED], fast[FREE_THREADED]
     less = ShareDifference(one.events, one.trials, other.events, other.trials).at()
-    draw.glue("bank-awake", words.bank_awake(one, other, less))
+    others = {
+        f"{loader} on {label}": results.bad_processes(
+            bank, "created", interpreter=label, loader=loader, case="unsafe, fast"
+        )
+        for label, loader in ((GIL, CDLL), (FREE_THREADED, CDLL))
+    }
+    draw.glue(
+        "bank-awake", words.bank_awake(one, other, less, {name: found for name, found in others.items() if found})
+    )
     atomic = {
         f"{loader} on {label}": results.bad_processes(
             bank, "created", interpreter=label, loader=loader, case="atomic load and store, sleep"
@@ -486,7 +518,9 @@ def glue_payments(payments: pd.DataFrame) -> None:
     zero = Interval.of(payments.iloc[0])
     draw.glue("no-window", words.no_window(zero))
     own = results.own_window(zero)
-    draw.glue("model-of-window", words.model_of_window(len(payments), results.misses(payments), own))
+    draw.glue(
+        "model-of-window", words.model_of_window(len(payments), results.misses(payments), own, results.nearer(payments))
+    )
 
 
 def bytecode_words(statement: str, instructions: pd.DataFrame) -> str:
@@ -566,7 +600,7 @@ def remedies_table(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
             row[f"alone, {label}, ns"] = draw.text(statistics.per_call(record, (label, name)))
         for threads in sorted(rivals.threads.unique()):
             found = results.operation(rivals, name, int(threads))
-            row[f"{threads} threads, {FREE_THREADED}, ns"] = draw.words(found)
+            row[f"{threads} threads together, {FREE_THREADED}: one every, ns"] = draw.words(found)
         rows.append({**row, "when": WHEN[name]})
     return pd.DataFrame(rows)
 

@@ -104,6 +104,11 @@ def met(runs: pd.DataFrame, every: bool = True, **which) -> Share | None:
     return Share(int((of_process.all() if every else of_process.any()).sum()), rows.process.nunique())
 
 
+def worked_at_once(crossed: pd.DataFrame, **which) -> Share | None:
+    """Processes in which two or more threads of the unsafe counter worked at the same time: who met need not have."""
+    return bad_processes(crossed, "pairs", variant="unsafe", **which)
+
+
 def calibrated(crossed: pd.DataFrame) -> list[Check]:
     """Did the threads meet where nothing keeps them apart? Who never met cannot have lost anything."""
     found = []
@@ -113,7 +118,11 @@ def calibrated(crossed: pd.DataFrame) -> list[Check]:
             share = met(crossed, interpreter=label, way=ways, threads=threads)
             if share is None:
                 continue
-            said = f"all were inside of the call together in {share.events} of {share.trials} runs"
+            worked = worked_at_once(crossed, interpreter=label, way=ways, threads=threads)
+            said = (
+                f"all were inside of the call together in {share.events} of {share.trials} runs, and two or more of the unsafe "
+                f"counter's at work at once in {worked.events} of {worked.trials}"
+            )
             passed = share.events >= MUST_MEET * share.trials
             what = f"{threads} threads on {label}"
             found.append(
@@ -142,12 +151,13 @@ def situations(crossed: pd.DataFrame, bank: pd.DataFrame) -> dict[str, Share]:
     return found
 
 
-def overlap_and_loss(runs: pd.DataFrame) -> dict[bool, Share]:
+def overlap_and_loss(runs: pd.DataFrame, **which) -> dict[bool, Share]:
     """Runs that lost updates, among those in which no two threads worked at the same time, and among those in which some did."""
+    runs = chosen(runs, **which)
     together = runs.pairs > 0
     return {
-        which: Share(int((runs.lost[together == which] != 0).sum()), int((together == which).sum()))
-        for which in (False, True)
+        some: Share(int((runs.lost[together == some] != 0).sum()), int((together == some).sum()))
+        for some in (False, True)
     }
 
 
@@ -188,6 +198,14 @@ def pairs_at_once(runs: pd.DataFrame, label: str) -> Location | None:
     """Of fifty threads with the talk's work: how many pairs were at work at once in a run, on average."""
     part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
     return expected(part.pairs.to_numpy() * THREADS * (THREADS - 1) / 2) if len(part) else None
+
+
+def loss_by_switches(runs: pd.DataFrame, label: str) -> dict[bool, Location | None]:
+    """The expected loss of fifty threads with the talk's work: of runs in which no thread lost its core while it worked, and of
+    those in which one did. None if there are none of the kind."""
+    part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
+    found = {which: part.lost[(part.preempted > 0) == which].to_numpy() for which in (False, True)}
+    return {which: expected(lost) if len(lost) else None for which, lost in found.items()}
 
 
 def loss_of_a_pair(runs: pd.DataFrame, label: str) -> Location | None:
@@ -251,15 +269,18 @@ def own_window(zero: Interval, spread_ns: float = SPREAD_NS) -> Interval:
 def misses(found: pd.DataFrame) -> dict[str, list[float]]:
     """At which windows (ns) each model fails: it lies outside of the interval. All intervals hold together; the one that
     fixed the second model is not asked again."""
-    later = found[found.window_ns > 0]
+    rows = found.assign(added=[model.value for model in found["with check"]])
     return {
-        "window": [row.window_ns for row in found.itertuples() if not row.low <= row.model <= row.high],
-        "with check": [
-            row.window_ns
-            for _, row in later.iterrows()
-            if row["with check"].low > row.high or row["with check"].high < row.low
-        ],
+        name: [row.window_ns for row in asked.itertuples() if not row.low <= getattr(row, model) <= row.high]
+        for name, model, asked in (("window", "model", rows), ("with check", "added", rows[rows.window_ns > 0]))
     }
+
+
+def nearer(found: pd.DataFrame) -> int:
+    """At how many windows above zero the second model is nearer to what was measured than the first one."""
+    later = found[found.window_ns > 0]
+    added = np.array([model.value for model in later["with check"]])
+    return int((np.abs(added - later.value) < np.abs(later.model - later.value)).sum())
 
 
 def hand_overs_between(instructions: pd.DataFrame) -> int:
@@ -274,7 +295,7 @@ def with_rivals(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def operation(rivals: pd.DataFrame, remedy: str, threads: int) -> Interval | None:
-    """Nanoseconds for one operation of a remedy with so many threads."""
+    """One operation of a remedy every so many nanoseconds, by so many threads together."""
     return interval_of(rivals, "ns", remedy=remedy, threads=threads)
 
 

@@ -50,7 +50,7 @@ def counters(session: Simulated) -> None:
                     lost[variant] = among(session, rate, LEAST, 0, n)
                 for run, rows in enumerate(runs):
                     rows += [
-                        {"threads": threads, "variant": variant, "lost": float(found[run]), "met": 1.0}
+                        {"threads": threads, "variant": variant, "lost": float(found[run]), "met": 1.0, "pairs": 1.0}
                         for variant, found in lost.items()
                     ]
             cases.append((label, {"way": way}, runs))

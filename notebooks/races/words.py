@@ -53,8 +53,8 @@ def as_run(pydll: Share, others: dict[str, Share]) -> str:
         said = f"The talk's own program lost updates here in {_seen(pydll)}; in the talk, in five of five"
     else:
         said = (
-            f"The talk's own program lost nothing here in any of {pydll.trials} runs, which leaves room for up to "
-            f"{_percent(pydll.at().high)} of all; in the talk it lost updates in five of five"
+            f"The talk's own program did not show the loss on this machine: none of {pydll.trials} runs lost anything, which "
+            f"leaves room for up to {_percent(pydll.at().high)} of all; in the talk it lost updates in five of five"
         )
     lossy = [f"{name} ({_seen(share)})" for name, share in others.items() if share.events]
     beside = f" Other rows of the table did lose updates: {listed(lossy)}." if lossy else ""
@@ -81,6 +81,16 @@ def meeting(checks: list[Check]) -> str:
     return (
         f"The threads did not meet often enough in {listed(failed)}. Who never met cannot have lost anything, so the verdicts "
         "of A15 and A18 are withheld."
+    )
+
+
+def met_and_worked(met: Share | None, worked: Share | None) -> str:
+    """Runs of the unsafe counter where nothing keeps threads apart: all inside together, and two or more at work at once."""
+    if met is None or worked is None:
+        return "No run was measured here in which nothing kept the threads apart."
+    return (
+        f"Where nothing kept them apart, all threads of the unsafe counter were inside together in {_seen(met)}, and two or more were at "
+        f"work at once in {_seen(worked)}."
     )
 
 
@@ -129,13 +139,15 @@ def lossy_runs(where: str, bad: Share, typical: tuple[float, float, float] | Non
     return f"{_capital(where)}, two threads lost updates in {_seen(bad)}: {spread}{clusters}."
 
 
-def overlap_decides(apart: Share, together: Share) -> str:
-    """Runs that lost updates, among those in which no two threads worked at once, and among those in which some did."""
+def overlap_decides(apart: Share, together: Share, anywhere: Share) -> str:
+    """Runs of two threads with the talk's work and the GIL released that lost updates, among those in which the two did not
+    work at once, and among those in which they did; anywhere: the first of them in all kinds of runs."""
     said = (
-        f"Of {apart.trials} runs in which no two threads worked at the same time, {apart.events} lost updates; of "
-        f"{together.trials} in which some did, {together.events}"
+        f"Of {apart.trials} runs of two threads with {SHORT:,} increments each and the GIL released, in which the two did not work "
+        f"at the same time, {apart.events} lost updates; of {together.trials} in which they did, {together.events}. Without any two "
+        f"at work at once, {anywhere.events} of {anywhere.trials} runs of all kinds lost updates"
     )
-    if apart.events:
+    if apart.events or anywhere.events:
         return f"{said}. So there was a loss without an overlap that we noted, and overlap does not explain all of it."
     divided = [[share.events, share.trials - share.events] for share in (apart, together)]
     if stats.fisher_exact(divided).pvalue < 1 - LEVEL:
@@ -214,28 +226,50 @@ def by_build(rows: dict[str, tuple[Interval | None, Interval | None, Interval | 
     )
 
 
-def factor_of_twenty(loss: Interval | None, pairs: Interval | None, each: Interval | None, apart: Share) -> str:
-    """Why fifty threads with the talk's work lose so much more on one build than on the other, as far as this run shows. With the
-    GIL released less without it: expected loss, pairs at work at once, and loss of each such pair. apart: as in
-    overlap_decides."""
-    if loss is None or pairs is None or each is None:
+def switched_out(where: str, others: Interval | None, switched: Interval | None, runs: int, of: int) -> str:
+    """Fifty threads with the talk's work: expected loss of the runs in which no thread lost its core while it worked, and of
+    those in which one did, which are `runs` of all."""
+    said = f"{_capital(where)}, {runs} of {of} runs of {THREADS} threads with {SHORT:,} increments each had a thread that lost its core while it worked"
+    if others is None and switched is None:
+        return f"{_capital(where)}, no run of {THREADS} threads with {SHORT:,} increments each was measured here."
+    if switched is None:
+        return f"{said}: the mean loss is not made by such runs."
+    if others is None:
+        return f"{said}: what the others lose is not known here."
+    return f"{said}; these lost {_share(switched)} on average, and the others {_share(others)}."
+
+
+# Of two builds, with the GIL released and without it, and the first less the second.
+Compared = tuple[Interval | None, Interval | None, Interval | None]
+
+
+def _times(ratio: float, more: str, less: str) -> str:
+    """A factor above one, and which way."""
+    return f"{max(ratio, 1 / ratio):.2g} times {more if ratio > 1 else less}"
+
+
+def factor_between_builds(loss: Compared, pairs: Compared, each: Compared, apart: Share) -> str:
+    """Why fifty threads with the talk's work lose more on one build than on the other, as far as this run shows: expected loss,
+    pairs at work at once, and loss of each such pair. apart: runs of all kinds without any two at work at once."""
+    if None in (*loss, *pairs, *each) or min(found.value for found in (*loss[:2], *pairs[:2], *each[:2])) <= 0:
         return "The factor between the builds cannot be explained here: too little was measured."
-    if not loss.excludes(0):
+    if not loss[2].excludes(0):
         return f"With {THREADS} threads and the talk's work, no difference between the builds is told here, so there is no factor to explain."
-    larger = "larger" if loss.value > 0 else "smaller"
-    said = f"With {THREADS} threads and the talk's work, the loss is {larger} with the GIL released than without it"
+    ratio, of_pairs, of_each = (gil.value / free.value for gil, free, _ in (loss, pairs, each))
+    said = (
+        f"With {THREADS} threads and the talk's work, the mean loss is {_times(ratio, 'larger', 'smaller')} with the GIL released "
+        f"than without it. There are {_times(of_pairs, 'more', 'fewer')} pairs at work at once, and the mean loss of one is "
+        f"{_times(of_each, 'larger', 'smaller')}{'' if each[2].excludes(0) else ', which is not told from none'}; both together make "
+        f"the loss {_times(of_pairs * of_each, 'larger', 'smaller')}"
+    )
     if apart.events:
         return f"{said}. Overlap does not explain all of it, as there were losses without an overlap that we noted."
-    if not pairs.excludes(0) or (pairs.value > 0) != (loss.value > 0):
-        return (
-            f"{said}. The number of pairs at work at once does not explain it: that is not seen to differ the same way."
-        )
-    same = (
-        "and what each of them loses is not told apart"
-        if not each.excludes(0)
-        else "but what each of them loses differs too"
-    )
-    return f"{said}. The number of pairs at work at once differs the same way, {same}."
+    if not pairs[2].excludes(0) or (pairs[2].value > 0) != (loss[2].value > 0):
+        return f"{said}. The number of pairs does not explain it: that is not seen to differ the same way."
+    if not each[2].excludes(0):
+        return f"{said}. So the number of pairs explains it, as far as this run shows."
+    adds = "adds to it" if (each[2].value > 0) == (loss[2].value > 0) else "takes from it"
+    return f"{said}. So the number of pairs makes the factor, and what each of them loses {adds}."
 
 
 def certain(kept: list[Share], released: list[Share]) -> str:
@@ -256,14 +290,22 @@ def bank_asleep(free: Share, gil: Share, dollars: Interval | None) -> str:
     )
 
 
-def bank_awake(slow: Share, fast: Share, less: Interval) -> str:
-    """The account without the sleep, and the share of bad runs with it less that without it. Without the GIL."""
+def bank_awake(slow: Share, fast: Share, less: Interval, others: dict[str, Share]) -> str:
+    """The account without the sleep, and the share of bad runs with it less that without it, through PyDLL without the GIL;
+    others: without the sleep wherever else a second thread can be in the call."""
     said = f"Without the sleep, in the free-threaded build, it was inconsistent in {_seen(fast)}, and with it in {_seen(slow)}"
     if not less.excludes(0):
         return f"{said}: no difference is told from this."
     if less.value > 0:
-        return f"{said}: the narrower window was hit less often."
-    return f"{said}: the narrower window was hit more often, which its width does not explain."
+        both = (
+            f"{said}: less often, by a narrower window, by threads that were done before the next one began, or by both"
+        )
+        if fast.events or any(share.events for share in others.values()):
+            return f"{both}."
+        if others:
+            both += f". It did not happen through {listed(list(others))} either"
+        return f"{both}. Whether any two withdrawals met at all cannot be told from runs without one hit."
+    return f"{said}: more often, which the width of the window does not explain."
 
 
 def atomic_bank(found: dict[str, Share]) -> str:
@@ -289,12 +331,14 @@ def no_window(zero: Interval) -> str:
     )
 
 
-def model_of_window(windows: int, missed: dict[str, list[float]], own_ns: Interval) -> str:
-    """At how many windows each model lies outside of the measured interval; own_ns: what check and act take themselves."""
+def model_of_window(windows: int, missed: dict[str, list[float]], own_ns: Interval, nearer: int) -> str:
+    """At which windows each model lies outside of the measured interval; own_ns: what check and act take themselves. nearer: at
+    how many of the windows above zero the second model is nearer to what was measured than the first one."""
     if not own_ns.is_known:
         return "The model cannot be compared with what was measured here."
     outside, with_check = missed["window"], missed["with check"]
     own = f"Check and act take {text(own_ns, 'ns')} themselves, by the window of no width"
+    closer = f"It is the nearer one at {nearer} of {windows - 1} windows above zero"
     if not outside:
         return f"The model that knows the window alone lies within all {windows} intervals, which hold together."
     said = (
@@ -304,8 +348,8 @@ def model_of_window(windows: int, missed: dict[str, list[float]], own_ns: Interv
     if own_ns.high <= 0:
         return f"{said}. The window of no width gives check and act no time of their own, so there is nothing to add."
     if with_check:
-        return f"{said}. {own}. With that added, the model still fails at {_widths(with_check)}: more is at work than it knows."
-    return f"{said}. {own}. With that added, the model agrees with all other windows."
+        return f"{said}. {own}. With that added, the model still lies outside at {_widths(with_check)}: more is at work than it knows. {closer}."
+    return f"{said}. {own}. With that added, the model lies within the intervals of all other windows. {closer}."
 
 
 def _widths(windows: list[float]) -> str:
@@ -340,24 +384,24 @@ def last_error(attached: Share) -> str:
 
 
 def sharing(shared: Interval | None, own: Interval | None) -> str:
-    """ns for an increment with one rival: one shared atomic number, and a number of one's own."""
+    """One increment every so many ns, by two threads together: of one shared atomic number, and of numbers of their own."""
     return _dearer(
         "an atomic increment of one shared number",
         shared,
-        "an increment of a number of one's own",
+        "one of a number of each thread's own",
         own,
     )
 
 
 def reading(locked: Interval | None, snapshot: Interval | None) -> str:
-    """ns for a read with one rival: under a lock, and of an immutable snapshot."""
-    return _dearer("a read under a PyMutex", locked, "a read of an immutable snapshot", snapshot)
+    """One read every so many ns, by two threads together: under a lock, and of an immutable snapshot."""
+    return _dearer("a read under a PyMutex", locked, "one of an immutable snapshot", snapshot)
 
 
 def _dearer(one: str, dear: Interval | None, other: str, cheap: Interval | None) -> str:
     if dear is None or cheap is None:
         return f"{_capital(one)} and {other} are not compared here: one of them is missing."
-    said = f"with one rival, {one} takes {text(dear, 'ns')}, and {other} {text(cheap, 'ns')}"
+    said = f"two threads together get {one} done every {text(dear, 'ns')}, and {other} every {text(cheap, 'ns')}"
     if not (dear.is_known and cheap.is_known) or not (dear.low > cheap.high or dear.high < cheap.low):
         return f"{_capital(said)}: which is cheaper cannot be told here."
     return f"{_capital(said)}: the {'second' if dear.low > cheap.high else 'first'} is the cheaper one."
@@ -411,7 +455,7 @@ def prediction_1(pydll: Share) -> str:
 
 def prediction_2(as_run: Share, two: Share, fifty: Share) -> str:
     """CDLL in the build with the GIL: the talk's program, and the threads that meet."""
-    said = f"Updates were lost, as the talk ran it: {_seen(as_run, room=True)}; by two threads that meet: {_seen(two)}; by fifty: {_seen(fifty)}"
+    said = f"Updates were lost as the talk ran it in {_seen(as_run, room=True)}; by two threads that meet, in {_seen(two)}; by fifty, in {_seen(fifty)}"
     if as_run.events or two.events or fifty.events:
         return f"It is not exact. {said}."
     if _never(two) and _never(fifty):
@@ -440,11 +484,12 @@ def takeaway(kept: list[Share], released: list[Share]) -> str:
     return f"A GIL protects a C global only inside of calls that keep it, and only one call at a time. {certain(kept, released)}"
 
 
-def left_open(runs: Share, unsafe: Share) -> str:
-    """What a run without a loss leaves open: runs of a safe counter, and of the unsafe one in the same processes."""
+def left_open(threads: int, runs: Share, unsafe: Share) -> str:
+    """What a run without a loss leaves open: runs of a safe counter with so many threads, without the GIL by any way, and of the
+    unsafe one in the same processes."""
     if runs.events:
         return f"A counter that is called safe lost updates here, in {_seen(runs)}: something is wrong with it, or with this machine."
-    said = f"The safe counters lost updates in {_seen(runs, room=True)}"
+    said = f"With {threads} threads, without the GIL, the safe counters lost updates in {_seen(runs, room=True)}"
     if unsafe.events:
         return (
             f"{said}. The same processes could show a loss: the unsafe counter in them lost updates in {_seen(unsafe)}."

@@ -19,6 +19,10 @@ def made(value, low=None, high=None):
 
 MORE, LESS, OPEN = made(0.18, 0.12, 0.24), made(-0.18, -0.24, -0.12), made(0.01, -0.04, 0.06)
 LARGE, SMALL = made(0.2, 0.14, 0.26), made(0.018, 0.016, 0.02)
+# Two builds, and the first less the second.
+LARGER, SMALLER, ALIKE = (LARGE, SMALL, MORE), (SMALL, LARGE, LESS), (made(0.21), made(0.2), OPEN)
+MORE_PAIRS = (made(14.0), made(1.0), made(13.0))
+FEWER_PAIRS = (made(1.0), made(14.0), made(-13.0, -14.0, -12.0))
 
 
 def both(share, other=None):
@@ -52,6 +56,12 @@ CASES = {
         "unknown": (UNKNOWN, UNKNOWN),
     },
     "meeting": {"agrees": ([check(True)],), "contradicts": ([check(True), check(False)],), "undecided": ([],)},
+    "met_and_worked": {
+        "agrees": (ALL, ALL),
+        "contradicts": (NONE, NONE),
+        "undecided": (None, None),
+        "met only": (ALL, SOME),
+    },
     "kept_apart": {"agrees": (NONE,), "contradicts": (SOME,), "undecided": (FEW,)},
     "protection": {
         "agrees": (2, both(NONE), both(ALL)),
@@ -72,12 +82,13 @@ CASES = {
         "all": (GIL, ALL, (0.31, 0.08, 0.5)),
     },
     "overlap_decides": {
-        "agrees": (NONE, ALL),
-        "contradicts": (SOME, ALL),
-        "undecided": (Share(0, 1), ALL),
-        "few apart": (Share(0, 3), ALL),
-        "no overlap helps": (NONE, NONE),
-        "none apart": (Share(0, 0), ALL),
+        "agrees": (NONE, ALL, Share(0, 60)),
+        "contradicts": (SOME, ALL, SOME),
+        "undecided": (Share(0, 1), ALL, NONE),
+        "few apart": (Share(0, 3), ALL, NONE),
+        "no overlap helps": (NONE, NONE, NONE),
+        "none apart": (Share(0, 0), ALL, Share(0, 0)),
+        "apart elsewhere": (NONE, ALL, Share(3, 60)),
     },
     "by_size": {
         "agrees": (GIL, LARGE, SMALL, MORE),
@@ -109,15 +120,23 @@ CASES = {
         "undecided": (dict.fromkeys(TEAMS, (LARGE, LARGE, OPEN)),),
         "missing": (dict.fromkeys(TEAMS, (None, None, None)),),
     },
-    "factor_of_twenty": {
-        "agrees": (MORE, made(13.0), OPEN, NONE),
-        "contradicts": (LESS, made(13.0), OPEN, NONE),
-        "undecided": (OPEN, made(13.0), OPEN, NONE),
-        "missing": (None, None, None, NONE),
-        "pairs alike": (MORE, OPEN, OPEN, NONE),
-        "each differs": (MORE, made(13.0), MORE, NONE),
-        "less, and fewer pairs": (LESS, made(-13.0, -14.0, -12.0), OPEN, NONE),
-        "without an overlap": (MORE, made(13.0), OPEN, SOME),
+    "switched_out": {
+        "agrees": (GIL, SMALL, LARGE, 6, 30),
+        "contradicts": (GIL, LARGE, None, 0, 30),
+        "undecided": (GIL, None, None, 0, 0),
+        "two of them": (GIL, SMALL, Interval(0.7, math.nan, math.nan), 2, 30),
+        "all of them": (GIL, None, LARGE, 30, 30),
+    },
+    "factor_between_builds": {
+        "agrees": (LARGER, MORE_PAIRS, ALIKE, NONE),
+        "contradicts": (SMALLER, MORE_PAIRS, ALIKE, NONE),
+        "undecided": (ALIKE, MORE_PAIRS, ALIKE, NONE),
+        "missing": ((None,) * 3, (None,) * 3, (None,) * 3, NONE),
+        "pairs alike": (LARGER, ALIKE, ALIKE, NONE),
+        "each adds": (LARGER, MORE_PAIRS, LARGER, NONE),
+        "each takes": (LARGER, MORE_PAIRS, SMALLER, NONE),
+        "less, and fewer pairs": (SMALLER, FEWER_PAIRS, ALIKE, NONE),
+        "without an overlap": (LARGER, MORE_PAIRS, ALIKE, SOME),
     },
     "certain": {
         "agrees": ([NONE, NONE], [ALL, SOME]),
@@ -131,9 +150,11 @@ CASES = {
         "undecided": (FEW, FEW, None),
     },
     "bank_awake": {
-        "agrees": (ALL, NONE, made(1.0, 0.8, 1.0)),
-        "contradicts": (NONE, ALL, made(-1.0, -1.0, -0.8)),
-        "undecided": (SOME, SOME, OPEN),
+        "agrees": (ALL, NONE, made(1.0, 0.8, 1.0), {"ctypes CDLL on 3.14": NONE, "ctypes CDLL on 3.14t": NONE}),
+        "contradicts": (NONE, ALL, made(-1.0, -1.0, -0.8), {"ctypes CDLL on 3.14": ALL}),
+        "undecided": (SOME, SOME, OPEN, {"ctypes CDLL on 3.14": SOME}),
+        "hit now and then": (ALL, SOME, made(0.6, 0.4, 0.8), {"ctypes CDLL on 3.14": NONE}),
+        "nothing beside": (ALL, NONE, made(1.0, 0.8, 1.0), {}),
     },
     "atomic_bank": {
         "agrees": (BANKS,),
@@ -147,11 +168,11 @@ CASES = {
         "unknown": (UNKNOWN,),
     },
     "model_of_window": {
-        "agrees": (6, {"window": [0, 100, 1_000], "with check": []}, made(45.0)),
-        "contradicts": (6, {"window": [0, 100, 1_000], "with check": [100, 1_000]}, made(45.0)),
-        "undecided": (6, {"window": [], "with check": []}, UNKNOWN),
-        "nothing to add": (6, {"window": [100], "with check": [100]}, Interval(0.0, 0.0, 0.0)),
-        "the window alone": (6, {"window": [], "with check": []}, made(5.0)),
+        "agrees": (6, {"window": [0, 100, 1_000], "with check": []}, made(45.0), 5),
+        "contradicts": (6, {"window": [0, 100, 1_000], "with check": [100, 1_000]}, made(45.0), 2),
+        "undecided": (6, {"window": [], "with check": []}, UNKNOWN, 0),
+        "nothing to add": (6, {"window": [100], "with check": [100]}, Interval(0.0, 0.0, 0.0), 0),
+        "the window alone": (6, {"window": [], "with check": []}, made(5.0), 3),
     },
     "python_with_gil": {"agrees": (NONE, ALL), "contradicts": (SOME, ALL), "undecided": (NONE, NONE)},
     "python_without_gil": {"agrees": (ALL, ALL), "contradicts": (NONE, NONE), "undecided": (FEW, FEW)},
@@ -199,7 +220,7 @@ CASES = {
         "contradicts": ([SOME, NONE], [ALL, ALL]),
         "undecided": ([FEW, FEW], [FEW, FEW]),
     },
-    "left_open": {"agrees": (NONE, ALL), "contradicts": (SOME, ALL), "undecided": (NONE, NONE)},
+    "left_open": {"agrees": (50, NONE, ALL), "contradicts": (50, SOME, ALL), "undecided": (50, NONE, NONE)},
     "overlap_for_alt": {
         "agrees": ([("3.14", 50, 10_000, 0.2, 0.67)],),
         "contradicts": ([("3.14", 50, 10_000, 0.02, 0.07)],),
