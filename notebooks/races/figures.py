@@ -236,7 +236,8 @@ def glue_crossed(crossed: pd.DataFrame, original: pd.DataFrame) -> None:
     kept = {"interpreter": GIL, "way": KEEPING}
     draw.glue("meeting", words.meeting(results.calibrated(crossed)))
     free = crossed[[lets_others_in(row.interpreter, row.way) for row in crossed.itertuples()]]
-    draw.glue("met-and-worked", words.met_and_worked(results.met(free, variant="unsafe"), results.worked_at_once(free)))
+    two = chosen(free, variant="unsafe", threads=results.TEAM_SIZES[0])
+    draw.glue("met-and-worked", words.met_and_worked(results.met(two), results.worked_at_once(two)))
     draw.glue("kept-apart", words.kept_apart(results.met(crossed, every=False, **kept)))
     for threads in results.TEAM_SIZES:
         ways = {

@@ -85,12 +85,12 @@ def meeting(checks: list[Check]) -> str:
 
 
 def met_and_worked(met: Share | None, worked: Share | None) -> str:
-    """Runs of the unsafe counter where nothing keeps threads apart: all inside together, and two or more at work at once."""
+    """Runs of two threads of the unsafe counter where nothing keeps them apart: both inside together, and at work at once."""
     if met is None or worked is None:
         return "No run was measured here in which nothing kept the threads apart."
     return (
-        f"Where nothing kept them apart, all threads of the unsafe counter were inside together in {_seen(met)}, and two or more were at "
-        f"work at once in {_seen(worked)}."
+        f"Where nothing kept them apart, two threads of the unsafe counter were inside together in {_seen(met)}, and at work at once in "
+        f"{_seen(worked)}."
     )
 
 
@@ -245,7 +245,8 @@ Compared = tuple[Interval | None, Interval | None, Interval | None]
 
 def _times(ratio: float, more: str, less: str) -> str:
     """A factor above one, and which way."""
-    return f"{max(ratio, 1 / ratio):.2g} times {more if ratio > 1 else less}"
+    factor = max(ratio, 1 / ratio)
+    return f"{factor:,.{0 if factor >= 9.95 else 1}f} times {more if ratio > 1 else less}"
 
 
 def factor_between_builds(loss: Compared, pairs: Compared, each: Compared, apart: Share) -> str:
@@ -348,8 +349,8 @@ def model_of_window(windows: int, missed: dict[str, list[float]], own_ns: Interv
     if own_ns.high <= 0:
         return f"{said}. The window of no width gives check and act no time of their own, so there is nothing to add."
     if with_check:
-        return f"{said}. {own}. With that added, the model still lies outside at {_widths(with_check)}: more is at work than it knows. {closer}."
-    return f"{said}. {own}. With that added, the model lies within the intervals of all other windows. {closer}."
+        return f"{said}. {own}. With the middle of that added, the model still lies outside at {_widths(with_check)}: more may be at work than it knows. {closer}."
+    return f"{said}. {own}. With the middle of that added, the model lies within the intervals of all other windows. {closer}."
 
 
 def _widths(windows: list[float]) -> str:
@@ -455,7 +456,7 @@ def prediction_1(pydll: Share) -> str:
 
 def prediction_2(as_run: Share, two: Share, fifty: Share) -> str:
     """CDLL in the build with the GIL: the talk's program, and the threads that meet."""
-    said = f"Updates were lost as the talk ran it in {_seen(as_run, room=True)}; by two threads that meet, in {_seen(two)}; by fifty, in {_seen(fifty)}"
+    said = f"As the talk ran it, updates were lost in {_seen(as_run, room=True)}; by two threads that meet, in {_seen(two)}; by fifty, in {_seen(fifty)}"
     if as_run.events or two.events or fifty.events:
         return f"It is not exact. {said}."
     if _never(two) and _never(fifty):
