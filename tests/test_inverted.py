@@ -31,11 +31,19 @@ OPEN = re.compile(
     r"undecided|cannot (be told|tell|say)|not known|not ruled out|not measured|no difference|nothing is known|too few|withheld"
 )
 # The sentence is true of both, as measured and inverted. loaders: each pause is less than a tenth of the call. races: teams are
-# rows of one process, and keep their places when the builds change theirs. placement: orders of call_method miss next to nothing.
+# rows of one process, and keep their places when the builds change theirs. placement: orders of call_method miss next to nothing, and few
+# orders tell as little of noise as the same orders inverted. balm: both gains that are compared are inverted. convoy: of many
+# loads in reverse order, some pairs keep their sides.
 TRUE_OF_BOTH = {
     ("loaders", "pause-free-threaded"),
     *(("races", f"{what}-{build}") for what in ("by-size", "by-work") for build in ("gil", "free-threaded")),
-    *(("placement", f"misses-call_method-{build}") for build in ("gil", "free-threaded")),
+    *(("balm", f"held-{way}") for way in ("pooled", "block")),
+    *(("convoy", what) for what in ("baselines", "strangers", "relief")),
+    *(
+        ("placement", f"{what}-{build}")
+        for what in ("misses-call_method", "luck")
+        for build in ("gil", "free-threaded")
+    ),
 }
 NUMBER = re.compile(r"[-+±]?\d[\d.,]*( ?(%|ns|µs|ms|s|KiB|MiB))?")
 MARKS = re.compile(r" ?\((?:smoke test|withheld)(?:: [^)]*)?\)")
