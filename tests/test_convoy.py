@@ -234,7 +234,8 @@ def test_self_check_of_the_exercise(session):
     assert exercise.check_server(session, kind="magic")[0].startswith("Choose kind")
     assert exercise.check_server(session, interval=0)[0].startswith("Choose an interval")
     lines = exercise.check_server(session)
-    assert "requests a second" in lines[0]
+    # A smoke test leaves little time: a server with a convoy may not get as far as a p99.
+    assert "requests a second" in lines[0] or lines[0].startswith("Too few requests")
     session.close()
     assert exercise.check_server(sessions.Reading("convoy", session.folder)) == lines
 
