@@ -229,6 +229,11 @@ def listed(items: list[str]) -> str:
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
+def capital(sentence: str) -> str:
+    """It begins with a capital; the rest stays."""
+    return sentence[:1].upper() + sentence[1:]
+
+
 def glue(name: str, value: str) -> None:
     """Hand a text to the prose: {glue:text}`name`. Marked if this is a smoke test.
 

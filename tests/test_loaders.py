@@ -14,7 +14,7 @@ from ffilab.bench.plan import plan
 from ffilab.bench.record import Record
 from ffilab.bench.runner import Restart
 from ffilab.budget import BUDGETS
-from ffilab.judge import ledger, statistics, verdicts
+from ffilab.judge import controls, ledger, statistics, verdicts
 from ffilab.judge.characteristics import rows
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval, Location, Measurement, Share
@@ -106,8 +106,8 @@ def test_an_alarm_of_the_chapters_own_a_a_test_withholds_the_claim_that_rests_on
             return made_up_record
 
     assert [(check.passed, check.claims) for check in claims.controls(Session())] == [(True, ("A12",))] * 2
-    assert results.alarming(Interval(1.02, 1.015, 1.025))
-    assert not results.alarming(Interval(1.004, 1.002, 1.006))
+    assert controls.differ(Interval(1.02, 1.015, 1.025))
+    assert not controls.differ(Interval(1.004, 1.002, 1.006))
 
 
 def test_shares_are_rates_during_the_call_over_rates_beside_it():
@@ -190,7 +190,7 @@ def test_the_answers_of_the_rules_choose_the_words():
     ):
         session = Simulated("loaders", truth, simulated.INTERPRETERS, "quick", noise=0)
         simulated.simulated(session)
-        assert says in words.blocking(*figures.blocked(figures.answers(session))), truth
+        assert says in words.blocking(*figures.blocked(ledger.sides(session))), truth
 
 
 def located(value, error=0.01):

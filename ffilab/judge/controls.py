@@ -14,7 +14,7 @@ import pandas as pd
 
 from ffilab.bench.plan import APART, APART_AGAIN, COPIED, STEPS, STEPS_MORE, control_pair
 from ffilab.bench.record import Record, medians
-from ffilab.judge.estimates import LEVEL
+from ffilab.judge.estimates import LEVEL, Interval
 from ffilab.judge.statistics import log_ratios, over_units
 
 # Two pieces of work that do not differ: in one process, in two processes, on two copies of the interpreter's file.
@@ -145,9 +145,20 @@ def same(name: str, record: Record, label: str, twins: tuple[str, str], level: f
         known = [record.missing[label, arm] for arm in lacking if (label, arm) in record.missing]
         return Check("A/A", what, known[0] if known else NO_CONTROL, bool(known))
     interval = over_units(record, log_ratios(record, (label, one), (label, other)), log=True).at(level)
-    alarm = not interval.is_known or interval.low > 1 + NEGLIGIBLE or interval.high < 1 - NEGLIGIBLE
+    alarm = not interval.is_known or differ(interval)
     found = f"{interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
     return Check("A/A", what, found, not alarm, abs(np.log(interval.value)))
+
+
+def differ(ratio: Interval, negligible: float = NEGLIGIBLE) -> bool:
+    """Is the difference between two equal arms certainly larger than what is negligible?"""
+    return ratio.low > 1 + negligible or ratio.high < 1 - negligible
+
+
+def twins(kind: str, what: str, ratio: Interval, claims: tuple[str, ...], negligible: float = NEGLIGIBLE) -> Check:
+    """A corner's own A/A test: two equal arms in its main experiment. An alarm withholds the claims."""
+    bounds = f" [{ratio.low:.4f}, {ratio.high:.4f}]" if ratio.is_known else ", too few values for an interval"
+    return Check(kind, what, f"{ratio.value:.4f}{bounds}", not differ(ratio, negligible), abs(ratio.value - 1), claims)
 
 
 def more(name: str, record: Record) -> Check:

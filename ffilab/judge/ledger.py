@@ -12,6 +12,7 @@ from ffilab.errors import UserError
 from ffilab.judge import basis, controls, verdicts
 from ffilab.judge.claims import Claim, all_claims, declared, in_words
 from ffilab.judge.estimates import Counted, Measurement
+from ffilab.judge.rules import Answer, Rule, Size
 from ffilab.paths import EXECUTED, RESULTS
 
 # Where a chapter under execution hands in; the press keeps it beside the page, and only if the whole chapter succeeds.
@@ -61,6 +62,25 @@ class Handed:
 def measured(session) -> Handed:
     """What a session's records say about the claims of its corner: `measurements` of notebooks/<corner>/claims.py."""
     return importlib.import_module(f"notebooks.{session.corner}.claims").measurements(session).complete()
+
+
+def answers(session) -> dict[tuple[str, Rule], Answer]:
+    """What the rules answer to a session's numbers, by claim and test, for a page that chooses its words by them."""
+    handed = measured(session)
+    return {
+        (claim.id, rule): answer
+        for claim in declared(session.corner).claims
+        for rule, answer in verdicts.answers(claim, handed.measurements[claim.id], handed.missing[claim.id])
+    }
+
+
+def sides(session) -> dict[tuple[str, str], str]:
+    """The verdicts among them by claim and number; those on sizes are left to the ledger."""
+    return {
+        (claim, rule.measured): answer.verdict
+        for (claim, rule), answer in answers(session).items()
+        if not isinstance(rule, Size)
+    }
 
 
 def judge(claim: Claim, handed_in: dict | None) -> dict:
@@ -220,8 +240,9 @@ def collect(stale: dict[str, list[str]] | None = None) -> list[dict]:
                 f"The chapter {claim.corner!r} handed in nothing for claim {claim.id}: "
                 f"run `make chapter NAME={claim.corner}`, and have its notebook call chapter.verdicts."
             )
-        row = judge(claim, handed_in if handed_in is None or fits(claim, handed_in) else None)
-        if handed_in and not fits(claim, handed_in):
+        outdated = handed_in is not None and not fits(claim, handed_in)
+        row = judge(claim, None if outdated else handed_in)
+        if outdated:
             row["reason"] = f"its tests have changed since: `make chapter NAME={claim.corner}` measures it again"
         rows.append({**row, "stale": (stale or {}).get(claim.corner, [])})
     RESULTS.mkdir(parents=True, exist_ok=True)

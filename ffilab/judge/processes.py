@@ -98,7 +98,7 @@ def range_without_noise(logs: np.ndarray, span_of: int | None = None) -> Spread:
     cases, rounds = logs.shape
     each = [estimates.Location.of(row) for row in logs]
     noise = float(np.mean([one.error**2 for one in each])) if rounds > 1 else float("nan")
-    of_means = float(centres(logs).var(ddof=1)) if cases > 1 else float("nan")
+    of_means = float(np.var([one.centre for one in each], ddof=1)) if cases > 1 else float("nan")
     return Spread(of_means, noise, cases, rounds - 2 * estimates.trimmed(rounds), expected_range(span_of or cases))
 
 

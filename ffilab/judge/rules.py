@@ -243,7 +243,7 @@ class Never(Rule):
         if share.events:
             return Answer(DOES_NOT_HOLD, f"it happened in {share.events} of {share.trials} runs", share.trials)
         seen = f"it happened in none of {share.trials} runs, which leaves room for up to {share.at().high:.1%} of all"
-        if share.at().high <= self.rate:
+        if share.never(self.rate):
             return Answer(HOLDS, seen, share.trials)
         needed = math.ceil(math.log((1 - LEVEL) / 2) / math.log(1 - self.rate))
         return Answer(

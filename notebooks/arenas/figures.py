@@ -6,7 +6,7 @@ import seaborn as sns
 
 from ffilab import draw
 from ffilab.bench.session import Session
-from ffilab.judge import verdicts
+from ffilab.judge import ledger
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval, Measurement
 from ffilab.judge.processes import chosen, interval_of, ratio
@@ -110,11 +110,9 @@ SPOKEN_OF = ("arena_max", "mmap_threshold", "trim_threshold", "tcache_count")
 
 def answers(session: Session) -> dict[tuple[str, str, str], Answer]:
     """What the rules answer, by claim, number, and `side` or `size`."""
-    handed = claims.measurements(session)
     return {
-        (claim.id, rule.measured, "size" if isinstance(rule, Size) else "side"): answer
-        for claim in declared(session.corner).claims
-        for rule, answer in verdicts.answers(claim, handed.measurements[claim.id], handed.missing[claim.id])
+        (claim, rule.measured, "size" if isinstance(rule, Size) else "side"): answer
+        for (claim, rule), answer in ledger.answers(session).items()
     }
 
 

@@ -1,7 +1,7 @@
 """What the chapter "GIL Balm" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
 from ffilab.bench.session import Session
-from ffilab.judge.controls import Check
+from ffilab.judge.controls import Check, twins
 from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import exact
@@ -16,14 +16,7 @@ GROWN = "processes that ended when a list in memory of ours grew or was cleared"
 def controls(session: Session) -> list[Check]:
     """The chapter's own A/A test: the rule twice in the corrected experiment. An alarm withholds B1 and B2."""
     return [
-        Check(
-            "A/A of CPython's own strings",
-            f"{NEW}, again / {NEW} on {label}",
-            f"{ratio.value:.4f} [{ratio.low:.4f}, {ratio.high:.4f}]",
-            not results.alarming(ratio),
-            abs(ratio.value - 1),
-            claims=("B1", "B2"),
-        )
+        twins("A/A of CPython's own strings", f"{NEW}, again / {NEW} on {label}", ratio, ("B1", "B2"), results.ALARM)
         for label, ratio in results.twins(session.timed("ways")).items()
     ]
 

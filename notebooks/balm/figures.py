@@ -1,5 +1,7 @@
 """What the chapter "GIL Balm" shows: tables, figures and the texts that its prose takes up."""
 
+from collections.abc import Callable
+
 import pandas as pd
 
 from ffilab import draw
@@ -666,17 +668,22 @@ def heads_alt(rows: pd.DataFrame) -> str:
     return "Fields of a string in memory, in bytes from its start. " + "; ".join(parts) + "."
 
 
-def mutable_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """What became of the list after each act."""
+def became(runs: pd.DataFrame, acts: tuple[str, ...], said: Callable[[pd.DataFrame], str]) -> pd.DataFrame:
+    """By act and CPython: what a process said, or how it ended."""
     rows = []
-    for what in MUTABLE:
+    for what in acts:
         row = {"what was done": what}
         for label in sorted(runs.interpreter.unique()):
             part = chosen(runs, interpreter=label, what=what)
             ended = part.ended.iloc[0]
-            row[f"CPython {label}"] = part.answer.iloc[0] if ended == "ok" else ended
+            row[f"CPython {label}"] = said(part) if ended == "ok" else ended
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def mutable_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """What became of the list after each act."""
+    return became(runs, MUTABLE, lambda part: part.answer.iloc[0])
 
 
 def glue_mutable(runs: pd.DataFrame) -> None:
@@ -687,19 +694,11 @@ def glue_mutable(runs: pd.DataFrame) -> None:
 
 def misuse_table(runs: pd.DataFrame) -> pd.DataFrame:
     """What became of each process that did what must not be done."""
-    rows = []
-    for what in MISUSE:
-        row = {"what was done": what}
-        for label in sorted(runs.interpreter.unique()):
-            part = chosen(runs, interpreter=label, what=what)
-            ended = part.ended.iloc[0]
-            row[f"CPython {label}"] = (
-                "; ".join(f"{asked}: {answer}" for asked, answer in zip(part.asked, part.answer))
-                if ended == "ok"
-                else ended
-            )
-        rows.append(row)
-    return pd.DataFrame(rows)
+    return became(
+        runs,
+        MISUSE,
+        lambda part: "; ".join(f"{asked}: {answer}" for asked, answer in zip(part.asked, part.answer)),
+    )
 
 
 def layouts_table(runs: pd.DataFrame) -> pd.DataFrame:

@@ -70,10 +70,6 @@ def twins(record: Record) -> dict[str, Interval]:
     return {label: found.ratio for label, _, found in statistics.false_alarms(record, COPIES)}
 
 
-def alarming(ratio: Interval) -> bool:
-    return ratio.low > 1 + ALARM or ratio.high < 1 - ALARM
-
-
 def gains(record: Record) -> dict[str, dict[str, Interval | None]]:
     """By interpreter: how many times as fast as CPython's own the original's two designs, and pages and tuple, are.
 

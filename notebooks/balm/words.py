@@ -5,7 +5,7 @@
 
 import math
 
-from ffilab.draw import listed, text
+from ffilab.draw import capital, listed, text
 from ffilab.judge.estimates import Interval, Share, known
 
 UNKNOWN = "there are too few values for an interval"
@@ -13,10 +13,6 @@ UNKNOWN = "there are too few values for an interval"
 FEW, MANY = 10, 128
 # How far two ways, or two lengths of a text, may differ and still count as alike: below it nobody would choose by it.
 ALIKE = 0.1
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
 
 
 def _times(gain: Interval) -> str:
@@ -28,32 +24,29 @@ def faults_fragment(found: Interval) -> str:
     return "fewer than 0.1" if found.high < 0.1 else text(Interval(found.value, max(0.0, found.low), found.high))
 
 
-def speed(where: str, one: str, other: str, gain: Interval | None) -> str:
-    """How many times as fast one way is as another. Both are plurals."""
-    start = _capital(where)
-    if gain is None:
-        return f"{start}, {one} and {other} were not both measured here."
-    if not gain.is_known:
-        return f"{start}, {one} and {other} cannot be compared: {UNKNOWN}."
-    if not gain.excludes(1):
-        return f"{start}, no difference between {one} and {other} is seen: the ratio of their times is {text(gain)}."
-    if gain.value < 1:
-        return f"{start}, {one} take {_times(gain)} times as long as {other}."
-    return f"{start}, {one} are {_times(gain)} times as fast as {other}."
-
-
-def duration(where: str, one: str, other: str, ratio: Interval | None) -> str:
-    """How many times as long one way takes as another. Both are plurals."""
-    start = _capital(where)
+def _compared(where: str, one: str, other: str, ratio: Interval | None, above: str, below: str) -> str:
+    """Two ways and a ratio of their times; what is said where it is above 1 and below. Both are plurals."""
+    start = capital(where)
     if ratio is None:
         return f"{start}, {one} and {other} were not both measured here."
     if not ratio.is_known:
         return f"{start}, {one} and {other} cannot be compared: {UNKNOWN}."
     if not ratio.excludes(1):
         return f"{start}, no difference between {one} and {other} is seen: the ratio of their times is {text(ratio)}."
-    if ratio.value < 1:
-        return f"{start}, {one} are {_times(ratio)} times as fast as {other}."
-    return f"{start}, {one} take {_times(ratio)} times as long as {other}."
+    return f"{start}, {one} {(below if ratio.value < 1 else above).format(_times(ratio))} {other}."
+
+
+LONGER, FASTER = "take {} times as long as", "are {} times as fast as"
+
+
+def speed(where: str, one: str, other: str, gain: Interval | None) -> str:
+    """How many times as fast one way is as another."""
+    return _compared(where, one, other, gain, FASTER, LONGER)
+
+
+def duration(where: str, one: str, other: str, ratio: Interval | None) -> str:
+    """How many times as long one way takes as another."""
+    return _compared(where, one, other, ratio, LONGER, FASTER)
 
 
 def holds_on(gains: dict[str, dict[str, Interval | None]]) -> str:
@@ -169,7 +162,7 @@ def memory_bound(where: str, small: Interval | None, large: Interval | None, meg
     """One thread. A string of the whole text over one of a small text: above 1, memory is felt; a large text over the whole: the
     same. megabytes: what the heads of the large text take.
     """
-    start = f"{_capital(where)} and with one thread"
+    start = f"{capital(where)} and with one thread"
     if not (known(small) and known(large)):
         return f"{start}, whether memory is the bound cannot be told: {UNKNOWN}."
     figures = (
@@ -197,7 +190,7 @@ def threads_of_a_block(rate: Interval | None) -> str:
 
 def what_bounds(where: str, parts: dict[str, Interval | None]) -> str:
     """What takes a block's time: by what was taken away, the time with it over the time without."""
-    start = _capital(where)
+    start = capital(where)
     if not all(known(ratio) for ratio in parts.values()):
         return f"{start}, what bounds the block is not known: not all of its parts were measured."
     costs = {what: ratio for what, ratio in parts.items() if ratio.low > 1}
@@ -217,7 +210,7 @@ def what_bounds(where: str, parts: dict[str, Interval | None]) -> str:
 
 def the_tuple_or_the_page(where: str, of_block: Interval | None, page: Interval | None) -> str:
     """Blocks over blocks in a tuple of ours: above 1, the tuple gains. Blocks in such a tuple over pages in one: above 1, the page does."""
-    start = _capital(where)
+    start = capital(where)
     if not (known(of_block) and known(page)):
         return f"{start}, which part of the gain over a block is the tuple's, and which the page's, is not known here."
     ratios = f"time without such a tuple over time with it {text(of_block)}; then with the block over with pages {text(page)}"
@@ -232,7 +225,7 @@ def the_tuple_or_the_page(where: str, of_block: Interval | None, page: Interval 
 
 def fields_one_by_one(where: str, ratio: Interval | None) -> str:
     """Of two loops: the time of a store for each field over that of the same bytes, many at a time, as our block stores them."""
-    start = f"{_capital(where)}, a store for each field"
+    start = f"{capital(where)}, a store for each field"
     if not known(ratio):
         return f"{start} was not compared with stores of many bytes at a time."
     if not ratio.excludes(1):
@@ -283,7 +276,7 @@ def _rise(threads: int, rise: Interval | None) -> str:
 
 def at_the_floor(where: str, who: str, ratio: Interval | None) -> str:
     """The time of a way over that of a loop that only writes the bytes and looks at each head once."""
-    start = _capital(where)
+    start = capital(where)
     if not known(ratio):
         return f"{start}, how far {who} are from the floor is not known."
     if ratio.low > 1 - ALIKE and ratio.high < 1 + ALIKE:
@@ -321,7 +314,7 @@ def released(who: str, ratio: Interval | None) -> str:
 
 def stays(where: str, who: str, alive: Interval | None, after: Interval | None) -> str:
     """Resident bytes for each string while all are alive, and after all were dropped."""
-    start = _capital(where)
+    start = capital(where)
     if not (known(alive) and known(after)):
         return f"{start}, what stays of {who} is not known here."
     each = f"of {alive.value:.0f} bytes for each"
@@ -393,7 +386,7 @@ def misused(what: str, where: dict[str, bool | None]) -> str:
         parts.append(f"not so on {listed(no)}")
     if gone:
         parts.append(f"no answer on {listed(gone)}, as the process ended")
-    return f"{_capital('; '.join(parts))}."
+    return f"{capital('; '.join(parts))}."
 
 
 def layouts_differ(one: str, other: str, fields: list[str]) -> str:
@@ -490,7 +483,7 @@ def prediction_2(pooled: Interval | None, block: Interval | None, new: Interval 
     both = f"16 threads over one: pool {text(pooled)}, block {text(block)}{beside}"
     suffer = [name for name, ratio in (("the pool", pooled), ("the block", block)) if ratio.low > 1]
     if len(suffer) == 1:
-        return f"{_capital(suffer[0])} suffers ({both})."
+        return f"{capital(suffer[0])} suffers ({both})."
     if suffer:
         more = (
             "the pool more"

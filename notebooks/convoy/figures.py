@@ -8,12 +8,11 @@ import pandas as pd
 
 from ffilab import draw
 from ffilab.bench.session import Session
-from ffilab.judge import statistics, verdicts
-from ffilab.judge.claims import declared
+from ffilab.judge import ledger, statistics
 from ffilab.judge.estimates import POWER, Interval, Location, Measurement
 from ffilab.judge.estimates import difference as independent
 from ffilab.judge.processes import chosen, difference, measured, ratio
-from ffilab.judge.rules import UNDECIDED, Size
+from ffilab.judge.rules import UNDECIDED
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import claims, results, words
 from notebooks.convoy.experiment import (
@@ -56,8 +55,7 @@ PUBLISHED_RATES = {
     1e-5: (30_000, 11_000, 5_500, 2_800),
     SHORTEST_S: (30_000, 10_000, 4_500, 2_500),
 }
-# Seconds for 1e8 steps by switch interval and number of threads 1/2/4/8 (C1: his table of its own; C5).
-PUBLISHED_COUNTDOWN = (6.52, 6.57, 6.59, 6.58)
+# Seconds for 1e8 steps by switch interval and number of threads 1/2/4/8 (C5).
 PUBLISHED_COUNTDOWNS = {
     LONGEST_S: (7.29, 6.80, 6.50, 6.61),
     0.01: (6.62, 6.61, 7.15, 6.71),
@@ -97,13 +95,7 @@ PLACES = {"not pinned": CONVOY, "client apart": APART}
 
 def answers(session: Session) -> Callable[[str, str], str]:
     """What the rules answer to a claim and number; those on sizes are left to the ledger. Undecided, where nothing is measured."""
-    handed = claims.measurements(session)
-    found = {
-        (claim.id, rule.measured): answer.verdict
-        for claim in declared(session.corner).claims
-        for rule, answer in verdicts.answers(claim, handed.measurements[claim.id], handed.missing[claim.id])
-        if not isinstance(rule, Size)
-    }
+    found = ledger.sides(session)
     return lambda claim, name: found.get((claim, f"{name}: {GIL}"), UNDECIDED)
 
 

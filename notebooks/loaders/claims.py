@@ -3,7 +3,7 @@
 import pandas as pd
 
 from ffilab.bench.session import Session
-from ffilab.judge.controls import Check
+from ffilab.judge.controls import Check, twins
 from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -14,14 +14,7 @@ from notebooks.loaders.experiment import HAZARDS
 def controls(session: Session) -> list[Check]:
     """The chapter's own A/A test: the same call twice, where the loaders are compared. An alarm withholds A12."""
     return [
-        Check(
-            "A/A of the loaders",
-            f"CDLL noop again / CDLL noop on {label}",
-            f"{ratio.value:.4f} [{ratio.low:.4f}, {ratio.high:.4f}]",
-            not results.alarming(ratio),
-            abs(ratio.value - 1),
-            claims=("A12",),
-        )
+        twins("A/A of the loaders", f"CDLL noop again / CDLL noop on {label}", ratio, ("A12",))
         for label, ratio in results.twins(session.timed("calls")).items()
     ]
 

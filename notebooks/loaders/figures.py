@@ -6,13 +6,10 @@ import pandas as pd
 from ffilab import draw
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
-from ffilab.bench.session import Session
-from ffilab.judge import statistics, verdicts
-from ffilab.judge.claims import declared
+from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval, Share
-from ffilab.judge.rules import Size
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.loaders import claims, results, words
+from notebooks.loaders import results, words
 from notebooks.loaders.experiment import LOADERS
 
 # How the prose calls the chapter pair: in the names of its numbers, and in words.
@@ -26,17 +23,6 @@ SIGNATURES = {
     "halve": "double (double)",
     "first_byte": "int (const char *)",
 }
-
-
-def answers(session: Session) -> dict[tuple[str, str], str]:
-    """What the rules answer, by claim and number; those on sizes are left to the ledger."""
-    handed = claims.measurements(session)
-    return {
-        (claim.id, rule.measured): answer.verdict
-        for claim in declared(session.corner).claims
-        for rule, answer in verdicts.answers(claim, handed.measurements[claim.id], handed.missing[claim.id])
-        if not isinstance(rule, Size)
-    }
 
 
 def blocked(found: dict[tuple[str, str], str]) -> tuple[str, str]:

@@ -4,7 +4,7 @@ import pandas as pd
 
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
-from ffilab.judge import controls, statistics
+from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval, Location, Share
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -125,11 +125,6 @@ def gil_over_free_threaded(record: Record) -> Interval:
 def twins(record: Record) -> dict[str, Interval]:
     """The same call against itself, by interpreter: a ratio that should be 1."""
     return {label: found.ratio for label, _, found in statistics.false_alarms(record, COPIES)}
-
-
-def alarming(ratio: Interval) -> bool:
-    """Is the difference between two equal arms certainly larger than what is negligible? As the book's own controls have it."""
-    return ratio.low > 1 + controls.NEGLIGIBLE or ratio.high < 1 - controls.NEGLIGIBLE
 
 
 def audit_cost(record: Record) -> dict[str, Interval]:

@@ -3,11 +3,12 @@
 `where` is "with the GIL" or "without the GIL". Verdicts are those of ffilab/judge/rules.py.
 """
 
-from ffilab.draw import number, text
+from ffilab.draw import capital, number, text
+from ffilab.judge.controls import differ
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
 from notebooks.loaders.experiment import SLEEP_MS
-from notebooks.loaders.results import WITHIN, alarming, carries, costs_more
+from notebooks.loaders.results import WITHIN, carries, costs_more
 
 UNKNOWN = "there are too few values for an interval"
 # What the first prediction offers: so much longer.
@@ -16,30 +17,26 @@ OFFERED = (0.02, 0.2, 2.0)
 RARE = 0.15
 
 
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
-
-
 def times_as_long(where: str, function: str, ratio: Interval) -> str:
     """CDLL / PyDLL."""
     if not ratio.is_known:
-        return f"{_capital(where)}, the loaders cannot be compared for {function}: {UNKNOWN}."
+        return f"{capital(where)}, the loaders cannot be compared for {function}: {UNKNOWN}."
     if not ratio.excludes(1):
-        return f"{_capital(where)}, no difference between the loaders is seen for {function}: CDLL over PyDLL is {text(ratio)}."
+        return f"{capital(where)}, no difference between the loaders is seen for {function}: CDLL over PyDLL is {text(ratio)}."
     slow, fast = ("CDLL", "PyDLL") if ratio.value > 1 else ("PyDLL", "CDLL")
     longer = text(ratio if ratio.value > 1 else ratio.inverse)
-    return f"{_capital(where)}, a call of {function} through {slow} takes {longer} times as long as through {fast}."
+    return f"{capital(where)}, a call of {function} through {slow} takes {longer} times as long as through {fast}."
 
 
 def price(where: str, difference: Interval) -> str:
     """CDLL - PyDLL of noop, in ns."""
     if not difference.is_known:
-        return f"{_capital(where)}, the price of CDLL is not known: {UNKNOWN}."
+        return f"{capital(where)}, the price of CDLL is not known: {UNKNOWN}."
     if not difference.excludes(0):
-        return f"{_capital(where)}, whether CDLL costs anything cannot be told: {text(difference, 'ns')} more."
+        return f"{capital(where)}, whether CDLL costs anything cannot be told: {text(difference, 'ns')} more."
     if difference.value < 0:
-        return f"{_capital(where)}, CDLL costs {text(-difference, 'ns')} less than PyDLL."
-    return f"{_capital(where)}, CDLL costs {text(difference, 'ns')} more than PyDLL."
+        return f"{capital(where)}, CDLL costs {text(-difference, 'ns')} less than PyDLL."
+    return f"{capital(where)}, CDLL costs {text(difference, 'ns')} more than PyDLL."
 
 
 def same_call_twice(ratios: list[Interval]) -> str:
@@ -51,7 +48,7 @@ def same_call_twice(ratios: list[Interval]) -> str:
     if not alarms:
         return f"No A/A test of this section, of {len(known)}, raised a false alarm."
     said = f"A/A tests of this run that raised a false alarm: {len(alarms)} of {len(known)}."
-    if any(alarming(ratio) for ratio in alarms):
+    if any(differ(ratio) for ratio in alarms):
         return f"{said} The two copies differ by more than what is negligible, so the verdict of A12 is withheld."
     return f"{said} The difference is smaller than what this book calls negligible, and the verdict of A12 stands."
 
@@ -68,8 +65,8 @@ def gain(noop: Interval, getpid: Interval) -> str:
 def cycle(where: str, alone: Interval | None, share: Interval | None) -> str:
     """The bare cycle in ns, and as a share of what CDLL costs more; None if that is not known to be more than nothing."""
     if alone is None:
-        return f"{_capital(where)}, the bare cycle could not be measured here."
-    said = f"{_capital(where)}, one detach and attach takes {text(alone, 'ns')}"
+        return f"{capital(where)}, the bare cycle could not be measured here."
+    said = f"{capital(where)}, one detach and attach takes {text(alone, 'ns')}"
     if share is None or not share.is_known:
         return f"{said}; there is no known price of CDLL here to compare it with."
     part = f"{said}, which is {text(share, '%', 100)} of what CDLL costs more"
@@ -93,29 +90,29 @@ def difference_carried(where: str, noop: Interval, prices: dict[str, Interval], 
     """Do the nanoseconds of noop say those of other functions? prices, missed: by function, in ns."""
     verdict = carries(noop, missed)
     if verdict == HOLDS:
-        return f"{_capital(where)}, the difference carries over: {_reach('that of noop', noop, missed)}."
+        return f"{capital(where)}, the difference carries over: {_reach('that of noop', noop, missed)}."
     if verdict == DOES_NOT_HOLD:
         every = {"noop": noop, **prices}
         least, most = (pick(every, key=lambda name: every[name].value) for pick in (min, max))
         return (
-            f"{_capital(where)}, the difference does not carry over: it goes from {text(every[least], 'ns')} for {least} to "
+            f"{capital(where)}, the difference does not carry over: it goes from {text(every[least], 'ns')} for {least} to "
             f"{text(every[most], 'ns')} for {most}. Measure your own signature."
         )
-    return f"{_capital(where)}, whether the difference carries over cannot be told here: {_why(noop, missed)}."
+    return f"{capital(where)}, whether the difference carries over cannot be told here: {_why(noop, missed)}."
 
 
 def ratio_carried(where: str, noop: Interval, missed: dict[str, Interval]) -> str:
     """Does the ratio of noop say the price of other functions? missed: by function, in ns."""
     verdict = carries(noop, missed)
     if verdict == HOLDS:
-        return f"{_capital(where)}, the ratio carries over: {_reach('that of noop', noop, missed)}."
+        return f"{capital(where)}, the ratio carries over: {_reach('that of noop', noop, missed)}."
     if verdict == DOES_NOT_HOLD:
         worst = max(missed, key=lambda name: abs(missed[name].value))
         return (
-            f"{_capital(where)}, the ratio does not carry over: from that of noop, the price of {worst} comes out wrong by "
+            f"{capital(where)}, the ratio does not carry over: from that of noop, the price of {worst} comes out wrong by "
             f"{text(_size(missed[worst]), 'ns')}."
         )
-    return f"{_capital(where)}, whether the ratio carries over cannot be told here: {_why(noop, missed)}."
+    return f"{capital(where)}, whether the ratio carries over cannot be told here: {_why(noop, missed)}."
 
 
 def _size(found: Interval) -> Interval:
@@ -147,21 +144,21 @@ def _why(noop: Interval, missed: dict[str, Interval]) -> str:
 def number_to_carry(where: str, difference: str, ratio: str) -> str:
     """The advice, from the two verdicts."""
     if difference == HOLDS and ratio == HOLDS:
-        return f"{_capital(where)}, both the nanoseconds and the ratio of noop can be carried to the other functions tested."
+        return f"{capital(where)}, both the nanoseconds and the ratio of noop can be carried to the other functions tested."
     if difference == HOLDS:
         rest = "not the ratio" if ratio == DOES_NOT_HOLD else "of the ratio nothing is known"
-        return f"{_capital(where)}, carry the nanoseconds of noop; {rest}."
+        return f"{capital(where)}, carry the nanoseconds of noop; {rest}."
     if ratio == HOLDS:
         rest = "not the nanoseconds" if difference == DOES_NOT_HOLD else "of the nanoseconds nothing is known"
-        return f"{_capital(where)}, carry the ratio of noop; {rest}."
+        return f"{capital(where)}, carry the ratio of noop; {rest}."
     if difference == ratio == DOES_NOT_HOLD:
-        return f"{_capital(where)}, neither the nanoseconds nor the ratio of noop can be carried; measure your own signature."
+        return f"{capital(where)}, neither the nanoseconds nor the ratio of noop can be carried; measure your own signature."
     if DOES_NOT_HOLD in (difference, ratio):
         lost, left = ("ratio", "nanoseconds") if ratio == DOES_NOT_HOLD else ("nanoseconds", "ratio")
         return (
-            f"{_capital(where)}, do not carry the {lost} of noop; whether the {left} can be carried is undecided here."
+            f"{capital(where)}, do not carry the {lost} of noop; whether the {left} can be carried is undecided here."
         )
-    return f"{_capital(where)}, which number of noop can be carried is undecided here; measure your own signature."
+    return f"{capital(where)}, which number of noop can be carried is undecided here; measure your own signature."
 
 
 def blocking(gil: str, free_threaded: str) -> str:
@@ -188,7 +185,7 @@ def releasing(verdict: str) -> str:
 
 def pause(where: str, pause_ms: float, processes: int) -> str:
     """The longest pause of the counting thread beside PyDLL: median over processes, in ms."""
-    said = f"{_capital(where)}, the longest pause of the counting thread beside PyDLL is {pause_ms:.3g} ms (median of {processes} processes)"
+    said = f"{capital(where)}, the longest pause of the counting thread beside PyDLL is {pause_ms:.3g} ms (median of {processes} processes)"
     if pause_ms > 0.9 * SLEEP_MS:
         return f"{said}: as long as the call, or longer."
     if pause_ms < 0.1 * SLEEP_MS:
@@ -204,18 +201,18 @@ def _seen(share: Share) -> str:
 
 
 def deadlock(where: str, loader: str, share: Share) -> str:
-    return f"{_capital(where)}, the handshake through {loader} deadlocked {_seen(share)}."
+    return f"{capital(where)}, the handshake through {loader} deadlocked {_seen(share)}."
 
 
 def crash(where: str, loader: str, share: Share) -> str:
-    return f"{_capital(where)}, the call of the C API through {loader} crashed {_seen(share)}."
+    return f"{capital(where)}, the call of the C API through {loader} crashed {_seen(share)}."
 
 
 def _has(share: Share) -> str:
     """HOLDS if it happens; DOES_NOT_HOLD if it is rare; else neither is known. As the rules "occurs" and "never" have it."""
     if share.events:
         return HOLDS
-    return DOES_NOT_HOLD if share.at().high <= RARE else ""
+    return DOES_NOT_HOLD if share.never(RARE) else ""
 
 
 def removing_the_gil(gil: Share, free_threaded: Share) -> str:
@@ -260,11 +257,11 @@ def timeline(where: str, difference: Interval) -> str:
     """The caption of the picture for one build. difference: CDLL - PyDLL of noop, in ns."""
     if costs_more(difference):
         return (
-            f"{_capital(where)}, detach and attach are drawn as long as what CDLL costs more: {text(difference, 'ns')}."
+            f"{capital(where)}, detach and attach are drawn as long as what CDLL costs more: {text(difference, 'ns')}."
         )
     if difference.is_known and difference.high < 0:
-        return f"{_capital(where)}, CDLL does not cost more here ({text(difference, 'ns')}), so detach and attach have no length."
-    return f"{_capital(where)}, CDLL is not told from PyDLL here, so detach and attach have no known length."
+        return f"{capital(where)}, CDLL does not cost more here ({text(difference, 'ns')}), so detach and attach have no length."
+    return f"{capital(where)}, CDLL is not told from PyDLL here, so detach and attach have no known length."
 
 
 def prediction_1(gil: Interval, free_threaded: Interval) -> str:
@@ -275,15 +272,15 @@ def prediction_1(gil: Interval, free_threaded: Interval) -> str:
 def _nearest(where: str, ratio: Interval) -> str:
     """Which of the offered percentages lies nearest, on a scale of factors."""
     if not ratio.is_known or not ratio.excludes(1):
-        return f"{_capital(where)}, no difference is known, so none of the three is right or wrong."
+        return f"{capital(where)}, no difference is known, so none of the three is right or wrong."
     if ratio.high < 1:
-        return f"{_capital(where)}, CDLL does not take longer at all, so none of the three is right."
+        return f"{capital(where)}, CDLL does not take longer at all, so none of the three is right."
     longer = text(ratio.map(lambda x: x - 1), "%", 100)
     answers = [min(OFFERED, key=lambda one: max(one / end, end / one)) for end in (ratio.low - 1, ratio.high - 1)]
     low, high = (f"{one:.0%}".replace("%", " %") for one in answers)
     if low == high:
-        return f"{_capital(where)}, it is {longer} more; of the three, {low} is nearest."
-    return f"{_capital(where)}, it is {longer} more; between {low} and {high} this run does not decide."
+        return f"{capital(where)}, it is {longer} more; of the three, {low} is nearest."
+    return f"{capital(where)}, it is {longer} more; between {low} and {high} this run does not decide."
 
 
 def prediction_2(gil: Interval, free_threaded: Interval, more: Interval) -> str:

@@ -1,7 +1,7 @@
 """What the chapter "Code placement" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
 from ffilab.bench.session import Session
-from ffilab.judge.controls import Check
+from ffilab.judge.controls import Check, twins
 from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from notebooks.placement import results
@@ -23,17 +23,8 @@ def controls(session: Session) -> list[Check]:
             continue
         for benchmark in BENCHMARKS:
             ratio = results.itself(of_it, benchmark)
-            bounds = f" [{ratio.low:.4f}, {ratio.high:.4f}]" if ratio.is_known else ", too few values for an interval"
-            found.append(
-                Check(
-                    "A/A of the lottery",
-                    f"{benchmark}: the linker's own order / itself on {label}",
-                    f"{ratio.value:.4f}{bounds}",
-                    not results.alarming(ratio),
-                    abs(ratio.value - 1),
-                    claims=("D1", "D3", "D6"),
-                )
-            )
+            what = f"{benchmark}: the linker's own order / itself on {label}"
+            found.append(twins("A/A of the lottery", what, ratio, ("D1", "D3", "D6")))
     return found
 
 

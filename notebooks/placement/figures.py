@@ -9,13 +9,12 @@ import seaborn as sns
 
 from ffilab import draw
 from ffilab.bench.session import Session
-from ffilab.judge import verdicts
-from ffilab.judge.claims import declared
+from ffilab.judge import ledger
 from ffilab.judge.estimates import Interval
 from ffilab.judge.processes import interval_of
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Size
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.placement import claims, results, words
+from notebooks.placement import results, words
 from notebooks.placement.claims import BENCHMARK
 from notebooks.placement.exercise import SUSPECTS
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, WESTMERE, Cache
@@ -39,17 +38,6 @@ FASTER = 0.98
 ADDRESSES = {True: "random addresses", False: "fixed addresses"}
 # The low bits of an address that the picture shows, and those within a page.
 BITS, PAGE_BITS = 16, 12
-
-
-def answers(session: Session) -> dict[tuple[str, str], str]:
-    """What the rules answer, by claim and number; those on sizes are left to the ledger."""
-    handed = claims.measurements(session)
-    return {
-        (claim.id, rule.measured): answer.verdict
-        for claim in declared(session.corner).claims
-        for rule, answer in verdicts.answers(claim, handed.measurements[claim.id], handed.missing[claim.id])
-        if not isinstance(rule, Size)
-    }
 
 
 def beyond(found: Interval, bound: float) -> str:
@@ -344,7 +332,7 @@ def bisections_table(bisections: pd.DataFrame) -> pd.DataFrame:
 
 def glue_bisections(session: Session, bisections: pd.DataFrame) -> None:
     """Hand to the prose what was blamed, with the answers of the ledger."""
-    said = answers(session)
+    said = ledger.sides(session)
     trap, quiet = (results.of_history(bisections, history) for history in (TRAP, NO_TRAP))
     others = trap[trap.found == 0].message.value_counts().to_dict()
     with_a_trap = words.blamed(
@@ -586,7 +574,7 @@ def glue_answers(
     bisections: pd.DataFrame,
 ) -> None:
     """Hand to the prose what the rules say: these sentences take the answers of the ledger."""
-    said = answers(session)
+    said = ledger.sides(session)
     spreads, misses = {}, {}
     for name, label in PAIR.items():
         where, of_it, lacking = WHERE[label], results.of_build(duels, label), linked[label]["lacking"]

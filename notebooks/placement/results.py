@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ffilab.judge import controls, estimates, processes, statistics
+from ffilab.judge import estimates, processes, statistics
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Measurement, Share, Spread
 from ffilab.judge.processes import centres, exact, extremes, range_without_noise
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, Cache
@@ -125,16 +125,6 @@ def simulated_edges(found: pd.DataFrame, cache: Cache) -> dict[int, int]:
     return edges
 
 
-def distance_intervals(runs: pd.DataFrame) -> pd.DataFrame:
-    """ns of a call with its interval. Columns distance, n, value, low, high."""
-    return pd.DataFrame(
-        [
-            {"distance": distance, "n": n, **vars(statistics.location_interval(part.ns.to_numpy()))}
-            for (distance, n), part in runs.groupby(["distance", "n"])
-        ]
-    )
-
-
 # ---- a loop, and an environment ----
 
 
@@ -213,11 +203,6 @@ def by_round(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
     # Counted for each program: another session has other orders, in rounds that go on from the first.
     counted = chosen.assign(round=chosen.groupby("name").cumcount())
     return counted.pivot(index="name", columns="round", values="log").to_numpy()
-
-
-def alarming(ratio: Interval) -> bool:
-    """Does a program differ from itself by more than what is negligible, beyond doubt? As the book's own controls have it."""
-    return ratio.low > 1 + controls.NEGLIGIBLE or ratio.high < 1 - controls.NEGLIGIBLE
 
 
 def spread(runs: pd.DataFrame, benchmark: str, seed: int = 0) -> tuple[float, Interval]:

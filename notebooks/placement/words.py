@@ -6,7 +6,7 @@ comes as the reason why, a text.
 
 import math
 
-from ffilab.draw import listed, number, text, words
+from ffilab.draw import capital, listed, number, text, words
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from notebooks.placement.experiment import APART, DENSE, MANY, SPREAD, Cache
@@ -19,10 +19,6 @@ BY_A_COIN = 0.25
 MATTERS = 1.0
 
 UNKNOWN = "there are too few values for an interval"
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
 
 
 def _compared(slow: str, fast: str, ratio: Interval | None, of: str = "") -> str:
@@ -191,7 +187,7 @@ def _fifths(what: str, found: Interval) -> str:
 
 def loops(found: Interval, processes: int) -> str:
     """The slowest fifth of the offsets over the fastest, not biased by the choice."""
-    said = f"{_capital(_fifths('places of the loop', found))} (n = {processes} processes)."
+    said = f"{capital(_fifths('places of the loop', found))} (n = {processes} processes)."
     if found.is_known and found.low > 1:
         return f"{said} An explanation, not tested here: a loop that begins late in a block of code takes one block more to fetch."
     return said
@@ -234,7 +230,7 @@ def environments(random: Interval | None, fixed: Interval | None) -> str:
 
 def orders_differ(where: str, benchmark: str, found: Interval | str, verdict: str) -> str:
     """Slowest over fastest of the random orders, with the noise taken out. verdict: that of D1, or by its limit."""
-    what = f"{_capital(where)}, {benchmark}: "
+    what = f"{capital(where)}, {benchmark}: "
     if isinstance(found, str):
         return f"{what}not measured here, as {found}."
     if not found.is_known:
@@ -284,7 +280,7 @@ def luck(
         if beyond
         else "no more orders look like a regression than noise alone may give"
     )
-    return f"{_capital(where)}, {start}. {'. '.join(map(_capital, said))}. {end}"
+    return f"{capital(where)}, {start}. {'. '.join(map(capital, said))}. {end}"
 
 
 def expected_fragment(number_: float) -> str:
@@ -294,7 +290,7 @@ def expected_fragment(number_: float) -> str:
 
 def no_lottery(where: str, lacking: str) -> str:
     """Why a build was not linked."""
-    return f"{_capital(where)}, there was no lottery here: {lacking}."
+    return f"{capital(where)}, there was no lottery here: {lacking}."
 
 
 def linking(seconds: float) -> str:
@@ -311,8 +307,8 @@ def hot_together(
 ) -> str:
     """The hot functions together over the middle random order, and how many orders are faster. verdict: D6's, or by its limit."""
     if lacking or ratio is None or faster is None:
-        return f"{_capital(where)}, there is no program with its hot functions together here: {lacking or UNKNOWN}."
-    said = f"{_capital(where)}, in {benchmark}, "
+        return f"{capital(where)}, there is no program with its hot functions together here: {lacking or UNKNOWN}."
+    said = f"{capital(where)}, in {benchmark}, "
     among = f"{faster.events} of {faster.trials} random orders are faster than it"
     middle = f"its time over that of the middle random order is {text(ratio)}, and {among}"
     if verdict == HOLDS:
@@ -325,7 +321,7 @@ def hot_together(
 def miss_more(where: str, benchmark: str, found: Interval | str, lowest: float, highest: float, verdict: str) -> str:
     """Misses of a thousand instructions: slower less faster half of the orders, and lowest and highest of all. verdict: D3's,
     or by its limit."""
-    what = f"{_capital(where)}, {benchmark}: "
+    what = f"{capital(where)}, {benchmark}: "
     if isinstance(found, str):
         return f"{what}nothing was counted here: {found}."
     uncertain = max(0.01, (highest - lowest) / 10)
@@ -351,8 +347,8 @@ def miss_more(where: str, benchmark: str, found: Interval | str, lowest: float, 
 def own_order(where: str, benchmark: str, more: Share | str) -> str:
     """Random orders that miss more often than the linker's own."""
     if isinstance(more, str):
-        return f"{_capital(where)}, {benchmark}: how the linker's own order compares is not known: {more}."
-    said = f"{_capital(where)}, {benchmark}: {share_fragment(more)} random orders miss more often than the linker's own"
+        return f"{capital(where)}, {benchmark}: how the linker's own order compares is not known: {more}."
+    said = f"{capital(where)}, {benchmark}: {share_fragment(more)} random orders miss more often than the linker's own"
     at = more.at()
     if at.low > 0.5:
         return f"{said}, which is a lucky lot."
@@ -392,18 +388,18 @@ def lottery_for_alt(ranges: dict[tuple[str, str], tuple[float, float, float, flo
 
 def planted(found: Interval | None) -> str:
     """Slow over fast: the two sides of the commit."""
-    return f"{_capital(_compared('the slow program', 'the fast program', found))}."
+    return f"{capital(_compared('the slow program', 'the fast program', found))}."
 
 
 def mended(found: Interval | None) -> str:
     """Slow over hot."""
     said = _compared("the slow program", "the program with its hot functions together", found)
-    return f"{_capital(said)}."
+    return f"{capital(said)}."
 
 
 def as_before(found: Interval | None) -> str:
     """Hot over fast: has the mending brought everything back?"""
-    said = f"{_capital(_compared('the mended program', 'the fast program', found))}."
+    said = f"{capital(_compared('the mended program', 'the fast program', found))}."
     if found is None or not found.is_known or not found.excludes(1):
         return said
     return (
@@ -415,7 +411,7 @@ def as_before(found: Interval | None) -> str:
 def aligned(found: Interval | None) -> str:
     """Hot and aligned over hot."""
     return (
-        f"{_capital(_compared('the mended program with functions at the beginning of a line', 'one without', found))}."
+        f"{capital(_compared('the mended program with functions at the beginning of a line', 'one without', found))}."
     )
 
 

@@ -5,20 +5,14 @@
 
 from scipy import stats
 
-from ffilab.draw import NOT_MEASURED, listed, number, text
+from ffilab.draw import NOT_MEASURED, capital, listed, number, text
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import LEVEL, Interval, Share
 from notebooks.races.detection import CLEAN, RACE
 from notebooks.races.experiment import LONG, SHORT, THREADS
 
 # The largest share of runs that "none so far" may leave open: that of the rules "never" in claims.toml.
-RARE = 0.1
-# An expected loss of less than this is of no interest: as in claims.toml.
-OF_INTEREST = 0.001
-
-
-def _capital(sentence: str) -> str:
-    return sentence[:1].upper() + sentence[1:]
+RARE = 0.15
 
 
 def _percent(share: float) -> str:
@@ -36,13 +30,15 @@ def _seen(share: Share, room: bool = False) -> str:
     return f"{none}, which leaves room for up to {_percent(share.at().high)} of all" if room else none
 
 
-def _never(share: Share) -> bool:
-    """As the rule "never" has it."""
-    return not share.events and 3 / share.trials <= RARE
-
-
 def _every(shares: dict[str, Share]) -> str:
     return "; ".join(f"{way} in {_seen(share)}" for way, share in shares.items())
+
+
+def _told(said: str, difference: Interval, above: str, below: str) -> str:
+    """A sentence, and which side of 0 its difference lies on."""
+    if not difference.excludes(0):
+        return f"{said}: no difference is told from this."
+    return f"{said}: {above if difference.value > 0 else below}."
 
 
 def as_run(pydll: Share, others: dict[str, Share]) -> str:
@@ -65,10 +61,10 @@ def start_and_call(start: Interval, call: Interval) -> str:
     """Does a thread get done before the next one begins? Both in ns."""
     both = f"to start a thread takes {text(start, 'µs', 1e-3)}, and one call, all that a thread has to do, {text(call, 'µs', 1e-3)}"
     if not (start.is_known and call.is_known) or not (call.high < start.low or call.low > start.high):
-        return f"{_capital(both)}: which takes longer cannot be told here."
+        return f"{capital(both)}: which takes longer cannot be told here."
     if call.high < start.low:
-        return f"{_capital(both)}: one thread can be done before the next one begins, and then they do not meet."
-    return f"{_capital(both)}: the next thread begins while the one before is still at work, so they can meet."
+        return f"{capital(both)}: one thread can be done before the next one begins, and then they do not meet."
+    return f"{capital(both)}: the next thread begins while the one before is still at work, so they can meet."
 
 
 def meeting(checks: list[Check]) -> str:
@@ -100,7 +96,7 @@ def kept_apart(met: Share) -> str:
         return (
             f"Although the call kept the GIL, all threads were inside together in {_seen(met)}: look for what is wrong."
         )
-    if _never(met):
+    if met.never(RARE):
         return f"Where the call kept the GIL, all threads were inside together in {_seen(met, room=True)}."
     return f"There are too few runs with the GIL kept to say that threads do not meet: {_seen(met, room=True)}."
 
@@ -110,7 +106,7 @@ def protection(threads: int, kept: dict[str, Share], released: dict[str, Share])
     said = f"With {threads} threads, calls that keep the GIL lost updates: {_every(kept)}. Calls that release it: {_every(released)}"
     if any(share.events for share in kept.values()):
         return f"{said}. The GIL did not protect the counter where it was kept: look for what is wrong."
-    if not all(_never(share) for share in kept.values()) or not all(share.events for share in released.values()):
+    if not all(share.never(RARE) for share in kept.values()) or not all(share.events for share in released.values()):
         return f"{said}. Whether keeping the GIL makes the difference cannot be told from so few losses here."
     return f"{said}. So the GIL protected the counter where the call kept it, and only there."
 
@@ -122,7 +118,7 @@ def unprotected(threads: int, attached: dict[str, Share], detached: dict[str, Sh
     )
     if all(share.events for share in attached.values()):
         return f"{said}. To be attached excludes nobody there."
-    if all(_never(share) for share in attached.values()):
+    if all(share.never(RARE) for share in attached.values()):
         return (
             f"{said}. No attached call was seen to lose anything here, which the matrix of the talk would call a race."
         )
@@ -132,11 +128,11 @@ def unprotected(threads: int, attached: dict[str, Share], detached: dict[str, Sh
 def lossy_runs(where: str, bad: Share, typical: tuple[float, float, float] | None) -> str:
     """Two threads: runs with any loss, and of those median, smallest and largest loss."""
     if typical is None:
-        return f"{_capital(where)}, two threads lost updates in {_seen(bad)}."
+        return f"{capital(where)}, two threads lost updates in {_seen(bad)}."
     median, least, most = typical
     spread = f"the median of those lost {_percent(median)} of all updates, the least {_percent(least)} and the most {_percent(most)}"
     clusters = "; the rest lost nothing at all" if bad.events < bad.trials else ""
-    return f"{_capital(where)}, two threads lost updates in {_seen(bad)}: {spread}{clusters}."
+    return f"{capital(where)}, two threads lost updates in {_seen(bad)}: {spread}{clusters}."
 
 
 def overlap_decides(apart: Share, together: Share, anywhere: Share) -> str:
@@ -158,14 +154,12 @@ def overlap_decides(apart: Share, together: Share, anywhere: Share) -> str:
 def by_size(where: str, two: Interval | None, fifty: Interval | None, less: Interval | None) -> str:
     """Expected loss of two and of fifty threads with the talk's number of increments, and the difference of the two."""
     if less is None or two is None or fifty is None:
-        return f"{_capital(where)}, two and {THREADS} threads cannot be compared here."
+        return f"{capital(where)}, two and {THREADS} threads cannot be compared here."
     said = (
-        f"{_capital(where)}, with {SHORT:,} increments each, two threads lose {_share(two)} on average, and {THREADS} threads "
+        f"{capital(where)}, with {SHORT:,} increments each, two threads lose {_share(two)} on average, and {THREADS} threads "
         f"{_share(fifty)}"
     )
-    if not less.excludes(0):
-        return f"{said}: no difference is told from this."
-    return f"{said}: {THREADS} threads lose {'less' if less.value > 0 else 'more'}."
+    return _told(said, less, f"{THREADS} threads lose less", f"{THREADS} threads lose more")
 
 
 def pairs_at_once(gil: Interval | None, free: Interval | None, more: Interval | None) -> str:
@@ -177,9 +171,7 @@ def pairs_at_once(gil: Interval | None, free: Interval | None, more: Interval | 
         f"Of the {THREADS * (THREADS - 1) // 2:,} pairs of {THREADS} threads with {SHORT:,} increments each, {text(gil)} were at work "
         f"at once in a run with the GIL released, and {text(free)} without the GIL"
     )
-    if not more.excludes(0):
-        return f"{said}: no difference is told from this."
-    return f"{said}: {'more' if more.value > 0 else 'fewer'} with the GIL released."
+    return _told(said, more, "more with the GIL released", "fewer with the GIL released")
 
 
 def loss_of_a_pair(gil: Interval | None, free: Interval | None, more: Interval | None) -> str:
@@ -190,19 +182,16 @@ def loss_of_a_pair(gil: Interval | None, free: Interval | None, more: Interval |
         f"Shared out among the pairs at work at once, each such pair lost {_share(gil)} of its own updates with the GIL released, and "
         f"{_share(free)} without the GIL"
     )
-    if not more.excludes(0):
-        return f"{said}: no difference is told from this."
-    return f"{said}: {'more' if more.value > 0 else 'less'} with the GIL released."
+    return _told(said, more, "more with the GIL released", "less with the GIL released")
 
 
 def by_work(where: str, short: Interval | None, long: Interval | None, more: Interval | None) -> str:
     """Expected loss of fifty threads with little and with much work, and the difference of the two."""
     if more is None or short is None or long is None:
-        return f"{_capital(where)}, short and long work cannot be compared here."
-    said = f"{_capital(where)}, {THREADS} threads lose {_share(short)} with {SHORT:,} increments each, and {_share(long)} with {LONG:,}"
-    if not more.excludes(0):
-        return f"{said}: no difference is told from this."
-    return f"{said}: the longer the work, the {'larger' if more.value > 0 else 'smaller'} the share that is lost."
+        return f"{capital(where)}, short and long work cannot be compared here."
+    said = f"{capital(where)}, {THREADS} threads lose {_share(short)} with {SHORT:,} increments each, and {_share(long)} with {LONG:,}"
+    longer = "the longer the work, the"
+    return _told(said, more, f"{longer} larger the share that is lost", f"{longer} smaller the share that is lost")
 
 
 def by_build(rows: dict[str, tuple[Interval | None, Interval | None, Interval | None]]) -> str:
@@ -229,9 +218,9 @@ def by_build(rows: dict[str, tuple[Interval | None, Interval | None, Interval | 
 def switched_out(where: str, others: Interval | None, switched: Interval | None, runs: int, of: int) -> str:
     """Fifty threads with the talk's work: expected loss of the runs in which no thread lost its core while it worked, and of
     those in which one did, which are `runs` of all."""
-    said = f"{_capital(where)}, {runs} of {of} runs of {THREADS} threads with {SHORT:,} increments each had a thread that lost its core while it worked"
+    said = f"{capital(where)}, {runs} of {of} runs of {THREADS} threads with {SHORT:,} increments each had a thread that lost its core while it worked"
     if others is None and switched is None:
-        return f"{_capital(where)}, no run of {THREADS} threads with {SHORT:,} increments each was measured here."
+        return f"{capital(where)}, no run of {THREADS} threads with {SHORT:,} increments each was measured here."
     if switched is None:
         return f"{said}: the mean loss is not made by such runs."
     if others is None:
@@ -277,7 +266,7 @@ def certain(kept: list[Share], released: list[Share]) -> str:
     """The matrix's cell "unsafe, with the GIL", by way of calling and kind of run."""
     if any(share.events for share in kept):
         return "Uncertain it stays: updates were lost here even where the call kept the GIL."
-    if all(_never(share) for share in kept) and any(share.events for share in released):
+    if all(share.never(RARE) for share in kept) and any(share.events for share in released):
         return "Here the uncertain cell falls into two: no loss seen where the call keeps the GIL, and losses where it releases it."
     return "Whether the uncertain cell falls into two cannot be told here."
 
@@ -314,7 +303,7 @@ def atomic_bank(found: dict[str, Share]) -> str:
     over = [f"{name} in {_seen(share)}" for name, share in found.items() if share.events]
     if over:
         return f"The account of atomic loads and stores was inconsistent: {'; '.join(over)}."
-    if all(_never(share) for share in found.values()):
+    if all(share.never(RARE) for share in found.values()):
         return f"The account of atomic loads and stores was consistent in all {sum(s.trials for s in found.values())} runs here."
     return "The account of atomic loads and stores was not seen to be inconsistent here, in too few runs to tell."
 
@@ -379,7 +368,7 @@ def last_error(attached: Share) -> str:
     """Runs with a wrong answer of the global error, through PyDLL with the GIL."""
     if attached.events:
         return f"Through PyDLL with the GIL, the wrong reason came back in {_seen(attached)}: the GIL protects a call, and not a pair."
-    if _never(attached):
+    if attached.never(RARE):
         return f"Through PyDLL with the GIL, the wrong reason came back in {_seen(attached, room=True)}: no switch was seen between the two."
     return f"Through PyDLL with the GIL, the wrong reason came back in {_seen(attached, room=True)}: too few runs to say more."
 
@@ -401,11 +390,11 @@ def reading(locked: Interval | None, snapshot: Interval | None) -> str:
 
 def _dearer(one: str, dear: Interval | None, other: str, cheap: Interval | None) -> str:
     if dear is None or cheap is None:
-        return f"{_capital(one)} and {other} are not compared here: one of them is missing."
+        return f"{capital(one)} and {other} are not compared here: one of them is missing."
     said = f"two threads together get {one} done every {text(dear, 'ns')}, and {other} every {text(cheap, 'ns')}"
     if not (dear.is_known and cheap.is_known) or not (dear.low > cheap.high or dear.high < cheap.low):
-        return f"{_capital(said)}: which is cheaper cannot be told here."
-    return f"{_capital(said)}: the {'second' if dear.low > cheap.high else 'first'} is the cheaper one."
+        return f"{capital(said)}: which is cheaper cannot be told here."
+    return f"{capital(said)}: the {'second' if dear.low > cheap.high else 'first'} is the cheaper one."
 
 
 def tools(said: dict[str, dict[str, int]]) -> str:
@@ -459,7 +448,7 @@ def prediction_2(as_run: Share, two: Share, fifty: Share) -> str:
     said = f"As the talk ran it, updates were lost in {_seen(as_run, room=True)}; by two threads that meet, in {_seen(two)}; by fifty, in {_seen(fifty)}"
     if as_run.events or two.events or fifty.events:
         return f"It is not exact. {said}."
-    if _never(two) and _never(fifty):
+    if two.never(RARE) and fifty.never(RARE):
         return f"No loss was seen here, and nothing promises that. {said}."
     return f"Too few runs to tell. {said}."
 
@@ -468,7 +457,7 @@ def prediction_3(add: Share) -> str:
     """`total += 1` with the GIL at 1 µs."""
     if add.events:
         return f"It is not exact here: updates were lost in {_seen(add)}."
-    if _never(add):
+    if add.never(RARE):
         return f"No loss was seen: {_seen(add)}. The instructions above say why, and no promise does."
     return f"No loss was seen, in too few runs to say more: {_seen(add)}."
 
