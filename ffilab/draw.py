@@ -6,9 +6,12 @@ A figure is drawn twice, for light and for dark pages, and carries its alt text.
 import base64
 import html
 import io
+import json
 import math
+import os
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import matplotlib
 
@@ -41,6 +44,8 @@ SMOKE = "smoke test: no result"
 WITHHELD = "withheld: a control of this run failed"
 # Okabe and Ito's palette, told apart with every kind of colour vision.
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
+# Where a chapter under execution hands in tables for other pages.
+TABLES_FOLDER = "FFILAB_TABLES"
 GLUE_PREFIX = "application/papermill.record/"
 NOT_MEASURED = "not measured here"
 # `chapter.begin` says how the numbers of this page are marked; see start_page.
@@ -249,16 +254,27 @@ def glue(name: str, value: str) -> None:
     )
 
 
-def table(frame: pd.DataFrame, caption: str = "", links: dict[str, str] | None = None) -> None:
+def table(frame: pd.DataFrame, caption: str = "", links: dict[str, str] | None = None, keep: str = "") -> None:
     """Display a table without its index; `caption` says what is in it. A link below holds it as CSV.
 
     links: addresses, by the whole text of the cells and of the headings that lead there.
+    keep: a name under which the press keeps the table beside the page, for pages that are no chapter (press/tables.py).
     """
+    if keep:
+        keep_table(frame, caption, keep)
     if caption:
         marked = mark()
         display(Markdown(f"*{caption}*" + (f" **({marked})**" if marked else "")))
     text = linked(frame.to_html(index=False, border=0, justify="left"), links or {})
     display(HTML(f'<div class="ffi-table" style="overflow-x: auto">{text}</div>{csv_link(frame, "table")}'))
+
+
+def keep_table(frame: pd.DataFrame, caption: str, name: str) -> None:
+    """Hand a table to the press without showing it; does nothing where no press executes the page."""
+    if folder := os.environ.get(TABLES_FOLDER):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        kept = {"caption": caption, "mark": mark(), **json.loads(frame.to_json(orient="split", index=False))}
+        (Path(folder) / f"{name}.json").write_text(json.dumps(kept, indent=1))
 
 
 def linked(rows: str, links: dict[str, str]) -> str:

@@ -21,6 +21,7 @@ from ffilab.judge.claims import corners, declared
 from ffilab.judge.estimates import Interval
 from ffilab.paths import NATIVE, NOTEBOOKS, ROOT
 from ffilab.press import chapters as chapters_module
+from ffilab.press import tables
 from ffilab.press.chapters import FACTS, Chapter, chapters, digests, split
 from ffilab.press.execute import execute
 from ffilab.press.render import gone, not_measured, with_banner, without_tails
@@ -450,6 +451,20 @@ def test_a_table_is_kept_as_csv_with_its_bounds_in_columns_of_their_own():
     }
     link = re.search(r'href="data:text/csv;base64,([^"]+)"', draw.csv_link(frame, "table"))
     assert b64decode(link.group(1)).decode().splitlines()[0] == 'arm,time,"time, unit","time, low","time, high"'
+
+
+def test_a_table_is_kept_for_other_pages_with_its_mark(tmp_path, monkeypatch):
+    chapter = Chapter("loaders", executed_folder=tmp_path)
+    monkeypatch.setattr(tables, "Chapter", lambda corner: chapter)
+    monkeypatch.setenv(draw.TABLES_FOLDER, str(chapter.executed.parent / tables.TABLES))
+    monkeypatch.setattr(draw, "_page", dict(draw._page))
+    draw.start_page(False)
+    frame = pd.DataFrame({"arm": ["a"], "time": ["1.5 ns [1.4, 1.6]"]})
+    draw.table(frame, "What it took.", keep="times")
+    found = tables.read("loaders", "times")
+    pd.testing.assert_frame_equal(found.frame, frame)
+    assert (found.caption, found.mark) == ("What it took.", draw.SMOKE)
+    assert tables.read("loaders", "nothing") is None
 
 
 def test_an_interval_without_width_is_not_printed_as_one():

@@ -13,11 +13,13 @@ from pathlib import Path
 import nbformat
 
 from ffilab import chapter as frame
+from ffilab import draw
 from ffilab.bench.reporting import ENVIRONMENT
 from ffilab.bench.session import EARLIER, FROM
 from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.paths import LOGS, ROOT
+from ffilab.press import tables
 from ffilab.press.chapters import FACTS, Chapter, record_digests, source_digests
 from ffilab.progress import Step, minutes, step
 from ffilab.subprocesses import group, tail
@@ -76,6 +78,7 @@ def execute(
             "FFILAB_RUN": secrets.token_hex(8),
             ledger.HAND_IN_FOLDER: str(made / ledger.CLAIMS),
             frame.PAGE_FILE: str(page),
+            draw.TABLES_FOLDER: str(made / tables.TABLES),
         }
         with (
             log.open("w") as sink,

@@ -1,0 +1,34 @@
+"""Tables that a chapter handed to the pages that are no chapter: the matrix, the front page, the decision guide.
+
+A chapter's cell keeps one with `draw.table(frame, caption, keep="name")`; it lies beside the executed page.
+"""
+
+import json
+from dataclasses import dataclass
+
+import pandas as pd
+
+from ffilab.press.chapters import Chapter
+
+TABLES = "tables"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table as its page shows it. mark: why it is no result (a smoke test, or a control that failed); empty if it is one."""
+
+    frame: pd.DataFrame
+    caption: str
+    mark: str
+
+
+def read(corner: str, name: str) -> Table | None:
+    """A table that the chapter of a corner keeps; None if the chapter was not measured, or before it kept this table."""
+    chapter = Chapter(corner)
+    try:
+        kept = json.loads((chapter.executed.parent / TABLES / f"{name}.json").read_text())
+    except FileNotFoundError:
+        return None
+    frame = pd.DataFrame(kept["data"], columns=kept["columns"])
+    # Controls that failed after the table was made count for it too.
+    return Table(frame, kept["caption"], kept["mark"] or "; ".join(chapter.facts.get("withheld", [])))
