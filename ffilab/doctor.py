@@ -105,6 +105,29 @@ INSTALL = {
 }
 
 
+# The chapter pair as package managers bring it, with the headers; each puts `python3.14` and `python3.14t` (Ubuntu's archive:
+# `python3.14-nogil`) where `make kernels` finds them. Debian's own archive has no free-threaded build.
+VERSION = "3.14"
+PAIR = {
+    "dnf": f"sudo dnf install python{VERSION}-devel python{VERSION}-freethreading-devel",
+    "brew": f"brew install python@{VERSION} python-freethreading",
+    "conda": f"conda create -n pair-gil -c conda-forge python={VERSION}; "
+    f"conda create -n pair-t -c conda-forge python-freethreading={VERSION}; then "
+    f'make kernels KERNELS="{VERSION}=PATH/pair-gil/bin/python {VERSION}t=PATH/pair-t/bin/python" with the folder of your environments',
+    "apt": f"on Ubuntu with the deadsnakes archive: sudo apt-get install python{VERSION}-dev python{VERSION}-nogil",
+    "port": f"sudo port install python{VERSION.replace('.', '')} python{VERSION.replace('.', '')}-freethreading",
+    "uv": f"uv python install {VERSION} {VERSION}t",
+    "pyenv": f"pyenv install {VERSION} {VERSION}t   (compiles them)",
+}
+
+
+def ways_to_the_pair() -> list[str]:
+    """Commands that bring the chapter pair without our compiling it, those of tools on this machine first."""
+    commands = {"apt": "apt-get"}
+    here = [name for name in PAIR if shutil.which(commands.get(name, name))]
+    return [PAIR[name] for name in [*here, *(name for name in PAIR if name not in here)]]
+
+
 def manager() -> str:
     """The package manager to advise: the active conda environment's, else the system's."""
     if os.environ.get("CONDA_PREFIX") and shutil.which("conda"):
@@ -248,6 +271,13 @@ def main() -> int:
         f"{os.cpu_count()} cores, {platform.system()} {platform.release()}"
     )
     print(f"Interpreters set up: {', '.join(interpreters()) or 'none yet'}")
+    if not {VERSION, f"{VERSION}t"} <= set(interpreters()):
+        print(
+            "\nThe pair that every chapter needs: `make kernels` takes it from this machine, else lets uv download it, else compiles "
+            "it, about four minutes each.\nIt comes without compiling by one of these; `make kernels` finds it then:"
+        )
+        for way in ways_to_the_pair():
+            print(f"  {way}")
     gaps = missing()
     for title, wanted in (("Missing and needed", True), ("Missing, and something can do without", False)):
         rows = [(what, fix) for what, needed, fix in gaps if needed is wanted]

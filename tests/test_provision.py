@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from ffilab import native
+from ffilab import doctor, native
 from ffilab.errors import UserError
 from ffilab.provision import build, environments, installed, interpreters, sources
-from ffilab.provision.catalogue import BY_LABEL, SOURCES, Request
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL, SOURCES, Request
 from ffilab.subprocesses import explain_os_errors
 
 T314 = BY_LABEL["3.14t"]
@@ -260,10 +260,15 @@ def test_a_download_with_another_hash_is_refused_and_said(monkeypatch, tmp_path,
     assert "Hash mismatch" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("label", ["3.14", "3.14t"])
-@pytest.mark.parametrize("name", ["python", "python3", "python{label}"])
+NAMES = ["python", "python3", "python{label}"]
+
+
+@pytest.mark.parametrize(
+    ("label", "name"),
+    [*((label, name) for label in ("3.14", "3.14t") for name in NAMES), ("3.14t", "python3.14-nogil")],
+)
 def test_what_a_package_manager_put_on_path_is_found(monkeypatch, tmp_path, label, name):
-    """conda's environments have `python`, distributions `python3.14t`; both are asked what they are."""
+    """conda's environments have `python`, Fedora `python3.14t`, Ubuntu's deadsnakes `python3.14-nogil`; all are asked what they are."""
     home = subprocess.run(
         [installed.load(BY_LABEL[label]).python, "-c", "import sys; print(sys.base_prefix)"],
         capture_output=True,
@@ -280,6 +285,22 @@ def test_what_a_package_manager_put_on_path_is_found(monkeypatch, tmp_path, labe
     assert Path(found.executable).is_relative_to(tmp_path)
     other = {"3.14": "3.14t", "3.14t": "3.14"}[label]
     assert interpreters.known_to_uv(BY_LABEL[other]) is None
+
+
+def test_doctor_names_the_ways_to_the_pair_until_it_is_there(monkeypatch, capsys, tmp_path):
+    assert GIL == doctor.VERSION
+    assert FREE_THREADED == f"{doctor.VERSION}t"
+    tool = tmp_path / "dnf"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert doctor.ways_to_the_pair()[0] == doctor.PAIR["dnf"]
+    assert sorted(doctor.ways_to_the_pair()) == sorted(doctor.PAIR.values())
+    monkeypatch.setattr(sys, "argv", ["doctor"])
+    for there, told in (([], True), ([GIL], True), ([GIL, FREE_THREADED], False)):
+        monkeypatch.setattr(doctor, "interpreters", lambda there=there: there)
+        doctor.main()
+        assert (doctor.PAIR["dnf"] in capsys.readouterr().out) is told
 
 
 def test_why_uv_could_not_download_is_one_line_without_an_address():

@@ -82,7 +82,7 @@ def named(interpreter: Interpreter, path: str) -> Found:
 
 
 def known_to_uv(interpreter: Interpreter) -> Found | None:
-    """One that uv finds on this machine, without downloading."""
+    """One that uv finds on this machine, without downloading; or one under a name that uv does not look for."""
     request = interpreter.label if interpreter.free_threaded else f"{interpreter.version}+gil"
     answer = subprocess.run(
         [uv(), "python", "find", "--system", "--no-python-downloads", "--no-project", "--no-config", request],
@@ -90,8 +90,11 @@ def known_to_uv(interpreter: Interpreter) -> Found | None:
         text=True,
         check=False,
     )
-    path = answer.stdout.strip()
-    if answer.returncode or not path:
+    path = answer.stdout.strip() if answer.returncode == 0 else ""
+    if not path and interpreter.free_threaded:
+        # As the deadsnakes archive for Ubuntu names it.
+        path = shutil.which(f"python{interpreter.version}-nogil")
+    if not path:
         return None
     # Our own builds must not pose as the machine's: they are the source route.
     if Path(path).is_relative_to(cache()) or not suits(probe(path), interpreter):
