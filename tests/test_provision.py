@@ -289,7 +289,7 @@ def test_what_a_package_manager_put_on_path_is_found(monkeypatch, tmp_path, labe
 
 def test_doctor_names_the_ways_to_the_pair_until_it_is_there(monkeypatch, capsys, tmp_path):
     assert GIL == doctor.VERSION
-    assert FREE_THREADED == f"{doctor.VERSION}t"
+    assert f"{doctor.VERSION}t" == FREE_THREADED
     tool = tmp_path / "dnf"
     tool.write_text("#!/bin/sh\n")
     tool.chmod(0o755)
