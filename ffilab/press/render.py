@@ -11,7 +11,7 @@ import nbformat
 from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT
-from ffilab.press import sources, status
+from ffilab.press import files, sources, status
 from ffilab.press.chapters import Chapter, chapters, split
 from ffilab.progress import say, step
 from ffilab.subprocesses import explain_os_errors, logged
@@ -46,6 +46,7 @@ def render() -> Path:
         )
         if code:
             raise UserError(f"Jupyter Book reported errors or warnings ({_warnings(log)}); read {log}.")
+        files.lighten(out / "_build" / "html")
         shutil.rmtree(HTML, ignore_errors=True)
         (out / "_build" / "html").replace(HTML)
         shutil.rmtree(out)
@@ -76,9 +77,11 @@ def assemble(tree: Path) -> Path:
         # A page of an older version may lack a part, or quote what is no longer there.
         for name, text in not_measured(chapter).items():
             if name in measured and not gone(measured[name], folder):
+                files.set_apart(measured[name], tree / "book" / "_static", "../../_static")
                 nbformat.write(measured[name], folder / f"{name}.ipynb")
             else:
                 (folder / f"{name}.md").write_text(text)
+    (tree / "book" / "_static" / files.STYLE).write_text(files.style())
     stale = {each.corner: each.changed() for each in chapters() if each.is_executed}
     rows = ledger.collect(stale)
     status.write(tree / "book" / "_generated", rows)

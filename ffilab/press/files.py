@@ -1,0 +1,92 @@
+"""What pages load: figures and tables as files beside the book, and no more of the theme than the pages use.
+
+An executed notebook holds its figures and CSV tables in itself, so that JupyterLab shows them. In the book each becomes a
+file that is named by its content: a browser fetches a figure when it comes into sight, and only the one of light and dark.
+"""
+
+import hashlib
+import re
+from base64 import b64decode
+from pathlib import Path
+
+import nbformat
+
+from ffilab import draw
+
+FOLDER = "files"
+STYLE = "figures.css"
+IMAGE = re.compile(r'<img ([^>]*?)\s*src="data:image/svg\+xml;base64,([^"]+)">')
+CSV = re.compile(r'href="data:text/csv;base64,([^"]+)"')
+SIZE = re.compile(r'<svg[^>]*?\swidth="([\d.]+)pt"[^>]*?\sheight="([\d.]+)pt"|<svg[^>]*?\sheight="([\d.]+)pt"[^>]*?\swidth="([\d.]+)pt"')  # fmt: skip
+SWITCH = re.compile(r"<style>\s*\.ffi-dark .*?</style>", re.S)
+# `"name":[width,height,[other names],"code point","path"]`, as the theme's script lists its icons.
+ICON = re.compile(r'(?<=[{,])"?([\w-]+)"?:\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]*",(?:"[^"]*"|\[[^\]]*\])\],?')
+
+
+def set_apart(page: nbformat.NotebookNode, static: Path, address: str) -> None:
+    """Move the figures and tables of an executed page to files below `static`, which pages reach as `address`."""
+    for cell in page.cells:
+        for output in cell.get("outputs", []):
+            if "text/html" in output.get("data", {}):
+                text = SWITCH.sub("", "".join(output.data["text/html"]))
+                text = IMAGE.sub(lambda found: image(found[1], b64decode(found[2]).decode(), static, address), text)
+                text = CSV.sub(lambda found: f'href="{keep(b64decode(found[1]), "csv", static, address)}"', text)
+                output.data["text/html"] = text
+
+
+def image(attributes: str, drawing: str, static: Path, address: str) -> str:
+    """An element that shows a drawing from a file, when it comes into sight; its place is kept free until then."""
+    source = keep(lighter(drawing).encode(), "svg", static, address)
+    width, height = (round(float(points) * 4 / 3) for points in size(drawing))
+    return f'<img {attributes} width="{width}" height="{height}" loading="lazy" decoding="async" src="{source}">'
+
+
+def keep(content: bytes, kind: str, static: Path, address: str) -> str:
+    """The address of a file with this content."""
+    name = f"{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
+    (static / FOLDER).mkdir(parents=True, exist_ok=True)
+    (static / FOLDER / name).write_bytes(content)
+    return f"{address}/{FOLDER}/{name}"
+
+
+def size(drawing: str) -> tuple[str, str]:
+    """Width and height in points."""
+    found = SIZE.search(drawing)
+    return (found[1], found[2]) if found[1] else (found[4], found[3])
+
+
+def lighter(drawing: str) -> str:
+    """The same drawing with coordinates to a hundredth of a point, and without comments and metadata."""
+    drawing = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", drawing, flags=re.S)
+    drawing = re.sub(
+        r' (d|x|y|points)="([^"]*)"',
+        lambda found: f' {found[1]}="{re.sub(r"-?[0-9]+[.][0-9]+", lambda one: f"{float(one[0]):.2f}".rstrip("0").rstrip("."), found[2])}"',
+        drawing,
+    )
+    return re.sub(r"\s*\n\s*", "\n", drawing)
+
+
+def style() -> str:
+    """The rules that every figure of a notebook brings along, once for all pages."""
+    return re.sub(r"</?style>", "", draw.SWITCH).strip() + "\n"
+
+
+def lighten(html: Path) -> None:
+    """Take from the theme's files what no page asks for: two thousand icons, and the maps for its authors."""
+    for path in html.glob("_static/**/*.map"):
+        path.unlink()
+    asking = [*html.rglob("*.html"), *(path for path in html.glob("_static/**/*.js") if path.name != "fontawesome.js")]
+    used = {name for path in asking for name in re.findall(r"\bfa-([a-z0-9-]+)", path.read_text())}
+    for path in html.glob("_static/**/fontawesome.js"):
+        path.write_text(with_icons(path.read_text(), used))
+    for path in html.glob("_static/**/*.js"):
+        path.write_text(re.sub(r"\n?//# sourceMappingURL=\S+\s*$", "\n", path.read_text()))
+
+
+def with_icons(script: str, used: set[str]) -> str:
+    """The theme's script with these icons only, each known by any of its names."""
+
+    def wanted(icon: re.Match) -> str:
+        return icon[0] if used & {icon[1], *re.findall(r'"([^"]+)"', icon[2])} else ""
+
+    return ICON.sub(wanted, script)
