@@ -24,7 +24,7 @@ OUTCOME = re.compile(
     r"|slows?( down)?|no (cost|difference|effect)|(?<!at )the same (cost|time|speed)|per cent of)(?!\w)|% of\b",
     re.I,
 )
-# In takeaways and instructors' notes, where sentences conclude, these say an outcome too, whatever stands beside them.
+# In key points and instructors' notes, where sentences conclude, these say an outcome too, whatever stands beside them.
 CONCLUDES = re.compile(
     r"\b(differs?|cheap|dear|larger|smaller|more than|less than|shrunk|blocks other|avoids?|is the price|are the price|exact"
     r"|changes? (the order|sides|nothing)|no cure|of the two wins)\b",
@@ -103,8 +103,8 @@ def is_typed_outcome(sentence):
 
 
 def concluding(markdown):
-    """From the takeaways on, with the notes for instructors."""
-    return re.sub(r"^.*^## Takeaways$", "", markdown, flags=re.M | re.S) if "## Takeaways" in markdown else ""
+    """From the key points on, with the notes for instructors."""
+    return re.sub(r"^.*^## Key points$", "", markdown, flags=re.M | re.S) if "## Key points" in markdown else ""
 
 
 def concludes(sentence):
@@ -179,7 +179,7 @@ def test_the_lint_knows_an_outcome(sentence, is_one):
 
 
 def test_what_concludes_is_read_more_strictly():
-    text = "# H\n\nPrices differ.\n\n## Takeaways\n\n- `PyDLL` blocks other threads only where there is a GIL.\n- Measure it.\n"
+    text = "# H\n\nPrices differ.\n\n## Key points\n\n- `PyDLL` blocks other threads only where there is a GIL.\n- Measure it.\n"
     assert [one for one in sentences(concluding(text)) if concludes(one)] == [
         "- `PyDLL` blocks other threads only where there is a GIL."
     ]

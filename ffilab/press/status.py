@@ -235,7 +235,7 @@ def course_page() -> str:
     rows = ["| Chapter | Teaching | Exercise | Jupyter kernel |", "|---|---|---|---|"]
     for chapter in in_order():
         text = "\n".join(chapter.openings)
-        said = [sum(map(int, re.findall(rf"{part}: (\d+) minutes", text))) for part in ("Teaching", "Exercise")]
+        said = [sum(map(int, re.findall(rf"{part}: (\d+) minutes", text))) for part in ("Teaching", "Exercises?")]
         times = [f"{minutes} min" if minutes else "" for minutes in said]
         rows.append(f"| {{doc}}`../{chapter.page}` | {times[0]} | {times[1]} | {chapter.jupyter_kernel} |")
     return "\n".join(rows) + "\n"
