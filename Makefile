@@ -1,6 +1,6 @@
 # Short verbs, no logic: each calls one command of ffilab. `make help` lists them.
 # KERNELS="3.14 3.14t" | pair | all      which interpreters to set up and measure
-# BUDGET=smoke|quick|full                how long to measure (default quick)
+# BUDGET=smoke|room|quick|full           how long to measure (default quick)
 # NAME=loaders                           the chapter of `make chapter`
 # FROM=folder or bundle                  make pages from these records instead of measuring
 export KERNELS BUDGET FROM

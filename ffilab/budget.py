@@ -1,4 +1,4 @@
-"""How long to measure: smoke, quick or full."""
+"""How long to measure: smoke, room, quick or full."""
 
 import os
 from dataclasses import dataclass
@@ -17,6 +17,8 @@ class Budget:
     layouts: links of each interpreter, the unit of analysis; fewer than restarts, so that some come twice and show what a
         restart alone changes.
     builds: builds of each interpreter that the layouts are linked from, if it is compiled here.
+    least: repetitions at least, where there are many cases; three is the fewest that an interval can be made of.
+    shares: processes at least where it is asked how often something happens: none of thirty excludes that it does in 15 %.
     """
 
     name: str
@@ -28,6 +30,8 @@ class Budget:
     repeats: int
     layouts: int = 18
     builds: int = 1
+    least: int = 5
+    shares: int = 30
 
     @property
     def is_result(self) -> bool:
@@ -37,11 +41,15 @@ class Budget:
     @property
     def few(self) -> int:
         """Repetitions where there are many cases; enough for an interval, except in a smoke test."""
-        return max(5, self.repeats // 2) if self.is_result else 1
+        return max(self.least, self.repeats // 2) if self.is_result else 1
 
 
 BUDGETS = {
     "smoke": Budget("smoke", restarts=4, blocks=4, seconds=5, batch_ms=1, scale=0.01, repeats=2, layouts=3),
+    # For a workshop: what an interval needs, and no more. A result, with wide intervals: many verdicts stay undecided.
+    "room": Budget(
+        "room", restarts=10, blocks=20, seconds=12, batch_ms=2, scale=0.5, repeats=4, layouts=8, least=3, shares=10
+    ),
     "quick": Budget("quick", restarts=22, blocks=40, seconds=60, batch_ms=5, scale=1, repeats=10, layouts=18),
     "full": Budget("full", restarts=44, blocks=100, seconds=600, batch_ms=5, scale=1, repeats=30, layouts=36, builds=3),
 }

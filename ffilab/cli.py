@@ -29,7 +29,7 @@ kernels_option = click.option(
     "--kernels", envvar="KERNELS", default="", help="Labels such as '3.14 3.14t=/path/python', `pair` or `all`."
 )
 budget_option = click.option(
-    "--budget", envvar="BUDGET", default="quick", show_default=True, help="smoke, quick or full."
+    "--budget", envvar="BUDGET", default="quick", show_default=True, help="smoke, room, quick or full."
 )
 
 

@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from ffilab.budget import BUDGETS
 from ffilab.judge import statistics
-from ffilab.judge.estimates import LEVEL, POWER, TRIM, Location, Share, ShareDifference
+from ffilab.judge.estimates import LEVEL, MIN_VALUES, POWER, TRIM, TRIMMED_FROM, Location, Share, ShareDifference
 
 SIMULATIONS = 4000
 
@@ -30,6 +31,24 @@ def about_the_level(share):
 @pytest.mark.parametrize("n", [3, 5, 9, 10, 20, 40])
 def test_interval_covers_the_centre_of_normal_restarts(n):
     assert about_the_level(coverage(lambda rng, n: rng.normal(0.1, 0.02, n), 0.1, n, seed=n))
+
+
+# As many values as the budgets that are results make an interval of.
+OF_BUDGETS = sorted({n for one in BUDGETS.values() if one.is_result for n in (one.few, one.repeats, one.layouts)})
+
+
+@pytest.mark.parametrize("n", OF_BUDGETS)
+def test_every_budget_makes_intervals_that_cover(n):
+    """Of well-behaved values, of heavy tails, and of values that are a little skewed."""
+    assert min(OF_BUDGETS) >= MIN_VALUES
+    assert about_the_level(coverage(lambda rng, n: rng.normal(0.1, 0.02, n), 0.1, n, seed=n))
+    assert coverage(lambda rng, n: 0.1 + 0.02 * rng.standard_t(3, n), 0.1, n, seed=n) >= LEVEL - 0.015
+    truth = (
+        float(np.exp(0.02))
+        if n < TRIMMED_FROM
+        else float(stats.trim_mean(np.random.default_rng(9).lognormal(0, 0.2, 500_000), TRIM))
+    )
+    assert coverage(lambda rng, n: rng.lognormal(0, 0.2, n), truth, n, seed=n) >= LEVEL - 0.02
 
 
 @pytest.mark.parametrize("n", [10, 20])

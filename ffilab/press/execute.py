@@ -25,8 +25,8 @@ from ffilab.progress import Step, minutes, step
 from ffilab.subprocesses import group, tail
 
 # A chapter takes one to two minutes in quick budget; these are limits against hangs.
-CELL_TIMEOUT_S = {"smoke": 300, "quick": 1800, "full": 7200}
-CHAPTER_TIMEOUT_S = {"smoke": 600, "quick": 3600, "full": 14400}
+CELL_TIMEOUT_S = {"smoke": 300, "room": 900, "quick": 1800, "full": 7200}
+CHAPTER_TIMEOUT_S = {"smoke": 600, "room": 1800, "quick": 3600, "full": 14400}
 START_TIMEOUT_S = 120
 
 

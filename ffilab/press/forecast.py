@@ -17,8 +17,11 @@ RENDERING, FIRST = "rendering", "rendering the first chapter"
 DEFAULTS = {
     NATIVE: 100,
     RENDERING: 25,
-    **{f"{LAYOUTS} {budget}": seconds for budget, seconds in {"smoke": 5, "quick": 30, "full": 60}.items()},
-    **{f"{CHAPTER} {budget}": seconds for budget, seconds in {"smoke": 20, "quick": 160, "full": 1_400}.items()},
+    **{f"{LAYOUTS} {budget}": seconds for budget, seconds in {"smoke": 5, "room": 12, "quick": 30, "full": 60}.items()},
+    **{
+        f"{CHAPTER} {budget}": seconds
+        for budget, seconds in {"smoke": 20, "room": 80, "quick": 160, "full": 1_400}.items()
+    },
 }
 
 

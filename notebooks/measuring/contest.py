@@ -72,6 +72,7 @@ class Size:
 
 SIZES = {
     "smoke": Size(copies=3, aa_runs=1, pyperf_runs=2, widths=1, detections=1, scale=0.05),
+    "room": Size(copies=4, aa_runs=2, pyperf_runs=5, widths=3, detections=5, scale=0.3),
     "quick": Size(copies=8, aa_runs=4, pyperf_runs=15, widths=5, detections=10, scale=1),
     "full": Size(copies=8, aa_runs=8, pyperf_runs=21, widths=11, detections=20, scale=1),
 }

@@ -197,7 +197,7 @@ def look_at_counters(names: list[str], repeats: int) -> dict[str, list[dict]] | 
 
 
 # [bisections]
-BISECTIONS = {"smoke": 1, "quick": 20, "full": 80}
+BISECTIONS = {"smoke": 1, "room": 8, "quick": 20, "full": 80}
 
 
 def bisections(session: Session, revisions: dict[str, list[str]]) -> pd.DataFrame:

@@ -25,9 +25,9 @@ RUNS, MANY_RUNS = 30, 150
 
 
 def repeats(session: Session) -> int:
-    """Processes for each case: at least RUNS, except in a smoke test."""
-    few = session.budget.repeats
-    return max(RUNS, few) if session.budget.is_result else few
+    """Processes for each case: RUNS, or fewer where the budget asks for fewer; in a smoke test a few."""
+    budget = session.budget
+    return max(min(RUNS, budget.shares), budget.repeats) if budget.is_result else budget.repeats
 
 
 def many(session: Session) -> int:
