@@ -104,15 +104,65 @@ def missing(record: Record, stand_ins: dict[str, dict[str, str]]) -> pd.DataFram
             absent = {s: reason for s, reason in reasons.items() if reason}
             what = "all" if len(absent) == len(timed) else "; ".join(absent)
             if absent:
-                reason = next(iter(absent.values())).removeprefix("ImportError: ")
-                if reason.startswith("AttributeError"):
-                    reason = "PyDLL never detaches the thread state" if "PyDLL" in binding else reason
+                reason = why_missing(binding, next(iter(absent.values())))
                 rows.append({"CPython": label, "binding": binding, "signatures": what, "why": reason})
         rows += [
             {"CPython": label, "binding": binding, "signatures": "all, by a stand-in", "why": reason}
             for binding, reason in stand_ins[label].items()
         ]
     return pd.DataFrame(rows, columns=["CPython", "binding", "signatures", "why"])
+
+
+def why_missing(binding: str, reason: str) -> str:
+    """The reason of a cell that could not be filled, as a record has it, in words."""
+    if reason.startswith("AttributeError") and "PyDLL" in binding:
+        return "PyDLL never detaches the thread state"
+    return reason.removeprefix("ImportError: ")
+
+
+# Where the cells of the matrix are shown, and the code of their bindings; from the root of the book.
+SECTION, FOLDER = "notebooks/boundary/boundary.html#the-matrix", "notebooks/boundary"
+
+
+def every_cell(
+    record: Record, cells: pd.DataFrame, counts: dict | str, stand_ins: dict, names: list[str]
+) -> pd.DataFrame:
+    """The whole matrix for a page of its own: a row for each cell, numbers as numbers, or why there are none.
+
+    names: the records of the session, as the page's last table prints them.
+    """
+    found = {(row.interpreter, row.binding, row.signature): row for row in cells.itertuples()}
+    where = ", ".join(one for one in names if one.endswith("matrix.jsonl"))
+    rows = []
+    for label, binding, signature in itertools.product(record.interpreters, BINDINGS, SIGNATURES):
+        arm, row = name(binding, signature), found.get((label, binding, signature))
+        counted = {} if isinstance(counts, str) else counts.get(label, {})
+        why = why_missing(binding, record.missing.get((label, arm)) or "it was not measured") if row is None else ""
+        if row is not None and (reason := stand_ins.get(label, {}).get(binding)):
+            why = f"measured by a stand-in: {reason}"
+        rows.append(
+            {
+                "CPython": label,
+                "binding": binding,
+                "signature": signature,
+                **numbers("ns", row and row.ns),
+                **numbers("over the floor", row and row.over),
+                **numbers("ratio to the floor", row and results.ratio_to_floor(record, label, binding, signature)),
+                "instructions": counted.get(arm),
+                "n": len(record.kept) if row else 0,
+                "section": SECTION,
+                "code": f"{FOLDER}/{CODE[binding]}",
+                "record": where,
+                "why": why,
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def numbers(what: str, found: Interval | None) -> dict[str, float | None]:
+    """A value and its bounds as three cells of a row."""
+    value, low, high = (found.value, found.low, found.high) if found else (None, None, None)
+    return {what: value, f"{what}, low": low, f"{what}, high": high}
 
 
 def plot_headline(figure, headline: pd.DataFrame) -> None:

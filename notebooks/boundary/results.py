@@ -130,6 +130,11 @@ def times_floor(record: Record, label: str, binding: str, signature: str) -> flo
     return float(np.exp(np.nanmedian(logs))) if np.isfinite(logs).any() else np.nan
 
 
+def ratio_to_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
+    """Time of a binding over that of the C API for the same signature, the loop in both, paired by block."""
+    return statistics.ratio(record, (label, name(binding, signature)), (label, name(FLOOR, signature)))
+
+
 def matrix(record: Record) -> pd.DataFrame:
     """One row per interpreter, signature and binding: ns of a turn of the loop, ns over the floor (both with interval), ratio."""
     return pd.DataFrame(

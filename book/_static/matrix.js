@@ -1,0 +1,61 @@
+// The page of the matrix: DataTables sorts, searches and pages; the select boxes choose; the choice stands in the address.
+(() => {
+  const element = document.getElementById("ffi-matrix");
+  const form = document.querySelector(".ffi-choose");
+  if (!element || !form || !window.DataTable) return;
+  const keys = ["cpython", "binding", "signature"];
+  const table = new DataTable(element, {
+    autoWidth: false, order: [], pageLength: 25, lengthMenu: [25, 100, { label: "all", value: -1 }],
+    layout: { topStart: null, topEnd: null, bottomStart: "pageLength", bottomEnd: "paging" },
+  });
+  const said = form.querySelector("output");
+  form.hidden = false;
+
+  function exactly(text) { return text ? "^" + DataTable.util.escapeRegex(text) + "$" : ""; }
+
+  function show() {
+    keys.forEach((key, column) => table.column(column).search(exactly(form.elements[key].value), { regex: true, smart: false }));
+    table.search(form.elements.q.value);
+    const by = form.elements.sort.value;
+    table.order(by === "" ? [] : [[Number(by), "asc"]]).draw();
+    const shown = table.rows({ search: "applied" }).count();
+    said.textContent = shown + " of " + table.rows().count() + " cells shown";
+  }
+
+  function keep() {
+    const wanted = new URLSearchParams();
+    for (const name of [...keys, "q", "sort"]) if (form.elements[name].value) wanted.set(name, form.elements[name].value);
+    const query = wanted.toString();
+    try { history.replaceState(null, "", location.pathname + (query ? "?" + query : "")); } catch { /* a browser that forbids it for files */ }
+  }
+
+  function choose() {
+    const given = new URLSearchParams(location.search);
+    for (const name of [...keys, "q", "sort"]) form.elements[name].value = given.get(name) || "";
+    for (const box of form.querySelectorAll("select")) if (box.selectedIndex < 0) box.selectedIndex = 0;
+    show();
+  }
+
+  // A row that an address names is turned to, whatever is chosen, and marked.
+  function open() {
+    element.querySelectorAll("tr.ffi-opened").forEach((row) => row.classList.remove("ffi-opened"));
+    const name = decodeURIComponent(location.hash.slice(1));
+    const index = name ? table.rows((_, __, row) => row.id === name).indexes()[0] : undefined;
+    if (index === undefined) return;
+    let at = table.rows({ search: "applied", order: "applied" }).indexes().indexOf(index);
+    if (at < 0) { form.reset(); show(); at = table.rows({ search: "applied", order: "applied" }).indexes().indexOf(index); }
+    if (table.page.len() > 0) table.page(Math.floor(at / table.page.len())).draw("page");
+    const row = table.row(index).node();
+    row.classList.add("ffi-opened");
+    row.tabIndex = -1;
+    row.focus({ preventScroll: true });
+    row.scrollIntoView({ block: "center" });
+  }
+
+  form.addEventListener("input", () => { show(); keep(); });
+  form.addEventListener("reset", () => setTimeout(() => { show(); keep(); }));
+  form.addEventListener("submit", (event) => event.preventDefault());
+  addEventListener("hashchange", open);
+  choose();
+  open();
+})();
