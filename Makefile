@@ -3,7 +3,9 @@
 # BUDGET=smoke|room|quick|full           how long to measure (default quick)
 # NAME=loaders                           the chapter of `make chapter`
 # FROM=folder or bundle                  make pages from these records instead of measuring
-export KERNELS BUDGET FROM
+# As they were given, `$$` and quotes included, through the environment: the shell reads none of it.
+$(foreach name,KERNELS BUDGET FROM NAME A B,$(eval override $(name) := $$(value $(name))))
+export KERNELS BUDGET FROM NAME A B
 run = @python3 ffilab/bootstrap.py
 
 .PHONY: help book test check doctor kernels native chapter more bench coverage compare judge characteristics html lab lock clean distclean
@@ -23,17 +25,17 @@ kernels:  ## set up the interpreters and their Jupyter kernels
 native:   ## build everything under native/
 	$(run) native
 chapter:  ## measure one chapter afresh (NAME=loaders), then render
-	$(run) chapter "$(NAME)"
+	$(run) chapter "$$NAME"
 more:     ## measure another session on top of the pages' own, of all chapters or of one (NAME=loaders)
-	$(run) more "$(NAME)"
+	$(run) more "$$NAME"
 bench:    ## our instrument against pyperf, about 25 minutes (BUDGET=full: an hour)
 	$(run) study notebooks.measuring.contest
 coverage: ## how intervals hold for the next build: twelve sessions on three builds (twenty minutes and more; book/evidence)
 	$(run) study notebooks.measuring.levels
 compare:  ## compare two records (A=_build/records/…jsonl B=…)
-	$(run) compare "$(A)" "$(B)"
+	$(run) compare "$$A" "$$B"
 judge:    ## print the ledger for a set of records (FROM=_build/records), without measuring
-	$(run) judge "$(FROM)"
+	$(run) judge "$$FROM"
 characteristics: ## simulate what the ledger's rules say where the truth is known (half an hour; book/evidence)
 	$(run) characteristics
 html:     ## render again, measure nothing
