@@ -24,21 +24,31 @@ class Stop(Exception):
 
 
 def lock_folder():
-    """Hold the folder's lock until this process, or the one it turns into, ends."""
+    """Hold the folder's lock until this process, or the one it turns into, ends; returns its number."""
     import fcntl
 
-    (ROOT / "_build").mkdir(exist_ok=True)
     path = ROOT / "_build" / "lock"
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        path.parent.mkdir(exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    except OSError as error:
+        raise Stop(
+            f"Cannot write {error.filename} ({error.strerror}): make this folder writable for you, "
+            "and move away what stands in the place of _build."
+        ) from None
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         holder = os.read(handle, 200).decode(errors="replace").strip() or "unknown"
         raise Stop(f"Another make is at work in this folder ({holder}): wait for it, or stop it.") from None
-    os.truncate(handle, 0)
-    os.write(handle, f"process {os.getpid()}, since {time.strftime('%H:%M:%S')}".encode())
+    try:
+        os.truncate(handle, 0)
+        os.write(handle, f"process {os.getpid()}, since {time.strftime('%H:%M:%S')}".encode())
+    except OSError as error:
+        raise Stop(f"Cannot write {path} ({error.strerror}): free some space on this disk.") from None
     # Survives exec, so the verb itself holds the lock; children of the verb do not inherit it.
     os.set_inheritable(handle, True)
+    return handle
 
 
 def suitable_python():
@@ -69,10 +79,27 @@ def run(command, hint):
         raise Stop(f"`{' '.join(map(str, command[:4]))} …` failed ({''.join(last).strip()}): {hint}.")
 
 
+def locks():
+    """The locks of the book's environment, and the one of JupyterLab."""
+    return [ROOT / "requirements" / f"{name}.txt" for name in ("bootstrap", "book")], ROOT / "requirements" / "lab.txt"
+
+
+def is_ready(with_lab):
+    """Is all that the locks name in `.venv`, and does its Python start?"""
+    base, lab = locks()
+    return stamp("book", base).exists() and (not with_lab or stamp("lab", [*base, lab]).exists()) and starts(PYTHON)
+
+
+def starts(python):
+    try:
+        return subprocess.run([python, "-I", "-c", ""], capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
 def prepare(with_lab):
     """Make or renew `.venv` from the hashed locks, with JupyterLab on top if asked; a no-op if they have not changed."""
-    base = [ROOT / "requirements" / f"{name}.txt" for name in ("bootstrap", "book")]
-    lab = ROOT / "requirements" / "lab.txt"
+    base, lab = locks()
     offline = "check the connection, then run the same command again"
     install = [
         VENV / "bin" / "uv",
@@ -89,7 +116,7 @@ def prepare(with_lab):
     ]
     try:
         ready = stamp("book", base)
-        if not (ready.exists() and PYTHON.exists()):
+        if not (ready.exists() and starts(PYTHON)):
             sys.stderr.write("  Preparing the book environment in .venv (about a minute, once)\n")
             run([suitable_python(), "-m", "venv", "--clear", str(VENV)], "install the venv module; see `make doctor`")
             run([PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "-r", base[0]], offline)
@@ -115,9 +142,15 @@ def main():
     try:
         if verb == "doctor":
             os.execv(sys.executable, [sys.executable, str(ROOT / "ffilab" / "doctor.py"), *rest])
+        with_lab = verb == "lab"
         if verb not in READERS:
             lock_folder()
-        prepare(with_lab=verb == "lab")
+            prepare(with_lab)
+        elif not is_ready(with_lab):
+            # `.venv` may be in use by a run that writes, or another one may be making it.
+            handle = lock_folder()
+            prepare(with_lab)
+            os.close(handle)
     except Stop as stop:
         sys.exit(f"ffilab: {stop}")
     except KeyboardInterrupt:
