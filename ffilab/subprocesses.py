@@ -14,6 +14,8 @@ import psutil
 from ffilab.errors import UserError
 
 GRACE_S = 3
+# A file where a folder should be, or the other way round; links in a circle; a name that is too long.
+IN_THE_WAY = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG)
 
 # What `group` has running, so that one thread can end the children of another.
 _running: set[subprocess.Popen] = set()
@@ -155,6 +157,10 @@ def explain_os_errors(what: str):
             raise disk_full(error.filename or what) from None
         if error.errno in (errno.EACCES, errno.EROFS, errno.EPERM):
             raise UserError(f"No permission to write {error.filename or what}: make it writable for you.") from None
+        if error.errno in IN_THE_WAY:
+            raise UserError(
+                f"{error.filename or what} cannot be used ({error.strerror}): move away what stands in its place."
+            ) from None
         raise
 
 
