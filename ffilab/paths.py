@@ -5,6 +5,8 @@ import re
 import tempfile
 from pathlib import Path
 
+from ffilab.errors import UserError
+
 ROOT = Path(__file__).resolve().parent.parent
 KERNELS = ROOT / "kernels" / "kernels"
 NATIVE = ROOT / "native"
@@ -22,9 +24,21 @@ LOGS = BUILD / "logs"
 
 
 def cache() -> Path:
-    """The folder that outlives a clone: downloads and built interpreters."""
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "ffi-hidden-corners"
+    """The folder that outlives a clone: downloads and built interpreters. Raises UserError where there can be none."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    if base and not Path(base).is_absolute():
+        raise UserError(f"XDG_CACHE_HOME is {base!r}, which is no absolute path: name a folder from / on.")
+    if not base and home() is None:
+        raise UserError("You have no home folder (HOME is not set): set XDG_CACHE_HOME to a folder for interpreters.")
+    return Path(base or home() / ".cache") / "ffi-hidden-corners"
+
+
+def home() -> Path | None:
+    """The user's home folder, or None where the system knows of none."""
+    try:
+        return Path.home()
+    except RuntimeError:
+        return None
 
 
 # What build tools leave in a native project's folder when someone builds it by hand.
@@ -47,5 +61,11 @@ def resolved(value, seed: int | None = None, built: str | None = None):
 
 def without_paths(text: str) -> str:
     """What a process said, without the folders of this machine: the clone's is left out, the others get a name."""
-    text = text.replace(f"{ROOT}{os.sep}", "").replace(str(cache()), "CACHE").replace(str(Path.home()), "~")
+    text = text.replace(f"{ROOT}{os.sep}", "")
+    try:
+        text = text.replace(str(cache()), "CACHE")
+    except UserError:
+        pass
+    if home() is not None:
+        text = text.replace(str(home()), "~")
     return re.sub(rf"{re.escape(tempfile.gettempdir())}/[\w.-]+", "TEMPORARY", text)
