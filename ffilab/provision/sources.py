@@ -1,12 +1,16 @@
 """Fetch an upstream source tarball, pinned by SHA-256, and verify it before use."""
 
 import hashlib
+import http.client
 import os
 import shutil
 import subprocess
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
+
+from filelock import FileLock
 
 from ffilab.errors import UserError
 from ffilab.paths import cache
@@ -14,6 +18,9 @@ from ffilab.progress import Step, say
 from ffilab.provision.catalogue import Source
 
 CONNECT_TIMEOUT_S = 20
+# A mirror that sends less than this in such a time has stalled; one that sends more than any source has is no mirror.
+STALLED_S, STALLED_BYTES = 60, 1 << 20
+MOST_BYTES = 200_000_000
 
 
 def debian_sites() -> list[str]:
@@ -45,25 +52,35 @@ def fetch(source: Source, step: Step) -> Path:
     Raises UserError if no address answers or the bytes are not the pinned ones.
     """
     target = cache() / "downloads" / f"Python-{source.release}.tar.xz"
-    if target.exists():
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # The GIL build and the t-build of two runs want the same file.
+    with FileLock(f"{target}.lock"):
+        return _fetch(source, target, step)
+
+
+def _fetch(source: Source, target: Path, step: Step) -> Path:
+    if target.is_file():
         if sha256(target) == source.sha256:
             return target
         target.unlink()
-    target.parent.mkdir(parents=True, exist_ok=True)
     refusals = []
     for url in candidate_urls(source):
         partial = target.with_suffix(".part")
         try:
             _download(url, partial, step)
-        except (urllib.error.URLError, TimeoutError, ConnectionError, ValueError) as error:
-            refusals.append(f"{url.split('/')[2] or url}: {getattr(error, 'reason', error)}")
+        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError, ValueError) as error:
+            refusals.append(f"{_site(url)}: {getattr(error, 'reason', error)}")
             partial.unlink(missing_ok=True)
             continue
+        except BaseException:
+            # A disk that is full, or Ctrl-C.
+            partial.unlink(missing_ok=True)
+            raise
         found = sha256(partial)
         if found != source.sha256:
             partial.unlink()
-            say(f"  {url.split('/')[2] or url} sent other bytes than the pinned ones; they were thrown away.")
-            refusals.append(f"{url.split('/')[2] or url}: SHA-256 {found[:12]}… instead of {source.sha256[:12]}…")
+            say(f"  {_site(url)} sent other bytes than the pinned ones; they were thrown away.")
+            refusals.append(f"{_site(url)}: SHA-256 {found[:12]}… instead of {source.sha256[:12]}…")
             continue
         partial.rename(target)
         return target
@@ -74,10 +91,22 @@ def fetch(source: Source, step: Step) -> Path:
     )
 
 
+def _site(url: str) -> str:
+    """The host of an address, or the address where it has none."""
+    return "".join(url.split("/")[2:3]) or url
+
+
 def _download(url: str, partial: Path, step: Step) -> None:
     with urllib.request.urlopen(url, timeout=CONNECT_TIMEOUT_S) as response, partial.open("wb") as sink:
         total = int(response.headers.get("Content-Length") or 0)
-        while chunk := response.read(1 << 18):
+        since, before = time.monotonic(), 0
+        while chunk := response.read1(1 << 18):
             sink.write(chunk)
+            if sink.tell() > MOST_BYTES:
+                raise ValueError(f"it sends more than {MOST_BYTES:_} bytes")
+            if time.monotonic() - since > STALLED_S:
+                if sink.tell() - before < STALLED_BYTES:
+                    raise TimeoutError(f"it sent {sink.tell() - before} bytes in {STALLED_S} s")
+                since, before = time.monotonic(), sink.tell()
             if total:
                 step.update(0.02 * sink.tell() / total, "downloading")
