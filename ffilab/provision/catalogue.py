@@ -1,5 +1,6 @@
 """Which interpreters the book knows, and where their sources come from."""
 
+import shlex
 from dataclasses import dataclass
 
 from ffilab.errors import UserError
@@ -96,12 +97,23 @@ class Request:
     optional: tuple[Interpreter, ...]
 
 
+def _short(word: str) -> str:
+    """A word of the reader's in quotes, without its end if it is long."""
+    return repr(word if len(word) <= 60 else f"{word[:57]}...")
+
+
 def parse(kernels: str | None) -> Request:
     """Read KERNELS: empty (default), `pair`, `all`, or labels such as "3.14 3.14t=/usr/bin/python3.14t".
+    A path with a space or a comma stands in quotes.
 
     Raises UserError for an unknown label.
     """
-    words = (kernels or "").replace(",", " ").split()
+    separated = shlex.shlex(kernels or "", posix=True, punctuation_chars="")
+    separated.whitespace, separated.whitespace_split, separated.commenters = " \t\n\r,", True, ""
+    try:
+        words = list(separated)
+    except ValueError as error:
+        raise UserError(f"KERNELS is {_short(kernels)}, which cannot be read ({error}): close its quotes.") from None
     if not words:
         return Request({}, CHAPTER_PAIR, tuple(i for i in ALL if i not in CHAPTER_PAIR))
     if words == ["pair"]:
@@ -110,16 +122,20 @@ def parse(kernels: str | None) -> Request:
         return Request({}, ALL, ())
     named, required = {}, []
     for word in words:
-        label, _, path = word.partition("=")
+        label, given, path = word.partition("=")
         label = label.removeprefix("cpython-")
         if label not in BY_LABEL:
             raise UserError(
-                f"KERNELS names {label!r}, which this book does not know: choose from "
+                f"KERNELS names {_short(label)}, which this book does not know: choose from "
                 f"{' '.join(BY_LABEL)}, or say KERNELS=all."
             )
         interpreter = BY_LABEL[label]
         if interpreter not in required:
             required.append(interpreter)
-        if path:
-            named[interpreter] = path
+        if given and not path:
+            raise UserError(
+                f"KERNELS says {_short(word)} without a path: say {label}=/path/to/python, or {label} alone."
+            )
+        if path and named.setdefault(interpreter, path) != path:
+            raise UserError(f"KERNELS names two interpreters for {label}, {named[interpreter]} and {path}: choose one.")
     return Request(named, tuple(required), ())
