@@ -3,6 +3,7 @@
 import os
 import platform
 import resource
+import shlex
 import shutil
 import subprocess
 import time
@@ -53,18 +54,34 @@ def cores_usable() -> int:
 
 def compiler() -> str:
     """The C compiler to use. Raises UserError if there is none."""
-    for name in filter(None, (os.environ.get("CC"), "cc", "gcc", "clang")):
-        if shutil.which(name.split()[0]):
+    named = os.environ.get("CC", "").strip()
+    for name in filter(None, (named, "cc", "gcc", "clang")):
+        if shutil.which(first_word(name)):
             return name
+        if name == named:
+            raise UserError(f"CC is {name!r}, and there is no such compiler: name one that is here, or leave CC out.")
     raise UserError("There is no C compiler (cc, gcc or clang) on this machine: run `make doctor` for the command.")
+
+
+def first_word(command: str) -> str:
+    """The program of a command. Raises UserError if its quotes do not match."""
+    try:
+        return shlex.split(command)[0]
+    except (ValueError, IndexError) as error:
+        raise UserError(f"CC is {command!r}, which is no command ({error}): name a C compiler.") from None
+
+
+def compiler_version() -> str:
+    """The C compiler to use, as it names itself; empty if there is none."""
+    try:
+        words = shlex.split(compiler())
+    except UserError:
+        return ""
+    return next(iter(_output(*words, "--version").splitlines()), "") or "unknown"
 
 
 def facts() -> dict:
     """Flat facts that stand with every figure."""
-    try:
-        cc = compiler()
-    except UserError:
-        cc = None
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_model(),
@@ -75,7 +92,7 @@ def facts() -> dict:
         "governor": governor(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "libc": " ".join(platform.libc_ver()).strip() or "unknown",
-        "compiler": (_output(*cc.split(), "--version") or "unknown").splitlines()[0] if cc else "none",
+        "compiler": compiler_version() or "none",
         "commit": commit(),
         **noise(),
     }
