@@ -9,9 +9,12 @@ the tree. Two builds still differ, as threads take turns in the training:
 `relink.differences` names where.
 """
 
+import functools
 import hashlib
 import json
 import os
+import platform
+import re
 import shutil
 import subprocess
 import tarfile
@@ -23,7 +26,7 @@ from filelock import FileLock, Timeout
 
 from ffilab import doctor
 from ffilab.errors import UserError
-from ffilab.machine import compiler
+from ffilab.machine import compiler, compiler_version
 from ffilab.paths import cache
 from ffilab.progress import Step, minutes, say, step, ticking
 from ffilab.provision import relink, sources, stages
@@ -41,6 +44,7 @@ CONFIGURE = (
 # The date that the interpreter says it was compiled at, and the hashes of strings in its training.
 FIXED = {"SOURCE_DATE_EPOCH": "1700000000", "PYTHONHASHSEED": "0"}
 NEEDED_BYTES = 1_500_000_000
+FACTS = "ffilab-build.json"
 
 
 def recipe(interpreter: Interpreter) -> str:
@@ -60,7 +64,55 @@ def executable(interpreter: Interpreter, number: int = 1) -> Path:
 
 
 def built(interpreter: Interpreter, number: int = 1) -> bool:
-    return executable(interpreter, number).exists()
+    """Is it in the cache, does it start as what it should be, and was it made for this libc and by this compiler?"""
+    path = executable(interpreter, number)
+    return _starts(str(path), _state(path), interpreter.label) and not made_otherwise(interpreter, number)
+
+
+def _state(path: Path) -> tuple[int, int] | None:
+    try:
+        return path.stat().st_size, path.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+START = "import ctypes, sys, zlib; print('%d.%d' % sys.version_info[:2] + 't' * (not getattr(sys, '_is_gil_enabled', int)()))"
+
+
+@functools.cache
+def _starts(path: str, state: tuple[int, int] | None, label: str) -> bool:
+    """Does a file run as this interpreter? state: of the file, so that another one is asked anew."""
+    if not state:
+        return False
+    try:
+        answer = subprocess.run([path, "-I", "-c", START], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.SubprocessError):
+        return False
+    return answer.stdout.strip() == label
+
+
+def made_by() -> dict[str, str]:
+    """What a build depends on and the recipe does not hold: the compiler and the libc of this machine."""
+    return {"compiler": compiler_version(), "libc": " ".join(platform.libc_ver()).strip()}
+
+
+def facts(interpreter: Interpreter, number: int = 1) -> dict:
+    """What was noted when it was built; nothing if that cannot be read."""
+    try:
+        found = json.loads((prefix(interpreter, number) / FACTS).read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def made_otherwise(interpreter: Interpreter, number: int = 1) -> str:
+    """What is no longer as it was when it was built, in words. Where there is no compiler, none can have changed."""
+    noted = facts(interpreter, number)
+    return " and ".join(
+        f"{key} is {now!r} and was {noted[key]!r}"
+        for key, now in made_by().items()
+        if now and noted.get(key, now) != now
+    )
 
 
 def build(interpreter: Interpreter, number: int = 1) -> Path:
@@ -71,13 +123,17 @@ def build(interpreter: Interpreter, number: int = 1) -> Path:
         work = cache() / "work" / prefix(interpreter, number).name
         with only_one(work, interpreter.name):
             if not built(interpreter, number):
+                if changed := made_otherwise(interpreter, number):
+                    say(f"  {interpreter.name} is built again: {changed}")
+                elif prefix(interpreter, number).exists():
+                    say(f"  {interpreter.name} in the cache does not start; it is built again.")
                 _build(interpreter, number, work)
             return executable(interpreter, number)
 
 
 def unpacked(source: Source, work: Path, bar: Step) -> Path:
     """The source tree in the folder `work`, fetched and unpacked if it is not there. Raises UserError."""
-    if not (work / "unpacked").exists():
+    if not (work / "unpacked").is_file():
         shutil.rmtree(work, ignore_errors=True)
         tarball = sources.fetch(source, bar)
         work.mkdir(parents=True)
@@ -119,18 +175,38 @@ def only_one(work: Path, what: str):
 def expected_seconds() -> float:
     """For one build: what the last whole one on this machine took, else what two slow cores let expect."""
     jobs = os.cpu_count() or 1
-    known = (cache() / "interpreters").glob("*/ffilab-build.json")
+    known = (cache() / "interpreters").glob(f"*/{FACTS}")
     for path in sorted(known, key=lambda path: path.stat().st_mtime, reverse=True):
-        facts = json.loads(path.read_text())
-        if facts.get("jobs") == jobs and facts["whole"]:
-            return facts["seconds"]
+        try:
+            found = json.loads(path.read_text())
+            if found["jobs"] == jobs and found["whole"]:
+                return float(found["seconds"])
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
     return stages.expected(jobs)
 
 
+class Spoiled(Exception):
+    """A build that went on where it had stopped could not be ended."""
+
+
 def _build(interpreter: Interpreter, number: int, work: Path) -> None:
+    try:
+        _build_in(interpreter, number, work)
+    except Spoiled:
+        say(f"  {interpreter.name}: what an earlier run had begun cannot be ended; compiling from the start")
+        _build_in(interpreter, number, work)
+
+
+def _build_in(interpreter: Interpreter, number: int, work: Path) -> None:
     cc = compiler()
     if not shutil.which("make"):
         raise UserError("`make` is missing on this machine: run `make doctor` for the command that installs it.")
+    if re.search(r"\s", str(cache())):
+        raise UserError(
+            f"CPython cannot be compiled in {cache()}, as its build takes no path with a space: "
+            "point XDG_CACHE_HOME to a folder without one."
+        )
     free = shutil.disk_usage(work.parent).free
     if free < NEEDED_BYTES:
         raise UserError(
@@ -154,10 +230,18 @@ def _build(interpreter: Interpreter, number: int, work: Path) -> None:
     with step(f"compile {interpreter.name}") as bar:
         tree = unpacked(interpreter.source, work, bar)
         log = work / "build.log"
+        if not whole and (work / "configured").read_text() != json.dumps(made_by()):
+            # Begun by another compiler, or for another libc: nothing of it can be kept.
+            shutil.rmtree(work)
+            return _build_in(interpreter, number, work)
         going = stages.Stages(jobs, estimate)
 
         def run(command, detail):
             if logged(command, log, on_line=going.line, cwd=tree, env=make_environment(cc)):
+                if not whole:
+                    # What was killed may have left half an object, which make takes for a whole one.
+                    shutil.rmtree(work)
+                    raise Spoiled
                 raise UserError(
                     f"Building {interpreter.name} failed at `{detail}` ({tail(log, 2)}): read {log}, "
                     f"run `make doctor`, then run the same command again; it goes on where it stopped."
@@ -169,7 +253,7 @@ def _build(interpreter: Interpreter, number: int, work: Path) -> None:
                 flags += ["--disable-gil"] if interpreter.free_threaded else []
                 going.enter("configure")
                 run(["./configure", *flags], "configure")
-                (work / "configured").touch()
+                (work / "configured").write_text(json.dumps(made_by()))
             nowhere = " ".join(f"-f{kind}-prefix-map={tree}=." for kind in ("macro", "debug"))
             make = [
                 *without_randomisation(),
@@ -191,14 +275,15 @@ def _build(interpreter: Interpreter, number: int, work: Path) -> None:
     if check.returncode:
         raise UserError(f"The compiled {interpreter.name} is not complete ({check.stderr.strip()[-120:]}): see {log}.")
     relink.keep_objects(tree, staged, fresh)
-    facts = {
+    noted = {
+        **made_by(),
         "seconds": round(time.monotonic() - began),
         "make_lines": going.lines,
         "cc": cc,
         "jobs": jobs,
         "whole": whole,
     }
-    (staged / "ffilab-build.json").write_text(json.dumps(facts))
+    (staged / FACTS).write_text(json.dumps(noted))
     final.parent.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(final, ignore_errors=True)
     staged.rename(final)

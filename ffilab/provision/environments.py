@@ -17,7 +17,7 @@ from ffilab.progress import say, step
 from ffilab.provision import build
 from ffilab.provision.catalogue import Interpreter, Request
 from ffilab.provision.installed import FACTS, Installed, folder, load, python
-from ffilab.provision.interpreters import Found, find, probe, uv
+from ffilab.provision.interpreters import Found, find, probe, suits, uv
 from ffilab.subprocesses import explain_os_errors, logged, tail
 
 # Compiled at once: where PYTHONDONTWRITEBYTECODE is set, every start of a chapter would compile its libraries anew.
@@ -35,7 +35,13 @@ class Coming:
 def stamp(found: Found) -> str:
     """Changes whenever the environment has to be made again."""
     lock = (folder(found.interpreter) / "requirements.txt").read_bytes()
-    return hashlib.sha256(lock + os.path.realpath(found.executable).encode() + " ".join(SYNC).encode()).hexdigest()
+    path = os.path.realpath(found.executable).encode()
+    # A build that took the place of another: older ones noted no compiler.
+    made_by = (
+        json.dumps(build.facts(found.interpreter).get("compiler", "")).encode() if found.route == "source" else b'""'
+    )
+    parts = [lock, path, " ".join(SYNC).encode(), *([] if made_by == b'""' else [made_by])]
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
 def make(found: Found) -> Installed:
@@ -44,7 +50,7 @@ def make(found: Found) -> Installed:
     target = folder(interpreter) / ".venv"
     wanted = stamp(found)
     try:
-        if (current := load(interpreter)).facts["stamp"] == wanted:
+        if (current := load(interpreter)).facts["stamp"] == wanted and suits(probe(str(current.python)), interpreter):
             return current
     except UserError:
         pass
@@ -63,6 +69,12 @@ def make(found: Found) -> Installed:
                     f"The packages of {interpreter.name} could not be installed ({tail(log)}): "
                     f"check the connection, or read {log}."
                 )
+        if not suits(probe(str(python(interpreter))), interpreter):
+            shutil.rmtree(target, ignore_errors=True)
+            raise UserError(
+                f"{found.executable} says that it is {interpreter.label}, and an environment made of it is not: "
+                f'name another one with KERNELS="{interpreter.label}=/path/to/python".'
+            )
         (target / FACTS).write_text(json.dumps({**describe(found), "stamp": wanted}, indent=1))
     return load(interpreter)
 

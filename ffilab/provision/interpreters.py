@@ -17,14 +17,16 @@ from ffilab.provision import build
 from ffilab.provision.catalogue import Interpreter, Request
 
 PROBE = """
-import json, sys, sysconfig
+import importlib.util, json, sys, sysconfig
 print(json.dumps({
     "version": "%d.%d" % sys.version_info[:2], "full": sys.version, "implementation": sys.implementation.name,
     "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
     "debug": hasattr(sys, "gettotalrefcount"), "executable": sys.executable,
+    "lacking": [name for name in ("_ctypes", "zlib", "_socket") if importlib.util.find_spec(name) is None],
     "config_args": sysconfig.get_config_var("CONFIG_ARGS") or "", "include": sysconfig.get_path("include"),
 }))
 """
+FIELDS = set(re.findall(r'"(\w+)": ', PROBE))
 DOWNLOAD_TIMEOUT_S = 600
 
 
@@ -50,19 +52,21 @@ def probe(executable: str) -> dict | None:
     """What an executable says of itself, or None if it does not run."""
     try:
         answer = subprocess.run([executable, "-I", "-c", PROBE], capture_output=True, text=True, timeout=60, check=True)
-        return json.loads(answer.stdout)
-    except (OSError, subprocess.SubprocessError, json.JSONDecodeError):
+        facts = json.loads(answer.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
         return None
+    return facts if isinstance(facts, dict) and set(facts) >= FIELDS else None
 
 
 def suits(facts: dict | None, interpreter: Interpreter) -> bool:
-    """Is this the asked CPython: version, threading model, no debug build, headers to compile against?"""
+    """Is this the asked CPython: version, threading model, no debug build, all modules that the book uses, headers to compile against?"""
     return (
         facts is not None
         and facts["implementation"] == "cpython"
         and facts["version"] == interpreter.version
         and facts["free_threaded"] == interpreter.free_threaded
         and not facts["debug"]
+        and not facts["lacking"]
         and (Path(facts["include"]) / "Python.h").exists()
     )
 
@@ -75,7 +79,8 @@ def named(interpreter: Interpreter, path: str) -> Found:
     if not suits(facts, interpreter):
         raise UserError(
             f"KERNELS names {path} for {interpreter.label}, but it is {facts['full'].split(' (')[0]!r} "
-            f"(free-threaded: {facts['free_threaded']}, debug: {facts['debug']}, headers in {facts['include']}): "
+            f"(free-threaded: {facts['free_threaded']}, debug: {facts['debug']}, headers in {facts['include']}, "
+            f"without {' '.join(facts['lacking']) or 'nothing that is needed'}): "
             "name a release build of that version with its headers."
         )
     return Found(interpreter, path, "named")
@@ -140,6 +145,11 @@ class Downloads:
         say(f"  uv cannot download interpreters on this machine ({why}); going on without.")
 
 
+def in_cache(interpreter: Interpreter) -> Found | None:
+    """One that was compiled here before: nothing has to be downloaded for it."""
+    return source(interpreter) if build.built(interpreter) else None
+
+
 def source(interpreter: Interpreter) -> Found:
     return Found(interpreter, str(build.build(interpreter)), "source")
 
@@ -189,7 +199,7 @@ def _by_version(wanted: Iterator[Interpreter]) -> list[list[Interpreter]]:
 
 def _by_one_route(group: list[Interpreter], downloads: Downloads, required: bool) -> Iterator[Found | None]:
     """One result for each of the group, each as soon as it is there."""
-    for route in (known_to_uv, downloads.install):
+    for route in (known_to_uv, in_cache, downloads.install):
         results = []
         for interpreter in group:
             results.append(route(interpreter))
