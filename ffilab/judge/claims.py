@@ -3,6 +3,7 @@
 A corner's claims stand in `notebooks/<corner>/claims.toml`, those that no chapter tests yet in `book/claims.toml`.
 """
 
+import re
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -48,11 +49,17 @@ def read(path: Path, corner: str) -> Declared:
     """One file of claims. Raises UserError, with what is wrong and where, for anything that it does not know."""
     try:
         text = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise UserError(f"{_name(path)} cannot be read: {error}") from None
     _known(path, "the file", text, {"uses", "claim"})
-    claims = [_claim(path, entry, corner) for entry in text.get("claim", [])]
-    return Declared(tuple(claims), tuple(text.get("uses", [])))
+    entries = _tables(path, "the file", "claim", text.get("claim", []))
+    uses = text.get("uses", [])
+    if not isinstance(uses, list) or not all(isinstance(one, str) for one in uses):
+        raise UserError(f"{_name(path)}: `uses` needs a list of the names of corners.")
+    for one in uses:
+        if not (path.parent.parent / one / "claims.toml").is_file():
+            raise UserError(f"{_name(path)}: `uses` names {one!r}, and there is no such corner.")
+    return Declared(tuple(_claim(path, entry, corner) for entry in entries), tuple(uses))
 
 
 def declared(corner: str) -> Declared:
@@ -88,11 +95,15 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
     missing = {"id", "where", "claim", "published"} - set(entry)
     if missing or not all(isinstance(entry[key], str) for key in ("id", "where", "claim", "published")):
         raise UserError(f"{_name(path)}: {what} needs the texts id, where, claim and published.")
-    if not (entry["id"][:1].isalpha() and entry["id"][1:].isdigit()):
+    if not re.fullmatch("[A-Z][0-9]+", entry["id"]):
         raise UserError(f"{_name(path)}: {what} has no id such as A1.")
-    tests = tuple(_rule(path, what, test) for test in entry.get("test", []))
+    tests = tuple(_rule(path, what, test) for test in _tables(path, what, "test", entry.get("test", [])))
     untested, not_measurable = entry.get("untested", []), entry.get("not_measurable", "")
-    if not isinstance(not_measurable, str) or not all(isinstance(part, str) and part for part in untested):
+    if (
+        not isinstance(not_measurable, str)
+        or not isinstance(untested, list)
+        or not all(isinstance(part, str) and part for part in untested)
+    ):
         raise UserError(f"{_name(path)}: {what} needs texts in `untested` and a text as `not_measurable`.")
     if corner and bool(tests) == bool(not_measurable):
         raise UserError(f"{_name(path)}: {what} needs tests, or `not_measurable` with the reason, and not both.")
@@ -112,7 +123,7 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
 
 def _rule(path: Path, what: str, entry: dict) -> Rule:
     where = f"a test of {what}"
-    if entry.get("kind") not in KINDS:
+    if str(entry.get("kind")) not in KINDS:
         raise UserError(f"{_name(path)}: {where} needs a kind: {', '.join(KINDS)}.")
     kind = KINDS[entry["kind"]]
     given = {key: value for key, value in entry.items() if key != "kind"}
@@ -124,6 +135,12 @@ def _rule(path: Path, what: str, entry: dict) -> Rule:
     if problem := rule.problem():
         raise UserError(f"{_name(path)}: {where} needs {problem}.")
     return rule
+
+
+def _tables(path: Path, what: str, key: str, found) -> list[dict]:
+    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+        raise UserError(f"{_name(path)}: {what} needs a list of tables as `{key}`.")
+    return found
 
 
 def in_words(name: str) -> str:

@@ -101,7 +101,11 @@ class Side(Rule):
     def problem(self) -> str | None:
         if self.direction not in DIRECTIONS:
             return f"a direction: {', '.join(DIRECTIONS)}"
-        return _finite(self, "null", "interest") or super().problem()
+        if wrong := _finite(self, "null", "interest"):
+            return wrong
+        if self.null and -self.interest >= abs(self.null):
+            return "an `interest` that leaves something which it refuses: as a margin, less than `null`"
+        return super().problem()
 
     @property
     def bound(self) -> float:
@@ -157,7 +161,11 @@ class Size(Rule):
     margin: float = math.nan
 
     def problem(self) -> str | None:
-        return _finite(self, "null", "published", "margin") or super().problem()
+        if wrong := _finite(self, "null", "published", "margin"):
+            return wrong
+        if self.margin >= 1:
+            return "a `margin` below 1: a fraction of the published effect, beyond which no effect would agree as well"
+        return super().problem()
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -179,7 +187,11 @@ class Equal(Rule):
     margin: float = math.nan
 
     def problem(self) -> str | None:
-        return _finite(self, "null", "margin") or super().problem()
+        if wrong := _finite(self, "null", "margin"):
+            return wrong
+        if self.null and self.margin > abs(self.null):
+            return "a `margin` no larger than `null` itself"
+        return super().problem()
 
     def of(self, found: Measurement, interval: Interval) -> Answer:
         where = f"{self.null:g} ± {self.margin:g}" if self.margin else f"{self.null:g}, the one value that agrees"
@@ -236,7 +248,11 @@ class Never(Rule):
     counts: ClassVar[bool] = True
 
     def problem(self) -> str | None:
-        return _finite(self, "rate") or super().problem()
+        if wrong := _finite(self, "rate"):
+            return wrong
+        if not 0 < self.rate < 1:
+            return "a `rate` between 0 and 1: the share of runs that is to be excluded"
+        return super().problem()
 
     def of(self, found: Measurement, interval: Interval) -> Answer:
         share = found.estimate
@@ -276,10 +292,14 @@ KINDS = {
 }
 
 
+# No number of a claim is as large.
+LARGEST = 1e15
+
+
 def _finite(rule: Rule, *keys: str) -> str | None:
     for key in keys:
         value = getattr(rule, key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
             return f"a finite number for `{key}`"
         if key in ("margin", "rate") and value < 0:
             return f"a `{key}` that is not negative"
