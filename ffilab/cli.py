@@ -19,10 +19,33 @@ from ffilab.provision import catalogue, environments
 from ffilab.provision.interpreters import uv
 from ffilab.subprocesses import explain_os_errors
 
+# Set from outside, they change what every interpreter is or how it allocates, also of chapters that measure just that.
+DISTURBING = (
+    "PYTHON_GIL",
+    "PYTHON_JIT",
+    "PYTHONDEVMODE",
+    "PYTHONINSPECT",
+    "PYTHONMALLOC",
+    "PYTHONOPTIMIZE",
+    "PYTHONPROFILEIMPORTTIME",
+    "PYTHONTRACEMALLOC",
+    "PYTHON_CONTEXT_AWARE_WARNINGS",
+    "PYTHON_THREAD_INHERIT_CONTEXT",
+)
+MEASURING = {"book", "chapter", "more", "study", "lab"}
+
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def verbs():
+@click.pass_context
+def verbs(context):
     """Hidden Corners of the Python FFI: set up, measure, judge, render."""
+    disturbing = [name for name in DISTURBING if os.environ.get(name)]
+    if disturbing and context.invoked_subcommand in MEASURING:
+        said = ", ".join(f"{name}={os.environ[name]}" for name in disturbing)
+        raise UserError(
+            f"{said} would change the interpreters that are measured: `unset {' '.join(disturbing)}`, "
+            "then run the same command again."
+        )
 
 
 kernels_option = click.option(
