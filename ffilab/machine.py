@@ -1,5 +1,6 @@
 """Facts about this machine: what it is, and how noisy it is just now."""
 
+import functools
 import os
 import platform
 import resource
@@ -13,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from ffilab.errors import UserError
-from ffilab.paths import ROOT
+from ffilab.paths import NATIVE_OUT, ROOT
 
 
 def cpu_model() -> str:
@@ -77,11 +78,25 @@ def compiler_version() -> str:
         words = shlex.split(compiler())
     except UserError:
         return ""
-    return next(iter(_output(*words, "--version").splitlines()), "") or "unknown"
+    return version_of(tuple(words))
 
 
-def facts() -> dict:
-    """Flat facts that stand with every figure."""
+@functools.cache
+def version_of(command: tuple[str, ...]) -> str:
+    """The first line of what a compiler says of itself."""
+    return next(iter(_output(*command, "--version").splitlines()), "") or "unknown"
+
+
+# Beside the outputs of a corner's native projects: the compiler that made them.
+COMPILER = "compiler.txt"
+
+
+def facts(corner: str = "") -> dict:
+    """Flat facts that stand with every figure. corner: whose native projects are measured."""
+    try:
+        built_by = (NATIVE_OUT / corner / COMPILER).read_text()
+    except OSError:
+        built_by = compiler_version()
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "cpu": cpu_model(),
@@ -92,7 +107,7 @@ def facts() -> dict:
         "governor": governor(),
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "libc": " ".join(platform.libc_ver()).strip() or "unknown",
-        "compiler": compiler_version() or "none",
+        "compiler": built_by or "none",
         "commit": commit(),
         **noise(),
     }

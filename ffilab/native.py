@@ -22,7 +22,7 @@ from pathlib import Path
 
 from ffilab import native_links
 from ffilab.errors import UserError
-from ffilab.machine import compiler
+from ffilab.machine import COMPILER, compiler, compiler_version
 from ffilab.paths import BY_PRODUCTS, LOGS, NATIVE, NATIVE_OUT
 from ffilab.progress import say, step
 from ffilab.provision.installed import Installed, soabi
@@ -89,6 +89,7 @@ def build(project: Path, interpreters: list[Installed], out: Path) -> list[str]:
             return _crate(project, out)
         need_compiler_and_rust(project)
         _libraries(project, out)
+        note_compiler(out)
         return []
     failures = []
     for interpreter in interpreters:
@@ -99,8 +100,8 @@ def build(project: Path, interpreters: list[Installed], out: Path) -> list[str]:
             if reason := unsupported(project, interpreter):
                 note.write_text(reason)
                 continue
-            need_compiler_and_rust(project)
             _extension(project, interpreter, out, target)
+            note_compiler(out)
             note.unlink(missing_ok=True)
         except UserError as error:
             note.write_text(str(error))
@@ -148,6 +149,11 @@ def need_compiler_and_rust(project: Path) -> None:
         )
 
 
+def note_compiler(out: Path) -> None:
+    """Keep beside the outputs which compiler made them, for the records of what is measured with them."""
+    (out / COMPILER).write_text(compiler_version())
+
+
 def ours(project: Path) -> dict:
     """What a project's pyproject.toml says to us."""
     return tomllib.loads((project / "pyproject.toml").read_text()).get("tool", {}).get("hidden-corners", {})
@@ -178,6 +184,7 @@ def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -
     stamp = target / f".{project.name}-{digest.hexdigest()[:16]}"
     if stamp.exists():
         return
+    need_compiler_and_rust(project)
     for old in target.glob(f".{project.name}-*"):
         old.unlink()
     # Built from a copy: setuptools and its like write into the folder that they build.

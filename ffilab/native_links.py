@@ -24,7 +24,7 @@ from pathlib import Path
 from ffilab import link_recorder
 from ffilab.errors import UserError
 from ffilab.link_recorder import BUILT, DESCRIPTION, name_of
-from ffilab.machine import compiler
+from ffilab.machine import compiler, compiler_version, version_of
 from ffilab.progress import say
 from ffilab.provision import relink
 
@@ -84,8 +84,18 @@ def _cxx() -> list[str]:
 
 
 def digest() -> str:
-    """Ten digits that change with what the compilers of the native projects add and keep."""
-    return hashlib.sha256(Path(link_recorder.__file__).read_bytes()).hexdigest()[:10]
+    """Ten digits that change with the compilers of the native projects, and with what they add and keep."""
+    who = [*built_by().values(), Path(link_recorder.__file__).read_text()]
+    return hashlib.sha256("\0".join(who).encode()).hexdigest()[:10]
+
+
+def built_by() -> dict[str, str]:
+    """The compilers of C and C++ of now: the command, and how it names itself. Raises UserError if there is none."""
+    return {
+        "command": compiler(),
+        "compiler": compiler_version(),
+        "of C++": " ".join([*_cxx(), version_of(tuple(_cxx()))]),
+    }
 
 
 def settle(records: Path) -> None:

@@ -334,7 +334,8 @@ def run(
         writer.write(
             "run",
             plan=plan.as_json(),
-            machine=machine.facts(),
+            # Records of a corner lie in its folder, one folder for each session.
+            machine=machine.facts(folder.parent.name),
             interpreters={label: one.facts for label, one in interpreters.items()},
         )
         with Reporter(plan.name, plan.restarts * plan.blocks) as reporter:

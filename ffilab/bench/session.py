@@ -204,7 +204,7 @@ class Measuring(Session):
         self._writer = Writer(folder / MAIN)
         run = {
             "plan": {**named, "blocks": 0},
-            "machine": machine.facts(),
+            "machine": machine.facts(corner),
             "interpreters": {label: load(BY_LABEL[label]).facts for label in interpreters},
             "layouts": {
                 label: [one.described for one in known] for label, known in layouts.current(interpreters).items()
