@@ -9,7 +9,7 @@ import os
 from pathlib import Path
 
 from ffilab.errors import UserError
-from ffilab.judge import basis, controls, verdicts
+from ffilab.judge import basis, controls, derived, verdicts
 from ffilab.judge.claims import Claim, all_claims, declared, in_words
 from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.rules import Answer, Rule, Size
@@ -230,7 +230,7 @@ def collect(stale: dict[str, list[str]] | None = None) -> list[dict]:
     stale: by corner, what has changed since its page was made; the row says so. Raises UserError if a chapter that was
     measured handed in nothing for one of its claims.
     """
-    rows = []
+    rows, by_claim = [], {}
     for claim in all_claims():
         executed = EXECUTED / claim.corner
         path = executed / CLAIMS / f"{claim.id}.json"
@@ -241,10 +241,12 @@ def collect(stale: dict[str, list[str]] | None = None) -> list[dict]:
                 f"run `make chapter NAME={claim.corner}`, and have its notebook call chapter.verdicts."
             )
         outdated = handed_in is not None and not fits(claim, handed_in)
-        row = judge(claim, None if outdated else handed_in)
+        by_claim[claim.id] = None if outdated else handed_in
+        row = judge(claim, by_claim[claim.id])
         if outdated:
             row["reason"] = f"its tests have changed since: `make chapter NAME={claim.corner}` measures it again"
         rows.append({**row, "stale": (stale or {}).get(claim.corner, [])})
+    rows = derived.judged(rows, by_claim, judge)
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "ledger.json").write_text(json.dumps(rows, indent=1))
     return rows

@@ -13,6 +13,7 @@ from ffilab.judge.estimates import LEVEL
 from ffilab.judge.rules import HOLDS
 from ffilab.paths import ROOT
 from ffilab.press import advice, evidence, matrix
+from ffilab.press import map as corner_map
 from ffilab.press.chapters import Chapter, chapters
 from ffilab.progress import minutes
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -291,6 +292,7 @@ def write(folder: Path, rows: list[dict]) -> None:
     (folder / "interpreters.md").write_text(interpreters_page())
     (folder / "ledger.md").write_text(ledger_page(rows))
     (folder / "matrix.md").write_text(matrix.page())
+    (folder / "map.md").write_text(corner_map.page(rows))
     (folder / "minutes.md").write_text(minutes_page(rows))
     (folder / "best_practice.md").write_text(advice.page(rows))
     (folder / "coverage.md").write_text(evidence.coverage_page(evidence.read("coverage"), evidence.read("levels")))

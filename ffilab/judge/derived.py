@@ -1,0 +1,115 @@
+"""A claim that rests on other claims: the map of corners, judged by this book's own verdicts.
+
+`book/corners.toml` lists the corners of the talk, with one test of the ledger for each that this book measures. The claim is a
+conjunction of the corners that the talk sorts by their cost, and its parts are those tests again, with the numbers that their
+chapters handed in. So it is judged like every other claim: what is said of one part holds at the book's level, for their
+number. One test for a corner, named beforehand: no corner gets a second chance. A test whose chapter was not measured, whose
+controls failed or whose tests have changed has no number here either. On which level a corner lies is the talk's judgement.
+"""
+
+import tomllib
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+
+from ffilab.errors import UserError
+from ffilab.judge import verdicts
+from ffilab.judge.claims import Claim, all_claims, in_words
+from ffilab.judge.rules import Rule, Size
+from ffilab.paths import ROOT
+
+FILE = ROOT / "book" / "corners.toml"
+LEVELS, COSTS = ("application", "system", "hardware"), ("reliability", "performance")
+
+
+@dataclass(frozen=True)
+class Corner:
+    """One corner of the talk's map: see book/corners.toml."""
+
+    name: str
+    level: str
+    bold: bool = False
+    costs: str = ""
+    page: str = ""
+    claim: str = ""
+    measured: str = ""
+    shows: str = ""
+
+    @property
+    def part(self) -> str:
+        return f"{self.name}: {self.costs}"
+
+    @property
+    def test(self) -> str:
+        """The name of its test among those of several claims."""
+        return f"{self.claim}, {self.measured}"
+
+
+def read(path: Path = FILE) -> tuple[str, list[Corner]]:
+    """Id of the claim, and all corners. Raises UserError, with what is wrong, for what the ledger does not know."""
+    text = tomllib.loads(path.read_text(encoding="utf-8"))
+    known, tests, found = {field.name for field in fields(Corner)}, rules(), []
+    for entry in text["corner"]:
+        if unknown := set(entry) - known:
+            raise UserError(f"{path.name}: a key that is not known: {', '.join(sorted(unknown))}.")
+        one = Corner(**{**entry, "measured": in_words(entry.get("measured", ""))})
+        if one.level not in LEVELS or (one.costs or COSTS[0]) not in COSTS:
+            raise UserError(f"{path.name}: {one.name!r} needs a level of {LEVELS}, and a cost of {COSTS}.")
+        if one.claim and (one.claim, one.measured) not in tests:
+            raise UserError(f"{path.name}: {one.name!r} rests on {one.test!r}, which the ledger does not test.")
+        if bool(one.claim) != bool(one.costs) or (one.bold and not one.claim):
+            raise UserError(f"{path.name}: {one.name!r} needs a cost with a test, or neither if it is not bold.")
+        found.append(one)
+    return text["claim"], found
+
+
+def rules() -> dict[tuple[str, str], Rule]:
+    """Every test of the ledger but those on sizes, by claim and number."""
+    return {
+        (claim.id, rule.measured): rule for claim in all_claims() for rule in claim.tests if not isinstance(rule, Size)
+    }
+
+
+def claim_of(one: Claim, corners: list[Corner], tests: dict[tuple[str, str], Rule]) -> Claim:
+    """The claim with a test for each corner that the talk sorts."""
+    given = [replace(tests[c.claim, c.measured], measured=c.test, part=c.part) for c in corners if c.bold]
+    return replace(one, tests=tuple(given))
+
+
+def handed_in(corners: list[Corner], by_claim: dict[str, dict | None], rows: dict[str, dict]) -> dict | None:
+    """What is handed in for it: the numbers of the other claims, or why there is none; None if no chapter was measured.
+
+    by_claim: what the chapters handed in for each claim. rows: their rows of the ledger.
+    """
+    bold = [one for one in corners if one.bold]
+    if all(by_claim.get(one.claim) is None for one in bold):
+        return None
+    measurements, missing = {}, {}
+    for one in bold:
+        given, row = by_claim.get(one.claim), rows[one.claim]
+        if given is None or row["verdict"] in (verdicts.NOT_MEASURED, verdicts.NOT_WRITTEN):
+            missing[one.test] = f"{one.claim}: {row['reason']}"
+        elif row["verdict"] == verdicts.WITHHELD or not given["provenance"]["is_result"]:
+            missing[one.test] = f"{one.claim} is {'withheld' if row['verdict'] == verdicts.WITHHELD else 'no result'}"
+        elif one.measured in given["measurements"]:
+            measurements[one.test] = given["measurements"][one.measured]
+        else:
+            missing[one.test] = f"{one.claim}: {given['missing'].get(one.measured, 'was not measured')}"
+    return {"measurements": measurements, "missing": missing, "provenance": {"is_result": True}}
+
+
+def judged(rows: list[dict], by_claim: dict[str, dict | None], judge) -> list[dict]:
+    """The rows of the ledger, with the derived claim judged by the others. judge: that of ffilab/judge/ledger.py."""
+    identifier, corners = read()
+    claim = next((one for one in all_claims() if one.id == identifier), None)
+    if claim is None:
+        raise UserError(f"{FILE.name}: there is no claim {identifier}.")
+    known = {row["id"]: row for row in rows}
+    handed = handed_in(corners, by_claim, known)
+    row = judge(claim_of(claim, corners, rules()), handed)
+    if handed is None:
+        row.update(verdict=verdicts.NOT_MEASURED, reason="none of the chapters that it rests on was measured yet")
+    # It is no chapter's, and its numbers come from several runs.
+    row["provenance"] = {}
+    stale = [change for one in corners if one.bold for change in known[one.claim].get("stale", [])]
+    row["stale"] = list(dict.fromkeys(stale))
+    return [row if each["id"] == identifier else each for each in rows]

@@ -1,0 +1,175 @@
+"""The map of corners: level by cost, each corner with its verdict and a link to the section that measured it.
+
+An SVG whose texts are texts, drawn with the colours of the page; the same as a table beneath, which takes its place on a phone.
+The level is the talk's sorting; the verdict is that of the corner's test in the ledger.
+"""
+
+import html
+from dataclasses import dataclass
+
+from ffilab.judge import derived, verdicts
+from ffilab.judge.derived import COSTS, LEVELS, Corner
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+
+NOT_TESTED, SHOWN = "not tested here", "shown, and not judged"
+WITHHELD, NOT_MEASURED, NO_NUMBER = "withheld", "not measured yet", "no number here"
+# How each state is marked: a shape beside the word, so that no colour is needed. Colours: book/_static/map.css.
+SHAPES = {
+    HOLDS: '<circle cx="0" cy="0" r="6"/>',
+    DOES_NOT_HOLD: '<path d="M-5-5 5 5M-5 5 5-5"/>',
+    UNDECIDED: '<path d="M0-6 6 0 0 6-6 0Z"/>',
+    WITHHELD: '<path d="M0-6 6 5H-6Z"/>',
+}
+PLAIN = '<circle cx="0" cy="0" r="3"/>'
+SIGNS = {HOLDS: "●", DOES_NOT_HOLD: "✕", UNDECIDED: "◆", WITHHELD: "▲"}
+CLASSES = {HOLDS: "holds", DOES_NOT_HOLD: "fails", UNDECIDED: "open", WITHHELD: "withheld"}
+# Measures of the picture, in its own units.
+LEFT, COLUMN, LINE, HEAD, PAD = 96, 228, 38, 30, 14
+COLUMNS = (*COSTS, "")
+TITLES = {"reliability": "costs reliability", "performance": "costs performance", "": "neither judged here"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A corner with its state: one of those above or of rules.py, and why."""
+
+    corner: Corner
+    state: str
+    why: str = ""
+
+    @property
+    def link(self) -> str:
+        """From a page in `book/`."""
+        page, _, anchor = self.corner.page.partition("#")
+        return f"../{page}.html{'#' * bool(anchor)}{anchor}" if page else ""
+
+
+def places(corners: list[Corner], rows: list[dict], identifier: str) -> list[Place]:
+    """Every corner with its state. For one that the talk sorts by its cost: as the claim on corners judged it."""
+    known = {row["id"]: row for row in rows}
+    return [_place(one, known, known.get(identifier, {})) for one in corners]
+
+
+def _place(one: Corner, known: dict[str, dict], judged: dict) -> Place:
+    if not one.claim:
+        return Place(one, SHOWN if one.page else NOT_TESTED)
+    row = known.get(one.claim, {})
+    if row.get("verdict") == verdicts.WITHHELD:
+        return Place(one, WITHHELD, "a control of its chapter failed")
+    name, parts = (one.test, judged.get("parts", [])) if one.bold else (one.measured, row.get("parts", []))
+    part = next((part for part in parts if part["measured"] == name and part["kind"] != "size"), None)
+    if part is None:
+        return Place(one, NOT_MEASURED, row.get("reason", ""))
+    if part["verdict"] == verdicts.NO_NUMBER:
+        return Place(one, NO_NUMBER, part["reason"])
+    stale = "its page is stale" if row.get("stale") else ""
+    return Place(one, part["verdict"], "; ".join(filter(None, (part["reason"], stale))))
+
+
+def cells(found: list[Place]) -> dict[tuple[str, str], list[Place]]:
+    return {
+        (level, cost): [one for one in found if (one.corner.level, one.corner.costs) == (level, cost)]
+        for level in LEVELS
+        for cost in COLUMNS
+    }
+
+
+def picture(found: list[Place]) -> str:
+    """The map as an SVG. It is no image for a screen reader but a group of links, with a title and a description."""
+    by_cell = cells(found)
+    heights = {level: 2 * PAD + LINE * max(1, *(len(by_cell[level, cost]) for cost in COLUMNS)) for level in LEVELS}
+    width, height = LEFT + len(COLUMNS) * COLUMN, HEAD + sum(heights.values())
+    lines = [
+        f'<svg class="ffi-map" viewBox="0 0 {width} {height}" role="group" aria-labelledby="map-title map-desc">',
+        '<title id="map-title">Map of corners</title>',
+        f'<desc id="map-desc">{html.escape(described(found))}</desc>',
+    ]
+    for number, cost in enumerate(COLUMNS):
+        lines.append(f'<text class="head" x="{LEFT + number * COLUMN + PAD}" y="20">{TITLES[cost]}</text>')
+    top = HEAD
+    for level in LEVELS:
+        lines.append(f'<text class="head" x="0" y="{top + PAD + 18}">{level}</text>')
+        for number, cost in enumerate(COLUMNS):
+            x = LEFT + number * COLUMN
+            lines.append(f'<rect x="{x}" y="{top}" width="{COLUMN - 6}" height="{heights[level] - 6}" rx="6"/>')
+            for line, one in enumerate(by_cell[level, cost]):
+                lines.append(entry(one, x + PAD + 6, top + PAD + 12 + line * LINE))
+        top += heights[level]
+    return "\n".join([*lines, "</svg>"])
+
+
+def entry(one: Place, x: int, y: int) -> str:
+    """One corner: shape, name (a link, if the book looks at it), and the verdict in words."""
+    name = html.escape(one.corner.name)
+    bold = ' class="bold"' if one.corner.bold else ""
+    mark = f'<g class="mark" transform="translate({x} {y - 5})">{SHAPES.get(one.state, PLAIN)}</g>'
+    text = f'{mark}<text{bold} x="{x + 14}" y="{y}">{name}</text><text class="word" x="{x + 14}" y="{y + 15}">{one.state}</text>'
+    state = CLASSES.get(one.state, "dim")
+    if one.link:
+        label = html.escape(f"{one.corner.name}: {one.state}")
+        text = f'<a href="{html.escape(one.link)}" aria-label="{label}">{text}</a>'
+    return f'<g class="{state}">{text}</g>'
+
+
+def described(found: list[Place]) -> str:
+    """The map in a sentence or two, with the states of this run."""
+    tested = [one for one in found if one.corner.claim]
+    counts = {state: sum(one.state == state for one in tested) for state in dict.fromkeys(one.state for one in tested)}
+    said = ", ".join(f"{number} {state}" for state, number in counts.items())
+    return (
+        f"{len(found)} corners by the level and the cost that the talk names. Of {len(tested)} that have a test here: {said}. "
+        "The same stands in the table below."
+    )
+
+
+def table(found: list[Place]) -> str:
+    """The same as a table."""
+    rows = []
+    for one in found:
+        name = html.escape(one.corner.name)
+        name = f"<strong>{name}</strong>" if one.corner.bold else name
+        name = f'<a href="{html.escape(one.link)}">{name}</a>' if one.link else name
+        claim = (
+            f'<a href="ledger.html#claim-{one.corner.claim.lower()}">{one.corner.claim}</a>' if one.corner.claim else ""
+        )
+        state = f'<span class="{CLASSES.get(one.state, "dim")}">{SIGNS.get(one.state, "·")} {one.state}</span>'
+        cells_ = (
+            name,
+            one.corner.level,
+            one.corner.costs,
+            state,
+            html.escape(one.corner.shows),
+            claim,
+            html.escape(one.why),
+        )
+        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells_) + "</tr>")
+    heads = ("corner", "level", "cost", "here", "what is looked at", "claim", "why")
+    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n" + "\n".join(rows) + "\n</tbody></table>"
+
+
+def short(found: list[Place]) -> str:
+    """The same as a list, in place of the picture where that would be too small to read."""
+    points = []
+    for one in found:
+        if one.link:
+            state = f'<span class="{CLASSES.get(one.state, "dim")}">{SIGNS.get(one.state, "·")} {one.state}</span>'
+            cost = f", {one.corner.costs}" if one.corner.costs else ""
+            name = f'<a href="{html.escape(one.link)}">{html.escape(one.corner.name)}</a>'
+            points.append(f"<li>{name} ({one.corner.level}{cost}): {state}</li>")
+    rest = [html.escape(one.corner.name) for one in found if not one.link]
+    points += [f"<li>{NOT_TESTED}: {', '.join(rest)}</li>"] if rest else []
+    return '<ul class="ffi-map-list">\n' + "\n".join(points) + "\n</ul>"
+
+
+def page(rows: list[dict]) -> str:
+    """The map for a page of `book/` to include: the picture, or the list on a phone; and the table, folded."""
+    identifier, corners = derived.read()
+    found = places(corners, rows, identifier)
+    body = "\n".join([picture(found), short(found)])
+    folded = f'<details class="ffi-map-table"><summary>The map as a table</summary>\n{table(found)}\n</details>'
+    note = (
+        "Bold: the corners that the talk sorts by what they cost. The level is the talk's judgement, and no measurement decides it; the verdict "
+        f"is that of one named test for each corner, and all of them together decide [{identifier}](ledger.md#claim-{identifier.lower()})."
+    )
+    return f"```{{raw}} html\n{body}\n```\n\n{note}\n\n```{{raw}} html\n{folded}\n```\n"

@@ -1,0 +1,199 @@
+"""The map of corners and the claim that rests on it: judged by other verdicts, drawn as they are."""
+
+import math
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from ffilab.errors import UserError
+from ffilab.judge import derived, ledger, verdicts
+from ffilab.judge.claims import all_claims
+from ffilab.judge.estimates import Location, Measurement, Share
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Occurs, Side
+from ffilab.paths import ROOT
+from ffilab.press import map as corner_map
+
+CLAIM, CORNERS = derived.read()
+BOLD = [one for one in CORNERS if one.bold]
+TESTS = derived.rules()
+CLAIMS = {claim.id: claim for claim in all_claims()}
+
+
+def number(rule, holds):
+    """A measurement by which a test holds, is refuted, or is left open (None)."""
+    if isinstance(rule, Occurs):
+        return Measurement(Share(5 if holds else 0, 20), "")
+    assert isinstance(rule, Side)
+    log = rule.null == 1
+    sign = 1 if rule.direction == "above" else -1
+    target = {
+        True: rule.bound * 2 if log else rule.bound + sign * 10 * rule.interest,
+        False: rule.null,
+        None: rule.bound,
+    }[holds]
+    centre = math.log(target) if log else target
+    return Measurement(
+        Location(centre, 0.1 * abs(rule.interest) if holds is not None else rule.interest, 19, 20, log=log), ""
+    )
+
+
+def ledger_of(holds, withheld=(), unmeasured=(), smoke=()):
+    """The rows of a made-up ledger with the claims that the map rests on. holds: by the corner's name; True if it is not there."""
+    by_claim, rows = {}, []
+    for claim in all_claims():
+        used = {one.measured: holds.get(one.name, True) for one in CORNERS if one.claim == claim.id}
+        handed = None
+        if used and claim.id not in unmeasured:
+            found = {rule.measured: rule for rule in claim.tests}
+            handed = {
+                "measurements": {name: number(TESTS[claim.id, name], what).as_json() for name, what in used.items()},
+                "missing": {name: "not made up" for name in found if name not in used},
+                "withheld": ["a control failed"] if claim.id in withheld else [],
+                "provenance": {"is_result": claim.id not in smoke},
+            }
+        by_claim[claim.id] = handed
+        rows.append({**ledger.judge(claim, handed), "stale": []})
+    return derived.judged(rows, by_claim, ledger.judge)
+
+
+def row_of(rows):
+    return next(row for row in rows if row["id"] == CLAIM)
+
+
+def places(rows):
+    return {one.corner.name: one for one in corner_map.places(CORNERS, rows, CLAIM)}
+
+
+def test_all_corners_of_the_talk_are_there():
+    assert [one.name for one in BOLD] == [
+        "GIL semantics",
+        "thread pinning",
+        "race conditions",
+        "dynamic loading",
+        "features of system libraries",
+        "ABI compatibility",
+        "cache locality",
+    ]
+    assert len(CORNERS) == 16
+    assert [one.costs for one in BOLD].count("reliability") == 4
+
+
+def test_every_claim_can_get_a_verdict_or_says_why_none_is_possible():
+    """48 of 48."""
+    assert len(CLAIMS) == 48
+    for claim in CLAIMS.values():
+        assert claim.tests or claim.not_measurable or claim.id == CLAIM, claim.id
+    assert row_of(ledger_of({}))["verdict"] in verdicts.TESTED
+
+
+def test_if_every_part_holds_only_the_sorting_by_level_is_left():
+    row = row_of(ledger_of({}))
+    assert [part["verdict"] for part in row["parts"]] == [HOLDS] * len(BOLD)
+    assert row["verdict"] == verdicts.IN_PART
+    assert row["untested"]
+    # As many chances to be wrong as any claim has.
+    assert ledger.expected_wrong([row]) == pytest.approx(2 * verdicts.ALPHA)
+
+
+def test_a_corner_that_costs_nothing_is_refuted_and_drawn_so():
+    rows = ledger_of({"dynamic loading": False})
+    part = next(part for part in row_of(rows)["parts"] if part["part"].startswith("dynamic"))
+    assert part["verdict"] == DOES_NOT_HOLD
+    one = places(rows)["dynamic loading"]
+    assert one.state == DOES_NOT_HOLD
+    assert f'class="fails"><a href="{one.link}"' in corner_map.picture(list(places(rows).values()))
+
+
+def test_what_is_open_stays_open():
+    rows = ledger_of({"dynamic loading": None, "race conditions": False})
+    assert places(rows)["dynamic loading"].state == UNDECIDED
+    # None in twenty is no refutation.
+    assert places(rows)["race conditions"].state == UNDECIDED
+
+
+def test_withheld_smoke_and_not_measured_show_as_such():
+    rows = ledger_of({}, withheld=["A15"], unmeasured=["D1"], smoke=["A12"])
+    found = places(rows)
+    assert found["race conditions"].state == corner_map.WITHHELD
+    assert found["cache locality"].state == corner_map.NO_NUMBER
+    assert found["dynamic loading"].state == corner_map.NO_NUMBER
+    parts = {part["part"]: part for part in row_of(rows)["parts"]}
+    assert {name for name, part in parts.items() if part["verdict"] == verdicts.NO_NUMBER} == {
+        "race conditions: reliability",
+        "cache locality: performance",
+        "dynamic loading: performance",
+    }
+
+
+def test_without_any_chapter_it_is_not_measured():
+    row = row_of(ledger_of({}, unmeasured=[one.claim for one in CORNERS]))
+    assert row["verdict"] == verdicts.NOT_MEASURED
+
+
+def test_many_parts_share_the_level():
+    """A part that holds alone but narrowly may be chance among seven, if the others do not hold with it."""
+    name = "dynamic loading"
+    corner = next(one for one in BOLD if one.name == name)
+    rule = TESTS[corner.claim, corner.measured]
+    given = derived.claim_of(CLAIMS[CLAIM], CORNERS, TESTS)
+    close = Measurement(Location(math.log(rule.bound) + 0.027, 0.01, 19, 20, log=True), "")
+    assert rule.answer(close).verdict == HOLDS
+    found = {test.measured: number(test, None if test.by_interval else False) for test in given.tests}
+    answers = dict(
+        (test.part, answer.verdict) for test, answer in verdicts.answers(given, {**found, corner.test: close}, {})
+    )
+    assert answers[corner.part] == UNDECIDED
+
+
+def test_the_map_is_text_with_links_for_everyone():
+    found = list(places(ledger_of({})).values())
+    drawn = corner_map.picture(found)
+    assert len(drawn.encode()) < 30_000
+    root = ElementTree.fromstring(drawn)
+    assert root.get("role") == "group"
+    assert root.get("aria-labelledby") == "map-title map-desc"
+    links = [element.get("href") for element in root.iter("a")]
+    assert len(links) == sum(bool(one.page) for one in CORNERS)
+    texts = {element.text for element in root.iter("text")}
+    assert {one.name for one in CORNERS} <= texts
+    assert not re.findall(r"#[0-9a-f]{6}", drawn)
+    for one in CORNERS:
+        assert one.name in corner_map.table(found)
+        assert one.name in corner_map.short(found)
+
+
+def test_every_link_leads_to_a_heading():
+    for one in CORNERS:
+        if one.page:
+            page, _, anchor = one.page.partition("#")
+            text = (ROOT / f"{page}.ipynb").read_text() if (ROOT / f"{page}.ipynb").exists() else None
+            folder = (ROOT / page).parent
+            text = text or "".join(path.read_text() for path in folder.glob("*.ipynb"))
+            slugs = {
+                re.sub(r"[^a-z0-9]+", "-", heading.replace("\\\\", "").lower()).strip("-")
+                for heading in re.findall(r'"#{2,3} ([^"]*?)(?:\\n)?"', text)
+            }
+            assert anchor in slugs, one.page
+
+
+def test_a_file_of_corners_that_the_ledger_does_not_know_is_refused(tmp_path):
+    text = derived.FILE.read_text()
+    for old, new, message in (
+        ('measured = "ratio on {GIL}"', 'measured = "no such"', "does not test"),
+        ('level = "system"', 'level = "moon"', "needs a level"),
+        ("bold = true", "bald = true", "not known"),
+    ):
+        path = tmp_path / "corners.toml"
+        path.write_text(text.replace(old, new, 1))
+        with pytest.raises(UserError, match=message):
+            derived.read(path)
+
+
+def test_a_stale_page_is_said_beside_its_corner():
+    rows = [replace_stale(row) for row in ledger_of({})]
+    assert "stale" in places(rows)["dynamic loading"].why
+
+
+def replace_stale(row):
+    return {**row, "stale": ["figures.py"]} if row["id"] == "A12" else row
