@@ -154,6 +154,30 @@ def matrix(record: Record) -> pd.DataFrame:
     )
 
 
+# What a pair of bindings is answered with: which of the two took less time, if the interval says so.
+FIRST, SECOND, APART_UNKNOWN = "first", "second", "undecided"
+
+
+def apart(record: Record) -> pd.DataFrame:
+    """Every two bindings of one interpreter and signature: time of the first over that of the second, paired by block, with its
+    interval, and which of the two took less."""
+    rows = []
+    for label, signature in itertools.product(record.interpreters, SIGNATURES):
+        for one, other in itertools.combinations(present(record, label, signature), 2):
+            cells = [(label, name(binding, signature)) for binding in (one, other)]
+            rows.append([label, signature, one, other, *cheaper(statistics.ratio(record, *cells))])
+    return pd.DataFrame(
+        rows, columns=["CPython", "signature", "binding a", "binding b", "ratio", "low", "high", "answer"]
+    )
+
+
+def cheaper(ratio: Interval) -> tuple[float, float, float, str]:
+    """A ratio of times with the answer to "which of the two?"; one without bounds answers nothing."""
+    decided = ratio.is_known and ratio.excludes(1)
+    answer = (FIRST if ratio.value < 1 else SECOND) if decided else APART_UNKNOWN
+    return ratio.value, ratio.low, ratio.high, answer
+
+
 def variants(record: Record) -> pd.DataFrame:
     """Other forms of a tool over the form that the matrix has, by interpreter and signature."""
     rows = []
