@@ -1,14 +1,14 @@
 # Short verbs, no logic: each calls one command of ffilab. `make help` lists them.
 # KERNELS="3.14 3.14t" | pair | all      which interpreters to set up and measure
 # BUDGET=smoke|room|quick|full           how long to measure (default quick)
-# NAME=loaders                           the chapter of `make chapter`
+# NAME=loaders                           the chapter of `make chapter` and `make exercise`
 # FROM=folder or bundle                  make pages from these records instead of measuring
 # As they were given, `$$` and quotes included, through the environment: the shell reads none of it.
 $(foreach name,KERNELS BUDGET FROM NAME A B,$(eval override $(name) := $$(value $(name))))
 export KERNELS BUDGET FROM NAME A B
 run = @python3 ffilab/bootstrap.py
 
-.PHONY: help book test check doctor kernels native chapter more bench coverage compare judge characteristics html lab lock clean distclean
+.PHONY: help book test check doctor kernels native chapter exercise more bench coverage compare judge characteristics html lab lock clean distclean
 help:     ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 	@echo; sed -n '2,5s/^# //p' Makefile
@@ -26,6 +26,8 @@ native:   ## build everything under native/
 	$(run) native
 chapter:  ## measure one chapter afresh (NAME=loaders), then render
 	$(run) chapter "$$NAME"
+exercise: ## check your answers to a chapter's exercises, my/<chapter>.py (NAME=loaders; made on first use)
+	$(run) exercise "$$NAME"
 more:     ## measure another session on top of the pages' own, of all chapters or of one (NAME=loaders)
 	$(run) more "$$NAME"
 bench:    ## our instrument against pyperf, about 25 minutes (BUDGET=full: an hour)

@@ -134,6 +134,19 @@ def native(kernels):
         raise UserError("Some extensions were left out: see the lines above.")
 
 
+@verbs.command()
+@click.argument("name", default="")
+@from_option
+def exercise(name, source):
+    """Check your answers to the exercises of a chapter, my/<chapter>.py, on what was last measured (or on FROM)."""
+    from ffilab.press import chapters, exercises
+
+    found = exercises.check(chapters.chapter(name), records(source))
+    click.echo(exercises.report(found))
+    click.echo(f"\nYour answers: {exercises.shown(exercises.ANSWERS / name)}.py")
+    sys.exit(0 if all(part["solved"] for part in found) else 1)
+
+
 further_words = {"ignore_unknown_options": True}
 
 
@@ -150,7 +163,14 @@ def test(pytest_options):
 @verbs.command(context_settings=further_words)
 @click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
 def check(pytest_options):
-    """Set up the chapter pair and run the tests that need no measuring. Further words go to pytest."""
+    """Set up the chapter pair and run the tests that need no measuring; with the name of a chapter, check its exercises.
+
+    Further words go to pytest.
+    """
+    from ffilab.judge import claims
+
+    if len(pytest_options) == 1 and pytest_options[0] in claims.corners():
+        return click.get_current_context().invoke(exercise, name=pytest_options[0], source=os.environ.get("FROM", ""))
     set_up_for_tests()
     sys.exit(pytest("not slow", *pytest_options))
 

@@ -8,6 +8,12 @@ import numpy as np
 
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Location
 
+# What the check of each exercise prints when it is solved.
+SOLVED = {
+    "find-the-flaw": r"\A(\w: right\. .*\n){3}\Z",
+    "repair-the-benchmark": r"^Right: ",
+}
+
 FLAWS = {
     "A": "The two functions run one after the other; whatever changes in between counts as a difference.",
     "B": "A thousand timings of one process are treated as a thousand independent values.",

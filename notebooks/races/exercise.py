@@ -3,6 +3,12 @@
 from ffilab.judge.estimates import Share
 from notebooks.races.detection import CLEAN, EXERCISE, RACE
 
+# What the check of each exercise prints when it is solved.
+SOLVED = {
+    "safe-or-not": r"\A(.*: right; .*\n){6}\Z",
+    "safe-tally": r"^Fast\.\n\Z",
+}
+
 # Far above the noise: counting into memory of one's own needs no lock in the loop.
 GOAL = 5
 
