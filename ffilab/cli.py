@@ -116,6 +116,20 @@ def html():
     render.render()
 
 
+@verbs.command()
+def slides():
+    """Make the slides of the chapters as they were last measured: _build/html/slides."""
+    from ffilab.press import chapters
+    from ffilab.press import slides as press
+
+    with step("slides"):
+        found = press.write(press.default_folder(), chapters.chapters())
+    if not found:
+        raise UserError("Nothing was measured yet: run `make book`, or `make chapter NAME=…` for one chapter.")
+    for deck in found:
+        say(f"  {os.path.relpath(deck)}")
+
+
 @verbs.command("kernels")
 @kernels_option
 def kernels_verb(kernels):

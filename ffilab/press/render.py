@@ -11,7 +11,7 @@ import nbformat
 from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT
-from ffilab.press import files, matrix, sources, status
+from ffilab.press import files, matrix, slides, sources, status
 from ffilab.press.chapters import Chapter, chapters, split
 from ffilab.progress import say, step
 from ffilab.subprocesses import explain_os_errors, logged
@@ -46,6 +46,7 @@ def render() -> Path:
         )
         if code:
             raise UserError(f"Jupyter Book reported errors or warnings ({_warnings(log)}); read {log}.")
+        slides.write(out / "_build" / "html" / slides.FOLDER, chapters())
         files.lighten(out / "_build" / "html")
         shutil.rmtree(HTML, ignore_errors=True)
         (out / "_build" / "html").replace(HTML)

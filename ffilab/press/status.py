@@ -12,7 +12,7 @@ from ffilab.judge import basis, characteristics, ledger, verdicts
 from ffilab.judge.estimates import LEVEL
 from ffilab.judge.rules import HOLDS
 from ffilab.paths import ROOT
-from ffilab.press import advice, evidence, matrix
+from ffilab.press import advice, evidence, lessons, matrix
 from ffilab.press import map as corner_map
 from ffilab.press.chapters import Chapter, chapters
 from ffilab.progress import minutes
@@ -288,6 +288,7 @@ def write(folder: Path, rows: list[dict]) -> None:
     (folder / "budgets.md").write_text(budgets_page())
     (folder / "contents.md").write_text(contents_page())
     (folder / "course.md").write_text(course_page())
+    (folder / "instructors.md").write_text(lessons.notes_page(in_order()))
     (folder / "chapters.md").write_text(chapters_page())
     (folder / "interpreters.md").write_text(interpreters_page())
     (folder / "ledger.md").write_text(ledger_page(rows))

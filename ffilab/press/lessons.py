@@ -1,0 +1,69 @@
+"""What a chapter holds for who teaches it: its notes for instructors, and the parts of its head.
+
+The notes stand beside the notebook, in `notebooks/<corner>/instructors.md`: expected answers, one for each prediction; laptops;
+what may be skipped. Nothing of it is typed twice: the instructor's page and the speaker notes of the slides are made of it.
+"""
+
+import re
+
+import nbformat
+
+from ffilab.press.chapters import Chapter
+
+NOTES = "instructors.md"
+EXPECTED, LAPTOPS, SHORT = PARTS = ("Expected answers", "On laptops", "If time is short")
+IN_NOTEBOOK = re.compile(r"```\{admonition\} For instructors\n:class: [^\n]+\n(.*?)\n```", re.S)
+
+
+def notes(chapter: Chapter) -> dict[str, str]:
+    """The notes of a chapter, by part; empty if it has none."""
+    try:
+        text = (chapter.source.parent / NOTES).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    found = re.findall(r"^## (.+)\n+(.*?)(?=^## |\Z)", text, re.M | re.S)
+    return {name.strip(): body.strip() for name, body in found}
+
+
+def expected(chapter: Chapter) -> dict[str, str]:
+    """By the number of a prediction: which wrong model to expect, and what to ask then."""
+    return dict(re.findall(r"^(\d+)\. (.+(?:\n   .+)*)", notes(chapter).get(EXPECTED, ""), re.M))
+
+
+def general(chapter: Chapter) -> str:
+    """What is to be known before the lesson begins, for the speaker."""
+    known = notes(chapter)
+    return "\n\n".join(f"**{part}**\n\n{known[part]}" for part in (LAPTOPS, SHORT) if part in known)
+
+
+def listed(head: str, what: str) -> str:
+    """The list of questions, or of objectives, in the head of a page; empty if there is none."""
+    found = re.search(rf"\*\*{what}\*\*\n\n((?:- .+\n)+)", head)
+    return found[1] if found else ""
+
+
+def in_notebook(chapter: Chapter) -> list[str]:
+    """The notes that stand in the notebook itself, but for those that the run has to fill in."""
+    cells = nbformat.read(chapter.source, as_version=4).cells
+    return [text for cell in cells for text in IN_NOTEBOOK.findall(cell.source) if "{glue" not in text]
+
+
+def notes_page(chapters: list[Chapter], with_slides: bool = True) -> str:
+    """A section for each chapter, with links to it and to its slides."""
+    lines = []
+    for chapter in chapters:
+        slides = (
+            f' · <a href="../slides/{chapter.corner}.html">slides</a>' if with_slides and chapter.is_executed else ""
+        )
+        title = re.match(r"# (.+)", chapter.openings[0])[1]
+        lines += [
+            f"### {title}",
+            "",
+            f"{{doc}}`The chapter <../{chapter.page}>`{slides}",
+            "",
+            *in_notebook(chapter),
+            "",
+        ]
+        for part, text in notes(chapter).items():
+            lines += [f":::{{dropdown}} {part}", text, ":::", ""]
+    return "\n".join(lines) + "\n"
