@@ -7,7 +7,7 @@ import pytest
 
 from ffilab.judge.claims import corners
 from ffilab.paths import NOTEBOOKS
-from ffilab.press import status
+from ffilab.press import lessons, status
 from ffilab.press.chapters import Chapter
 
 CORNERS = corners()
@@ -53,3 +53,59 @@ def test_the_course_counts_the_minutes_of_every_page():
             minutes = sum(map(int, re.findall(rf"{part}: (\d+) minutes", openings)))
             assert minutes, (corner, part)
             assert f"| {minutes} min |" in next(line for line in table.splitlines() if f"/{corner}`" in line)
+
+
+def sections(corner):
+    """Heading to text, down to the next heading of any level."""
+    found = re.findall(r"^##+ ([^\n]+)\n(.*?)(?=^#+ |\Z)", typed(corner), re.M | re.S)
+    assert found
+    return found
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+def test_each_prediction_has_a_note_on_the_answers_to_expect(corner):
+    asked = {
+        number
+        for heading, text in sections(corner)
+        if heading == "Your prediction"
+        for number in re.findall(r"^(\d+)\. ", text, re.M)
+    }
+    notes = lessons.notes(Chapter(corner))
+    assert tuple(notes) == lessons.PARTS
+    expected = lessons.expected(Chapter(corner))
+    assert set(expected) == asked
+    # A wrong model, and a question that leads on.
+    for number, note in expected.items():
+        assert "The model: " in note, (corner, number)
+    assert all(text.count("- ") >= 2 for part, text in notes.items() if part != lessons.EXPECTED)
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+def test_what_may_be_skipped_is_there_and_answers_no_prediction(corner):
+    """A section with its subsections."""
+    named = re.findall(r"\*\*([^*]+)\*\*", lessons.notes(Chapter(corner))[lessons.SHORT])
+    assert named
+    for heading in named:
+        found = re.search(rf"^(##+) {re.escape(heading)}\n(.*?)(?=^##? |\Z)", typed(corner), re.M | re.S)
+        assert found, (corner, heading)
+        text = found[2] if found[1] == "##" else re.split(r"(?m)^### ", found[2])[0]
+        assert "You predicted" not in text, (corner, heading)
+
+
+def test_the_instructors_page_has_every_chapters_notes():
+    page = lessons.notes_page([Chapter(corner) for corner in CORNERS])
+    for corner in CORNERS:
+        for text in [*lessons.notes(Chapter(corner)).values(), *lessons.in_notebook(Chapter(corner))]:
+            assert text in page
+        assert f"/{corner}>`" in page
+
+
+def test_a_chapter_without_notes_has_a_section_all_the_same(tmp_path):
+    (tmp_path / "new").mkdir()
+    source = Chapter("loaders").source.read_text()
+    (tmp_path / "new" / "new.ipynb").write_text(source)
+    chapter = Chapter("new", tmp_path, tmp_path / "nothing")
+    assert lessons.notes(chapter) == {}
+    assert lessons.general(chapter) == ""
+    assert "### CDLL and PyDLL" in lessons.notes_page([chapter])
+    assert "slides" not in lessons.notes_page([chapter])

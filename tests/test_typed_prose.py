@@ -128,7 +128,8 @@ def pages():
     """Name to path: a corner's pages under the corner's name, the book's under their own."""
     found = {path.stem: path for path in sorted((ROOT / "book").glob("*.md"))}
     found |= {path.stem: path for path in sorted(NOTEBOOKS.glob("*/*.ipynb"))}
-    return found | {path.stem: path for path in sorted(NOTEBOOKS.glob("*/*.md"))}
+    beside = sorted(NOTEBOOKS.glob("*/*.md"))
+    return found | {f"{path.parent.name}/{path.stem}" if path.stem in found else path.stem: path for path in beside}
 
 
 PAGES = pages()

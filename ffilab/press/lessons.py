@@ -21,7 +21,7 @@ def notes(chapter: Chapter) -> dict[str, str]:
         text = (chapter.source.parent / NOTES).read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
-    found = re.findall(r"^## (.+)\n+(.*?)(?=^## |\Z)", text, re.M | re.S)
+    found = re.findall(r"^## ([^\n]+)\n+(.*?)(?=^## |\Z)", text, re.M | re.S)
     return {name.strip(): body.strip() for name, body in found}
 
 
