@@ -15,6 +15,7 @@ from ffilab.errors import UserError
 from ffilab.judge import claims, verdicts
 from ffilab.press import chapters, execute, render
 from ffilab.press.chapters import Chapter
+from tests.test_slides import check_deck
 
 pytestmark = pytest.mark.slow
 
@@ -165,6 +166,11 @@ def test_glued_numbers_all_arrived(html, chapter):
     text = (html / f"{chapter.page}.html").read_text()
     assert 'class="pasted-text"' in text
     assert "{glue:" not in text
+
+
+@pytest.mark.parametrize("chapter", chapters.chapters(), ids=lambda each: each.corner)
+def test_every_chapter_has_slides(html, chapter):
+    check_deck(html / "slides" / f"{chapter.corner}.html")
 
 
 @pytest.fixture(scope="module")
