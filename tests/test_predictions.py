@@ -8,11 +8,10 @@ import pytest
 
 from ffilab.paths import ROOT
 
-PAGE = """<!doctype html><html lang="en"><title>{corner}</title><body>
+PAGE = """<!doctype html><html lang="en"><title>{corner}</title><script src="../_static/predictions.js"></script><body>
 <section id="your-prediction"><h2>Your prediction</h2><ol start="{start}"><li><p>How <code>much</code>?</p></li><li><p>Which?</p></li></ol></section>
 <p><strong>You predicted ({start}).</strong> <span class="pasted-text">Twice as long.</span></p>
-<p><strong>You predicted ({other}).</strong> <span class="pasted-text">The first.</span></p>
-<script src="../_static/predictions.js"></script></body></html>"""
+<p><strong>You predicted ({other}).</strong> <span class="pasted-text">The first.</span></p></body></html>"""
 
 
 @pytest.fixture(scope="module")

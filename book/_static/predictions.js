@@ -1,5 +1,5 @@
 // The reader's predictions: typed at the list, kept in this browser, shown beside what the run says. Nothing is sent.
-(() => {
+document.addEventListener("DOMContentLoaded", () => {
   "use strict";
   const PREFIX = "ffi-prediction/";
   const corner = location.pathname.split("/").slice(-2)[0];
@@ -106,4 +106,4 @@
       ),
     );
   }
-})();
+});
