@@ -77,7 +77,17 @@ def figure(plot, alt: str, size: tuple[float, float] = (7.2, 3.6), data: pd.Data
 
     data: what is drawn, as a table; a link beside the figure holds it as CSV.
     """
-    images, marked = [], mark()
+    images = [
+        f'<img class="ffi-{mode}" alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}">'
+        for mode, drawn in pictures(plot, size, mark()).items()
+    ]
+    link = "" if data is None else csv_link(data, "figure")
+    display(HTML(f'{SWITCH}<figure class="ffi-figure">{"".join(images)}</figure>{link}'))
+
+
+def pictures(plot, size: tuple[float, float], marked: str) -> dict[str, bytes]:
+    """`plot(figure)` as SVG for light and for dark pages, by mode. marked: why it is no result, across it."""
+    drawn = {}
     for mode in ("light", "dark"):
         with plt.rc_context(_style(mode)):
             # The same records, the same picture: jitter is drawn from here.
@@ -89,10 +99,8 @@ def figure(plot, alt: str, size: tuple[float, float] = (7.2, 3.6), data: pd.Data
             buffer = io.BytesIO()
             drawing.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
             plt.close(drawing)
-        drawn = base64.b64encode(buffer.getvalue()).decode()
-        images.append(f'<img class="ffi-{mode}" alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{drawn}">')
-    link = "" if data is None else csv_link(data, "figure")
-    display(HTML(f'{SWITCH}<figure class="ffi-figure">{"".join(images)}</figure>{link}'))
+        drawn[mode] = buffer.getvalue()
+    return drawn
 
 
 def csv_link(frame: pd.DataFrame, name: str) -> str:

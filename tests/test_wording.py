@@ -19,7 +19,7 @@ from ffilab.judge.rules import (
     Side,
     Size,
 )
-from ffilab.press import advice, status
+from ffilab.press import advice, ledger_page, status
 
 PROVENANCE = {"is_result": True, "minutes": 2.0, "budget": "quick"}
 
@@ -143,7 +143,7 @@ def test_each_answer_reads_well_and_says_what_was_found(rule, found, answer, say
     given = rule.answer(found)
     assert (given.verdict, says in given.reason) == (answer, True), given.reason
     row = row_of(rule, {"a / b": found})
-    for text in (given.reason, ledger.in_one_line(row), status.card(row)):
+    for text in (given.reason, ledger.in_one_line(row), ledger_page.card(row)):
         assert faults(text) == [], text
 
 
@@ -168,7 +168,7 @@ WITHOUT = {
 def test_what_is_withheld_or_has_no_number_reads_well_too(rule, case):
     further = dict(WITHOUT[case])
     row = row_of(rule, further.pop("measured", {"a / b": about(1.2)}), **further)
-    for text in (ledger.in_one_line(row), status.card(row)):
+    for text in (ledger.in_one_line(row), ledger_page.card(row)):
         assert faults(text) == [], text
     assert row["verdict"] in (verdicts.WITHHELD, verdicts.CANNOT_TEST)
 
@@ -177,7 +177,7 @@ def test_a_claim_of_a_chapter_that_was_not_measured_reads_well():
     for claim in all_claims():
         row = {**ledger.judge(claim, None), "stale": ["the notebook"]}
         assert faults(ledger.in_one_line(row)) == [], claim.id
-        assert faults(status.card(row)) == [], claim.id
+        assert faults(ledger_page.card(row)) == [], claim.id
 
 
 def test_each_claim_has_a_card_that_the_overview_leads_to():
@@ -185,7 +185,7 @@ def test_each_claim_has_a_card_that_the_overview_leads_to():
     rows = [
         row_of(SIZE, {"a / b": about(1.4)}) | {"id": name, "untested": ["x", "y", "z"]} for name in ("A2", "B1", "X1")
     ]
-    text = status.ledger_page([{**row, "provenance": {}} for row in rows])
+    text = ledger_page.page([{**row, "provenance": {}} for row in rows])
     assert (
         re.findall(r"\(#(claim-\w+)\)", text)
         == re.findall(r"^\((claim-\w+)\)=$", text, re.M)

@@ -21,7 +21,9 @@ class Claim:
     """One claim of the four documents: where it was said, what was published, and the tests that decide.
 
     untested: parts of the claim that no experiment here tests, in words. not_measurable: why no measurement can decide the
-    claim, if none can.
+    claim, if none can. section: where it is measured, as page of its chapter and anchor of a heading, `loaders#takeaways`.
+    saw: what its author saw, with the published numbers. differs: what is otherwise here in method, setting or version, as
+    far as no run can contradict it.
     """
 
     id: str
@@ -32,6 +34,9 @@ class Claim:
     tests: tuple[Rule, ...] = ()
     untested: tuple[str, ...] = ()
     not_measurable: str = ""
+    section: str = ""
+    saw: str = ""
+    differs: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,8 @@ def place(identifier: str) -> tuple[str, int]:
 
 def _claim(path: Path, entry: dict, corner: str) -> Claim:
     what = f"the claim {entry.get('id', '?')}"
-    _known(path, what, entry, {"id", "where", "claim", "published", "test", "untested", "not_measurable"})
+    texts = ("section", "saw", "differs")
+    _known(path, what, entry, {"id", "where", "claim", "published", "test", "untested", "not_measurable", *texts})
     missing = {"id", "where", "claim", "published"} - set(entry)
     if missing or not all(isinstance(entry[key], str) for key in ("id", "where", "claim", "published")):
         raise UserError(f"{_name(path)}: {what} needs the texts id, where, claim and published.")
@@ -105,6 +111,15 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
         or not all(isinstance(part, str) and part for part in untested)
     ):
         raise UserError(f"{_name(path)}: {what} needs texts in `untested` and a text as `not_measurable`.")
+    section, saw, differs = (entry.get(key, "") for key in texts)
+    if not all(isinstance(text, str) for text in (section, saw, differs)) or bool(saw) != bool(differs):
+        raise UserError(
+            f"{_name(path)}: {what} needs texts as `section`, `saw` and `differs`, and the last two together."
+        )
+    if section and not re.fullmatch(r"[\w-]+#[\w-]+", section):
+        raise UserError(f"{_name(path)}: {what} needs a `section` such as loaders#takeaways.")
+    if any(text and not text.endswith(".") for text in (saw, differs)):
+        raise UserError(f"{_name(path)}: {what} needs whole sentences in `saw` and `differs`.")
     if corner and bool(tests) == bool(not_measurable):
         raise UserError(f"{_name(path)}: {what} needs tests, or `not_measurable` with the reason, and not both.")
     for kind in (Size, None):
@@ -116,9 +131,8 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
         raise UserError(f"{_name(path)}: {what} tests the size of {lonely[0]!r}, and not its side.")
     if tests and all(isinstance(test, Size) for test in tests):
         raise UserError(f"{_name(path)}: {what} tests sizes only.")
-    return Claim(
-        entry["id"], corner, entry["where"], entry["claim"], entry["published"], tests, tuple(untested), not_measurable
-    )
+    said = (entry[key] for key in ("where", "claim", "published"))
+    return Claim(entry["id"], corner, *said, tests, tuple(untested), not_measurable, section, saw, differs)
 
 
 def _rule(path: Path, what: str, entry: dict) -> Rule:

@@ -106,6 +106,10 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         # What was counted or looked at once has no interval.
         "counted": [],
         "untested": list(claim.untested),
+        # Where it is measured; what its author saw, and what is otherwise here.
+        "section": f"notebooks/{claim.corner}/{claim.section}" if claim.section else "",
+        "saw": claim.saw,
+        "differs": claim.differs,
         "provenance": {},
     }
     if claim.not_measurable:

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import sys
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -11,7 +12,7 @@ import nbformat
 from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT
-from ffilab.press import files, matrix, slides, sources, status
+from ffilab.press import files, ledger_page, matrix, slides, sources, status
 from ffilab.press.chapters import Chapter, chapters, split
 from ffilab.progress import say, step
 from ffilab.subprocesses import explain_os_errors, logged
@@ -86,6 +87,7 @@ def assemble(tree: Path) -> Path:
     stale = {each.corner: each.changed() for each in chapters() if each.is_executed}
     rows = ledger.collect(stale)
     status.write(tree / "book" / "_generated", rows)
+    ledger_page.write(tree / "book", rows, partial(sources.links, tree))
     matrix.copy_datatables(tree / "book" / "_static")
     (tree / "book" / "_generated" / "sources.md").write_text(sources.page(tree, rows))
     return tree

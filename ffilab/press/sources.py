@@ -15,7 +15,7 @@ from myst_parser.mdit_to_docutils.base import compute_unique_slug
 
 from ffilab.judge import ledger
 from ffilab.paths import ROOT
-from ffilab.press.status import since
+from ffilab.press.ledger_page import since
 
 LIST = ROOT / "book" / "sources.toml"
 # How the ledger calls the documents, by their keys in the bibliography.

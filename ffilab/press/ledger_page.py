@@ -1,0 +1,350 @@
+"""The page of the ledger: a figure, a card for each claim, and the same rows as files to take away.
+
+Which cards are shown is chosen by `book/_static/ledger.js`, from the classes of the cards; without it all are.
+"""
+
+import html
+import json
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+
+from ffilab import draw
+from ffilab.judge import basis, ledger, verdicts
+from ffilab.judge.estimates import LEVEL
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.press import advice
+
+# Of a claim with more lines than this, they are folded; with more than the second, by subjects.
+MOST_UNFOLDED, MOST_IN_ONE_FOLD = 2, 12
+# How a verdict is marked: a badge of sphinx-design.
+BADGES = {
+    HOLDS: "success",
+    verdicts.IN_DIRECTION: "success",
+    verdicts.IN_PART: "info",
+    verdicts.REFUTED: "danger",
+    verdicts.WITHHELD: "warning",
+    verdicts.CONFORMS: "primary",
+}
+# How it is drawn: Okabe and Ito's colours, and a hatching for those who see none.
+DRAWN = {
+    HOLDS: ("#009E73", ""),
+    verdicts.IN_DIRECTION: ("#56B4E9", "//"),
+    verdicts.IN_PART: ("#0072B2", "\\\\"),
+    verdicts.UNDECIDED_HERE: ("#F0E442", ".."),
+    verdicts.REFUTED: ("#D55E00", "xx"),
+    verdicts.WITHHELD: ("#CC79A7", "--"),
+    verdicts.CONFORMS: ("#E69F00", "++"),
+}
+NOT_TESTED = ("#999999", "oo")
+DOCUMENTS = {
+    "A": "A: a talk on the Python FFI",
+    "B": "B: a post on forged strings",
+    "C": "C: a post on the GIL",
+    "D": "D: a post on code placement",
+}
+# Verdicts beside which it is told what the author saw and what differs here: of claims that were tested and do not simply hold.
+COMPARED = tuple(verdict for verdict in verdicts.TESTED if verdict != HOLDS)
+# From the pages of an assembled book, links to some of them.
+Links = Callable[[tuple[str, ...]], str]
+
+
+def since(row: dict) -> str:
+    """A word on a verdict whose page is stale."""
+    return f" Its page is stale: {', '.join(row['stale'])} changed since." if row["stale"] else ""
+
+
+def page(rows: list[dict], links: Links | None = None) -> str:
+    """How far to trust the verdicts, and which claims got which; then every claim on a card of its own, by documents."""
+    given = {verdict: [row for row in rows if row["verdict"] == verdict] for verdict in _verdicts(rows)}
+    lines = [trust(rows), "", SUMMARY.format(alt=html.escape(summary_for_alt(rows))), ""]
+    for verdict, found in given.items():
+        claims = ", ".join(f"[{row['id']}](#claim-{row['id'].lower()})" for row in found)
+        lines.append(f"- {badge(verdict)} {claims}")
+    lines += ["", "```{raw} html", TO_TAKE, choosers(rows), "```"]
+    for document in dict.fromkeys(row["id"][0] for row in rows):
+        lines += ["", f"## Document {DOCUMENTS.get(document, document)}"]
+        lines += [card(row, links) for row in rows if row["id"].startswith(document)]
+    where = {row["chapter"]: row["provenance"] for row in rows if row["provenance"]}
+    lines += ["", "## Measured on", ""]
+    lines += [
+        f"- {{doc}}`{chapter} <../notebooks/{chapter}/{chapter}>`: {facts['cpu']}, {facts['cores']} cores, {facts['system']}, "
+        f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}. Rests on {basis.in_words(facts.get('rests_on'))}."
+        for chapter, facts in where.items()
+    ]
+    lines += ["", "```{raw} html", '<script defer src="../_static/ledger.js"></script>', "```"]
+    return "\n".join(lines) + "\n"
+
+
+# The figure's two files, written by `write`; which of them is seen, the page's colours say.
+SUMMARY = f"""```{{raw}} html
+{draw.SWITCH}
+<link rel="stylesheet" href="../_static/ledger.css">
+<figure class="ffi-figure"><img class="ffi-light" alt="{{alt}}" src="../_static/ledger-light.svg"><img class="ffi-dark" alt="{{alt}}" src="../_static/ledger-dark.svg"></figure>
+```"""
+TO_TAKE = (
+    '<p class="ffi-take">The ledger of this run, to take away: <a download href="../_static/ledger.csv">CSV</a>, a line for each test; '
+    '<a download href="../_static/ledger.json">JSON</a>, an entry for each claim.</p>'
+)
+
+
+def _verdicts(rows: list[dict]) -> list[str]:
+    """Those that were given: first of the claims that were tested, then of the others."""
+    given = dict.fromkeys(row["verdict"] for row in rows)
+    return [*(one for one in verdicts.TESTED if one in given), *(one for one in given if one not in verdicts.TESTED)]
+
+
+def by_document(rows: list[dict]) -> pd.DataFrame:
+    """How many claims of each document got which verdict."""
+    found = pd.crosstab([row["id"][0] for row in rows], [row["verdict"] for row in rows])
+    return found.reindex(columns=_verdicts(rows))
+
+
+def summary_for_alt(rows: list[dict]) -> str:
+    """The figure in words, with its numbers."""
+    said = [
+        f"{document}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+        for document, counts in by_document(rows).iterrows()
+    ]
+    return f"Verdicts on {len(rows)} claims by document. {'. '.join(said)}."
+
+
+def plot_summary(figure, rows: list[dict]) -> None:
+    """A bar for each document, divided by verdicts; the number of claims stands in each part."""
+    found = by_document(rows)
+    axes, left = figure.subplots(), pd.Series(0, index=found.index)
+    for verdict, counts in found.items():
+        colour, hatch = DRAWN.get(verdict, NOT_TESTED)
+        bars = axes.barh(found.index, counts, left=left, color=colour, hatch=hatch, edgecolor="white", label=verdict)
+        box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
+        axes.bar_label(bars, [count or "" for count in counts], label_type="center", color="black", size=9)
+        for text in axes.texts:
+            if text.get_text():
+                text.set_bbox(box)
+        left = left + counts
+    axes.invert_yaxis()
+    axes.grid(axis="y", visible=False)
+    axes.set(xlabel="claims", ylabel="document")
+    figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=9)
+
+
+def choosers(rows: list[dict]) -> str:
+    """Select boxes for verdict, document and chapter, each answer with its number of claims; unseen without JavaScript."""
+    boxes = []
+    for name, of in (
+        ("verdict", lambda row: row["verdict"]),
+        ("document", lambda row: row["id"][0]),
+        ("chapter", lambda row: row["chapter"]),
+    ):
+        counts = Counter(of(row) for row in rows if of(row))
+        options = "".join(
+            f'<option value="{slug(one)}">{html.escape(DOCUMENTS.get(one, one).replace("_", " "))} ({count})</option>'
+            for one, count in counts.items()
+        )
+        boxes.append(f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>')
+    return (
+        f'<form class="ffi-choose" hidden aria-label="Choose claims">{"".join(boxes)}<button type="reset">show all</button>'
+        '<output aria-live="polite"></output></form>'
+    )
+
+
+def slug(name: str) -> str:
+    """A name as part of a class and of an address."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def badge(verdict: str) -> str:
+    return f"{{bdg-{BADGES.get(verdict, 'muted')}}}`{verdict}`"
+
+
+def card(row: dict, links: Links | None = None) -> str:
+    """One claim: its verdict, what was said and published, what was measured here, why the verdict is what it is, and where."""
+    name = row["id"].lower()
+    classes = [f"ffi-verdict-{slug(row['verdict'])}", f"ffi-document-{name[0]}"]
+    classes += [f"ffi-chapter-{slug(row['chapter'])}"] if row["chapter"] else []
+    lines = [
+        "",
+        f"(claim-{name})=",
+        "::::::{card}",
+        f":class-card: ffi-claim {' '.join(classes)}",
+        f'**{row["id"]}** {badge(row["verdict"])} <a class="ffi-link" href="#claim-{name}">link to {row["id"]}</a>',
+        "",
+        f"**{plain(row['claim'])}**",
+        "",
+        f"*Said in* {plain(row['where'])}.",
+        "",
+        f"*Published:* {published(row['published'])}.",
+        "",
+    ]
+    found = findings(row)
+    verdict = f"*Verdict:* {ledger.verdict_of(row)}"
+    lines += [f"{verdict}." if row["parts"] else f"{verdict}: {plain(row['reason']).rstrip('.')}.", ""]
+    if len(found) <= MOST_UNFOLDED:
+        lines += [line for _, line in found]
+    elif len(found) <= MOST_IN_ONE_FOLD:
+        title = f"What was measured here, and why: {len(found)} lines"
+        lines += [f":::::{{dropdown}} {title}", *(line for _, line in found), ":::::"]
+    else:
+        lines += by_subject(row, found)
+    if ending := f"{row['takes']}{since(row)}".strip():
+        lines += ["", ending]
+    if fair := beside(row):
+        lines += ["", fair]
+    if where := measured_in(row, links):
+        lines += ["", f"*Measured in* {where}"]
+    return "\n".join([*lines, "::::::"])
+
+
+def measured_in(row: dict, links: Links | None) -> str:
+    """The section that measured it; the chapter, where the pages cannot be looked at."""
+    if links and row["section"]:
+        return links((row["section"],))
+    return f"{{doc}}`../notebooks/{row['chapter']}/{row['chapter']}`" if row["chapter"] else ""
+
+
+def findings(row: dict) -> list[tuple[str, str]]:
+    """Each number that was handed in, and under it the answers that rest on it; then what has no number or no test. Each with
+    its subject, what its title says before a colon."""
+    points = []
+    for name in dict.fromkeys([*(part["measured"] for part in row["parts"]), *row["measured"]]):
+        number = advice.value_of(row, name) if name in row["measured"] else "no number here"
+        answers = [part for part in row["parts"] if part["measured"] == name]
+        lines = [f"- {plain(name)}: **{number}**"]
+        lines += [
+            f"  - {plain(_without(name, part))}: *{part['verdict']}*; {plain(part['reason'])}" for part in answers
+        ]
+        subject = answers[0]["part"].partition(": ")[0] if answers else ""
+        points.append((subject, "\n".join(lines)))
+    return points + [("not tested", f"- Not tested: {plain(part)}") for part in row["untested"]]
+
+
+def by_subject(row: dict, found: list[tuple[str, str]]) -> list[str]:
+    """Many findings, in a fold for each subject that says how its tests were answered."""
+    folds, lines = defaultdict(list), []
+    for subject, line in found:
+        folds[subject].append(line)
+    for subject, listed in folds.items():
+        answers = Counter(part["verdict"] for part in row["parts"] if part["part"].partition(": ")[0] == subject)
+        said = ", ".join(f"{count} {answer}" for answer, count in answers.items())
+        title = plain(draw.capital(subject or "further numbers")) + (f": {said}" if said else "")
+        lines += [f":::::{{dropdown}} {title}", *listed, ":::::"]
+    return lines
+
+
+def _without(name: str, part: dict) -> str:
+    """The title of a part under the number that it rests on: what only repeats the number's name is left out."""
+    return ledger.part_title(
+        part | {"part": "the side" if part["kind"] == "side" else "the claim"} if part["part"] == name else part
+    )
+
+
+def beside(row: dict) -> str:
+    """What the author saw, what this run found, and what differs: of a claim that was tested and does not simply hold."""
+    if row["verdict"] not in COMPARED or not row["saw"]:
+        return ""
+    return f"*What the author saw.* {plain(row['saw'])} *This run.* {here(row)} *What differs.* {plain(row['differs'])}"
+
+
+def here(row: dict) -> str:
+    """What this run answered, in a sentence or two: how many tests, and those that do not hold with their numbers."""
+    answers = Counter(part["verdict"] for part in row["parts"])
+    names = {HOLDS: "holds", DOES_NOT_HOLD: "does not hold", UNDECIDED: "is undecided"}
+    several = {HOLDS: "hold", DOES_NOT_HOLD: "do not hold", UNDECIDED: "are undecided"}
+    said = [
+        f"{count} {(names if count == 1 else several).get(answer, 'without a number')}"
+        for answer, count in sorted(
+            answers.items(), key=lambda one: list(names).index(one[0]) if one[0] in names else 9
+        )
+    ]
+    total = len(row["parts"])
+    words = [
+        f"Of {total} tests {draw.listed(said)}."
+        if total > 1
+        else f"The one test {names.get(next(iter(answers)), 'has no number')}."
+    ]
+    words += [
+        f"{plain(draw.capital(ledger.part_title(part)))}: {advice.value_of(row, part['measured'])}, and {plain(part['reason'])}."
+        for part in row["parts"]
+        if part["verdict"] == DOES_NOT_HOLD and part["measured"] in row["measured"]
+    ][:3]
+    return " ".join(words)
+
+
+def published(said: str) -> str:
+    """What a source published; if it has no number, that it has none."""
+    return plain(said) if re.search(r"\d", said) else f"no number ({plain(said)})"
+
+
+def plain(text: str) -> str:
+    """A text that is no markdown, for a page that is."""
+    return re.sub(r"([*_`<\[\]$])", r"\\\1", text)
+
+
+def trust(rows: list[dict]) -> str:
+    """How many wrong verdicts the level lets one expect, how many claims were tested at all, and what was withheld."""
+    given = Counter(row["verdict"] for row in rows)
+    tested = sum(given[verdict] for verdict in verdicts.TESTED)
+    words = [
+        f"Of {len(rows)} claims this run tested {tested}. All intervals are {LEVEL:.0%} intervals; at this level one has to expect "
+        f"{ledger.expected_wrong(rows):.2f} wrong verdicts among them at most, as far as the intervals cover what they say."
+    ]
+    others = [f"{verdict}: {count}" for verdict, count in given.items() if verdict not in verdicts.TESTED]
+    if others:
+        words.append(f"Not tested: {', '.join(others)}.")
+    if withheld := sorted({row["chapter"] for row in rows if row["verdict"] == verdicts.WITHHELD}):
+        words.append(f"Controls failed in {', '.join(withheld)}: the verdicts that depend on them are withheld.")
+    return " ".join(words)
+
+
+def as_table(rows: list[dict]) -> pd.DataFrame:
+    """The ledger as a table: a line for each test of each claim, or one for a claim without."""
+    lines = []
+    for row in rows:
+        facts = row["provenance"]
+        for part in row["parts"] or [{}]:
+            name = part.get("measured", "")
+            low, high = row["interval"].get(name, (None, None))
+            lines.append(
+                {
+                    **{
+                        key: row[key]
+                        for key in ("id", "where", "claim", "published", "verdict", "qualifier", "chapter", "section")
+                    },
+                    "test": part.get("part", ""),
+                    "kind": part.get("kind", ""),
+                    "experiment": part.get("experiment", ""),
+                    "measured": name,
+                    "value": row["measured"].get(name),
+                    "low": low,
+                    "high": high,
+                    "answer": part.get("verdict", ""),
+                    "why": part.get("reason", row["reason"]),
+                    **{key: facts.get(key, "") for key in ("cpu", "system", "date", "commit", "budget")},
+                }
+            )
+    return pd.DataFrame(lines)
+
+
+def finite(value):
+    """The same for JSON, which knows no number that is none."""
+    if isinstance(value, dict):
+        return {key: finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write(folder: Path, rows: list[dict], links: Links | None = None) -> None:
+    """Write the page's generated part into a book's folder, and what it shows and offers beside it."""
+    static, generated = folder / "_static", folder / "_generated"
+    for one in (static, generated):
+        one.mkdir(parents=True, exist_ok=True)
+    (generated / "ledger.md").write_text(page(rows, links))
+    for mode, drawn in draw.pictures(lambda figure: plot_summary(figure, rows), (7.2, 3.2), "").items():
+        (static / f"ledger-{mode}.svg").write_bytes(drawn)
+    as_table(rows).to_csv(static / "ledger.csv", index=False)
+    (static / "ledger.json").write_text(json.dumps(finite(rows), indent=1, ensure_ascii=False, allow_nan=False))
