@@ -21,6 +21,8 @@ from ffilab.press import advice
 
 # Of a claim with more lines than this, they are folded; with more than the second, by subjects.
 MOST_UNFOLDED, MOST_IN_ONE_FOLD = 2, 12
+# Of what does not hold, so much is said again beside what the author saw.
+MOST_SAID = 3
 # How a verdict is marked: a badge of sphinx-design.
 BADGES = {
     HOLDS: "success",
@@ -61,7 +63,7 @@ def since(row: dict) -> str:
 def page(rows: list[dict], links: Links | None = None) -> str:
     """How far to trust the verdicts, and which claims got which; then every claim on a card of its own, by documents."""
     given = {verdict: [row for row in rows if row["verdict"] == verdict] for verdict in _verdicts(rows)}
-    lines = [trust(rows), "", SUMMARY.format(alt=html.escape(summary_for_alt(rows))), ""]
+    lines = [trust(rows), "", summary(rows), ""]
     for verdict, found in given.items():
         claims = ", ".join(f"[{row['id']}](#claim-{row['id'].lower()})" for row in found)
         lines.append(f"- {badge(verdict)} {claims}")
@@ -80,12 +82,6 @@ def page(rows: list[dict], links: Links | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
-# The figure's two files, written by `write`; which of them is seen, the page's colours say.
-SUMMARY = f"""```{{raw}} html
-{draw.SWITCH}
-<link rel="stylesheet" href="../_static/ledger.css">
-<figure class="ffi-figure"><img class="ffi-light" alt="{{alt}}" src="../_static/ledger-light.svg"><img class="ffi-dark" alt="{{alt}}" src="../_static/ledger-dark.svg"></figure>
-```"""
 TO_TAKE = (
     '<p class="ffi-take">The ledger of this run, to take away: <a download href="../_static/ledger.csv">CSV</a>, a line for each test; '
     '<a download href="../_static/ledger.json">JSON</a>, an entry for each claim.</p>'
@@ -111,6 +107,14 @@ def summary_for_alt(rows: list[dict]) -> str:
         for document, counts in by_document(rows).iterrows()
     ]
     return f"Verdicts on {len(rows)} claims by document. {'. '.join(said)}."
+
+
+def summary(rows: list[dict]) -> str:
+    """The figure on the page: two files that `write` makes, of which the page's colours choose one."""
+    alt = html.escape(summary_for_alt(rows))
+    images = "".join(f'<img class="ffi-{mode}" alt="{alt}" src="../_static/ledger-{mode}.svg">' for mode in draw.INK)
+    style = '<link rel="stylesheet" href="../_static/ledger.css">'
+    return f'```{{raw}} html\n{draw.SWITCH}\n{style}\n<figure class="ffi-figure">{images}</figure>\n```'
 
 
 def plot_summary(figure, rows: list[dict]) -> None:
@@ -255,7 +259,7 @@ def here(row: dict) -> str:
     names = {HOLDS: "holds", DOES_NOT_HOLD: "does not hold", UNDECIDED: "is undecided"}
     several = {HOLDS: "hold", DOES_NOT_HOLD: "do not hold", UNDECIDED: "are undecided"}
     said = [
-        f"{count} {(names if count == 1 else several).get(answer, 'without a number')}"
+        f"{count} {(names if count == 1 else several).get(answer, 'cannot be tested')}"
         for answer, count in sorted(
             answers.items(), key=lambda one: list(names).index(one[0]) if one[0] in names else 9
         )
@@ -266,11 +270,13 @@ def here(row: dict) -> str:
         if total > 1
         else f"The one test {names.get(next(iter(answers)), 'has no number')}."
     ]
-    words += [
-        f"{plain(draw.capital(ledger.part_title(part)))}: {advice.value_of(row, part['measured'])}, and {plain(part['reason'])}."
+    refuted = [
+        f"Not held: {plain(ledger.part_title(part))}, with {advice.value_of(row, part['measured'])}: {plain(part['reason'])}."
         for part in row["parts"]
         if part["verdict"] == DOES_NOT_HOLD and part["measured"] in row["measured"]
-    ][:3]
+    ]
+    words += refuted[:MOST_SAID]
+    words += ["What else does not hold stands above."] * (len(refuted) > MOST_SAID)
     return " ".join(words)
 
 

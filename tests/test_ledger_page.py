@@ -1,0 +1,161 @@
+"""The page of the ledger: what a card says in each case, what stands behind a claim, and the files to take away."""
+
+import json
+import re
+
+import pandas as pd
+import pytest
+
+from ffilab.errors import UserError
+from ffilab.judge import again, claims, ledger, verdicts
+from ffilab.judge.claims import Claim, all_claims
+from ffilab.judge.estimates import Counted, Measurement
+from ffilab.judge.rules import HOLDS, Side, Size
+from ffilab.paths import ROOT
+from ffilab.press import ledger_page
+from tests.test_sources import anchors
+from tests.test_wording import faults
+
+ABOVE = Side("a / b", direction="above", null=1.0, interest=0.05)
+SIZE = Size("a / b", null=1.0, published=2.0, margin=0.25)
+
+
+@pytest.fixture(scope="module")
+def golden():
+    """The rows of the golden records, as if their controls had passed."""
+    return [{**row, "stale": []} for row in again.rows(ROOT / "tests" / "golden", whatever_the_controls=True)]
+
+
+def row_of(value, *rules, **further):
+    said = {"saw": "2 in one run.", "differs": "Another machine.", "section": "loaders#takeaways"}
+    claim = Claim("A1", "loaders", "A, a slide", "One is slower.", "2", rules or (ABOVE, SIZE), **said)
+    handed = {
+        "measurements": {"a / b": Measurement(Counted(value), "").as_json()},
+        "missing": {},
+        "withheld": further.pop("withheld", []),
+        "provenance": {"is_result": further.pop("is_result", True)},
+    }
+    return {**ledger.judge(claim, handed), "provenance": {}, "stale": []} | further
+
+
+@pytest.mark.parametrize("claim", [one for one in all_claims() if one.tests], ids=lambda one: one.id)
+def test_each_measured_claim_says_what_its_author_saw_what_differs_and_where(claim):
+    page, _, anchor = claim.section.partition("#")
+    assert anchor in anchors()[f"notebooks/{claim.corner}/{page}"], claim.section
+    for text in (claim.saw, claim.differs):
+        assert text
+        assert faults(ledger_page.plain(text)) == []
+    # Nobody is blamed.
+    assert not re.search(r"\b(wrong(ly)?|mistakes?|naive|fails? to|forgot|failed|bad)\b", claim.differs, re.I)
+    # What a run finds out is not typed.
+    assert not re.search(r"\bhere\b[^.]*\b(faster|slower|cheaper|dearer|loses?|lost)\b", claim.differs), claim.differs
+
+
+@pytest.mark.parametrize(
+    ("value", "verdict", "says"),
+    [
+        (2.0, HOLDS, None),
+        (1.2, verdicts.IN_DIRECTION, "1 holds and 1 does not hold"),
+        (1.0, verdicts.REFUTED, "2 do not hold"),
+    ],
+)
+def test_what_differs_is_told_unless_the_claim_simply_holds(value, verdict, says):
+    row = row_of(value)
+    text = ledger_page.beside(row)
+    assert row["verdict"] == verdict
+    assert (text == "") == (says is None)
+    if says:
+        assert "2 in one run." in text
+        assert "Another machine." in text
+        assert says in text
+        assert f"{value:.3g}" in text
+    assert faults(ledger_page.card(row)) == []
+
+
+@pytest.mark.parametrize("further", [{"withheld": ["A/A failed"]}, {"is_result": False}])
+def test_of_what_is_no_result_nothing_is_said_beside_what_the_author_saw(further):
+    row = row_of(1.0, **further)
+    assert ledger_page.beside(row) == ""
+    assert row["verdict"] in ledger_page.card(row)
+
+
+def test_cards_of_the_golden_records_read_well(golden):
+    for row in golden:
+        text = ledger_page.card(row)
+        assert faults(text) == [], (row["id"], faults(text))
+        # As many folds opened as closed.
+        assert len(re.findall(r"^:::::\{dropdown", text, re.M)) == len(re.findall(r"^:::::$", text, re.M)), row["id"]
+
+
+def test_many_tests_are_folded_by_subject(golden):
+    row = next(row for row in golden if row["id"] == "A18")
+    titles = re.findall(r"\{dropdown\} (.*)", ledger_page.card(row))
+    assert len(row["parts"]) > ledger_page.MOST_IN_ONE_FOLD
+    assert len(titles) == 4
+    assert sum(
+        int(count) for title in titles for count in re.findall(r"(\d+) (?:holds|undecided|does not)", title)
+    ) == len(row["parts"])
+
+
+def test_the_link_leads_to_the_section():
+    asked = []
+    card = ledger_page.card(row_of(1.2), lambda pages: asked.append(pages) or "[there](x)")
+    assert asked == [("notebooks/loaders/loaders#takeaways",)]
+    assert "[there](x)" in card
+
+
+def test_cards_carry_what_they_are_chosen_by():
+    rows = [row_of(2.0), row_of(1.0, id="B1")]
+    text = ledger_page.page(rows)
+    for row in rows:
+        wanted = (
+            f"ffi-verdict-{ledger_page.slug(row['verdict'])} ffi-document-{row['id'][0].lower()} ffi-chapter-loaders"
+        )
+        assert wanted in text
+        assert f'<option value="{ledger_page.slug(row["verdict"])}">{row["verdict"]} (1)</option>' in text
+    assert '<option value="loaders">loaders (2)</option>' in text
+    assert 'aria-live="polite"' in text
+
+
+def test_the_figure_says_its_numbers():
+    rows = [row_of(2.0), row_of(2.0, id="A2"), row_of(1.0, id="B1")]
+    assert ledger_page.summary_for_alt(rows) == (
+        f"Verdicts on 3 claims by document. A: 2 holds. B: 1 {verdicts.REFUTED}."
+    )
+    assert ledger_page.by_document(rows).to_numpy().sum() == 3
+    # Each verdict that a rule can give has a colour of its own, and a hatching.
+    assert len(set(ledger_page.DRAWN.values()) | {ledger_page.NOT_TESTED}) == len(ledger_page.DRAWN) + 1
+
+
+def test_the_ledger_can_be_taken_away(tmp_path, golden):
+    odd = row_of(2.0, id="X1") | {"interval": {"a / b": [float("nan"), float("inf")]}}
+    rows = [*golden, odd]
+    ledger_page.write(tmp_path, rows)
+    static = tmp_path / "_static"
+    table = pd.read_csv(static / "ledger.csv")
+    assert len(table) == sum(max(1, len(row["parts"])) for row in rows)
+    assert set(table.id) == {row["id"] for row in rows}
+    kept = json.loads((static / "ledger.json").read_text(), parse_constant=lambda what: pytest.fail(what))
+    assert [row["id"] for row in kept] == [row["id"] for row in rows]
+    assert kept[-1]["interval"] == {"a / b": [None, None]}
+    for mode in ("light", "dark"):
+        assert (static / f"ledger-{mode}.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ('section = "nowhere"', "section"),
+        ('saw = "Two."', "together"),
+        ('saw = "Two"\ndiffers = "It."', "whole sentences"),
+        ("saw = 2\ndiffers = 2", "texts"),
+    ],
+)
+def test_what_is_typed_beside_a_claim_is_checked(tmp_path, line, says):
+    path = tmp_path / "claims.toml"
+    path.write_text(
+        f'[[claim]]\nid = "X1"\nwhere = "x"\nclaim = "x"\npublished = "x"\n{line}\n'
+        'test = [{kind = "side", measured = "x", direction = "above", null = 0.0, interest = 1.0}]\n'
+    )
+    with pytest.raises(UserError, match=says):
+        claims.read(path, "x")
