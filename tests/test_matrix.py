@@ -64,7 +64,7 @@ def test_what_is_no_result_is_marked_at_every_number():
     text = page(cell("3.14", "A", "x", 20.0), mark="smoke test: no result")
     assert "{warning}" in text
     assert "smoke test: no result" in text
-    assert text.count("(no result)</td>") == len(matrix.NUMBERS)
+    assert text.count("(no result)</small></td>") == len(matrix.NUMBERS)
     assert "(no result)" not in page(cell("3.14", "A", "x", 20.0))
 
 

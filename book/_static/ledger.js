@@ -31,7 +31,7 @@
     cards.forEach((card) => card.classList.remove("ffi-opened"));
     const card = cards.find((one) => "#" + one.id === location.hash);
     if (!card) return;
-    if (card.hidden) { form.reset(); show(); }
+    if (card.hidden) { for (const name of names) form.elements[name].value = ""; show(); }
     card.classList.add("ffi-opened");
     card.scrollIntoView({ block: "start" });
   }

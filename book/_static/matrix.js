@@ -43,7 +43,7 @@
     const index = name ? table.rows((_, __, row) => row.id === name).indexes()[0] : undefined;
     if (index === undefined) return;
     let at = table.rows({ search: "applied", order: "applied" }).indexes().indexOf(index);
-    if (at < 0) { form.reset(); show(); at = table.rows({ search: "applied", order: "applied" }).indexes().indexOf(index); }
+    if (at < 0) { for (const one of [...keys, "q"]) form.elements[one].value = ""; show(); at = table.rows({ search: "applied", order: "applied" }).indexes().indexOf(index); }
     if (table.page.len() > 0) table.page(Math.floor(at / table.page.len())).draw("page");
     const row = table.row(index).node();
     row.classList.add("ffi-opened");

@@ -37,12 +37,12 @@ DRAWN = {
     HOLDS: ("#009E73", ""),
     verdicts.IN_DIRECTION: ("#56B4E9", "//"),
     verdicts.IN_PART: ("#0072B2", "\\\\"),
-    verdicts.UNDECIDED_HERE: ("#F0E442", ".."),
+    verdicts.UNDECIDED_HERE: ("#F0E442", "||"),
     verdicts.REFUTED: ("#D55E00", "xx"),
     verdicts.WITHHELD: ("#CC79A7", "--"),
     verdicts.CONFORMS: ("#E69F00", "++"),
 }
-NOT_TESTED = ("#999999", "oo")
+NOT_TESTED = ("#999999", "")
 DOCUMENTS = {
     "A": "A: a talk on the Python FFI",
     "B": "B: a post on forged strings",
@@ -199,7 +199,7 @@ def card(row: dict, links: Links | None = None) -> str:
     if fair := beside(row):
         lines += ["", fair]
     if where := measured_in(row, links):
-        lines += ["", f"*Measured in* {where}"]
+        lines += ["", f"*{'See' if row['verdict'] == verdicts.NOT_MEASURABLE else 'Measured in'}* {where}"]
     return "\n".join([*lines, "::::::"])
 
 
@@ -250,7 +250,12 @@ def beside(row: dict) -> str:
     """What the author saw, what this run found, and what differs: of a claim that was tested and does not simply hold."""
     if row["verdict"] not in COMPARED or not row["saw"]:
         return ""
-    return f"*What the author saw.* {plain(row['saw'])} *This run.* {here(row)} *What differs.* {plain(row['differs'])}"
+    said = (
+        ("What the author saw.", plain(row["saw"])),
+        ("This run.", here(row)),
+        ("What differs.", plain(row["differs"])),
+    )
+    return "\n\n".join(f"*{title}* {text}" for title, text in said)
 
 
 def here(row: dict) -> str:

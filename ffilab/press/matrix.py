@@ -125,7 +125,7 @@ def number(one: dict, column: str, marked: bool) -> str:
         words = f"{value:.0f} (the floor)"
     else:
         words = draw.text(Interval(value, *(bound if known(bound) else math.nan for bound in (low, high))))
-    return f'<td data-order="{value:.6g}">{words}{" (no result)" if marked else ""}</td>'
+    return f'<td data-order="{value:.6g}">{words}{" <small>(no result)</small>" if marked else ""}</td>'
 
 
 def known(value) -> bool:
