@@ -72,15 +72,28 @@ def style() -> str:
 
 
 def lighten(html: Path) -> None:
-    """Take from the theme's files what no page asks for: two thousand icons, and the maps for its authors."""
+    """Take from the book what no reader would miss: the theme's icons that no page shows, the maps for its authors, the search
+    index on pages that do not search, and the marks of white space in quoted code."""
     for path in html.glob("_static/**/*.map"):
         path.unlink()
-    asking = [*html.rglob("*.html"), *(path for path in html.glob("_static/**/*.js") if path.name != "fontawesome.js")]
+    pages = [path for path in html.rglob("*.html") if "_static" not in path.parts]
+    for path in pages:
+        path.write_text(lighter_page(path.read_text(), searches=path.name == "search.html"))
+    asking = [*pages, *(path for path in html.glob("_static/**/*.js") if path.name != "fontawesome.js")]
     used = {name for path in asking for name in re.findall(r"\bfa-([a-z0-9-]+)", path.read_text())}
-    for path in html.glob("_static/**/fontawesome.js"):
-        path.write_text(with_icons(path.read_text(), used))
     for path in html.glob("_static/**/*.js"):
-        path.write_text(re.sub(r"\n?//# sourceMappingURL=\S+\s*$", "\n", path.read_text()))
+        script = with_icons(path.read_text(), used) if path.name == "fontawesome.js" else path.read_text()
+        path.write_text(re.sub(r"\n?//# sourceMappingURL=\S+\s*$", "\n", script))
+    for path in html.glob("_static/**/pydata-sphinx-theme.css"):
+        path.write_text(with_icon_rules(path.read_text(), used))
+
+
+def lighter_page(text: str, searches: bool) -> str:
+    """A page without marks that show nothing, and without the search index unless it is the page that searches."""
+    text = re.sub(r'<span class="w">(\s*)</span>', r"\1", text)
+    if not searches:
+        text = re.sub(r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>', "", text)
+    return text
 
 
 def with_icons(script: str, used: set[str]) -> str:
@@ -90,3 +103,12 @@ def with_icons(script: str, used: set[str]) -> str:
         return icon[0] if used & {icon[1], *re.findall(r'"([^"]+)"', icon[2])} else ""
 
     return ICON.sub(wanted, script)
+
+
+def with_icon_rules(rules: str, used: set[str]) -> str:
+    """The theme's rules without the code points of other icons."""
+
+    def wanted(rule: re.Match) -> str:
+        return rule[0] if used & set(re.findall(r"fa-([\w-]+)", rule[0])) else ""
+
+    return re.sub(r'(?<=\})(?:\.fa-[\w-]+:before,?)+\{content:"[^"]*"\}', wanted, rules)
