@@ -60,7 +60,9 @@ def lighter(drawing: str) -> str:
     drawing = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", drawing, flags=re.S)
     drawing = re.sub(
         r' (d|x|y|points)="([^"]*)"',
-        lambda found: f' {found[1]}="{re.sub(r"-?[0-9]+[.][0-9]+", lambda one: f"{float(one[0]):.2f}".rstrip("0").rstrip("."), found[2])}"',
+        lambda found: (
+            f' {found[1]}="{re.sub(r"-?[0-9]+[.][0-9]+", lambda one: f"{float(one[0]):.2f}".rstrip("0").rstrip("."), found[2])}"'
+        ),
         drawing,
     )
     return re.sub(r"\s*\n\s*", "\n", drawing)

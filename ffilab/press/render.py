@@ -12,7 +12,7 @@ import nbformat
 from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT
-from ffilab.press import files, ledger_page, matrix, slides, sources, status
+from ffilab.press import files, ledger_page, matrix, search, slides, sources, status, terms
 from ffilab.press.chapters import Chapter, chapters, split
 from ffilab.progress import say, step
 from ffilab.subprocesses import explain_os_errors, logged
@@ -47,6 +47,7 @@ def render() -> Path:
         )
         if code:
             raise UserError(f"Jupyter Book reported errors or warnings ({_warnings(log)}); read {log}.")
+        search.order(out / "_build" / "html", ROOT / "book")
         slides.write(out / "_build" / "html" / slides.FOLDER, chapters())
         files.lighten(out / "_build" / "html")
         shutil.rmtree(HTML, ignore_errors=True)
@@ -73,12 +74,14 @@ def assemble(tree: Path) -> Path:
     )
     for path in [*(tree / "notebooks").rglob("*.py"), *(tree / "native").rglob("*.py")]:
         path.write_text(without_tails(path.read_text()))
+    glossary = terms.of((tree / "book" / "glossary.md").read_text())
     for chapter in chapters():
         folder = tree / "notebooks" / chapter.corner
         measured = with_banner(chapter) if chapter.is_executed else {}
         # A page of an older version may lack a part, or quote what is no longer there.
         for name, text in not_measured(chapter).items():
             if name in measured and not gone(measured[name], folder):
+                link_terms(measured[name], glossary)
                 files.set_apart(measured[name], tree / "book" / "_static", "../../_static")
                 nbformat.write(measured[name], folder / f"{name}.ipynb")
             else:
@@ -90,7 +93,15 @@ def assemble(tree: Path) -> Path:
     ledger_page.write(tree / "book", rows, partial(sources.links, tree))
     matrix.copy_datatables(tree / "book" / "_static")
     (tree / "book" / "_generated" / "sources.md").write_text(sources.page(tree, rows))
+    search.index(tree)
     return tree
+
+
+def link_terms(page: nbformat.NotebookNode, glossary: dict[str, list[str]]) -> None:
+    """Link the terms that the typed words of a page use."""
+    typed = [cell for cell in page.cells if cell.cell_type == "markdown"]
+    for cell, text in zip(typed, terms.linked([cell.source for cell in typed], glossary)):
+        cell.source = text
 
 
 def without_tails(source: str) -> str:

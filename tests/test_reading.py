@@ -1,0 +1,245 @@
+"""The rendered book in a browser: weight, first view, search, keyboard, axe, links; on pages made from golden records."""
+
+import functools
+import http.server
+import re
+import shutil
+import threading
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import axe_playwright_python
+import pytest
+from bs4 import BeautifulSoup
+
+from ffilab.press import chapters, execute, render
+
+pytestmark = pytest.mark.slow
+GOLDEN = Path(__file__).with_name("golden")
+BUDGET_BYTES = 1_500_000
+# No speed of a measurement: it guards against a page that a reader has to wait for, on a machine of two busy cores.
+FIRST_VIEW_MS = 3_000
+AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text()
+DARK = "document.documentElement.dataset.theme = 'dark'"
+
+
+@pytest.fixture(scope="module")
+def html():
+    for chapter in chapters.chapters():
+        if (GOLDEN / chapter.corner).is_dir():
+            execute.execute(chapter, "smoke", GOLDEN)
+    return render.render().parent
+
+
+@pytest.fixture(scope="module")
+def pages(html):
+    return sorted(p.relative_to(html).as_posix() for p in html.rglob("*.html") if "_static" not in p.parts)
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture(scope="module")
+def address(html):
+    """The book on loopback, as a server gives it."""
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=str(html)))
+    server.handle_error = lambda *_: None
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine: `make doctor` names the package")
+    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=flags)
+        yield chromium
+        chromium.close()
+
+
+def test_every_page_is_light_and_soon_there_and_asks_nobody_else(html, pages, address, browser):
+    tab = browser.new_page(viewport={"width": 1280, "height": 900})
+    asked, complaints = [], []
+    tab.on("request", lambda request: asked.append(request.url))
+    tab.on("response", lambda answer: complaints.append(answer.url) if answer.status >= 400 else None)
+    tab.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    for page in pages:
+        asked.clear()
+        tab.goto(address + page)
+        tab.wait_for_timeout(200)
+        loaded = {unquote(urlsplit(url).path).lstrip("/") for url in tab.evaluate(
+            "performance.getEntriesByType('resource').map(each => each.name)"
+        )}  # fmt: skip
+        # The icon of a site that a browser looks for by itself.
+        weight = sum((html / each).stat().st_size for each in {page, *loaded} if (html / each).is_file())
+        first_view = tab.evaluate("performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0")
+        assert complaints == [], page
+        assert weight <= BUDGET_BYTES, (page, weight)
+        assert first_view <= FIRST_VIEW_MS, (page, first_view)
+        assert all(url.startswith((address, "data:", "blob:")) for url in asked), (page, asked)
+    tab.close()
+
+
+def test_only_the_figures_in_sight_are_fetched(address, browser):
+    """Of light and dark one, and what lies far below none."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 900})
+    tab.goto(address + "notebooks/boundary/boundary.html")
+    tab.wait_for_timeout(300)
+    fetched = (
+        "performance.getEntriesByType('resource').filter(each => each.name.includes('/files/')).map(each => each.name)"
+    )
+    at_first = set(tab.evaluate(fetched))
+    for _ in range(80):
+        tab.mouse.wheel(0, 900)
+        tab.wait_for_timeout(15)
+    tab.wait_for_timeout(300)
+    in_the_end = set(tab.evaluate(fetched))
+    light, dark = (set(tab.evaluate(f"[...document.querySelectorAll('img.ffi-{mode}')].map(i => i.src)")) for mode in ("light", "dark"))  # fmt: skip
+    assert at_first < in_the_end == light
+    assert not dark & in_the_end
+    tab.close()
+
+
+@pytest.mark.parametrize(("width", "mode"), [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")])
+def test_axe_finds_nothing_serious(pages, address, browser, width, mode):
+    tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=mode, reduced_motion="reduce")
+    found = []
+    for page in pages:
+        tab.goto(address + page)
+        tab.wait_for_timeout(150)
+        assert tab.evaluate("document.documentElement.dataset.theme") == mode
+        tab.evaluate(AXE)
+        answer = tab.evaluate("axe.run(document, {resultTypes: ['violations']})")
+        found += [
+            (page, each["id"], each["nodes"][0]["target"], each["nodes"][0]["failureSummary"])
+            for each in answer["violations"]
+            if each["impact"] in ("serious", "critical")
+        ]
+    assert found == []
+    tab.close()
+
+
+# What a mouse can use and the Tab key does not reach, among what is seen; `visited` holds what it did reach.
+UNREACHED = """() => [...document.querySelectorAll('a[href], button, input, summary, select, .ffi-table, pre, .ffi-figure')]
+    .filter(each => each.checkVisibility({visibilityProperty: true, opacityProperty: true}) && !each.disabled)
+    .filter(each => !each.matches('.ffi-table, pre, .ffi-figure') || each.scrollWidth > each.clientWidth + 1)
+    .filter(each => !each.matches('input[type=radio], .headerlink') && each.tabIndex < 0)
+    .map(each => each.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_the_keyboard_reaches_everything(pages, address, browser, width):
+    tab = browser.new_page(viewport={"width": width, "height": 900})
+    for page in pages:
+        tab.goto(address + page)
+        tab.wait_for_timeout(150)
+        assert tab.evaluate(UNREACHED) == [], page
+    tab.close()
+
+
+def test_the_first_tabs_lead_to_the_content_and_show_where_they_are(address, browser):
+    tab = browser.new_page(viewport={"width": 1280, "height": 900})
+    tab.goto(address + "notebooks/loaders/loaders.html")
+    tab.keyboard.press("Tab")
+    assert tab.evaluate("document.activeElement.textContent") == "Skip to main content"
+    tab.keyboard.press("Enter")
+    seen = set()
+    for _ in range(40):
+        tab.keyboard.press("Tab")
+        seen.add(tab.evaluate(
+            "(e => [e.tagName, getComputedStyle(e).outlineStyle !== 'none' || getComputedStyle(e).boxShadow !== 'none'].join())(document.activeElement)"
+        ))  # fmt: skip
+    assert {each.split(",")[0] for each in seen} >= {"A", "BUTTON"}
+    assert not {each for each in seen if each.endswith("false")} - {"BODY,false"}
+    # A folded part opens by key.
+    tab.evaluate("document.querySelector('details.toggle-details, details').querySelector('summary').focus()")
+    before = tab.evaluate("document.activeElement.parentElement.open")
+    tab.keyboard.press("Enter")
+    assert tab.evaluate("document.activeElement.parentElement.open") != before
+    tab.close()
+
+
+@pytest.mark.parametrize(
+    ("query", "first"),
+    [
+        ("C global GIL safe", "races/races"),
+        ("PyO3 str", "boundary/choosing"),
+        ("CDLL cost", "loaders/loaders"),
+        ("allocator server", "arenas/arenas"),
+        ("switch interval", "convoy/convoy"),
+        ("huge pages", "arenas/arenas|placement/placement"),
+    ],
+)
+def test_the_search_finds_what_one_means(address, browser, query, first):
+    tab = browser.new_page()
+    complaints = []
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.goto(f"{address}search.html?q={query.replace(' ', '+')}")
+    tab.wait_for_selector("ul.search li .context")
+    tab.wait_for_timeout(1000)
+    assert complaints == []
+    assert re.search(first, tab.evaluate("document.querySelector('ul.search li a').href"))
+    excerpts = tab.evaluate(
+        "[...document.querySelectorAll('ul.search li .context')].slice(0, 5).map(each => each.innerText)"
+    )
+    assert not [text for text in excerpts if re.search(r"Measured on|Contents|\.pdf|Print to PDF|Teaching:", text)]
+    tab.close()
+
+
+def test_every_link_inside_the_book_leads_somewhere(html, pages):
+    read = functools.cache(lambda path: BeautifulSoup(path.read_text(), "html.parser"))
+    anchors = functools.cache(lambda path: {each["id"] for each in read(path).select("[id]")})
+    broken = []
+    for page in pages:
+        here = html / page
+        for element in read(here).select("[href], [src]"):
+            url = element.get("href") or element.get("src")
+            parts = urlsplit(url)
+            if parts.scheme or url == "#":
+                continue
+            target = (here.parent / unquote(parts.path)).resolve() if parts.path else here
+            if not target.is_file() or (
+                parts.fragment and target.suffix == ".html" and unquote(parts.fragment) not in anchors(target)
+            ):
+                broken.append((page, url))
+    assert broken == []
+
+
+def test_every_figure_and_table_has_its_data(html, pages):
+    for page in pages:
+        text = (html / page).read_text()
+        assert "data:image/svg" not in text.replace("data:image/svg+xml;charset", "") or page.startswith("book"), page
+        assert "data:text/csv" not in text, page
+        shown = text.count('<figure class="ffi-figure">') + text.count('<div class="ffi-table"')
+        assert shown <= text.count('class="ffi-csv"'), page
+
+
+def test_terms_are_linked_once_on_a_page(html):
+    for chapter in chapters.chapters():
+        found = re.findall(r'glossary\.html#(term-[\w-]+)"', (html / f"{chapter.page}.html").read_text())
+        assert found, chapter.corner
+    assert "std-term" in (html / "notebooks/races/races.html").read_text()
+
+
+def test_paper_shows_the_page_and_nothing_around_it(address, browser, tmp_path):
+    tab = browser.new_page(color_scheme="dark")
+    tab.goto(address + "notebooks/loaders/loaders.html")
+    tab.emulate_media(media="print", color_scheme="dark")
+    tab.evaluate("dispatchEvent(new Event('beforeprint'))")
+    hidden = "[...document.querySelectorAll('.bd-sidebar-primary, .bd-sidebar-secondary, .copybtn, .ffi-dark')]"
+    assert tab.evaluate(f"{hidden}.filter(each => each.offsetWidth).length") == 0
+    assert tab.evaluate("[...document.querySelectorAll('.ffi-light')].every(each => each.offsetWidth)")
+    assert tab.evaluate("[...document.querySelectorAll('details')].every(each => each.open)")
+    path = tmp_path / "page.pdf"
+    tab.pdf(path=path)
+    assert path.read_bytes().startswith(b"%PDF")
+    tab.close()
