@@ -114,7 +114,9 @@ def _libraries(project: Path, out: Path) -> None:
     records = native_links.records_of(out, project.name)
     environment = native_links.environment(out, records)
     stamp = Path(environment["CC"]).parent / f".{project.name}"
-    command = ["make", "--no-print-directory", f"OUT={out}", f"CC={environment['CC']}"]
+    # Seen from the project, its outputs have no space in their path unless the reader put one between the two.
+    seen = os.path.relpath(out, project) if native_links.has_space(out) else out
+    command = ["make", "--no-print-directory", f"OUT={seen}", f"CC={environment['CC']}"]
     _run(project, command if stamp.exists() else [*command, "--always-make"], "make", environment)
     native_links.settle(records)
     stamp.touch()

@@ -25,6 +25,7 @@ from ffilab import link_recorder
 from ffilab.errors import UserError
 from ffilab.link_recorder import BUILT, DESCRIPTION, name_of
 from ffilab.machine import compiler, compiler_version, version_of
+from ffilab.paths import cache
 from ffilab.progress import say
 from ffilab.provision import relink
 
@@ -65,6 +66,9 @@ def _wrappers(out: Path) -> Path:
         for name, real in (("cc", shlex.split(compiler())), ("c++", _cxx()))
     }
     folder = out / FOLDER / f"compilers-{digest()}"
+    if has_space(folder):
+        # No make, and few other tools, take a compiler with a space in its path.
+        folder = cache() / "compilers" / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in texts.items():
         if not (folder / name).exists() or (folder / name).read_text() != text:
@@ -74,6 +78,11 @@ def _wrappers(out: Path) -> Path:
             new.chmod(0o755)
             new.replace(folder / name)
     return folder
+
+
+def has_space(path: Path) -> bool:
+    """Would a make take it for two?"""
+    return len(str(path).split()) > 1
 
 
 def _cxx() -> list[str]:
