@@ -1,0 +1,273 @@
+"""What the chapter "Where threads run" shows: tables and a figure, and the texts that its prose takes up (see words.py)."""
+
+import pandas as pd
+
+from ffilab import draw
+from ffilab.bench.session import Session
+from ffilab.judge import ledger
+from ffilab.judge.estimates import Interval, Measurement
+from ffilab.judge.processes import chosen
+from ffilab.judge.rules import UNDECIDED
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.pinning import claims, results, words
+from notebooks.pinning.experiment import (
+    AGAIN,
+    ALONE,
+    APART,
+    FREE,
+    NATIVE,
+    ONE_CORE,
+    PAIR,
+    PYTHON,
+    TITLE_CORES,
+)
+
+NO_P99 = "too few ticks in a process"
+SHOWN = (FREE, AGAIN, APART, ONE_CORE)
+
+
+def interval(found: Measurement | None) -> Interval | None:
+    return found and found.interval
+
+
+def throughput_table(speeds: pd.DataFrame) -> pd.DataFrame:
+    """Chunks a second of all threads together, over not pinned, and how often a thread moved."""
+    rows = []
+    for label in PAIR:
+        for work in (NATIVE, PYTHON):
+            for threads, placement in [(1, FREE), (1, APART), *((2, one) for one in SHOWN)]:
+                which = {"interpreter": label, "work": work, "threads": threads}
+                n = len(results.column(speeds, "per_s", placement=placement, **which))
+                ratio = interval(results.over(speeds, "per_s", placement, FREE, **which))
+                rows.append(
+                    {
+                        "CPython": label,
+                        "work": work,
+                        "threads": threads,
+                        "placement": "pinned" if (threads, placement) == (1, APART) else placement,
+                        "pieces of work/s": draw.words(results.centre(speeds, "per_s", placement=placement, **which)),
+                        "over not pinned": "1 (itself)" if placement == FREE else draw.words(ratio),
+                        "moves/s of a thread": draw.words(results.mean(speeds, "moves", placement=placement, **which)),
+                        "n (processes)": n,
+                    }
+                )
+    return pd.DataFrame([row for row in rows if row["n (processes)"]])
+
+
+def p99(lateness: pd.DataFrame, **which) -> str:
+    """In words; only if every process has one, as those with ticks enough are the quick ones."""
+    values = results.column(lateness, "p99", **which)
+    if values.isna().any():
+        return NO_P99
+    return draw.words(results.centre(lateness, "p99", **which), "µs")
+
+
+def latency_table(lateness: pd.DataFrame) -> pd.DataFrame:
+    """How late the answers are, and what the thread beside them gets done."""
+    rows = []
+    for label in PAIR:
+        for work in (NATIVE, PYTHON):
+            for placement in (ALONE, *SHOWN):
+                which = {"interpreter": label, "work": work, "placement": placement}
+                ticks = results.column(lateness, "ticks", **which)
+                if len(ticks):
+                    rows.append(
+                        {
+                            "CPython": label,
+                            "beside": work,
+                            "placement": placement,
+                            "p50, µs": draw.words(results.centre(lateness, "p50", **which), "µs"),
+                            "p99, µs": p99(lateness, **which),
+                            "geometric mean, µs": draw.words(results.centre(lateness, "mean", **which), "µs"),
+                            "pieces of work/s beside": draw.words(results.centre(lateness, "work_per_s", **which))
+                            if placement != ALONE
+                            else "none",
+                            "n (processes × answers)": f"{len(ticks)} × {ticks.min():.0f} to {ticks.max():.0f}",
+                        }
+                    )
+    return pd.DataFrame(rows)
+
+
+def race_table(races: pd.DataFrame) -> pd.DataFrame:
+    """Updates lost by placement."""
+    rows = []
+    for label in PAIR:
+        for placement in (FREE, APART, ONE_CORE):
+            which = {"interpreter": label, "placement": placement}
+            lost = results.mean(races, "lost", **which)
+            found = results.losing(races, label, placement)
+            if lost:
+                rows.append(
+                    {
+                        "CPython": label,
+                        "placement": placement,
+                        "updates lost, %": draw.text(lost, "%", 100),
+                        "processes that lose any": f"{found.estimate.events} of {found.estimate.trials}",
+                        "their share": draw.text(found.interval),
+                    }
+                )
+    return pd.DataFrame(rows)
+
+
+def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
+    """Both together, for those who have to choose: one row for each interpreter, kind of work and placement."""
+    rows = []
+    for label in PAIR:
+        for work in (NATIVE, PYTHON):
+            for placement in (FREE, APART, ONE_CORE):
+                which = {"interpreter": label, "work": work}
+                ratio = interval(results.over(speeds, "per_s", placement, FREE, threads=2, **which))
+                n = len(results.column(speeds, "per_s", placement=placement, threads=2, **which))
+                late = {**which, "placement": placement}
+                rows.append(
+                    {
+                        "CPython": label,
+                        "work": work,
+                        "pinning": placement,
+                        "throughput of two threads, over not pinned": "1 (itself)"
+                        if placement == FREE
+                        else draw.words(ratio),
+                        "p50 of an answer beside it, µs": draw.words(results.centre(lateness, "p50", **late), "µs"),
+                        "p99 of an answer beside it, µs": p99(lateness, **late),
+                        "n (processes)": n,
+                    }
+                )
+    return pd.DataFrame([row for row in rows if row["n (processes)"]])
+
+
+def effects(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
+    """What the figure draws: gains of both placements over not pinned; above 1 is better."""
+    rows = []
+    for label in PAIR:
+        for work in (NATIVE, PYTHON):
+            which = {"interpreter": label, "work": work}
+            for placement in (APART, ONE_CORE):
+                found = {
+                    "throughput": results.over(speeds, "per_s", placement, FREE, threads=2, **which),
+                    "median answer": results.over(lateness, "p50", FREE, placement, **which),
+                }
+                rows += [
+                    {
+                        "case": f"{what}, {work}, {label}",
+                        "placement": placement,
+                        "value": one.interval.value,
+                        "low": one.interval.low,
+                        "high": one.interval.high,
+                    }
+                    for what, one in found.items()
+                    if one and one.interval.is_known
+                ]
+    return pd.DataFrame(rows, columns=["case", "placement", "value", "low", "high"])
+
+
+def plot_effects(figure, found: pd.DataFrame) -> None:
+    axes = figure.subplots()
+    if not len(found):
+        axes.text(0.5, 0.5, "threads were not pinned here", ha="center")
+        return
+    draw.intervals(axes, found, "case", "placement")
+    axes.axvline(1, linewidth=1, linestyle="--", color=draw.PALETTE[3])
+    axes.set_xscale("log")
+    draw.plain_ticks(axes.xaxis)
+    axes.set_xlabel("gain over not pinned (ratio; to the right is better)")
+
+
+def listing(found: pd.DataFrame) -> str:
+    """The numbers of the figure, for its alt text."""
+    said = [f"{row.case}, {row.placement}: {draw.text(Interval.of(row))}" for row in found.itertuples()]
+    return "; ".join(said) or "none, as threads were not pinned here"
+
+
+def glue_throughput(session: Session, speeds: pd.DataFrame) -> None:
+    handed, sides = ledger.measured(session), ledger.sides(session)
+
+    def over(placement: str, label: str, work: str) -> Interval | None:
+        return interval(results.over(speeds, "per_s", placement, FREE, interpreter=label, work=work, threads=2))
+
+    names = {
+        "native": f"throughput of a native call in two threads, a core each / not pinned: {GIL}",
+        "python": f"throughput of Python in two threads, a core each / not pinned: {FREE_THREADED}",
+    }
+    given = {key: interval(handed.measurements["A24"].get(name)) for key, name in names.items()}
+    draw.glue("native-gain", words.native_gain(given["native"], sides.get(("A24", names["native"]), UNDECIDED)))
+    draw.glue("python-gain", words.python_gain(given["python"], sides.get(("A24", names["python"]), UNDECIDED)))
+    draw.glue("prediction-1", words.prediction_1(given["native"]))
+    gil = over(ONE_CORE, GIL, PYTHON)
+    draw.glue("one-core", words.one_core(over(ONE_CORE, GIL, NATIVE), over(ONE_CORE, FREE_THREADED, PYTHON), gil))
+    draw.glue("prediction-3", words.prediction_3(gil))
+    free = results.mean(speeds, "moves", placement=FREE, threads=2)
+    draw.glue("moves", words.moves(free, results.mean(speeds, "moves", placement=APART, threads=2)))
+    cores = max(1, len(session.observed(TITLE_CORES)))
+    draw.glue("objection-machine", words.objection_machine(cores, free))
+
+
+def glue_latency(session: Session, speeds: pd.DataFrame, lateness: pd.DataFrame) -> None:
+    handed, sides = ledger.measured(session), ledger.sides(session)
+    names = {label: f"p99 beside a Python thread, not pinned / a core each: {label}" for label in PAIR}
+    found = {label: handed.measurements["A24"].get(name) for label, name in names.items()}
+    given = {label: interval(one) for label, one in found.items()}
+    verdicts = {label: sides.get(("A24", name), UNDECIDED) for label, name in names.items()}
+    draw.glue("tail-gil", words.tail_gil(given[GIL], verdicts[GIL]))
+    draw.glue("tail-free", words.tail_free(given[FREE_THREADED], verdicts[FREE_THREADED]))
+    other = {label: one and one.inverse for label, one in given.items()}
+    draw.glue("prediction-2", words.prediction_2(other[GIL], other[FREE_THREADED]))
+    medians = [
+        interval(results.over(lateness, "p50", ONE_CORE, FREE, interpreter=label, work=PYTHON)) for label in PAIR
+    ]
+    draw.glue("tail-one-core", words.tail_one_core(*medians))
+    gains = [one for name, one in handed.measurements["A24"].items() if name.startswith("throughput")]
+    tails = [one for one in found.values() if one]
+    largest = [max((one.mde for one in group), default=None) for group in (gains, tails)]
+    draw.glue("could-find", words.could_find(*largest))
+    copies = [one for *_, one in claims.copies(speeds, lateness) if one]
+    alarms = sum(not check.passed for check in claims.controls(session) if check.kind.startswith("A/A"))
+    draw.glue("same-again", words.same_again([one.interval for one in copies], alarms))
+    gained = {
+        "throughput of native code with the GIL": f"throughput of a native call in two threads, a core each / not pinned: {GIL}",
+        "throughput of Python without the GIL": f"throughput of Python in two threads, a core each / not pinned: {FREE_THREADED}",
+        "tails with the GIL": names[GIL],
+        "tails without the GIL": names[FREE_THREADED],
+    }
+    draw.glue("takeaway", words.takeaway({what: sides.get(("A24", name), UNDECIDED) for what, name in gained.items()}))
+
+
+def glue_race(session: Session, races: pd.DataFrame) -> None:
+    sides = ledger.sides(session)
+    name = f"share of updates lost, a core each minus one core: {FREE_THREADED}"
+    more = interval(results.lost_more(races, FREE_THREADED))
+    both = [
+        results.mean(races, "lost", interpreter=FREE_THREADED, placement=placement) for placement in (APART, ONE_CORE)
+    ]
+    draw.glue("race", words.race(more, *both, sides.get(("A24", name), UNDECIDED)))
+    draw.glue("prediction-4", words.prediction_4(more))
+    found = results.losing(races, FREE_THREADED, APART)
+    draw.glue("bugs", words.bugs(*((found.estimate.events, found.estimate.trials) if found else (0, 0))))
+
+
+def copies_table(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
+    """The A/A tests."""
+    return pd.DataFrame(
+        [
+            {
+                "CPython": label,
+                "work": work,
+                "of": {"per_s": "throughput", "p99": "p99"}[column],
+                "same / same": draw.words(one),
+                "n (processes)": one.estimate.n,
+                "smallest effect to be found": f"{one.mde:.1%}",
+            }
+            for column, label, work, one in claims.copies(speeds, lateness)
+            if one
+        ]
+    )
+
+
+def cores_table(speeds: pd.DataFrame) -> pd.DataFrame:
+    """On which cores the threads were seen, over all processes."""
+    found = chosen(speeds[speeds.ended == "ok"], threads=2)
+    return pd.DataFrame(
+        [
+            {"placement": placement, "cores seen": ", ".join(map(str, sorted(set().union(*map(set, part.cores)))))}
+            for placement, part in found.groupby("placement", sort=False)
+        ]
+    )

@@ -1,0 +1,57 @@
+"""What the records of the chapter "Where threads run" say: ratios of placements within each process."""
+
+import numpy as np
+import pandas as pd
+
+from ffilab.judge.estimates import Interval, Location, Measurement, Share
+from ffilab.judge.processes import chosen, measured, ratio
+from notebooks.pinning.experiment import APART, ONE_CORE
+
+
+def column(frame: pd.DataFrame, name: str, **which) -> pd.Series:
+    """A column of the processes that brought a result, by process."""
+    found = chosen(frame[frame.ended == "ok"], **which)
+    if name not in found or not len(found):
+        return pd.Series(dtype=float)
+    return pd.to_numeric(found.set_index("process")[name])
+
+
+def over(frame: pd.DataFrame, name: str, one: str, other: str, **which) -> Measurement | None:
+    """A column at one placement over that at another, process by process; None if one of them is missing."""
+    pair = _pairs(frame, name, one, other, **which)
+    return ratio(pair.one.to_numpy(), pair.other.to_numpy()) if len(pair) else None
+
+
+def _pairs(frame: pd.DataFrame, name: str, one: str, other: str, **which) -> pd.DataFrame:
+    sides = {"one": column(frame, name, placement=one, **which), "other": column(frame, name, placement=other, **which)}
+    return pd.DataFrame(sides).dropna()
+
+
+def centre(frame: pd.DataFrame, name: str, **which) -> Interval | None:
+    """Geometric mean over processes with its interval; None if nothing is there, or not everywhere above 0."""
+    values = column(frame, name, **which).dropna().to_numpy()
+    return Location.of(np.log(values), log=True).at() if len(values) and values.min() > 0 else None
+
+
+def mean(frame: pd.DataFrame, name: str, **which) -> Interval | None:
+    """Mean over processes with its interval; None if nothing is there."""
+    values = column(frame, name, **which).dropna().to_numpy()
+    return measured(values, "").interval if len(values) else None
+
+
+def lost_more(races: pd.DataFrame, label: str) -> Measurement | None:
+    """Share of updates lost with a core for each thread, less that on one core, process by process."""
+    pair = _pairs(races, "lost", APART, ONE_CORE, interpreter=label)
+    return measured((pair.one - pair.other).to_numpy(), "of all updates")
+
+
+def losing(races: pd.DataFrame, label: str, placement: str) -> Measurement | None:
+    """Processes that lose any update."""
+    events = column(races, "any", interpreter=label, placement=placement)
+    return Measurement(Share(int(events.sum()), len(events)), "of all processes") if len(events) else None
+
+
+def strayed(speeds: pd.DataFrame) -> list[str]:
+    """Cases in which a thread on one core was seen on another core, too: then pinning is not what it says."""
+    found = chosen(speeds[speeds.ended == "ok"], placement=ONE_CORE) if "placement" in speeds else speeds[:0]
+    return [f"{row.interpreter}, {row.work}" for row in found.itertuples() if len(row.cores) > 1]

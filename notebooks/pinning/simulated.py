@@ -1,0 +1,65 @@
+"""Made-up records of the chapter "Where threads run", by what is true of its claim: see ffilab/judge/simulation.py."""
+
+from ffilab.judge.simulation import Simulated
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.pinning.experiment import (
+    AGAIN,
+    APART,
+    DECISIVE_LATENCY,
+    DECISIVE_THROUGHPUT,
+    FREE,
+    NATIVE,
+    ONE_CORE,
+    TITLE_CORES,
+)
+
+INTERPRETERS = [GIL, FREE_THREADED]
+# Standard deviations of logarithms over processes, of one placement against another of its process; of shares, as such. Seen in probes
+# on a machine that did other work, too.
+THROUGHPUT, TAIL, LOST = 0.05, 0.3, 0.12
+P99_US = 200.0
+
+
+def simulated(session: Simulated) -> None:
+    n = session.budget.repeats
+    session.add_observation(TITLE_CORES, [0, 1])
+
+    def true(name: str) -> float:
+        return session.true("A24", name)
+
+    def together(columns: dict[str, list[dict]]) -> list[list[dict]]:
+        """By process: a row for each placement."""
+        return [
+            [{"placement": placement, **row} for placement, row in zip(columns, rows, strict=True)]
+            for rows in zip(*columns.values(), strict=True)
+        ]
+
+    def rows(name: str, centre: float, scatter: float, **further) -> list[dict]:
+        return [{name: float(value), **further} for value in session.scattered(centre, scatter, n)]
+
+    cases = []
+    for label, work in DECISIVE_THROUGHPUT:
+        what = "a native call" if work == NATIVE else "Python"
+        faster = true(f"throughput of {what} in two threads, a core each / not pinned: {label}")
+        speeds = {FREE: 1.0, AGAIN: 1.0, APART: faster, ONE_CORE: 0.5}
+        found = {
+            placement: rows("per_s", 1e4 * speed, THROUGHPUT / 2**0.5, threads=2, moves=0.0, cores=[0])
+            for placement, speed in speeds.items()
+        }
+        cases.append((label, {"work": work}, together(found)))
+    session.add_processes("throughput", cases)
+
+    cases = []
+    for label, work in DECISIVE_LATENCY:
+        longer = true(f"p99 beside a Python thread, not pinned / a core each: {label}")
+        tails = {FREE: longer, AGAIN: longer, APART: 1.0}
+        found = {placement: rows("p99", P99_US * tail, TAIL / 2**0.5) for placement, tail in tails.items()}
+        cases.append((label, {"work": work}, together(found)))
+    session.add_processes("latency", cases)
+
+    any_lost = session.events(true("processes that lose updates, a core each: {FREE_THREADED}"), n)
+    more = true("share of updates lost, a core each minus one core: {FREE_THREADED}")
+    drawn = more + session.rng.normal(0, LOST * session.noise, n)
+    apart = [{"lost": 0.3 + float(d), "any": bool(event)} for d, event in zip(drawn, any_lost, strict=True)]
+    one_core = [{"lost": 0.3, "any": True} for _ in range(n)]
+    session.add_processes("race", [(FREE_THREADED, {}, together({APART: apart, ONE_CORE: one_core}))])
