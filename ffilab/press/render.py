@@ -47,6 +47,9 @@ def render() -> Path:
         )
         if code:
             raise UserError(f"Jupyter Book reported errors or warnings ({_warnings(log)}); read {log}.")
+        for chapter in chapters():
+            if chapter.is_executed:
+                downloads(chapter, out / "_build" / "html")
         search.order(out / "_build" / "html", ROOT / "book")
         slides.write(out / "_build" / "html" / slides.FOLDER, chapters())
         files.lighten(out / "_build" / "html")
@@ -102,6 +105,14 @@ def link_terms(page: nbformat.NotebookNode, glossary: dict[str, list[str]]) -> N
     typed = [cell for cell in page.cells if cell.cell_type == "markdown"]
     for cell, text in zip(typed, terms.linked([cell.source for cell in typed], glossary)):
         cell.source = text
+
+
+def downloads(chapter: Chapter, html: Path) -> None:
+    """What the download button of a page gives: its notebook as it was executed, with its figures in itself."""
+    for name, page in with_banner(chapter).items():
+        target = html / "_sources" / "notebooks" / chapter.corner / f"{name}.ipynb"
+        if target.exists():
+            nbformat.write(page, target)
 
 
 def without_tails(source: str) -> str:
