@@ -8,7 +8,7 @@ $(foreach name,KERNELS BUDGET FROM NAME A B,$(eval override $(name) := $$(value 
 export KERNELS BUDGET FROM NAME A B
 run = @python3 ffilab/bootstrap.py
 
-.PHONY: help book test check doctor kernels native chapter exercise more bench coverage compare judge characteristics html slides lab lock clean distclean
+.PHONY: help book test check doctor kernels native chapter exercise more bench coverage compare judge characteristics html slides pdf links lab lock clean distclean
 help:     ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 	@echo; sed -n '2,5s/^# //p' Makefile
@@ -44,6 +44,10 @@ html:     ## render again, measure nothing
 	$(run) html
 slides:   ## make the slides of the chapters as they were last measured, _build/html/slides (a part of every rendering)
 	$(run) slides
+pdf:      ## print the rendered book to one PDF, by Chromium
+	$(run) pdf
+links:    ## try every address that leads out of the book, over the network
+	$(run) links
 lab:      ## JupyterLab on loopback, with every kernel
 	$(run) lab
 lock:     ## renew the hashed requirements files

@@ -130,6 +130,22 @@ def slides():
         say(f"  {os.path.relpath(deck)}")
 
 
+@verbs.command()
+def pdf():
+    """Print the rendered book to one PDF."""
+    from ffilab.press import pdf as press
+
+    press.pdf()
+
+
+@verbs.command()
+def links():
+    """Try every address that leads out of the book, over the network."""
+    from ffilab.press import render
+
+    render.check_links()
+
+
 @verbs.command("kernels")
 @kernels_option
 def kernels_verb(kernels):

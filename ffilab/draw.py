@@ -44,6 +44,8 @@ SMOKE = "smoke test: no result"
 WITHHELD = "withheld: a control of this run failed"
 # Okabe and Ito's palette, told apart with every kind of colour vision.
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
+# A shape for each colour: no group is told by its colour alone.
+MARKERS = ["o", "s", "^", "D", "v", "P"]
 # Where a chapter under execution hands in tables for other pages.
 TABLES_FOLDER = "FFILAB_TABLES"
 GLUE_PREFIX = "application/papermill.record/"
@@ -163,7 +165,8 @@ def intervals(axes, rows: pd.DataFrame, label: str, hue: str | None = None) -> N
         offset = (number - (len(groups) - 1) / 2) * 0.22
         positions = [labels.index(name) + offset for name in part[label]]
         errors = [part.value - part.low, part.high - part.value]
-        axes.errorbar(part.value, positions, xerr=errors, fmt="o", capsize=4, label=group, color=PALETTE[number])
+        look = {"fmt": MARKERS[number], "color": PALETTE[number]}
+        axes.errorbar(part.value, positions, xerr=errors, capsize=4, label=group, **look)
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)

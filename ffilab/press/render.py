@@ -1,5 +1,6 @@
 """Render executed chapters and prose with Jupyter Book: execution off, warnings are errors."""
 
+import json
 import os
 import re
 import shutil
@@ -59,6 +60,21 @@ def render() -> Path:
     index = HTML / "index.html"
     say(f"  open {os.path.relpath(index)}")
     return index
+
+
+def check_links() -> None:
+    """Try every address that leads out of the book. Raises UserError with those that lead nowhere."""
+    tree, out, log = assemble(BUILD / "source"), BUILD / "links", LOGS / "links.log"
+    log.unlink(missing_ok=True)
+    with step("try the links"):
+        builder = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(tree), "--path-output", str(out)]
+        logged([*builder, "--builder", "linkcheck"], log, env={**os.environ, "PYTHONWARNINGS": "ignore"})
+    found = out / "_build" / "linkcheck" / "output.json"
+    answers = [json.loads(line) for line in found.read_text().splitlines()] if found.exists() else []
+    broken = [f"{each['filename']}:{each['lineno']}: {each['uri']}" for each in answers if each["status"] == "broken"]
+    if broken or not answers:
+        raise UserError("\n  ".join(["These lead nowhere:", *broken]) if broken else f"No link was tried; read {log}.")
+    say(f"  {len(answers)} addresses, all there")
 
 
 def assemble(tree: Path) -> Path:

@@ -1,0 +1,121 @@
+"""What makes a rendered page light, linked and readable, piece by piece and without a browser."""
+
+import base64
+import itertools
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+import pandas as pd
+import pytest
+
+from ffilab import draw
+from ffilab.paths import ROOT
+from ffilab.press import files, search, terms
+
+SVG = '<?xml version="1.0"?>\n<!-- made -->\n<svg height="144pt" width="288pt">\n<metadata>who</metadata>\n<path d="M 1.23456 2.000000"/>\n</svg>'
+
+
+def page(text):
+    cell = nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output("display_data", {"text/html": text})])
+    return nbformat.v4.new_notebook(cells=[cell])
+
+
+def test_figures_and_tables_become_files(tmp_path):
+    drawing, table = (base64.b64encode(text.encode()).decode() for text in (SVG, "a,b\n1,2\n"))
+    figure = f'{draw.SWITCH}<img class="ffi-light" alt="one &lt; two" src="data:image/svg+xml;base64,{drawing}">'
+    made = page(f'{figure}<a download="t.csv" href="data:text/csv;base64,{table}">CSV</a>')
+    files.set_apart(made, tmp_path, "../../_static")
+    text = made.cells[0].outputs[0].data["text/html"]
+    assert "base64" not in text
+    assert "<style>" not in text
+    assert 'alt="one &lt; two" width="384" height="192" loading="lazy"' in text
+    svg, csv = (next((tmp_path / files.FOLDER).glob(f"*.{kind}")) for kind in ("svg", "csv"))
+    assert f'src="../../_static/files/{svg.name}"' in text
+    assert csv.read_text() == "a,b\n1,2\n"
+    assert 'd="M 1.23 2"' in svg.read_text()
+    assert "who" not in svg.read_text()
+
+
+def test_what_the_instrument_draws_is_what_is_set_apart(monkeypatch):
+    shown = []
+    monkeypatch.setattr(draw, "display", lambda one: shown.append(one.data))
+    draw.figure(lambda figure: figure.subplots().plot([1, 2]), "a line", data=pd.DataFrame({"x": [1]}))
+    assert len(files.IMAGE.findall(shown[0])) == 2
+    assert len(files.CSV.findall(shown[0])) == 1
+    assert files.SWITCH.search(shown[0])
+
+
+def test_icons_that_no_page_shows_are_left_out():
+    script = 'var a={"arrow-up":[384,512,[8593],"f062","M1"],bars:[448,512,["navicon"],"f0c9","M2"],sun:[512,512,[],"f185",["M3","M4"]]};'
+    assert files.with_icons(script, {"navicon"}) == 'var a={bars:[448,512,["navicon"],"f0c9","M2"],};'
+    rules = 'b{c:d}.fa-sun:before{content:"\\f185"}.fa-navicon:before,.fa-bars:before{content:"\\f0c9"}.e{f:g}'
+    assert "fa-sun" not in files.with_icon_rules(rules, {"bars"})
+    assert files.with_icon_rules(rules, {"bars"}).endswith('.fa-bars:before{content:"\\f0c9"}.e{f:g}')
+
+
+def test_only_the_page_that_searches_loads_the_index():
+    text = '<script src="../searchindex.js"></script><span class="w">  </span>x'
+    assert files.lighter_page(text, searches=False) == "  x"
+    assert files.lighter_page(text, searches=True).startswith("<script")
+
+
+GLOSSARY = "# G\n\n```{glossary}\nGIL\n  A lock.\n\nrace condition\n  One.\n\nprocedure linkage table, PLT\n  Where.\n\nblock\n  A round.\n```\n"
+
+
+def test_terms_are_linked_at_first_use_in_prose_alone():
+    known = terms.of(GLOSSARY)
+    cells = [
+        "# The GIL\n\n`GIL` and [the GIL](x.md), {doc}`GIL <x>`.\n\n```c\nGIL\n```\n| GIL | x |\n",
+        "Race\nconditions need the GIL, or GIL-free code; the GIL. A PLT blocks a block.",
+    ]
+    first, second = terms.linked(cells, known)
+    assert first == cells[0]
+    assert second == (
+        "{term}`Race\nconditions <race condition>` need the {term}`GIL <GIL>`, or GIL-free code; the GIL. "
+        "A {term}`PLT <procedure linkage table, PLT>` blocks a block."
+    )
+
+
+def test_pages_that_the_search_knows_are_in_the_book():
+    contents = (ROOT / "_toc.yml").read_text()
+    for name, said in search.keywords(ROOT / "book").items():
+        assert f"file: {name}\n" in contents
+        assert '"' not in said
+
+
+# Viénot, Brettel and Mollon (1999), on linear RGB.
+SEEN_BY = {
+    "protanope": [[0.11238, 0.88762, 0], [0.11238, 0.88762, 0], [0.00401, -0.00401, 1]],
+    "deuteranope": [[0.29275, 0.70725, 0], [0.29275, 0.70725, 0], [-0.02234, 0.02234, 1]],
+}
+
+
+def lab(colour, matrix):
+    """A colour as such an eye sees it, in CIELAB."""
+    rgb = np.array(mpl.colors.to_rgb(colour))
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    xyz = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]) @ np.clip(
+        np.array(matrix) @ linear, 0, 1
+    )
+    x, y, z = np.cbrt(xyz / [0.9505, 1, 1.089])
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+@pytest.mark.parametrize("eye", SEEN_BY)
+def test_colours_differ_for_every_eye(eye):
+    seen = [lab(colour, SEEN_BY[eye]) for colour in draw.PALETTE]
+    distances = [np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2)]
+    # A just noticeable difference is about 2.3.
+    assert min(distances) > 10
+
+
+def test_groups_differ_in_shape_too():
+    rows = pd.DataFrame({"a": list("xyz"), "g": list("pqr"), "value": 1.0, "low": 0.5, "high": 1.5})
+    axes = plt.figure().subplots()
+    draw.intervals(axes, rows, "a", "g")
+    shapes = [container[0].get_marker() for container in axes.containers]
+    plt.close()
+    assert len(set(shapes)) == 3
+    assert len(set(draw.MARKERS)) == len(draw.PALETTE)
