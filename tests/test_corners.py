@@ -71,7 +71,7 @@ def test_all_corners_of_the_talk_are_there():
         "thread pinning",
         "race conditions",
         "dynamic loading",
-        "features of system libraries",
+        "system libraries",
         "ABI compatibility",
         "cache locality",
     ]
@@ -118,6 +118,9 @@ def test_withheld_smoke_and_not_measured_show_as_such():
     assert found["race conditions"].state == corner_map.WITHHELD
     assert found["cache locality"].state == corner_map.NO_NUMBER
     assert found["dynamic loading"].state == corner_map.NO_NUMBER
+    # Of a corner that is no part of the claim, too.
+    assert places(ledger_of({}, smoke=["A24"]))["affinity of a processor"].state == corner_map.NO_NUMBER
+    assert places(ledger_of({}, unmeasured=["A24"]))["affinity of a processor"].state == corner_map.NOT_MEASURED
     parts = {part["part"]: part for part in row_of(rows)["parts"]}
     assert {name for name, part in parts.items() if part["verdict"] == verdicts.NO_NUMBER} == {
         "race conditions: reliability",
@@ -192,7 +195,11 @@ def test_a_file_of_corners_that_the_ledger_does_not_know_is_refused(tmp_path):
 
 def test_a_stale_page_is_said_beside_its_corner():
     rows = [replace_stale(row) for row in ledger_of({})]
-    assert "stale" in places(rows)["dynamic loading"].why
+    one = places(rows)["dynamic loading"]
+    assert one.word == "holds (page is stale)"
+    assert all(
+        one.word in part for part in (corner_map.picture([one]), corner_map.table([one]), corner_map.short([one]))
+    )
 
 
 def replace_stale(row):

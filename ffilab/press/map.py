@@ -24,7 +24,7 @@ PLAIN = '<circle cx="0" cy="0" r="3"/>'
 SIGNS = {HOLDS: "●", DOES_NOT_HOLD: "✕", UNDECIDED: "◆", WITHHELD: "▲"}
 CLASSES = {HOLDS: "holds", DOES_NOT_HOLD: "fails", UNDECIDED: "open", WITHHELD: "withheld"}
 # Measures of the picture, in its own units.
-LEFT, COLUMN, LINE, HEAD, PAD = 96, 228, 38, 30, 14
+COLUMN, LINE, HEAD, ROW, PAD = 233, 40, 30, 26, 14
 COLUMNS = (*COSTS, "")
 TITLES = {"reliability": "costs reliability", "performance": "costs performance", "": "neither judged here"}
 
@@ -36,6 +36,12 @@ class Place:
     corner: Corner
     state: str
     why: str = ""
+    stale: bool = False
+
+    @property
+    def word(self) -> str:
+        """The state in words; said so if the page is older than what it was made from."""
+        return f"{self.state} (page is stale)" if self.stale else self.state
 
     @property
     def link(self) -> str:
@@ -59,11 +65,11 @@ def _place(one: Corner, known: dict[str, dict], judged: dict) -> Place:
     name, parts = (one.test, judged.get("parts", [])) if one.bold else (one.measured, row.get("parts", []))
     part = next((part for part in parts if part["measured"] == name and part["kind"] != "size"), None)
     if part is None:
-        return Place(one, NOT_MEASURED, row.get("reason", ""))
+        measured = row.get("verdict", verdicts.NOT_MEASURED) not in (verdicts.NOT_MEASURED, verdicts.NOT_WRITTEN)
+        return Place(one, NO_NUMBER if measured else NOT_MEASURED, row.get("reason", ""))
     if part["verdict"] == verdicts.NO_NUMBER:
         return Place(one, NO_NUMBER, part["reason"])
-    stale = "its page is stale" if row.get("stale") else ""
-    return Place(one, part["verdict"], "; ".join(filter(None, (part["reason"], stale))))
+    return Place(one, part["verdict"], part["reason"], bool(row.get("stale")))
 
 
 def cells(found: list[Place]) -> dict[tuple[str, str], list[Place]]:
@@ -77,23 +83,24 @@ def cells(found: list[Place]) -> dict[tuple[str, str], list[Place]]:
 def picture(found: list[Place]) -> str:
     """The map as an SVG. It is no image for a screen reader but a group of links, with a title and a description."""
     by_cell = cells(found)
-    heights = {level: 2 * PAD + LINE * max(1, *(len(by_cell[level, cost]) for cost in COLUMNS)) for level in LEVELS}
-    width, height = LEFT + len(COLUMNS) * COLUMN, HEAD + sum(heights.values())
+    heights = {level: PAD + LINE * max(1, *(len(by_cell[level, cost]) for cost in COLUMNS)) for level in LEVELS}
+    width, height = len(COLUMNS) * COLUMN, HEAD + sum(ROW + height for height in heights.values())
     lines = [
         f'<svg class="ffi-map" viewBox="0 0 {width} {height}" role="group" aria-labelledby="map-title map-desc">',
         '<title id="map-title">Map of corners</title>',
         f'<desc id="map-desc">{html.escape(described(found))}</desc>',
     ]
     for number, cost in enumerate(COLUMNS):
-        lines.append(f'<text class="head" x="{LEFT + number * COLUMN + PAD}" y="20">{TITLES[cost]}</text>')
+        lines.append(f'<text class="head" x="{number * COLUMN + PAD}" y="20">{TITLES[cost]}</text>')
     top = HEAD
     for level in LEVELS:
-        lines.append(f'<text class="head" x="0" y="{top + PAD + 18}">{level}</text>')
+        lines.append(f'<text class="level" x="2" y="{top + 18}">{level} level</text>')
+        top += ROW
         for number, cost in enumerate(COLUMNS):
-            x = LEFT + number * COLUMN
+            x = number * COLUMN
             lines.append(f'<rect x="{x}" y="{top}" width="{COLUMN - 6}" height="{heights[level] - 6}" rx="6"/>')
             for line, one in enumerate(by_cell[level, cost]):
-                lines.append(entry(one, x + PAD + 6, top + PAD + 12 + line * LINE))
+                lines.append(entry(one, x + PAD, top + PAD + 9 + line * LINE))
         top += heights[level]
     return "\n".join([*lines, "</svg>"])
 
@@ -103,10 +110,10 @@ def entry(one: Place, x: int, y: int) -> str:
     name = html.escape(one.corner.name)
     bold = ' class="bold"' if one.corner.bold else ""
     mark = f'<g class="mark" transform="translate({x} {y - 5})">{SHAPES.get(one.state, PLAIN)}</g>'
-    text = f'{mark}<text{bold} x="{x + 14}" y="{y}">{name}</text><text class="word" x="{x + 14}" y="{y + 15}">{one.state}</text>'
+    text = f'{mark}<text{bold} x="{x + 14}" y="{y}">{name}</text><text class="word" x="{x + 14}" y="{y + 16}">{one.word}</text>'
     state = CLASSES.get(one.state, "dim")
     if one.link:
-        label = html.escape(f"{one.corner.name}: {one.state}")
+        label = html.escape(f"{one.corner.name}: {one.word}")
         text = f'<a href="{html.escape(one.link)}" aria-label="{label}">{text}</a>'
     return f'<g class="{state}">{text}</g>'
 
@@ -132,7 +139,7 @@ def table(found: list[Place]) -> str:
         claim = (
             f'<a href="ledger.html#claim-{one.corner.claim.lower()}">{one.corner.claim}</a>' if one.corner.claim else ""
         )
-        state = f'<span class="{CLASSES.get(one.state, "dim")}">{SIGNS.get(one.state, "·")} {one.state}</span>'
+        state = f'<span class="{CLASSES.get(one.state, "dim")}">{SIGNS.get(one.state, "·")} {one.word}</span>'
         cells_ = (
             name,
             one.corner.level,
@@ -153,7 +160,7 @@ def short(found: list[Place]) -> str:
     points = []
     for one in found:
         if one.link:
-            state = f'<span class="{CLASSES.get(one.state, "dim")}">{SIGNS.get(one.state, "·")} {one.state}</span>'
+            state = f'<span class="{CLASSES.get(one.state, "dim")}">{SIGNS.get(one.state, "·")} {one.word}</span>'
             cost = f", {one.corner.costs}" if one.corner.costs else ""
             name = f'<a href="{html.escape(one.link)}">{html.escape(one.corner.name)}</a>'
             points.append(f"<li>{name} ({one.corner.level}{cost}): {state}</li>")

@@ -62,4 +62,4 @@ def simulated(session: Simulated) -> None:
     drawn = more + session.rng.normal(0, LOST * session.noise, n)
     apart = [{"lost": 0.3 + float(d), "any": bool(event)} for d, event in zip(drawn, any_lost, strict=True)]
     one_core = [{"lost": 0.3, "any": True} for _ in range(n)]
-    session.add_processes("race", [(FREE_THREADED, {}, together({APART: apart, ONE_CORE: one_core}))])
+    session.add_processes("race", [(FREE_THREADED, {}, together({FREE: apart, APART: apart, ONE_CORE: one_core}))])
