@@ -17,7 +17,7 @@ def _found(ratio: Interval | None) -> str:
 def _change(ratio: Interval | None, more: str, less: str) -> str:
     """A ratio as a factor above 1, or that it cannot be told from 1."""
     if not known(ratio) or not ratio.excludes(1):
-        return f"not told from 1 ({_found(ratio)})"
+        return f"no difference that can be told ({_found(ratio)})"
     return f"{more} by a factor of {text(ratio)}" if ratio.value > 1 else f"{less} by a factor of {text(ratio.inverse)}"
 
 
@@ -43,9 +43,9 @@ def python_gain(ratio: Interval | None, verdict: str) -> str:
 
 def one_core(native: Interval | None, python: Interval | None, gil: Interval | None) -> str:
     """Throughput on one core over not pinned: a native call with the GIL, Python without it, Python with it."""
-    each = {"a native call": native, "Python without the GIL": python, "Python with the GIL": gil}
-    said = [f"{what} {_change(ratio, 'faster', 'slower')}" for what, ratio in each.items()]
-    return f"All threads on one core, over not pinned: {listed(said)}."
+    each = {"A native call": native, "Python without the GIL": python, "Python with the GIL": gil}
+    said = [f"{what}: {_change(ratio, 'faster', 'slower')}" for what, ratio in each.items()]
+    return f"All threads on one core, against not pinned. {'; '.join(said)}."
 
 
 def moves(free: Interval | None, apart: Interval | None) -> str:
@@ -85,8 +85,8 @@ def tail_free(ratio: Interval | None, verdict: str) -> str:
 def tail_one_core(gil: Interval | None, free: Interval | None) -> str:
     """p50 on one core over not pinned, beside a Python thread: with the GIL and without."""
     both = {"with the GIL": gil, "without it": free}
-    said = [f"{what} {_change(ratio, 'longer', 'shorter')}" for what, ratio in both.items()]
-    return f"With both threads on one core, over not pinned, the median answer takes: {listed(said)}."
+    said = [f"{what}, {_change(ratio, 'longer', 'shorter')}" for what, ratio in both.items()]
+    return f"The median answer with both threads on one core, against not pinned: {'; '.join(said)}."
 
 
 def race(more: Interval | None, apart: Interval | None, one: Interval | None, verdict: str) -> str:
@@ -143,18 +143,22 @@ def same_again(ratios: list[Interval], alarms: int) -> str:
 
 def prediction_1(ratio: Interval | None) -> str:
     """Throughput of a native call with the GIL, a core each over not pinned."""
+    if not known(ratio) or not ratio.excludes(1):
+        return f"Whether the throughput changes with a core each cannot be told here ({_found(ratio)})."
     return f"With a core each, throughput over not pinned is {_change(ratio, 'larger', 'smaller')}."
 
 
 def prediction_2(gil: Interval | None, free: Interval | None) -> str:
     """p99 beside a Python thread: a core each over not pinned, with the GIL and without."""
     both = {"with the GIL": gil, "without it": free}
-    said = [f"{what} {_change(ratio, 'longer', 'shorter')}" for what, ratio in both.items()]
-    return f"The p99 with a core each, over not pinned: {listed(said)}."
+    said = [f"{what}, {_change(ratio, 'longer', 'shorter')}" for what, ratio in both.items()]
+    return f"The p99 with a core each, against not pinned: {'; '.join(said)}."
 
 
 def prediction_3(ratio: Interval | None) -> str:
     """Throughput of Python with the GIL on one core over not pinned."""
+    if not known(ratio) or not ratio.excludes(1):
+        return f"Whether they are faster or slower on one core cannot be told here ({_found(ratio)})."
     return f"On one core, two Python threads with the GIL are {_change(ratio, 'faster', 'slower')}."
 
 
@@ -174,7 +178,7 @@ def objection_machine(cores: int, free: Interval | None) -> str:
         return f"{base}; how often threads move is not known."
     if free.high < 1:
         return (
-            f"{base}, and threads hardly moved. Where many more compete, and caches are apart, pinning has more to win."
+            f"{base}, and threads hardly moved. Where many more compete, and caches are apart, pinning may have more to win; that is not tested here."
         )
     return f"{base}, and still threads moved {text(free)} times a second."
 
