@@ -71,7 +71,12 @@ def mark() -> str:
 
 def short_mark() -> str:
     """The same in a word or two, for a sentence: the page's banner says the rest."""
-    return mark().partition(":")[0]
+    return short(mark())
+
+
+def short(marked: str) -> str:
+    """The first word or two of a mark."""
+    return marked.partition(":")[0]
 
 
 def figure(plot, alt: str, size: tuple[float, float] = (7.2, 3.6), data: pd.DataFrame | None = None) -> None:
