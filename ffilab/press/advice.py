@@ -1,9 +1,10 @@
-"""Best practice: advice about mechanisms, and beside it what this run found, in the words of its answer.
+"""Advice and questions about mechanisms, and beside each what this run found, in the words of its answer.
 
-`book/best_practice.toml` holds it. Each `[[advice]]` names the `corner` behind it and what to `say`, which names no outcome. What
-a run can contradict rests on a test of the ledger (`claim`, and the name that is `measured`), and has a sentence for each
-of its answers: `holds`, `fails`, `undecided`. {value} in a sentence stands for the number with its interval, {why} for the
-answer's reason. A number that is not there, or is withheld, is said to be so.
+Files beside the pages hold them: `book/decision_guide.toml` (advice), `book/front.toml` (questions, surprises). Each entry names the
+`corner` behind it, may lead to a place in the book (`link`), and says what names no outcome (`say`). What a run can contradict
+rests on a test of the ledger (`claim`, and the name that is `measured`), and has a sentence for each of its answers: `holds`,
+`fails`, `undecided`. {value} in a sentence stands for the number with its interval, {why} for the answer's reason. A number
+that is not there, is of a smoke test, or is withheld, is said to be so.
 """
 
 import tomllib
@@ -18,30 +19,35 @@ from ffilab.judge.estimates import Interval
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Occurs, Rule, Size
 from ffilab.paths import NOTEBOOKS, ROOT
 
-FILE = ROOT / "book" / "best_practice.toml"
+FILE = ROOT / "book" / "decision_guide.toml"
 
 
 @dataclass(frozen=True)
 class Advice:
-    """One piece of advice, in MyST; see above."""
+    """One piece of advice, or one question, in MyST; see above. part: of the page, in which it stands."""
 
     corner: str
     say: str
+    part: str = ""
+    link: str = ""
     claim: str = ""
     measured: str = ""
     holds: str = ""
     fails: str = ""
     undecided: str = ""
+    # Of a question: rows of a kept table that answer it, or a claim whose verdict does.
+    table: dict | None = None
+    verdict_of: str = ""
 
 
-def read(path: Path = FILE) -> list[Advice]:
-    """All advice, in the order of the file. Raises UserError, with what is wrong, for what the ledger does not know."""
+def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
+    """All entries of a kind, in the order of the file. Raises UserError, with what is wrong, for what the ledger does not know."""
     known = {field.name for field in fields(Advice)}
     rules = {
         (claim.id, rule.measured): rule for claim in all_claims() for rule in claim.tests if not isinstance(rule, Size)
     }
     found = []
-    for entry in tomllib.loads(path.read_text(encoding="utf-8"))["advice"]:
+    for entry in tomllib.loads(path.read_text(encoding="utf-8"))[kind]:
         if unknown := set(entry) - known:
             raise UserError(f"{path.name}: a key that is not known: {', '.join(sorted(unknown))}.")
         one = Advice(**{**entry, "measured": in_words(entry.get("measured", ""))})
@@ -65,17 +71,28 @@ def _problem(one: Advice, rules: dict[tuple[str, str], Rule]) -> str:
     return "" if all(needed) else "lacks a sentence for one of the answers"
 
 
+def answer(one: Advice, row: dict | None) -> str | None:
+    """What this run answers to the test behind it: holds, does not hold, or undecided; None without a number that counts."""
+    if row is None or row["verdict"] == verdicts.WITHHELD:
+        return None
+    part = next((part for part in row["parts"] if part["measured"] == one.measured), None)
+    return None if part is None or part["verdict"] == verdicts.NO_NUMBER else part["verdict"]
+
+
 def evidence(one: Advice, row: dict | None) -> str:
-    """What this run found, as the ledger's row says; nothing for advice that rests on no claim."""
+    """What this run found, as the ledger's row says; nothing for what rests on no claim."""
     if not one.claim:
         return ""
-    part = next((part for part in (row or {}).get("parts", []) if part["measured"] == one.measured), None)
+    found = answer(one, row)
     if row and row["verdict"] == verdicts.WITHHELD:
         return f"What this run found on it (claim {one.claim}) is withheld: a control failed."
-    if part is None or part["verdict"] == verdicts.NO_NUMBER:
-        return f"This run has no number on it (claim {one.claim})."
-    form = {HOLDS: one.holds, DOES_NOT_HOLD: one.fails, UNDECIDED: one.undecided}[part["verdict"]]
-    return form.format(value=value_of(row, one.measured), why=part["reason"])
+    if found is None:
+        smoke = row is not None and row.get("provenance", {}).get("is_result") is False
+        return f"This run has no number on it (claim {one.claim}){': it was a smoke test' * smoke}."
+    part = next(part for part in row["parts"] if part["measured"] == one.measured)
+    form = {HOLDS: one.holds, DOES_NOT_HOLD: one.fails, UNDECIDED: one.undecided}[found]
+    said = form.format(value=value_of(row, one.measured), why=part["reason"])
+    return said + " The page of this number is stale." * bool(row.get("stale"))
 
 
 def value_of(row: dict, name: str) -> str:
@@ -85,14 +102,3 @@ def value_of(row: dict, name: str) -> str:
         return f"{value:,.3g}" + ("" if name in row["counted"] else " (all values alike)")
     found = Interval(value, low, high)
     return draw.text(found) if found.is_known else f"{value:.3g} (too few runs for an interval)"
-
-
-def page(rows: list[dict]) -> str:
-    """All advice, by chapters."""
-    found, by_claim, lines = read(), {row["id"]: row for row in rows}, []
-    for corner in dict.fromkeys(one.corner for one in found):
-        lines += ["", f"{{doc}}`../notebooks/{corner}/{corner}`", ""]
-        for one in found:
-            if one.corner == corner:
-                lines.append(f"- {' '.join(filter(None, (one.say, evidence(one, by_claim.get(one.claim)))))}")
-    return "\n".join(lines).strip() + "\n"

@@ -1,0 +1,86 @@
+"""The decision guide: steps, each a question with the measured tables behind its answers, and what this run found on the advice.
+
+`book/decision_guide.toml` holds the steps (`[[step]]`, with their `[[step.table]]`), the advice (`[[advice]]`, see advice.py; its `part`
+names the step) and the points of the checklist (`[[check]]`).
+"""
+
+import tomllib
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from ffilab.errors import UserError
+from ffilab.press import advice
+from ffilab.press.places import Shown, again, link
+
+FILE = advice.FILE
+
+
+@dataclass(frozen=True)
+class Step:
+    """name: what advice calls it as its `part`. answers: the choices, each with when it is one."""
+
+    name: str
+    title: str
+    question: str
+    answers: tuple[str, ...] = ()
+    tables: tuple[Shown, ...] = ()
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of the checklist, and the places of this book that do it."""
+
+    say: str
+    links: tuple[str, ...]
+
+
+def steps(path: Path = FILE) -> list[Step]:
+    """All steps in order. Raises UserError for advice that stands under none of them."""
+    found = [
+        Step(**{**entry, "tables": tuple(Shown(**table) for table in entry.pop("tables", ()))})
+        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["step"]
+    ]
+    if homeless := {one.part for one in advice.read(path)} - {step.name for step in found}:
+        raise UserError(f"{path.name}: advice for steps that are not there: {', '.join(sorted(homeless))}.")
+    return found
+
+
+def points(path: Path = FILE) -> list[Point]:
+    """The checklist."""
+    known = {field.name for field in fields(Point)}
+    return [
+        Point(**{key: entry[key] for key in known})
+        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["check"]
+    ]
+
+
+def steps_page(tree: Path, rows: list[dict]) -> str:
+    """Every step: question, answers, tables, and the advice that belongs to it with what this run found."""
+    every, by_claim, lines = advice.read(), {row["id"]: row for row in rows}, []
+    for step in steps():
+        lines += [f"## {step.title}", "", f"**{step.question}**", ""]
+        lines += [f"- {one}" for one in step.answers] + [""]
+        for shown in step.tables:
+            lines += again(shown, tree)
+        for one in every:
+            if one.part == step.name:
+                found = advice.evidence(one, by_claim.get(one.claim))
+                lines.append(f"- {' '.join(filter(None, (one.say, found)))} {link(tree, one.link or page_of(one))}")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def page_of(one: advice.Advice) -> str:
+    return f"notebooks/{one.corner}/{one.corner}"
+
+
+def checklist_page(tree: Path) -> str:
+    """Each point with the places that do it."""
+    return "\n".join(f"- {one.say} {', '.join(link(tree, place) for place in one.links)}" for one in points()) + "\n"
+
+
+def write(tree: Path, rows: list[dict]) -> None:
+    """The generated parts of the page."""
+    folder = tree / "book" / "_generated"
+    (folder / "decision_guide.md").write_text(steps_page(tree, rows))
+    (folder / "checklist.md").write_text(checklist_page(tree))

@@ -1,0 +1,82 @@
+"""Links from pages that are no chapter to the section that measured, and tables that a chapter keeps, shown there again."""
+
+import html
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+from ffilab import draw
+from ffilab.judge.claims import in_words
+from ffilab.press import tables
+from ffilab.press.chapters import Chapter
+from ffilab.press.sources import headings, markdown
+
+
+def link(tree: Path, place: str, text: str = "") -> str:
+    """A link to a place (`page#anchor`, as _toc.yml names pages) of an assembled source tree, from a page beside it.
+
+    text: by default the heading. A page that was not measured yet has no headings to link to: the link leads to its top.
+    """
+    page, _, anchor = place.partition("#")
+    path = tree / f"{page}.ipynb"
+    if path.exists():
+        known = headings(markdown(nbformat.read(path, as_version=4)))
+    else:
+        path = path.with_suffix(".md")
+        known = headings([path.read_text("utf-8")])
+    anchor = anchor if anchor in known else ""
+    text = text or (known[anchor] if anchor else next(iter(known.values())).split(":")[0])
+    return f"[{text}](../{path.relative_to(tree)}{'#' * bool(anchor)}{anchor})"
+
+
+def since(corner: str) -> str:
+    """A sentence, with a space before it, if the page of a chapter is stale; nothing otherwise."""
+    chapter = Chapter(corner)
+    changed = chapter.changed() if chapter.is_executed else []
+    return f" Its page is stale: {', '.join(changed)} changed since." if changed else ""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A table that a chapter keeps, as a page shows it again. heading: what it answers. where: values of columns of the rows to
+    show; columns: those to show; without them all. optional: a chapter may not be there yet."""
+
+    corner: str
+    table: str
+    heading: str
+    link: str = ""
+    where: dict | None = None
+    columns: tuple[str, ...] = ()
+    optional: bool = False
+
+    def read(self) -> tables.Table | None:
+        """The kept table, with the rows and columns to show; None without one."""
+        kept = tables.read(self.corner, in_words(self.table))
+        if kept is None:
+            return None
+        frame = kept.frame
+        for column, value in (self.where or {}).items():
+            frame = frame[frame[column].astype(str) == in_words(value)]
+        frame = frame[[in_words(column) for column in self.columns]] if self.columns else frame
+        return tables.Table(frame, kept.caption, kept.mark)
+
+
+def again(shown: Shown, tree: Path) -> list[str]:
+    """The table in MyST, folded under its heading, with its mark and a link to the section; a line that says so without one."""
+    kept, heading = shown.read(), in_words(shown.heading)
+    if kept is None:
+        return [] if shown.optional else [f"- {heading}: not measured here.", ""]
+    mark = f" **({kept.mark})**" if kept.mark else ""
+    text = kept.frame.to_html(index=False, border=0, justify="left", na_rep="")
+    where = f" Measured in {link(tree, shown.link)}." if shown.link else ""
+    return [
+        f":::{{dropdown}} {heading}{f' ({draw.short(kept.mark)})' if kept.mark else ''}",
+        f"*{kept.caption}*{mark}{where}{since(shown.corner)}",
+        "",
+        "```{raw} html",
+        f'<div class="ffi-table" style="overflow-x: auto" tabindex="0" role="region" aria-label="{html.escape(heading)}">{text}</div>',
+        "```",
+        ":::",
+        "",
+    ]
