@@ -1,0 +1,298 @@
+"""The parts of the front page that a run writes: figure, surprises, chooser, questions, ways through. `book/front.toml` declares them."""
+
+import html
+import json
+import math
+import re
+import tomllib
+from pathlib import Path
+
+import pandas as pd
+from matplotlib import ticker
+
+from ffilab import draw
+from ffilab.errors import UserError
+from ffilab.judge import ledger
+from ffilab.judge.claims import in_words
+from ffilab.judge.estimates import LEVEL, Interval
+from ffilab.judge.rules import UNDECIDED
+from ffilab.paths import ROOT
+from ffilab.press import advice, tables
+from ffilab.press.chapters import chapters
+from ffilab.press.places import Shown, link, since
+
+FILE = ROOT / "book" / "front.toml"
+SURPRISES = 3
+# What a pair is answered with; the page's script fills the same sentences.
+ANSWERS = {
+    "first": "The whole interval lies below 1: {a} takes less time here.",
+    "second": "The whole interval lies above 1: {b} takes less time here.",
+    "undecided": "The interval contains 1: which of the two takes less time is undecided here.",
+}
+RATIO = "{signature} on CPython {CPython}: time of {a} over time of {b}"
+NO_PAIR = "This run has no number for both."
+MARKED = "What it means is not said: {mark}."
+
+
+def read() -> dict:
+    """The declarations."""
+    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+
+
+def plot(figure, frame: pd.DataFrame, said: dict) -> None:
+    """A dot for each row: its value on a log axis, by group; the hues one below the other."""
+    axes = figure.subplots()
+    groups, hues = list(dict.fromkeys(frame[said["group"]])), list(dict.fromkeys(frame[said["hue"]]))
+    for number, hue in enumerate(hues):
+        part = frame[frame[said["hue"]] == hue]
+        heights = [groups.index(group) + (number - (len(hues) - 1) / 2) * 0.3 for group in part[said["group"]]]
+        axes.scatter(part[said["value"]], heights, s=22, alpha=0.75, marker="os^D"[number % 4], label=f"CPython {hue}")
+    axes.axvline(1, color="gray", linewidth=1)
+    axes.set(xscale="log", xlabel=f"time of a call over that through {said['floor']}; one dot is one kind of call")
+    axes.set_yticks(range(len(groups)), groups)
+    axes.set_ylim(len(groups) - 0.5, -0.5)
+    axes.grid(axis="y", visible=False)
+    axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.12g}"))
+    axes.xaxis.set_minor_formatter(ticker.NullFormatter())
+    draw.legend_above(axes, len(hues))
+
+
+def drawn_rows(kept: tables.Table, said: dict) -> pd.DataFrame:
+    """The rows that the figure shows: those with a value, of the declared hues, without the group that all are compared with."""
+    frame = kept.frame.dropna(subset=[said["value"]])
+    return frame[frame[said["hue"]].isin(map(in_words, said["hues"])) & (frame[said["group"]] != said["floor"])]
+
+
+def ranges(frame: pd.DataFrame, said: dict) -> str:
+    """The alt text: the range of each group, on the first hue."""
+    hue = frame[said["hue"]].iloc[0]
+    parts = [
+        f"{group} {part[said['value']].min():.2g} to {part[said['value']].max():.2g}"
+        for group, part in frame[frame[said["hue"]] == hue].groupby(said["group"], sort=False)
+    ]
+    return f"Dots by {said['group']} on a log axis. On CPython {hue}, times {said['floor']}: {'; '.join(parts)}."
+
+
+def farthest(frame: pd.DataFrame, said: dict) -> str:
+    """The caption's sentence on the largest value, with its interval."""
+    top = frame.loc[frame[said["value"]].idxmax()]
+    found = Interval(*[top[f"{said['value']}{end}"] for end in ("", ", low", ", high")])
+    return (
+        f"The dot farthest to the right is {top[said['group']]}, {top[said['item']]}, on CPython {top[said['hue']]}: "
+        f"{draw.text(found)} times {said['floor']}."
+    )
+
+
+def figure(tree: Path, said: dict) -> str:
+    """The figure as two files beside the pages, with its caption; a sentence if there is nothing to draw."""
+    kept = tables.read(said["corner"], said["table"])
+    frame = None if kept is None else drawn_rows(kept, said)
+    if frame is None or frame.empty:
+        return "The table behind the figure of this page was not measured yet.\n"
+    folder = tree / "book" / "_static"
+    alt = html.escape(ranges(frame, said) + (f" {kept.mark}." if kept.mark else ""))
+    images = []
+    for mode, drawn in draw.pictures(lambda one: plot(one, frame, said), (7.2, 4.4), draw.short(kept.mark)).items():
+        (folder / f"front-{mode}.svg").write_bytes(drawn)
+        images.append(f'<img class="ffi-{mode}" alt="{alt}" src="../_static/front-{mode}.svg">')
+    mark = f" **{kept.mark}.**" if kept.mark else ""
+    return (
+        f'```{{raw}} html\n{draw.SWITCH}<figure class="ffi-figure">{"".join(images)}</figure>\n```\n\n'
+        f"*One run of one machine.{mark} {farthest(frame, said)} {link(tree, said['link'])} has all of them, with intervals."
+        f"{since(said['corner'])}*\n"
+    )
+
+
+def surprises(tree: Path, rows: list[dict]) -> str:
+    """The first few that have a number, what is decided first, no two of one chapter."""
+    by_claim, decided, open_, taken = {row["id"]: row for row in rows}, [], [], set()
+    for one in advice.read(FILE, "surprise"):
+        found = advice.answer(one, by_claim.get(one.claim))
+        if found is not None:
+            (open_ if found == UNDECIDED else decided).append(one)
+    lines = []
+    for one in decided + open_:
+        if len(lines) < SURPRISES and one.corner not in taken:
+            taken.add(one.corner)
+            found = advice.evidence(one, by_claim[one.claim])
+            lines.append(f"{len(lines) + 1}. {one.say} {found} {link(tree, one.link)}")
+    return "\n".join(lines) + "\n" if lines else "No chapter of this copy has a number for one yet.\n"
+
+
+def questions(tree: Path, rows: list[dict], part: str) -> str:
+    """The questions of a part, each with the answer that the run chose and where it was measured."""
+    by_claim = {row["id"]: row for row in rows}
+    lines = [
+        f"- {in_words(one.say)} {reply(one, by_claim)} {link(tree, one.link)}"
+        for one in advice.read(FILE, "question")
+        if one.part == part
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def reply(one: advice.Advice, by_claim: dict[str, dict]) -> str:
+    """The answer of a question: a claim's verdict, rows of a kept table, or the sentence that a test chooses."""
+    if one.verdict_of:
+        row = by_claim[one.verdict_of]
+        stale = " The page of this verdict is stale." * bool(row.get("stale"))
+        return f"[Verdict](#claim-{one.verdict_of.lower()}): *{ledger.verdict_of(row)}*.{stale}"
+    if one.table:
+        kept = Shown(**one.table).read()
+        return "Not measured here." if kept is None or kept.frame.empty else in_line(kept) + since(one.corner)
+    return advice.evidence(one, by_claim.get(one.claim))
+
+
+def in_line(kept: tables.Table) -> str:
+    """The rows of a small table in a sentence each."""
+    found = ["; ".join(f"{name}: {row[name]}" for name in kept.frame.columns) for _, row in kept.frame.iterrows()]
+    return ". ".join(found) + "." + (f" **{draw.capital(kept.mark)}.**" if kept.mark else "")
+
+
+def slug(*names: str) -> str:
+    """The address of a cell on the page that shows all of them."""
+    return re.sub("[^a-z0-9]+", "-", " ".join(names).lower()).strip("-")
+
+
+def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
+    """What the page's script needs: names, the text of each cell with its address, and the ratio of every two with its answer.
+
+    page: address of the page with all cells; each has a place of its own there, where the page says so by ending in '#'.
+    """
+    keys = ["CPython", "signature", "binding"]
+    names = {key: list(dict.fromkeys(cells.frame[key])) for key in keys}
+    at = {key: {name: number for number, name in enumerate(found)} for key, found in names.items()}
+    found_cells = {}
+    for row in cells.frame.to_dict("records"):
+        address = page + slug(row["CPython"], row["binding"], row["signature"]) if page.endswith("#") else page
+        known = row["ns"] is not None and math.isfinite(row["ns"])
+        text = draw.text(Interval(row["ns"], row["ns, low"], row["ns, high"]), "ns") if known else "no number here"
+        found_cells[",".join(str(at[key][row[key]]) for key in keys)] = [text, address, row.get("why") or ""]
+    found_pairs = {}
+    for row in pairs.frame.to_dict("records"):
+        key = [at["CPython"].get(row["CPython"]), at["signature"].get(row["signature"])]
+        key += [at["binding"].get(row[name]) for name in ("binding a", "binding b")]
+        found = Interval(*[math.nan if row[name] is None else row[name] for name in ("ratio", "low", "high")])
+        found_pairs[",".join(map(str, key))] = [draw.text(found), row["answer"]]
+    words = {**ANSWERS, "ratio": RATIO, "missing": NO_PAIR, "marked": MARKED.format(mark=cells.mark or pairs.mark)}
+    return {
+        "names": names,
+        "cells": found_cells,
+        "pairs": found_pairs,
+        "words": words,
+        "mark": cells.mark or pairs.mark,
+    }
+
+
+def compared(data: dict, example: dict) -> str:
+    """One comparison in HTML, in the words and with the addresses that the script uses for any other."""
+    label, signature = in_words(example["CPython"]), example["signature"]
+    at = {key: {name: str(number) for number, name in enumerate(found)} for key, found in data["names"].items()}
+    if label not in at["CPython"] or signature not in at["signature"]:
+        return ""
+    asked = [name for name in (example["one"], example["other"]) if name in at["binding"]]
+    key = f"{at['CPython'][label]},{at['signature'][signature]}"
+    pair = next(
+        (
+            (one, other)
+            for one, other in (asked, asked[::-1])
+            if f"{key},{at['binding'][one]},{at['binding'][other]}" in data["pairs"]
+        ),
+        None,
+    ) if len(asked) == 2 else None  # fmt: skip
+    cells = []
+    for name in asked:
+        text, address, why = data["cells"][f"{key},{at['binding'][name]}"]
+        why = f" ({html.escape(why)})" if why else ""
+        cells.append(f'<a href="{html.escape(address)}">{html.escape(name)}</a> {html.escape(text)}{why}')
+    said = data["words"]["missing"]
+    if pair:
+        ratio, answer = data["pairs"][f"{key},{at['binding'][pair[0]]},{at['binding'][pair[1]]}"]
+        answer = data["words"]["marked" if data["mark"] else answer]
+        names = {"a": pair[0], "b": pair[1], "signature": signature, "CPython": label}
+        said = (
+            f"{data['words']['ratio'].format(**names)} {ratio}. <strong>{html.escape(answer.format(**names))}</strong>"
+        )
+    return f"<p>{'; '.join(cells)}.</p><p>{said}</p>"
+
+
+def chooser(tree: Path, said: dict, examples: list[dict]) -> str:
+    """Two bindings, a signature and an interpreter: what each takes, and which takes less. Without JavaScript, the examples answered."""
+    cells, pairs = (tables.read(said["corner"], said[name]) for name in ("cells", "pairs"))
+    if cells is None or pairs is None:
+        return f"The table behind this question was not measured yet: {link(tree, said['link'])}.\n"
+    own = (tree / "book" / f"{said['page']}.md").exists()
+    page = f"{said['page']}.html#" if own else f"../{said['link'].replace('#', '.html#')}"
+    data = chooser_data(cells, pairs, page)
+    data["first"] = {**examples[0], "CPython": in_words(examples[0]["CPython"])}
+    # A script and not JSON: a page that is opened from a disk may load no other file.
+    (tree / "book" / "_static" / "front-data.js").write_text(
+        f"window.ffiChooser = {json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
+    )
+    lines = [
+        "```{raw} html",
+        '<form class="ffi-chooser" data-src="../_static/front-data.js" hidden></form>',
+        '<div class="ffi-chooser-answer" aria-live="polite"></div>',
+        '<details class="ffi-examples" open><summary>Questions of this kind, answered</summary><ul>',
+    ]
+    for one in examples:
+        question = f"{one['one']} or {one['other']} for {one['signature']} on CPython {in_words(one['CPython'])}?"
+        if found := compared(data, one):
+            lines.append(f"<li><strong>{html.escape(question)}</strong> {found}</li>")
+    lines += ["</ul></details>", '<script src="../_static/front.js" defer></script>', "```", ""]
+    where = link(tree, f"book/{said['page']}" if own else said["link"])
+    lines.append(
+        f"All cells, with what they rest on: {where}. Each interval is a {LEVEL:.0%} interval of one comparison, and no verdict of the ledger."
+        f"{since(said['corner'])}"
+    )
+    return "\n".join(lines) + "\n"
+
+
+def minutes_of(opening: str, parts: list[str]) -> int:
+    """What a page's opening says that these parts of it take."""
+    return sum(int(found) for part in parts for found in re.findall(rf"{part}s?: (\d+) minutes", opening))
+
+
+def ways(declared: list[dict]) -> list[dict]:
+    """Each way with the minutes of its stops, as the pages say of themselves. Raises UserError for a page that is not there."""
+    openings = {page: text for each in chapters() for page, text in zip(each.pages, each.openings)}
+    toc = (ROOT / "_toc.yml").read_text()
+    both = ["Teaching", "Exercise"]
+    everything = [{"page": page, "parts": both} for page in sorted(openings, key=toc.find) if f"{page}\n" in toc]
+    found = []
+    for way in declared:
+        stops = []
+        for stop in way["stops"] or everything:
+            if stop["page"] not in openings:
+                raise UserError(f"{FILE.name}: there is no page {stop['page']!r}.")
+            if took := minutes_of(openings[stop["page"]], stop["parts"]):
+                stops.append({**stop, "took": took})
+        total = sum(stop["took"] for stop in stops) + way.get("break", 0)
+        found.append({**way, "stops": stops, "total": total})
+    return found
+
+
+def ways_page(tree: Path, declared: list[dict]) -> str:
+    """The ways as a list of their stops with minutes that add up."""
+    lines = []
+    for way in ways(declared):
+        hours = f" ({way['total'] / 60:.1f} hours)" if way["total"] > 240 else ""
+        lines += [f"**{way['title']}**: {way['total']} minutes{hours}. {way['for']}", ""]
+        for stop in way["stops"]:
+            what = " and ".join(part.lower() for part in stop["parts"])
+            lines.append(f"- {link(tree, stop['page'])}: {stop['took']} min ({what})")
+        if pause := way.get("break"):
+            lines.append(f"- a break: {pause} min")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def write(tree: Path, rows: list[dict]) -> None:
+    """The generated parts of the page."""
+    folder, said = tree / "book" / "_generated", read()
+    (folder / "front_figure.md").write_text(figure(tree, said["figure"]))
+    (folder / "surprises.md").write_text(surprises(tree, rows))
+    (folder / "chooser.md").write_text(chooser(tree, said["chooser"], said["example"]))
+    for part in ("safe", "quick"):
+        (folder / f"questions_{part}.md").write_text(questions(tree, rows, part))
+    (folder / "ways.md").write_text(ways_page(tree, said["way"]))
