@@ -13,7 +13,7 @@ import nbformat
 from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT
-from ffilab.press import files, ledger_page, matrix, search, slides, sources, status, terms
+from ffilab.press import files, front, guide, ledger_page, matrix, search, slides, sources, status, terms
 from ffilab.press.chapters import Chapter, chapters, split
 from ffilab.progress import say, step
 from ffilab.subprocesses import explain_os_errors, logged
@@ -112,6 +112,8 @@ def assemble(tree: Path) -> Path:
     ledger_page.write(tree / "book", rows, partial(sources.links, tree))
     matrix.copy_datatables(tree / "book" / "_static")
     (tree / "book" / "_generated" / "sources.md").write_text(sources.page(tree, rows))
+    guide.write(tree, rows)
+    front.write(tree, rows)
     search.index(tree)
     return tree
 

@@ -161,6 +161,5 @@ def write(folder: Path, rows: list[dict]) -> None:
     (folder / "matrix.md").write_text(matrix.page())
     (folder / "map.md").write_text(corner_map.page(rows))
     (folder / "minutes.md").write_text(minutes_page(rows))
-    (folder / "best_practice.md").write_text(advice.page(rows))
     (folder / "coverage.md").write_text(evidence.coverage_page(evidence.read("coverage"), evidence.read("levels")))
     (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))
