@@ -177,9 +177,7 @@ def objection_machine(cores: int, free: Interval | None) -> str:
     if not known(free):
         return f"{base}; how often threads move is not known."
     if free.high < 1:
-        return (
-            f"{base}, and threads hardly moved. Where many more compete, and caches are apart, pinning may have more to win; that is not tested here."
-        )
+        return f"{base}, and threads hardly moved. Where many more compete, and caches are apart, pinning may have more to win; that is not tested here."
     return f"{base}, and still threads moved {text(free)} times a second."
 
 
