@@ -11,7 +11,7 @@ import pytest
 from test_sources import anchors
 from test_wording import faults
 
-from ffilab.judge import verdicts
+from ffilab.judge import again, verdicts
 from ffilab.judge.claims import all_claims, in_words
 from ffilab.judge.estimates import Interval
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Occurs
@@ -193,8 +193,8 @@ def test_addresses_of_cells():
 def test_figure_says_its_numbers_and_its_mark(tree, monkeypatch):
     monkeypatch.setattr(tables, "read", lambda corner, name: tables.Table(CELLS, "", "smoke test: no result"))
     found = front.figure(tree, SAID["figure"])
-    assert "smoke test: no result" in found
-    assert "2.00 [1.90, 2.10] times C API" in found
+    assert "Smoke test: no result" in found
+    assert "2.00 [1.90, 2.10] times the time through the C API" in found
     assert "PyO3 1.5 to 1.5" in found
     assert {path.name for path in (tree / "book" / "_static").iterdir()} == {"front-light.svg", "front-dark.svg"}
     monkeypatch.setattr(tables, "read", lambda corner, name: None)
@@ -221,6 +221,20 @@ def test_a_kept_table_travels_with_its_mark_and_an_optional_one_may_come_later(t
     assert shown.read().frame.values.tolist() == [["<b>"]]
 
 
+def test_golden_records_give_an_answer_to_every_question(tree):
+    """Of records that were cut down, whatever their controls say: each test is answered, in words that are sentences."""
+    rows = [{**row, "stale": []} for row in again.rows(ROOT / "tests" / "golden", whatever_the_controls=True)]
+    by_claim = {row["id"]: row for row in rows}
+    for one in RESTING:
+        assert advice.answer(one, by_claim[one.claim]), one.measured
+        text = f"{in_words(one.say)} {advice.evidence(one, by_claim[one.claim])}"
+        assert faults(text) == [], text
+    assert len(front.surprises(tree, rows).splitlines()) == front.SURPRISES
+    found = {part: front.questions(tree, rows, part).splitlines() for part in ("safe", "quick")}
+    assert sum(map(len, found.values())) == len(QUESTIONS)
+    assert any(f"*{by_claim['A12']['verdict']}" in line for line in found["quick"])
+
+
 def test_ways_add_up_and_fit():
     found = front.ways(SAID["way"])
     for way in found:
@@ -236,6 +250,17 @@ def test_ways_add_up_and_fit():
         front.ways([{"title": "x", "stops": [{"page": "notebooks/nowhere", "parts": []}]}])
 
 
+def test_the_picture_of_the_readme_is_there_and_small():
+    readme = (ROOT / "README.md").read_text()
+    pictures = re.findall(r"!\[([^]]+)\]\((book/_static/[^)]+\.png)\)", readme)
+    assert pictures
+    for alt, name in pictures:
+        assert len(alt) > 30
+        assert (ROOT / name).read_bytes()[:4] == b"\x89PNG"
+        assert (ROOT / name).stat().st_size <= 200_000, name
+    assert "one run on one machine" in readme
+
+
 def test_pairs_are_answered_by_their_interval():
     assert results.cheaper(Interval(0.9, 0.8, 0.95))[3] == results.FIRST
     assert results.cheaper(Interval(1.1, 1.05, 1.2))[3] == results.SECOND
@@ -243,7 +268,6 @@ def test_pairs_are_answered_by_their_interval():
     assert {results.FIRST, results.SECOND, results.APART_UNKNOWN} == set(front.ANSWERS)
 
 
-# The questions of a new reader, with what they choose and what the answer has to hold.
 def test_the_chooser_answers_in_three_choices(tmp_path):
     """In a browser: PyO3 or pybind11 for str without the GIL, by keyboard and select boxes; without JavaScript, as a list."""
     from playwright.sync_api import sync_playwright

@@ -48,7 +48,9 @@ def plot(figure, frame: pd.DataFrame, said: dict) -> None:
         heights = [groups.index(group) + (number - (len(hues) - 1) / 2) * 0.3 for group in part[said["group"]]]
         axes.scatter(part[said["value"]], heights, s=22, alpha=0.75, marker="os^D"[number % 4], label=f"CPython {hue}")
     axes.axvline(1, color="gray", linewidth=1)
-    axes.set(xscale="log", xlabel=f"time of a call over that through {said['floor']}; one dot is one kind of call")
+    axes.set(
+        xscale="log", xlabel=f"time of a call over its time through the {said['floor']}; one dot is one kind of call"
+    )
     axes.set_yticks(range(len(groups)), groups)
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
@@ -71,7 +73,7 @@ def ranges(frame: pd.DataFrame, said: dict) -> str:
         f"{group} {part[said['value']].min():.2g} to {part[said['value']].max():.2g}"
         for group, part in frame[frame[said["hue"]] == hue].groupby(said["group"], sort=False)
     ]
-    return f"Dots by {said['group']} on a log axis. On CPython {hue}, times {said['floor']}: {'; '.join(parts)}."
+    return f"Dots by {said['group']} on a log axis. On CPython {hue}, times the time through the {said['floor']}: {'; '.join(parts)}."
 
 
 def farthest(frame: pd.DataFrame, said: dict) -> str:
@@ -80,7 +82,7 @@ def farthest(frame: pd.DataFrame, said: dict) -> str:
     found = Interval(*[top[f"{said['value']}{end}"] for end in ("", ", low", ", high")])
     return (
         f"The dot farthest to the right is {top[said['group']]}, {top[said['item']]}, on CPython {top[said['hue']]}: "
-        f"{draw.text(found)} times {said['floor']}."
+        f"{draw.text(found)} times the time through the {said['floor']}."
     )
 
 
@@ -96,9 +98,9 @@ def figure(tree: Path, said: dict) -> str:
     for mode, drawn in draw.pictures(lambda one: plot(one, frame, said), (7.2, 4.4), draw.short(kept.mark)).items():
         (folder / f"front-{mode}.svg").write_bytes(drawn)
         images.append(f'<img class="ffi-{mode}" alt="{alt}" src="../_static/front-{mode}.svg">')
-    mark = f" **{kept.mark}.**" if kept.mark else ""
+    mark = f" **{draw.capital(kept.mark)}.**" if kept.mark else ""
     return (
-        f'```{{raw}} html\n{draw.SWITCH}<figure class="ffi-figure">{"".join(images)}</figure>\n```\n\n'
+        f'```{{raw}} html\n{draw.SWITCH}<figure class="ffi-figure" tabindex="0">{"".join(images)}</figure>\n```\n\n'
         f"*One run of one machine.{mark} {farthest(frame, said)} {link(tree, said['link'])} has all of them, with intervals."
         f"{since(said['corner'])}*\n"
     )
