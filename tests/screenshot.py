@@ -15,7 +15,8 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-backgroun
 def shoot(
     page: Path, target: Path, size: tuple[int, int], mode: str = "light", whole: bool = False, at: str = ""
 ) -> None:
-    """One page as a PNG. whole: all of its length. at: the id of what to begin with."""
+    """One page as a PNG of few colours. whole: all of its length. at: the id of what to begin with."""
+    from PIL import Image
     from playwright.sync_api import sync_playwright
 
     path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
@@ -27,6 +28,7 @@ def shoot(
         tab.wait_for_timeout(500)
         tab.screenshot(path=str(target), full_page=whole)
         browser.close()
+    Image.open(target).convert("RGB").quantize(128).save(target, optimize=True)
 
 
 if __name__ == "__main__":
