@@ -129,7 +129,7 @@ def render_first(each: Chapter) -> None:
 @contextmanager
 def drawn_layouts(labels: list[str], budget: Budget):
     """A pool of layouts for everything that is measured meanwhile; removed afterwards, unless KEEP_LAYOUTS is set."""
-    keep = os.environ.get("KEEP_LAYOUTS")
+    keep = os.environ.get("KEEP_LAYOUTS", "") not in ("", "0")
     if not keep:
         # What a run left that was killed.
         layout_pool.remove(layout_pool.POOLS)
