@@ -222,7 +222,8 @@ def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -
             str(interpreter.python),
             "--target",
             str(target),
-            str(copy / project.name),
+            # As an address: uv would read more than a path into one with a semicolon.
+            (copy / project.name).as_uri(),
         ],
         f"the build for {interpreter.name}",
         environment,
