@@ -236,12 +236,15 @@ def _build_in(interpreter: Interpreter, number: int, work: Path) -> None:
             return _build_in(interpreter, number, work)
         going = stages.Stages(jobs, estimate)
 
+        def begin_anew():
+            """What was killed may have left half an object, which make takes for a whole one."""
+            if not whole:
+                shutil.rmtree(work)
+                raise Spoiled
+
         def run(command, detail):
             if logged(command, log, on_line=going.line, cwd=tree, env=make_environment(cc)):
-                if not whole:
-                    # What was killed may have left half an object, which make takes for a whole one.
-                    shutil.rmtree(work)
-                    raise Spoiled
+                begin_anew()
                 raise UserError(
                     f"Building {interpreter.name} failed at `{detail}` ({tail(log, 2)}): read {log}, "
                     f"run `make doctor`, then run the same command again; it goes on where it stopped."
@@ -277,8 +280,13 @@ def _build_in(interpreter: Interpreter, number: int, work: Path) -> None:
     fresh = staged / "bin" / f"python{interpreter.label}"
     check = subprocess.run([fresh, "-I", "-c", "import ctypes, zlib, socket"], capture_output=True, text=True)
     if check.returncode:
+        begin_anew()
         raise UserError(f"The compiled {interpreter.name} is not complete ({check.stderr.strip()[-120:]}): see {log}.")
-    relink.keep_objects(tree, staged, fresh)
+    try:
+        relink.keep_objects(tree, staged, fresh)
+    except (UserError, subprocess.CalledProcessError):
+        begin_anew()
+        raise
     noted = {
         **made_by(),
         "seconds": round(time.monotonic() - began),
