@@ -141,7 +141,7 @@ def test_the_positive_control_is_one_per_cent_more_instructions():
 def burn(seconds):
     """Another's process: its parent is a shell that has ended, so that it is no child of ours."""
     code = f"import time; t = time.monotonic()\nwhile time.monotonic() - t < {seconds}: pass"
-    subprocess.run(f"{sys.executable} -c '{code}' &", shell=True, check=True)
+    subprocess.run(["sh", "-c", '"$@" &', "sh", sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.slow
