@@ -6,7 +6,8 @@
 # As they were given, `$$` and quotes included, through the environment: the shell reads none of it.
 $(foreach name,KERNELS BUDGET FROM NAME A B,$(eval override $(name) := $$(value $(name))))
 export KERNELS BUDGET FROM NAME A B
-run = @python3 ffilab/bootstrap.py
+# Without a shell in between, which would keep the signals that end a run for itself.
+run = @exec python3 ffilab/bootstrap.py
 
 .PHONY: help book test check doctor kernels native chapter exercise more bench coverage compare judge characteristics html slides pdf links lab lock clean distclean
 help:     ## list the verbs

@@ -6,6 +6,7 @@ Standard library only: it runs before anything is installed. Usage:
 
 import hashlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -46,9 +47,22 @@ def lock_folder():
         os.write(handle, f"process {os.getpid()}, since {time.strftime('%H:%M:%S')}".encode())
     except OSError as error:
         raise Stop(f"Cannot write {path} ({error.strerror}): free some space on this disk.") from None
-    # Survives exec, so the verb itself holds the lock; children of the verb do not inherit it.
+    # Survives exec, so the verb itself holds the lock; it hands it on to the children that it waits for, so that the lock is
+    # held as long as one of them works, whatever became of the verb.
     os.set_inheritable(handle, True)
+    os.environ["FFILAB_LOCK"] = str(handle)
     return handle
+
+
+def end_with_make():
+    """Where make is killed, nobody would tell the run to stop: have Linux send it SIGTERM."""
+    if "MAKELEVEL" in os.environ and sys.platform == "linux":
+        try:
+            import ctypes
+
+            ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG, which survives exec
+        except (ImportError, OSError):
+            pass
 
 
 def suitable_python():
@@ -139,6 +153,8 @@ def stamp(name, locks):
 
 def main():
     verb, *rest = sys.argv[1:] or ["--help"]
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    end_with_make()
     try:
         if verb == "doctor":
             os.execv(sys.executable, [sys.executable, str(ROOT / "ffilab" / "doctor.py"), *rest])
@@ -151,6 +167,7 @@ def main():
             handle = lock_folder()
             prepare(with_lab)
             os.close(handle)
+            del os.environ["FFILAB_LOCK"]
     except Stop as stop:
         sys.exit(f"ffilab: {stop}")
     except KeyboardInterrupt:

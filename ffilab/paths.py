@@ -41,6 +41,24 @@ def home() -> Path | None:
         return None
 
 
+def swap(new: Path, place: Path) -> None:
+    """Put a new folder in the place of an old one, which is then where the new one was. At no moment is there none: Linux
+    exchanges two names in one step (renameat2, RENAME_EXCHANGE). Elsewhere it is two renames."""
+    if not place.exists():
+        new.rename(place)
+        return
+    import ctypes
+
+    exchange = getattr(ctypes.CDLL(None), "renameat2", None)
+    here = -100  # AT_FDCWD
+    if exchange and exchange(here, os.fsencode(new), here, os.fsencode(place), 2) == 0:
+        return
+    aside = new.with_name(f"{new.name}-old")
+    place.rename(aside)
+    new.rename(place)
+    aside.rename(new)
+
+
 # What build tools leave in a native project's folder when someone builds it by hand.
 BY_PRODUCTS = {"build", "target", "Cargo.lock"}
 

@@ -4,14 +4,16 @@ import errno
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
 
 from ffilab.errors import UserError
+from ffilab.paths import ROOT
 
 GRACE_S = 3
 # A file where a folder should be, or the other way round; links in a circle; a name that is too long.
@@ -93,13 +95,48 @@ def _interrupts_kept():
             signal.signal(one, before[one])
 
 
+def lock() -> tuple[int, ...]:
+    """The descriptor of the folder's lock, if this process holds it (see bootstrap.py): a child that has it too keeps the
+    lock held for as long as it works, even if we are killed."""
+    try:
+        handle = int(os.environ["FFILAB_LOCK"])
+        return (handle,) if os.path.samestat(os.fstat(handle), os.stat(ROOT / "_build" / "lock")) else ()
+    except (KeyError, ValueError, OSError):
+        return ()
+
+
+def adopt_orphans() -> None:
+    """Become the parent of every descendant whose own parent ends, so that `end_descendants` finds it: in another session and
+    with an empty environment too. Linux only; elsewhere such a child belongs to init."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
+
+
+def descendants() -> list[psutil.Process]:
+    """All processes that this one started, at any depth."""
+    return psutil.Process().children(recursive=True)
+
+
+def end_descendants(but: list[psutil.Process] = ()) -> None:
+    """Kill all descendants `but` those that were there before, until none is left, or for GRACE_S: one may just start
+    another."""
+    deadline = time.monotonic() + GRACE_S
+    while (found := [one for one in descendants() if one not in but]) and time.monotonic() < deadline:
+        for one in found:
+            with suppress(psutil.Error):
+                one.kill()
+        psutil.wait_procs(found, timeout=0.2)
+
+
 @contextmanager
 def group(command, **options):
     """Popen in a process group of its own; on the way out nothing of it is left running. Raises Ended after `end_all`."""
     with _guard, _interrupts_kept() as came:
         if _ending.is_set():
             raise Ended
-        process = subprocess.Popen(command, start_new_session=True, **options)
+        process = subprocess.Popen(command, start_new_session=True, pass_fds=lock(), **options)
         _running.add(process)
     try:
         if came:

@@ -17,7 +17,7 @@ from ffilab.lanes import second_lane
 from ffilab.paths import HTML, RESULTS
 from ffilab.press import forecast, render, status
 from ffilab.press.chapters import Chapter, chapter, chapters, source_digests
-from ffilab.press.execute import execute
+from ffilab.press.execute import alone, execute, sweep
 from ffilab.progress import minutes, say
 from ffilab.provision import build, environments, relink
 from ffilab.provision.catalogue import Request, parse
@@ -45,6 +45,7 @@ def book(
         wanted.sort(key=lambda each: each.corner != first)
     clock = [time.monotonic()]
     with explain_os_errors("_build"):
+        sweep()
         # Before the native code is built of them.
         made_from = {each.corner: source_digests(each.corner) for each in wanted}
         expected = forecast.Forecast({})
@@ -74,7 +75,8 @@ def book(
             expected.done(f"{forecast.LAYOUTS} {budget}", time.monotonic() - clock[-1])
             for number, each in enumerate(wanted, 1):
                 began = time.monotonic()
-                execute(each, budget, source, made_from[each.corner], earlier=earlier.get(each.corner, []))
+                with alone() if source is None else nullcontext():
+                    execute(each, budget, source, made_from[each.corner], earlier=earlier.get(each.corner, []))
                 expected.done(forecast.chapter(budget, each.corner), time.monotonic() - began)
                 # Between two chapters, as nothing may run beside a measurement.
                 if early and number == 1:

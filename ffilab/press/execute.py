@@ -1,13 +1,16 @@
 """Run one chapter with papermill in a child process: temporary folder, rename on success, always a time limit."""
 
+import fcntl
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
@@ -17,12 +20,12 @@ from ffilab import draw
 from ffilab.bench.reporting import ENVIRONMENT
 from ffilab.bench.session import EARLIER, FROM
 from ffilab.errors import UserError
-from ffilab.judge import ledger
-from ffilab.paths import LOGS, ROOT
+from ffilab.judge import claims, ledger
+from ffilab.paths import BUILD, LOGS, ROOT, cache, swap
 from ffilab.press import tables
 from ffilab.press.chapters import FACTS, Chapter, record_digests, source_digests
-from ffilab.progress import Step, minutes, step
-from ffilab.subprocesses import group, tail
+from ffilab.progress import Step, minutes, say, step
+from ffilab.subprocesses import adopt_orphans, descendants, end_descendants, group, tail
 
 # A chapter takes one to two minutes in quick budget; these are limits against hangs.
 CELL_TIMEOUT_S = {"smoke": 300, "room": 900, "quick": 1800, "full": 7200}
@@ -75,33 +78,82 @@ def execute(
             "PYTHONPATH": str(ROOT),
             "JUPYTER_PATH": str(ROOT / "kernels"),
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-            "FFILAB_RUN": secrets.token_hex(8),
+            "FFILAB_RUN": f"{BUILD}:{secrets.token_hex(8)}",
+            # Connection files: a killed run leaves them here, and the next one sweeps them.
+            "JUPYTER_RUNTIME_DIR": str(Path(scratch) / "runtime"),
             ledger.HAND_IN_FOLDER: str(made / ledger.CLAIMS),
             frame.PAGE_FILE: str(page),
             draw.TABLES_FOLDER: str(made / tables.TABLES),
         }
-        with (
-            log.open("w") as sink,
-            group(
-                [sys.executable, "-m", "ffilab.press.run_notebook", json.dumps(order)],
-                stdin=subprocess.DEVNULL,
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-                env=environment,
-            ) as process,
-        ):
-            try:
-                code = _wait(process, bar, progress, limit)
-            finally:
-                # The Jupyter kernel runs in a session of its own: papermill's group does not hold it.
-                _end_kernels(environment["FFILAB_RUN"])
+        adopt_orphans()
+        ours = descendants()
+        try:
+            with (
+                log.open("w") as sink,
+                group(
+                    [sys.executable, "-m", "ffilab.press.run_notebook", json.dumps(order)],
+                    # Nothing is written to it: its end tells the run that we are gone.
+                    stdin=subprocess.PIPE,
+                    stdout=sink,
+                    stderr=subprocess.STDOUT,
+                    env=environment,
+                ) as process,
+            ):
+                try:
+                    code = _wait(process, bar, progress, limit)
+                finally:
+                    # The Jupyter kernel runs in a session of its own: papermill's group does not hold it.
+                    _end_kernels(environment["FFILAB_RUN"])
+        finally:
+            end_descendants(but=ours)
         _check(name, made / chapter.source.name, code, limit, answer, log)
         _join_streams(made / chapter.source.name)
         _keep_facts(page, made / FACTS, made_from)
-        if out.exists():
-            out.rename(Path(scratch) / "old")
-        made.rename(out)
+        if chapter.source.is_relative_to(ROOT):
+            _check_hand_in(name, made)
+        swap(made, out)
     return chapter.executed
+
+
+def _check_hand_in(name: str, made: Path) -> None:
+    """Before the page takes the place of the last one: does it answer for all claims of its corner?"""
+    lacking = [
+        claim.id
+        for claim in claims.all_claims()
+        if claim.corner == name and not (made / ledger.CLAIMS / f"{claim.id}.json").exists()
+    ]
+    if lacking:
+        raise UserError(
+            f"The chapter {name!r} handed in nothing for claim {', '.join(lacking)}: have its notebook call chapter.verdicts. "
+            "Its last page and verdicts stay."
+        )
+
+
+def sweep() -> None:
+    """Take away what a killed run left in `_build`: its processes, and its temporary folders. Under the folder's lock."""
+    _end_kernels(f"{BUILD}:")
+    for left in BUILD.glob("tmp*"):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+
+
+@contextmanager
+def alone():
+    """Wait until no other clone of this user measures on this machine; says so."""
+    try:
+        cache().mkdir(parents=True, exist_ok=True)
+        file = (cache() / "measuring").open("w")
+    except OSError:
+        # Nothing can be kept there: then nobody else can, either.
+        yield
+        return
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("  another clone measures on this machine: waiting until it has finished its chapter")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def _keep_facts(page: Path, target: Path, made_from: dict[str, str]) -> None:
@@ -151,7 +203,7 @@ def _end_kernels(run: str) -> None:
 
     for process in psutil.process_iter():
         try:
-            if process.pid != os.getpid() and process.environ().get("FFILAB_RUN") == run:
+            if process.pid != os.getpid() and process.environ().get("FFILAB_RUN", "").startswith(run):
                 process.send_signal(signal.SIGKILL)
         except psutil.Error:
             continue
@@ -166,16 +218,20 @@ def _check(name: str, path: Path, code: int | None, limit: float, answer: Path, 
         found = json.loads(answer.read_text())
     except (OSError, json.JSONDecodeError):
         found = {"ended": "failed", "message": tail(log, 1)}
+        if code < 0:
+            found["message"] = f"the process that ran its cells was ended by {signal.Signals(-code).name}"
     match found["ended"]:
         case "raised":
             raise UserError(
                 f"The chapter {name} stopped in cell {found['cell']} with {found['name']}: {found['message']}"
             )
         case "timeout":
-            raise UserError(f"A cell of the chapter {name} ran into its time limit and was ended; see {log}.")
+            raise UserError(
+                f"Cell {found['cell']} of the chapter {name} ran into its time limit and was ended; see {log}."
+            )
         case "died":
             raise UserError(
-                f"The Jupyter kernel of the chapter {name} died (crash or out of memory); its output is in {log}."
+                f"The Jupyter kernel of the chapter {name} died in cell {found['cell']} ({found['how']}); its output is in {log}."
             )
         case "no kernel":
             raise UserError(f"The Jupyter kernel of the chapter {name} is not set up: run `make kernels`.")

@@ -1,20 +1,48 @@
 """Run one notebook with papermill, and say in JSON how it ended: `python -m ffilab.press.run_notebook ORDER`.
 
 ORDER is a JSON object: source, target, answer, cwd, cell_timeout_s, start_timeout_s. The file `answer` gets a JSON object:
-`ended` (ok, raised, timeout, died, no kernel, failed), `cell` (its number), `name`, `message`.
+`ended` (ok, raised, timeout, died, no kernel, failed), `cell` (its number), `how` (a signal or an exit code), `name`,
+`message`. When its standard input ends, whoever started it is gone: then it ends everything that it started, and itself.
 """
 
 import json
+import os
+import signal
 import sys
+import threading
 from pathlib import Path
 
 import papermill
 from jupyter_client.kernelspec import NoSuchKernel
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from papermill.clientwrap import PapermillNotebookClient
 from papermill.exceptions import PapermillExecutionError
+
+from ffilab.subprocesses import adopt_orphans, end_descendants
+
+# The number of the cell that runs, and how the Jupyter kernel ended.
+now = {"cell": 0, "how": "it did not say how"}
+
+
+def follow(client: type) -> None:
+    """Note which cell is run, and what became of the kernel's process."""
+    execute_cell = client.execute_cell
+
+    def noted(self, cell, index, *arguments, **further):
+        now["cell"] = index + 1
+        try:
+            return execute_cell(self, cell, index, *arguments, **further)
+        except DeadKernelError:
+            code = self.km.provisioner.process.returncode if self.km and self.km.provisioner.process else None
+            if code is not None:
+                now["how"] = signal.Signals(-code).name if code < 0 else f"exit code {code}"
+            raise
+
+    client.execute_cell = noted
 
 
 def run(order: dict) -> dict:
+    follow(PapermillNotebookClient)
     try:
         papermill.execute_notebook(
             order["source"],
@@ -27,9 +55,9 @@ def run(order: dict) -> dict:
     except PapermillExecutionError as error:
         return {"ended": "raised", "cell": error.cell_index + 1, "name": error.ename, "message": error.evalue}
     except CellTimeoutError as error:
-        return {"ended": "timeout", "message": str(error).splitlines()[0]}
+        return {"ended": "timeout", "message": str(error).splitlines()[0], **now}
     except DeadKernelError as error:
-        return {"ended": "died", "message": str(error)}
+        return {"ended": "died", "message": str(error), **now}
     except NoSuchKernel as error:
         return {"ended": "no kernel", "message": str(error)}
     except Exception as error:
@@ -37,6 +65,18 @@ def run(order: dict) -> dict:
     return {"ended": "ok"}
 
 
+def end_when_alone() -> None:
+    while os.read(0, 1):
+        pass
+    end_descendants()
+    os._exit(1)
+
+
 if __name__ == "__main__":
     order = json.loads(sys.argv[1])
-    Path(order["answer"]).write_text(json.dumps(run(order)))
+    adopt_orphans()
+    threading.Thread(target=end_when_alone, daemon=True).start()
+    try:
+        Path(order["answer"]).write_text(json.dumps(run(order)))
+    finally:
+        end_descendants()
