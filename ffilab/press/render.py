@@ -12,7 +12,7 @@ import nbformat
 
 from ffilab.errors import UserError
 from ffilab.judge import ledger
-from ffilab.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT
+from ffilab.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
 from ffilab.press import files, front, guide, ledger_page, matrix, search, slides, sources, status, terms
 from ffilab.press.chapters import Chapter, chapters, split
 from ffilab.progress import say, step
@@ -54,8 +54,7 @@ def render() -> Path:
         search.order(out / "_build" / "html", ROOT / "book")
         slides.write(out / "_build" / "html" / slides.FOLDER, chapters())
         files.lighten(out / "_build" / "html")
-        shutil.rmtree(HTML, ignore_errors=True)
-        (out / "_build" / "html").replace(HTML)
+        swap(out / "_build" / "html", HTML)
         shutil.rmtree(out)
     index = HTML / "index.html"
     say(f"  open {os.path.relpath(index)}")
