@@ -8,7 +8,9 @@ with the factors of its case), `observation` (something looked at once), `end`.
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -23,17 +25,28 @@ from ffilab.errors import UserError
 KINDS = ("loops", "restart", "block", "failure", "experiment", "child", "observation", "end")
 
 
+# Written into the first line; a record of a later format is refused.
+FORMAT = 1
+
+
 class Writer:
-    """Appends lines to one record and flushes each."""
+    """Appends lines to one record and flushes each. The last one, `end`, holds a digest of all lines before it."""
 
     def __init__(self, path: Path):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._file = path.open("x", encoding="utf-8")
+        self._digest = hashlib.sha256()
 
     def write(self, kind: str, **fields) -> None:
-        self._file.write(json.dumps({"kind": kind, **fields}) + "\n")
+        if kind == "run":
+            fields["format"] = FORMAT
+        if kind == "end":
+            fields["sha256"] = self._digest.hexdigest()
+        line = json.dumps({"kind": kind, **fields}) + "\n"
+        self._file.write(line)
         self._file.flush()
+        self._digest.update(line.encode())
 
     def close(self) -> None:
         self._file.close()
@@ -300,18 +313,24 @@ def _joined(noises: list[Noise], blocks: list[int]) -> Noise:
 def read(path: Path) -> Record:
     """Read a record; a last line that was cut off in the middle of a write is left out.
 
-    Raises UserError if the file is no record.
+    Raises UserError if the file is no record, or holds what no measurement writes: see `whole` and `check`.
     """
-    lines, cut_off = [], False
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            lines.append(json.loads(text))
-        except json.JSONDecodeError:
-            if number == 1:
-                break
-            cut_off = True
+    try:
+        content = path.read_bytes()
+    except IsADirectoryError:
+        raise UserError(f"{path} is a folder, and not a record: name a file in it that ends in .jsonl.") from None
+    lines, cut_off = whole(content, path)
     if not lines or lines[0].get("kind") != "run":
         raise UserError(f"{path} is not a record of a measurement.")
+    if lines[0].get("format", 0) != 0 and lines[0]["format"] != FORMAT:
+        raise UserError(
+            f"{path} has the format {lines[0]['format']!r}, and this version reads {FORMAT}: read it with the version that wrote it."
+        )
+    try:
+        check(lines)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        raise damaged(path, what) from None
     by_kind = {kind: [line for line in lines if line["kind"] == kind] for kind in KINDS}
     end = by_kind["end"][-1] if by_kind["end"] else {}
     return Record(
@@ -328,3 +347,66 @@ def read(path: Path) -> Record:
         end=end,
         cut_off=cut_off or not end,
     )
+
+
+def damaged(path: Path, what: str) -> UserError:
+    return UserError(
+        f"The record {path} is damaged ({what}): copy it anew from where it was measured, or measure again."
+    )
+
+
+def whole(content: bytes, path: Path) -> tuple[list[dict], bool]:
+    """The lines of a record, and whether the last one was cut off. Raises UserError if another one is broken, or if they are
+    not those that were written: the digest in the last line says so."""
+    lines, digest = [], hashlib.sha256()
+    texts = content.split(b"\n")
+    last = texts.pop()
+    for number, text in enumerate([*texts, *([last] if last else [])], 1):
+        try:
+            line = json.loads(text.decode())
+        except (ValueError, RecursionError):
+            if number > 1 and number > len(texts):
+                return lines, True
+            if number == 1:
+                return [], True
+            raise damaged(path, f"line {number} is no JSON") from None
+        if not isinstance(line, dict) or not isinstance(line.get("kind"), str):
+            if number == 1:
+                return [], True
+            raise damaged(path, f"line {number} is of no kind")
+        if line["kind"] == "end" and line.get("sha256", digest.hexdigest()) != digest.hexdigest():
+            raise damaged(path, "its lines are not those that were written")
+        lines.append(line)
+        digest.update(text + b"\n")
+    return lines, False
+
+
+def check(lines: list[dict]) -> None:
+    """What every record has, and times that can be times. Raises ValueError, KeyError or TypeError."""
+    run, known, loops = lines[0], set(), {}
+    for name in ("plan", "machine"):
+        if not isinstance(run[name], dict):
+            raise ValueError(f"no {name}")
+    for name, fact in run["machine"].items():
+        if isinstance(fact, str) and set(fact) & set("<>`\n\r"):
+            raise ValueError(f"markup in what it says of the machine: {name}")
+    for line in lines:
+        if line["kind"] == "loops":
+            loops = line["loops"]
+            for cell, count in loops.items():
+                positive(count, f"loops of {cell}")
+        if line["kind"] == "block":
+            place = line["restart"], line["block"]
+            if place in known:
+                raise ValueError(f"block {place[1]} of restart {place[0]} is there twice")
+            known.add(place)
+            for cell, ns in line["ns"].items():
+                positive(ns, f"the time of {cell}")
+                if cell not in loops:
+                    raise ValueError(f"a time of {cell}, which was not calibrated")
+
+
+def positive(value, what: str) -> None:
+    """Raises ValueError if this is no finite number above zero."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+        raise ValueError(f"{what} is {str(value)[:40]!r}")

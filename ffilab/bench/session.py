@@ -7,6 +7,7 @@ same calls return what the records hold.
 """
 
 import dataclasses
+import errno
 import hashlib
 import itertools
 import json
@@ -15,6 +16,7 @@ import random
 import secrets
 import shutil
 import tarfile
+import zlib
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
@@ -400,12 +402,16 @@ def complete(path: Path, corner: str) -> Record | None:
     return None if record.cut_off else record
 
 
+# A bundle of all chapters holds some hundred files, and some hundred megabytes.
+MAX_FILES, MAX_BYTES = 20_000, 4 << 30
+
+
 def unpacked(given: str) -> Path:
     """What the reader named with FROM, as a folder: a bundle (.tar.gz) is unpacked below `_build`.
 
     Raises UserError if it is neither a folder nor a bundle.
     """
-    path = Path(given).resolve()
+    path, size, target = Path(given).resolve(), 0, None
     if path.is_dir():
         return path
     try:
@@ -413,7 +419,15 @@ def unpacked(given: str) -> Path:
             # By its content: two bundles of one name must not take each other's place.
             target = BUILD / "from" / hashlib.sha256(path.read_bytes()).hexdigest()[:16]
             shutil.rmtree(target, ignore_errors=True)
-            bundle.extractall(target, filter="data")
-    except (OSError, tarfile.TarError) as error:
+            for number, member in enumerate(bundle):
+                size += member.size
+                if number >= MAX_FILES or size > MAX_BYTES:
+                    raise UserError(
+                        f"The bundle {given} would unpack to more than records ever are: look at what is in it."
+                    )
+                bundle.extract(member, target, filter="data")
+    except (OSError, EOFError, zlib.error, ValueError, tarfile.TarError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+            raise
         raise UserError(f"FROM names {given}, which is neither a folder of records nor a bundle ({error}).") from None
     return target

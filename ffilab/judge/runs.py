@@ -16,6 +16,8 @@ from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval, Location, difference
 
+# Of the plan.
+PLANNED = ("name", "budget", "restarts", "blocks", "batch_ns")
 SAME = ("cpu", "cores", "system", "libc", "compiler", "commit")
 # What every run times: some work of known size, else the loop without any.
 YARDSTICKS = (control_pair(1)[0], EMPTY)
@@ -39,6 +41,10 @@ def compare_runs(first: Record, second: Record) -> pd.DataFrame:
     and no timed arms.
     """
     for record in (first, second):
+        if record.cut_off:
+            raise UserError(
+                f"{record.path} was cut off: it is not the whole run. Measure again, or name another record."
+            )
         if "arms" not in record.run["plan"]:
             raise UserError(
                 f"{record.path} holds child processes, one line each, and no timed arms: its chapter compares them."
@@ -77,7 +83,12 @@ def relative(record: Record, cell: tuple[str, str], against: tuple[str, str]) ->
 def differences(first: Record, second: Record) -> list[str]:
     """What differs between the circumstances of two records, one line each."""
     a, b = first.run["machine"], second.run["machine"]
-    lines = [f"{key}: {a[key]} | {b[key]}" for key in SAME if a[key] != b[key]]
+    lines = [f"{key}: {a.get(key)} | {b.get(key)}" for key in SAME if a.get(key) != b.get(key)]
+    a, b = first.run["plan"], second.run["plan"]
+    lines += [f"{key}: {a.get(key)} | {b.get(key)}" for key in PLANNED if a.get(key) != b.get(key)]
+    arms = [{arm["name"] for arm in plan["arms"]} for plan in (a, b)]
+    if arms[0] != arms[1]:
+        lines.append(f"arms that only one of them has, left out: {', '.join(sorted(arms[0] ^ arms[1]))}")
     for label, facts in first.run["interpreters"].items():
         other = second.run["interpreters"].get(label)
         if other and other["version"] != facts["version"]:
@@ -110,6 +121,8 @@ def report(paths: tuple[Path, Path]) -> str:
             )
         else:
             verdict = "changed" if change.excludes(1) else "no change found"
+            if "smoke" in (first.run["plan"].get("budget"), second.run["plan"].get("budget")):
+                verdict = "no verdict: a smoke test is no result"
             lines.append(
                 f"  {row.interpreter:6} {row.arm:28} {shown(row.first)}, then {shown(row.second)}: {shown(change)}, {verdict}"
             )
