@@ -74,7 +74,7 @@ def page(rows: list[dict], links: Links | None = None) -> str:
     where = {row["chapter"]: row["provenance"] for row in rows if row["provenance"]}
     lines += ["", "## Measured on", ""]
     lines += [
-        f"- {{doc}}`{chapter} <../notebooks/{chapter}/{chapter}>`: {facts['cpu']}, {facts['cores']} cores, {facts['system']}, "
+        f"- {{doc}}`{chapter} <../notebooks/{chapter}/{chapter}>`: {plain(facts['cpu'])}, {facts['cores']} cores, {plain(facts['system'])}, "
         f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}. Rests on {basis.in_words(facts.get('rests_on'))}."
         for chapter, facts in where.items()
     ]
@@ -292,7 +292,7 @@ def published(said: str) -> str:
 
 def plain(text: str) -> str:
     """A text that is no markdown, for a page that is."""
-    return re.sub(r"([*_`<\[\]$])", r"\\\1", text)
+    return re.sub(r"([*_`<\[\]$])", r"\\\1", " ".join(text.split()))
 
 
 def trust(rows: list[dict]) -> str:

@@ -12,6 +12,7 @@ from ffilab.paths import ROOT
 from ffilab.press import evidence, lessons, matrix
 from ffilab.press import map as corner_map
 from ffilab.press.chapters import Chapter, chapters
+from ffilab.press.ledger_page import plain
 from ffilab.progress import minutes
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from ffilab.provision.installed import same_build
@@ -66,139 +67,6 @@ def interpreters_page() -> str:
     return "\n".join(rows) + "\n"
 
 
-<<<<<<< HEAD
-=======
-def since(row: dict) -> str:
-    """A word on a verdict whose page is stale."""
-    return f" Its page is stale: {', '.join(row['stale'])} changed since." if row["stale"] else ""
-
-
-# Of a claim with more lines than this, they are folded.
-MOST_UNFOLDED = 2
-# How a verdict is marked: a badge of sphinx-design.
-BADGES = {
-    HOLDS: "success",
-    verdicts.IN_DIRECTION: "success",
-    verdicts.IN_PART: "info",
-    verdicts.REFUTED: "danger",
-    verdicts.WITHHELD: "warning",
-    verdicts.CONFORMS: "primary",
-}
-DOCUMENTS = {
-    "A": "A: a talk on the Python FFI",
-    "B": "B: a post on forged strings",
-    "C": "C: a post on the GIL",
-    "D": "D: a post on code placement",
-}
-
-
-def ledger_page(rows: list[dict]) -> str:
-    """How far to trust the verdicts, and which claims got which; then every claim on a card of its own, by documents."""
-    given = {verdict: [row for row in rows if row["verdict"] == verdict] for verdict in _verdicts(rows)}
-    lines = [trust(rows), ""]
-    for verdict, found in given.items():
-        claims = ", ".join(f"[{row['id']}](#claim-{row['id'].lower()})" for row in found)
-        lines.append(f"- {badge(verdict)} {claims}")
-    for document in dict.fromkeys(row["id"][0] for row in rows):
-        lines += ["", f"## Document {DOCUMENTS.get(document, document)}"]
-        lines += [card(row) for row in rows if row["id"].startswith(document)]
-    where = {row["chapter"]: row["provenance"] for row in rows if row["provenance"]}
-    lines += ["", "## Measured on", ""]
-    lines += [
-        f"- {{doc}}`{chapter} <../notebooks/{chapter}/{chapter}>`: {plain(facts['cpu'])}, {facts['cores']} cores, {plain(facts['system'])}, "
-        f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}. Rests on {basis.in_words(facts.get('rests_on'))}."
-        for chapter, facts in where.items()
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _verdicts(rows: list[dict]) -> list[str]:
-    """Those that were given: first of the claims that were tested, then of the others."""
-    given = dict.fromkeys(row["verdict"] for row in rows)
-    return [*(one for one in verdicts.TESTED if one in given), *(one for one in given if one not in verdicts.TESTED)]
-
-
-def badge(verdict: str) -> str:
-    return f"{{bdg-{BADGES.get(verdict, 'muted')}}}`{verdict}`"
-
-
-def card(row: dict) -> str:
-    """One claim: its verdict, what was said and published, what was measured here, and why the verdict is what it is."""
-    chapter = f" · {{doc}}`../notebooks/{row['chapter']}/{row['chapter']}`" if row["chapter"] else ""
-    lines = [
-        "",
-        f"(claim-{row['id'].lower()})=",
-        "::::{card}",
-        ":class-card: ffi-claim",
-        f"**{row['id']}** {badge(row['verdict'])}{chapter}",
-        "",
-        f"**{plain(row['claim'])}**",
-        "",
-        f"*Said in* {plain(row['where'])}.",
-        "",
-        f"*Published:* {published(row['published'])}.",
-        "",
-    ]
-    found = findings(row)
-    verdict = f"*Verdict:* {ledger.verdict_of(row)}"
-    lines += [f"{verdict}." if row["parts"] else f"{verdict}: {plain(row['reason']).rstrip('.')}.", ""]
-    if len(found) > MOST_UNFOLDED:
-        lines += [f":::{{dropdown}} What was measured here, and why: {len(found)} lines", *found, ":::"]
-    else:
-        lines += found
-    if ending := f"{row['takes']}{since(row)}".strip():
-        lines += ["", ending]
-    return "\n".join([*lines, "::::"])
-
-
-def findings(row: dict) -> list[str]:
-    """Each number that was handed in, and under it the answers that rest on it; then what has no number or no test."""
-    points = []
-    for name in dict.fromkeys([*(part["measured"] for part in row["parts"]), *row["measured"]]):
-        number = advice.value_of(row, name) if name in row["measured"] else "no number here"
-        answers = [part for part in row["parts"] if part["measured"] == name]
-        lines = [f"- {plain(name)}: **{number}**"]
-        lines += [
-            f"  - {plain(_without(name, part))}: *{part['verdict']}*; {plain(part['reason'])}" for part in answers
-        ]
-        points.append("\n".join(lines))
-    return points + [f"- Not tested: {plain(part)}" for part in row["untested"]]
-
-
-def _without(name: str, part: dict) -> str:
-    """The title of a part under the number that it rests on: what only repeats the number's name is left out."""
-    return ledger.part_title(
-        part | {"part": "the side" if part["kind"] == "side" else "the claim"} if part["part"] == name else part
-    )
-
-
-def published(said: str) -> str:
-    """What a source published; if it has no number, that it has none."""
-    return plain(said) if re.search(r"\d", said) else f"no number ({plain(said)})"
-
-
-def plain(text: str) -> str:
-    """A text that is no markdown, for a page that is."""
-    return re.sub(r"([*_`<\[\]])", r"\\\1", " ".join(text.split()))
-
-
-def trust(rows: list[dict]) -> str:
-    """How many wrong verdicts the level lets one expect, how many claims were tested at all, and what was withheld."""
-    given = Counter(row["verdict"] for row in rows)
-    tested = sum(given[verdict] for verdict in verdicts.TESTED)
-    words = [
-        f"Of {len(rows)} claims this run tested {tested}. All intervals are {LEVEL:.0%} intervals; at this level one has to expect "
-        f"{ledger.expected_wrong(rows):.2f} wrong verdicts among them at most, as far as the intervals cover what they say."
-    ]
-    others = [f"{verdict}: {count}" for verdict, count in given.items() if verdict not in verdicts.TESTED]
-    if others:
-        words.append(f"Not tested: {', '.join(others)}.")
-    if withheld := sorted({row["chapter"] for row in rows if row["verdict"] == verdicts.WITHHELD}):
-        words.append(f"Controls failed in {', '.join(withheld)}: the verdicts that depend on them are withheld.")
-    return " ".join(words)
-
-
->>>>>>> dde3349 (Facts of a machine stand on the pages as text, whatever they hold)
 def characteristics_page(found: list[dict]) -> str:
     """The operating characteristics, a row for each claim and truth."""
     wrong = max((one["wrong"] for one in found), default=0)
