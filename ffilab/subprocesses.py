@@ -119,11 +119,23 @@ def descendants() -> list[psutil.Process]:
     return psutil.Process().children(recursive=True)
 
 
+def _strays() -> list[psutil.Process]:
+    """All descendants that belong to no group that runs."""
+    with _guard:
+        known = {process.pid for process in _running}
+        found = []
+        for child in psutil.Process().children():
+            if child.pid not in known:
+                with suppress(psutil.Error):
+                    found += [child, *child.children(recursive=True)]
+        return found
+
+
 def end_descendants(but: list[psutil.Process] = ()) -> None:
-    """Kill all descendants `but` those that were there before, until none is left, or for GRACE_S: one may just start
-    another."""
+    """Kill all descendants `but` those that were there before and those of groups that still run, in another thread, until
+    none is left, or for GRACE_S: one may just start another."""
     deadline = time.monotonic() + GRACE_S
-    while (found := [one for one in descendants() if one not in but]) and time.monotonic() < deadline:
+    while (found := [one for one in _strays() if one not in but]) and time.monotonic() < deadline:
         for one in found:
             with suppress(psutil.Error):
                 one.kill()
