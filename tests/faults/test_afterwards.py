@@ -1,0 +1,72 @@
+"""After every case nothing is left: that the look for litter sees it, and that the next run takes it away."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from faults import small
+
+from ffilab.paths import ROOT
+
+
+@pytest.fixture
+def tree(tmp_path):
+    (tmp_path / "ffilab").symlink_to(ROOT / "ffilab")
+    (tmp_path / "_build" / "tmpabc" / "runtime").mkdir(parents=True)
+    (tmp_path / "_build" / "tmpabc" / "runtime" / "kernel-1.json").write_text("{}")
+    (tmp_path / "_build" / "executed" / "good").mkdir(parents=True)
+    (tmp_path / "_build" / "executed" / "good" / "good.ipynb").write_text("good")
+    (tmp_path / "_build" / "records").mkdir()
+    (tmp_path / "_build" / "records" / "x.jsonl").write_text("{}")
+    yield tmp_path
+    small.end(tmp_path)
+
+
+@pytest.mark.fault(
+    "afterwards", "Litter is planted: folders, a connection file, a process that listens", "The look for it sees each"
+)
+def test_planted(tree, seen):
+    server = "import socket, time; s = socket.create_server(('127.0.0.1', 0)); print('in', flush=True); time.sleep(60)"
+    process = subprocess.Popen([sys.executable, "-c", server], cwd=tree, stdout=subprocess.PIPE)
+    process.stdout.readline()
+    found = small.litter(tree)
+    process.kill()
+    process.communicate()
+    for what in ("_build/tmpabc", "kernel-1.json", f"process {process.pid}", f"socket of {process.pid}"):
+        assert any(what in one for one in found), what
+    seen(f"{len(found)} things were found")
+
+
+@pytest.mark.fault(
+    "afterwards",
+    "A killed run left temporary folders and connection files",
+    "The next run takes them away, and finished results stay",
+)
+def test_swept(tree, seen, monkeypatch):
+    from ffilab.press import execute
+
+    monkeypatch.setattr(execute, "BUILD", tree / "_build")
+    execute.sweep()
+    assert small.litter(tree) == []
+    assert (tree / "_build" / "executed" / "good" / "good.ipynb").read_text() == "good"
+    assert (tree / "_build" / "records" / "x.jsonl").exists()
+    seen("the folder is gone; the page and the record are there")
+
+
+@pytest.mark.fault("afterwards", "A killed run left a process that carries its mark", "The next run ends it")
+def test_ghost(tree, seen, monkeypatch):
+    from ffilab.press import execute
+
+    monkeypatch.setattr(execute, "BUILD", tree / "_build")
+    mark = {**os.environ, "FFILAB_RUN": f"{tree / '_build'}:abc"}
+    ghost = subprocess.Popen(["sleep", "60"], env=mark, start_new_session=True)
+    other = subprocess.Popen(["sleep", "61"], env={**mark, "FFILAB_RUN": "/another/_build:abc"}, start_new_session=True)
+    execute.sweep()
+    try:
+        assert ghost.wait(5) == -9
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+    seen("it ended by SIGKILL; that of another clone went on")
