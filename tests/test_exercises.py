@@ -1,6 +1,7 @@
 """Exercises outside JupyterLab: the answers are the notebook's own cells; as given they are open, and solutions solve them."""
 
 import ast
+import importlib
 import os
 import subprocess
 import sys
@@ -38,6 +39,8 @@ def test_the_file_holds_the_notebooks_cells_and_no_solution(corner):
     code, parts = exercises.cells(Chapter(corner))
     text = exercises.template(Chapter(corner))
     assert len(parts) >= 2
+    solved = importlib.import_module(f"notebooks.{corner}.exercise").SOLVED
+    assert list(solved) == [one["label"] for one in parts]
     assert code.count(None) == len(parts)
     assert [one["label"] for one in parts] == list(solutions(corner))
     for one in parts:

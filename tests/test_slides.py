@@ -149,6 +149,10 @@ def test_a_deck_in_a_browser(chapter, tmp_path):
         before = tab.locator("section.present img:visible").get_attribute("class")
         tab.get_by_role("button", name="light or dark").click()
         assert tab.locator("section.present img:visible").get_attribute("class") != before
+        # The other ground, too: what is written on it can be read.
+        ground = "getComputedStyle(document.body).backgroundColor"
+        theme = tab.evaluate("document.documentElement.dataset.theme")
+        assert tab.evaluate(ground) == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 30)"}[theme]
         assert not tab.locator("aside.notes").first.is_visible()
         assert complaints == []
         plain = browser.new_context(java_script_enabled=False).new_page()

@@ -137,7 +137,9 @@ def pictured(made: Deck, heading: str, figure: str) -> Slide:
         name, text = f"{made.corner}-{number}-{mode}.svg", html.unescape(alt)
         made.pictures[name] = base64.b64decode(drawn)
         images.append(f'<img class="ffi-{mode}" loading="lazy" alt="{alt}" src="figures/{name}">')
-    return Slide(heading, picture=f"<figure>{''.join(images)}</figure>", notes=html.escape(text, quote=False))
+    # What is drawn; the numbers, which a picture shows better than a list, are in its alternative text and in the notes.
+    caption = f"<figcaption>{html.escape(text.partition(': ')[0], quote=False)}</figcaption>"
+    return Slide(heading, picture=f"<figure>{''.join(images)}{caption}</figure>", notes=html.escape(text, quote=False))
 
 
 def page(made: Deck) -> str:
@@ -213,7 +215,7 @@ Reveal.initialize({ hash: true, width: 1280, height: 720, center: false, transit
 """
 STYLE = """:root { --ink: #1f2328; --ground: #ffffff; --accent: #0a5ea8; }
 html[data-theme="dark"] { --ink: #e6e6e6; --ground: #14181e; --accent: #79b8ff; }
-body { color: var(--ink); background: var(--ground); }
+body, .reveal-viewport { color: var(--ink); background: var(--ground); }
 .reveal { font: 30px/1.4 system-ui, sans-serif; color: var(--ink); }
 .reveal .slides { text-align: left; }
 .reveal .slides section { box-sizing: border-box; padding: 20px 40px; }
@@ -228,7 +230,8 @@ body { color: var(--ink); background: var(--ground); }
 .reveal code { font-family: ui-monospace, monospace; font-size: 0.9em; }
 .reveal blockquote { border-left: 4px solid var(--accent); padding-left: 0.6em; margin-bottom: 0.6em; }
 .reveal .long { font-size: 0.72em; }
-.reveal figure img { max-width: 100%; max-height: 560px; width: 1100px; object-fit: contain; object-position: left; }
+.reveal figure img { max-width: 100%; max-height: 500px; width: 1100px; object-fit: contain; object-position: left; }
+.reveal figcaption { font-size: 0.65em; }
 html[data-theme="dark"] .ffi-light, html:not([data-theme="dark"]) .ffi-dark { display: none !important; }
 .reveal .controls, .reveal .progress { color: var(--accent); }
 .back { position: fixed; left: 8px; bottom: 4px; z-index: 40; font: 14px system-ui, sans-serif; }
