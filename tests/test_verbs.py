@@ -91,7 +91,19 @@ def test_a_chapter_from_a_bundle_is_byte_for_byte_the_same_each_time(clone, tmp_
 def test_help_lists_every_verb():
     answer = make("help")
     assert answer.returncode == 0
-    for verb in ("book", "test", "doctor", "kernels", "native", "chapter", "html", "lab", "clean"):
+    for verb in (
+        "book",
+        "test",
+        "doctor",
+        "kernels",
+        "native",
+        "chapter",
+        "exercise",
+        "html",
+        "slides",
+        "lab",
+        "clean",
+    ):
         assert f"make {verb}" in answer.stdout
 
 
