@@ -12,6 +12,8 @@ from tests.test_ledger_page import row_of
 from tests.test_matrix import cell
 from tests.test_press import browser  # noqa: F401
 
+pytestmark = pytest.mark.slow
+
 STATIC = ROOT / "book" / "_static"
 
 

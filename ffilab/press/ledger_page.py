@@ -114,7 +114,7 @@ def summary(rows: list[dict]) -> str:
     alt = html.escape(summary_for_alt(rows))
     images = "".join(f'<img class="ffi-{mode}" alt="{alt}" src="../_static/ledger-{mode}.svg">' for mode in draw.INK)
     style = '<link rel="stylesheet" href="../_static/ledger.css">'
-    return f'```{{raw}} html\n{draw.SWITCH}\n{style}\n<figure class="ffi-figure">{images}</figure>\n```'
+    return f'```{{raw}} html\n{draw.SWITCH}\n{style}\n<figure class="ffi-figure" tabindex="0">{images}</figure>\n```'
 
 
 def plot_summary(figure, rows: list[dict]) -> None:
