@@ -9,7 +9,7 @@ from ffilab.budget import BUDGETS
 from ffilab.chapter import left_out
 from ffilab.judge import characteristics
 from ffilab.paths import ROOT
-from ffilab.press import evidence, lessons, matrix
+from ffilab.press import advice, evidence, faults, lessons, matrix
 from ffilab.press import map as corner_map
 from ffilab.press.chapters import Chapter, chapters
 from ffilab.press.ledger_page import plain
@@ -164,3 +164,4 @@ def write(folder: Path, rows: list[dict]) -> None:
     (folder / "minutes.md").write_text(minutes_page(rows))
     (folder / "coverage.md").write_text(evidence.coverage_page(evidence.read("coverage"), evidence.read("levels")))
     (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))
+    (folder / "faults.md").write_text(faults.page(faults.read()))

@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from faults import small
 
+from faults import small
 from ffilab.paths import ROOT
 
 

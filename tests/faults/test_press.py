@@ -141,7 +141,7 @@ def test_hand_in_forgotten(tmp_path, seen):
     made = tmp_path / "made"
     made.mkdir()
     corner = claims.corners()[0]
-    with pytest.raises(UserError, match="handed in nothing for claim .* stay") as error:
+    with pytest.raises(UserError, match=r"handed in nothing for claim .* stay") as error:
         execute._check_hand_in(corner, made)
     seen(error.value)
 
