@@ -41,9 +41,14 @@
   // What is unfolded has a width only then.
   document.addEventListener("toggle", stops, true);
   document.addEventListener("click", () => setTimeout(stops, 50));
-  // On paper nothing can be unfolded or fetched late.
+  // On paper nothing can be unfolded or fetched late, and all pages are light.
+  const page = document.documentElement;
+  let shown;
   addEventListener("beforeprint", () => {
+    shown ??= page.dataset.theme;
+    page.dataset.theme = "light";
     document.querySelectorAll("details").forEach(part => { part.open = true; });
     document.querySelectorAll("img[loading=lazy]").forEach(image => { image.loading = "eager"; });
   });
+  addEventListener("afterprint", () => { page.dataset.theme = shown; shown = undefined; });
 })();

@@ -18,6 +18,9 @@ from ffilab.press.chapters import Chapter, chapters, split
 from ffilab.progress import say, step
 from ffilab.subprocesses import explain_os_errors, logged
 
+# Cells that the press puts above a page.
+BANNERS = {"withheld", "stale"}
+
 
 def render() -> Path:
     """Build `_build/html`; what stood there before is replaced only if all went well. Returns the index page.
@@ -119,7 +122,7 @@ def assemble(tree: Path) -> Path:
 
 def link_terms(page: nbformat.NotebookNode, glossary: dict[str, list[str]]) -> None:
     """Link the terms that the typed words of a page use."""
-    typed = [cell for cell in page.cells if cell.cell_type == "markdown"]
+    typed = [cell for cell in page.cells if cell.cell_type == "markdown" and cell.id not in BANNERS]
     for cell, text in zip(typed, terms.linked([cell.source for cell in typed], glossary)):
         cell.source = text
 

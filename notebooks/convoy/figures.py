@@ -326,9 +326,8 @@ def plot_intervals(figure, found: pd.DataFrame) -> None:
         color = draw.PALETTE[number]
         errors = np.array([part.value - part.low, part.high - part.value])
         errors = np.minimum(np.nan_to_num(np.abs(errors)), [part.value * 0.99, errors[1] * 0 + np.inf])
-        axes.errorbar(
-            part.interval_s, part.value, yerr=errors, fmt="o-", capsize=3, color=color, label=plural(count, "thread")
-        )
+        look = {"fmt": f"{draw.MARKERS[number]}-", "color": color}
+        axes.errorbar(part.interval_s, part.value, yerr=errors, capsize=3, label=plural(count, "thread"), **look)
         shown = part[part.published > 0]
         axes.plot(shown.interval_s, shown.published, "x", color=color)
     axes.plot([], [], "x", color=draw.PALETTE[5], label="published")
