@@ -224,28 +224,3 @@ GOOD = '{kind = "side", measured = "x", direction = "above", null = 1.0, interes
 def test_a_rule_with_a_mistake_is_refused(tmp_path, test, says):
     with pytest.raises(UserError, match=says):
         claims.read(write_claims(tmp_path, f"test = [{test}]"), "c")
-
-
-@pytest.mark.parametrize(
-    ("head", "test", "says"),
-    [
-        ('corner = "c"', "", "corner"),
-        ("", 'chapter = "c"', "chapter"),
-        ("", "published = 3", "cannot be read"),
-        ("", "test = []", "needs tests"),
-        ("", f'test = [{GOOD}]\nnot_measurable = "why"', "not both"),
-        ("", f"test = [{GOOD}]\nuntested = [3]", "untested"),
-        ("use = []", "", "use"),
-    ],
-)
-def test_a_file_of_claims_with_a_mistake_is_refused(tmp_path, head, test, says):
-    with pytest.raises(UserError, match=says):
-        claims.read(write_claims(tmp_path, test, head), "c")
-
-
-def test_an_id_that_stands_twice_is_refused(tmp_path, monkeypatch):
-    path = write_claims(tmp_path, f"test = [{GOOD}]")
-    monkeypatch.setattr(claims, "NOTEBOOKS", tmp_path)
-    monkeypatch.setattr(claims, "UNWRITTEN", path)
-    with pytest.raises(UserError, match="X1 stands twice"):
-        claims.all_claims()

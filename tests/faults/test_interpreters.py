@@ -106,6 +106,7 @@ def test_no_python(tmp_path, seen, fault, text):
 def run(monkeypatch, *words):
     """The sentence in which a verb ends that is run in this process."""
     monkeypatch.setattr(sys, "argv", ["ffilab", *words])
+    monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
     with pytest.raises(SystemExit) as caught:
         cli.main()
     assert caught.value.code
