@@ -230,7 +230,7 @@ body, .reveal-viewport { color: var(--ink); background: var(--ground); }
 .reveal code { font-family: ui-monospace, monospace; font-size: 0.9em; }
 .reveal blockquote { border-left: 4px solid var(--accent); padding-left: 0.6em; margin-bottom: 0.6em; }
 .reveal .long { font-size: 0.72em; }
-.reveal figure img { max-width: 100%; max-height: 500px; width: 1100px; object-fit: contain; object-position: left; }
+.reveal figure img { max-width: 100%; max-height: 470px; width: 1100px; object-fit: contain; object-position: left; }
 .reveal figcaption { font-size: 0.65em; }
 html[data-theme="dark"] .ffi-light, html:not([data-theme="dark"]) .ffi-dark { display: none !important; }
 .reveal .controls, .reveal .progress { color: var(--accent); }
