@@ -111,15 +111,18 @@ ALONE = "from ffilab.press.execute import alone\nimport time\nwith alone(): prin
 def test_two_clones(tmp_path, seen):
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path)}
     run = [ROOT / ".venv/bin/python", "-c"]
-    first = subprocess.Popen([*run, ALONE.format(4)], stdout=subprocess.PIPE, text=True, env=environment)
+    hold = ALONE.replace("time.sleep({})", "input()")
+    first = subprocess.Popen([*run, hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     assert first.stdout.readline() == "in\n"
-    began = time.monotonic()
-    second = subprocess.run([*run, ALONE.format(0)], capture_output=True, text=True, timeout=60, env=environment)
-    first.communicate()
-    assert "another clone measures" in second.stderr
-    assert second.stdout == "in\n"
-    assert time.monotonic() - began > 1
-    seen(second.stderr)
+    second = subprocess.Popen(
+        [*run, ALONE.format(0)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    said = second.stderr.readline()
+    assert "another clone measures" in said
+    assert second.poll() is None
+    first.communicate("go on\n")
+    assert second.communicate(timeout=60)[0] == "in\n"
+    seen(said)
 
 
 @pytest.mark.fault(
