@@ -142,7 +142,7 @@ def alone():
     """Wait until no other clone of this user measures on this machine; says so."""
     try:
         cache().mkdir(parents=True, exist_ok=True)
-        file = (cache() / "measuring").open("w")
+        file = (cache() / "one-at-a-time").open("w")
     except OSError:
         # Nothing can be kept there: then nobody else can, either.
         yield
