@@ -40,7 +40,7 @@ def page(found: dict) -> str:
         return f"No faults were kept yet: `{COMMAND}`.\n"
     areas = dict.fromkeys(one["area"] for one in found["faults"])
     lines = [
-        f"{len(found['faults'])} faults in {len(areas)} areas, all passed, on {found['date']}, commit {found['commit']}. "
+        f"{len(found['faults'])} faults, in these areas: {', '.join(areas)}. All passed, on {found['date']}, commit {found['commit']}. "
         f"Each is a test; this makes the table again: `{found['command']}`."
     ]
     for area in areas:
