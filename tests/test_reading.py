@@ -130,7 +130,7 @@ def test_axe_finds_nothing_serious(pages, address, browser, width, mode):
     tab.close()
 
 
-# What a mouse can use and the Tab key does not reach, among what is seen; `visited` holds what it did reach.
+# What a mouse can use or scroll, is seen, and is out of the order of the Tab key.
 UNREACHED = """() => [...document.querySelectorAll('a[href], button, input, summary, select, .ffi-table, pre, .ffi-figure')]
     .filter(each => each.checkVisibility({visibilityProperty: true, opacityProperty: true}) && !each.disabled)
     .filter(each => !each.matches('.ffi-table, pre, .ffi-figure') || each.scrollWidth > each.clientWidth + 1)
