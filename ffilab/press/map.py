@@ -177,6 +177,6 @@ def page(rows: list[dict]) -> str:
     folded = f'<details class="ffi-map-table"><summary>The map as a table</summary>\n{table(found)}\n</details>'
     note = (
         "Bold: the corners that the talk sorts by what they cost. The level is the talk's judgement, and no measurement decides it; the verdict "
-        f"is that of one named test for each corner, and all of them together decide [{identifier}](ledger.md#claim-{identifier.lower()})."
+        f'is that of one named test for each corner, and all of them together decide <a href="ledger.html#claim-{identifier.lower()}">{identifier}</a>.'
     )
     return f"```{{raw}} html\n{body}\n```\n\n{note}\n\n```{{raw}} html\n{folded}\n```\n"
