@@ -20,11 +20,6 @@ from ffilab.subprocesses import explain_os_errors
 T314 = BY_LABEL["3.14t"]
 
 
-class Silent:
-    def update(self, *_, **__):
-        pass
-
-
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -52,7 +47,9 @@ def test_a_project_may_take_its_sources_from_a_neighbour(monkeypatch, tmp_path):
     (base / "code.c").write_text("int x;")
     (other / "pyproject.toml").write_text('[tool.hidden-corners]\nsources-of = "base"\n')
     built = []
-    monkeypatch.setattr(native, "_run", lambda project, command, *_: built.append(Path(command[-1])))
+    monkeypatch.setattr(
+        native, "_run", lambda project, command, *_: built.append(Path(command[-1].removeprefix("file://")))
+    )
     native.build(other, [installed.load(BY_LABEL["3.14"])], tmp_path / "out")
     assert (built[0] / "code.c").read_text() == "int x;"
     assert (built[0] / "version").read_text() == "other"
