@@ -73,6 +73,7 @@ def test_liar(monkeypatch, tmp_path, seen):
     folder = tmp_path / FREE.name
     folder.mkdir()
     (folder / "requirements.txt").write_text("")
+    fake_source.real()
     monkeypatch.setattr(installed, "KERNELS", tmp_path)
     found = interpreters.named(FREE, wrapper(tmp_path, free_threaded=True))
     with pytest.raises(UserError, match=r"says that it is 3\.14t, and an environment made of it is not"):

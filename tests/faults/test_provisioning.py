@@ -442,8 +442,9 @@ def test_spoiled_environment(monkeypatch, tmp_path, seen, fault, spoil):
     folder = tmp_path / GIL.name
     folder.mkdir()
     (folder / "requirements.txt").write_text("")
+    python = fake_source.real()
     monkeypatch.setattr(installed, "KERNELS", tmp_path)
-    found = interpreters.Found(GIL, fake_source.real(), "named")
+    found = interpreters.Found(GIL, python, "named")
     made = environments.make(found)
     spoil(folder / ".venv")
     environments.make(found)
@@ -461,10 +462,11 @@ def test_packages_that_cannot_be_installed(monkeypatch, tmp_path, seen):
     folder = tmp_path / "cpython-3.14"
     folder.mkdir()
     (folder / "requirements.txt").write_text("no-such-package==1.0 --hash=sha256:" + "0" * 64 + "\n")
+    python = fake_source.real()
     monkeypatch.setattr(installed, "KERNELS", tmp_path)
     monkeypatch.setenv("UV_OFFLINE", "1")
     with pytest.raises(UserError, match="could not be installed"):
-        environments.make(interpreters.Found(GIL, fake_source.real(), "named"))
+        environments.make(interpreters.Found(GIL, python, "named"))
     assert not (folder / ".venv").exists()
     seen("The packages of cpython-3.14 could not be installed …: check the connection")
 
