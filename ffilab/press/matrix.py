@@ -105,7 +105,7 @@ def row(one: dict, marked: bool) -> str:
         found += [number(one, column, marked) for column in NUMBERS]
     else:
         found += [
-            f'<td data-order="">not here: {html.escape(one["why"])}</td>',
+            f'<td data-order="" class="ffi-why"><span>not here: {html.escape(one["why"])}</span></td>',
             *['<td data-order=""></td>'] * (len(NUMBERS) - 1),
         ]
     counted = one["instructions"]
