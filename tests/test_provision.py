@@ -13,8 +13,8 @@ import pytest
 
 from ffilab import doctor, native
 from ffilab.errors import UserError
-from ffilab.provision import build, environments, installed, interpreters, sources
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL, Request, SOURCES
+from ffilab.provision import build, installed, interpreters
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL, Request
 from ffilab.subprocesses import explain_os_errors
 
 T314 = BY_LABEL["3.14t"]

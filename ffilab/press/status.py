@@ -9,7 +9,7 @@ from ffilab.budget import BUDGETS
 from ffilab.chapter import left_out
 from ffilab.judge import characteristics
 from ffilab.paths import ROOT
-from ffilab.press import advice, evidence, faults, lessons, matrix
+from ffilab.press import evidence, faults, lessons, matrix
 from ffilab.press import map as corner_map
 from ffilab.press.chapters import Chapter, chapters
 from ffilab.press.ledger_page import plain
