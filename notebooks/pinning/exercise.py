@@ -5,10 +5,16 @@ from collections.abc import Callable
 import pandas as pd
 
 from ffilab.draw import text
-from ffilab.judge.estimates import known
+from ffilab.judge.estimates import Interval, known
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import results
 from notebooks.pinning.experiment import APART, FREE, NATIVE, ONE_CORE, PYTHON
+
+# By the label of an exercise: what the lines of its check look like once it is solved.
+SOLVED = {
+    "pinning-sides": r"\A(.*: right; .*\n){4}\Z",
+    "pinning-places": r"^Correct: ",
+}
 
 # By question: interpreter, work, and the placement that is compared with "not pinned", two threads.
 ASKED = {
@@ -20,21 +26,29 @@ ASKED = {
 ANSWERS = ("faster", "slower", "cannot be told")
 
 
+def over_free(question: str, speeds: pd.DataFrame) -> Interval | None:
+    """Throughput of the placement that a question asks for over that of threads which are not pinned; None if it is not known."""
+    label, work, placement = ASKED[question]
+    found = results.over(speeds, "per_s", placement, FREE, interpreter=label, work=work, threads=2)
+    return found.interval if found is not None and known(found.interval) else None
+
+
+def told(question: str, speeds: pd.DataFrame) -> str:
+    """What this run tells to a question: one of ANSWERS."""
+    one = over_free(question, speeds)
+    return "cannot be told" if one is None or not one.excludes(1) else "faster" if one.value > 1 else "slower"
+
+
 def check_sides(said: dict[str, str], speeds: pd.DataFrame) -> list[str]:
     """Are two threads faster or slower there than where nothing is pinned? Against this run, one line for each question."""
     lines = []
-    for question, (label, work, placement) in ASKED.items():
-        answer = said.get(question)
+    for question in ASKED:
+        answer, one = said.get(question), over_free(question, speeds)
         if answer not in ANSWERS:
             lines.append(f"{question}: choose from {', '.join(ANSWERS)}.")
             continue
-        found = results.over(speeds, "per_s", placement, FREE, interpreter=label, work=work, threads=2)
-        if found is None or not known(found.interval):
-            lines.append(f"{question}: this run has no interval for it.")
-            continue
-        one = found.interval
-        right = "cannot be told" if not one.excludes(1) else "faster" if one.value > 1 else "slower"
-        lines.append(f"{question}: {'right' if answer == right else 'not so'}; throughput over not pinned {text(one)}.")
+        found = "this run has no interval for it" if one is None else f"throughput over not pinned {text(one)}"
+        lines.append(f"{question}: {'right' if answer == told(question, speeds) else 'not so'}; {found}.")
     return lines
 
 
