@@ -19,6 +19,8 @@ from ffilab import paths
 from ffilab.budget import BUDGETS
 from ffilab.provision import installed
 
+GOLDEN = paths.ROOT / "tests" / "golden"
+
 
 def clean_environment(**extra):
     """What a reader's shell has: nothing of pytest's, and no lock that `make test` holds."""
@@ -48,3 +50,37 @@ def library():
     path = paths.NATIVE_OUT / "loaders" / "libloaders.so"
     assert path.exists(), "run the tests with `make test`, which builds the native projects"
     return path
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Headless Chromium, where the machine has it; one for all tests, as a thread can drive one only."""
+    from playwright.sync_api import sync_playwright
+
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if path is None:
+        pytest.skip("no Chromium on this machine: `make doctor` names the package")
+    flags = [
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--no-first-run",
+    ]
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=path, args=flags)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="session")
+def golden_book(tmp_path_factory):
+    """The whole book made from golden records of real runs: a folder of pages."""
+    from ffilab.press import chapters, execute, render
+
+    for chapter in chapters.chapters():
+        execute.execute(chapter, "smoke", GOLDEN)
+    # Other tests render what they measured to the same place.
+    return shutil.copytree(render.render().parent, tmp_path_factory.mktemp("golden") / "html")

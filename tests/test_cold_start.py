@@ -445,7 +445,8 @@ def test_an_interpreter_to_be_compiled_counts(monkeypatch, tmp_path):
     for label in ("3.14", "3.14t"):
         path = build.executable(BY_LABEL[label])
         path.parent.mkdir(parents=True)
-        path.touch()
+        path.write_text(f"#!/bin/sh\necho {label}\n")
+        path.chmod(0o755)
         (tmp_path / "native" / "loaders" / f"cpython-{label.replace('.', '')}-x86_64-linux-gnu").mkdir(parents=True)
     warm = forecast.of(parse("pair"), ["loaders"], "quick", early=False)
     assert cold.left() - warm.left() > 2 * build.expected_seconds()

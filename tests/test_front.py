@@ -268,13 +268,9 @@ def test_pairs_are_answered_by_their_interval():
     assert {results.FIRST, results.SECOND, results.APART_UNKNOWN} == set(front.ANSWERS)
 
 
-def test_the_chooser_answers_in_three_choices(tmp_path):
+@pytest.mark.slow
+def test_the_chooser_answers_in_three_choices(tmp_path, browser):
     """In a browser: PyO3 or pybind11 for str without the GIL, by keyboard and select boxes; without JavaScript, as a list."""
-    from playwright.sync_api import sync_playwright
-
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if path is None:
-        pytest.skip("no Chromium on this machine: `make doctor` names the package")
     data = data_of(0.75, 0.7, 0.8)
     data["first"] = {"one": "PyO3", "other": "cffi ABI", "signature": "int → int", "CPython": GIL}
     (tmp_path / "data.js").write_text(f"window.ffiChooser = {json.dumps(data)};")
@@ -285,19 +281,16 @@ def test_the_chooser_answers_in_three_choices(tmp_path):
         '<div class="ffi-chooser-answer"></div>'
         f'<details class="ffi-examples" open><li>{example}</li></details><script src="front.js" defer></script>'
     )
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        tab = browser.new_page()
-        tab.goto((tmp_path / "page.html").as_uri())
-        tab.wait_for_selector("select[name=other]")
-        assert "no number here (no <compiler>)" in tab.inner_text(".ffi-chooser-answer")
-        tab.select_option("select[name=other]", label="pybind11")
-        said = tab.inner_text(".ffi-chooser-answer")
-        plain = re.sub(r"<[^>]+>", " ", example)
-        assert re.sub(r"\s+", "", said) == re.sub(r"\s+", "", plain), "the script and the page say different things"
-        tab.select_option("select[name=CPython]", label=FREE_THREADED)
-        assert front.NO_PAIR in tab.inner_text(".ffi-chooser-answer")
-        off = browser.new_context(java_script_enabled=False).new_page()
-        off.goto((tmp_path / "page.html").as_uri())
-        assert "PyO3 takes less time here" in off.inner_text(".ffi-examples")
-        browser.close()
+    tab = browser.new_page()
+    tab.goto((tmp_path / "page.html").as_uri())
+    tab.wait_for_selector("select[name=other]")
+    assert "no number here (no <compiler>)" in tab.inner_text(".ffi-chooser-answer")
+    tab.select_option("select[name=other]", label="pybind11")
+    said = tab.inner_text(".ffi-chooser-answer")
+    plain = re.sub(r"<[^>]+>", " ", example)
+    assert re.sub(r"\s+", "", said) == re.sub(r"\s+", "", plain), "the script and the page say different things"
+    tab.select_option("select[name=CPython]", label=FREE_THREADED)
+    assert front.NO_PAIR in tab.inner_text(".ffi-chooser-answer")
+    off = browser.new_context(java_script_enabled=False).new_page()
+    off.goto((tmp_path / "page.html").as_uri())
+    assert "PyO3 takes less time here" in off.inner_text(".ffi-examples")

@@ -10,14 +10,13 @@ from ffilab.paths import ROOT
 from ffilab.press import ledger_page, matrix, tables
 from tests.test_ledger_page import row_of
 from tests.test_matrix import cell
-from tests.test_press import browser  # noqa: F401
 
 pytestmark = pytest.mark.slow
 
 STATIC = ROOT / "book" / "_static"
 
 
-def opened(browser, folder, name, body, address=""):  # noqa: F811
+def opened(browser, folder, name, body, address=""):
     """A page of a book's folder with this body, in a tab; console errors fail the test."""
     (folder / "book").mkdir(exist_ok=True)
     shutil.copytree(STATIC, folder / "_static", dirs_exist_ok=True)
@@ -36,7 +35,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("site")
 
 
-def matrix_page(browser, folder, address=""):  # noqa: F811
+def matrix_page(browser, folder, address=""):
     frame = pd.DataFrame(
         [cell(label, f"tool {n}", f"call {n}", 10.0 + n) for label in ("3.14", "3.14t") for n in range(40)]
     )
@@ -48,7 +47,7 @@ def shown(tab):
     return tab.text_content(".ffi-choose output")
 
 
-def test_the_matrix_is_chosen_from_and_the_address_says_what(browser, folder):  # noqa: F811
+def test_the_matrix_is_chosen_from_and_the_address_says_what(browser, folder):
     tab = matrix_page(browser, folder)
     assert shown(tab) == "80 of 80 cells shown"
     tab.select_option("select[name=cpython]", "3.14t")
@@ -66,7 +65,7 @@ def test_the_matrix_is_chosen_from_and_the_address_says_what(browser, folder):  
     tab.close()
 
 
-def test_the_matrix_is_opened_as_its_address_says(browser, folder):  # noqa: F811
+def test_the_matrix_is_opened_as_its_address_says(browser, folder):
     tab = matrix_page(browser, folder, "?cpython=3.14t&sort=3")
     assert shown(tab) == "40 of 80 cells shown"
     assert tab.text_content("#ffi-matrix tbody tr td:nth-child(2)") == "tool 0"
@@ -74,7 +73,7 @@ def test_the_matrix_is_opened_as_its_address_says(browser, folder):  # noqa: F81
 
 
 @pytest.mark.parametrize("address", ["", "?cpython=3.14"])
-def test_a_row_of_the_matrix_is_found_on_whatever_page_it_is(browser, folder, address):  # noqa: F811
+def test_a_row_of_the_matrix_is_found_on_whatever_page_it_is(browser, folder, address):
     tab = matrix_page(browser, folder, f"{address}#3-14t-tool-39-call-39")
     row = tab.locator('[id="3-14t-tool-39-call-39"]')
     assert row.is_visible()
@@ -82,7 +81,7 @@ def test_a_row_of_the_matrix_is_found_on_whatever_page_it_is(browser, folder, ad
     tab.close()
 
 
-def ledger_html(browser, folder, address=""):  # noqa: F811
+def ledger_html(browser, folder, address=""):
     rows = [row_of(2.0), row_of(1.0, id="A2"), row_of(1.0, id="B1", chapter="races")]
     cards = "".join(
         f'<section><section><div id="claim-{row["id"].lower()}" class="ffi-claim {classes}">'
@@ -94,7 +93,7 @@ def ledger_html(browser, folder, address=""):  # noqa: F811
     return opened(browser, folder, "ledger", body, address)
 
 
-def test_claims_are_chosen_and_the_address_says_what(browser, folder):  # noqa: F811
+def test_claims_are_chosen_and_the_address_says_what(browser, folder):
     tab = ledger_html(browser, folder)
     tab.select_option("select[name=verdict]", "does-not-hold-here")
     assert shown(tab) == "2 of 3 claims shown"
@@ -107,7 +106,7 @@ def test_claims_are_chosen_and_the_address_says_what(browser, folder):  # noqa: 
     tab.close()
 
 
-def test_a_claim_by_its_address_is_shown_whatever_is_chosen(browser, folder):  # noqa: F811
+def test_a_claim_by_its_address_is_shown_whatever_is_chosen(browser, folder):
     tab = ledger_html(browser, folder, "?document=a#claim-b1")
     assert tab.locator("#claim-b1").is_visible()
     assert "ffi-opened" in tab.locator("#claim-b1").get_attribute("class")
@@ -115,7 +114,7 @@ def test_a_claim_by_its_address_is_shown_whatever_is_chosen(browser, folder):  #
     tab.close()
 
 
-def test_a_link_is_copied_or_shown_to_be_copied(browser, folder):  # noqa: F811
+def test_a_link_is_copied_or_shown_to_be_copied(browser, folder):
     tab = ledger_html(browser, folder)
     tab.evaluate("Object.defineProperty(navigator, 'clipboard', {value: undefined})")
     tab.click("#claim-a1 button")

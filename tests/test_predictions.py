@@ -27,17 +27,11 @@ def site(tmp_path_factory):
 
 
 @pytest.fixture
-def context():
-    """A fresh browser without anything kept, where the machine has Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if path is None:
-        pytest.skip("no Chromium on this machine: `make doctor` names the package")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield browser.new_context(accept_downloads=True)
-        browser.close()
+def context(browser):
+    """A fresh browser without anything kept."""
+    fresh = browser.new_context(accept_downloads=True)
+    yield fresh
+    fresh.close()
 
 
 def opened(context, site, page):

@@ -150,31 +150,6 @@ def test_every_chapter_has_slides(html, chapter):
     check_deck(html / "slides" / f"{chapter.corner}.html")
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """Headless Chromium, where the machine has it."""
-    import shutil
-
-    from playwright.sync_api import sync_playwright
-
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if path is None:
-        pytest.skip("no Chromium on this machine: `make doctor` names the package")
-    flags = [
-        "--no-sandbox",
-        "--disable-gpu",
-        "--disable-quic",
-        "--disable-background-networking",
-        "--disable-component-update",
-        "--disable-sync",
-        "--no-first-run",
-    ]
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=flags)
-        yield chromium
-        chromium.close()
-
-
 @pytest.mark.parametrize("width", [1280, 390], ids=["desktop", "phone"])
 @pytest.mark.parametrize("page", pages())
 def test_page_in_a_browser(html, browser, page, width):

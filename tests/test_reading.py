@@ -3,7 +3,6 @@
 import functools
 import http.server
 import re
-import shutil
 import threading
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -12,10 +11,9 @@ import axe_playwright_python
 import pytest
 from bs4 import BeautifulSoup
 
-from ffilab.press import chapters, execute, render
+from ffilab.press import chapters
 
 pytestmark = pytest.mark.slow
-GOLDEN = Path(__file__).with_name("golden")
 BUDGET_BYTES = 1_500_000
 # No speed of a measurement: it guards against a page that a reader has to wait for, on a machine of two busy cores.
 FIRST_VIEW_MS = 3_000
@@ -23,11 +21,8 @@ AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text()
 
 
 @pytest.fixture(scope="module")
-def html():
-    for chapter in chapters.chapters():
-        if (GOLDEN / chapter.corner).is_dir():
-            execute.execute(chapter, "smoke", GOLDEN)
-    return render.render().parent
+def html(golden_book):
+    return golden_book
 
 
 @pytest.fixture(scope="module")
@@ -48,20 +43,6 @@ def address(html):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
-
-
-@pytest.fixture(scope="module")
-def browser():
-    from playwright.sync_api import sync_playwright
-
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if path is None:
-        pytest.skip("no Chromium on this machine: `make doctor` names the package")
-    flags = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"]
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=path, args=flags)
-        yield chromium
-        chromium.close()
 
 
 def test_every_page_is_light_and_soon_there_and_asks_nobody_else(html, pages, address, browser):

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 
 import nbformat
 import pytest
@@ -125,37 +124,29 @@ def test_a_deck_is_complete_offline(chapter, tmp_path):
     check_deck(path)
 
 
-def test_a_deck_in_a_browser(chapter, tmp_path):
+def test_a_deck_in_a_browser(chapter, tmp_path, browser):
     """Arrow keys lead through it, one of light and dark is seen, and nothing is missing; without scripts all slides are there."""
-    from playwright.sync_api import sync_playwright
-
-    executable = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if executable is None:
-        pytest.skip("no Chromium on this machine: `make doctor` names the package")
     (path,) = slides.write(tmp_path / "slides", [chapter])
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox", "--disable-gpu"])
-        tab, complaints = browser.new_page(viewport={"width": 1280, "height": 720}), []
-        tab.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        tab.on("pageerror", lambda error: complaints.append(str(error)))
-        tab.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
-        tab.goto(path.as_uri())
-        tab.wait_for_selector(".reveal.ready")
-        assert tab.inner_text("section.present h1") == "Loaders, made up"
-        for _ in range(5):
-            tab.keyboard.press("ArrowRight")
-        assert tab.inner_text("section.present h2") == "The experiment"
-        assert tab.locator("section.present img:visible").count() == 1
-        before = tab.locator("section.present img:visible").get_attribute("class")
-        tab.get_by_role("button", name="light or dark").click()
-        assert tab.locator("section.present img:visible").get_attribute("class") != before
-        # The other ground, too: what is written on it can be read.
-        ground = "getComputedStyle(document.body).backgroundColor"
-        theme = tab.evaluate("document.documentElement.dataset.theme")
-        assert tab.evaluate(ground) == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 30)"}[theme]
-        assert not tab.locator("aside.notes").first.is_visible()
-        assert complaints == []
-        plain = browser.new_context(java_script_enabled=False).new_page()
-        plain.goto(path.as_uri())
-        assert plain.locator("section h2:visible").count() == len(slides.deck(chapter).slides) - 1
-        browser.close()
+    tab, complaints = browser.new_page(viewport={"width": 1280, "height": 720}), []
+    tab.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    tab.on("pageerror", lambda error: complaints.append(str(error)))
+    tab.on("requestfailed", lambda request: complaints.append(f"failed: {request.url}"))
+    tab.goto(path.as_uri())
+    tab.wait_for_selector(".reveal.ready")
+    assert tab.inner_text("section.present h1") == "Loaders, made up"
+    for _ in range(5):
+        tab.keyboard.press("ArrowRight")
+    assert tab.inner_text("section.present h2") == "The experiment"
+    assert tab.locator("section.present img:visible").count() == 1
+    before = tab.locator("section.present img:visible").get_attribute("class")
+    tab.get_by_role("button", name="light or dark").click()
+    assert tab.locator("section.present img:visible").get_attribute("class") != before
+    # The other ground, too: what is written on it can be read.
+    ground = "getComputedStyle(document.body).backgroundColor"
+    theme = tab.evaluate("document.documentElement.dataset.theme")
+    assert tab.evaluate(ground) == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 30)"}[theme]
+    assert not tab.locator("aside.notes").first.is_visible()
+    assert complaints == []
+    plain = browser.new_context(java_script_enabled=False).new_page()
+    plain.goto(path.as_uri())
+    assert plain.locator("section h2:visible").count() == len(slides.deck(chapter).slides) - 1

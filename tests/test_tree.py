@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from ffilab.budget import BUDGETS
 from ffilab.judge.claims import corners, declared
 from ffilab.paths import KERNELS, NOTEBOOKS, ROOT
 from ffilab.press.chapters import Chapter
@@ -165,3 +166,13 @@ def test_no_chapter_names_a_version():
                 assert not VERSION.search(text), (path, cell["id"])
             else:
                 assert not re.search(r"\{glue:text\}`[^`]*3\.1\d", text), (path, cell["id"])
+
+
+def test_what_depends_on_the_budget_knows_every_budget():
+    """A dict with a key for one budget has one for each: the missing one would end a chapter in the middle."""
+    for path in [*NOTEBOOKS.glob("*/*.py"), *(ROOT / "ffilab").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Dict):
+                keys = {key.value for key in node.keys if isinstance(key, ast.Constant)}
+                if {"quick", "smoke"} <= keys:
+                    assert keys == set(BUDGETS), (path, keys)

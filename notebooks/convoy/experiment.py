@@ -36,7 +36,7 @@ TWICE = [(interval, count) for interval in (DEFAULT_S, SHORTEST_S) for count in 
 # The author divided 1e8 steps among the threads. Steps of each thread: with eight threads in `full` as many as his; in
 # `quick` a tenth of that: 19 ms and more, several switch intervals.
 PUBLISHED_STEPS = 100_000_000
-STEPS = {"smoke": 16_000, "quick": PUBLISHED_STEPS // 80, "full": PUBLISHED_STEPS // 8}
+STEPS = {"smoke": 16_000, "room": PUBLISHED_STEPS // 80, "quick": PUBLISHED_STEPS // 80, "full": PUBLISHED_STEPS // 8}
 
 
 def countdowns(session: Session) -> pd.DataFrame:
@@ -64,7 +64,7 @@ def countdowns(session: Session) -> pd.DataFrame:
 
 # [hashes]
 PUBLISHED_BYTES = 128_000_000
-HASH_BYTES = {"smoke": 100_000, "quick": PUBLISHED_BYTES // 32, "full": PUBLISHED_BYTES}
+HASH_BYTES = {"smoke": 100_000, "room": PUBLISHED_BYTES // 32, "quick": PUBLISHED_BYTES // 32, "full": PUBLISHED_BYTES}
 HASH_THREADS = (1, 2, 4, 8)
 
 

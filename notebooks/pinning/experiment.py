@@ -47,7 +47,7 @@ def in_processes(session: Session, title: str, function: str, decisive: tuple, f
 
 
 # [throughput]
-TURN_S, ROUNDS = {"smoke": 0.005, "quick": 0.03, "full": 0.1}, 3
+TURN_S, ROUNDS = {"smoke": 0.005, "room": 0.03, "quick": 0.03, "full": 0.1}, 3
 
 
 def throughput(session: Session) -> pd.DataFrame:
@@ -69,7 +69,7 @@ def throughput(session: Session) -> pd.DataFrame:
 # [latency]
 TICKS = 150
 # Beside a thread that has the GIL for 5 ms, a hundred ticks take more than half a second.
-AT_MOST_S = {"smoke": 0.02, "quick": 0.7, "full": 1.5}
+AT_MOST_S = {"smoke": 0.02, "room": 0.7, "quick": 0.7, "full": 1.5}
 
 
 def latency(session: Session) -> pd.DataFrame:
@@ -87,7 +87,7 @@ def latency(session: Session) -> pd.DataFrame:
 
 
 # [race]
-INCREMENTS = {"smoke": 100_000, "quick": 10_000_000, "full": 30_000_000}
+INCREMENTS = {"smoke": 100_000, "room": 10_000_000, "quick": 10_000_000, "full": 30_000_000}
 
 
 def race(session: Session) -> pd.DataFrame:

@@ -93,8 +93,7 @@ def race_table(races: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for label in PAIR:
         for placement in (FREE, APART, ONE_CORE):
-            which = {"interpreter": label, "placement": placement}
-            lost = results.mean(races, "lost", **which)
+            lost = results.lost(races, label, placement)
             found = results.losing(races, label, placement)
             if lost:
                 rows.append(
@@ -235,9 +234,7 @@ def glue_race(session: Session, races: pd.DataFrame) -> None:
     sides = ledger.sides(session)
     name = f"share of updates lost, a core each minus one core: {FREE_THREADED}"
     more = interval(results.lost_more(races, FREE_THREADED))
-    both = [
-        results.mean(races, "lost", interpreter=FREE_THREADED, placement=placement) for placement in (APART, ONE_CORE)
-    ]
+    both = [results.lost(races, FREE_THREADED, placement) for placement in (APART, ONE_CORE)]
     draw.glue("race", words.race(more, *both, sides.get(("A24", name), UNDECIDED)))
     draw.glue("prediction-4", words.prediction_4(more))
     found = results.losing(races, FREE_THREADED, APART)

@@ -6,6 +6,7 @@ import pandas as pd
 from ffilab.judge.estimates import Interval, Location, Measurement, Share
 from ffilab.judge.processes import chosen, measured, ratio
 from notebooks.pinning.experiment import APART, ONE_CORE
+from notebooks.races.results import expected
 
 
 def column(frame: pd.DataFrame, name: str, **which) -> pd.Series:
@@ -40,9 +41,15 @@ def mean(frame: pd.DataFrame, name: str, **which) -> Interval | None:
 
 
 def lost_more(races: pd.DataFrame, label: str) -> Measurement | None:
-    """Share of updates lost with a core for each thread, less that on one core, process by process."""
+    """Expected share of updates lost with a core for each thread, less that on one core, process by process."""
     pair = _pairs(races, "lost", APART, ONE_CORE, interpreter=label)
-    return measured((pair.one - pair.other).to_numpy(), "of all updates")
+    return Measurement(expected((pair.one - pair.other).to_numpy()), "of all updates") if len(pair) else None
+
+
+def lost(races: pd.DataFrame, label: str, placement: str) -> Interval | None:
+    """Expected share of updates that a process loses; None if nothing is there."""
+    values = column(races, "lost", interpreter=label, placement=placement).dropna().to_numpy()
+    return expected(values).at() if len(values) else None
 
 
 def losing(races: pd.DataFrame, label: str, placement: str) -> Measurement | None:

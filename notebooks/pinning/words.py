@@ -23,12 +23,12 @@ def _change(ratio: Interval | None, more: str, less: str) -> str:
 
 def _gain(what: str, ratio: Interval | None, verdict: str) -> str:
     if verdict == HOLDS:
-        return f"{what}, pinning gains: the throughput grows by a factor of {text(ratio)}."
+        return f"{what}: pinning gains, the throughput grows by a factor of {text(ratio)}."
     if verdict == DOES_NOT_HOLD:
         if known(ratio) and ratio.high < 1:
-            return f"{what}, pinning costs: without it the throughput is larger by a factor of {text(ratio.inverse)}."
-        return f"{what}, pinning gains no throughput by what would matter ({_found(ratio)})."
-    return f"{what}, whether pinning gains throughput cannot be told here ({_found(ratio)})."
+            return f"{what}: pinning costs, without it the throughput is larger by a factor of {text(ratio.inverse)}."
+        return f"{what}: pinning gains no throughput by what would matter ({_found(ratio)})."
+    return f"{what}: whether pinning gains throughput cannot be told here ({_found(ratio)})."
 
 
 def native_gain(ratio: Interval | None, verdict: str) -> str:
@@ -167,8 +167,8 @@ def prediction_4(more: Interval | None) -> str:
     if not known(more) or not more.excludes(0):
         return "Whether one core loses fewer updates cannot be told here."
     if more.value > 0:
-        return f"One core loses fewer: of all updates, {text(more, '%', 100)} less than two cores."
-    return f"One core loses more: of all updates, {text(-more, '%', 100)} more than two cores."
+        return f"One core loses fewer: the share that is lost is smaller by {text(more, '%', 100)} of all updates."
+    return f"One core loses more: the share that is lost is larger by {text(-more, '%', 100)} of all updates."
 
 
 def objection_machine(cores: int, free: Interval | None) -> str:

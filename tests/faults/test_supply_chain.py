@@ -314,7 +314,7 @@ def test_servers_are_on_loopback(seen):
     "supply chain", "A stranger on this machine opens JupyterLab", "Without the token nothing is answered"
 )
 def test_lab_asks_for_its_token(monkeypatch, tmp_path, seen):
-    """With the options of `make lab`; JupyterLab itself is installed by its first run only."""
+    """With the options of `make lab`, and the JupyterLab of its lock."""
     import os
     import time
     from urllib.error import HTTPError, URLError
@@ -332,9 +332,17 @@ def test_lab_asks_for_its_token(monkeypatch, tmp_path, seen):
     options = command[3:]
     assert "--ip=127.0.0.1" in options
     assert not [word for word in options if "token" in word.lower() or "password" in word.lower()]
-    if subprocess.run([sys.executable, "-c", "import jupyterlab"], capture_output=True).returncode:
-        pytest.skip("JupyterLab is not installed in the book's environment: `make lab` adds it")
-    home = clean_environment(HOME=str(tmp_path), JUPYTER_RUNTIME_DIR=str(tmp_path / "runtime"))
+    lab = tmp_path / "lab"
+    words = [interpreters.uv(), "pip", "install", "--no-config", "--python", sys.executable, "--target", lab]
+    subprocess.run(
+        [*words, "--require-hashes", "-r", ROOT / "requirements" / "lab.txt"], check=True, capture_output=True
+    )
+    home = clean_environment(
+        HOME=str(tmp_path),
+        PYTHONPATH=str(lab),
+        JUPYTERLAB_DIR=str(lab / "share" / "jupyter" / "lab"),
+        JUPYTER_RUNTIME_DIR=str(tmp_path / "runtime"),
+    )
     process = subprocess.Popen(
         [*command, "--no-browser", "--port=0"], env=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )

@@ -1,0 +1,101 @@
+"""Tried as a new reader: from the front page to one measured answer in three clicks or fewer, on a desk and on a phone."""
+
+import re
+
+import pytest
+
+pytestmark = pytest.mark.slow
+MOST_CLICKS = 3
+# A number with its interval, a count of runs, or a verdict.
+MEASURED = r"\[-?[\d.,]+, -?[\d.,]+\]|\d+ of \d+ runs|\bholds\b|does not hold|undecided"
+
+
+class Reader:
+    """A browser at the front page that counts what its reader does."""
+
+    def __init__(self, browser, book, width):
+        self.tab = browser.new_page(viewport={"width": width, "height": 900})
+        self.tab.goto((book / "index.html").as_uri())
+        self.tab.wait_for_url("**/preface.html")
+        self.clicks = 0
+
+    def choose(self, name, label):
+        self.clicks += 1
+        self.tab.select_option(f".ffi-chooser select[name={name}]", label=label)
+
+    def follow(self, link):
+        self.clicks += 1
+        link.click()
+        self.tab.wait_for_load_state()
+
+    def question(self, words):
+        """The one item of a list on the front page that asks this."""
+        found = self.tab.locator("article li").filter(has_text=words)
+        assert found.count() == 1, (words, found.count())
+        return found
+
+    def target(self):
+        """What the address of the page leads to: there, and in sight."""
+        name = self.tab.evaluate("decodeURIComponent(location.hash.slice(1))")
+        element = self.tab.locator(f"[id='{name}']").first
+        element.wait_for(state="attached")
+        return element
+
+
+@pytest.fixture(params=[1280, 390], ids=["desktop", "phone"])
+def reader(request, browser, golden_book):
+    found = Reader(browser, golden_book, request.param)
+    yield found
+    assert found.clicks <= MOST_CLICKS
+    found.tab.close()
+
+
+def test_pyo3_or_pybind11_for_str_without_the_gil(reader):
+    reader.tab.wait_for_selector(".ffi-chooser select")
+    chosen = {"one": "PyO3", "other": "pybind11", "signature": "str in, ASCII", "CPython": "3.14t"}
+    for name, label in chosen.items():
+        select = reader.tab.locator(f".ffi-chooser select[name={name}]")
+        if select.evaluate("each => each.selectedOptions[0].label") != label:
+            reader.choose(name, label)
+    answer = reader.tab.locator(".ffi-chooser-answer")
+    assert all(words in answer.inner_text() for words in ("PyO3", "pybind11", "3.14t"))
+    assert re.search(MEASURED, answer.inner_text())
+    # Its cell in the matrix, marked by its address.
+    if reader.clicks < MOST_CLICKS:
+        reader.follow(answer.get_by_role("link", name="PyO3").first)
+        assert "matrix.html#3-14t-pyo3-str-in-ascii" in reader.tab.url
+        assert "PyO3" in reader.target().inner_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "leads_to"),
+    [
+        ("What does CDLL cost me on 3.14t", "loaders/loaders.html#"),
+        ("A C global, with the GIL, through a call that keeps it", "races/races.html#"),
+        ("A C global, with the GIL, through ctypes.CDLL", "races/races.html#"),
+        ("Which allocator for a long-lived server", "arenas/arenas.html#"),
+    ],
+)
+def test_a_question_is_answered_where_it_stands_and_leads_to_what_was_measured(reader, words, leads_to):
+    asked = reader.question(words)
+    assert re.search(MEASURED, asked.inner_text()), asked.inner_text()
+    reader.follow(asked.get_by_role("link").last)
+    assert leads_to in reader.tab.url
+    assert reader.target().count() == 1
+
+
+def test_does_a_claim_hold(reader):
+    asked = reader.question("Does claim A12 hold here")
+    assert re.search(MEASURED, asked.inner_text())
+    reader.follow(asked.get_by_role("link", name="Verdict"))
+    assert "ledger.html#claim-a12" in reader.tab.url
+    card = reader.target()
+    card.wait_for(state="visible")
+    assert re.search(MEASURED, reader.tab.locator(".ffi-claim", has_text="A12").first.inner_text())
+
+
+def test_a_corner_of_the_map_leads_to_its_section(reader):
+    links = reader.tab.locator(".ffi-map a:visible")
+    assert links.count() >= 7
+    reader.follow(links.first)
+    assert reader.target().count() == 1
