@@ -5,6 +5,7 @@ Pages and verdicts are made from them in the tests, in seconds and without measu
 from them. The verdicts are kept beside them, in ledger.json: a change of rules or results shows there.
 """
 
+import hashlib
 import json
 import sys
 from pathlib import Path
@@ -62,6 +63,16 @@ def cut(lines: list[dict]) -> list[dict]:
     return kept
 
 
+def write(path: Path, lines: list[dict]) -> None:
+    """The lines, with the digest of what is left of them in the last one."""
+    text = ""
+    for line in lines:
+        if line["kind"] == "end":
+            line["sha256"] = hashlib.sha256(text.encode()).hexdigest()
+        text += json.dumps(line, ensure_ascii=False) + "\n"
+    path.write_text(text)
+
+
 def make(records: Path) -> None:
     for corner in claims.corners():
         try:
@@ -73,8 +84,7 @@ def make(records: Path) -> None:
         for old in target.glob("*.jsonl"):
             old.unlink()
         for path in sorted(source.glob("*.jsonl")):
-            lines = cut([json.loads(line) for line in path.read_text().splitlines()])
-            (target / path.name).write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+            write(target / path.name, cut([json.loads(line) for line in path.read_text().splitlines()]))
         size = sum(path.stat().st_size for path in target.iterdir())
         print(f"{corner}: {size / 1024:.0f} KiB, from {source.name}/{MAIN}")
     kept = {
