@@ -79,9 +79,9 @@ def test_the_floor_is_called_so():
     assert "1 (the floor)" in page(row)
 
 
-def test_a_chapter_that_was_not_measured_has_no_matrix_and_a_page_that_says_so(monkeypatch):
+def test_a_chapter_that_was_not_measured_has_no_matrix_and_a_page_that_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr(tables, "read", lambda corner, name: None)
-    assert "not measured" in matrix.page()
+    assert "not measured" in matrix.page(tmp_path)
 
 
 def test_datatables_comes_as_a_plain_script_with_its_licence(tmp_path):

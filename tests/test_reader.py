@@ -6,8 +6,8 @@ import pytest
 
 pytestmark = pytest.mark.slow
 MOST_CLICKS = 3
-# A number with its interval, a count of runs, or a verdict.
-MEASURED = r"\[-?[\d.,]+, -?[\d.,]+\]|\d+ of \d+ runs|\bholds\b|does not hold|undecided"
+# A number with its interval, a count of runs, or a verdict. Golden records are cut down, so that controls may fail: then the answer is that.
+MEASURED = r"\[-?[\d.,]+, -?[\d.,]+\]|(\d+|none) of \d+ runs|\bholds\b|does not hold|undecided|is withheld"
 
 
 class Reader:
@@ -64,7 +64,9 @@ def test_pyo3_or_pybind11_for_str_without_the_gil(reader):
     if reader.clicks < MOST_CLICKS:
         reader.follow(answer.get_by_role("link", name="PyO3").first)
         assert "matrix.html#3-14t-pyo3-str-in-ascii" in reader.tab.url
-        assert "PyO3" in reader.target().inner_text()
+        row = reader.tab.locator("[id='3-14t-pyo3-str-in-ascii'].ffi-opened")
+        row.wait_for()
+        assert "PyO3" in row.inner_text()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +97,7 @@ def test_does_a_claim_hold(reader):
 
 
 def test_a_corner_of_the_map_leads_to_its_section(reader):
-    links = reader.tab.locator(".ffi-map a:visible")
+    links = reader.tab.locator(".ffi-map a:visible, .ffi-map-list a:visible")
     assert links.count() >= 7
     reader.follow(links.first)
     assert reader.target().count() == 1

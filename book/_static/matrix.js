@@ -1,19 +1,34 @@
 // The page of the matrix: DataTables sorts, searches and pages; the select boxes choose; the choice stands in the address.
+// DataTables is fetched when somebody chooses, or when the address does: the page is complete without it.
 (() => {
   const element = document.getElementById("ffi-matrix");
   const form = document.querySelector(".ffi-choose");
-  if (!element || !form || !window.DataTable) return;
+  if (!element || !form) return;
   const keys = ["cpython", "binding", "signature"];
-  const table = new DataTable(element, {
-    autoWidth: false, order: [], pageLength: 25, lengthMenu: [25, 100, { label: "all", value: -1 }],
-    layout: { topStart: null, topEnd: null, bottomStart: "pageLength", bottomEnd: "paging" },
-  });
+  const here = document.currentScript.src.replace(/matrix\.js.*$/, "");
   const said = form.querySelector("output");
-  form.hidden = false;
+  let table, asked = false;
+
+  function fetched() {
+    if (asked) return;
+    asked = true;
+    document.head.append(Object.assign(document.createElement("link"), { rel: "stylesheet", href: here + "datatables.css" }));
+    document.head.append(Object.assign(document.createElement("script"), { src: here + "datatables.js", onload: begin }));
+  }
+
+  function begin() {
+    table = new DataTable(element, {
+      autoWidth: false, order: [], pageLength: 25, lengthMenu: [25, 100, { label: "all", value: -1 }],
+      layout: { topStart: null, topEnd: null, bottomStart: "pageLength", bottomEnd: "paging" },
+    });
+    show();
+    open();
+  }
 
   function exactly(text) { return text ? "^" + DataTable.util.escapeRegex(text) + "$" : ""; }
 
   function show() {
+    if (!table) return fetched();
     keys.forEach((key, column) => table.column(column).search(exactly(form.elements[key].value), { regex: true, smart: false }));
     table.search(form.elements.q.value);
     const by = form.elements.sort.value;
@@ -33,11 +48,11 @@
     const given = new URLSearchParams(location.search);
     for (const name of [...keys, "q", "sort"]) form.elements[name].value = given.get(name) || "";
     for (const box of form.querySelectorAll("select")) if (box.selectedIndex < 0) box.selectedIndex = 0;
-    show();
   }
 
   // A row that an address names is turned to, whatever is chosen, and marked.
   function open() {
+    if (!table) return fetched();
     element.querySelectorAll("tr.ffi-opened").forEach((row) => row.classList.remove("ffi-opened"));
     const name = decodeURIComponent(location.hash.slice(1));
     const index = name ? table.rows((_, __, row) => row.id === name).indexes()[0] : undefined;
@@ -57,5 +72,9 @@
   form.addEventListener("submit", (event) => event.preventDefault());
   addEventListener("hashchange", open);
   choose();
-  open();
+  said.textContent = element.tBodies[0].rows.length + " of " + element.tBodies[0].rows.length + " cells shown";
+  form.hidden = false;
+  form.addEventListener("focusin", fetched);
+  form.addEventListener("pointerover", fetched);
+  if (location.search || location.hash) fetched();
 })();

@@ -10,6 +10,7 @@ from base64 import b64decode
 from pathlib import Path
 
 import nbformat
+import pandas as pd
 
 from ffilab import draw
 
@@ -47,6 +48,13 @@ def keep(content: bytes, kind: str, static: Path, address: str) -> str:
     (static / FOLDER).mkdir(parents=True, exist_ok=True)
     (static / FOLDER / name).write_bytes(content)
     return f"{address}/{FOLDER}/{name}"
+
+
+def csv_link(frame: pd.DataFrame, name: str, tree: Path) -> str:
+    """A link to a table as a CSV file, for a page of the book's own below `book/`."""
+    content = draw.spread_out(frame).to_csv(index=False).encode()
+    address = keep(content, "csv", tree / "book" / "_static", "../_static")
+    return f'<p class="ffi-csv"><a download="{name}.csv" href="{address}">CSV</a></p>'
 
 
 def size(drawing: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import LEVEL, Interval
 from ffilab.judge.rules import UNDECIDED
 from ffilab.paths import ROOT
-from ffilab.press import advice, tables
+from ffilab.press import advice, files, tables
 from ffilab.press.chapters import chapters
 from ffilab.press.places import Shown, link, since
 
@@ -100,7 +100,7 @@ def figure(tree: Path, said: dict) -> str:
         images.append(f'<img class="ffi-{mode}" alt="{alt}" src="../_static/front-{mode}.svg">')
     mark = f" **{draw.capital(kept.mark)}.**" if kept.mark else ""
     return (
-        f'```{{raw}} html\n{draw.SWITCH}<figure class="ffi-figure" tabindex="0">{"".join(images)}</figure>\n```\n\n'
+        f'```{{raw}} html\n{draw.SWITCH}<figure class="ffi-figure" tabindex="0">{"".join(images)}</figure>{files.csv_link(frame, "figure", tree)}\n```\n\n'
         f"*One run of one machine.{mark} {farthest(frame, said)} {link(tree, said['link'])} has all of them, with intervals."
         f"{since(said['corner'])}*\n"
     )

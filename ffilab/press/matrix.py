@@ -16,7 +16,7 @@ import pandas as pd
 from ffilab import draw
 from ffilab.judge.estimates import Interval
 from ffilab.paths import ROOT
-from ffilab.press import tables
+from ffilab.press import files, tables
 
 SHOWN = ROOT / "book" / "matrix.toml"
 # What identifies a row; each has a select box.
@@ -26,17 +26,17 @@ NUMBERS = {"ns": "ns, loop and call", "over the floor": "ns over the floor", "ra
 HEADINGS = (*KEYS, *NUMBERS.values(), "instructions", "where", "record")
 
 
-def page() -> str:
-    """The table that `book/matrix.toml` names, or why there is none."""
+def page(tree: Path) -> str:
+    """The table that `book/matrix.toml` names, or why there is none. tree: of the sources, where its CSV file is put."""
     shown = tomllib.loads(SHOWN.read_text(encoding="utf-8"))
     table = tables.read(shown["corner"], shown["table"])
     if table is None:
         return f"The matrix was not measured on this machine yet: `make chapter NAME={shown['corner']}`.\n"
-    return of(table)
+    return of(table, files.csv_link(table.frame, "matrix", tree))
 
 
-def of(table: tables.Table) -> str:
-    """What the table holds, in a sentence; select boxes; the rows."""
+def of(table: tables.Table, link: str = "") -> str:
+    """What the table holds, in a sentence; select boxes; the rows; a link to its CSV file."""
     frame = table.frame
     filled = int(frame["ns"].notna().sum())
     counts = (
@@ -49,11 +49,11 @@ def of(table: tables.Table) -> str:
     rows = "\n".join(row(one, bool(table.mark)) for one in frame.to_dict("records"))
     return (
         f"{warning}{counts}.\n\n```{{raw}} html\n"
-        f'<link rel="stylesheet" href="../_static/datatables.css">\n<link rel="stylesheet" href="../_static/matrix.css">\n'
+        f'<link rel="stylesheet" href="../_static/matrix.css">\n'
         f"<style>{labels()}</style>\n{choosers(frame)}\n"
         f'<div class="ffi-table ffi-matrix"><table id="ffi-matrix" aria-label="Every cell of the matrix">\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n"
-        '<script defer src="../_static/datatables.js"></script>\n<script defer src="../_static/matrix.js"></script>\n```\n'
+        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n{link}\n"
+        '<script defer src="../_static/matrix.js"></script>\n```\n'
     )
 
 

@@ -8,7 +8,7 @@ import nbformat
 
 from ffilab import draw
 from ffilab.judge.claims import in_words
-from ffilab.press import tables
+from ffilab.press import files, tables
 from ffilab.press.chapters import Chapter
 from ffilab.press.sources import headings, markdown
 
@@ -76,6 +76,7 @@ def again(shown: Shown, tree: Path) -> list[str]:
         "",
         "```{raw} html",
         f'<div class="ffi-table" style="overflow-x: auto" tabindex="0" role="region" aria-label="{html.escape(heading)}">{text}</div>',
+        files.csv_link(kept.frame, "table", tree),
         "```",
         ":::",
         "",

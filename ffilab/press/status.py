@@ -159,7 +159,7 @@ def write(folder: Path, rows: list[dict]) -> None:
     (folder / "instructors.md").write_text(lessons.notes_page(in_order()))
     (folder / "chapters.md").write_text(chapters_page())
     (folder / "interpreters.md").write_text(interpreters_page())
-    (folder / "matrix.md").write_text(matrix.page())
+    (folder / "matrix.md").write_text(matrix.page(folder.parents[1]))
     (folder / "map.md").write_text(corner_map.page(rows))
     (folder / "minutes.md").write_text(minutes_page(rows))
     (folder / "coverage.md").write_text(evidence.coverage_page(evidence.read("coverage"), evidence.read("levels")))

@@ -42,7 +42,7 @@ def clone(folder: Path, *cells: str, corner="victim") -> Path:
 
 RUN = (
     "import os, sys; sys.path.insert(0, {root!r}); from ffilab import cli, bootstrap\n"
-    "bootstrap.lock_folder(); from ffilab.press import execute, chapters\n"
+    "bootstrap.end_with_make(); bootstrap.lock_folder(); from ffilab.press import execute, chapters\n"
     "import signal; signal.signal(signal.SIGTERM, signal.default_int_handler)\n"
     "execute.sweep()\n"
     "execute.execute(chapters.chapter('victim'), 'smoke', made_from={{}})\n"
