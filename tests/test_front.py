@@ -196,7 +196,8 @@ def test_figure_says_its_numbers_and_its_mark(tree, monkeypatch):
     assert "Smoke test: no result" in found
     assert "2.00 [1.90, 2.10] times the time through the C API" in found
     assert "PyO3 1.5 to 1.5" in found
-    assert {path.name for path in (tree / "book" / "_static").iterdir()} == {"front-light.svg", "front-dark.svg"}
+    assert {path.name for path in (tree / "book" / "_static").glob("*.svg")} == {"front-light.svg", "front-dark.svg"}
+    assert len(list((tree / "book" / "_static" / "files").glob("*.csv"))) == 1
     monkeypatch.setattr(tables, "read", lambda corner, name: None)
     assert "not measured yet" in front.figure(tree, SAID["figure"])
 
