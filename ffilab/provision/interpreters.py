@@ -77,10 +77,10 @@ def named(interpreter: Interpreter, path: str) -> Found:
     if facts is None:
         raise UserError(f"KERNELS names {path} for {interpreter.label}, and it does not run as a Python.")
     if not suits(facts, interpreter):
+        lacking = f", without {' '.join(facts['lacking'])}" if facts["lacking"] else ""
         raise UserError(
             f"KERNELS names {path} for {interpreter.label}, but it is {facts['full'].split(' (')[0]!r} "
-            f"(free-threaded: {facts['free_threaded']}, debug: {facts['debug']}, headers in {facts['include']}, "
-            f"without {' '.join(facts['lacking']) or 'nothing that is needed'}): "
+            f"(free-threaded: {facts['free_threaded']}, debug: {facts['debug']}, headers in {facts['include']}{lacking}): "
             "name a release build of that version with its headers."
         )
     return Found(interpreter, path, "named")

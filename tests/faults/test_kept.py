@@ -3,12 +3,14 @@
 import ast
 import json
 import re
+import tempfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from ffilab.errors import UserError
+from ffilab.paths import ROOT
 from ffilab.press import faults
 
 HERE = Path(__file__).parent
@@ -42,6 +44,12 @@ def test_a_fault_that_failed_is_not_kept(tmp_path):
     with pytest.raises(UserError, match="x/y"):
         faults.keep(tmp_path / "fresh.json", tmp_path / "kept.json")
     assert not (tmp_path / "kept.json").exists()
+
+
+def test_what_is_kept_names_no_folder_of_this_machine():
+    assert faults.without_places(f"{ROOT}/a, {Path.home()}/b, {tempfile.gettempdir()}/c") == "…/a, ~/b, …/c"
+    kept = faults.KEPT.read_text()
+    assert not [folder for folder in (str(ROOT), str(Path.home()), tempfile.gettempdir()) if f"{folder}/" in kept]
 
 
 def test_what_was_seen_stands_as_text():
