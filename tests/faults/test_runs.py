@@ -12,6 +12,7 @@ from contextlib import suppress
 
 import psutil
 import pytest
+from conftest import clean_environment
 
 from faults import small
 from ffilab.paths import ROOT
@@ -148,7 +149,7 @@ def test_orphan_of_make(tmp_path, seen):
     )
     (tmp_path / "Makefile").write_text(f'all:\n\t@exec {ROOT}/.venv/bin/python -c "{program}"\n')
     make = subprocess.Popen(
-        ["make"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": str(ROOT)}
+        ["make"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=clean_environment(PYTHONPATH=str(ROOT))
     )
     make.stdout.readline()
     (child,) = psutil.Process(make.pid).children()
