@@ -224,6 +224,8 @@ def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
             for null in (0, 1)
         ):
             break
+    if low == high:
+        return f"{alone} (all values alike, to the last digit)"
     return f"{value}{' ' if unit else ''}{unit} [{low}, {high}]"
 
 
