@@ -16,7 +16,7 @@ from ffilab.judge.claims import all_claims, in_words
 from ffilab.judge.estimates import Interval
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Occurs
 from ffilab.paths import ROOT
-from ffilab.press import advice, front, guide, places, tables
+from ffilab.press import advice, files, front, guide, places, tables
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import results
 
@@ -167,7 +167,7 @@ def test_two_bindings_are_compared_by_the_interval_of_their_ratio(ratio, says):
         found = front.compared(data, asked(one, other))
         assert says in found
         assert "time of PyO3 over time of pybind11" in found
-        assert f'href="matrix.html#{front.slug(GIL, "pybind11", "int → int")}"' in found
+        assert f'href="matrix.html#{files.slug(GIL, "pybind11", "int → int")}"' in found
         assert "30.0 ns [29.0, 31.0]" in found
     json.dumps(data, allow_nan=False)
 
@@ -187,7 +187,7 @@ def test_a_cell_without_a_number_says_why():
 
 
 def test_addresses_of_cells():
-    assert front.slug("3.14t", "PyO3", "str in, ASCII") == "3-14t-pyo3-str-in-ascii"
+    assert files.slug("3.14t", "PyO3", "str in, ASCII") == "3-14t-pyo3-str-in-ascii"
 
 
 def test_figure_says_its_numbers_and_its_mark(tree, monkeypatch):

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from ffilab import draw
 from ffilab.errors import UserError
-from ffilab.judge import verdicts
-from ffilab.judge.claims import all_claims, in_words
+from ffilab.judge import derived, verdicts
+from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Interval
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Occurs, Rule, Size
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Occurs, Rule
 from ffilab.paths import NOTEBOOKS, ROOT
 
 FILE = ROOT / "book" / "decision_guide.toml"
@@ -43,9 +43,7 @@ class Advice:
 def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
     """All entries of a kind, in the order of the file. Raises UserError, with what is wrong, for what the ledger does not know."""
     known = {field.name for field in fields(Advice)}
-    rules = {
-        (claim.id, rule.measured): rule for claim in all_claims() for rule in claim.tests if not isinstance(rule, Size)
-    }
+    rules = derived.rules()
     found = []
     for entry in tomllib.loads(path.read_text(encoding="utf-8"))[kind]:
         if unknown := set(entry) - known:

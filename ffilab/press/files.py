@@ -57,6 +57,11 @@ def csv_link(frame: pd.DataFrame, name: str, tree: Path) -> str:
     return f'<p class="ffi-csv"><a download="{name}.csv" href="{address}">CSV</a></p>'
 
 
+def slug(*names: str) -> str:
+    """Names as a part of an address or of a class: lower case, one hyphen for whatever is no letter and no digit."""
+    return re.sub(r"[^a-z0-9]+", "-", " ".join(names).lower()).strip("-")
+
+
 def size(drawing: str) -> tuple[str, str]:
     """Width and height in points."""
     found = SIZE.search(drawing)

@@ -8,7 +8,6 @@ import tomllib
 from pathlib import Path
 
 import pandas as pd
-from matplotlib import ticker
 
 from ffilab import draw
 from ffilab.errors import UserError
@@ -54,9 +53,7 @@ def plot(figure, frame: pd.DataFrame, said: dict) -> None:
     axes.set_yticks(range(len(groups)), groups)
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
-    axes.xaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-    axes.xaxis.set_major_formatter(ticker.StrMethodFormatter("{x:,.12g}"))
-    axes.xaxis.set_minor_formatter(ticker.NullFormatter())
+    draw.plain_ticks(axes.xaxis)
     draw.legend_above(axes, len(hues))
 
 
@@ -151,11 +148,6 @@ def in_line(kept: tables.Table) -> str:
     return ". ".join(found) + "." + (f" **{draw.capital(kept.mark)}.**" if kept.mark else "")
 
 
-def slug(*names: str) -> str:
-    """The address of a cell on the page that shows all of them."""
-    return re.sub("[^a-z0-9]+", "-", " ".join(names).lower()).strip("-")
-
-
 def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
     """What the page's script needs: names, the text of each cell with its address, and the ratio of every two with its answer.
 
@@ -166,7 +158,7 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
     at = {key: {name: number for number, name in enumerate(found)} for key, found in names.items()}
     found_cells = {}
     for row in cells.frame.to_dict("records"):
-        address = page + slug(row["CPython"], row["binding"], row["signature"]) if page.endswith("#") else page
+        address = page + files.slug(row["CPython"], row["binding"], row["signature"]) if page.endswith("#") else page
         known = row["ns"] is not None and math.isfinite(row["ns"])
         text = draw.text(Interval(row["ns"], row["ns, low"], row["ns, high"]), "ns") if known else "no number here"
         found_cells[",".join(str(at[key][row[key]]) for key in keys)] = [text, address, row.get("why") or ""]

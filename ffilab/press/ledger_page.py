@@ -18,6 +18,7 @@ from ffilab.judge import basis, ledger, verdicts
 from ffilab.judge.estimates import LEVEL
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
 from ffilab.press import advice
+from ffilab.press.files import slug
 
 # Of a claim with more lines than this, they are folded; with more than the second, by subjects.
 MOST_UNFOLDED, MOST_IN_ONE_FOLD = 2, 12
@@ -154,11 +155,6 @@ def choosers(rows: list[dict]) -> str:
         f'<form class="ffi-choose" hidden aria-label="Choose claims">{"".join(boxes)}<button type="reset">show all</button>'
         '<output aria-live="polite"></output></form>'
     )
-
-
-def slug(name: str) -> str:
-    """A name as part of a class and of an address."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
 
 
 def badge(verdict: str) -> str:

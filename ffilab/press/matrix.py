@@ -88,12 +88,7 @@ def choosers(frame: pd.DataFrame) -> str:
 
 def address(one: dict) -> str:
     """The address of a row on the page: `3-14t-pyo3-str-in-ascii`."""
-    return slug(" ".join(str(one[key]) for key in KEYS))
-
-
-def slug(name: str) -> str:
-    """Lower case, and one hyphen for whatever is no letter and no digit."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+    return files.slug(*(str(one[key]) for key in KEYS))
 
 
 def row(one: dict, marked: bool) -> str:
