@@ -4,12 +4,11 @@ Keep what the tests left in `_build/results`, with date, commit and command: `py
 """
 
 import json
-import tempfile
 from pathlib import Path
 
-from ffilab import machine, paths
+from ffilab import machine
 from ffilab.errors import UserError
-from ffilab.paths import ROOT
+from ffilab.paths import ROOT, without_paths
 from ffilab.press.evidence import FOLDER
 
 FRESH = ROOT / "_build" / "results" / "faults.json"
@@ -25,23 +24,11 @@ def keep(fresh: Path = FRESH, kept: Path = KEPT) -> dict:
             f"Not kept, as these faults did not pass: {', '.join(failed)}. Mend them and run the tests again."
         )
     for one in faults:
-        one["seen"] = without_places(one["seen"])
+        one["seen"] = without_paths(one["seen"])
     facts = machine.facts()
     found = {"date": facts["date"][:10], "commit": facts["commit"], "command": COMMAND, "faults": faults}
     kept.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n")
     return found
-
-
-def without_places(text: str) -> str:
-    """A text that names no folder of this machine."""
-    for folder, sign in (
-        (ROOT, "…"),
-        (paths.cache(), "the cache"),
-        (Path(tempfile.gettempdir()), "…"),
-        (Path.home(), "~"),
-    ):
-        text = text.replace(str(folder), sign)
-    return text
 
 
 def read(kept: Path = KEPT) -> dict:
