@@ -12,6 +12,7 @@ from pathlib import Path
 import click
 
 from ffilab import paths
+from ffilab.bench.alone import disturbs
 from ffilab.budget import BUDGETS
 from ffilab.errors import UserError
 from ffilab.progress import say, step
@@ -45,6 +46,10 @@ def verbs(context):
         raise UserError(
             f"{said} would change the interpreters that are measured: `unset {' '.join(disturbing)}`, "
             "then run the same command again."
+        )
+    if disturbs():
+        say(
+            "  something measures on this machine just now; what runs beside it takes time from it, and its page will say so"
         )
 
 

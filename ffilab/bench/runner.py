@@ -15,6 +15,7 @@ import psutil
 
 from ffilab import machine
 from ffilab.bench import interoperation, layouts
+from ffilab.bench.alone import alone
 from ffilab.bench.layouts import Layout, Pool, as_installed
 from ffilab.bench.plan import COPY_OF_INTERPRETER, MIN_RESTARTS, Arm, Plan
 from ffilab.bench.record import Record, Writer, read
@@ -310,6 +311,7 @@ def turns(pool: Pool, restarts: int, order: random.Random) -> list[int | None]:
     return order.sample(given, restarts) if restarts < 2 * count else given
 
 
+@alone()
 def run(
     plan: Plan, folder: Path, width: Callable[[Record, tuple], float] | None = None, pool: Pool | None = None
 ) -> Record:

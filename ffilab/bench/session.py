@@ -25,6 +25,7 @@ import pandas as pd
 
 from ffilab import machine
 from ffilab.bench import layouts, runner
+from ffilab.bench.alone import alone
 from ffilab.bench.case import Case, Outcome, Program, Step
 from ffilab.bench.layouts import Layout
 from ffilab.bench.plan import Arm, plan
@@ -235,6 +236,7 @@ class Measuring(Session):
         runner.run(made, self.folder, width)
         return self.timed(name)
 
+    @alone()
     def run(
         self, title: str, cases: list[Case | Program | Step], repeats: int, may_fail: bool | Collection[str] = False
     ) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from ffilab import layout_pool, native
+from ffilab.bench.alone import alone
 from ffilab.bench.layouts import ENVIRONMENT
 from ffilab.bench.session import find
 from ffilab.budget import BUDGETS, Budget
@@ -17,7 +18,7 @@ from ffilab.lanes import second_lane
 from ffilab.paths import HTML, RESULTS
 from ffilab.press import forecast, render, status
 from ffilab.press.chapters import Chapter, chapter, chapters, source_digests
-from ffilab.press.execute import alone, execute, sweep
+from ffilab.press.execute import execute, sweep
 from ffilab.progress import minutes, say
 from ffilab.provision import build, environments, relink
 from ffilab.provision.catalogue import Request, parse

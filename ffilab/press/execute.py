@@ -1,6 +1,6 @@
 """Run one chapter with papermill in a child process: temporary folder, rename on success, always a time limit."""
 
-import fcntl
+import hashlib
 import json
 import os
 import secrets
@@ -10,7 +10,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import nbformat
@@ -21,11 +20,11 @@ from ffilab.bench.reporting import ENVIRONMENT
 from ffilab.bench.session import EARLIER, FROM
 from ffilab.errors import UserError
 from ffilab.judge import claims, ledger
-from ffilab.paths import BUILD, LOGS, ROOT, cache, swap
+from ffilab.paths import BUILD, LOGS, ROOT, swap
 from ffilab.press import tables
 from ffilab.press.chapters import FACTS, Chapter, record_digests, source_digests
-from ffilab.progress import Step, minutes, say, step
-from ffilab.subprocesses import adopt_orphans, descendants, end_descendants, group, tail
+from ffilab.progress import Step, minutes, step
+from ffilab.subprocesses import adopt_orphans, descendants, disk_full, end_descendants, group, tail
 
 # A chapter takes one to two minutes in quick budget; these are limits against hangs.
 CELL_TIMEOUT_S = {"smoke": 300, "room": 900, "quick": 1800, "full": 7200}
@@ -56,7 +55,11 @@ def execute(
     log = LOGS / f"chapter-{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     title = f"chapter {name} ({budget})" if source is None else f"chapter {name}, from records"
-    with step(title) as bar, tempfile.TemporaryDirectory(dir=out.parent.parent) as scratch:
+    with (
+        step(title) as bar,
+        tempfile.TemporaryDirectory(dir=out.parent.parent) as scratch,
+        tempfile.TemporaryDirectory(prefix=temporary(), ignore_cleanup_errors=True) as theirs,
+    ):
         made, progress, page, answer = (Path(scratch) / part for part in (name, "progress.json", FACTS, "answer.json"))
         made.mkdir()
         # Before it runs: what changes meanwhile is not what the page was made from.
@@ -79,8 +82,10 @@ def execute(
             "JUPYTER_PATH": str(ROOT / "kernels"),
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
             "FFILAB_RUN": f"{BUILD}:{secrets.token_hex(8)}",
-            # Connection files: a killed run leaves them here, and the next one sweeps them.
+            # Connection files, and what experiments put into temporary files: a killed run leaves them here, and the next
+            # one sweeps them. Not below `_build`, whose path may be too long for a socket's.
             "JUPYTER_RUNTIME_DIR": str(Path(scratch) / "runtime"),
+            "TMPDIR": theirs,
             ledger.HAND_IN_FOLDER: str(made / ledger.CLAIMS),
             frame.PAGE_FILE: str(page),
             draw.TABLES_FOLDER: str(made / tables.TABLES),
@@ -129,31 +134,17 @@ def _check_hand_in(name: str, made: Path) -> None:
         )
 
 
+def temporary() -> str:
+    """How the names of this clone's temporary folders begin, in the system's folder for them."""
+    return f"ffilab-{hashlib.sha256(os.fsencode(BUILD)).hexdigest()[:12]}-"
+
+
 def sweep() -> None:
-    """Take away what a killed run left in `_build`: its processes, and its temporary folders. Under the folder's lock."""
+    """Take away what a killed run left: its processes, and its temporary folders. Under the folder's lock."""
     _end_kernels(f"{BUILD}:")
-    for left in BUILD.glob("tmp*"):
-        if left.is_dir():
+    for left in (*BUILD.glob("tmp*"), *Path(tempfile.gettempdir()).glob(f"{temporary()}*")):
+        if left.is_dir() and left.lstat().st_uid == os.getuid():
             shutil.rmtree(left, ignore_errors=True)
-
-
-@contextmanager
-def alone():
-    """Wait until no other clone of this user measures on this machine; says so."""
-    try:
-        cache().mkdir(parents=True, exist_ok=True)
-        file = (cache() / "one-at-a-time").open("w")
-    except OSError:
-        # Nothing can be kept there: then nobody else can, either.
-        yield
-        return
-    with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("  another clone measures on this machine: waiting until it has finished its chapter")
-            fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 def _keep_facts(page: Path, target: Path, made_from: dict[str, str]) -> None:
@@ -235,6 +226,8 @@ def _check(name: str, path: Path, code: int | None, limit: float, answer: Path, 
             )
         case "no kernel":
             raise UserError(f"The Jupyter kernel of the chapter {name} is not set up: run `make kernels`.")
+        case "failed" if "No space left on device" in found["message"]:
+            raise disk_full(path.parent)
         case "failed":
             raise UserError(f"The chapter {name} failed ({found.get('name', '')} {found['message']}); see {log}.")
     cells = nbformat.read(path, as_version=4).cells if path.exists() else []

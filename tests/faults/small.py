@@ -1,22 +1,24 @@
 """A small clone with one chapter, and what remains of a run in it: for the faults of runs, of the press and afterwards."""
 
+import os
 import shutil
 import signal
 import subprocess
 import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import nbformat
 import psutil
+import pytest
 from conftest import clean_environment
 
 from ffilab.paths import ROOT
 
 # A kernel that has a worker, which says that it is there.
 BUSY = (
-    "import subprocess, sys, time, pathlib\n"
+    "import subprocess, sys, time\n"
     "worker = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'], start_new_session=True)\n"
-    "pathlib.Path('worker').write_text(str(worker.pid))\n"
     "time.sleep(300)"
 )
 
@@ -40,17 +42,28 @@ def clone(folder: Path, *cells: str, corner="victim") -> Path:
     return folder
 
 
-RUN = (
-    "import os, sys; sys.path.insert(0, {root!r}); from ffilab import cli, bootstrap\n"
-    "bootstrap.end_with_make(); bootstrap.lock_folder(); from ffilab.press import execute, chapters\n"
-    "import signal; signal.signal(signal.SIGTERM, signal.default_int_handler)\n"
-    "execute.sweep()\n"
-    "execute.execute(chapters.chapter('victim'), 'smoke', made_from={{}})\n"
-)
+RUN = """import os, signal, sys
+sys.path.insert(0, {root!r})
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+try:
+    from ffilab import bootstrap
+    bootstrap.end_with_make(); bootstrap.lock_folder()
+    from ffilab.press import execute, chapters
+    execute.sweep()
+    execute.execute(chapters.chapter('victim'), 'smoke', made_from={{}})
+except KeyboardInterrupt:
+    sys.exit(130)
+except Exception as error:
+    if type(error).__name__ != "UserError":
+        raise
+    sys.exit(f"ffilab: {{error}}")
+"""
+# The real thing, which draws layouts too. Several at one time: none is to wait for another.
+CHAPTER = ["make", "chapter", "NAME=victim", "BUDGET=smoke", "KERNELS=3.14"]
 
 
 def start(tree: Path, program: list | None = None) -> subprocess.Popen:
-    """The run under make, from the lock to the kernel: what `make chapter` does behind provisioning."""
+    """The run under make: CHAPTER, or without a program what it does behind provisioning, from the lock to the kernel."""
     if program is None:
         (tree / "run.py").write_text(RUN.format(root=str(tree)))
         text = (tree / "Makefile").read_text()
@@ -65,7 +78,7 @@ def start(tree: Path, program: list | None = None) -> subprocess.Popen:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-        env=clean_environment(HOME=str(tree), PYTHONDONTWRITEBYTECODE="1"),
+        env=clean_environment(FFILAB_ALONE="1", PYTHONDONTWRITEBYTECODE="1"),
     )
 
 
@@ -90,22 +103,33 @@ def wait_for(what, seconds=30.0):
 
 
 def part(tree: Path, name: str) -> psutil.Process:
-    """One process of a run: make, ffilab, papermill, the kernel or its worker."""
+    """One process of a run, as soon as it is there: make, ffilab, papermill, the kernel or its worker."""
     words = {
         "make": lambda words: words[:1] == ["make"],
-        "ffilab": lambda words: words[-1:] == ["run.py"],
+        "ffilab": lambda words: words[-1:] in (["run.py"], ["victim"]),
         "papermill": lambda words: "ffilab.press.run_notebook" in words,
         "kernel": lambda words: any("ipykernel" in word for word in words),
         "worker": lambda words: words[-1:] == ["import time; time.sleep(300)"],
     }[name]
-    found = [process for process in at_work(tree) if words(process.cmdline())]
-    return found[0]
+
+    def look():
+        for process in at_work(tree):
+            with suppress(psutil.Error):
+                if words(process.cmdline()):
+                    return process
+
+    found = wait_for(look)
+    assert found, f"no {name} among {at_work(tree)}"
+    return found
 
 
 def is_locked(tree: Path) -> bool:
     import fcntl
 
-    with (tree / "_build" / "lock").open("r+") as file:
+    path = tree / "_build" / "lock"
+    if not path.exists():
+        return False
+    with path.open("r+") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -134,6 +158,19 @@ def litter(tree: Path) -> list[str]:
             found += [f"socket of {process.pid}" for one in process.net_connections() if one.status == "LISTEN"][:1]
         except psutil.Error:
             continue
-    if (tree / "_build" / "lock").exists() and is_locked(tree):
+    if is_locked(tree):
         found.append("the lock is held")
     return found
+
+
+@contextmanager
+def disk(folder, options):
+    """A file system in memory; skipped with the reason where it cannot be mounted."""
+    folder.mkdir(parents=True)
+    command = ["mount", "-t", "tmpfs", "-o", options, "faults", folder]
+    if os.geteuid() or not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
+        pytest.skip("only root can mount a small file system, and not in every container")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", folder], check=True)

@@ -9,6 +9,7 @@ import nbformat
 import psutil
 import pytest
 
+from faults import small
 from ffilab import paths, subprocesses
 from ffilab.errors import UserError
 from ffilab.judge import claims
@@ -90,6 +91,19 @@ def fails(chapter, seen, says, **limits):
 )
 def test_notebook(chapter, seen, what, cell, says, limits):
     fails(chapter("x = 1", cell), seen, says, **limits)
+
+
+@pytest.mark.fault(
+    "press", "The disk is full in the middle of a chapter", "Said in one sentence; the last page stays; nothing is left"
+)
+def test_disk_full(chapter, seen, tmp_path, monkeypatch):
+    source = chapter("x = 1", "print('x' * 5_000_000)").folder
+    with small.disk(tmp_path / "small", "size=1m") as disk:
+        monkeypatch.setattr(execute, "LOGS", disk / "notebooks")
+        there = Chapter("victim", source, disk / "executed")
+        there.executed.parent.mkdir(parents=True)
+        there.executed.write_text("what stood here before")
+        fails(there, seen, "The disk that holds .* is full: free some space")
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ import pytest
 from conftest import clean_environment
 
 from faults import fake_source
+from faults.small import disk as disk_in_memory
 from ffilab import bootstrap, machine, native
 from ffilab.errors import UserError
 from ffilab.paths import ROOT
@@ -334,24 +335,11 @@ def test_file_in_place_of_the_cache(small, cache_home, seen):
     seen("cannot be used (Not a directory or File exists): move away what stands in its place")
 
 
-@contextlib.contextmanager
-def small_disk(folder, options):
-    """A file system in memory; skipped with the reason where it cannot be mounted."""
-    folder.mkdir(parents=True)
-    command = ["mount", "-t", "tmpfs", "-o", options, "faults", folder]
-    if os.geteuid() or not shutil.which("mount") or subprocess.run(command, capture_output=True).returncode:
-        pytest.skip("only root can mount a small file system, and not in every container")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", folder], check=True)
-
-
 @pytest.mark.slow
 @pytest.mark.fault("provisioning", "The disk of the cache is full", "It is said, and half a tarball does not stay")
 def test_full_cache(tmp_path, seen):
     digest = fake_source.tarball(tmp_path / "mirror", padding=3_000_000)
-    with small_disk(tmp_path / "disk" / "cache", "size=1m") as disk:
+    with disk_in_memory(tmp_path / "disk" / "cache", "size=1m") as disk:
         answer = fake_source.build(digest, fake_source.environment(disk, tmp_path / "mirror"))
         assert "is full: free some space" in fake_source.sentence(answer)
         assert files_in(disk) == []
@@ -362,7 +350,7 @@ def test_full_cache(tmp_path, seen):
 @pytest.mark.fault("provisioning", "The cache folder is read-only", "It is said which folder cannot be written")
 def test_read_only_cache(tmp_path, small, seen):
     digest, _ = small
-    with small_disk(tmp_path / "disk" / "cache", "size=1m,ro") as disk:
+    with disk_in_memory(tmp_path / "disk" / "cache", "size=1m,ro") as disk:
         answer = fake_source.build(digest, fake_source.environment(disk, tmp_path / "mirror"))
         said = fake_source.sentence(answer)
     assert "No permission to write" in said

@@ -4,7 +4,6 @@ import gzip
 import io
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from made_up import timed, write
 
+from faults import small
 from ffilab.bench import session as sessions
 from ffilab.bench.plan import EMPTY, control_pair
 from ffilab.bench.record import Writer, read
@@ -323,17 +323,9 @@ except UserError as error:
     "Said in one sentence; the lines before are read, as cut off",
 )
 def test_disk_full(tmp_path, seen):
-    if os.geteuid() or not shutil.which("mount"):
-        pytest.skip("a small file system can be mounted by root only")
-    place = tmp_path / "small"
-    place.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", place], capture_output=True).returncode:
-        pytest.skip("this machine mounts no tmpfs")
-    try:
+    with small.disk(tmp_path / "small", "size=256k") as place:
         ended = subprocess.run([sys.executable, "-c", SMALL, place], capture_output=True, text=True, timeout=60)
         found = read(place / "x.jsonl")
-    finally:
-        subprocess.run(["umount", place], check=True)
     assert ended.returncode == 1
     assert "is full" in ended.stderr
     assert "Traceback" not in ended.stderr

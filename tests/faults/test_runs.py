@@ -1,14 +1,17 @@
 """Signals to every part of a run: its children end too, the lock tells the truth, finished results stay.
 
-FFILAB_TIMES: how often each is tried, at another moment each time (once, if it is not set; 20 in a long run).
+Each signal is sent 20 times to each part, at another moment each time: from the start of make to the work of the kernel.
 """
 
 import os
 import random
 import signal
 import subprocess
+import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 import pytest
@@ -18,21 +21,29 @@ from faults import small
 from ffilab.paths import ROOT
 
 pytestmark = pytest.mark.slow
-TIMES = int(os.environ.get("FFILAB_TIMES", "1"))
+TIMES, AT_ONCE = 20, 4
+# For how long after it is there a part may be left alone before the signal comes.
+LIFE_S = {"make": 6, "ffilab": 6, "papermill": 2.5, "kernel": 1.5, "worker": 0.3, "ffilab and papermill": 2}
 
 
 @pytest.fixture
 def tree(tmp_path):
-    tree = small.clone(tmp_path, small.BUSY)
-    kept = tree / "_build" / "executed" / "victim"
-    kept.mkdir(parents=True)
-    (kept / "victim.ipynb").write_text("what stood here before")
+    tree = prepared(tmp_path)
     yield tree
     small.end(tree)
 
 
-def ends(run, tree, limit=20):
-    """How the run ended, and in how long nothing of it was left: with the lock held for as long as anything worked."""
+def prepared(folder):
+    """A small clone of which a page was made before."""
+    tree = small.clone(folder, small.BUSY)
+    kept = tree / "_build" / "executed" / "victim"
+    kept.mkdir(parents=True)
+    (kept / "victim.ipynb").write_text("what stood here before")
+    return tree
+
+
+def ends(run, tree, limit=30):
+    """What the run said, and in how long nothing of it was left: with the lock held for as long as anything worked."""
     began = time.monotonic()
     truthful = True
     while time.monotonic() - began < limit:
@@ -42,58 +53,104 @@ def ends(run, tree, limit=20):
             break
         # Looked at in this order, both may end in between: only a ghost that goes on beside a free lock is none.
         if not held and (ghosts := [one for one in left if one.is_running() and one in small.at_work(tree)]):
-            time.sleep(0.7)
+            time.sleep(1)
             truthful = truthful and not [one for one in ghosts if one in small.at_work(tree)]
+        time.sleep(0.05)
+    seconds = time.monotonic() - began
     said = run.communicate(timeout=10)[0]
     assert not small.at_work(tree), [one.cmdline() for one in small.at_work(tree)]
     assert truthful, "something worked on beside a free lock"
     assert (tree / "_build" / "executed" / "victim" / "victim.ipynb").read_text() == "what stood here before"
-    return said, time.monotonic() - began
+    return said, seconds
+
+
+def send(run, tree, name, sent):
+    """A signal to a part of the run, at a random moment of its life."""
+    parts = [small.part(tree, one) for one in name.split(" and ")]
+    time.sleep(random.uniform(0, LIFE_S[name]))
+    if (name, sent) == ("make", "SIGINT"):
+        # As Ctrl-C does it: make alone would wait for its children.
+        os.killpg(run.pid, signal.SIGINT)
+    for part in parts if (name, sent) != ("make", "SIGINT") else ():
+        part.send_signal(getattr(signal, sent))
+
+
+def one_trial(tree, name, sent):
+    """In how many seconds nothing was left, and whether the run had gone on: then it is ended as by Ctrl-C."""
+    run = small.start(tree, small.CHAPTER if name in ("make", "ffilab") else None)
+    try:
+        send(run, tree, name, sent)
+        went_on = False
+        if name in ("kernel", "worker"):
+            # The notebook does not look at its worker; a kernel is deaf to SIGTERM, and to SIGINT while no cell runs.
+            with suppress(subprocess.TimeoutExpired):
+                run.wait(2)
+            went_on = run.poll() is None
+            if went_on:
+                small.part(tree, "ffilab").send_signal(signal.SIGINT)
+        said, seconds = ends(run, tree)
+        assert run.returncode != 0
+        assert "Traceback" not in said, said
+        return seconds, went_on
+    finally:
+        small.end(tree)
+
+
+def sweep(tree):
+    """What the next run does first."""
+    subprocess.run(
+        [sys.executable, "-c", "from ffilab.press import execute; execute.sweep()"],
+        cwd=tree, check=True, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(tree)},
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["make", "ffilab", "papermill", "kernel", "worker"])
 @pytest.mark.parametrize("sent", ["SIGINT", "SIGTERM", "SIGKILL"])
 @pytest.mark.fault(
     "runs",
-    "{sent} to {name}",
+    "{sent} to {name}, twenty times",
     "All of the run ends, the lock is held until then, the last page stays, the next run sweeps",
 )
-def test_signal(tree, seen, name, sent):
-    took = []
-    for _ in range(TIMES):
-        (tree / "notebooks" / "victim" / "worker").unlink(missing_ok=True)
+def test_signal(tmp_path, seen, name, sent):
+    def several(number):
+        tree = prepared(tmp_path / f"clone{number}")
+        return tree, [one_trial(tree, name, sent) for _ in range(TIMES // AT_ONCE)]
+
+    with ThreadPoolExecutor(AT_ONCE) as crew:
+        found = list(crew.map(several, range(AT_ONCE)))
+    for tree, _ in found:
+        sweep(tree)
+        assert small.litter(tree) == []
+    trials = [trial for _, trials in found for trial in trials]
+    assert len(trials) == TIMES
+    on = sum(went_on for _, went_on in trials)
+    seen(
+        f"{TIMES} times nothing was left after at most {max(seconds for seconds, _ in trials):.0f} s"
+        + (f"; {on} times the run had gone on, and was ended" if on else "")
+    )
+
+
+@pytest.mark.fault(
+    "runs", "SIGKILL to ffilab and papermill at one moment", "What is left of the run is ended by the next one"
+)
+def test_both_killed(tree, seen):
+    alone = 0
+    for _ in range(5):
         run = small.start(tree)
-        try:
-            assert small.wait_for((tree / "notebooks" / "victim" / "worker").exists), run.poll()
-            time.sleep(random.uniform(0, 0.5))
-            target = small.part(tree, name)
-            if (name, sent) == ("make", "SIGINT"):
-                # As Ctrl-C does it: make alone would wait for its children.
-                os.killpg(run.pid, signal.SIGINT)
-            else:
-                target.send_signal(getattr(signal, sent))
-            if name == "worker" or (name == "kernel" and sent == "SIGTERM"):
-                # The notebook does not look at its worker; a kernel is deaf to SIGTERM: the run goes on, and is ended here.
-                time.sleep(1)
-                with suppress(IndexError, psutil.Error):
-                    small.part(tree, "ffilab").send_signal(signal.SIGINT)
-            _, seconds = ends(run, tree)
-            took.append(seconds)
-            assert run.returncode != 0
-        finally:
-            small.end(tree)
-    subprocess.run(
-        [ROOT / ".venv/bin/python", "-c", "from ffilab.press import execute; execute.sweep()"],
-        cwd=tree, check=True, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(tree)},
-    )  # fmt: skip
-    assert small.litter(tree) == []
-    seen(f"nothing was left after at most {max(took):.1f} s; exit {run.returncode}")
+        send(run, tree, "ffilab and papermill", "SIGKILL")
+        run.communicate(timeout=30)
+        small.wait_for(lambda: not small.at_work(tree), 3)
+        alone += not small.at_work(tree)
+        sweep(tree)
+        assert small.wait_for(lambda: not small.at_work(tree), 5), small.at_work(tree)
+        assert small.litter(tree) == []
+    seen(f"5 times nothing was left; {alone} times it had ended by itself")
 
 
 @pytest.mark.fault("runs", "A second run begins in the same clone", "It is refused and names the process of the first")
 def test_two_in_one(tree, seen):
     first = small.start(tree)
-    small.wait_for((tree / "notebooks" / "victim" / "worker").exists)
+    small.part(tree, "worker")
     second = small.start(tree, ["make", "html"])
     said = second.communicate(timeout=30)[0]
     small.part(tree, "ffilab").send_signal(signal.SIGINT)
@@ -103,7 +160,7 @@ def test_two_in_one(tree, seen):
     seen(next(line for line in said.splitlines() if "Another" in line))
 
 
-ALONE = "from ffilab.press.execute import alone\nimport time\nwith alone(): print('in', flush=True); time.sleep({})"
+ALONE = "from ffilab.bench.alone import alone\nimport time\nwith alone(): print('in', flush=True); time.sleep({})"
 
 
 @pytest.mark.fault(
@@ -119,7 +176,7 @@ def test_two_clones(tmp_path, seen):
         [*run, ALONE.format(0)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
     said = second.stderr.readline()
-    assert "another clone measures" in said
+    assert "something else measures on this machine" in said
     assert second.poll() is None
     first.communicate("go on\n")
     assert second.communicate(timeout=60)[0] == "in\n"
@@ -157,3 +214,56 @@ def test_orphan_of_make(tmp_path, seen):
     psutil.wait_procs([child], 5)
     assert not child.is_running()
     seen("it ended with make")
+
+
+MEASURE = """
+import sys
+from pathlib import Path
+from ffilab.bench import runner
+from ffilab.bench.plan import Arm, plan
+from ffilab.budget import BUDGETS
+made = plan("beside", [Arm("a", {arms!r}, "killed", {{"marker": "/"}})], ["3.14"], BUDGETS["smoke"], 1, False)
+print(len(runner.run(made, Path({folder!r})).blocks))
+"""
+
+
+@pytest.mark.fault(
+    "runs", "A cell in JupyterLab measures while a chapter is measured", "It says that it waits, and then measures"
+)
+def test_beside_lab(tmp_path, seen, monkeypatch):
+    from ffilab.bench.alone import alone
+
+    monkeypatch.delenv("FFILAB_ALONE", raising=False)
+    program = MEASURE.format(arms=str(Path(__file__).with_name("arms.py")), folder=str(tmp_path / "run"))
+    with alone():
+        cell = subprocess.Popen(
+            [sys.executable, "-c", program], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            env=clean_environment(PYTHONPATH=str(ROOT)),
+        )  # fmt: skip
+        said = cell.stderr.readline()
+        assert "waiting until it has finished" in said
+        assert cell.poll() is None
+        assert not list((tmp_path / "run").glob("*"))
+    assert int(cell.communicate(timeout=120)[0]) > 0
+    seen(said)
+
+
+@pytest.mark.parametrize("verb", ["compare", "judge"])
+@pytest.mark.fault("runs", "`make {verb}` is asked for while something measures", "It says that it disturbs, and answers")
+def test_reader_beside_a_measurement(verb, seen, monkeypatch):
+    from ffilab.bench.alone import alone
+
+    monkeypatch.delenv("FFILAB_ALONE", raising=False)
+
+    def ask():
+        return subprocess.run(
+            [sys.executable, "-m", "ffilab", verb, "nowhere"], capture_output=True, text=True,
+            env=clean_environment(PYTHONPATH=str(ROOT)),
+        ).stderr  # fmt: skip
+
+    with alone():
+        said = ask().splitlines()
+    assert "something measures on this machine just now" in said[0]
+    assert "nowhere" in said[-1] or "There is no record" in said[-1]
+    assert "something measures" not in ask()
+    seen(said[0])

@@ -1,0 +1,54 @@
+"""One measurement at a time on this machine: of all clones of a user, of studies, and of what is run in JupyterLab."""
+
+import fcntl
+import os
+from contextlib import contextmanager
+
+from ffilab.paths import cache
+from ffilab.progress import say
+
+# Set while it is held, for what is called inside and for children.
+HELD = "FFILAB_ALONE"
+FILE = "one-at-a-time"
+
+
+@contextmanager
+def alone():
+    """Wait until nothing else of this user measures on this machine; says so. Inside another one, nothing is waited for.
+
+    Raises nothing: where the cache cannot be written nobody else can hold anything there.
+    """
+    if os.environ.get(HELD):
+        yield
+        return
+    try:
+        cache().mkdir(parents=True, exist_ok=True)
+        file = (cache() / FILE).open("w")
+    except OSError:
+        yield
+        return
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(
+                "  something else measures on this machine, in another clone or in JupyterLab: waiting until it has finished"
+            )
+            fcntl.flock(file, fcntl.LOCK_EX)
+        os.environ[HELD] = "1"
+        try:
+            yield
+        finally:
+            os.environ.pop(HELD, None)
+
+
+def disturbs() -> bool:
+    """Does something measure just now, that whatever we do would disturb?"""
+    try:
+        with (cache() / FILE).open() as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False
