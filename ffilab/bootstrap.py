@@ -55,14 +55,17 @@ def lock_folder():
 
 
 def end_with_make():
-    """Where make is killed, nobody would tell the run to stop: have Linux send it SIGTERM."""
-    if "MAKELEVEL" in os.environ and sys.platform == "linux":
+    """Where make is killed, nobody would tell the run to stop: have Linux send it SIGTERM. Raises KeyboardInterrupt if make
+    was killed before this."""
+    if "FFILAB_MAKE" in os.environ and sys.platform == "linux":
         try:
             import ctypes
 
             ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG, which survives exec
         except (ImportError, OSError):
             pass
+        if os.environ.pop("FFILAB_MAKE") != str(os.getppid()):
+            raise KeyboardInterrupt
 
 
 def suitable_python():
@@ -154,8 +157,8 @@ def stamp(name, locks):
 def main():
     verb, *rest = sys.argv[1:] or ["--help"]
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    end_with_make()
     try:
+        end_with_make()
         if verb == "doctor":
             os.execv(sys.executable, [sys.executable, str(ROOT / "ffilab" / "doctor.py"), *rest])
         with_lab = verb == "lab"

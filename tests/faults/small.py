@@ -68,7 +68,7 @@ def start(tree: Path, program: list | None = None) -> subprocess.Popen:
         (tree / "run.py").write_text(RUN.format(root=str(tree)))
         text = (tree / "Makefile").read_text()
         if "\nsmall:" not in text:
-            (tree / "Makefile").write_text(text + "\nsmall:\n\t@exec .venv/bin/python run.py\n")
+            (tree / "Makefile").write_text(text + "\nsmall:\n\t@FFILAB_MAKE=$$PPID exec .venv/bin/python run.py\n")
         program = ["make", "small"]
     return subprocess.Popen(
         program,

@@ -204,7 +204,7 @@ def test_orphan_of_make(tmp_path, seen):
     program = (
         "from ffilab import bootstrap; import time; bootstrap.end_with_make(); print('in', flush=True); time.sleep(300)"
     )
-    (tmp_path / "Makefile").write_text(f'all:\n\t@exec {ROOT}/.venv/bin/python -c "{program}"\n')
+    (tmp_path / "Makefile").write_text(f'all:\n\t@FFILAB_MAKE=$$PPID exec {ROOT}/.venv/bin/python -c "{program}"\n')
     make = subprocess.Popen(
         ["make"], cwd=tmp_path, stdout=subprocess.PIPE, text=True, env=clean_environment(PYTHONPATH=str(ROOT))
     )
@@ -249,7 +249,9 @@ def test_beside_lab(tmp_path, seen, monkeypatch):
 
 
 @pytest.mark.parametrize("verb", ["compare", "judge"])
-@pytest.mark.fault("runs", "`make {verb}` is asked for while something measures", "It says that it disturbs, and answers")
+@pytest.mark.fault(
+    "runs", "`make {verb}` is asked for while something measures", "It says that it disturbs, and answers"
+)
 def test_reader_beside_a_measurement(verb, seen, monkeypatch):
     from ffilab.bench.alone import alone
 
