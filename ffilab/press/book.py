@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ffilab import layout_pool, native
 from ffilab.bench.layouts import ENVIRONMENT
-from ffilab.bench.session import find
+from ffilab.bench.session import NoSession, find
 from ffilab.budget import BUDGETS, Budget
 from ffilab.errors import UserError
 from ffilab.lanes import second_lane
@@ -168,7 +168,7 @@ def with_records(wanted: list[Chapter], source: Path) -> list[Chapter]:
         try:
             find(source, each.corner)
             found.append(each)
-        except UserError as error:
+        except NoSession as error:
             lacking = error
             say(f"  no records of the chapter {each.corner}: its page stays as it is")
     if not found and lacking:

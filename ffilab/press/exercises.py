@@ -13,7 +13,7 @@ from pathlib import Path
 
 import nbformat
 
-from ffilab.bench.session import EXERCISE, FROM, find
+from ffilab.bench.session import EXERCISE, FROM, NoSession, find
 from ffilab.errors import UserError
 from ffilab.paths import LOGS, RECORDS, ROOT
 from ffilab.press.chapters import Chapter
@@ -108,7 +108,7 @@ def check(chapter: Chapter, source: Path | None = None, folder: Path = ANSWERS) 
         raise UserError(not_measured(chapter))
     try:
         find(source or RECORDS, chapter.corner)
-    except UserError:
+    except NoSession:
         raise UserError(not_measured(chapter)) from None
     left = iter(parts)
     order = [

@@ -288,7 +288,7 @@ def published(said: str) -> str:
 
 def plain(text: str) -> str:
     """A text that is no markdown, for a page that is."""
-    return re.sub(r"([*_`<\[\]$])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\*_`<\[\]$])", r"\\\1", " ".join(text.split()))
 
 
 def trust(rows: list[dict]) -> str:

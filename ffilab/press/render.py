@@ -149,7 +149,7 @@ def with_banner(chapter: Chapter) -> dict[str, nbformat.NotebookNode]:
     if failed:
         words["withheld"] = (
             "Controls of the run that this page shows have failed. What it shows is marked as withheld, and no verdict rests on "
-            f"it. {measure_again}\n\n" + "\n".join(f"- {reason}" for reason in failed)
+            f"it. {measure_again}\n\n" + "\n".join(f"- {ledger_page.plain(reason)}" for reason in failed)
         )
     if changed:
         words["stale"] = (
