@@ -386,6 +386,8 @@ def whole(content: bytes, path: Path) -> tuple[list[dict], bool]:
 
 # What the fields of a line have to be, where they are there: a type, a table by names ("*": by any), or a list.
 NUMBER, COUNT, WORDS = (int, float), (int,), (str,)
+# Or null, where the system does not say.
+MAYBE = (int, float, type(None))
 BUILT_AS = {"version": WORDS, "route": WORDS, "config_args": WORDS, "stamp": WORDS}
 DRAWN = {"build": COUNT, "id": WORDS, "number": COUNT}
 TYPES = {
@@ -399,9 +401,9 @@ TYPES = {
         "layouts": {"*": [DRAWN]},
     },
     "loops": {"loops": {}, "block_ns": NUMBER},
-    "restart": {"restart": COUNT, "missing": {"*": {"*": WORDS}}, "layouts": {"*": DRAWN}},
+    "restart": {"restart": COUNT, "missing": {"*": {"*": WORDS}}, "layout": MAYBE, "layouts": {"*": DRAWN}},
     "block": {
-        "restart": COUNT, "block": COUNT, "ns": {}, "probes": {"*": [NUMBER]},
+        "restart": COUNT, "block": COUNT, "ns": {}, "probes": {"*": [NUMBER]}, "mhz": MAYBE,
         **dict.fromkeys(("steal_s", "involuntary", "strangers_s", "wall_s"), NUMBER),
     },
     "failure": {"restart": COUNT},
@@ -412,7 +414,7 @@ TYPES = {
 NEEDED = {
     "run": ("plan", "machine"),
     "loops": ("loops",),
-    "restart": ("missing",),
+    "restart": ("restart", "missing"),
     "block": ("restart", "block", "ns"),
     "failure": ("restart",),
     "experiment": ("title", "run", "processes"),
@@ -423,7 +425,7 @@ NEEDED = {
 def typed(value, types, where: str) -> None:
     """Raises ValueError if a value is not of these types: see TYPES."""
     if isinstance(types, tuple):
-        is_number = types != WORDS
+        is_number = isinstance(value, int | float)
         if not isinstance(value, types) or isinstance(value, bool) or (is_number and not math.isfinite(value)):
             raise ValueError(f"{where} is {str(value)[:40]!r}")
     elif not isinstance(value, type(types)):
@@ -458,18 +460,25 @@ def check(lines: list[dict]) -> None:
         if lacking := [name for name in NEEDED.get(kind, ()) if name not in line]:
             raise ValueError(f"no {lacking[0]!r} in a line of {kind!r}")
         typed(line, TYPES.get(kind, {}), kind)
+        without_markup(line.get("title"), "a title")
         if number and (kind == "run" or (kind == "loops" and loops)):
             raise ValueError(f"{kind!r} is there twice")
         if kind == "loops":
+            if lacking := [name for name in ("name", "interpreters", "blocks") if name not in run["plan"]]:
+                raise ValueError(f"no {lacking[0]!r} in the plan")
             loops = line["loops"]
             for cell, count in loops.items():
                 positive(count, f"loops of {cell}")
             if line.get("block_ns") is not None:
                 positive(line["block_ns"], "how long a block lasts")
         if kind == "restart":
+            if any("build" not in one for one in (line.get("layouts") or {}).values()):
+                raise ValueError("no build of a layout")
             missing |= {f"{label}/{arm}" for label, arms in line["missing"].items() for arm in arms}
         if "restart" in line and not 0 <= line["restart"] < SESSION:
             raise ValueError(f"the number of a restart is {line['restart']}")
+        if "strangers_s" in line and "wall_s" not in line:
+            raise ValueError("no 'wall_s' beside 'strangers_s'")
         if kind == "block":
             place = line["restart"], line["block"]
             if place in known:
@@ -483,6 +492,8 @@ def check(lines: list[dict]) -> None:
                 raise ValueError(f"no time of {min(absent)} in block {place[1]} of restart {place[0]}")
     for name in ("machine", "interpreters"):
         without_markup(run.get(name, {}), f"the {name}")
+    for name in ("name", "session", "earlier", "interpreters"):
+        without_markup(run["plan"].get(name), f"the plan: {name}")
 
 
 def positive(value, what: str) -> None:

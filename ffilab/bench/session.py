@@ -412,7 +412,7 @@ def whole_session(path: Path) -> Record:
     """The main record of a session. Raises UserError if it does not say what every session says."""
     record = read(path)
     plan, run = record.run["plan"], record.run
-    lacking = [name for name in ("session", "seed", "budget", "interpreters") if name not in plan]
+    lacking = [name for name in ("name", "session", "seed", "budget", "interpreters") if name not in plan]
     lacking += [name for name in ("interpreters",) if name not in run]
     lacking += [name for name in ("date",) if name not in run["machine"]]
     if lacking:
@@ -421,7 +421,9 @@ def whole_session(path: Path) -> Record:
         lacking += [f"{name} of {label}" for name in BUILT_AS if name not in one]
     lacking += [label for label in plan["interpreters"] if label not in run["interpreters"]]
     for label, drawn in run.get("layouts", {}).items():
-        lacking += [f"{name} of a layout of {label}" for name in ("build", "id") if any(name not in one for one in drawn)]
+        lacking += [
+            f"{name} of a layout of {label}" for name in ("build", "id") if any(name not in one for one in drawn)
+        ]
     if lacking:
         raise damaged(path, f"nothing of {lacking[0]}")
     if plan["budget"] not in BUDGETS:
