@@ -62,7 +62,7 @@ class Chapter:
     @property
     def notebook(self) -> nbformat.NotebookNode:
         """Its source. Raises UserError if it is damaged."""
-        return read_notebook(self.source, f"take it back (`git checkout {os.path.relpath(self.source)}`)")
+        return read_notebook(self.source, f"take it back (`git checkout {os.path.relpath(self.source)}`)", True)
 
     @property
     def executed_notebook(self) -> nbformat.NotebookNode:
@@ -93,11 +93,11 @@ class Chapter:
         return [what for what, digest in facts["digests"].items() if now.get(what) != digest]
 
 
-def read_notebook(path: Path, mend: str) -> nbformat.NotebookNode:
-    """A notebook with cells and a Jupyter kernel. Raises UserError, with what mends it, if the file is none or is damaged."""
+def read_notebook(path: Path, mend: str, with_kernel: bool = False) -> nbformat.NotebookNode:
+    """A notebook that has cells, and with_kernel names a Jupyter kernel. Raises UserError, with what mends it, if the file is none or is damaged."""
     try:
         found = nbformat.read(path, as_version=4)
-        _ = found.cells[0].source, found.metadata.kernelspec.name
+        _ = found.cells[0].source, found.metadata.kernelspec.name if with_kernel else None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0][:80]
         raise UserError(f"The notebook {os.path.relpath(path)} is damaged ({why}): {mend}.") from None

@@ -553,3 +553,15 @@ def test_output(folder, seen, what):
         assert ended.returncode == 0
     assert "Traceback" not in ended.stderr
     seen(ended.stderr.strip() or f"exit {ended.returncode}, and nothing else")
+
+
+@pytest.mark.parametrize(
+    "words", [("study", "os"), ("study", "notebooks.nothing"), ("characteristics", "--seed", "-1")], ids=" ".join
+)
+@pytest.mark.fault("input", "A study or its seed is none: {words}", "Said before anything is built")
+def test_study(seen, words):
+    ended = judge(*words, stdout=subprocess.PIPE)
+    assert ended.returncode == 1
+    assert ended.stderr.startswith("ffilab: ")
+    assert len(ended.stderr.splitlines()) == 1
+    seen(ended.stderr.strip())
