@@ -151,7 +151,7 @@ def sessions(each: Chapter, budget: str) -> list[str]:
     facts = each.facts
     if not each.is_executed or not facts:
         return []
-    if facts["budget"] != budget:
+    if facts.get("budget", budget) != budget:
         raise UserError(
             f"The chapter {each.corner} was measured with BUDGET={facts['budget']}: say the same for `make more`."
         )

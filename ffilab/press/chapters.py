@@ -20,7 +20,7 @@ from ffilab.provision.installed import load
 
 FACTS = "page.json"
 # Without these nothing is known of how a page was made.
-OF_FACTS = {"digests", "records", "read", "interpreters"}
+OF_FACTS = {"digests", "records", "read"}
 # A cell with this tag and a name begins another page of the chapter: `page:choosing`. Its source begins with the heading.
 NEW_PAGE = "page:"
 
@@ -57,7 +57,7 @@ class Chapter:
             found = json.loads((self.executed.parent / FACTS).read_text())
         except (OSError, ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) and found.keys() >= OF_FACTS else {}
+        return found if isinstance(found, dict) else {}
 
     @property
     def notebook(self) -> nbformat.NotebookNode:
@@ -87,7 +87,7 @@ class Chapter:
     def changed(self) -> list[str]:
         """What has changed since the page was made, in words; empty if it is fresh."""
         facts = self.facts
-        if not facts:
+        if not facts.keys() >= OF_FACTS:
             return ["everything: nothing is known of how it was made"]
         now = digests(self.corner, facts)
         return [what for what, digest in facts["digests"].items() if now.get(what) != digest]
@@ -152,7 +152,7 @@ def record_digests(facts: dict) -> dict[str, str]:
     found = {"its records": digest([BUILD / path for path in facts["records"]])}
     if not facts["read"]:
         found["an interpreter"] = hashlib.sha256(
-            json.dumps({label: stamp(label) for label in facts["interpreters"]}).encode()
+            json.dumps({label: stamp(label) for label in facts.get("interpreters", [])}).encode()
         ).hexdigest()
     return found
 
