@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -233,8 +234,14 @@ def study(module, budget):
     """Run a study that is no chapter, such as notebooks.measuring.contest: its function `main(budget)`."""
     from ffilab import native as projects
 
+    # Before anything is built.
+    budget = budget_name(budget or "quick")
+    if not re.fullmatch(r"notebooks(\.\w+)+", module) or not (paths.ROOT / f"{module.replace('.', '/')}.py").is_file():
+        raise UserError(
+            f"There is no study {module!r}: name a module below notebooks, such as notebooks.measuring.contest."
+        )
     projects.build_all(environments.provision(catalogue.parse("pair")))
-    importlib.import_module(module).main(budget_name(budget or "quick"))
+    importlib.import_module(module).main(budget)
 
 
 @verbs.command()
@@ -254,7 +261,7 @@ def judge(source):
     "--runs", default=1000, show_default=True, type=click.IntRange(1), help="Simulated sessions for each truth."
 )
 @click.option("--corner", help="One corner only; its rows replace those that were kept.")
-@click.option("--seed", default=0, show_default=True)
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
 def characteristics(runs, corner, seed):
     """Simulate records whose truth is known, and keep how often which verdict is given (book/evidence)."""
     from ffilab.judge import characteristics as study

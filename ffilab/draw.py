@@ -322,6 +322,11 @@ def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
     )
 
 
+def plain(text: str) -> str:
+    """A text that is no markdown, for a page that is."""
+    return re.sub(r"([\\*_`<\[\]$])", r"\\\1", " ".join(text.split()))
+
+
 def verdict(row: dict) -> None:
     """Show the ledger's row for a claim."""
     beside = "; ".join(
@@ -336,7 +341,7 @@ def verdict(row: dict) -> None:
             f"**{row['id']}: {ledger.verdict_of(row)}.** {row['claim']}\n\n- Published: {row['published']}\n"
             f"- Here: {measured or 'nothing measured'}\n"
             + (f"- Beside it: {beside}\n" if beside else "")
-            + f"- Why: {row['reason']}"
+            + f"- Why: {plain(row['reason'])}"
             + (f"\n- Undecided: {row['takes']}" if row["takes"] else "")
             + (f"\n- Not tested: {'; '.join(row['untested'])}" if row["untested"] else "")
         )

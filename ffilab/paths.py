@@ -1,5 +1,6 @@
 """Where things are. Nothing here is specific to one machine."""
 
+import json
 import os
 import re
 import tempfile
@@ -31,6 +32,14 @@ def cache() -> Path:
     if not base and home() is None:
         raise UserError("You have no home folder (HOME is not set): set XDG_CACHE_HOME to a folder for interpreters.")
     return Path(base or home() / ".cache") / "ffi-hidden-corners"
+
+
+def read_json(path: Path):
+    """What a file of this repository holds. Raises UserError if it is damaged, as after a merge."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} cannot be read ({error}): take it back with git.") from None
 
 
 def home() -> Path | None:

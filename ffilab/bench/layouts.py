@@ -69,6 +69,6 @@ def read(folder: Path) -> Pool:
     """A pool that was made in this folder. Raises UserError if it is gone."""
     try:
         found = json.loads((folder / DESCRIPTION).read_text())
-    except OSError:
+    except (OSError, ValueError):
         raise UserError("The layouts of this run are gone: start it again.") from None
     return {label: [Layout(**one) for one in layouts] for label, layouts in found.items()}

@@ -315,11 +315,12 @@ def read(path: Path) -> Record:
 
     Raises UserError if the file is no record, or holds what no measurement writes: see `whole` and `check`.
     """
-    try:
-        content = path.read_bytes()
-    except IsADirectoryError:
-        raise UserError(f"{path} is a folder, and not a record: name a file in it that ends in .jsonl.") from None
-    lines, cut_off = whole(content, path)
+    if path.is_dir():
+        raise UserError(f"{path} is a folder, and not a record: name a file in it that ends in .jsonl.")
+    # A pipe or a device would never end.
+    if not path.is_file():
+        raise UserError(f"There is no record {path}: copy it from where it was measured, or measure again.")
+    lines, cut_off = whole(path.read_bytes(), path)
     if not lines or lines[0].get("kind") != "run":
         raise UserError(f"{path} is not a record of a measurement.")
     if lines[0].get("format", 0) != 0 and lines[0]["format"] != FORMAT:
@@ -374,6 +375,8 @@ def whole(content: bytes, path: Path) -> tuple[list[dict], bool]:
             if number == 1:
                 return [], True
             raise damaged(path, f"line {number} is of no kind")
+        if lines and lines[-1]["kind"] == "end":
+            raise damaged(path, f"line {number} stands behind its end")
         if line["kind"] == "end" and line.get("sha256", digest.hexdigest()) != digest.hexdigest():
             raise damaged(path, "its lines are not those that were written")
         lines.append(line)
@@ -381,21 +384,102 @@ def whole(content: bytes, path: Path) -> tuple[list[dict], bool]:
     return lines, False
 
 
+# What the fields of a line have to be, where they are there: a type, a table by names ("*": by any), or a list.
+NUMBER, COUNT, WORDS = (int, float), (int,), (str,)
+# Or null, where the system does not say.
+MAYBE = (int, float, type(None))
+BUILT_AS = {"version": WORDS, "route": WORDS, "config_args": WORDS, "stamp": WORDS}
+DRAWN = {"build": COUNT, "id": WORDS, "number": COUNT}
+TYPES = {
+    "run": {
+        "plan": {
+            "name": WORDS, "session": WORDS, "budget": WORDS, "seed": COUNT, "blocks": COUNT, "interpreters": [WORDS],
+            "earlier": [WORDS], "arms": [{"name": WORDS}],
+        },
+        "machine": {"date": WORDS, "cpu": WORDS, "system": WORDS, "commit": WORDS},
+        "interpreters": {"*": BUILT_AS},
+        "layouts": {"*": [DRAWN]},
+    },
+    "loops": {"loops": {}, "block_ns": NUMBER},
+    "restart": {"restart": COUNT, "missing": {"*": {"*": WORDS}}, "layout": MAYBE, "layouts": {"*": DRAWN}},
+    "block": {
+        "restart": COUNT, "block": COUNT, "ns": {}, "probes": {"*": [NUMBER]}, "mhz": MAYBE,
+        **dict.fromkeys(("steal_s", "involuntary", "strangers_s", "wall_s"), NUMBER),
+    },
+    "failure": {"restart": COUNT},
+    "experiment": {"title": WORDS, "run": COUNT, "processes": COUNT},
+    "child": {"title": WORDS, "run": COUNT, "factors": {}, "strangers_s": NUMBER, "wall_s": NUMBER},
+    "observation": {"title": WORDS},
+}  # fmt: skip
+NEEDED = {
+    "run": ("plan", "machine"),
+    "loops": ("loops",),
+    "restart": ("restart", "missing"),
+    "block": ("restart", "block", "ns"),
+    "failure": ("restart",),
+    "experiment": ("title", "run", "processes"),
+    "child": ("title", "run", "factors", "interpreter", "result", *HOW),
+}
+
+
+def typed(value, types, where: str) -> None:
+    """Raises ValueError if a value is not of these types: see TYPES."""
+    if isinstance(types, tuple):
+        is_number = isinstance(value, int | float)
+        if not isinstance(value, types) or isinstance(value, bool) or (is_number and not math.isfinite(value)):
+            raise ValueError(f"{where} is {str(value)[:40]!r}")
+    elif not isinstance(value, type(types)):
+        raise ValueError(f"{where} is {str(value)[:40]!r}")
+    elif isinstance(types, list):
+        for each in value:
+            typed(each, types[0], where)
+    else:
+        for name, each in value.items():
+            if (of_it := types.get(name, types.get("*"))) is not None:
+                typed(each, of_it, f"{name} of {where}")
+
+
+def without_markup(value, where: str) -> None:
+    """Raises ValueError if a text in it would be more than text on a page."""
+    if isinstance(value, dict):
+        for name, each in value.items():
+            without_markup(name, where)
+            without_markup(each, name)
+    elif isinstance(value, list):
+        for each in value:
+            without_markup(each, where)
+    elif isinstance(value, str) and set(value) & set("<>`\n\r"):
+        raise ValueError(f"markup in what it says of {where}")
+
+
 def check(lines: list[dict]) -> None:
     """What every record has, and times that can be times. Raises ValueError, KeyError or TypeError."""
-    run, known, loops = lines[0], set(), {}
-    for name in ("plan", "machine"):
-        if not isinstance(run[name], dict):
-            raise ValueError(f"no {name}")
-    for name, fact in run["machine"].items():
-        if isinstance(fact, str) and set(fact) & set("<>`\n\r"):
-            raise ValueError(f"markup in what it says of the machine: {name}")
-    for line in lines:
-        if line["kind"] == "loops":
+    run, known, loops, missing = lines[0], set(), {}, set()
+    for number, line in enumerate(lines):
+        kind = line["kind"]
+        if lacking := [name for name in NEEDED.get(kind, ()) if name not in line]:
+            raise ValueError(f"no {lacking[0]!r} in a line of {kind!r}")
+        typed(line, TYPES.get(kind, {}), kind)
+        without_markup(line.get("title"), "a title")
+        if number and (kind == "run" or (kind == "loops" and loops)):
+            raise ValueError(f"{kind!r} is there twice")
+        if kind == "loops":
+            if lacking := [name for name in ("name", "interpreters", "blocks") if name not in run["plan"]]:
+                raise ValueError(f"no {lacking[0]!r} in the plan")
             loops = line["loops"]
             for cell, count in loops.items():
                 positive(count, f"loops of {cell}")
-        if line["kind"] == "block":
+            if line.get("block_ns") is not None:
+                positive(line["block_ns"], "how long a block lasts")
+        if kind == "restart":
+            if any("build" not in one for one in (line.get("layouts") or {}).values()):
+                raise ValueError("no build of a layout")
+            missing |= {f"{label}/{arm}" for label, arms in line["missing"].items() for arm in arms}
+        if "restart" in line and not 0 <= line["restart"] < SESSION:
+            raise ValueError(f"the number of a restart is {line['restart']}")
+        if "strangers_s" in line and "wall_s" not in line:
+            raise ValueError("no 'wall_s' beside 'strangers_s'")
+        if kind == "block":
             place = line["restart"], line["block"]
             if place in known:
                 raise ValueError(f"block {place[1]} of restart {place[0]} is there twice")
@@ -404,6 +488,12 @@ def check(lines: list[dict]) -> None:
                 positive(ns, f"the time of {cell}")
                 if cell not in loops:
                     raise ValueError(f"a time of {cell}, which was not calibrated")
+            if absent := loops.keys() - line["ns"].keys() - missing:
+                raise ValueError(f"no time of {min(absent)} in block {place[1]} of restart {place[0]}")
+    for name in ("machine", "interpreters"):
+        without_markup(run.get(name, {}), f"the {name}")
+    for name in ("name", "session", "earlier", "interpreters"):
+        without_markup(run["plan"].get(name), f"the plan: {name}")
 
 
 def positive(value, what: str) -> None:

@@ -11,11 +11,12 @@ import errno
 import hashlib
 import itertools
 import json
+import lzma
 import os
 import random
 import secrets
-import shutil
 import tarfile
+import tempfile
 import zlib
 from collections.abc import Callable, Collection
 from datetime import UTC, datetime
@@ -29,7 +30,7 @@ from ffilab.bench.alone import alone
 from ffilab.bench.case import Case, Outcome, Program, Step
 from ffilab.bench.layouts import Layout
 from ffilab.bench.plan import Arm, plan
-from ffilab.bench.record import Record, Writer, merged, read, rows_of
+from ffilab.bench.record import BUILT_AS, Record, Writer, damaged, merged, read, rows_of
 from ffilab.bench.reporting import Reporter
 from ffilab.budget import BUDGETS, Budget, current
 from ffilab.errors import UserError
@@ -180,7 +181,7 @@ class Session:
         """What was seen when something was looked at. Raises UserError if it was not."""
         key = json.loads(json.dumps(arguments))
         for line in reversed(self.record.observations):
-            if line["title"] == title and line.get("arguments", []) == key and "value" in line:
+            if line.get("title") == title and line.get("arguments", []) == key and "value" in line:
                 return line["value"]
         raise self._lacks(f"the observation {title!r}" + (f" of {key}" if key else ""))
 
@@ -342,7 +343,7 @@ class Reading(Session):
     """A session that measures nothing: what it is asked for is in its records, or cannot be had."""
 
     def __init__(self, corner: str, folder: Path, alone: bool = False):
-        record = read(folder / MAIN)
+        record = whole_session(folder / MAIN)
         if alone:
             # One of several that another session rests on: that one names them all.
             record.run["plan"]["earlier"] = []
@@ -383,11 +384,16 @@ def open_session(corner: str, interpreters: list[str]) -> Measuring | Reading:
     return Measuring(corner, interpreters)
 
 
+class NoSession(UserError):
+    """A folder of records holds no complete session of a corner."""
+
+
 def find(folder: Path, corner: str) -> Path:
-    """The newest complete session of a corner, anywhere in a folder of records. Raises UserError if there is none."""
-    found = [record for path in folder.rglob(MAIN) if (record := complete(path, corner))]
+    """The newest complete session of a corner, anywhere in a folder of records. Raises NoSession if there is none, and
+    UserError if one is damaged: it may be the newest."""
+    found = [record for path in folder.rglob(MAIN) if path.is_file() and (record := complete(path, corner))]
     if not found:
-        raise UserError(f"There is no complete session of the chapter {corner!r} among the records that FROM names.")
+        raise NoSession(f"There is no complete session of the chapter {corner!r} among the records that FROM names.")
     # Two may have begun in one second; their folders are named more exactly.
     return max(found, key=lambda record: (record.run["machine"]["date"], record.path.parent.name)).path.parent
 
@@ -398,10 +404,35 @@ def complete(path: Path, corner: str) -> Record | None:
         try:
             if json.loads(file.readline())["plan"]["name"] != corner:
                 return None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             return None
-    record = read(path)
+    record = whole_session(path)
     return None if record.cut_off else record
+
+
+def whole_session(path: Path) -> Record:
+    """The main record of a session. Raises UserError if it does not say what every session says."""
+    record = read(path)
+    plan, run = record.run["plan"], record.run
+    lacking = [name for name in ("name", "session", "seed", "budget", "interpreters") if name not in plan]
+    lacking += [name for name in ("interpreters",) if name not in run]
+    lacking += [name for name in ("date",) if name not in run["machine"]]
+    if lacking:
+        raise damaged(path, f"no {lacking[0]!r}")
+    for label, one in run["interpreters"].items():
+        lacking += [f"{name} of {label}" for name in BUILT_AS if name not in one]
+    lacking += [label for label in plan["interpreters"] if label not in run["interpreters"]]
+    for label, drawn in run.get("layouts", {}).items():
+        lacking += [
+            f"{name} of a layout of {label}" for name in ("build", "id") if any(name not in one for one in drawn)
+        ]
+    if lacking:
+        raise damaged(path, f"nothing of {lacking[0]}")
+    if plan["budget"] not in BUDGETS:
+        raise damaged(path, f"an unknown budget, {plan['budget']!r}")
+    if outside := [name for name in plan.get("earlier", []) if Path(name).name != name or name == ".."]:
+        raise damaged(path, f"an earlier session outside of its folder, {outside[0]!r}")
+    return record
 
 
 # A bundle of all chapters holds some hundred files, and some hundred megabytes.
@@ -413,23 +444,45 @@ def unpacked(given: str) -> Path:
 
     Raises UserError if it is neither a folder nor a bundle.
     """
-    path, size, target = Path(given).resolve(), 0, None
+    path, size = Path(given).resolve(), 0
     if path.is_dir():
         return path
     try:
-        with tarfile.open(path) as bundle:
+        # A pipe or a device would never end.
+        if path.exists() and not path.is_file():
+            raise ValueError("no regular file")
+        with path.open("rb") as file, tarfile.open(fileobj=file) as bundle:
             # By its content: two bundles of one name must not take each other's place.
-            target = BUILD / "from" / hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-            shutil.rmtree(target, ignore_errors=True)
-            for number, member in enumerate(bundle):
-                size += member.size
-                if number >= MAX_FILES or size > MAX_BYTES:
-                    raise UserError(
-                        f"The bundle {given} would unpack to more than records ever are: look at what is in it."
-                    )
-                bundle.extract(member, target, filter="data")
-    except (OSError, EOFError, zlib.error, ValueError, tarfile.TarError) as error:
+            target = BUILD / "from" / digest_of(path)
+            if target.is_dir():
+                # Another run may be reading there.
+                return target
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=BUILD) as scratch:
+                whole = Path(scratch) / target.name
+                whole.mkdir()
+                for number, member in enumerate(bundle):
+                    size += member.size
+                    if number >= MAX_FILES or size > MAX_BYTES:
+                        raise UserError(
+                            f"The bundle {given} would unpack to more than records ever are: look at what is in it."
+                        )
+                    bundle.extract(member, whole, filter="data")
+                try:
+                    whole.rename(target)
+                except OSError:
+                    # Another run was faster, with the same.
+                    if not target.is_dir():
+                        raise
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError, tarfile.TarError) as error:
         if isinstance(error, OSError) and error.errno == errno.ENOSPC:
             raise
-        raise UserError(f"FROM names {given}, which is neither a folder of records nor a bundle ({error}).") from None
+        why = str(error).splitlines()[0].rstrip(":")
+        raise UserError(f"FROM names {given}, which is neither a folder of records nor a bundle ({why}).") from None
     return target
+
+
+def digest_of(path: Path) -> str:
+    """What names an unpacked bundle."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ffilab.bench.session import Reading, find
+from ffilab.bench.session import NoSession, Reading, find
 from ffilab.errors import UserError
 from ffilab.judge import claims, ledger
 
@@ -16,7 +16,7 @@ def rows(folder: Path, whatever_the_controls: bool = False) -> list[dict]:
     for corner in claims.corners():
         try:
             session = Reading(corner, find(folder, corner))
-        except UserError:
+        except NoSession:
             continue
         judged = (
             ledger.rows_of(ledger.measured(session), session.provenance, [])

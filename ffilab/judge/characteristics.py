@@ -12,7 +12,7 @@ from ffilab import machine
 from ffilab.judge import claims, ledger, verdicts
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
 from ffilab.judge.simulation import TRUTHS, simulate
-from ffilab.paths import ROOT
+from ffilab.paths import ROOT, read_json
 
 EVIDENCE = ROOT / "book" / "evidence" / "operating_characteristics.json"
 COMMAND = "make characteristics"
@@ -76,7 +76,7 @@ def falls_short(one: dict) -> bool:
 
 def kept() -> list[dict]:
     """The table as it was kept."""
-    return json.loads(EVIDENCE.read_text())
+    return read_json(EVIDENCE)
 
 
 def keep(found: list[dict], replace_all: bool = True, path: Path = EVIDENCE) -> None:

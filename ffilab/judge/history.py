@@ -4,6 +4,7 @@ A log beside the cache keeps, for each machine, the ratios over layouts that cha
 coverage that follows from it is empirical: no model of the machine is in it.
 """
 
+import contextlib
 import hashlib
 import itertools
 import json
@@ -20,6 +21,8 @@ from ffilab.paths import cache
 
 # What makes two runs runs of one machine.
 MACHINE = ("cpu", "cores", "memory_gib", "virtual_machine", "system", "libc")
+
+OF_LINE = {"session", "corner", "budget", "ratio", "centre", "intervals"}
 
 # An interval of processes, or of one binary.
 NO_LAYOUTS = "no layouts drawn"
@@ -80,20 +83,25 @@ def keep(session: Session) -> None:
         return
     # Of `make more` its own records only: what a log line says must not rest on those of another.
     own = Reading(session.corner, session.folder, alone=True) if session.earlier else session
-    log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a", encoding="utf-8") as sink:
-        # Each begins with the end of the line before: one that was cut off spoils no other.
-        sink.writelines("\n" + json.dumps(line) for line in lines_of(own))
+    # Each begins with the end of the line before: one that was cut off spoils no other.
+    text = "".join("\n" + json.dumps(line) for line in lines_of(own))
+    # Where the cache cannot be written, the chapter that was measured is worth more than the log.
+    with contextlib.suppress(OSError):
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("a", encoding="utf-8") as sink:
+            sink.write(text)
 
 
 def read(log: Path) -> list[dict]:
-    """All lines of a log; none if there is none. A line that was cut off is left out."""
+    """All lines of a log; none if there is none. A line that was cut off, or is of another form, is left out."""
     found = []
-    for text in log.read_text(encoding="utf-8").splitlines() if log.is_file() else []:
+    for text in log.read_text(encoding="utf-8", errors="replace").splitlines() if log.is_file() else []:
         try:
-            found.append(json.loads(text))
-        except json.JSONDecodeError:
+            line = json.loads(text)
+        except (ValueError, RecursionError):
             continue
+        if isinstance(line, dict) and line.keys() >= OF_LINE and isinstance(line["intervals"], dict):
+            found.append(line)
     return found
 
 

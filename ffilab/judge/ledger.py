@@ -228,6 +228,15 @@ def fits(claim: Claim, handed_in: dict) -> bool:
     return {*handed_in["measurements"], *handed_in["missing"]} == {rule.measured for rule in claim.tests}
 
 
+def read_handed_in(path: Path) -> dict | None:
+    """What a chapter handed in for a claim; None if there is nothing, or if the file is damaged."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and {"measurements", "missing", "provenance"} <= found.keys() else None
+
+
 def collect(stale: dict[str, list[str]] | None = None) -> list[dict]:
     """Judge every claim from what lies beside the executed pages, write `ledger.json`, return its rows.
 
@@ -238,7 +247,7 @@ def collect(stale: dict[str, list[str]] | None = None) -> list[dict]:
     for claim in all_claims():
         executed = EXECUTED / claim.corner
         path = executed / CLAIMS / f"{claim.id}.json"
-        handed_in = json.loads(path.read_text()) if claim.corner and path.exists() else None
+        handed_in = read_handed_in(path) if claim.corner else None
         if handed_in is None and claim.corner and executed.exists():
             raise UserError(
                 f"The chapter {claim.corner!r} handed in nothing for claim {claim.id}: "

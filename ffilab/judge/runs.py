@@ -14,7 +14,7 @@ from ffilab.bench.plan import EMPTY, control_pair
 from ffilab.bench.record import Record, medians, read
 from ffilab.errors import UserError
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval, Location, difference
+from ffilab.judge.estimates import MIN_VALUES, Interval, Location, difference
 
 # Of the plan.
 PLANNED = ("name", "budget", "restarts", "blocks", "batch_ns")
@@ -121,6 +121,11 @@ def report(paths: tuple[Path, Path]) -> str:
             )
         else:
             verdict = "changed" if change.excludes(1) else "no change found"
+            if not change.is_known:
+                verdict = f"no verdict: it takes {MIN_VALUES} complete restarts in both"
+            elif change.high - change.low <= 1e-9 * change.value:
+                # A clock that is too coarse for what it times.
+                verdict = "no verdict: all restarts say the same time to the last digit, and nothing is known of their scatter"
             if "smoke" in (first.run["plan"].get("budget"), second.run["plan"].get("budget")):
                 verdict = "no verdict: a smoke test is no result"
             lines.append(

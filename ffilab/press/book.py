@@ -11,7 +11,7 @@ from pathlib import Path
 from ffilab import layout_pool, native
 from ffilab.bench.alone import alone
 from ffilab.bench.layouts import ENVIRONMENT
-from ffilab.bench.session import find
+from ffilab.bench.session import NoSession, find
 from ffilab.budget import BUDGETS, Budget
 from ffilab.errors import UserError
 from ffilab.lanes import second_lane
@@ -152,7 +152,7 @@ def sessions(each: Chapter, budget: str) -> list[str]:
     facts = each.facts
     if not each.is_executed or not facts:
         return []
-    if facts["budget"] != budget:
+    if facts.get("budget", budget) != budget:
         raise UserError(
             f"The chapter {each.corner} was measured with BUDGET={facts['budget']}: say the same for `make more`."
         )
@@ -169,7 +169,7 @@ def with_records(wanted: list[Chapter], source: Path) -> list[Chapter]:
         try:
             find(source, each.corner)
             found.append(each)
-        except UserError as error:
+        except NoSession as error:
             lacking = error
             say(f"  no records of the chapter {each.corner}: its page stays as it is")
     if not found and lacking:

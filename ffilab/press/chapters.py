@@ -6,6 +6,7 @@ made from. A page of which one has changed since is stale, and is never shown as
 
 import hashlib
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import load
 
 FACTS = "page.json"
+# Without these nothing is known of how a page was made.
+OF_FACTS = {"digests", "records", "read"}
 # A cell with this tag and a name begins another page of the chapter: `page:choosing`. Its source begins with the heading.
 NEW_PAGE = "page:"
 
@@ -49,36 +52,56 @@ class Chapter:
 
     @property
     def facts(self) -> dict:
-        """What goes with the executed page; empty if there is nothing."""
+        """What goes with the executed page; empty if there is nothing, or if the file is damaged."""
         try:
-            return json.loads((self.executed.parent / FACTS).read_text())
-        except (OSError, json.JSONDecodeError):
+            found = json.loads((self.executed.parent / FACTS).read_text())
+        except (OSError, ValueError, RecursionError):
             return {}
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def notebook(self) -> nbformat.NotebookNode:
+        """Its source. Raises UserError if it is damaged."""
+        return read_notebook(self.source, f"take it back (`git checkout {os.path.relpath(self.source)}`)", True)
+
+    @property
+    def executed_notebook(self) -> nbformat.NotebookNode:
+        """Its page. Raises UserError if it is damaged."""
+        return read_notebook(self.executed, f"make it again (`make chapter NAME={self.corner}`)")
 
     @property
     def jupyter_kernel(self) -> str:
         """The Jupyter kernel that it runs on."""
-        return nbformat.read(self.source, as_version=4).metadata.kernelspec.name
+        return self.notebook.metadata.kernelspec.name
 
     @property
     def openings(self) -> list[str]:
         """The first cell of each page: the heading, and what the reader will learn."""
-        return [page.cells[0].source for page in split(nbformat.read(self.source, as_version=4), self.corner).values()]
+        return [page.cells[0].source for page in split(self.notebook, self.corner).values()]
 
     @property
     def pages(self) -> list[str]:
         """All its pages as the table of contents names them, the first one first: see `split`."""
-        return [
-            f"notebooks/{self.corner}/{name}" for name in split(nbformat.read(self.source, as_version=4), self.corner)
-        ]
+        return [f"notebooks/{self.corner}/{name}" for name in split(self.notebook, self.corner)]
 
     def changed(self) -> list[str]:
         """What has changed since the page was made, in words; empty if it is fresh."""
         facts = self.facts
-        if not facts:
+        if not facts.keys() >= OF_FACTS:
             return ["everything: nothing is known of how it was made"]
         now = digests(self.corner, facts)
         return [what for what, digest in facts["digests"].items() if now.get(what) != digest]
+
+
+def read_notebook(path: Path, mend: str, with_kernel: bool = False) -> nbformat.NotebookNode:
+    """A notebook that has cells, and with_kernel names a Jupyter kernel. Raises UserError, with what mends it, if the file is none or is damaged."""
+    try:
+        found = nbformat.read(path, as_version=4)
+        _ = found.cells[0].source, found.metadata.kernelspec.name if with_kernel else None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0][:80]
+        raise UserError(f"The notebook {os.path.relpath(path)} is damaged ({why}): {mend}.") from None
+    return found
 
 
 def split(notebook: nbformat.NotebookNode, first: str) -> dict[str, nbformat.NotebookNode]:
@@ -129,7 +152,7 @@ def record_digests(facts: dict) -> dict[str, str]:
     found = {"its records": digest([BUILD / path for path in facts["records"]])}
     if not facts["read"]:
         found["an interpreter"] = hashlib.sha256(
-            json.dumps({label: stamp(label) for label in facts["interpreters"]}).encode()
+            json.dumps({label: stamp(label) for label in facts.get("interpreters", [])}).encode()
         ).hexdigest()
     return found
 

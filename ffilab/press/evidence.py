@@ -1,9 +1,8 @@
 """The page of the studies that take long: what intervals were worth when builds, layouts and sessions were drawn anew."""
 
-import json
 from pathlib import Path
 
-from ffilab.paths import ROOT
+from ffilab.paths import ROOT, read_json
 
 FOLDER = ROOT / "book" / "evidence"
 # What an interval over layouts has to reach.
@@ -18,7 +17,7 @@ INTERVALS = {
 def read(name: str, folder: Path = FOLDER) -> list[dict]:
     """What a study left; nothing if it was not run."""
     path = folder / f"{name}.json"
-    return json.loads(path.read_text()) if path.exists() else []
+    return read_json(path) if path.exists() else []
 
 
 def coverage_page(coverage: list[dict], levels: list[dict]) -> str:

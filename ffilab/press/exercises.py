@@ -9,30 +9,32 @@ import json
 import os
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 
-import nbformat
-
-from ffilab.bench.session import EXERCISE, FROM, find
+from ffilab.bench.session import EXERCISE, FROM, NoSession, find
 from ffilab.errors import UserError
 from ffilab.paths import LOGS, RECORDS, ROOT
 from ffilab.press.chapters import Chapter
+from ffilab.progress import minutes
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import python
-from ffilab.subprocesses import tail
+from ffilab.subprocesses import adopt_orphans, descendants, end_descendants, group, tail
 
 ANSWERS = ROOT / "my"
 TITLE = re.compile(r"\{exercise\} (.+)\n:label: (\S+)")
 PART = re.compile(r"^# %% (\S+?):.*$", re.M)
 CHECKS = "exercise.check_"
 TIMEOUT_S = 900
+# Of what is printed, so much of its end is looked at (bytes).
+MAX_ANSWER = 1 << 24
 
 
 def cells(chapter: Chapter) -> tuple[list[str], list[dict]]:
     """The chapter's code, and its exercises. A part: label, title, code. Cells that only show something, and solutions, are
     left out; an exercise's cell stands in the list as None, in the order in which the cells run."""
     code, parts, title, in_solution = [], [], None, False
-    for cell in nbformat.read(chapter.source, as_version=4).cells:
+    for cell in chapter.notebook.cells:
         if cell.cell_type == "markdown":
             title = (TITLE.findall(cell.source) or [title])[-1]
             in_solution = "{solution-start}" in cell.source or (in_solution and "{solution-end}" not in cell.source)
@@ -66,11 +68,15 @@ def answers(path: Path, labels: list[str]) -> dict[str, str]:
 
     Raises UserError for a mistake in its syntax, and for a part that is missing.
     """
-    text = path.read_text(encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8")
         ast.parse(text)
     except SyntaxError as error:
         raise UserError(f"{shown(path)}, line {error.lineno}: {error.msg}.") from None
+    except (UnicodeDecodeError, ValueError, RecursionError, MemoryError) as error:
+        raise UserError(
+            f"{shown(path)} cannot be read ({str(error) or type(error).__name__}): save it as Python in UTF-8."
+        ) from None
     found = list(PART.finditer(text))
     ends = [part.start() for part in found[1:]] + [len(text)]
     given = {
@@ -108,7 +114,7 @@ def check(chapter: Chapter, source: Path | None = None, folder: Path = ANSWERS) 
         raise UserError(not_measured(chapter))
     try:
         find(source or RECORDS, chapter.corner)
-    except UserError:
+    except NoSession:
         raise UserError(not_measured(chapter)) from None
     left = iter(parts)
     order = [
@@ -134,26 +140,31 @@ def run(executable: Path, chapter: Chapter, source: Path, order: list[dict], nam
     log = LOGS / f"exercise-{chapter.corner}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, FROM: str(source), EXERCISE: "1", "PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
-    with log.open("w") as sink:
+    with log.open("w") as sink, tempfile.TemporaryFile("w+") as order_file, tempfile.TemporaryFile() as said:
+        json.dump({"cells": order, "name": shown(Path(name))}, order_file)
+        order_file.seek(0)
+        command = [executable, "-m", "ffilab.press.run_exercise"]
+        adopt_orphans()
+        ours = descendants()
         try:
-            child = subprocess.run(
-                [executable, "-m", "ffilab.press.run_exercise"],
-                input=json.dumps({"cells": order, "name": shown(Path(name))}),
-                stdout=subprocess.PIPE,
-                stderr=sink,
-                text=True,
-                cwd=chapter.source.parent,
-                env=environment,
-                timeout=TIMEOUT_S,
-            )
+            # Files and no pipes: a process that an answer left would hold them open.
+            with group(
+                command, stdin=order_file, stdout=said, stderr=sink, cwd=chapter.source.parent, env=environment
+            ) as child:
+                code = child.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
-            raise UserError(f"Your answers did not end within {TIMEOUT_S // 60} minutes.") from None
+            raise UserError(
+                f"Your answers did not end within {minutes(TIMEOUT_S)}; what they wrote is in {shown(log)}."
+            ) from None
+        finally:
+            end_descendants(but=ours)
+        said.seek(0, os.SEEK_END)
+        said.seek(max(0, said.tell() - MAX_ANSWER))
+        text = said.read().decode(errors="replace")
     try:
-        found = json.loads(child.stdout.splitlines()[-1])
+        found = json.loads(text.splitlines()[-1])
     except (IndexError, ValueError):
-        raise UserError(
-            f"The checks ended early (exit code {child.returncode}: {tail(log, 1)}); see {shown(log)}."
-        ) from None
+        raise UserError(f"The checks ended early (exit code {code}: {tail(log, 1)}); see {shown(log)}.") from None
     if "failed" in found:
         raise UserError(found["failed"])
     return found["exercises"]

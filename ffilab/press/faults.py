@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ffilab import machine
 from ffilab.errors import UserError
-from ffilab.paths import ROOT, without_paths
+from ffilab.paths import ROOT, read_json, without_paths
 from ffilab.press.evidence import FOLDER
 
 FRESH = ROOT / "_build" / "results" / "faults.json"
@@ -33,7 +33,7 @@ def keep(fresh: Path = FRESH, kept: Path = KEPT) -> dict:
 
 def read(kept: Path = KEPT) -> dict:
     """What is kept; nothing if the tests were never kept."""
-    return json.loads(kept.read_text()) if kept.exists() else {}
+    return read_json(kept) if kept.exists() else {}
 
 
 def page(found: dict) -> str:

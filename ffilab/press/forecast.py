@@ -3,6 +3,7 @@
 What they took is kept beside the interpreters in the cache, as `seconds.json`.
 """
 
+import contextlib
 import json
 import os
 
@@ -28,18 +29,24 @@ DEFAULTS = {
 def remembered() -> dict[str, float]:
     """Seconds that parts took on this machine when they were last done, by name."""
     try:
-        return json.loads((cache() / "seconds.json").read_text())
-    except (OSError, json.JSONDecodeError):
+        found = json.loads((cache() / "seconds.json").read_text())
+    except (OSError, ValueError, RecursionError):
         return {}
+    known = found.items() if isinstance(found, dict) else ()
+    return {part: float(seconds) for part, seconds in known if type(seconds) in (int, float) and 0 <= seconds < 1e7}
 
 
 def remember(part: str, seconds: float) -> None:
-    """Keep what a part took."""
+    """Keep what a part took, if the cache can be written: no run is lost for a forecast."""
     target = cache() / "seconds.json"
-    target.parent.mkdir(parents=True, exist_ok=True)
     fresh = target.with_suffix(f".{os.getpid()}")
-    fresh.write_text(json.dumps({**remembered(), part: round(seconds, 1)}, indent=1))
-    fresh.replace(target)
+    with contextlib.suppress(OSError):
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            fresh.write_text(json.dumps({**remembered(), part: round(seconds, 1)}, indent=1))
+            fresh.replace(target)
+        finally:
+            fresh.unlink(missing_ok=True)
 
 
 class Forecast:

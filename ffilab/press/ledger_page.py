@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from ffilab import draw
+from ffilab.draw import plain
 from ffilab.judge import basis, ledger, verdicts
 from ffilab.judge.estimates import LEVEL
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
@@ -286,11 +287,6 @@ def published(said: str) -> str:
     return plain(said) if re.search(r"\d", said) else f"no number ({plain(said)})"
 
 
-def plain(text: str) -> str:
-    """A text that is no markdown, for a page that is."""
-    return re.sub(r"([*_`<\[\]$])", r"\\\1", " ".join(text.split()))
-
-
 def trust(rows: list[dict]) -> str:
     """How many wrong verdicts the level lets one expect, how many claims were tested at all, and what was withheld."""
     given = Counter(row["verdict"] for row in rows)
@@ -336,6 +332,11 @@ def as_table(rows: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(lines)
 
 
+def no_formula(cell):
+    """A cell that a program for tables would compute, such as a text of a foreign record, as the text that it is."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+
+
 def finite(value):
     """The same for JSON, which knows no number that is none."""
     if isinstance(value, dict):
@@ -353,5 +354,5 @@ def write(folder: Path, rows: list[dict], links: Links | None = None) -> None:
     (generated / "ledger.md").write_text(page(rows, links))
     for mode, drawn in draw.pictures(lambda figure: plot_summary(figure, rows), (7.2, 3.2), "").items():
         (static / f"ledger-{mode}.svg").write_bytes(drawn)
-    as_table(rows).to_csv(static / "ledger.csv", index=False)
+    as_table(rows).map(no_formula).to_csv(static / "ledger.csv", index=False)
     (static / "ledger.json").write_text(json.dumps(finite(rows), indent=1, ensure_ascii=False, allow_nan=False))

@@ -6,8 +6,6 @@ what may be skipped. Nothing of it is typed twice: the instructor's page and the
 
 import re
 
-import nbformat
-
 from ffilab.press.chapters import Chapter
 
 NOTES = "instructors.md"
@@ -44,7 +42,7 @@ def listed(head: str, what: str) -> str:
 
 def in_notebook(chapter: Chapter) -> list[str]:
     """The notes that stand in the notebook itself, but for those that the run has to fill in."""
-    cells = nbformat.read(chapter.source, as_version=4).cells
+    cells = chapter.notebook.cells
     return [text for cell in cells for text in IN_NOTEBOOK.findall(cell.source) if "{glue" not in text]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import nbformat
 
+from ffilab import draw
 from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
@@ -142,14 +143,14 @@ def without_tails(source: str) -> str:
 
 def with_banner(chapter: Chapter) -> dict[str, nbformat.NotebookNode]:
     """The executed pages by name. Behind the heading of each: what has changed since it was made, and which controls failed."""
-    pages = split(nbformat.read(chapter.executed, as_version=4), chapter.corner)
+    pages = split(chapter.executed_notebook, chapter.corner)
     measure_again = f"Measure again: `make chapter NAME={chapter.corner}`."
     changed, failed = chapter.changed(), chapter.facts.get("withheld", [])
     words = {}
     if failed:
         words["withheld"] = (
             "Controls of the run that this page shows have failed. What it shows is marked as withheld, and no verdict rests on "
-            f"it. {measure_again}\n\n" + "\n".join(f"- {reason}" for reason in failed)
+            f"it. {measure_again}\n\n" + "\n".join(f"- {draw.plain(reason)}" for reason in failed)
         )
     if changed:
         words["stale"] = (
@@ -180,7 +181,7 @@ def not_measured(chapter: Chapter) -> dict[str, str]:
     return {
         name: f"{page.cells[0].source}\n\n:::{{warning}}\nThis chapter was not measured on this machine yet: "
         f"`make chapter NAME={chapter.corner}`, or `make book` for all of them.\n:::\n"
-        for name, page in split(nbformat.read(chapter.source, as_version=4), chapter.corner).items()
+        for name, page in split(chapter.notebook, chapter.corner).items()
     }
 
 

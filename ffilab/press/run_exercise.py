@@ -28,7 +28,7 @@ def run(order: dict) -> dict:
         try:
             with contextlib.redirect_stdout(out):
                 exec(compile(cell["code"], order["name"] if label else "<the chapter>", "exec"), space)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             traceback.print_exc()
             if not label:
                 return {"failed": f"A cell of the chapter stopped with {type(error).__name__}: {error}"}

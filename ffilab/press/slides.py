@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-import nbformat
 from markdown_it import MarkdownIt
 
 from ffilab.draw import GLUE_PREFIX
@@ -71,7 +70,7 @@ def plain(text: str, known: dict[str, str]) -> str:
 
 def deck(chapter: Chapter) -> Deck:
     """The slides of an executed chapter."""
-    notebook = nbformat.read(chapter.executed, as_version=4)
+    notebook = chapter.executed_notebook
     known, facts = glued(notebook), chapter.facts
     title = re.match(r"# (.+)", notebook.cells[0].source)[1]
     made = Deck(chapter.corner, title)

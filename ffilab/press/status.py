@@ -3,16 +3,14 @@
 import re
 from pathlib import Path
 
-import nbformat
-
 from ffilab.budget import BUDGETS
 from ffilab.chapter import left_out
+from ffilab.draw import plain
 from ffilab.judge import characteristics
 from ffilab.paths import ROOT
 from ffilab.press import evidence, faults, lessons, matrix
 from ffilab.press import map as corner_map
 from ffilab.press.chapters import Chapter, chapters
-from ffilab.press.ledger_page import plain
 from ffilab.progress import minutes
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from ffilab.provision.installed import same_build
@@ -31,7 +29,7 @@ def chapters_page() -> str:
 def _row(chapter: Chapter) -> str:
     if not chapter.is_executed:
         return f"| {{doc}}`{chapter.corner} <../{chapter.page}>` | | | | | | not measured yet |"
-    notebook, facts = nbformat.read(chapter.executed, as_version=4), chapter.facts
+    notebook, facts = chapter.executed_notebook, chapter.facts
     changed = chapter.changed()
     state = f"**stale**: {', '.join(changed)} changed since" if changed else "fresh"
     if facts.get("read"):

@@ -23,12 +23,14 @@ class Table:
 
 
 def read(corner: str, name: str) -> Table | None:
-    """A table that the chapter of a corner keeps; None if the chapter was not measured, or before it kept this table."""
+    """A table that the chapter of a corner keeps; None if the chapter was not measured, or before it kept this table, or if the file
+    is damaged."""
     chapter = Chapter(corner)
     try:
         kept = json.loads((chapter.executed.parent / TABLES / f"{name}.json").read_text())
-    except FileNotFoundError:
+        frame = pd.DataFrame(kept["data"], columns=kept["columns"])
+        kept["caption"], kept["mark"]
+    except (OSError, KeyError, TypeError, ValueError, RecursionError):
         return None
-    frame = pd.DataFrame(kept["data"], columns=kept["columns"])
     # Controls that failed after the table was made count for it too.
     return Table(frame, kept["caption"], kept["mark"] or "; ".join(chapter.facts.get("withheld", [])))
