@@ -100,6 +100,7 @@ def end(session: Session, gil_enabled: bool) -> None:
     packages = session.record.run["interpreters"].get(running(), {}).get("packages", {})
     rows = {
         "Machine": f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gib']} GiB"
+        + (f", a quota of {facts['cpu_quota']:g} cores' time" if facts.get("cpu_quota") else "")
         + (", virtual machine" if facts["virtual_machine"] else ""),
         "System": f"{facts['system']}, {facts['libc']}, {facts['compiler']}",
         "Frequency governor": facts["governor"] or "not visible here",

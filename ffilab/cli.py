@@ -342,6 +342,8 @@ def main():
             verbs(standalone_mode=False)
     except UserError as error:
         sys.exit(f"ffilab: {error}")
+    except MemoryError:
+        sys.exit("ffilab: there is not enough memory: end what else is running, and run the same command again.")
     except click.ClickException as error:
         sys.exit(f"ffilab: {error.format_message()}")
     except (KeyboardInterrupt, click.Abort):

@@ -220,6 +220,41 @@ def _cpu_times() -> list[int]:
     return [int(x) for x in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
 
 
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+def cgroups() -> list[Path]:
+    """Folders of the control groups that may limit our CPU time: our own and those above it, as far as they can be seen."""
+    found = []
+    for line in _read("/proc/self/cgroup").splitlines():
+        controllers, name = line.split(":", 2)[1:]
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        # Version 2 is one tree, and names no controllers. In a container the name may be one that only its host knows.
+        root = CGROUPS / ("cpu" if controllers else "")
+        inner = root / name.lstrip("/") if ".." not in name else root
+        found += [folder for folder in (inner, *inner.parents) if folder.is_relative_to(root) and folder.is_dir()]
+    return found
+
+
+def quota() -> float | None:
+    """How many cores' time the control groups leave us, the strictest of them; None if there is no limit."""
+    limits = []
+    for folder in cgroups():
+        words = _read(folder / "cpu.max").split()
+        words = words or [_read(folder / "cpu.cfs_quota_us"), _read(folder / "cpu.cfs_period_us")]
+        if words[0].isdecimal() and words[1].isdecimal():
+            limits.append(int(words[0]) / int(words[1]))
+    return min(limits, default=None)
+
+
+def throttled_s() -> float:
+    """Seconds for which quotas have kept our control groups from cores so far, all cores together."""
+    unit = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
+    lines = [line.split() for folder in cgroups() for line in _read(folder / "cpu.stat").splitlines()]
+    return sum(int(words[1]) * unit[words[0]] for words in lines if words[0] in unit)
+
+
 def noise() -> list[str]:
     """What disturbs measurements just now, one sentence each; empty if it is quiet."""
     findings = []
@@ -235,6 +270,10 @@ def noise() -> list[str]:
             )
         if busy > 0.1:
             findings.append(f"other processes use {busy:.0%} of the CPU time just now")
+    if (limit := quota()) is not None and limit < cores:
+        findings.append(
+            f"a quota leaves {limit:g} of {cores} cores' time (a container's limit): measure without it, or give it all cores"
+        )
     governors = {_read(path) for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor")}
     if governors - {"performance"}:
         findings.append(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 
+from ffilab import doctor
 from ffilab.errors import UserError
 from ffilab.paths import NATIVE_OUT, ROOT
 
@@ -102,6 +103,7 @@ def facts(corner: str = "") -> dict:
         "cpu": cpu_model(),
         "cores": psutil.cpu_count(logical=True),
         "cores_usable": cores_usable(),
+        "cpu_quota": doctor.quota(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "virtual_machine": hypervisor(),
         "governor": governor(),
@@ -133,20 +135,26 @@ def steal_s(cpu: int | None) -> float:
 
 
 class Watch:
-    """How much of the machine strangers used, from here to `end`: CPU time of all processes, less ours.
+    """What came between a measurement and its cores, from here to `end`.
 
-    Ours are this process and its children that have ended; of children that still run, the caller knows. What is left is
+    Strangers: CPU time of all processes, less ours. Ours are this process and its children that have ended; of children that still run, the caller knows. What is left is
     other people's, and what the system did for us in its own name.
+    A quota on CPU time: how long it kept us from the cores.
     """
 
     def __init__(self):
         self._wall, self._busy, self._ours = time.monotonic(), _busy_s(), _own_s()
+        self._throttled = doctor.throttled_s()
 
-    def end(self, children_s: float = 0.0) -> tuple[float, float]:
-        """CPU seconds of strangers (a tick of the clock is 10 ms, so that it may be a little below 0), and seconds that
-        passed. children_s: what our children that still run have used."""
+    def end(self, children_s: float = 0.0) -> dict[str, float]:
+        """CPU seconds of strangers (a tick of the clock is 10 ms, so that it may be a little below 0), seconds that a quota
+        took from all cores together, and seconds that passed. children_s: what our children that still run have used."""
         strangers = _busy_s() - self._busy - (_own_s() - self._ours) - children_s
-        return round(strangers, 4), round(time.monotonic() - self._wall, 4)
+        return {
+            "strangers_s": round(strangers, 4),
+            "throttled_s": round(doctor.throttled_s() - self._throttled, 4),
+            "wall_s": round(time.monotonic() - self._wall, 4),
+        }
 
 
 def _busy_s() -> float:
@@ -189,6 +197,9 @@ class Cores:
 
     def next(self) -> int | None:
         """Number of a core, or None where the system has no affinity (macOS)."""
+        # Anew each time: a core may be taken away in the middle of a run.
+        self._usable = cores_to_pin()
+        self._quiet = [core for core in self._quiet if core in self._usable] or self._usable
         if not self._usable:
             return None
         if len(self._usable) > 1 and time.monotonic() - self._probed > self.EVERY_S:

@@ -18,6 +18,13 @@ from ffilab.paths import ROOT
 GRACE_S = 3
 # A file where a folder should be, or the other way round; links in a circle; a name that is too long.
 IN_THE_WAY = (errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG)
+# What a process is refused by a limit of the system, and what to do.
+LIMITS = {
+    errno.EMFILE: "too many open files: raise the limit (`ulimit -n`)",
+    errno.ENFILE: "too many open files on the whole machine: end what else is running",
+    errno.EAGAIN: "too many processes: end some, or raise the limit (`ulimit -u`, or the container's)",
+    errno.ENOMEM: "not enough memory: end what else is running",
+}
 
 # What `group` has running, so that one thread can end the children of another.
 _running: set[subprocess.Popen] = set()
@@ -196,9 +203,15 @@ def disk_full(path) -> UserError:
     return UserError(f"The disk that holds {path} is full: free some space there and run the same command again.")
 
 
+def refused(error: OSError) -> UserError | None:
+    """The sentence for the reader where a limit of the system was reached; None if this is another error."""
+    what = LIMITS.get(error.errno)
+    return UserError(f"A limit of the system was reached, {what}, and run the same command again.") if what else None
+
+
 @contextmanager
 def explain_os_errors(what: str):
-    """Turn a full disk or a forbidden folder into a sentence for the reader."""
+    """Turn a full disk, a forbidden folder or a limit of the system into a sentence for the reader."""
     try:
         yield
     except OSError as error:
@@ -210,6 +223,8 @@ def explain_os_errors(what: str):
             raise UserError(
                 f"{error.filename or what} cannot be used ({error.strerror}): move away what stands in its place."
             ) from None
+        if sentence := refused(error):
+            raise sentence from None
         raise
 
 

@@ -154,15 +154,15 @@ def test_the_watch_sees_strangers_and_not_ourselves():
     for _ in range(3):
         watch = machine.Watch()
         own(0.7)
-        quiet.append(watch.end()[0])
+        quiet.append(watch.end()["strangers_s"])
     watch = machine.Watch()
     burn(0.7)
     own(0.7)
-    strangers_s, wall_s = watch.end()
-    assert strangers_s > min(quiet) + 0.2
-    assert wall_s > 0.5
+    found = watch.end()
+    assert found["strangers_s"] > min(quiet) + 0.2
+    assert found["wall_s"] > 0.5
     watch = machine.Watch()
-    assert watch.end(children_s=1.0)[0] == pytest.approx(-1.0, abs=0.5)
+    assert watch.end(children_s=1.0)["strangers_s"] == pytest.approx(-1.0, abs=0.5)
 
 
 PAIRS = [control_pair(number) for number in range(1, MIN_PAIRS // len(PAIR) + 1)]
@@ -175,7 +175,7 @@ def timed(rng=None, restarts=20, blocks=3, scatter=SCATTER, missing=None, failur
     """A record of controls. effects: by the name of an arm, so much longer it takes than it should; other columns of a block
     by their name."""
     rng = np.random.default_rng(0) if rng is None else rng
-    columns = {"strangers_s": 0.001, "wall_s": 0.1, "steal_s": 0.0, "mhz": 3000.0}
+    columns = {"strangers_s": 0.001, "throttled_s": 0.0, "wall_s": 0.1, "steal_s": 0.0, "mhz": 3000.0}
     columns |= {name: effects[name] for name in columns if name in effects}
     effects = {"more": 0.01, "again": 0.0, "apart": 0.0, "copied": 0.0} | effects
     of_arm = {APART: 0.0, APART_AGAIN: effects["apart"], COPIED: effects["copied"]}
@@ -221,13 +221,14 @@ def test_a_clean_run_is_not_withheld_and_its_table_is_short():
     shown = table(checks(session(timed())))
     assert shown.check.tolist() == [
         "other load",
+        "quota",
         "lost restarts",
         "stolen time",
         "frequency",
         "A/A",
         "positive control",
     ]
-    assert shown.passed.tolist() == ["2 of 2", "1 of 1", "1 of 1", "1 of 1", "6 of 6", "1 of 1"]
+    assert shown.passed.tolist() == ["2 of 2", "2 of 2", "1 of 1", "1 of 1", "1 of 1", "6 of 6", "1 of 1"]
 
 
 @pytest.mark.parametrize(
@@ -235,6 +236,7 @@ def test_a_clean_run_is_not_withheld_and_its_table_is_short():
     [
         ({"strangers_s": 0.05}, "other load"),
         ({"steal_s": 0.1}, "stolen time"),
+        ({"throttled_s": 0.01}, "quota"),
         ({"failures": 3}, "lost restarts"),
         ({"mhz": lambda restart: 3000 if restart % 2 else 2000}, "frequency"),
         ({"again": 0.05}, "A/A"),

@@ -491,7 +491,7 @@ def test_a_run_on_a_pool_says_which_layout_each_restart_had(pool, smoke, tmp_pat
         assert len(record.times(label, "fine")) == len(units)
         assert len(record.by_restart(label, "fine")) == len(record.noise.restarts)
     # All workers ran what was drawn.
-    inode = {label: [Path(one.python).stat().st_ino for one in known] for label, known in pool.items()}
+    inode = {label: [1 + Path(one.python).stat().st_ino % 99_991 for one in known] for label, known in pool.items()}
     layout = {line["restart"]: line["layout"] for line in record.restarts}
     for block in record.blocks:
         for label in PAIR:

@@ -1,5 +1,6 @@
 """Runs a plan: starts workers, times randomised complete blocks, writes the record."""
 
+import contextlib
 import json
 import os
 import random
@@ -24,7 +25,7 @@ from ffilab.errors import UserError
 from ffilab.paths import LOGS, ROOT, resolved, without_paths
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import Installed, load
-from ffilab.subprocesses import kill_group
+from ffilab.subprocesses import explain_os_errors, kill_group, refused
 
 WORKER = Path(__file__).with_name("worker.py")
 LOAD_TIMEOUT_S = 60
@@ -54,14 +55,19 @@ class Worker:
         python = Path(self._layout.python)
         self._copy = fresh_copy(python) if group == COPY_OF_INTERPRETER else None
         log.parent.mkdir(parents=True, exist_ok=True)
-        to_worker, self._commands = os.pipe()
-        self._answers, from_worker = os.pipe()
+        self._orders = 0
         # A GIL forced from outside would hide what a module does to it.
         environment = {k: v for k, v in os.environ.items() if k not in ("PYTHON_GIL", "PYTHONPATH")}
         # Where the stack begins depends on it (Mytkowicz et al. 2009).
         environment[PADDING] = "x" * padding
         try:
-            with log.open("ab") as sink:
+            # What is the worker's is closed here in any case, and what is ours if it does not start.
+            with contextlib.ExitStack() as its, contextlib.ExitStack() as undo:
+                if self._copy:
+                    undo.callback(self._copy.unlink, missing_ok=True)
+                to_worker, self._commands = _pipe(its, undo)
+                from_worker, self._answers = reversed(_pipe(undo, its))
+                sink = its.enter_context(log.open("ab"))
                 self._process = subprocess.Popen(
                     [
                         str(self._copy or python),
@@ -78,24 +84,22 @@ class Worker:
                     pass_fds=(to_worker, from_worker),
                     start_new_session=True,
                 )
+                undo.pop_all()
         except OSError as error:
-            os.close(self._commands)
-            os.close(self._answers)
+            if sentence := refused(error):
+                raise sentence from None
             if self._copy:
-                self._copy.unlink(missing_ok=True)
                 raise WorkerFailed(
                     f"the copy of the interpreter does not start ({without_paths(str(error))})"
                 ) from None
             raise UserError(f"{interpreter.name} does not start ({error}): run `make kernels`.") from None
-        finally:
-            os.close(to_worker)
-            os.close(from_worker)
         self._buffer = b""
 
     def ask(self, timeout_s: float, **order) -> dict:
         """Send one order, wait for its answer. Raises WorkerFailed."""
+        self._orders += 1
         try:
-            os.write(self._commands, (json.dumps(order) + "\n").encode())
+            os.write(self._commands, (json.dumps({"number": self._orders, **order}) + "\n").encode())
         except BrokenPipeError:
             raise WorkerFailed(self._death()) from None
         deadline = time.monotonic() + timeout_s
@@ -109,9 +113,13 @@ class Worker:
             self._buffer += chunk
         line, _, self._buffer = self._buffer.partition(b"\n")
         try:
-            return json.loads(line)
-        except json.JSONDecodeError:
+            answer = json.loads(line)
+            number = answer["number"]
+        except (ValueError, KeyError, TypeError):
             raise WorkerFailed(f"worker {self.name} answered nonsense: {line[:80]!r}") from None
+        if number != self._orders:
+            raise WorkerFailed(f"worker {self.name} answered order {number} when it was asked order {self._orders}")
+        return answer
 
     def load(self, arms: list[Arm], cpu: int | None, order: random.Random) -> None:
         """Have the arms made, in random order and with gaps of random size between them.
@@ -129,11 +137,18 @@ class Worker:
         self.ask(LOAD_TIMEOUT_S, op="pin", cpu=cpu)
 
     def time(self, arm: str, loops: int) -> dict:
+        asked = time.perf_counter_ns()
         answer = self.ask(BATCH_TIMEOUT_S, op="time", arm=arm, loops=loops)
+        passed = time.perf_counter_ns() - asked
         ns = answer.get("ns")
         if not isinstance(ns, int) or ns <= 0:
             raise WorkerFailed(
                 f"worker {self.name} reported {ns!r} ns for {arm}: its clock stepped back or it is broken"
+            )
+        if ns > passed:
+            raise WorkerFailed(
+                f"worker {self.name} reported {ns / 1e9:.3g} s for {arm}, and {passed / 1e9:.3g} s passed: its clock jumped "
+                "forward or it is broken"
             )
         self.cpu_s = answer["cpu_s"]
         return answer
@@ -151,6 +166,14 @@ class Worker:
         kill_group(self._process)
         if self._copy:
             self._copy.unlink(missing_ok=True)
+
+
+def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[int, int]:
+    """The ends of a pipe, which these close."""
+    ends = os.pipe()
+    for stack, end in zip((reader, writer), ends):
+        stack.callback(os.close, end)
+    return ends
 
 
 def fresh_copy(python: Path) -> Path:
@@ -173,6 +196,8 @@ def fresh_copy(python: Path) -> Path:
         if copy:
             # A full disk leaves half of it.
             copy.unlink(missing_ok=True)
+        if sentence := refused(error):
+            raise sentence from None
         raise WorkerFailed(f"a copy of the interpreter could not be made ({without_paths(str(error))})") from None
 
 
@@ -312,6 +337,7 @@ def turns(pool: Pool, restarts: int, order: random.Random) -> list[int | None]:
 
 
 @alone()
+@explain_os_errors("the folder of records")
 def run(
     plan: Plan, folder: Path, width: Callable[[Record, tuple], float] | None = None, pool: Pool | None = None
 ) -> Record:
@@ -416,12 +442,11 @@ def _blocks(plan, number, restart, loops, order, writer, reporter):
             ns[key], probes[key] = answer["ns"], answer["probes"]
             involuntary += answer["involuntary"]
         stolen = machine.steal_s(restart.cpu) - before
-        strangers_s, wall_s = watch.end(sum(worker.cpu_s for worker in restart.workers.values()) - used)
+        others = watch.end(sum(worker.cpu_s for worker in restart.workers.values()) - used)
         writer.write(
             "block",
             restart=number,
-            strangers_s=strangers_s,
-            wall_s=wall_s,
+            **others,
             block=block,
             ns=ns,
             probes=probes,

@@ -268,7 +268,7 @@ class Measuring(Session):
     ) -> None:
         watch = machine.Watch()
         outcome: Outcome = case.run(seed, layout) if layout else case.run(seed)
-        strangers_s, wall_s = watch.end()
+        others = watch.end()
         child = {
             "title": title,
             "run": self._runs[title],
@@ -285,8 +285,7 @@ class Measuring(Session):
             "ended": outcome.ended,
             "error": without_paths(outcome.error),
             "gil_enabled": outcome.gil_enabled,
-            "strangers_s": strangers_s,
-            "wall_s": wall_s,
+            **others,
         }
         self._write("child", **child)
         rows_of(child)
@@ -389,13 +388,20 @@ class NoSession(UserError):
 
 
 def find(folder: Path, corner: str) -> Path:
-    """The newest complete session of a corner, anywhere in a folder of records. Raises NoSession if there is none, and
-    UserError if one is damaged: it may be the newest."""
+    """The newest complete session of a corner, anywhere in a folder of records: one dated in the future only if there is no
+    other. Raises NoSession if there is none, and UserError if one is damaged: it may be the newest."""
     found = [record for path in folder.rglob(MAIN) if path.is_file() and (record := complete(path, corner))]
     if not found:
         raise NoSession(f"There is no complete session of the chapter {corner!r} among the records that FROM names.")
-    # Two may have begun in one second; their folders are named more exactly.
-    return max(found, key=lambda record: (record.run["machine"]["date"], record.path.parent.name)).path.parent
+    now = datetime.now(UTC).isoformat()
+
+    def age(record: Record) -> tuple:
+        # A clock that went wrong once must not hide all that is measured after it was set right. Two may have begun in one
+        # second; their folders are named more exactly.
+        date = record.run["machine"]["date"]
+        return date <= now, date, record.path.parent.name
+
+    return max(found, key=age).path.parent
 
 
 def complete(path: Path, corner: str) -> Record | None:

@@ -17,6 +17,8 @@ mistaken for an answer:
     {"op": "time", "arm": name, "loops": n}
         -> {"ns": elapsed, "probes": [ns, …], "involuntary": context switches, "cpu_s": CPU seconds of this process so far}
 
+Each order has a "number", and its answer the same one: what an arm that forked, or an earlier batch, answers is not taken for it.
+
 A batch runs in parts of equal length, and before, between and behind them lies a probe: a short loop that is always the same.
 It takes longer while something else runs on the core's other hardware thread, which no clock of this system counts.
 
@@ -105,7 +107,7 @@ def serve(orders, results):
             os.sched_setaffinity(0, {cpu})
 
     def answer(message):
-        answers.write(json.dumps(message) + "\n")
+        answers.write(json.dumps({"number": order["number"], **message}) + "\n")
 
     for line in commands:
         order = json.loads(line)

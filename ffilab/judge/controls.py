@@ -24,6 +24,8 @@ MAX_STRANGERS = 0.15
 # Of the time that a plan measured.
 MAX_STEAL = 0.05
 MAX_LOST = 0.1
+# Of one core, on average over a plan or an experiment: what a quota on CPU time took away.
+MAX_THROTTLED = 0.02
 # Fastest over slowest frequency that the system reported, by restart.
 MAX_FREQUENCY = 1.25
 # A difference between equal arms that no effect of interest is smaller than.
@@ -49,7 +51,8 @@ class Check:
 def checks(session) -> list[Check]:
     """All checks of a session, whether it measures or is read."""
     found = [
-        strangers(f"processes of {title!r}", _of_title(one.record, title))
+        check(f"processes of {title!r}", _of_title(one.record, title))
+        for check in (strangers, throttled)
         for one in (*session.earlier, session)
         for title in dict.fromkeys(line["title"] for line in one.record.experiments)
     ]
@@ -58,7 +61,7 @@ def checks(session) -> list[Check]:
     pairs = sum(len(record.interpreters) for record in plans)
     for record in plans:
         name = record.run["plan"]["name"]
-        found.append(strangers(f"blocks of {name!r}", record.blocks))
+        found += [check(f"blocks of {name!r}", record.blocks) for check in (strangers, throttled)]
         found += [lost(name, record), stolen(name, record), frequency(name, record)]
         for label in record.interpreters:
             for twins in TWINS:
@@ -108,6 +111,17 @@ def strangers(what: str, lines: list[dict]) -> Check:
     cores = sum(line["strangers_s"] for line in lines) / max(1e-9, sum(line["wall_s"] for line in lines))
     found = f"others used {max(0.0, cores):.2f} cores on average (at most {MAX_STRANGERS:g} are accepted)"
     return Check("other load", what, found, cores <= MAX_STRANGERS, cores)
+
+
+def throttled(what: str, lines: list[dict]) -> Check:
+    """Did a quota on CPU time, as containers have it, keep the run from its cores? To threads that share a quota it looks like
+    a lock. Lines: blocks, or processes; those of an older version do not say."""
+    known = [line for line in lines if "throttled_s" in line]
+    if not known:
+        return Check("quota", what, "not looked at by the version that measured", True)
+    share = sum(line["throttled_s"] for line in known) / max(1e-9, sum(line["wall_s"] for line in known))
+    found = f"a quota took {share:.2f} cores on average (at most {MAX_THROTTLED:g} are accepted)"
+    return Check("quota", what, found, share <= MAX_THROTTLED, share)
 
 
 def lost(name: str, record: Record) -> Check:
