@@ -304,7 +304,59 @@ def test_signal_at_the_beginning(seen, sent):
             continue
         assert "Traceback" not in said, said
         codes.append(run.returncode)
-    assert set(codes) <= {130, 1, -getattr(signal, sent)}
+    assert set(codes) <= {130, 1, -signal.SIGINT, -getattr(signal, sent)}
     assert 130 in codes
     assert early <= len(codes) / 4
     seen(f"ended by the signal or with 130, {len(codes)} times")
+
+
+# Rendering.
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory):
+    """A _build with one chapter, made from golden records, and an older book."""
+    folder = tmp_path_factory.mktemp("measured")
+    program = (
+        "from pathlib import Path; from ffilab.press import chapters, execute\n"
+        f"execute.execute(chapters.chapter('loaders'), 'smoke', Path({str(ROOT / 'tests' / 'golden')!r}))"
+    )
+    surroundings = clean_environment(FFILAB_BUILD=str(folder), BUDGET="smoke", PYTHONPATH=str(ROOT), MARK=str(folder))
+    subprocess.run([ROOT / ".venv/bin/python", "-c", program], env=surroundings, check=True, capture_output=True)
+    (folder / "html").mkdir()
+    for name in ("index.html", "other.html"):
+        (folder / "html" / name).write_text(f"the old book: {name}")
+    return folder, surroundings
+
+
+@pytest.mark.parametrize("sent", SIGNALS)
+@pytest.mark.fault(
+    "press",
+    "{sent} while the book is rendered",
+    "Sphinx ends with it, the old book stays as it was, and nothing is left",
+)
+def test_signal_to_rendering(measured, seen, sent):
+    folder, surroundings = measured
+    log = folder / "logs" / "jupyter-book.log"
+    log.unlink(missing_ok=True)
+    run = subprocess.Popen(
+        [ROOT / ".venv/bin/python", "-m", "ffilab", "html"],
+        env=surroundings,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    # SIGINT while Sphinx starts, the others while it reads.
+    assert small.wait_for(lambda: log.exists() and (sent == "SIGINT" or "reading sources" in log.read_text()), 90)
+    time.sleep(random.uniform(0, 2))
+    assert run.poll() is None
+    run.send_signal(getattr(signal, sent))
+    said = run.communicate(timeout=30)[0]
+    began = time.monotonic()
+    assert small.wait_for(lambda: not marked(folder), 10)
+    seconds = time.monotonic() - began
+    assert run.returncode
+    assert "Traceback" not in said
+    old = {path.name: path.read_text() for path in (folder / "html").iterdir()}
+    assert old == {name: f"the old book: {name}" for name in ("index.html", "other.html")}
+    seen(f"nothing worked {seconds:.1f} s later, and the old book was as it had been")
