@@ -81,7 +81,7 @@ def part(folder, name):
 @pytest.fixture
 def source(tmp_path):
     """The hash of a small source that keeps a compiler busy, and the surroundings in which it is built."""
-    digest = fake_source.tarball(tmp_path / "mirror", functions=120)
+    digest = fake_source.tarball(tmp_path / "mirror", functions=400)
     yield digest, fake_source.environment(tmp_path / "cache", tmp_path / "mirror", MARK=str(tmp_path))
     for one in marked(tmp_path):
         with contextlib.suppress(psutil.Error):
