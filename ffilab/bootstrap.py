@@ -4,6 +4,12 @@ Standard library only: it runs before anything is installed. Usage:
 `python3 ffilab/bootstrap.py VERB [OPTIONS]`.
 """
 
+import _signal
+
+# Ctrl-C while the other modules are imported: an end without a traceback. `main` then listens to it.
+if __name__ == "__main__" and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
+
 import hashlib
 import os
 import signal
@@ -84,11 +90,59 @@ def suitable_python():
     )
 
 
+def lock():
+    """The descriptor of the folder's lock, if this process holds it: a child that has it too keeps the lock held for as long
+    as it works, even if we are killed."""
+    try:
+        handle = int(os.environ["FFILAB_LOCK"])
+        return (handle,) if os.path.samestat(os.fstat(handle), os.stat(ROOT / "_build" / "lock")) else ()
+    except (KeyError, ValueError, OSError):
+        return ()
+
+
+# Its input ends when we do, by SIGKILL too.
+WATCH = """read -r _
+kill -TERM "-$1" || exit 0
+for _ in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; kill -0 "-$1" || exit 0; done
+kill -KILL "-$1"
+"""
+
+
+def watch(group_id, descriptors=()):
+    """Start a process that ends a process group if we are gone, and holds descriptors until then. Kill it when the group is
+    done."""
+    return subprocess.Popen(
+        ["/bin/sh", "-c", WATCH, "watch", str(group_id)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+        pass_fds=descriptors,
+    )
+
+
 def run(command, hint):
     log = ROOT / "_build" / "logs" / "bootstrap.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("ab") as sink:
-        code = subprocess.run(command, stdout=sink, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL).returncode
+        process = subprocess.Popen(
+            command,
+            stdout=sink,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+            pass_fds=lock(),
+        )
+        watcher = watch(process.pid, lock())
+        try:
+            code = process.wait()
+        finally:
+            # What it started too: venv has a child that installs pip.
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            watcher.kill()
+            watcher.communicate()
     if code:
         last = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
         if "No space left" in "".join(last):
@@ -156,11 +210,16 @@ def stamp(name, locks):
 
 def main():
     verb, *rest = sys.argv[1:] or ["--help"]
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         end_with_make()
         if verb == "doctor":
-            os.execv(sys.executable, [sys.executable, str(ROOT / "ffilab" / "doctor.py"), *rest])
+            import doctor
+
+            sys.argv = ["doctor.py", *rest]
+            sys.exit(doctor.main())
         with_lab = verb == "lab"
         if verb not in READERS:
             lock_folder()
@@ -171,6 +230,8 @@ def main():
             prepare(with_lab)
             os.close(handle)
             del os.environ["FFILAB_LOCK"]
+        # Kept while the next Python starts, which would show them as a traceback: __main__.py lets them through.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     except Stop as stop:
         sys.exit(f"ffilab: {stop}")
     except KeyboardInterrupt:

@@ -129,7 +129,7 @@ def slides():
     from ffilab.press import slides as press
 
     with step("slides"):
-        found = press.write(press.default_folder(), chapters.chapters())
+        found = press.renew(chapters.chapters())
     if not found:
         raise UserError("Nothing was measured yet: run `make book`, or `make chapter NAME=…` for one chapter.")
     for deck in found:
@@ -330,8 +330,8 @@ def distclean(context):
     """Clean, and remove the kernels' and the book's environments too."""
     context.invoke(clean)
     for interpreter in catalogue.ALL:
-        shutil.rmtree(environments.folder(interpreter) / ".venv", ignore_errors=True)
-    shutil.rmtree(paths.ROOT / ".venv", ignore_errors=True)
+        environments.remove(environments.folder(interpreter) / ".venv")
+    environments.remove(paths.ROOT / ".venv")
 
 
 def main():

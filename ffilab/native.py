@@ -117,7 +117,10 @@ def _libraries(project: Path, out: Path) -> None:
     # Seen from the project, its outputs have no space in their path unless the reader put one between the two.
     seen = os.path.relpath(out, project) if native_links.has_space(out) else out
     command = ["make", "--no-print-directory", f"OUT={seen}", f"CC={environment['CC']}"]
-    _run(project, command if stamp.exists() else [*command, "--always-make"], "make", environment)
+    command += [] if stamp.exists() else ["--always-make"]
+    # What is killed may leave half a library, which make takes for a whole one: the next run makes all anew.
+    stamp.unlink(missing_ok=True)
+    _run(project, command, "make", environment)
     native_links.settle(records)
     stamp.touch()
 

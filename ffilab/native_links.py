@@ -111,7 +111,8 @@ def settle(records: Path) -> None:
     """Make new records ready: without debug information, with the list of functions; one that cannot be linked again is removed."""
     for description in records.glob(f"*/{DESCRIPTION}"):
         folder = description.parent
-        if not (folder / FUNCTIONS).exists():
+        # It is removed in the end: a run that was killed in the middle goes on here.
+        if (folder / BUILT).exists():
             try:
                 _settle(folder)
             except (UserError, OSError) as error:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import psutil
 
+from ffilab.bootstrap import lock, watch
 from ffilab.errors import UserError
-from ffilab.paths import ROOT
 
 GRACE_S = 3
 # A file where a folder should be, or the other way round; links in a circle; a name that is too long.
@@ -102,16 +102,6 @@ def _interrupts_kept():
             signal.signal(one, before[one])
 
 
-def lock() -> tuple[int, ...]:
-    """The descriptor of the folder's lock, if this process holds it (see bootstrap.py): a child that has it too keeps the
-    lock held for as long as it works, even if we are killed."""
-    try:
-        handle = int(os.environ["FFILAB_LOCK"])
-        return (handle,) if os.path.samestat(os.fstat(handle), os.stat(ROOT / "_build" / "lock")) else ()
-    except (KeyError, ValueError, OSError):
-        return ()
-
-
 def adopt_orphans() -> None:
     """Become the parent of every descendant whose own parent ends, so that `end_descendants` finds it: in another session and
     with an empty environment too. Linux only; elsewhere such a child belongs to init."""
@@ -151,11 +141,15 @@ def end_descendants(but: list[psutil.Process] = ()) -> None:
 
 @contextmanager
 def group(command, **options):
-    """Popen in a process group of its own; on the way out nothing of it is left running. Raises Ended after `end_all`."""
+    """Popen in a process group of its own; on the way out nothing of it is left running. Raises Ended after `end_all`.
+
+    pass_fds: what it gets besides the folder's lock.
+    """
+    pass_fds = (*lock(), *options.pop("pass_fds", ()))
     with _guard, _interrupts_kept() as came:
         if _ending.is_set():
             raise Ended
-        process = subprocess.Popen(command, start_new_session=True, pass_fds=lock(), **options)
+        process = subprocess.Popen(command, start_new_session=True, pass_fds=pass_fds, **options)
         _running.add(process)
     try:
         if came:
@@ -169,10 +163,28 @@ def group(command, **options):
         raise Ended
 
 
-def logged(command, log: Path, *, on_line=None, **options) -> int:
-    """Run a command, append its output to `log`, hand each line to `on_line`; return its exit code.
+@contextmanager
+def watched(process: subprocess.Popen, pass_fds: tuple[int, ...]):
+    """Meanwhile, the group of a process ends with us, even by SIGKILL, and the descriptors stay open until it has."""
+    with _guard, _interrupts_kept() as came:
+        watcher = watch(process.pid, (*lock(), *pass_fds))
+        # No stray.
+        _running.add(watcher)
+    try:
+        if came:
+            raise KeyboardInterrupt
+        yield
+    finally:
+        kill_group(watcher)
+        watcher.stdin.close()
+        _running.discard(watcher)
 
-    Raises UserError when the disk is full.
+
+def logged(command, log: Path, *, on_line=None, pass_fds: tuple[int, ...] = (), **options) -> int:
+    """Run a command, append its output to `log`, hand each line to `on_line`; return its exit code. It ends with us, even by
+    SIGKILL.
+
+    pass_fds: descriptors that stay open until it has ended. Raises UserError when the disk is full.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     full = False
@@ -185,8 +197,10 @@ def logged(command, log: Path, *, on_line=None, **options) -> int:
             stdin=subprocess.DEVNULL,
             text=True,
             errors="replace",
+            pass_fds=pass_fds,
             **options,
         ) as process,
+        watched(process, pass_fds),
     ):
         for line in process.stdout:
             sink.write(line)

@@ -9,6 +9,7 @@ the tree. Two builds still differ, as threads take turns in the training:
 `relink.differences` names where.
 """
 
+import fcntl
 import functools
 import hashlib
 import json
@@ -22,12 +23,10 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from ffilab import doctor
 from ffilab.errors import UserError
 from ffilab.machine import compiler, compiler_version
-from ffilab.paths import cache
+from ffilab.paths import cache, swap
 from ffilab.progress import Step, minutes, say, step, ticking
 from ffilab.provision import relink, sources, stages
 from ffilab.provision.catalogue import Interpreter, Source
@@ -117,17 +116,19 @@ def made_otherwise(interpreter: Interpreter, number: int = 1) -> str:
 
 def build(interpreter: Interpreter, number: int = 1) -> Path:
     """Build if it is not in the cache yet; return the executable. Resumable: an interrupted make goes on."""
-    if built(interpreter, number):
+    work = cache() / "work" / prefix(interpreter, number).name
+    if built(interpreter, number) and not work.exists():
         return executable(interpreter, number)
     with explain_os_errors(str(cache())):
-        work = cache() / "work" / prefix(interpreter, number).name
-        with only_one(work, interpreter.name):
+        with only_one(work, interpreter.name) as lock:
             if not built(interpreter, number):
                 if changed := made_otherwise(interpreter, number):
                     say(f"  {interpreter.name} is built again: {changed}")
                 elif prefix(interpreter, number).exists():
                     say(f"  {interpreter.name} in the cache does not start; it is built again.")
-                _build(interpreter, number, work)
+                _build(interpreter, number, work, lock)
+            # A run that was killed at its very end left it.
+            shutil.rmtree(work, ignore_errors=True)
             return executable(interpreter, number)
 
 
@@ -158,18 +159,15 @@ def without_randomisation() -> list[str]:
 
 @contextmanager
 def only_one(work: Path, what: str):
-    """Hold the lock of a work folder; says so if another process has it."""
+    """Hold the lock of a work folder; says so if another process has it. Yields its descriptor, for the children."""
     work.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(f"{work}.lock")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        say(f"  Another process is building {what}; waiting for it.")
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    with open(f"{work}.lock", "w") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"  Another process is building {what}; waiting for it.")
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield file.fileno()
 
 
 def expected_seconds() -> float:
@@ -190,15 +188,16 @@ class Spoiled(Exception):
     """A build that went on where it had stopped could not be ended."""
 
 
-def _build(interpreter: Interpreter, number: int, work: Path) -> None:
+def _build(interpreter: Interpreter, number: int, work: Path, lock: int) -> None:
     try:
-        _build_in(interpreter, number, work)
+        _build_in(interpreter, number, work, lock)
     except Spoiled:
         say(f"  {interpreter.name}: what an earlier run had begun cannot be ended; compiling from the start")
-        _build_in(interpreter, number, work)
+        _build_in(interpreter, number, work, lock)
 
 
-def _build_in(interpreter: Interpreter, number: int, work: Path) -> None:
+def _build_in(interpreter: Interpreter, number: int, work: Path, lock: int) -> None:
+    # lock: held by what runs in the folder too, whatever becomes of us.
     cc = compiler()
     if not shutil.which("make"):
         raise UserError("`make` is missing on this machine: run `make doctor` for the command that installs it.")
@@ -233,7 +232,7 @@ def _build_in(interpreter: Interpreter, number: int, work: Path) -> None:
         if not whole and (work / "configured").read_text() != json.dumps(made_by()):
             # Begun by another compiler, or for another libc: nothing of it can be kept.
             shutil.rmtree(work)
-            return _build_in(interpreter, number, work)
+            return _build_in(interpreter, number, work, lock)
         going = stages.Stages(jobs, estimate)
 
         def begin_anew():
@@ -243,7 +242,7 @@ def _build_in(interpreter: Interpreter, number: int, work: Path) -> None:
                 raise Spoiled
 
         def run(command, detail):
-            if logged(command, log, on_line=going.line, cwd=tree, env=make_environment(cc)):
+            if logged(command, log, on_line=going.line, cwd=tree, env=make_environment(cc), pass_fds=(lock,)):
                 begin_anew()
                 raise UserError(
                     f"Building {interpreter.name} failed at `{detail}` ({tail(log, 2)}): read {log}, "
@@ -297,6 +296,6 @@ def _build_in(interpreter: Interpreter, number: int, work: Path) -> None:
     }
     (staged / FACTS).write_text(json.dumps(noted))
     final.parent.mkdir(parents=True, exist_ok=True)
-    shutil.rmtree(final, ignore_errors=True)
-    staged.rename(final)
+    # One that takes the place of another: killed while that is removed, half of it would pass for a whole one.
+    swap(staged, final)
     shutil.rmtree(work)

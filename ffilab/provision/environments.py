@@ -44,6 +44,16 @@ def stamp(found: Found) -> str:
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
+def remove(environment: Path) -> None:
+    """Remove a virtual environment: first what says that it is whole, so that half of one never passes for it. One that
+    is elsewhere, behind a symbolic link, stays."""
+    if environment.is_symlink():
+        return
+    for stamp in (environment / FACTS, *environment.glob("ready-*")):
+        stamp.unlink(missing_ok=True)
+    shutil.rmtree(environment, ignore_errors=True)
+
+
 def make(found: Found) -> Installed:
     """Create or renew one environment; a no-op if it is up to date."""
     interpreter = found.interpreter
@@ -55,7 +65,7 @@ def make(found: Found) -> Installed:
     except UserError:
         pass
     with explain_os_errors(str(target)), step(f"environment of {interpreter.name}"):
-        shutil.rmtree(target, ignore_errors=True)
+        remove(target)
         log = LOGS / f"environment-{interpreter.name}.log"
         log.unlink(missing_ok=True)
         lock = target.parent / "requirements.txt"
@@ -64,13 +74,13 @@ def make(found: Found) -> Installed:
             [uv(), *SYNC, "--python", str(python(interpreter)), str(lock)],
         ):
             if logged(command, log):
-                shutil.rmtree(target, ignore_errors=True)
+                remove(target)
                 raise UserError(
                     f"The packages of {interpreter.name} could not be installed ({tail(log)}): "
                     f"check the connection, or read {log}."
                 )
         if not suits(probe(str(python(interpreter))), interpreter):
-            shutil.rmtree(target, ignore_errors=True)
+            remove(target)
             raise UserError(
                 f"{found.executable} says that it is {interpreter.label}, and an environment made of it is not: "
                 f'name another one with KERNELS="{interpreter.label}=/path/to/python".'

@@ -56,12 +56,17 @@ def real() -> str:
     return f"{home}/bin/python3.14"
 
 
-def tarball(folder: Path, padding: int = 0) -> str:
-    """Write the tarball into a mirror's folder; its SHA-256. padding: bytes that nothing compresses."""
+def tarball(folder: Path, padding: int = 0, functions: int = 1) -> str:
+    """Write the tarball into a mirror's folder; its SHA-256. padding: bytes that nothing compresses. functions: in its one
+    source; a thousand of them are work for a compiler."""
     files = {
         "configure": CONFIGURE,
         "Makefile": MAKEFILE,
-        "one.c": "int one(int x) { return x + 1; }\n",
+        "one.c": "int one(int x) { return x + 1; }\n"
+        + "".join(
+            f"int f{n}(int x) {{ for (int i = {n}; i < x; i++) x ^= i * {n}; return x; }}\n"
+            for n in range(1, functions)
+        ),
         "python": f'#!/bin/sh\nexec {real()} "$@"\n',
         "padding": os.urandom(padding),
     }
