@@ -334,6 +334,13 @@ def distclean(context):
     environments.remove(paths.ROOT / ".venv")
 
 
+def was_stopped(error: BaseException | None) -> bool:
+    """Is it Ctrl-C, or what a library made of it: in the middle of an import of C code it comes out as an ImportError."""
+    if isinstance(error, (KeyboardInterrupt, click.Abort)):
+        return True
+    return error is not None and (was_stopped(error.__cause__) or was_stopped(error.__context__))
+
+
 def main():
     """Entry point of `python -m ffilab`."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -346,7 +353,9 @@ def main():
         sys.exit("ffilab: there is not enough memory: end what else is running, and run the same command again.")
     except click.ClickException as error:
         sys.exit(f"ffilab: {error.format_message()}")
-    except (KeyboardInterrupt, click.Abort):
+    except BaseException as error:
+        if not was_stopped(error):
+            raise
         sys.stderr.write(
             "\nffilab: stopped; what was finished is kept: interpreters, builds, records, the pages of finished chapters.\n"
         )
