@@ -2,17 +2,24 @@
 
 import ast
 import hashlib
+import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import tomllib
 import zipfile
 from importlib import metadata
-from urllib.request import urlopen
+from urllib.error import HTTPError, URLError
+from urllib.request import Request, urlopen
 
+import psutil
 import pytest
 from conftest import clean_environment
 
+from faults import small
+from ffilab import cli, layout_pool
 from ffilab.paths import KERNELS, NATIVE, ROOT
 from ffilab.provision import installed, interpreters
 from ffilab.provision.catalogue import BY_LABEL, SOURCES
@@ -309,54 +316,91 @@ def test_servers_are_on_loopback(seen):
     seen(f"{count} servers, all on loopback")
 
 
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory):
+    """Starts what `make lab` starts, with the JupyterLab of its lock; gives the process, and what it says of itself."""
+    ran = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli.environments, "provision", lambda request: [])
+        patch.setattr(layout_pool, "make", lambda *words: None)
+        patch.setattr(os, "execve", lambda *words: ran.append(words))
+        cli.lab.callback(kernels="pair")
+    ((_, command, _),) = ran
+    folder = tmp_path_factory.mktemp("lab")
+    words = [interpreters.uv(), "pip", "install", "--no-config", "--python", sys.executable, "--target", folder / "lab"]
+    subprocess.run(
+        [*words, "--require-hashes", "-r", ROOT / "requirements" / "lab.txt"], check=True, capture_output=True
+    )
+    started = []
+
+    def start():
+        runtime = folder / f"runtime{len(started)}"
+        home = clean_environment(
+            HOME=str(folder),
+            PYTHONPATH=str(folder / "lab"),
+            JUPYTER_PATH=str(KERNELS.parent),
+            JUPYTERLAB_DIR=str(folder / "lab" / "share" / "jupyter" / "lab"),
+            JUPYTER_RUNTIME_DIR=str(runtime),
+        )
+        process = psutil.Popen(
+            [*command, "--no-browser", "--port=0"], env=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        started.append(process)
+        said = small.wait_for(lambda: [one for one in runtime.glob("jpserver-*.json") if one.read_text()], 60)
+        assert said, process.poll()
+        about = json.loads(said[0].read_text())
+        assert small.wait_for(
+            lambda: [one for one in process.net_connections() if one.status == psutil.CONN_LISTEN], 60
+        )
+        return process, about, runtime
+
+    start.command = command
+    yield start
+    for process in started:
+        if process.is_running():
+            process.kill()
+        process.wait()
+
+
 @pytest.mark.slow
 @pytest.mark.fault(
     "supply chain", "A stranger on this machine opens JupyterLab", "Without the token nothing is answered"
 )
-def test_lab_asks_for_its_token(monkeypatch, tmp_path, seen):
+def test_lab_asks_for_its_token(lab, seen):
     """With the options of `make lab`, and the JupyterLab of its lock."""
-    import os
-    import time
-    from urllib.error import HTTPError, URLError
-
-    import psutil
-
-    from ffilab import cli, layout_pool
-
-    ran = []
-    monkeypatch.setattr(cli.environments, "provision", lambda request: [])
-    monkeypatch.setattr(layout_pool, "make", lambda *words: None)
-    monkeypatch.setattr(os, "execve", lambda *words: ran.append(words))
-    cli.lab.callback(kernels="pair")
-    ((_, command, _),) = ran
-    options = command[3:]
+    options = lab.command[3:]
     assert "--ip=127.0.0.1" in options
     assert not [word for word in options if "token" in word.lower() or "password" in word.lower()]
-    lab = tmp_path / "lab"
-    words = [interpreters.uv(), "pip", "install", "--no-config", "--python", sys.executable, "--target", lab]
-    subprocess.run(
-        [*words, "--require-hashes", "-r", ROOT / "requirements" / "lab.txt"], check=True, capture_output=True
-    )
-    home = clean_environment(
-        HOME=str(tmp_path),
-        PYTHONPATH=str(lab),
-        JUPYTERLAB_DIR=str(lab / "share" / "jupyter" / "lab"),
-        JUPYTER_RUNTIME_DIR=str(tmp_path / "runtime"),
-    )
-    process = subprocess.Popen(
-        [*command, "--no-browser", "--port=0"], env=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    try:
-        deadline, ports = time.monotonic() + 60, []
-        while not ports and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.2)
-            ports = [one for one in psutil.Process(process.pid).net_connections() if one.status == psutil.CONN_LISTEN]
-        assert ports
-        assert {one.laddr.ip for one in ports} <= {"127.0.0.1", "::1"}
-        with pytest.raises((HTTPError, URLError)) as caught:
-            urlopen(f"http://127.0.0.1:{ports[0].laddr.port}/api/contents", timeout=20)
-        assert caught.value.code == 403
-    finally:
-        process.kill()
-        process.wait()
+    process, about, _ = lab()
+    ports = [one for one in process.net_connections() if one.status == psutil.CONN_LISTEN]
+    assert {one.laddr.ip for one in ports} <= {"127.0.0.1", "::1"}
+    with pytest.raises((HTTPError, URLError)) as caught:
+        urlopen(f"http://127.0.0.1:{about['port']}/api/contents", timeout=20)
+    process.kill()
+    assert caught.value.code == 403
     seen("on 127.0.0.1 only; without the token: 403")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", ["SIGTERM", "SIGHUP", "SIGKILL"])
+@pytest.mark.fault(
+    "runs", "{sent} to JupyterLab, of which a kernel works on", "The server and the kernel end, and nothing is left"
+)
+def test_lab_ends(lab, seen, sent):
+    process, about, runtime = lab()
+    order = Request(
+        f"http://127.0.0.1:{about['port']}/api/kernels",
+        data=json.dumps({"name": "cpython-3.14"}).encode(),
+        headers={"Authorization": f"token {about['token']}", "Content-Type": "application/json"},
+    )
+    urlopen(order, timeout=60).read()
+    (kernel,) = small.wait_for(lambda: process.children())
+    process.send_signal(getattr(signal, sent))
+    assert small.wait_for(lambda: not (process.is_running() and process.poll() is None), 20)
+    gone = small.wait_for(lambda: not kernel.is_running() or kernel.status() == psutil.STATUS_ZOMBIE, 20)
+    if not gone:
+        kernel.kill()
+    assert gone
+    left = [one.name for one in runtime.glob("*.json")]
+    assert sent != "SIGTERM" or not left
+    seen("both ended" + (f"; {len(left)} files with addresses of what is gone stayed" if left else "; no file stayed"))
