@@ -2,14 +2,15 @@
 
 import fcntl
 import os
+import sys
 from contextlib import contextmanager
 
 from ffilab.paths import cache
-from ffilab.progress import say
 
 # Set while it is held, for what is called inside and for children.
 HELD = "FFILAB_ALONE"
 FILE = "one-at-a-time"
+WAITING = "  something else measures on this machine, in another clone or in JupyterLab: waiting until it has finished"
 
 
 @contextmanager
@@ -31,9 +32,8 @@ def alone():
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(
-                "  something else measures on this machine, in another clone or in JupyterLab: waiting until it has finished"
-            )
+            # No progress bar: the kernels have nothing that draws one.
+            print(WAITING, file=sys.stderr, flush=True)
             fcntl.flock(file, fcntl.LOCK_EX)
         os.environ[HELD] = "1"
         try:
