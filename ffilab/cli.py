@@ -37,6 +37,16 @@ DISTURBING = (
 MEASURING = {"book", "chapter", "more", "study", "lab"}
 
 
+def late(module: str):
+    """A module that not every verb needs. Ctrl-C waits until it is imported: in the middle of that it may be lost, or come out
+    as another error."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
+    try:
+        return importlib.import_module(module)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.pass_context
 def verbs(context):
@@ -69,7 +79,7 @@ from_option = click.option(
 
 def records(given: str) -> Path | None:
     """The folder of records that FROM names; None if the chapters are to measure."""
-    from ffilab.bench.session import unpacked
+    unpacked = late("ffilab.bench.session").unpacked
 
     return unpacked(given) if given else None
 
@@ -86,7 +96,7 @@ def budget_name(name: str) -> str:
 @from_option
 def book(kernels, budget, source):
     """Set up what is missing, measure every chapter afresh, render _build/html."""
-    from ffilab.press import book as press
+    press = late("ffilab.press.book")
 
     press.book(catalogue.parse(kernels), budget_name(budget or "quick"), source=records(source))
 
@@ -98,7 +108,7 @@ def book(kernels, budget, source):
 @from_option
 def chapter(name, kernels, budget, source):
     """Measure one chapter afresh, then render the book with it."""
-    from ffilab.press import book as press
+    press = late("ffilab.press.book")
 
     press.book(catalogue.parse(kernels), budget_name(budget or "quick"), only=name, source=records(source))
 
@@ -109,7 +119,7 @@ def chapter(name, kernels, budget, source):
 @budget_option
 def more(name, kernels, budget):
     """Measure another session, with new layouts, on top of those that the pages rest on; then render."""
-    from ffilab.press import book as press
+    press = late("ffilab.press.book")
 
     press.book(catalogue.parse(kernels), budget_name(budget or "quick"), only=name or None, more=True)
 
@@ -117,7 +127,7 @@ def more(name, kernels, budget):
 @verbs.command()
 def html():
     """Render again from the chapters as they were last measured."""
-    from ffilab.press import render
+    render = late("ffilab.press.render")
 
     render.render()
 
@@ -125,8 +135,8 @@ def html():
 @verbs.command()
 def slides():
     """Make the slides of the chapters as they were last measured: _build/html/slides."""
-    from ffilab.press import chapters
-    from ffilab.press import slides as press
+    chapters = late("ffilab.press.chapters")
+    press = late("ffilab.press.slides")
 
     with step("slides"):
         found = press.renew(chapters.chapters())
@@ -139,7 +149,7 @@ def slides():
 @verbs.command()
 def pdf():
     """Print the rendered book to one PDF."""
-    from ffilab.press import pdf as press
+    press = late("ffilab.press.pdf")
 
     press.pdf()
 
@@ -147,7 +157,7 @@ def pdf():
 @verbs.command()
 def links():
     """Try every address that leads out of the book, over the network."""
-    from ffilab.press import render
+    render = late("ffilab.press.render")
 
     render.check_links()
 
@@ -163,7 +173,7 @@ def kernels_verb(kernels):
 @kernels_option
 def native(kernels):
     """Build everything under native/ for the kernels at hand."""
-    from ffilab import native as projects
+    projects = late("ffilab.native")
 
     failures = projects.build_all(environments.provision(catalogue.parse(kernels)))
     if failures:
@@ -175,7 +185,7 @@ def native(kernels):
 @from_option
 def exercise(name, source):
     """Check your answers to the exercises of a chapter, my/<chapter>.py, on what was last measured (or on FROM)."""
-    from ffilab.press import chapters, exercises
+    chapters, exercises = late("ffilab.press.chapters"), late("ffilab.press.exercises")
 
     found = exercises.check(chapters.chapter(name), records(source))
     click.echo(exercises.report(found))
@@ -203,7 +213,7 @@ def check(pytest_options):
 
     Further words go to pytest.
     """
-    from ffilab.judge import claims
+    claims = late("ffilab.judge.claims")
 
     if len(pytest_options) == 1 and pytest_options[0] in claims.corners():
         return click.get_current_context().invoke(exercise, name=pytest_options[0], source=os.environ.get("FROM", ""))
@@ -213,7 +223,7 @@ def check(pytest_options):
 
 def set_up_for_tests() -> None:
     """The chapter pair and the native projects."""
-    from ffilab.press import book as press
+    press = late("ffilab.press.book")
 
     press.set_up(catalogue.parse("pair"))
 
@@ -232,7 +242,7 @@ def pytest(part: str, *options: str) -> int:
 @budget_option
 def study(module, budget):
     """Run a study that is no chapter, such as notebooks.measuring.contest: its function `main(budget)`."""
-    from ffilab import native as projects
+    projects = late("ffilab.native")
 
     # Before anything is built.
     budget = budget_name(budget or "quick")
@@ -248,7 +258,7 @@ def study(module, budget):
 @click.argument("source", default="")
 def judge(source):
     """Print the ledger for a folder or bundle of records, without measuring."""
-    from ffilab.judge import again
+    again = late("ffilab.judge.again")
 
     if not source:
         raise UserError("Name the records: `make judge FROM=_build/records`.")
@@ -264,8 +274,8 @@ def judge(source):
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
 def characteristics(runs, corner, seed):
     """Simulate records whose truth is known, and keep how often which verdict is given (book/evidence)."""
-    from ffilab.judge import characteristics as study
-    from ffilab.judge import claims
+    study = late("ffilab.judge.characteristics")
+    claims = late("ffilab.judge.claims")
 
     known = claims.corners()
     if corner and corner not in known:
@@ -284,7 +294,7 @@ def characteristics(runs, corner, seed):
 @click.argument("run_b", default="")
 def compare(run_a, run_b):
     """Compare two records of two runs or machines (files in _build/records)."""
-    from ffilab.judge import runs
+    runs = late("ffilab.judge.runs")
 
     click.echo(runs.report((Path(run_a), Path(run_b))))
 
@@ -293,8 +303,8 @@ def compare(run_a, run_b):
 @kernels_option
 def lab(kernels):
     """JupyterLab on loopback, with every kernel that is set up, and with layouts for what is measured there."""
-    from ffilab import layout_pool
-    from ffilab.bench import layouts
+    layout_pool = late("ffilab.layout_pool")
+    layouts = late("ffilab.bench.layouts")
 
     labels = [one.label for one in environments.provision(catalogue.parse(kernels))]
     count = BUDGETS[budget_name(os.environ.get("BUDGET") or "quick")].layouts

@@ -4,6 +4,7 @@ Standard library only, as it is imported by every chapter.
 """
 
 import functools
+import errno
 import json
 import os
 import subprocess
@@ -52,7 +53,10 @@ def load(interpreter: Interpreter) -> Installed:
         loaded = json.loads(facts.read_text())
         if not python(interpreter).exists():
             raise FileNotFoundError(python(interpreter))
-    except (OSError, json.JSONDecodeError):
+    except (OSError, json.JSONDecodeError) as error:
+        if getattr(error, "errno", None) in (errno.EMFILE, errno.ENFILE):
+            # Nothing is wrong with the environment.
+            raise
         raise UserError(
             f"{interpreter.name} has no working environment in "
             f"kernels/kernels/{interpreter.name}/.venv: run `make kernels KERNELS={interpreter.label}`."

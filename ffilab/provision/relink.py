@@ -21,6 +21,7 @@ from ffilab.errors import UserError
 from ffilab.machine import compiler
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import load
+from ffilab.subprocesses import lock
 
 # In the prefix of an interpreter that was compiled here.
 OBJECTS = "objects"
@@ -171,7 +172,9 @@ def run(
             command += [option.format(file, seed=seed) for option in options]
             # Nothing calls it: without -u it would go where unused sections are left out.
             command += [f"-Wl,-u,{PAD}", _padding(Path(scratch) / "pad.s", pad)]
-        done = subprocess.run([str(part) for part in [*command, *inputs]], capture_output=True, text=True, cwd=folder)
+        command = [str(part) for part in [*command, *inputs]]
+        # With the lock: a linker may go on for a second where we are killed.
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, pass_fds=lock())
     if done.returncode:
         raise UserError(f"{target.name} could not be linked again ({done.stderr.strip()[-200:]}).")
     return target

@@ -45,7 +45,11 @@ def out_of_memory(marker):
 
 
 def floods(marker):
-    return Once(marker, lambda: [os.write(1, b"x" * 65536) for _ in range(200)])
+    def action():
+        for _ in range(200):
+            os.write(1, b"x" * 65536)
+
+    return Once(marker, action)
 
 
 class Still(Once):

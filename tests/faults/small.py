@@ -83,14 +83,35 @@ def start(tree: Path, program: list | None = None) -> subprocess.Popen:
 
 
 def at_work(tree: Path) -> list[psutil.Process]:
-    """Processes that work in the clone."""
+    """Processes that work in the clone. Of no memory between two calls: psutil's own is not for several threads."""
     found = []
-    for process in psutil.process_iter():
+    for number in psutil.pids():
         try:
+            process = psutil.Process(number)
             if process.status() != psutil.STATUS_ZOMBIE and process.cwd().startswith(str(tree)):
                 found.append(process)
         except psutil.Error:
             continue
+    return found
+
+
+def words_of(process: psutil.Process) -> str:
+    """Its command, as far as it is still there."""
+    try:
+        return " ".join(process.cmdline())[:200]
+    except psutil.Error as error:
+        return str(error)
+
+
+def holders(file) -> list[str]:
+    """The processes that hold the other end of a pipe."""
+    pipe = os.readlink(f"/proc/self/fd/{file.fileno()}")
+    found = []
+    for process in map(psutil.Process, psutil.pids()):
+        with suppress(OSError):
+            ends = [one.readlink() for one in Path(f"/proc/{process.pid}/fd").iterdir()]
+            if process.pid != os.getpid() and Path(pipe) in ends:
+                found.append(f"{process.pid} {process.status()} {words_of(process)}")
     return found
 
 

@@ -66,6 +66,7 @@ def test_no_more_files(smoke, tmp_path, seen):
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         assert_nothing_is_left(before)
     assert further > 4
+    assert len(said) == 1, said
     (sentence,) = said
     assert "ulimit -n" in sentence
     seen(sentence)

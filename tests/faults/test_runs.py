@@ -21,7 +21,7 @@ from faults import small
 from ffilab.paths import ROOT
 
 pytestmark = pytest.mark.slow
-TIMES, AT_ONCE = 20, 4
+TIMES, AT_ONCE = 20, 5
 # For how long after it is there a part may be left alone before the signal comes.
 LIFE_S = {"make": 6, "ffilab": 6, "papermill": 2.5, "kernel": 1.5, "worker": 0.3, "ffilab and papermill": 2}
 
@@ -45,7 +45,6 @@ def prepared(folder):
 def ends(run, tree, limit=30):
     """What the run said, and in how long nothing of it was left: with the lock held for as long as anything worked."""
     began = time.monotonic()
-    truthful = True
     while time.monotonic() - began < limit:
         held = small.is_locked(tree)
         left = small.at_work(tree)
@@ -53,13 +52,17 @@ def ends(run, tree, limit=30):
             break
         # Looked at in this order, both may end in between: only a ghost that goes on beside a free lock is none.
         if not held and (ghosts := [one for one in left if one.is_running() and one in small.at_work(tree)]):
-            time.sleep(1)
-            truthful = truthful and not [one for one in ghosts if one in small.at_work(tree)]
+            time.sleep(2)
+            ghosts = [one for one in ghosts if one in small.at_work(tree)]
+            assert not ghosts, f"beside a free lock worked {[small.words_of(one) for one in ghosts]}"
         time.sleep(0.05)
     seconds = time.monotonic() - began
-    said = run.communicate(timeout=10)[0]
-    assert not small.at_work(tree), [one.cmdline() for one in small.at_work(tree)]
-    assert truthful, "something worked on beside a free lock"
+    try:
+        said = run.communicate(timeout=10)[0]
+    except subprocess.TimeoutExpired:
+        raise AssertionError(f"{small.holders(run.stdout)} hold its output, and {small.at_work(tree)} work") from None
+    left = small.at_work(tree)
+    assert not left, [small.words_of(one) for one in left]
     assert (tree / "_build" / "executed" / "victim" / "victim.ipynb").read_text() == "what stood here before"
     return said, seconds
 
@@ -79,15 +82,17 @@ def one_trial(tree, name, sent):
     """In how many seconds nothing was left, and whether the run had gone on: then it is ended as by Ctrl-C."""
     run = small.start(tree, small.CHAPTER if name in ("make", "ffilab") else None)
     try:
+        ffilab = small.part(tree, "ffilab") if name != "make" else None
         send(run, tree, name, sent)
         went_on = False
         if name in ("kernel", "worker"):
             # The notebook does not look at its worker; a kernel is deaf to SIGTERM, and to SIGINT while no cell runs.
             with suppress(subprocess.TimeoutExpired):
-                run.wait(2)
+                run.wait(1.5)
             went_on = run.poll() is None
             if went_on:
-                small.part(tree, "ffilab").send_signal(signal.SIGINT)
+                with suppress(psutil.NoSuchProcess):
+                    ffilab.send_signal(signal.SIGINT)
         said, seconds = ends(run, tree)
         assert run.returncode != 0
         assert "Traceback" not in said, said
@@ -99,7 +104,8 @@ def one_trial(tree, name, sent):
 def sweep(tree):
     """What the next run does first."""
     subprocess.run(
-        [sys.executable, "-c", "from ffilab.press import execute; execute.sweep()"],
+        [sys.executable, "-c", "from ffilab.press import execute; execute.sweep(); "
+         "from ffilab import layout_pool; layout_pool.remove(layout_pool.POOLS)"],
         cwd=tree, check=True, env={"PATH": os.environ["PATH"], "PYTHONPATH": str(tree)},
     )  # fmt: skip
 
