@@ -351,13 +351,13 @@ def run(
     Raises UserError if an interpreter is missing or too many restarts fail (MAX_FAILURES).
     """
     interpreters = {label: load(BY_LABEL[label]) for label in plan.interpreters}
-    writer = Writer(folder / f"{plan.name}.jsonl")
     order = random.Random(plan.seed)
     pool = pool or layouts.current(list(plan.interpreters))
     given = turns(pool, plan.restarts, random.Random(f"{plan.seed}/layouts"))
     loops = None
     failures = 0
     kept: Workers = {}
+    writer = Writer(folder / f"{plan.name}.jsonl")
     try:
         writer.write(
             "run",

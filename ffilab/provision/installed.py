@@ -3,8 +3,8 @@
 Standard library only, as it is imported by every chapter.
 """
 
-import functools
 import errno
+import functools
 import json
 import os
 import subprocess
