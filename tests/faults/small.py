@@ -78,7 +78,7 @@ def start(tree: Path, program: list | None = None) -> subprocess.Popen:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-        env=clean_environment(FFILAB_ALONE="1", PYTHONDONTWRITEBYTECODE="1"),
+        env=clean_environment(FFILAB_ALONE="1"),
     )
 
 
