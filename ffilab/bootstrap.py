@@ -108,17 +108,11 @@ kill -KILL "-$1"
 """
 
 
-def watch(group_id, descriptors=()):
-    """Start a process that ends a process group if we are gone, and holds descriptors until then. Kill it when the group is
-    done."""
-    return subprocess.Popen(
-        ["/bin/sh", "-c", WATCH, "watch", str(group_id)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-        pass_fds=descriptors,
-    )
+def watcher_of(group_id):
+    """The command of a process that ends a process group when its own input ends, and how to start it. Kill it when the group
+    is done."""
+    quiet = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    return ["/bin/sh", "-c", WATCH, "watch", str(group_id)], quiet
 
 
 def run(command, hint):
@@ -133,7 +127,8 @@ def run(command, hint):
             start_new_session=True,
             pass_fds=lock(),
         )
-        watcher = watch(process.pid, lock())
+        command_of_watcher, quiet = watcher_of(process.pid)
+        watcher = subprocess.Popen(command_of_watcher, start_new_session=True, pass_fds=lock(), **quiet)
         try:
             code = process.wait()
         finally:

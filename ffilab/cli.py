@@ -251,7 +251,7 @@ def study(module, budget):
             f"There is no study {module!r}: name a module below notebooks, such as notebooks.measuring.contest."
         )
     projects.build_all(environments.provision(catalogue.parse("pair")))
-    importlib.import_module(module).main(budget)
+    late(module).main(budget)
 
 
 @verbs.command()

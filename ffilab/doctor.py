@@ -248,10 +248,10 @@ def quota() -> float | None:
     return min(limits, default=None)
 
 
-def throttled_s() -> float:
-    """Seconds for which quotas have kept our control groups from cores so far, all cores together."""
+def throttled_s(groups: list[Path]) -> float:
+    """Seconds for which quotas have kept control groups (`cgroups`) from cores so far, all cores together."""
     unit = {"throttled_usec": 1e-6, "throttled_time": 1e-9}
-    lines = [line.split() for folder in cgroups() for line in _read(folder / "cpu.stat").splitlines()]
+    lines = [line.split() for folder in groups for line in _read(folder / "cpu.stat").splitlines()]
     return sum(int(words[1]) * unit[words[0]] for words in lines if words[0] in unit)
 
 

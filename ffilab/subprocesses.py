@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from ffilab.bootstrap import lock, watch
+from ffilab.bootstrap import lock, watcher_of
 from ffilab.errors import UserError
 
 GRACE_S = 3
@@ -111,6 +111,17 @@ def adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
 
 
+@contextmanager
+def without_strays():
+    """On the way out every descendant that was started meanwhile is ended, whatever session or parent it has."""
+    adopt_orphans()
+    ours = descendants()
+    try:
+        yield
+    finally:
+        end_descendants(but=ours)
+
+
 def descendants() -> list[psutil.Process]:
     """All processes that this one started, at any depth."""
     return psutil.Process().children(recursive=True)
@@ -166,18 +177,9 @@ def group(command, **options):
 @contextmanager
 def watched(process: subprocess.Popen, pass_fds: tuple[int, ...]):
     """Meanwhile, the group of a process ends with us, even by SIGKILL, and the descriptors stay open until it has."""
-    with _guard, _interrupts_kept() as came:
-        watcher = watch(process.pid, (*lock(), *pass_fds))
-        # No stray.
-        _running.add(watcher)
-    try:
-        if came:
-            raise KeyboardInterrupt
+    command, quiet = watcher_of(process.pid)
+    with group(command, pass_fds=pass_fds, **quiet) as watcher, watcher.stdin:
         yield
-    finally:
-        kill_group(watcher)
-        watcher.stdin.close()
-        _running.discard(watcher)
 
 
 def logged(command, log: Path, *, on_line=None, pass_fds: tuple[int, ...] = (), **options) -> int:

@@ -1,10 +1,10 @@
 """One measurement at a time on this machine: of all clones of a user, of studies, and of what is run in JupyterLab."""
 
-import fcntl
 import os
 import sys
 from contextlib import contextmanager
 
+from ffilab.locks import hold, is_held
 from ffilab.paths import cache
 
 # Set while it is held, for what is called inside and for children.
@@ -29,12 +29,8 @@ def alone():
         yield
         return
     with file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            # No progress bar: the kernels have nothing that draws one.
-            print(WAITING, file=sys.stderr, flush=True)
-            fcntl.flock(file, fcntl.LOCK_EX)
+        # No progress bar: the kernels have nothing that draws one.
+        hold(file, lambda: print(WAITING, file=sys.stderr, flush=True))
         os.environ[HELD] = "1"
         try:
             yield
@@ -46,9 +42,6 @@ def disturbs() -> bool:
     """Does something measure just now, that whatever we do would disturb?"""
     try:
         with (cache() / FILE).open() as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+            return is_held(file)
     except OSError:
         return False
-    return False

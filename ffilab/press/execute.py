@@ -24,7 +24,7 @@ from ffilab.paths import BUILD, LOGS, ROOT, swap
 from ffilab.press import tables
 from ffilab.press.chapters import FACTS, Chapter, record_digests, source_digests
 from ffilab.progress import Step, minutes, step
-from ffilab.subprocesses import adopt_orphans, descendants, disk_full, end_descendants, group, tail
+from ffilab.subprocesses import disk_full, group, tail, without_strays
 
 # A chapter takes one to two minutes in quick budget; these are limits against hangs.
 CELL_TIMEOUT_S = {"smoke": 300, "room": 900, "quick": 1800, "full": 7200}
@@ -90,27 +90,23 @@ def execute(
             frame.PAGE_FILE: str(page),
             draw.TABLES_FOLDER: str(made / tables.TABLES),
         }
-        adopt_orphans()
-        ours = descendants()
-        try:
-            with (
-                log.open("w") as sink,
-                group(
-                    [sys.executable, "-m", "ffilab.press.run_notebook", json.dumps(order)],
-                    # Nothing is written to it: its end tells the run that we are gone.
-                    stdin=subprocess.PIPE,
-                    stdout=sink,
-                    stderr=subprocess.STDOUT,
-                    env=environment,
-                ) as process,
-            ):
-                try:
-                    code = _wait(process, bar, progress, limit)
-                finally:
-                    # The Jupyter kernel runs in a session of its own: papermill's group does not hold it.
-                    _end_kernels(environment["FFILAB_RUN"])
-        finally:
-            end_descendants(but=ours)
+        with (
+            without_strays(),
+            log.open("w") as sink,
+            group(
+                [sys.executable, "-m", "ffilab.press.run_notebook", json.dumps(order)],
+                # Nothing is written to it: its end tells the run that we are gone.
+                stdin=subprocess.PIPE,
+                stdout=sink,
+                stderr=subprocess.STDOUT,
+                env=environment,
+            ) as process,
+        ):
+            try:
+                code = _wait(process, bar, progress, limit)
+            finally:
+                # The Jupyter kernel runs in a session of its own: papermill's group does not hold it.
+                _end_kernels(environment["FFILAB_RUN"])
         _check(name, made / chapter.source.name, code, limit, answer, log)
         _join_streams(made / chapter.source.name)
         _keep_facts(page, made / FACTS, made_from)

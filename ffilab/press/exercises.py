@@ -19,7 +19,7 @@ from ffilab.press.chapters import Chapter
 from ffilab.progress import minutes
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import python
-from ffilab.subprocesses import adopt_orphans, descendants, end_descendants, group, tail
+from ffilab.subprocesses import group, tail, without_strays
 
 ANSWERS = ROOT / "my"
 TITLE = re.compile(r"\{exercise\} (.+)\n:label: (\S+)")
@@ -144,20 +144,15 @@ def run(executable: Path, chapter: Chapter, source: Path, order: list[dict], nam
         json.dump({"cells": order, "name": shown(Path(name))}, order_file)
         order_file.seek(0)
         command = [executable, "-m", "ffilab.press.run_exercise"]
-        adopt_orphans()
-        ours = descendants()
+        # Files and no pipes: a process that an answer left would hold them open.
+        streams = {"stdin": order_file, "stdout": said, "stderr": sink}
         try:
-            # Files and no pipes: a process that an answer left would hold them open.
-            with group(
-                command, stdin=order_file, stdout=said, stderr=sink, cwd=chapter.source.parent, env=environment
-            ) as child:
+            with without_strays(), group(command, cwd=chapter.source.parent, env=environment, **streams) as child:
                 code = child.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             raise UserError(
                 f"Your answers did not end within {minutes(TIMEOUT_S)}; what they wrote is in {shown(log)}."
             ) from None
-        finally:
-            end_descendants(but=ours)
         said.seek(0, os.SEEK_END)
         said.seek(max(0, said.tell() - MAX_ANSWER))
         text = said.read().decode(errors="replace")

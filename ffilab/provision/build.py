@@ -9,7 +9,6 @@ the tree. Two builds still differ, as threads take turns in the training:
 `relink.differences` names where.
 """
 
-import fcntl
 import functools
 import hashlib
 import json
@@ -25,6 +24,7 @@ from pathlib import Path
 
 from ffilab import doctor
 from ffilab.errors import UserError
+from ffilab.locks import hold
 from ffilab.machine import compiler, compiler_version
 from ffilab.paths import cache, swap
 from ffilab.progress import Step, minutes, say, step, ticking
@@ -162,11 +162,7 @@ def only_one(work: Path, what: str):
     """Hold the lock of a work folder; says so if another process has it. Yields its descriptor, for the children."""
     work.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{work}.lock", "w") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say(f"  Another process is building {what}; waiting for it.")
-            fcntl.flock(file, fcntl.LOCK_EX)
+        hold(file, lambda: say(f"  Another process is building {what}; waiting for it."))
         yield file.fileno()
 
 

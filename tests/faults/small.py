@@ -13,6 +13,7 @@ import psutil
 import pytest
 from conftest import clean_environment
 
+from ffilab.locks import is_held
 from ffilab.paths import ROOT
 
 # A kernel that has a worker, which says that it is there.
@@ -82,37 +83,28 @@ def start(tree: Path, program: list | None = None) -> subprocess.Popen:
     )
 
 
-def at_work(tree: Path) -> list[psutil.Process]:
-    """Processes that work in the clone. Of no memory between two calls: psutil's own is not for several threads."""
+def running(belongs) -> list[psutil.Process]:
+    """Processes that still run and belong to something. Of no memory between two calls: psutil's own is not for several
+    threads."""
     found = []
     for number in psutil.pids():
-        try:
+        with suppress(psutil.Error):
             process = psutil.Process(number)
-            if process.status() != psutil.STATUS_ZOMBIE and process.cwd().startswith(str(tree)):
+            if process.status() != psutil.STATUS_ZOMBIE and belongs(process):
                 found.append(process)
-        except psutil.Error:
-            continue
     return found
 
 
-def words_of(process: psutil.Process) -> str:
-    """Its command, as far as it is still there."""
-    try:
-        return " ".join(process.cmdline())[:200]
-    except psutil.Error as error:
-        return str(error)
+def at_work(tree: Path) -> list[psutil.Process]:
+    """Processes that work in the clone."""
+    return running(lambda process: process.cwd().startswith(str(tree)))
 
 
-def holders(file) -> list[str]:
-    """The processes that hold the other end of a pipe."""
-    pipe = os.readlink(f"/proc/self/fd/{file.fileno()}")
-    found = []
-    for process in map(psutil.Process, psutil.pids()):
-        with suppress(OSError):
-            ends = [one.readlink() for one in Path(f"/proc/{process.pid}/fd").iterdir()]
-            if process.pid != os.getpid() and Path(pipe) in ends:
-                found.append(f"{process.pid} {process.status()} {words_of(process)}")
-    return found
+def words(process: psutil.Process) -> list[str]:
+    """Its command; nothing if it is gone."""
+    with suppress(psutil.Error):
+        return process.cmdline()
+    return []
 
 
 def wait_for(what, seconds=30.0):
@@ -125,37 +117,24 @@ def wait_for(what, seconds=30.0):
 
 def part(tree: Path, name: str) -> psutil.Process:
     """One process of a run, as soon as it is there: make, ffilab, papermill, the kernel or its worker."""
-    words = {
-        "make": lambda words: words[:1] == ["make"],
-        "ffilab": lambda words: words[-1:] in (["run.py"], ["victim"]),
-        "papermill": lambda words: "ffilab.press.run_notebook" in words,
-        "kernel": lambda words: any("ipykernel" in word for word in words),
-        "worker": lambda words: words[-1:] == ["import time; time.sleep(300)"],
+    known = {
+        "make": lambda said: said[:1] == ["make"],
+        "ffilab": lambda said: said[-1:] in (["run.py"], ["victim"]),
+        "papermill": lambda said: "ffilab.press.run_notebook" in said,
+        "kernel": lambda said: any("ipykernel" in word for word in said),
+        "worker": lambda said: said[-1:] == ["import time; time.sleep(300)"],
     }[name]
-
-    def look():
-        for process in at_work(tree):
-            with suppress(psutil.Error):
-                if words(process.cmdline()):
-                    return process
-
-    found = wait_for(look)
+    found = wait_for(lambda: next((one for one in at_work(tree) if known(words(one))), None))
     assert found, f"no {name} among {at_work(tree)}"
     return found
 
 
-def is_locked(tree: Path) -> bool:
-    import fcntl
-
-    path = tree / "_build" / "lock"
+def is_locked(path: Path) -> bool:
+    """Does a process hold the lock of a file?"""
     if not path.exists():
         return False
     with path.open("r+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+        return is_held(file)
 
 
 def end(tree: Path) -> None:
@@ -179,7 +158,7 @@ def litter(tree: Path) -> list[str]:
             found += [f"socket of {process.pid}" for one in process.net_connections() if one.status == "LISTEN"][:1]
         except psutil.Error:
             continue
-    if is_locked(tree):
+    if is_locked(tree / "_build" / "lock"):
         found.append("the lock is held")
     return found
 

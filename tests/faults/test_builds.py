@@ -5,7 +5,6 @@ FFILAB_TIMES: how often each is tried, at another moment each time (once, if it 
 """
 
 import contextlib
-import fcntl
 import os
 import random
 import shutil
@@ -30,21 +29,7 @@ SIGNALS = ["SIGINT", "SIGTERM", "SIGKILL"]
 
 def marked(folder):
     """Processes that carry the folder's mark in their environment, and still run."""
-    found = []
-    for process in psutil.process_iter():
-        with contextlib.suppress(psutil.Error):
-            if process.status() != psutil.STATUS_ZOMBIE and process.environ().get("MARK") == str(folder):
-                found.append(process)
-    return found
-
-
-def is_locked(path):
-    with path.open("r+") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return True
-    return False
+    return small.running(lambda process: process.environ().get("MARK") == str(folder))
 
 
 def gone(find, lock, limit=15.0):
@@ -52,20 +37,14 @@ def gone(find, lock, limit=15.0):
     began = time.monotonic()
     while found := find():
         assert time.monotonic() - began < limit, [one.cmdline() for one in found]
-        if not is_locked(lock):
+        if not small.is_locked(lock):
             # It may just end.
             time.sleep(0.3)
             ghosts = [one for one in found if one in find()]
-            assert not ghosts or is_locked(lock), [one.cmdline() for one in ghosts]
+            assert not ghosts or small.is_locked(lock), [one.cmdline() for one in ghosts]
         time.sleep(0.02)
-    assert not is_locked(lock)
+    assert not small.is_locked(lock)
     return time.monotonic() - began
-
-
-def words(process):
-    with contextlib.suppress(psutil.Error):
-        return process.cmdline()
-    return []
 
 
 def part(folder, name):
@@ -75,7 +54,7 @@ def part(folder, name):
         "ffilab": lambda said: fake_source.DRIVER in said,
         "compiler": lambda said: any("cc1" in Path(word).name for word in said[:1]),
     }[name]
-    return next((one for one in marked(folder) if known(words(one))), None)
+    return next((one for one in marked(folder) if known(small.words(one))), None)
 
 
 @pytest.fixture
@@ -186,11 +165,11 @@ def test_half_a_library(tmp_path, monkeypatch, seen, how):
         stopped.kill()
     else:
         everyone = [one for one in marked(tmp_path) if one.pid != stopped.pid]
-        for one in sorted(everyone, key=lambda one: "make" not in words(one)[:1]):
+        for one in sorted(everyone, key=lambda one: "make" not in small.words(one)[:1]):
             with contextlib.suppress(psutil.Error):
                 one.kill()
     assert stopped.wait(60) != 0
-    assert small.wait_for(lambda: not marked(tmp_path), 5), [words(one) for one in marked(tmp_path)]
+    assert small.wait_for(lambda: not marked(tmp_path), 5), [small.words(one) for one in marked(tmp_path)]
     left = library.stat().st_size if library.exists() else 0
     assert left < whole
     (tmp_path / "half").unlink()
@@ -220,7 +199,7 @@ def test_signal_to_the_first_step(tmp_path, seen, sent):
         return subprocess.Popen(command, env=surroundings, stderr=subprocess.PIPE, text=True)
 
     def installs():
-        return any("ensurepip" in " ".join(words(one)) for one in marked(tmp_path))
+        return any("ensurepip" in " ".join(small.words(one)) for one in marked(tmp_path))
 
     for _ in range(2):
         run = start()

@@ -7,7 +7,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -28,6 +27,7 @@ from ffilab.bench.plan import controls as control_arms
 from ffilab.bench.record import Record, read
 from ffilab.judge import controls, rules, statistics
 from ffilab.paths import ROOT
+from ffilab.progress import ticking
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from ffilab.subprocesses import group
 
@@ -173,24 +173,17 @@ def enter(folder):
 @contextlib.contextmanager
 def stopped_in_turns(share):
     """All that this process has started runs for this share of each 100 ms, and is stopped else."""
-    over = threading.Event()
 
-    def turns():
-        while not over.wait(0.1 * share):
-            for sig in (signal.SIGSTOP, signal.SIGCONT):
-                for child in psutil.Process().children(recursive=True):
-                    with contextlib.suppress(psutil.Error):
-                        child.send_signal(sig)
-                if sig == signal.SIGSTOP:
-                    time.sleep(0.1 * (1 - share))
+    def turn():
+        for sig in (signal.SIGSTOP, signal.SIGCONT):
+            for child in psutil.Process().children(recursive=True):
+                with contextlib.suppress(psutil.Error):
+                    child.send_signal(sig)
+            if sig == signal.SIGSTOP:
+                time.sleep(0.1 * (1 - share))
 
-    thread = threading.Thread(target=turns)
-    thread.start()
-    try:
+    with ticking(turn, 0.1 * share):
         yield
-    finally:
-        over.set()
-        thread.join()
 
 
 @contextlib.contextmanager
@@ -301,7 +294,7 @@ def test_trees(tmp_path, seen, monkeypatch, what):
     plain = doctor._read
     monkeypatch.setattr(doctor, "CGROUPS", tmp_path)
     monkeypatch.setattr(doctor, "_read", lambda path: name if path == "/proc/self/cgroup" else plain(path))
-    assert (doctor.quota(), doctor.throttled_s()) == (0.5, 2.5)
+    assert (doctor.quota(), doctor.throttled_s(doctor.cgroups())) == (0.5, 2.5)
     seen("0.5 cores' time, 2.5 s taken")
 
 

@@ -1,0 +1,28 @@
+"""One at a time, by locks of the system on files. Standard library only, as it is imported by every chapter.
+
+Not filelock's: its descriptor cannot be handed to children, which keep such a lock held for as long as they work.
+"""
+
+import fcntl
+from collections.abc import Callable
+from typing import IO
+
+
+def hold(file: IO, waits: Callable[[], object]) -> None:
+    """Lock an open file until it is closed here and in every child that has it too; calls `waits` first if another process
+    holds it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        waits()
+        fcntl.flock(file, fcntl.LOCK_EX)
+
+
+def is_held(file: IO) -> bool:
+    """Does another process hold the lock of an open file? Asking locks it for a moment, if not."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    fcntl.flock(file, fcntl.LOCK_UN)
+    return False
