@@ -19,11 +19,15 @@ from conftest import clean_environment
 
 from faults import small
 from ffilab.paths import ROOT
+from ffilab.press.run_notebook import connected
 
 pytestmark = pytest.mark.slow
-TIMES, AT_ONCE = 20, 5
+TIMES, AT_ONCE, BOTH = 20, 5, 3
 # For how long after it is there a part may be left alone before the signal comes.
 LIFE_S = {"make": 6, "ffilab": 6, "papermill": 2.5, "kernel": 1.5, "worker": 0.3, "ffilab and papermill": 2}
+
+# For how long the run may take to end by itself, where it may.
+PATIENCE_S = {("kernel", "SIGKILL"): 12, ("kernel", "SIGINT"): 5}
 
 
 @pytest.fixture
@@ -85,7 +89,7 @@ def one_trial(tree, name, sent):
         if name in ("kernel", "worker"):
             # The notebook does not look at its worker; a kernel is deaf to SIGTERM, and to SIGINT while no cell runs.
             with suppress(subprocess.TimeoutExpired):
-                run.wait(1.5 if name == "worker" or sent == "SIGTERM" else 12)
+                run.wait(PATIENCE_S.get((name, sent), 0.5))
             went_on = run.poll() is None
             if went_on:
                 with suppress(psutil.NoSuchProcess):
@@ -139,7 +143,7 @@ def test_signal(tmp_path, seen, name, sent):
 )
 def test_both_killed(tree, seen):
     alone = 0
-    for _ in range(5):
+    for _ in range(BOTH):
         run = small.start(tree)
         send(run, tree, "ffilab and papermill", "SIGKILL")
         run.communicate(timeout=30)
@@ -148,7 +152,28 @@ def test_both_killed(tree, seen):
         sweep(tree)
         assert small.wait_for(lambda: not small.at_work(tree), 5), small.at_work(tree)
         assert small.litter(tree) == []
-    seen(f"5 times nothing was left; {alone} times it had ended by itself")
+    seen(f"{BOTH} times nothing was left; {alone} times it had ended by itself")
+
+
+@pytest.mark.fault(
+    "runs", "Other programs take ports while a Jupyter kernel starts", "Its connection needs none of them: Unix sockets"
+)
+def test_ports(tree, seen):
+    run = small.start(tree)
+    kernel = small.part(tree, "kernel")
+    small.part(tree, "worker")
+    sockets = {Path(one.laddr).name for one in kernel.net_connections("unix") if "-ipc-" in str(one.laddr)}
+    small.part(tree, "ffilab").send_signal(signal.SIGINT)
+    ends(run, tree)
+    assert sockets == {f"kernel-ipc-{number}" for number in range(1, 6)}
+    seen(f"{len(sockets)} sockets in a folder of the run's own")
+
+
+@pytest.mark.parametrize(("length", "transport"), [(40, "ipc"), (102, "ipc"), (103, "tcp"), (120, "tcp")])
+def test_connection(length, transport):
+    """Where the path is too long for a socket's, the kernel takes ports as it always did."""
+    path = f"/{'x' * (length - len('/.json'))}.json"
+    assert connected(path).KernelManager.transport == transport
 
 
 @pytest.mark.fault("runs", "A second run begins in the same clone", "It is refused and names the process of the first")
