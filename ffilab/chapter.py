@@ -13,12 +13,9 @@ from ffilab import draw
 from ffilab.bench.session import Session, open_session, source
 from ffilab.errors import UserError
 from ffilab.judge import basis, controls, history, ledger
-from ffilab.paths import BUILD
+from ffilab.paths import BUILD, PAGE_FILE
 from ffilab.provision import installed
 from ffilab.provision.catalogue import ALL
-
-# Where the press wants to read what this page is made of.
-PAGE_FILE = "FFILAB_PAGE"
 
 
 def assert_gil(enabled: bool) -> None:

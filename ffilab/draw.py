@@ -27,6 +27,7 @@ from matplotlib import ticker
 from ffilab.bench.record import Record
 from ffilab.judge import ledger, statistics
 from ffilab.judge.estimates import Interval, Measurement
+from ffilab.paths import TABLES_FOLDER
 
 INK = {"light": "#1f2328", "dark": "#e6e6e6"}
 GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
@@ -46,8 +47,6 @@ WITHHELD = "withheld: a control of this run failed"
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
 # A shape for each colour: no group is told by its colour alone.
 MARKERS = ["o", "s", "^", "D", "v", "P"]
-# Where a chapter under execution hands in tables for other pages.
-TABLES_FOLDER = "FFILAB_TABLES"
 GLUE_PREFIX = "application/papermill.record/"
 NOT_MEASURED = "not measured here"
 # `chapter.begin` says how the numbers of this page are marked; see start_page.

@@ -22,6 +22,9 @@ RESULTS = BUILD / "results"
 EXECUTED = BUILD / "executed"
 HTML = BUILD / "html"
 LOGS = BUILD / "logs"
+# Environment variables by which the press tells a notebook where to put what it reads then: what the page is made of, tables
+# for other pages, and answers to claims. Here, so that the press need not load what draws.
+PAGE_FILE, TABLES_FOLDER, HAND_IN_FOLDER = "FFILAB_PAGE", "FFILAB_TABLES", "FFILAB_HAND_IN"
 
 
 def cache() -> Path:

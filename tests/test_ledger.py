@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from ffilab import paths
 from ffilab.errors import UserError
 from ffilab.judge import claims, ledger, verdicts
 from ffilab.judge.claims import Claim
@@ -128,7 +129,7 @@ def test_what_is_handed_in_is_kept_only_where_the_press_asks_for_it(handed, tmp_
     before = set(tmp_path.rglob("*"))
     assert [row["verdict"] for row in ledger.hand_in(None)] == [HOLDS]
     assert set(tmp_path.rglob("*")) == before
-    monkeypatch.setenv(ledger.HAND_IN_FOLDER, str(tmp_path / "page" / "claims"))
+    monkeypatch.setenv(paths.HAND_IN_FOLDER, str(tmp_path / "page" / "claims"))
     ledger.hand_in(None)
     kept = json.loads((tmp_path / "page" / "claims" / "X1.json").read_text())
     assert Measurement.from_json(kept["measurements"][f"ratio on {GIL}"]) == NUMBER

@@ -15,7 +15,7 @@ import nbformat
 import pandas as pd
 import pytest
 
-from ffilab import draw
+from ffilab import draw, paths
 from ffilab.judge import again
 from ffilab.judge.claims import corners, declared
 from ffilab.judge.estimates import Interval
@@ -456,7 +456,7 @@ def test_a_table_is_kept_as_csv_with_its_bounds_in_columns_of_their_own():
 def test_a_table_is_kept_for_other_pages_with_its_mark(tmp_path, monkeypatch):
     chapter = Chapter("loaders", executed_folder=tmp_path)
     monkeypatch.setattr(tables, "Chapter", lambda corner: chapter)
-    monkeypatch.setenv(draw.TABLES_FOLDER, str(chapter.executed.parent / tables.TABLES))
+    monkeypatch.setenv(paths.TABLES_FOLDER, str(chapter.executed.parent / tables.TABLES))
     monkeypatch.setattr(draw, "_page", dict(draw._page))
     draw.start_page(False)
     frame = pd.DataFrame({"arm": ["a"], "time": ["1.5 ns [1.4, 1.6]"]})

@@ -13,10 +13,9 @@ from ffilab.judge import basis, controls, derived, verdicts
 from ffilab.judge.claims import Claim, all_claims, declared, in_words
 from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.rules import Answer, Rule, Size
-from ffilab.paths import EXECUTED, RESULTS
+from ffilab.paths import EXECUTED, HAND_IN_FOLDER, RESULTS
 
-# Where a chapter under execution hands in; the press keeps it beside the page, and only if the whole chapter succeeds.
-HAND_IN_FOLDER = "FFILAB_HAND_IN"
+# The press keeps this folder beside the page, and only if the whole chapter succeeds.
 CLAIMS = "claims"
 
 

@@ -14,13 +14,11 @@ from pathlib import Path
 
 import nbformat
 
-from ffilab import chapter as frame
-from ffilab import draw
 from ffilab.bench.reporting import ENVIRONMENT
 from ffilab.bench.session import EARLIER, FROM
 from ffilab.errors import UserError
 from ffilab.judge import claims, ledger
-from ffilab.paths import BUILD, LOGS, ROOT, swap
+from ffilab.paths import BUILD, HAND_IN_FOLDER, LOGS, PAGE_FILE, ROOT, TABLES_FOLDER, swap
 from ffilab.press import tables
 from ffilab.press.chapters import FACTS, Chapter, record_digests, source_digests
 from ffilab.progress import Step, minutes, step
@@ -87,9 +85,9 @@ def execute(
             # next one sweeps them. Not below `_build`, whose path may be too long for a socket's.
             "JUPYTER_RUNTIME_DIR": str(Path(scratch) / "runtime"),
             "TMPDIR": theirs,
-            ledger.HAND_IN_FOLDER: str(made / ledger.CLAIMS),
-            frame.PAGE_FILE: str(page),
-            draw.TABLES_FOLDER: str(made / tables.TABLES),
+            HAND_IN_FOLDER: str(made / ledger.CLAIMS),
+            PAGE_FILE: str(page),
+            TABLES_FOLDER: str(made / tables.TABLES),
         }
         with (
             without_strays(),
