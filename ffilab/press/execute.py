@@ -1,5 +1,6 @@
 """Run one chapter with papermill in a child process: temporary folder, rename on success, always a time limit."""
 
+import errno
 import hashlib
 import json
 import os
@@ -200,6 +201,8 @@ def _check(name: str, path: Path, code: int | None, limit: float, answer: Path, 
     as papermill marks cells completed after a crash."""
     if code is None:
         raise UserError(f"The chapter {name} was ended after {minutes(limit)}: a cell hangs; its output is in {log}.")
+    if code == errno.ENOSPC:
+        raise disk_full(path.parent)
     try:
         found = json.loads(answer.read_text())
     except (OSError, json.JSONDecodeError):

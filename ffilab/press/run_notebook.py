@@ -1,8 +1,9 @@
 """Run one notebook with papermill, and say in JSON how it ended: `python -m ffilab.press.run_notebook ORDER`.
 
 ORDER is a JSON object: source, target, answer, cwd, connection, cell_timeout_s, start_timeout_s. The file `answer` gets a
-JSON object: `ended` (ok, raised, timeout, died, no kernel, failed), `cell` (its number), `how` (a signal or an exit code), `name`,
-`message`. When its standard input ends, whoever started it is gone: then it ends everything that it started, and itself.
+JSON object: `ended` (ok, raised, timeout, died, no kernel, failed), `cell` (its number), `how` (a signal or an exit code),
+`name`, `message`; where the disk has no space for it, the exit code is ENOSPC. When its standard input ends, whoever started it
+is gone: then it ends everything that it started, and itself.
 """
 
 import json
@@ -93,5 +94,7 @@ if __name__ == "__main__":
     threading.Thread(target=end_when_alone, daemon=True).start()
     try:
         Path(order["answer"]).write_text(json.dumps(run(order)))
+    except OSError as error:
+        sys.exit(error.errno)
     finally:
         end_descendants()
