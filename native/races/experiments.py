@@ -20,7 +20,7 @@ from threads import rate, together  # noqa: E402
 
 # [start_all]
 def start_all(count, work):
-    """Start `count` threads one after the other, as the talk does, and wait for all."""
+    """Start `count` threads one after the other, and wait for all."""
     threads = [threading.Thread(target=work) for _ in range(count)]
     for thread in threads:
         thread.start()
