@@ -538,9 +538,10 @@ def pairs() -> dict[str, dict[str, tuple[tuple[str, str, str], tuple[str, str, s
         found["A2"][f"{a} / {b} on {FREE_THREADED}"] = (FREE_THREADED, a, ANSWER), (FREE_THREADED, b, ANSWER)
     for a in TALK:
         found["A2"][f"{a}: {FREE_THREADED} / {GIL}"] = (FREE_THREADED, a, ANSWER), (GIL, a, ANSWER)
-    found["A3"]["cffi ABI / ctypes PyDLL"] = (GIL, "cffi ABI", ANSWER), (GIL, "ctypes PyDLL", ANSWER)
+    a, b = WITH_PYDLL[:2]
+    found["A3"][f"{a} / {b} on {FREE_THREADED}"] = (FREE_THREADED, a, ANSWER), (FREE_THREADED, b, ANSWER)
     for a, b in itertools.pairwise(WITH_PYDLL):
-        found["A4"][f"{a} / {b} on {FREE_THREADED}"] = (FREE_THREADED, a, ANSWER), (FREE_THREADED, b, ANSWER)
+        found["A4"][f"{a} / {b}"] = (GIL, a, ANSWER), (GIL, b, ANSWER)
     for text in TAXED:
         found["A7"][f"{text}: {FREE_THREADED} / {GIL}"] = (FREE_THREADED, FLOOR, text), (GIL, FLOOR, text)
     for a in CPP:

@@ -41,8 +41,9 @@ def cells(session: Simulated) -> dict[tuple[str, str], float]:
         more = session.true("A2", f"{binding}: {FREE_THREADED} / {GIL}")
         found[FREE_THREADED, binding] = found[GIL, binding] * more
     found[FREE_THREADED, dear] = found[FREE_THREADED, cffi] * session.true("A2", f"{dear} / {cffi} on {FREE_THREADED}")
-    found[GIL, "ctypes PyDLL"] = found[GIL, cffi] / session.true("A3", "cffi ABI / ctypes PyDLL")
-    found[FREE_THREADED, "ctypes PyDLL"] = math.sqrt(found[FREE_THREADED, cffi] * found[FREE_THREADED, pybind11])
+    ahead = session.true("A3", f"{cffi} / ctypes PyDLL on {FREE_THREADED}")
+    found[FREE_THREADED, "ctypes PyDLL"] = found[FREE_THREADED, cffi] / ahead
+    found[GIL, "ctypes PyDLL"] = math.sqrt(found[GIL, cffi] * found[GIL, pybind11])
     times = {(label, name(binding, ANSWER)): ns for (label, binding), ns in found.items()}
 
     for text in TAXED:
