@@ -1,6 +1,6 @@
 """Run one notebook with papermill, and say in JSON how it ended: `python -m ffilab.press.run_notebook ORDER`.
 
-ORDER is a JSON object: source, target, answer, cwd, connection, cell_timeout_s, start_timeout_s. The file `answer` gets a
+ORDER is a JSON object: source, target, answer, cwd, cell_timeout_s, start_timeout_s. The file `answer` gets a
 JSON object: `ended` (ok, raised, timeout, died, no kernel, failed), `cell` (its number), `how` (a signal or an exit code),
 `name`, `message`; where the disk has no space for it, the exit code is ENOSPC. When its standard input ends, whoever started it
 is gone: then it ends everything that it started, and itself.
@@ -18,12 +18,12 @@ from jupyter_client.kernelspec import NoSuchKernel
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill.clientwrap import PapermillNotebookClient
 from papermill.exceptions import PapermillExecutionError
-from traitlets.config import Config
 
 from ffilab.subprocesses import adopt_orphans, end_descendants
 
-# What a path of a Unix socket may hold: 108 bytes on Linux, 104 on macOS and the BSDs (unix(7), unix(4)).
-SOCKET_PATH_BYTES = 104
+# jupyter_client looks for free ports and closes them again before the kernel opens them: another program, or another kernel,
+# may take one in between, and the kernel dies. How often it is started then.
+STARTS = 3
 # The number of the cell that runs, and how the Jupyter kernel ended.
 now = {"cell": 0, "how": "it did not say how"}
 
@@ -45,40 +45,36 @@ def follow(client: type) -> None:
     client.execute_cell = noted
 
 
-def connected(path: str) -> Config:
-    """How to talk to the Jupyter kernel: by Unix sockets beside its connection file, where their paths are short enough.
-
-    jupyter_client looks for free ports and closes them again before the kernel opens them: another program, or another
-    kernel, may take one in between, and the kernel dies. Sockets in a folder of our own are nobody else's.
-    """
-    longest = f"{path.removesuffix('.json')}-ipc-5"
-    transport = "ipc" if len(os.fsencode(longest)) < SOCKET_PATH_BYTES else "tcp"
-    return Config({"KernelManager": {"transport": transport, "connection_file": path}})
-
-
 def run(order: dict) -> dict:
     follow(PapermillNotebookClient)
-    try:
-        papermill.execute_notebook(
-            order["source"],
-            order["target"],
-            cwd=order["cwd"],
-            progress_bar=False,
-            config=connected(order["connection"]),
-            start_timeout=order["start_timeout_s"],
-            execution_timeout=order["cell_timeout_s"],
-        )
-    except PapermillExecutionError as error:
-        return {"ended": "raised", "cell": error.cell_index + 1, "name": error.ename, "message": error.evalue}
-    except CellTimeoutError as error:
-        return {"ended": "timeout", "message": str(error).splitlines()[0], **now}
-    except DeadKernelError as error:
-        return {"ended": "died", "message": str(error), **now}
-    except NoSuchKernel as error:
-        return {"ended": "no kernel", "message": str(error)}
-    except Exception as error:
-        return {"ended": "failed", "name": type(error).__name__, "message": str(error)[-300:]}
-    return {"ended": "ok"}
+    for start in range(1, STARTS + 1):
+        try:
+            execute(order)
+        except PapermillExecutionError as error:
+            return {"ended": "raised", "cell": error.cell_index + 1, "name": error.ename, "message": error.evalue}
+        except CellTimeoutError as error:
+            return {"ended": "timeout", "message": str(error).splitlines()[0], **now}
+        except DeadKernelError as error:
+            return {"ended": "died", "message": str(error), **now}
+        except NoSuchKernel as error:
+            return {"ended": "no kernel", "message": str(error)}
+        except Exception as error:
+            if "Kernel died before replying" in str(error) and start < STARTS:
+                print(f"The Jupyter kernel died while it started, for the {start}. time: once more.", flush=True)
+                continue
+            return {"ended": "failed", "name": type(error).__name__, "message": str(error)[-300:]}
+        return {"ended": "ok"}
+
+
+def execute(order: dict) -> None:
+    papermill.execute_notebook(
+        order["source"],
+        order["target"],
+        cwd=order["cwd"],
+        progress_bar=False,
+        start_timeout=order["start_timeout_s"],
+        execution_timeout=order["cell_timeout_s"],
+    )
 
 
 def end_when_alone() -> None:

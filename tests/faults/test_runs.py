@@ -3,6 +3,7 @@
 Each signal is sent 20 times to each part, at another moment each time: from the start of make to the work of the kernel.
 """
 
+import json
 import os
 import random
 import signal
@@ -19,7 +20,6 @@ from conftest import clean_environment
 
 from faults import small
 from ffilab.paths import ROOT
-from ffilab.press.run_notebook import connected
 
 pytestmark = pytest.mark.slow
 TIMES, AT_ONCE, BOTH = 20, 5, 3
@@ -155,25 +155,29 @@ def test_both_killed(tree, seen):
     seen(f"{BOTH} times nothing was left; {alone} times it had ended by itself")
 
 
+DIES_ONCE = "if mkdir {folder}/died; then exit 1; fi; exec {python} -m ipykernel_launcher -f $0"
+
+
 @pytest.mark.fault(
-    "runs", "Other programs take ports while a Jupyter kernel starts", "Its connection needs none of them: Unix sockets"
+    "runs",
+    "A Jupyter kernel dies while it starts, as where another program takes one of its ports",
+    "It is started again",
 )
-def test_ports(tree, seen):
+def test_dies_at_start(tree, seen):
+    spec = tree / "kernels" / "kernels" / "cpython-3.14" / "kernel.json"
+    kernel = json.loads(spec.read_text())
+    dies = DIES_ONCE.format(
+        folder=tree, python=ROOT / "kernels" / "kernels" / "cpython-3.14" / ".venv" / "bin" / "python"
+    )
+    spec.write_text(json.dumps({**kernel, "argv": ["/bin/sh", "-c", dies, "{connection_file}"]}))
     run = small.start(tree)
-    kernel = small.part(tree, "kernel")
     small.part(tree, "worker")
-    sockets = {Path(one.laddr).name for one in kernel.net_connections("unix") if "-ipc-" in str(one.laddr)}
     small.part(tree, "ffilab").send_signal(signal.SIGINT)
     ends(run, tree)
-    assert sockets == {f"kernel-ipc-{number}" for number in range(1, 6)}
-    seen(f"{len(sockets)} sockets in a folder of the run's own")
-
-
-@pytest.mark.parametrize(("length", "transport"), [(40, "ipc"), (102, "ipc"), (103, "tcp"), (120, "tcp")])
-def test_connection(length, transport):
-    """Where the path is too long for a socket's, the kernel takes ports as it always did."""
-    path = f"/{'x' * (length - len('/.json'))}.json"
-    assert connected(path).KernelManager.transport == transport
+    assert (tree / "died").exists()
+    said = (tree / "_build" / "logs" / "chapter-victim.log").read_text()
+    assert "The Jupyter kernel died while it started, for the 1. time: once more." in said
+    seen("its cells ran; the log says that it was started once more")
 
 
 @pytest.mark.fault("runs", "A second run begins in the same clone", "It is refused and names the process of the first")

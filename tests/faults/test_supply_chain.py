@@ -396,8 +396,8 @@ def test_lab_ends(lab, seen, sent):
     urlopen(order, timeout=60).read()
     (kernel,) = small.wait_for(lambda: process.children())
     process.send_signal(getattr(signal, sent))
-    assert small.wait_for(lambda: not (process.is_running() and process.poll() is None), 20)
-    gone = small.wait_for(lambda: not kernel.is_running() or kernel.status() == psutil.STATUS_ZOMBIE, 20)
+    assert small.wait_for(lambda: not (process.is_running() and process.poll() is None), 60)
+    gone = small.wait_for(lambda: not kernel.is_running() or kernel.status() == psutil.STATUS_ZOMBIE, 60)
     if not gone:
         kernel.kill()
     assert gone
