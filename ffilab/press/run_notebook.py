@@ -47,34 +47,37 @@ def follow(client: type) -> None:
 
 def run(order: dict) -> dict:
     follow(PapermillNotebookClient)
-    for start in range(1, STARTS + 1):
-        try:
-            execute(order)
-        except PapermillExecutionError as error:
-            return {"ended": "raised", "cell": error.cell_index + 1, "name": error.ename, "message": error.evalue}
-        except CellTimeoutError as error:
-            return {"ended": "timeout", "message": str(error).splitlines()[0], **now}
-        except DeadKernelError as error:
-            return {"ended": "died", "message": str(error), **now}
-        except NoSuchKernel as error:
-            return {"ended": "no kernel", "message": str(error)}
-        except Exception as error:
-            if "Kernel died before replying" in str(error) and start < STARTS:
-                print(f"The Jupyter kernel died while it started, for the {start}. time: once more.", flush=True)
-                continue
-            return {"ended": "failed", "name": type(error).__name__, "message": str(error)[-300:]}
-        return {"ended": "ok"}
+    try:
+        execute(order)
+    except PapermillExecutionError as error:
+        return {"ended": "raised", "cell": error.cell_index + 1, "name": error.ename, "message": error.evalue}
+    except CellTimeoutError as error:
+        return {"ended": "timeout", "message": str(error).splitlines()[0], **now}
+    except DeadKernelError as error:
+        return {"ended": "died", "message": str(error), **now}
+    except NoSuchKernel as error:
+        return {"ended": "no kernel", "message": str(error)}
+    except Exception as error:
+        return {"ended": "failed", "name": type(error).__name__, "message": str(error)[-300:]}
+    return {"ended": "ok"}
 
 
-def execute(order: dict) -> None:
-    papermill.execute_notebook(
-        order["source"],
-        order["target"],
-        cwd=order["cwd"],
-        progress_bar=False,
-        start_timeout=order["start_timeout_s"],
-        execution_timeout=order["cell_timeout_s"],
-    )
+def execute(order: dict, start: int = 1) -> None:
+    """Once more from the beginning if the Jupyter kernel dies before the first cell."""
+    try:
+        papermill.execute_notebook(
+            order["source"],
+            order["target"],
+            cwd=order["cwd"],
+            progress_bar=False,
+            start_timeout=order["start_timeout_s"],
+            execution_timeout=order["cell_timeout_s"],
+        )
+    except RuntimeError as error:
+        if "Kernel died before replying" not in str(error) or start == STARTS:
+            raise
+        print(f"The Jupyter kernel died while it started, for the {start}. time: once more.", flush=True)
+        execute(order, start + 1)
 
 
 def end_when_alone() -> None:

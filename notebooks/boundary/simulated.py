@@ -30,8 +30,8 @@ def cells(session: Simulated) -> dict[tuple[str, str], float]:
     """Times (ns) of all cells that claims compare.
 
     Eight cells cannot have ten ratios of their own. Those of A1 and the surcharges of A2 set them, beside ctypes without the
-    GIL, which A2 sets by its ratio to cffi. The published ratios that are left follow, within 1 %; ctypes with PyDLL lies in the
-    middle of the two that A4 puts it between.
+    GIL, which A2 sets by its ratio to cffi. The published ratios that are left follow, within 1 %. ctypes with PyDLL is set by
+    A3 without the GIL, and lies with it in the middle of the two that A4 puts it between.
     """
     dear, cffi, pybind11, pyo3 = TALK
     found = {(GIL, pyo3): NS}

@@ -42,15 +42,15 @@ def _told(said: str, difference: Interval, above: str, below: str) -> str:
 
 
 def as_run(pydll: Share, others: dict[str, Share]) -> str:
-    """Did the talk's own program lose updates: without the GIL through PyDLL, and in the other rows of the table?"""
+    """Did the talk's counter, without its barrier, lose updates: without the GIL through PyDLL, and in the other rows of the table?"""
     if pydll.events == pydll.trials:
-        said = f"The talk's own program lost updates here as it did there, in all {pydll.trials} runs"
+        said = f"The talk's counter, without its barrier, lost updates here, as in the talk, in all {pydll.trials} runs"
     elif pydll.events:
-        said = f"The talk's own program lost updates here in {_seen(pydll)}; in the talk, in five of five"
+        said = f"The talk's counter, without its barrier, lost updates here in {_seen(pydll)}; in the talk, in five of five"
     else:
         said = (
-            f"The talk's own program did not show the loss on this machine: none of {pydll.trials} runs lost anything, which "
-            f"leaves room for up to {_percent(pydll.at().high)} of all; in the talk it lost updates in five of five"
+            f"The talk's counter, without its barrier, did not show the loss on this machine: none of {pydll.trials} runs lost anything, which "
+            f"leaves room for up to {_percent(pydll.at().high)} of all; in the talk updates were lost in five of five"
         )
     lossy = [f"{name} ({_seen(share)})" for name, share in others.items() if share.events]
     beside = f" Other rows of the table did lose updates: {listed(lossy)}." if lossy else ""
@@ -435,17 +435,17 @@ def rust(load_then_store: Share | None, fetch_add: Share | None) -> str:
 
 
 def prediction_1(pydll: Share) -> str:
-    """The talk's own program, without the GIL through PyDLL."""
+    """The talk's counter without its barrier, without the GIL through PyDLL."""
     if not pydll.events:
-        return f"As the talk ran it, none of {pydll.trials} runs lost anything here. With threads that meet, read on."
+        return f"Started one after the other, none of {pydll.trials} runs lost anything here. With threads that meet, read on."
     if pydll.events == pydll.trials:
-        return f"As the talk ran it, all {pydll.trials} runs lost something here."
-    return f"As the talk ran it, {pydll.events} of {pydll.trials} runs lost something here."
+        return f"Started one after the other, all {pydll.trials} runs lost something here."
+    return f"Started one after the other, {pydll.events} of {pydll.trials} runs lost something here."
 
 
 def prediction_2(as_run: Share, two: Share, fifty: Share) -> str:
-    """CDLL in the build with the GIL: the talk's program, and the threads that meet."""
-    said = f"As the talk ran it, updates were lost in {_seen(as_run, room=True)}; by two threads that meet, in {_seen(two)}; by fifty, in {_seen(fifty)}"
+    """CDLL in the build with the GIL: threads that start one after the other, and the threads that meet."""
+    said = f"By threads that start one after the other, updates were lost in {_seen(as_run, room=True)}; by two threads that meet, in {_seen(two)}; by fifty, in {_seen(fifty)}"
     if as_run.events or two.events or fifty.events:
         return f"It is not exact. {said}."
     if two.never(RARE) and fifty.never(RARE):

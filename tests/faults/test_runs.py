@@ -22,10 +22,9 @@ from faults import small
 from ffilab.paths import ROOT
 
 pytestmark = pytest.mark.slow
-TIMES, AT_ONCE, BOTH = 20, 5, 3
+TIMES, AT_ONCE = 20, 5
 # For how long after it is there a part may be left alone before the signal comes.
 LIFE_S = {"make": 6, "ffilab": 6, "papermill": 2.5, "kernel": 1.5, "worker": 0.3, "ffilab and papermill": 2}
-
 # For how long the run may take to end by itself, where it may.
 PATIENCE_S = {("kernel", "SIGKILL"): 12, ("kernel", "SIGINT"): 5}
 
@@ -143,7 +142,7 @@ def test_signal(tmp_path, seen, name, sent):
 )
 def test_both_killed(tree, seen):
     alone = 0
-    for _ in range(BOTH):
+    for _ in range(5):
         run = small.start(tree)
         send(run, tree, "ffilab and papermill", "SIGKILL")
         run.communicate(timeout=30)
@@ -152,10 +151,7 @@ def test_both_killed(tree, seen):
         sweep(tree)
         assert small.wait_for(lambda: not small.at_work(tree), 5), small.at_work(tree)
         assert small.litter(tree) == []
-    seen(f"{BOTH} times nothing was left; {alone} times it had ended by itself")
-
-
-DIES_ONCE = "if mkdir {folder}/died; then exit 1; fi; exec {python} -m ipykernel_launcher -f $0"
+    seen(f"5 times nothing was left; {alone} times it had ended by itself")
 
 
 @pytest.mark.fault(
@@ -166,10 +162,8 @@ DIES_ONCE = "if mkdir {folder}/died; then exit 1; fi; exec {python} -m ipykernel
 def test_dies_at_start(tree, seen):
     spec = tree / "kernels" / "kernels" / "cpython-3.14" / "kernel.json"
     kernel = json.loads(spec.read_text())
-    dies = DIES_ONCE.format(
-        folder=tree, python=ROOT / "kernels" / "kernels" / "cpython-3.14" / ".venv" / "bin" / "python"
-    )
-    spec.write_text(json.dumps({**kernel, "argv": ["/bin/sh", "-c", dies, "{connection_file}"]}))
+    once = ["/bin/sh", "-c", 'mkdir "$0" && exit 1; exec "$@"', str(tree / "died")]
+    spec.write_text(json.dumps({**kernel, "argv": [*once, *kernel["argv"]]}))
     run = small.start(tree)
     small.part(tree, "worker")
     small.part(tree, "ffilab").send_signal(signal.SIGINT)
