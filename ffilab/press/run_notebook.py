@@ -22,15 +22,23 @@ from papermill.exceptions import PapermillExecutionError
 from ffilab.subprocesses import adopt_orphans, end_descendants
 
 # jupyter_client looks for free ports and closes them again before the kernel opens them: another program, or another kernel,
-# may take one in between, and the kernel dies. How often it is started then.
+# may take one in between, and the kernel exits. How often it is started then.
 STARTS = 3
-# The number of the cell that runs, and how the Jupyter kernel ended.
-now = {"cell": 0, "how": "it did not say how"}
+# The number of the cell that runs, how the Jupyter kernel ended, and the exit code of one that did not start.
+now = {"cell": 0, "how": "it did not say how", "start": None}
 
 
 def follow(client: type) -> None:
     """Note which cell is run, and what became of the kernel's process."""
-    execute_cell = client.execute_cell
+    execute_cell, start_client = client.execute_cell, client.start_new_kernel_client
+
+    def started(self):
+        process, now["start"] = self.km.provisioner.process, None
+        try:
+            return start_client(self)
+        except RuntimeError:
+            now["start"] = process.poll()
+            raise
 
     def noted(self, cell, index, *arguments, **further):
         now["cell"] = index + 1
@@ -42,7 +50,7 @@ def follow(client: type) -> None:
                 now["how"] = signal.Signals(-code).name if code < 0 else f"exit code {code}"
             raise
 
-    client.execute_cell = noted
+    client.execute_cell, client.start_new_kernel_client = noted, started
 
 
 def run(order: dict) -> dict:
@@ -63,7 +71,7 @@ def run(order: dict) -> dict:
 
 
 def execute(order: dict, start: int = 1) -> None:
-    """Once more from the beginning if the Jupyter kernel dies before the first cell."""
+    """Once more from the beginning if the Jupyter kernel exits before the first cell; not if it is killed."""
     try:
         papermill.execute_notebook(
             order["source"],
@@ -73,8 +81,8 @@ def execute(order: dict, start: int = 1) -> None:
             start_timeout=order["start_timeout_s"],
             execution_timeout=order["cell_timeout_s"],
         )
-    except RuntimeError as error:
-        if "Kernel died before replying" not in str(error) or start == STARTS:
+    except RuntimeError:
+        if (now["start"] or 0) <= 0 or start == STARTS:
             raise
         print(f"The Jupyter kernel died while it started, for the {start}. time: once more.", flush=True)
         execute(order, start + 1)

@@ -342,9 +342,12 @@ def lab(tmp_path_factory):
             JUPYTERLAB_DIR=str(folder / "lab" / "share" / "jupyter" / "lab"),
             JUPYTER_RUNTIME_DIR=str(runtime),
         )
+        # Under nohup it would be deaf to SIGHUP, as its children are of whoever runs the tests.
+        before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
         process = psutil.Popen(
             [*command, "--no-browser", "--port=0"], env=home, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
+        signal.signal(signal.SIGHUP, before)
         started.append(process)
         said = small.wait_for(lambda: [one for one in runtime.glob("jpserver-*.json") if one.read_text()], 60)
         assert said, process.poll()
@@ -396,8 +399,8 @@ def test_lab_ends(lab, seen, sent):
     urlopen(order, timeout=60).read()
     (kernel,) = small.wait_for(lambda: process.children())
     process.send_signal(getattr(signal, sent))
-    assert small.wait_for(lambda: not (process.is_running() and process.poll() is None), 60)
-    gone = small.wait_for(lambda: not kernel.is_running() or kernel.status() == psutil.STATUS_ZOMBIE, 60)
+    assert small.wait_for(lambda: not (process.is_running() and process.poll() is None), 20)
+    gone = small.wait_for(lambda: not kernel.is_running() or kernel.status() == psutil.STATUS_ZOMBIE, 20)
     if not gone:
         kernel.kill()
     assert gone
