@@ -191,7 +191,8 @@ def logged(command, log: Path, *, on_line=None, pass_fds: tuple[int, ...] = (), 
     log.parent.mkdir(parents=True, exist_ok=True)
     full = False
     with (
-        log.open("a", encoding="utf-8") as sink,
+        # By lines: who reads the log of a run that is still going, or was killed, sees what it last said.
+        log.open("a", buffering=1, encoding="utf-8") as sink,
         group(
             command,
             stdout=subprocess.PIPE,

@@ -38,6 +38,14 @@ def test_disk_that_fills_up_in_a_child_is_a_sentence(tmp_path):
         logged(["sh", "-c", "echo 'cc1: No space left on device'; exit 1"], tmp_path / "log")
 
 
+def test_a_log_holds_each_line_as_soon_as_it_is_said(tmp_path):
+    from ffilab.subprocesses import logged
+
+    log, read = tmp_path / "log", []
+    logged(["sh", "-c", "echo one; echo two"], log, on_line=lambda line: read.append(log.read_text()))
+    assert read == ["one\n", "one\ntwo\n"]
+
+
 def test_a_project_may_take_its_sources_from_a_neighbour(monkeypatch, tmp_path):
     base, other = tmp_path / "corner" / "base", tmp_path / "corner" / "other"
     for folder in (base, other):
