@@ -10,6 +10,7 @@ import resource
 import signal
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -172,8 +173,8 @@ def program(
             text=True,
             errors="replace",
             env={**inherited, **(environment or {})},
-            preexec_fn=lambda: _limits(memory_bytes),
         ) as process:
+            _limit(process.pid, memory_bytes)
             try:
                 out, err = process.communicate(timeout=timeout_s)
             except subprocess.TimeoutExpired:
@@ -188,11 +189,16 @@ def program(
     return f"exit code {process.returncode}" if process.returncode else "ok", out, err
 
 
-def _limits(memory_bytes):
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if memory_bytes is None:
+def _limit(pid: int, memory_bytes: int | None) -> None:
+    """Set the limits of a program that was just started; Linux only.
+
+    From outside: a `preexec_fn` makes it a fork, before which hooks of anyone run, and IPython's waits for a thread of its own
+    that may have missed the word to end (`HistorySavingThread.stop`, IPython/core/history.py): a cell then stands still.
+    """
+    if not hasattr(resource, "prlimit"):
         return
-    try:
-        resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
-    except (ValueError, OSError):
-        pass  # macOS has no such limit
+    limits = {resource.RLIMIT_CORE: 0, **({} if memory_bytes is None else {resource.RLIMIT_AS: memory_bytes})}
+    for limit, value in limits.items():
+        # It may have ended, or be held to less already.
+        with suppress(ValueError, OSError):
+            resource.prlimit(pid, limit, (value, value))

@@ -68,6 +68,7 @@ def execute(
             "target": str(made / chapter.source.name),
             "answer": str(answer),
             "cwd": str(chapter.source.parent),
+            "connection": str(Path(theirs) / "kernel.json"),
             "cell_timeout_s": int(cell_timeout_s or CELL_TIMEOUT_S[budget]),
             "start_timeout_s": START_TIMEOUT_S,
         }
@@ -81,8 +82,8 @@ def execute(
             "JUPYTER_PATH": str(ROOT / "kernels"),
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
             "FFILAB_RUN": f"{BUILD}:{secrets.token_hex(8)}",
-            # Connection files, and what experiments put into temporary files: a killed run leaves them here, and the next
-            # one sweeps them. Not below `_build`, whose path may be too long for a socket's.
+            # What experiments put into temporary files, and the kernel's connection: a killed run leaves them here, and the
+            # next one sweeps them. Not below `_build`, whose path may be too long for a socket's.
             "JUPYTER_RUNTIME_DIR": str(Path(scratch) / "runtime"),
             "TMPDIR": theirs,
             HAND_IN_FOLDER: str(made / ledger.CLAIMS),

@@ -1,6 +1,6 @@
 """Run one notebook with papermill, and say in JSON how it ended: `python -m ffilab.press.run_notebook ORDER`.
 
-ORDER is a JSON object: source, target, answer, cwd, cell_timeout_s, start_timeout_s. The file `answer` gets a
+ORDER is a JSON object: source, target, answer, cwd, connection, cell_timeout_s, start_timeout_s. The file `answer` gets a
 JSON object: `ended` (ok, raised, timeout, died, no kernel, failed), `cell` (its number), `how` (a signal or an exit code),
 `name`, `message`; where the disk has no space for it, the exit code is ENOSPC. When its standard input ends, whoever started it
 is gone: then it ends everything that it started, and itself.
@@ -18,12 +18,14 @@ from jupyter_client.kernelspec import NoSuchKernel
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from papermill.clientwrap import PapermillNotebookClient
 from papermill.exceptions import PapermillExecutionError
+from traitlets.config import Config
 
 from ffilab.subprocesses import adopt_orphans, end_descendants
 
-# jupyter_client looks for free ports and closes them again before the kernel opens them: another program, or another kernel,
-# may take one in between, and the kernel exits. How often it is started then.
+# How often a Jupyter kernel is started that exits before its first cell.
 STARTS = 3
+# What a path of a Unix socket may hold: 108 bytes on Linux, 104 on macOS and the BSDs (unix(7), unix(4)).
+SOCKET_PATH_BYTES = 104
 # The number of the cell that runs, how the Jupyter kernel ended, and the exit code of one that did not start.
 now = {"cell": 0, "how": "it did not say how", "start": None}
 
@@ -53,6 +55,17 @@ def follow(client: type) -> None:
     client.execute_cell, client.start_new_kernel_client = noted, started
 
 
+def connected(path: str) -> Config:
+    """How to talk to the Jupyter kernel: by Unix sockets beside its connection file, where their paths are short enough.
+
+    jupyter_client looks for free ports and closes them again before the kernel opens them: another program, or another
+    kernel, may take one in between, and the kernel exits or is never heard. Sockets in a folder of our own are nobody else's.
+    """
+    longest = f"{path.removesuffix('.json')}-ipc-99"
+    transport = "ipc" if len(os.fsencode(longest)) < SOCKET_PATH_BYTES else "tcp"
+    return Config({"KernelManager": {"transport": transport, "connection_file": path}})
+
+
 def run(order: dict) -> dict:
     follow(PapermillNotebookClient)
     try:
@@ -78,6 +91,9 @@ def execute(order: dict, start: int = 1) -> None:
             order["target"],
             cwd=order["cwd"],
             progress_bar=False,
+            config=connected(order["connection"]),
+            # As nbclient does for a kernel that is named python3: its cells have no place in the reader's own history.
+            extra_arguments=["--HistoryManager.hist_file=:memory:"],
             start_timeout=order["start_timeout_s"],
             execution_timeout=order["cell_timeout_s"],
         )

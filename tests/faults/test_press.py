@@ -124,6 +124,29 @@ def test_left_behind(chapter, seen, what, code):
     seen("the page is there, and the process is gone")
 
 
+@pytest.mark.fault(
+    "press",
+    "Something in a Jupyter kernel waits for ever before each fork, as IPython's history did now and then",
+    "No experiment is a fork: all of them run",
+)
+def test_hook_before_a_fork(chapter, seen):
+    made = chapter(
+        "import os, threading; os.register_at_fork(before=threading.Event().wait)",
+        "from ffilab.bench import case\nassert case.program(['echo', 'ran']) == ('ok', 'ran\\n', '')",
+    )
+    execute.execute(made, "smoke", made_from={}, cell_timeout_s=30)
+    seen("the experiment ran, and the hook did not")
+
+
+@pytest.mark.fault("press", "The reader keeps a history of IPython", "No cell of a chapter is written to it")
+def test_history(chapter, seen, monkeypatch, tmp_path):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "executed" / "theirs"))
+    execute.execute(chapter("x = 1", "y = 2"), "smoke", made_from={})
+    assert (tmp_path / "executed" / "theirs").exists()
+    assert not list(tmp_path.rglob("history.sqlite"))
+    seen("none was opened")
+
+
 @pytest.mark.fault("press", "A notebook leaks fifty threads", "They end with the Jupyter kernel, and the page is good")
 def test_threads(chapter, seen):
     made = chapter(THREADS, "x = 1")

@@ -20,6 +20,7 @@ from conftest import clean_environment
 
 from faults import small
 from ffilab.paths import ROOT
+from ffilab.press.run_notebook import connected
 
 pytestmark = pytest.mark.slow
 TIMES, AT_ONCE = 20, 5
@@ -155,10 +156,27 @@ def test_both_killed(tree, seen):
 
 
 @pytest.mark.fault(
-    "runs",
-    "A Jupyter kernel dies while it starts, as where another program takes one of its ports",
-    "It is started again",
+    "runs", "Other programs take ports while a Jupyter kernel starts", "Its connection needs none of them: Unix sockets"
 )
+def test_ports(tree, seen):
+    run = small.start(tree)
+    kernel = small.part(tree, "kernel")
+    small.part(tree, "worker")
+    sockets = {Path(one.laddr).name for one in kernel.net_connections("unix") if "-ipc-" in str(one.laddr)}
+    small.part(tree, "ffilab").send_signal(signal.SIGINT)
+    ends(run, tree)
+    assert sockets == {f"kernel-ipc-{number}" for number in range(1, 6)}
+    seen(f"{len(sockets)} sockets in a folder of the run's own")
+
+
+@pytest.mark.parametrize(("length", "transport"), [(40, "ipc"), (101, "ipc"), (102, "tcp"), (120, "tcp")])
+def test_connection(length, transport):
+    """Where the path is too long for a socket's, the kernel takes ports as it always did."""
+    path = f"/{'x' * (length - len('/.json'))}.json"
+    assert connected(path).KernelManager.transport == transport
+
+
+@pytest.mark.fault("runs", "A Jupyter kernel dies while it starts", "It is started again")
 def test_dies_at_start(tree, seen):
     spec = tree / "kernels" / "kernels" / "cpython-3.14" / "kernel.json"
     kernel = json.loads(spec.read_text())
