@@ -72,7 +72,7 @@ def kill_group(process: subprocess.Popen) -> None:
 def _wait_for_members(group_id: int) -> None:
     """Wait until every process of a group that was sent SIGKILL is gone, or for GRACE_S."""
     deadline = time.monotonic() + GRACE_S
-    while time.monotonic() < deadline and any(_is_running_in(group_id, p) for p in psutil.process_iter()):
+    while time.monotonic() < deadline and any(_is_running_in(group_id, p) for p in everyone()):
         time.sleep(0.005)
 
 
@@ -82,6 +82,16 @@ def _is_running_in(group_id: int, process: psutil.Process) -> bool:
         return os.getpgid(process.pid) == group_id and process.status() != psutil.STATUS_ZOMBIE
     except (ProcessLookupError, PermissionError, psutil.Error):
         return False
+
+
+def everyone() -> list[psutil.Process]:
+    """All processes of this machine, looked at anew. `psutil.process_iter` remembers them, and what it remembers of one that
+    ended refuses to signal another one that was given its number."""
+    found = []
+    for number in psutil.pids():
+        with suppress(psutil.Error):
+            found.append(psutil.Process(number))
+    return found
 
 
 @contextmanager

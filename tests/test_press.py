@@ -15,6 +15,7 @@ from ffilab.errors import UserError
 from ffilab.judge import claims, verdicts
 from ffilab.press import chapters, execute, render
 from ffilab.press.chapters import Chapter
+from ffilab.subprocesses import everyone
 from tests.test_slides import check_deck
 
 pytestmark = pytest.mark.slow
@@ -40,7 +41,7 @@ def out(tmp_path):
 def marked_processes():
     """Kernels and workers of chapters that this test session runs, and of no other on the machine."""
     found = []
-    for process in psutil.process_iter():
+    for process in everyone():
         try:
             environment = process.environ()
             if "FFILAB_RUN" in environment and environment.get("FFILAB_BUILD") == os.environ["FFILAB_BUILD"]:

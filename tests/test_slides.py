@@ -137,6 +137,8 @@ def test_a_deck_in_a_browser(chapter, tmp_path, browser):
     for _ in range(5):
         tab.keyboard.press("ArrowRight")
     assert tab.inner_text("section.present h2") == "The experiment"
+    # It fades in.
+    tab.wait_for_selector("section.present img:visible")
     assert tab.locator("section.present img:visible").count() == 1
     before = tab.locator("section.present img:visible").get_attribute("class")
     tab.get_by_role("button", name="light or dark").click()

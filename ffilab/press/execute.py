@@ -11,9 +11,11 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import nbformat
+import psutil
 
 from ffilab.bench.reporting import ENVIRONMENT
 from ffilab.bench.session import EARLIER, FROM
@@ -23,7 +25,7 @@ from ffilab.paths import BUILD, HAND_IN_FOLDER, LOGS, PAGE_FILE, ROOT, TABLES_FO
 from ffilab.press import tables
 from ffilab.press.chapters import FACTS, Chapter, record_digests, source_digests
 from ffilab.progress import Step, minutes, step
-from ffilab.subprocesses import disk_full, group, tail, without_strays
+from ffilab.subprocesses import disk_full, everyone, group, tail, without_strays
 
 # A chapter takes one to two minutes in quick budget; these are limits against hangs.
 CELL_TIMEOUT_S = {"smoke": 300, "room": 900, "quick": 1800, "full": 7200}
@@ -186,14 +188,10 @@ def _wait(process: subprocess.Popen, bar: Step, progress: Path, limit: float) ->
 
 def _end_kernels(run: str) -> None:
     """Kill what the run left behind: kernels and workers carry its mark in their environment."""
-    import psutil
-
-    for process in psutil.process_iter():
-        try:
+    for process in everyone():
+        with suppress(psutil.Error):
             if process.pid != os.getpid() and process.environ().get("FFILAB_RUN", "").startswith(run):
                 process.send_signal(signal.SIGKILL)
-        except psutil.Error:
-            continue
 
 
 def _check(name: str, path: Path, code: int | None, limit: float, answer: Path, log: Path) -> None:

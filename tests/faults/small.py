@@ -15,6 +15,7 @@ from conftest import clean_environment
 
 from ffilab.locks import is_held
 from ffilab.paths import ROOT
+from ffilab.subprocesses import everyone
 
 # A kernel that has a worker, which says that it is there.
 BUSY = (
@@ -84,12 +85,10 @@ def start(tree: Path, program: list | None = None) -> subprocess.Popen:
 
 
 def running(belongs) -> list[psutil.Process]:
-    """Processes that still run and belong to something. Of no memory between two calls: psutil's own is not for several
-    threads."""
+    """Processes that still run and belong to something."""
     found = []
-    for number in psutil.pids():
+    for process in everyone():
         with suppress(psutil.Error):
-            process = psutil.Process(number)
             if process.status() != psutil.STATUS_ZOMBIE and belongs(process):
                 found.append(process)
     return found

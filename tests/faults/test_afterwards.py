@@ -3,7 +3,10 @@
 import os
 import subprocess
 import sys
+import time
+from pathlib import Path
 
+import psutil
 import pytest
 
 from faults import small
@@ -54,6 +57,11 @@ def test_swept(tree, seen, monkeypatch):
     seen("the folder is gone; the page and the record are there")
 
 
+def shown(process):
+    """Does a process show its surroundings? In the first moment of a program it has none yet."""
+    return "FFILAB_RUN" in psutil.Process(process.pid).environ()
+
+
 @pytest.mark.fault("afterwards", "A killed run left a process that carries its mark", "The next run ends it")
 def test_ghost(tree, seen, monkeypatch):
     from ffilab.press import execute
@@ -62,6 +70,7 @@ def test_ghost(tree, seen, monkeypatch):
     mark = {**os.environ, "FFILAB_RUN": f"{tree / '_build'}:abc"}
     ghost = subprocess.Popen(["sleep", "60"], env=mark, start_new_session=True)
     other = subprocess.Popen(["sleep", "61"], env={**mark, "FFILAB_RUN": "/another/_build:abc"}, start_new_session=True)
+    assert small.wait_for(lambda: shown(ghost) and shown(other))
     execute.sweep()
     try:
         assert ghost.wait(5) == -9
@@ -70,3 +79,40 @@ def test_ghost(tree, seen, monkeypatch):
         other.kill()
         other.wait()
     seen("it ended by SIGKILL; that of another clone went on")
+
+
+LAST = Path("/proc/sys/kernel/ns_last_pid")
+
+
+@pytest.mark.skipif(
+    not os.access(LAST, os.W_OK), reason="who may not choose the number of the next process cannot try it"
+)
+@pytest.mark.fault(
+    "afterwards",
+    "A killed run left a process that has the number of one which we saw end",
+    "The next run ends it: it remembers none from before",
+)
+def test_ghost_with_a_number_of_before(tree, seen, monkeypatch):
+    from ffilab.press import execute
+
+    monkeypatch.setattr(execute, "BUILD", tree / "_build")
+    mark = {**os.environ, "FFILAB_RUN": f"{tree / '_build'}:abc"}
+    for _ in range(50):
+        first = subprocess.Popen(["sleep", "60"], env=mark)
+        assert small.wait_for(lambda: shown(first))  # noqa: B023
+        # As psutil would remember it.
+        assert first.pid in {one.pid for one in psutil.process_iter()}
+        execute.sweep()
+        assert first.wait(5) == -9
+        # Their ages are told in hundredths of a second.
+        time.sleep(0.02)
+        LAST.write_text(str(first.pid - 1))
+        ghost = subprocess.Popen(["sleep", "60"], env=mark, start_new_session=True)
+        assert small.wait_for(lambda: shown(ghost))  # noqa: B023
+        execute.sweep()
+        assert ghost.wait(5) == -9
+        if ghost.pid == first.pid:
+            break
+    else:
+        pytest.skip("others took the number, fifty times")
+    seen("both ended by SIGKILL")
