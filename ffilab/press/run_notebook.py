@@ -9,8 +9,16 @@ is gone: then it ends everything that it started, and itself.
 import json
 import os
 import signal
+
+# It has a session of its own, so that Ctrl-C reaches whoever started it. Who sends SIGINT to this process means its end, and in
+# the middle of an import it might be lost.
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import papermill
@@ -107,6 +115,10 @@ def execute(order: dict, start: int = 1) -> None:
 def end_when_alone() -> None:
     while os.read(0, 1):
         pass
+    # The other thread may just be starting a kernel, behind our look: it starts no more, and we look twice.
+    subprocess.Popen.__init__ = lambda *_, **__: threading.Event().wait()
+    end_descendants()
+    time.sleep(0.2)
     end_descendants()
     os._exit(1)
 

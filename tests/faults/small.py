@@ -1,6 +1,7 @@
 """A small clone with one chapter, and what remains of a run in it: for the faults of runs, of the press and afterwards."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -70,7 +71,9 @@ def start(tree: Path, program: list | None = None) -> subprocess.Popen:
         (tree / "run.py").write_text(RUN.format(root=str(tree)))
         text = (tree / "Makefile").read_text()
         if "\nsmall:" not in text:
-            (tree / "Makefile").write_text(text + "\nsmall:\n\t@FFILAB_MAKE=$$PPID exec .venv/bin/python run.py\n")
+            (tree / "Makefile").write_text(
+                text + "\nsmall:\n\t@FFILAB_MAKE=$(shell echo $$PPID) exec .venv/bin/python run.py\n"
+            )
         program = ["make", "small"]
     return subprocess.Popen(
         program,
@@ -126,6 +129,13 @@ def part(tree: Path, name: str) -> psutil.Process:
     found = wait_for(lambda: next((one for one in at_work(tree) if known(words(one))), None))
     assert found, f"no {name} among {at_work(tree)}"
     return found
+
+
+def is_ours(said: str) -> bool:
+    """Does what was said hold a traceback of our own code? Python's own start may show one: nothing of a program can prevent
+    that. Line 0 is that of a module that has not begun, and the first twelve of bootstrap.py are those which see to it."""
+    frames = re.findall(r'File "[^"]*/ffilab/([^"]*)", line (\d+)', said)
+    return "Traceback" in said and any(int(line) > (12 if name == "bootstrap.py" else 0) for name, line in frames)
 
 
 def is_locked(path: Path) -> bool:

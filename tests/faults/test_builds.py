@@ -7,7 +7,6 @@ FFILAB_TIMES: how often each is tried, at another moment each time (once, if it 
 import contextlib
 import os
 import random
-import re
 import shutil
 import signal
 import subprocess
@@ -87,14 +86,19 @@ def source(tmp_path):
 def test_signal_to_a_build(tmp_path, source, seen, name, sent):
     home = tmp_path / "cache" / "ffi-hidden-corners"
     took = []
-    for _ in range(TIMES):
+    while len(took) < TIMES:
         shutil.rmtree(home, ignore_errors=True)
         run = fake_source.start(*source)
         assert small.wait_for(lambda: list(home.glob("work/*/Python-9.9.9/*/*.o"))), run.poll()
         time.sleep(random.uniform(0, 0.3))
         (lock,) = home.glob("work/*.lock")
+        # When the fourth object is begun, the first is whole.
+        whole = list(home.glob("work/*/Python-9.9.9/core/*.o"))
         assert small.wait_for(lambda: hits(tmp_path, name, sent)), run.poll()
         said = run.communicate(timeout=60)
+        if name == "compiler" and not run.returncode:
+            # It had just done its work.
+            continue
         took.append(gone(lambda: marked(tmp_path), lock))
         assert "Traceback" not in said[1], said[1]
         assert run.returncode
@@ -104,7 +108,7 @@ def test_signal_to_a_build(tmp_path, source, seen, name, sent):
         told = again.communicate(timeout=60)
         answer = subprocess.CompletedProcess(again.args, again.returncode, *told)
         assert fake_source.works(answer)
-        assert finished or "from the start" in answer.stderr or name != "ffilab"
+        assert finished or not whole or "from the start" in answer.stderr or name != "ffilab"
         assert [path for path in home.glob("work/*") if path.is_dir()] == []
     seen(f"nothing was left after at most {max(took):.1f} s; then built, and it runs")
 
@@ -291,11 +295,10 @@ def test_signal_at_the_beginning(seen, sent):
         time.sleep((number % 20 + random.random()) / 20)
         run.send_signal(getattr(signal, sent))
         said = "".join(run.communicate(timeout=60))
-        # Line 0 is that of a module that has not begun.
-        if "Traceback" in said and not re.search(rf'File "{ROOT}/[^"]*", line [1-9]', said):
+        assert not small.is_ours(said), said
+        if "Traceback" in said:
             early += 1
             continue
-        assert "Traceback" not in said, said
         codes.append(run.returncode)
     assert set(codes) <= {130, 1, -signal.SIGINT, -getattr(signal, sent)}
     assert 130 in codes

@@ -216,8 +216,8 @@ def test_quota(smoke, tmp_path, seen):
         facts, said = machine.facts(), doctor.noise()
     widths = [np.log(one.interval.high / one.interval.low) for one in map(ratio, (idle, record))]
     wider = widths[1] / widths[0]
-    # Chance does that once in a thousand runs.
-    assert not ratio(record).estimate.at(0.999).excludes(1)
+    # Chance does that less than once in ten thousand runs.
+    assert not ratio(record).estimate.at(0.99999).excludes(1)
     withheld = reasons(record)
     if is_counted:
         # Beside other load a quota may take nothing: it is others who take the cores.
@@ -367,8 +367,8 @@ def test_disturbed(tmp_path, seen, what):
     assert not record.cut_off
     assert len(record.blocks) == RESTARTS * 4
     found = ratio(record)
-    # Chance does that once in a thousand runs.
-    assert not found.estimate.at(0.999).excludes(1)
+    # Chance does that less than once in ten thousand runs.
+    assert not found.estimate.at(0.99999).excludes(1)
     # Two seconds in a batch of some milliseconds: one that took over would be far from here.
     batches = [block["ns"] for block in record.blocks]
     assert 0.5 < np.median([ns[f"{GIL}/a"] / ns[f"{GIL}/b"] for ns in batches]) < 2
@@ -387,7 +387,9 @@ def test_core_taken_away(tmp_path, seen):
         try:
             with control_group(one_by_one[0], **one_by_one[1]) as folder:
                 for one in family(process):
-                    (folder / "cgroup.procs").write_text(str(one.pid))
+                    # It may have ended since.
+                    with contextlib.suppress(ProcessLookupError):
+                        (folder / "cgroup.procs").write_text(str(one.pid))
                 (folder / "cpuset.cpus").write_text(str(kept))
                 means.append("a control group")
                 marks.append(read(path).restarts[-1]["restart"])

@@ -238,8 +238,10 @@ def test_killed_at_random_moments(small, cache_home, seen):
     "Two runs build one interpreter in one cache at the same time",
     "One builds, the other says that it waits, and both have it",
 )
-def test_two_builds_at_once(small, seen):
-    both = [fake_source.start(*small) for _ in range(2)]
+def test_two_builds_at_once(small, tmp_path, seen):
+    # One of them may begin later: there is work for long enough.
+    digest = fake_source.tarball(tmp_path / "mirror", functions=400)
+    both = [fake_source.start(digest, small[1]) for _ in range(2)]
     said = [process.communicate(timeout=60) for process in both]
     answers = [
         subprocess.CompletedProcess(one.args, one.returncode, *texts) for one, texts in zip(both, said, strict=True)
@@ -305,7 +307,8 @@ def test_machine_changes_under_an_interpreter(small, seen, what):
     ids=["half_an_object", "another_compiler", "half_a_tree"],
 )
 @pytest.mark.fault("provisioning", "{fault}", "The next run compiles from the start, and ends with an interpreter")
-def test_spoiled_work_folder(small, cache_home, seen, fault, spoil):
+def test_spoiled_work_folder(small, tmp_path, cache_home, seen, fault, spoil):
+    small = (fake_source.tarball(tmp_path / "mirror", functions=400), small[1])
     process = fake_source.start(*small)
     works = cache_home / "ffi-hidden-corners" / "work"
     deadline = time.monotonic() + 30
@@ -582,6 +585,8 @@ def first_step(clone, *words):
 def test_environment_is_not_renewed_beside_a_run(monkeypatch, tmp_path, seen, verb):
     clone = bare_clone(tmp_path / "clone")
     monkeypatch.setattr(bootstrap, "ROOT", clone)
+    # It sets this, which is to be undone.
+    monkeypatch.setenv("FFILAB_LOCK", "")
     handle = bootstrap.lock_folder()
     try:
         said = fake_source.sentence(first_step(clone, verb))

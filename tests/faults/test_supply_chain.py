@@ -328,9 +328,14 @@ def lab(tmp_path_factory):
     ((_, command, _),) = ran
     folder = tmp_path_factory.mktemp("lab")
     words = [interpreters.uv(), "pip", "install", "--no-config", "--python", sys.executable, "--target", folder / "lab"]
-    subprocess.run(
-        [*words, "--require-hashes", "-r", ROOT / "requirements" / "lab.txt"], check=True, capture_output=True
-    )
+    # The network may fail us once.
+    for _ in range(3):
+        answer = subprocess.run(
+            [*words, "--require-hashes", "-r", ROOT / "requirements" / "lab.txt"], capture_output=True, text=True
+        )
+        if not answer.returncode:
+            break
+    assert not answer.returncode, answer.stderr
     started = []
 
     def start():
