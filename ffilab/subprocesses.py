@@ -72,14 +72,14 @@ def kill_group(process: subprocess.Popen) -> None:
 def _wait_for_members(group_id: int) -> None:
     """Wait until every process of a group that was sent SIGKILL is gone, or for GRACE_S."""
     deadline = time.monotonic() + GRACE_S
-    while time.monotonic() < deadline and any(_is_running_in(group_id, p) for p in everyone()):
+    while time.monotonic() < deadline and any(_is_running_in(group_id, pid) for pid in psutil.pids()):
         time.sleep(0.005)
 
 
-def _is_running_in(group_id: int, process: psutil.Process) -> bool:
+def _is_running_in(group_id: int, pid: int) -> bool:
     try:
         # An orphan that nobody reaps stays in its group as a zombie; it runs no more.
-        return os.getpgid(process.pid) == group_id and process.status() != psutil.STATUS_ZOMBIE
+        return os.getpgid(pid) == group_id and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except (ProcessLookupError, PermissionError, psutil.Error):
         return False
 

@@ -7,15 +7,14 @@ import threading
 import time
 
 import nbformat
-import psutil
 import pytest
+from faults.small import running
 
 from ffilab import paths
 from ffilab.errors import UserError
 from ffilab.judge import claims, verdicts
 from ffilab.press import chapters, execute, render
 from ffilab.press.chapters import Chapter
-from ffilab.subprocesses import everyone
 from tests.test_slides import check_deck
 
 pytestmark = pytest.mark.slow
@@ -40,15 +39,8 @@ def out(tmp_path):
 
 def marked_processes():
     """Kernels and workers of chapters that this test session runs, and of no other on the machine."""
-    found = []
-    for process in everyone():
-        try:
-            environment = process.environ()
-            if "FFILAB_RUN" in environment and environment.get("FFILAB_BUILD") == os.environ["FFILAB_BUILD"]:
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
+    mine = os.environ["FFILAB_BUILD"]
+    return running(lambda one: "FFILAB_RUN" in one.environ() and one.environ().get("FFILAB_BUILD") == mine)
 
 
 def test_kernel_that_is_not_there(tmp_path, out):

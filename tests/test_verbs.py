@@ -12,6 +12,7 @@ from contextlib import suppress
 import psutil
 import pytest
 from conftest import clean_environment
+from faults.small import running, wait_for
 
 from ffilab import subprocesses
 from ffilab.paths import ROOT
@@ -139,14 +140,7 @@ def start(clone, *words):
 
 def survivors(clone):
     """Processes that still work in the clone."""
-    found = []
-    for process in subprocesses.everyone():
-        try:
-            if str(clone) in " ".join(process.cmdline()) or process.cwd().startswith(str(clone)):
-                found.append(process)
-        except psutil.Error:
-            continue
-    return found
+    return running(lambda one: str(clone) in " ".join(one.cmdline()) or one.cwd().startswith(str(clone)))
 
 
 def test_two_at_once(clone):
@@ -173,10 +167,7 @@ def test_interrupt_at_any_moment(clone, after_s):
     _, err = process.communicate(timeout=60)
     assert process.returncode != 0
     assert "Traceback" not in err
-    deadline = time.monotonic() + 5
-    while survivors(clone) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert survivors(clone) == []
+    assert wait_for(lambda: not survivors(clone), 5), survivors(clone)
     executed = clone / "_build" / "executed"
     assert not executed.exists() or all(p.stat().st_size > 0 for p in executed.glob("*/*.ipynb"))
     assert not [p for p in (clone / "_build").iterdir() if p.name.startswith("tmp")]

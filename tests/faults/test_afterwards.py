@@ -11,10 +11,12 @@ import pytest
 
 from faults import small
 from ffilab.paths import ROOT
+from ffilab.press import execute
 
 
 @pytest.fixture
-def tree(tmp_path):
+def tree(tmp_path, monkeypatch):
+    monkeypatch.setattr(execute, "BUILD", tmp_path / "_build")
     (tmp_path / "ffilab").symlink_to(ROOT / "ffilab")
     (tmp_path / "_build" / "tmpabc" / "runtime").mkdir(parents=True)
     (tmp_path / "_build" / "tmpabc" / "runtime" / "kernel-1.json").write_text("{}")
@@ -46,10 +48,7 @@ def test_planted(tree, seen):
     "A killed run left temporary folders and connection files",
     "The next run takes them away, and finished results stay",
 )
-def test_swept(tree, seen, monkeypatch):
-    from ffilab.press import execute
-
-    monkeypatch.setattr(execute, "BUILD", tree / "_build")
+def test_swept(tree, seen):
     execute.sweep()
     assert small.litter(tree) == []
     assert (tree / "_build" / "executed" / "good" / "good.ipynb").read_text() == "good"
@@ -57,20 +56,18 @@ def test_swept(tree, seen, monkeypatch):
     seen("the folder is gone; the page and the record are there")
 
 
-def shown(process):
-    """Does a process show its surroundings? In the first moment of a program it has none yet."""
-    return "FFILAB_RUN" in psutil.Process(process.pid).environ()
+def ghost_of(build):
+    """A process of a killed run, as soon as it shows its surroundings: in the first moment of a program it has none."""
+    process = subprocess.Popen(
+        ["sleep", "60"], env={**os.environ, "FFILAB_RUN": f"{build}:abc"}, start_new_session=True
+    )
+    assert small.wait_for(lambda: "FFILAB_RUN" in psutil.Process(process.pid).environ())
+    return process
 
 
 @pytest.mark.fault("afterwards", "A killed run left a process that carries its mark", "The next run ends it")
-def test_ghost(tree, seen, monkeypatch):
-    from ffilab.press import execute
-
-    monkeypatch.setattr(execute, "BUILD", tree / "_build")
-    mark = {**os.environ, "FFILAB_RUN": f"{tree / '_build'}:abc"}
-    ghost = subprocess.Popen(["sleep", "60"], env=mark, start_new_session=True)
-    other = subprocess.Popen(["sleep", "61"], env={**mark, "FFILAB_RUN": "/another/_build:abc"}, start_new_session=True)
-    assert small.wait_for(lambda: shown(ghost) and shown(other))
+def test_ghost(tree, seen):
+    ghost, other = ghost_of(tree / "_build"), ghost_of("/another/_build")
     execute.sweep()
     try:
         assert ghost.wait(5) == -9
@@ -92,14 +89,9 @@ LAST = Path("/proc/sys/kernel/ns_last_pid")
     "A killed run left a process that has the number of one which we saw end",
     "The next run ends it: it remembers none from before",
 )
-def test_ghost_with_a_number_of_before(tree, seen, monkeypatch):
-    from ffilab.press import execute
-
-    monkeypatch.setattr(execute, "BUILD", tree / "_build")
-    mark = {**os.environ, "FFILAB_RUN": f"{tree / '_build'}:abc"}
+def test_ghost_with_a_number_of_before(tree, seen):
     for _ in range(50):
-        first = subprocess.Popen(["sleep", "60"], env=mark)
-        assert small.wait_for(lambda: shown(first))  # noqa: B023
+        first = ghost_of(tree / "_build")
         # As psutil would remember it.
         assert first.pid in {one.pid for one in psutil.process_iter()}
         execute.sweep()
@@ -107,8 +99,7 @@ def test_ghost_with_a_number_of_before(tree, seen, monkeypatch):
         # Their ages are told in hundredths of a second.
         time.sleep(0.02)
         LAST.write_text(str(first.pid - 1))
-        ghost = subprocess.Popen(["sleep", "60"], env=mark, start_new_session=True)
-        assert small.wait_for(lambda: shown(ghost))  # noqa: B023
+        ghost = ghost_of(tree / "_build")
         execute.sweep()
         assert ghost.wait(5) == -9
         if ghost.pid == first.pid:

@@ -205,6 +205,12 @@ def small(tmp_path, cache_home):
     return digest, fake_source.environment(cache_home, tmp_path / "mirror")
 
 
+@pytest.fixture
+def longer(tmp_path, small):
+    """The same of a source that keeps a compiler busy: what comes a moment late still meets the build."""
+    return fake_source.tarball(tmp_path / "mirror", functions=400), small[1]
+
+
 def kill_all(process):
     everyone = [*psutil.Process(process.pid).children(recursive=True), psutil.Process(process.pid)]
     for one in everyone:
@@ -238,10 +244,8 @@ def test_killed_at_random_moments(small, cache_home, seen):
     "Two runs build one interpreter in one cache at the same time",
     "One builds, the other says that it waits, and both have it",
 )
-def test_two_builds_at_once(small, tmp_path, seen):
-    # One of them may begin later: there is work for long enough.
-    digest = fake_source.tarball(tmp_path / "mirror", functions=400)
-    both = [fake_source.start(digest, small[1]) for _ in range(2)]
+def test_two_builds_at_once(longer, seen):
+    both = [fake_source.start(*longer) for _ in range(2)]
     said = [process.communicate(timeout=60) for process in both]
     answers = [
         subprocess.CompletedProcess(one.args, one.returncode, *texts) for one, texts in zip(both, said, strict=True)
@@ -307,9 +311,8 @@ def test_machine_changes_under_an_interpreter(small, seen, what):
     ids=["half_an_object", "another_compiler", "half_a_tree"],
 )
 @pytest.mark.fault("provisioning", "{fault}", "The next run compiles from the start, and ends with an interpreter")
-def test_spoiled_work_folder(small, tmp_path, cache_home, seen, fault, spoil):
-    small = (fake_source.tarball(tmp_path / "mirror", functions=400), small[1])
-    process = fake_source.start(*small)
+def test_spoiled_work_folder(longer, cache_home, seen, fault, spoil):
+    process = fake_source.start(*longer)
     works = cache_home / "ffi-hidden-corners" / "work"
     deadline = time.monotonic() + 30
     while not list(works.glob("*/Python-9.9.9/core/c.o")) and time.monotonic() < deadline:
@@ -321,7 +324,7 @@ def test_spoiled_work_folder(small, tmp_path, cache_home, seen, fault, spoil):
     for late in (work / "Python-9.9.9" / "core").glob("d.o"):
         late.unlink()
     spoil(work)
-    again = fake_source.build(*small)
+    again = fake_source.build(*longer)
     assert fake_source.works(again)
     assert [path.name for path in works.iterdir() if path.is_dir()] == []
     seen("compiled from the start; it runs")

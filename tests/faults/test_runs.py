@@ -103,7 +103,8 @@ def one_trial(tree, name, sent):
                     ffilab.send_signal(signal.SIGINT)
         said, seconds = ends(run, tree)
         assert run.returncode != 0
-        assert not small.is_ours(said), said
+        # The first two may be hit before our own code runs.
+        assert not (small.is_ours(said) if name in ("make", "ffilab") else "Traceback" in said), said
         return seconds, went_on
     finally:
         small.end(tree)
