@@ -308,16 +308,10 @@ def in_order(placed: list[str], wanted: list[str]) -> float:
     return float(np.mean([position[a] < position[b] for a, b in itertools.pairwise(known)]))
 
 
-# mold takes a seed, and no order.
-TAKES_ORDERS = [name for name, (_, line) in relink.LINKERS.items() if line and shutil.which(f"ld.{name}")]
-
-
 @pytest.mark.slow
 @CAN_RELINK
 @pytest.mark.parametrize("label", lottery.BUILDS)
-@pytest.mark.parametrize("name", TAKES_ORDERS)
-def test_the_orders_are_what_the_page_says_of_them(name, label, tmp_path, monkeypatch):
-    monkeypatch.setattr(relink, "linker", lambda: name)
+def test_the_orders_are_what_the_page_says_of_them(label, tmp_path, monkeypatch):
     monkeypatch.setattr(lottery, "LINKED", tmp_path)
     known = relink.functions(label)
     # Static functions of one name, in several files, come together.
@@ -444,12 +438,6 @@ def test_where_one_build_can_be_linked_the_page_says_which(monkeypatch):
     assert FREE_THREADED not in figures.lottery_alt(runs)
 
 
-def test_a_linker_without_orders_has_none_with_a_reason(tmp_path, monkeypatch):
-    monkeypatch.setattr(relink, "linker", lambda: "mold")
-    with pytest.raises(UserError, match="lld and gold do"):
-        lottery.by_profile(GIL, tmp_path, 1)
-
-
 def test_another_session_draws_other_orders():
     """Of `make more`: its orders have names of their own, and its rounds go on from those of the first."""
     first = results.of_build(made_up_lottery(0.03), GIL)
@@ -481,11 +469,11 @@ def test_what_is_lacking_is_said(monkeypatch, tmp_path):
     (tmp_path / relink.OBJECTS).mkdir()
     (tmp_path / relink.OBJECTS / relink.ARCHIVE).touch()
     monkeypatch.setattr(relink.shutil, "which", lambda name: None)
-    assert "lld, gold or mold" in relink.missing(GIL)
-    assert "lld, gold or mold" in doctor.TOOLS
-    monkeypatch.setattr(relink.shutil, "which", lambda name: name if name == "ld.mold" else None)
+    assert "(lld)" in relink.missing(GIL)
+    assert "lld" in doctor.TOOLS
+    monkeypatch.setattr(relink.shutil, "which", lambda name: name if name == "ld.lld" else None)
     assert relink.missing(GIL) is None
-    assert doctor.present("lld, gold or mold")
+    assert doctor.present("lld")
 
 
 def made_up_lottery(order_sd):

@@ -19,6 +19,7 @@ from conftest import clean_environment
 from scipy.stats import binom, binomtest
 
 from ffilab import doctor, machine
+from ffilab import quota as quotas
 from ffilab.bench import runner
 from ffilab.bench import session as sessions
 from ffilab.bench.case import Case
@@ -291,10 +292,10 @@ def test_trees(tmp_path, seen, monkeypatch, what):
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    plain = doctor._read
-    monkeypatch.setattr(doctor, "CGROUPS", tmp_path)
-    monkeypatch.setattr(doctor, "_read", lambda path: name if path == "/proc/self/cgroup" else plain(path))
-    assert (doctor.quota(), doctor.throttled_s(doctor.cgroups())) == (0.5, 2.5)
+    plain = quotas.read
+    monkeypatch.setattr(quotas, "CGROUPS", tmp_path)
+    monkeypatch.setattr(quotas, "read", lambda path: name if path == "/proc/self/cgroup" else plain(path))
+    assert (quotas.cores(), quotas.throttled_s(quotas.cgroups())) == (0.5, 2.5)
     seen("0.5 cores' time, 2.5 s taken")
 
 
