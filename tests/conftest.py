@@ -8,8 +8,14 @@ import tempfile
 
 import pytest
 
-os.environ["FFILAB_BUILD"] = tempfile.mkdtemp(prefix="ffilab-tests-")
-atexit.register(shutil.rmtree, os.environ["FFILAB_BUILD"], ignore_errors=True)
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    SHARED = tempfile.mkdtemp(prefix="ffilab-tests-")
+    atexit.register(shutil.rmtree, SHARED, ignore_errors=True)
+else:
+    SHARED = os.path.dirname(os.environ["FFILAB_BUILD"])
+# One for each process of pytest-xdist, side by side: what they share lies beside them (golden_pages.py).
+os.environ["FFILAB_BUILD"] = os.path.join(SHARED, os.environ.get("PYTEST_XDIST_WORKER", "alone"))
+os.makedirs(os.environ["FFILAB_BUILD"])
 os.environ["BUDGET"] = "smoke"
 # A shell that starts us in the background has SIGINT ignored; the tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
