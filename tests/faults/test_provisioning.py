@@ -568,7 +568,7 @@ def test_native_code_that_does_not_compile(tmp_path, seen):
 
 def bare_clone(folder):
     """As much of a clone as the first step needs."""
-    for name in ("ffilab/bootstrap.py", "requirements/bootstrap.txt", "requirements/book.txt", "requirements/lab.txt"):
+    for name in ("ffilab/bootstrap.py", "requirements/book.txt"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     return folder
