@@ -6,6 +6,7 @@ Standard library only: it runs before anything is installed. Usage:
 
 import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -97,15 +98,12 @@ def run(command, hint):
         raise Stop(f"`{' '.join(map(str, command[:4]))} …` failed ({''.join(last).strip()}): {hint}.")
 
 
-def locks():
-    """The locks of the book's environment, and the one of JupyterLab."""
-    return [ROOT / "requirements" / f"{name}.txt" for name in ("bootstrap", "book")], ROOT / "requirements" / "lab.txt"
+LOCK = ROOT / "requirements" / "book.txt"
 
 
-def is_ready(with_lab):
-    """Is all that the locks name in `.venv`, and does its Python start?"""
-    base, lab = locks()
-    return stamp("book", base).exists() and (not with_lab or stamp("lab", [*base, lab]).exists()) and starts(PYTHON)
+def is_ready():
+    """Is all that the lock names in `.venv`, and does its Python start?"""
+    return stamp().exists() and starts(PYTHON)
 
 
 def starts(python):
@@ -115,44 +113,32 @@ def starts(python):
         return False
 
 
-def prepare(with_lab):
-    """Make or renew `.venv` from the hashed locks, with JupyterLab on top if asked; a no-op if they have not changed."""
-    base, lab = locks()
+def prepare():
+    """Make or renew `.venv` from the hashed lock; a no-op if it has not changed."""
+    if is_ready():
+        return
     offline = "check the connection, then run the same command again"
-    install = [
-        VENV / "bin" / "uv",
-        "pip",
-        "install",
-        "--no-config",
-        # Where PYTHONDONTWRITEBYTECODE is set, every start would compile the libraries anew.
-        "--compile-bytecode",
-        "--python",
-        PYTHON,
-        "--require-hashes",
-        "-r",
-        base[1],
-    ]
+    uv = VENV / "bin" / "uv"
     try:
-        ready = stamp("book", base)
-        if not (ready.exists() and starts(PYTHON)):
-            sys.stderr.write("  Preparing the book environment in .venv (about a minute, once)\n")
-            run([suitable_python(), "-m", "venv", "--clear", str(VENV)], "install the venv module; see `make doctor`")
-            run([PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "-r", base[0]], offline)
-            run(install, offline)
-            ready.touch()
-        if with_lab and not stamp("lab", [*base, lab]).exists():
-            sys.stderr.write("  Adding JupyterLab\n")
-            run([*install, "-r", lab], offline)
-            stamp("lab", [*base, lab]).touch()
+        sys.stderr.write("  Preparing the book environment in .venv (about a minute, once)\n")
+        run([suitable_python(), "-m", "venv", "--clear", str(VENV)], "install the venv module; see `make doctor`")
+        # pip installs uv, and uv the rest, in a fraction of the time.
+        only_uv = VENV / "uv.txt"
+        only_uv.write_text(re.search(r"^uv==.*(\n .*)*", LOCK.read_text(), re.MULTILINE).group())
+        run([PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "-r", only_uv], offline)
+        # Where PYTHONDONTWRITEBYTECODE is set, every start would compile the libraries anew.
+        compiled = ["--compile-bytecode", "--python", PYTHON]
+        run([uv, "pip", "install", "--no-config", *compiled, "--require-hashes", "-r", LOCK], offline)
+        stamp().touch()
     except OSError as error:
         raise Stop(
             f"Cannot write {error.filename or VENV} ({error.strerror}): free some space or permissions."
         ) from None
 
 
-def stamp(name, locks):
-    """A file that is there if these locks are installed."""
-    return VENV / f"ready-{name}-{hashlib.sha256(b''.join(lock.read_bytes() for lock in locks)).hexdigest()[:16]}"
+def stamp():
+    """A file that is there if what the lock names is installed."""
+    return VENV / f"ready-book-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]}"
 
 
 def main():
@@ -164,14 +150,13 @@ def main():
 
             sys.argv = ["doctor.py", *rest]
             sys.exit(doctor.main())
-        with_lab = verb == "lab"
         if verb not in READERS:
             lock_folder()
-            prepare(with_lab)
-        elif not is_ready(with_lab):
+            prepare()
+        elif not is_ready():
             # `.venv` may be in use by a run that writes, or another one may be making it.
             handle = lock_folder()
-            prepare(with_lab)
+            prepare()
             os.close(handle)
             del os.environ["FFILAB_RUN"]
         # Kept while the next Python starts, which would show them as a traceback: __main__.py lets them through.

@@ -312,9 +312,11 @@ def lab(kernels):
 
 
 @verbs.command()
-def lock():
-    """Renew the hashed requirements files."""
-    if subprocess.run([paths.ROOT / "requirements" / "lock.sh"], env={**os.environ, "UV": uv()}).returncode:
+@click.option("--upgrade", is_flag=True, help="to the newest versions")
+def lock(upgrade):
+    """Renew the hashed requirements files; versions that are locked stay."""
+    command = [paths.ROOT / "requirements" / "lock.sh", *(["--upgrade"] if upgrade else [])]
+    if subprocess.run(command, env={**os.environ, "UV": uv()}).returncode:
         raise UserError("The locks could not be renewed: see the lines above.")
 
 
