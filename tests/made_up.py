@@ -5,6 +5,8 @@ import numpy as np
 from ffilab.bench.record import Record, Writer
 from ffilab.provision.catalogue import GIL
 
+# Of a block that nothing disturbed.
+QUIET = {"strangers_s": 0.0, "throttled_s": 0.0, "wall_s": 0.1, "involuntary": 0, "steal_s": 0.0}
 FACTS = {
     "cpu": "a CPU", "cores": 2, "memory_gib": 4, "virtual_machine": None, "system": "Linux", "libc": "glibc",
     "compiler": "gcc", "commit": "c", "date": "2026-01-01T00:00:00", "load": 0.1,
@@ -41,7 +43,7 @@ def timed(logs, drawn=None, loops=1000, builds=1, name="calls", ns=1e3, **column
             for number in range(restarts)
         ],
         blocks=[
-            {"restart": restart, "block": block, "ns": {key: found[restart][block] for key, found in times.items()}, **columns}
+            {"restart": restart, "block": block, "ns": {key: found[restart][block] for key, found in times.items()}, **QUIET | columns}
             for restart in range(restarts)
             for block in range(blocks)
         ],

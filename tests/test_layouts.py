@@ -226,14 +226,12 @@ def test_what_numbers_rest_on_in_words():
     assert "1 layout of 1 build" in basis.in_words(rests_on(gil=1))
     # Two sessions know nothing yet of what a session adds.
     assert "another session" in basis.in_words(rests_on(sessions=2))
-    for older in (None, {}, {"layouts": {}}):
-        assert "older version" in basis.in_words(older)
 
 
 def test_verdicts_of_one_binary_are_qualified():
     assert basis.one_binary(rests_on()) == []
     assert basis.one_binary(rests_on(free=1)) == [FREE_THREADED]
-    assert basis.qualifier(rests_on()) == basis.qualifier(None) == basis.qualifier({}) == ""
+    assert basis.qualifier(rests_on()) == ""
     assert basis.qualifier(rests_on(gil=1, free=1)) == "of this binary alone"
     # Another interpreter decides no claim.
     other = rests_on()
@@ -275,7 +273,7 @@ def test_a_row_of_one_binary_says_so_and_nothing_of_the_next_build():
     assert found["beside"] == {}
     # What was counted, and not timed, has nothing beside it either.
     assert row(Counted(1.2), rests_on())["beside"] == {}
-    assert ledger.verdict_of(row(Counted(1.2), None)) == HOLDS
+    assert ledger.verdict_of(row(Counted(1.2), rests_on())) == HOLDS
 
 
 def test_the_three_intervals_have_their_names():
@@ -291,9 +289,6 @@ def test_what_is_drawn_survives_the_hand_in():
     again = Measurement.from_json(json.loads(json.dumps(Measurement(estimate, "ratio").as_json()))).estimate
     assert again == estimate
     assert again.next_build == estimate.next_build
-    # What an older version handed in has nothing of it.
-    older = {key: getattr(estimate, key) for key in ("centre", "error", "freedom", "n", "log")}
-    assert not Measurement.from_json({"kind": "Location", **older, "unit": ""}).estimate.next_build.is_known
 
 
 # ---- pools ----

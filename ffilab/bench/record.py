@@ -242,14 +242,13 @@ class Noise:
 
 
 def noisy(block: dict, block_ns: float | None = None) -> bool:
-    """Did the hypervisor or other processes take a noticeable part of this block? Old records know no noise.
+    """Did the hypervisor or other processes take a noticeable part of this block? A made-up block may have no noise.
 
     block_ns: how long a block should last. A rule that scaled with what was timed would look at the time.
     """
     seconds = (block_ns or sum(block["ns"].values())) / 1e9
-    return block.get("steal_s", 0) > MAX_STEAL_SHARE * seconds or block.get("involuntary", 0) > max(
-        1, MAX_INVOLUNTARY_PER_S * seconds
-    )
+    switches = max(1, MAX_INVOLUNTARY_PER_S * seconds)
+    return block.get("steal_s", 0) > MAX_STEAL_SHARE * seconds or block.get("involuntary", 0) > switches
 
 
 def discard(blocks: list[dict], blocks_per_restart: int, block_ns: float | None = None) -> Noise:
@@ -323,9 +322,10 @@ def read(path: Path) -> Record:
     lines, cut_off = whole(path.read_bytes(), path)
     if not lines or lines[0].get("kind") != "run":
         raise UserError(f"{path} is not a record of a measurement.")
-    if lines[0].get("format", 0) != 0 and lines[0]["format"] != FORMAT:
+    if lines[0].get("format") != FORMAT:
         raise UserError(
-            f"{path} has the format {lines[0]['format']!r}, and this version reads {FORMAT}: read it with the version that wrote it."
+            f"{path} has the format {lines[0].get('format')!r}, and this version reads {FORMAT}: read it with the version that "
+            "wrote it."
         )
     try:
         check(lines)
@@ -338,7 +338,7 @@ def read(path: Path) -> Record:
         path,
         lines[0],
         loops=by_kind["loops"][0]["loops"] if by_kind["loops"] else {},
-        block_ns=by_kind["loops"][0].get("block_ns") if by_kind["loops"] else None,
+        block_ns=by_kind["loops"][0]["block_ns"] if by_kind["loops"] else None,
         restarts=by_kind["restart"],
         blocks=by_kind["block"],
         failures=by_kind["failure"],

@@ -56,7 +56,7 @@ class Session:
         self._timed: dict[str, Record] = {}
         self._merged: dict[str, Record] = {}
         # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its own.
-        names = record.run["plan"].get("earlier", [])
+        names = record.run["plan"]["earlier"]
         self.earlier: list[Reading] = [Reading(corner, folder.parent / name, alone=True) for name in names]
 
     @property
@@ -104,7 +104,7 @@ class Session:
         """What was varied: sessions, and by interpreter the number of builds and of layouts; a layout alone is one binary."""
         drawn: dict[str, set] = {}
         for one in (*self.earlier, self):
-            for label, known in one.record.run.get("layouts", {}).items():
+            for label, known in one.record.run["layouts"].items():
                 drawn.setdefault(label, set()).update((each["build"], each["id"]) for each in known)
         return {
             "sessions": 1 + len(self.earlier),
@@ -114,12 +114,10 @@ class Session:
 
     @property
     def minutes(self) -> float | None:
-        """How long its processes and blocks took; None in records of an older version."""
+        """How long its processes and blocks took; None if no time was recorded, as in a simulated session."""
         lines = [*self.record.children, *(block for name in self.plans for block in self._own(name).blocks)]
-        if not lines or any("wall_s" not in line for line in lines):
-            return None
-        own = sum(line["wall_s"] for line in lines) / 60
-        return own + sum(one.minutes or 0 for one in self.earlier)
+        own = sum(line.get("wall_s", 0.0) for line in lines) / 60
+        return own + sum(one.minutes or 0 for one in self.earlier) or None
 
     @property
     def names(self) -> list[str]:
@@ -181,7 +179,7 @@ class Session:
         """What was seen when something was looked at. Raises UserError if it was not."""
         key = json.loads(json.dumps(arguments))
         for line in reversed(self.record.observations):
-            if line.get("title") == title and line.get("arguments", []) == key and "value" in line:
+            if (line["title"], line["arguments"]) == (title, key):
                 return line["value"]
         raise self._lacks(f"the observation {title!r}" + (f" of {key}" if key else ""))
 

@@ -28,9 +28,7 @@ def yardstick(first: Record, second: Record, label: str) -> str:
     for arm in YARDSTICKS:
         if first.measured(label, arm) and second.measured(label, arm):
             return arm
-    raise UserError(
-        f"The two records have no yardstick in common on {label}: one of them was made by an older version."
-    )
+    raise UserError(f"The two records have no yardstick in common on {label}: name two runs of one plan.")
 
 
 def compare_runs(first: Record, second: Record) -> pd.DataFrame:
