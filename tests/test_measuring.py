@@ -227,7 +227,7 @@ def test_tables_of_the_other_axes():
     assert table[["GIL and thread state", "library"]].to_numpy().tolist() == [["75.0%", "25.0%"]]
 
 
-# ---- layouts, levels, the collector, the history ----
+# ---- layouts, levels ----
 
 
 def copies_of(rng, layouts, restarts, of_layout, of_restart):
