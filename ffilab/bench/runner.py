@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 
 from ffilab import machine
-from ffilab.bench import interoperation, layouts
+from ffilab.bench import layouts
 from ffilab.bench.alone import alone
 from ffilab.bench.layouts import Layout, Pool, as_installed
 from ffilab.bench.plan import COPY_OF_INTERPRETER, MIN_RESTARTS, Arm, Plan
@@ -413,9 +413,7 @@ def run(
     finally:
         close(kept)
         writer.close()
-    record = read(writer.path)
-    interoperation.export(record)
-    return record
+    return read(writer.path)
 
 
 def side_by_side(cells: list[tuple[str, Arm]], order: random.Random) -> list[tuple[str, Arm]]:
