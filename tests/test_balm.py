@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ffilab import draw
 from ffilab.bench.case import Case
 from ffilab.bench.record import Record
-from ffilab.bench.runner import WORKER
 from ffilab.bench.session import Measuring
+from ffilab.bench.workers import WORKER
 from ffilab.judge import characteristics, ledger, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED

@@ -23,7 +23,8 @@ from ffilab.bench.plan import (
     plan,
 )
 from ffilab.bench.record import Record
-from ffilab.bench.runner import Restart, Worker, WorkerFailed, fresh_copy
+from ffilab.bench.runner import Restart
+from ffilab.bench.workers import Worker, WorkerFailed, fresh_copy
 from ffilab.errors import UserError
 from ffilab.judge import controls as judging
 from ffilab.judge import ledger, verdicts
@@ -77,7 +78,7 @@ def test_half_a_copy_is_not_left_on_a_full_disk(python, monkeypatch):
     def full(source, target):
         raise OSError(28, "No space left on device", str(target))
 
-    monkeypatch.setattr(runner.shutil, "copy", full)
+    monkeypatch.setattr("shutil.copy", full)
     with pytest.raises(WorkerFailed, match="No space left"):
         fresh_copy(python)
     assert list(python.parent.iterdir()) == [python]
@@ -118,7 +119,7 @@ def test_a_copy_that_cannot_be_made_is_missing_and_nothing_fails(smoke, tmp_path
     def refused(*_):
         raise WorkerFailed("a copy of the interpreter could not be made (read-only)")
 
-    monkeypatch.setattr(runner, "fresh_copy", refused)
+    monkeypatch.setattr("ffilab.bench.workers.fresh_copy", refused)
     record = runner.run(plan("copies", [empty_loop()], [GIL], smoke), tmp_path)
     assert "read-only" in record.missing[GIL, COPIED]
     assert not record.failures

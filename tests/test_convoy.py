@@ -16,9 +16,9 @@ import psutil
 import pytest
 
 from ffilab import draw
-from ffilab.bench import runner
 from ffilab.bench import session as sessions
 from ffilab.bench.case import Case, Outcome
+from ffilab.bench.workers import WORKER
 from ffilab.errors import UserError
 from ffilab.judge import verdicts
 from ffilab.judge.characteristics import rows
@@ -195,7 +195,7 @@ def test_a_wait_for_the_gil_is_known_from_its_protocol(labels):
 def test_children_are_waited_for_so_that_their_time_counts_as_ours(monkeypatch):
     """Also the one that does not stop when it is told to."""
     native = module(monkeypatch)
-    monkeypatch.setattr(native.sys, "argv", [str(runner.WORKER)])
+    monkeypatch.setattr(native.sys, "argv", [str(WORKER)])
     work = native.CpuWork("processes", 1, "")
     (process,) = work._processes
     work._shared = [0]

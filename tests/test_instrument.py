@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from ffilab import machine
 from ffilab.bench import instructions, profile, runner
+from ffilab.bench.noise import discard, noisy
 from ffilab.bench.plan import EMPTY, MIN_RESTARTS, plan
-from ffilab.bench.record import Record, discard, noisy, read
+from ffilab.bench.record import Record, read
 from ffilab.budget import BUDGETS, Budget
 from ffilab.errors import UserError
 from ffilab.judge import description, runs, statistics

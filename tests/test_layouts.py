@@ -17,9 +17,11 @@ from ffilab import chapter, layout_pool
 from ffilab.bench import layouts, runner
 from ffilab.bench import session as sessions
 from ffilab.bench.layouts import AS_INSTALLED, Layout
+from ffilab.bench.noise import discard, noisy
 from ffilab.bench.plan import COPIED, EMPTY, Arm, control_pair, plan
-from ffilab.bench.record import SESSION, Record, Unit, discard, merged, noisy
+from ffilab.bench.record import SESSION, Record, Unit, merged
 from ffilab.bench.worker import PARTS
+from ffilab.bench.workers import PAGE_BYTES
 from ffilab.budget import BUDGETS
 from ffilab.errors import UserError
 from ffilab.judge import basis, ledger, statistics
@@ -353,7 +355,7 @@ def test_the_environment_is_longer_by_another_number_in_each_restart(smoke, tmp_
 
     first = seen(1, "first")
     assert len(set(first)) > 1
-    assert all(0 <= number < runner.PAGE_BYTES for number in first)
+    assert all(0 <= number < PAGE_BYTES for number in first)
     assert first == seen(1, "again") != seen(2, "other")
 
 

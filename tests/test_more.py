@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from made_up import timed, write
 
+from ffilab.bench import foreign
 from ffilab.bench import session as sessions
 from ffilab.bench.case import Outcome, Step
 from ffilab.budget import BUDGETS
@@ -175,7 +176,7 @@ def test_a_third_session_names_the_first_two_and_none_twice(measured):
 def test_both_sessions_are_read_again(measured):
     first = measured(ns=1)
     second = measured(first.folder.name, ns=2)
-    again = sessions.Reading("corner", sessions.find(sessions.RECORDS, "corner"))
+    again = sessions.Reading("corner", foreign.find(sessions.RECORDS, "corner"))
     assert again.folder == second.folder
     assert again.frame("processes").equals(second.frame("processes"))
     assert again.timed("calls").kept == second.timed("calls").kept

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ffilab.bench.foreign import check
 from ffilab.bench.plan import EMPTY, control_pair
 from ffilab.bench.record import Record, medians, read
 from ffilab.errors import UserError
@@ -106,6 +107,8 @@ def report(paths: tuple[Path, Path]) -> str:
         if not path.is_file():
             raise UserError(f"There is no record {path}: records are in _build/records, one .jsonl a run.")
     first, second = map(read, paths)
+    for path in paths:
+        check(path)
     names = ["/".join(record.path.parts[-2:]) for record in (first, second)]
     lines = [f"{names[0]}, then {names[1]}: two runs, not one. Ratios within each run are compared, and no times."]
     lines += [f"  measured on {basis(first)}, then on {basis(second)}"]
