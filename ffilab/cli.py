@@ -73,7 +73,7 @@ from_option = click.option(
 
 def records(given: str) -> Path | None:
     """The folder of records that FROM names; None if the chapters are to measure."""
-    unpacked = late("ffilab.bench.session").unpacked
+    unpacked = late("ffilab.bench.foreign").unpacked
 
     return unpacked(given) if given else None
 

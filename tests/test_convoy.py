@@ -13,7 +13,7 @@ import psutil
 import pytest
 from corner import Golden, outcome_of, result_of, rows_of
 
-from ffilab.bench import runner
+from ffilab.bench import workers
 from ffilab.bench.session import Measuring
 from ffilab.judge import verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
@@ -158,7 +158,7 @@ def test_the_server_is_on_loopback_only(native):
 
 def test_a_child_that_does_not_stop_is_killed_and_waited_for(native, monkeypatch):
     """Its time must count as ours."""
-    monkeypatch.setattr(native.sys, "argv", [str(runner.WORKER)])
+    monkeypatch.setattr(native.sys, "argv", [str(workers.WORKER)])
     work = native.CpuWork("processes", 1, "")
     (process,) = work._processes
     work._shared = [0]

@@ -12,7 +12,8 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from ffilab.bench.session import EXERCISE, FROM, NoSession, find
+from ffilab.bench.foreign import NoSession, find
+from ffilab.bench.session import EXERCISE, FROM
 from ffilab.errors import UserError
 from ffilab.paths import LOGS, RECORDS, ROOT
 from ffilab.press.chapters import Chapter
