@@ -35,9 +35,14 @@ def echo(load, label=GIL, order=SHORT, singles=0, **options):
 
 
 def ours():
-    """Processes of this test that are still there."""
-    children = psutil.Process().children(recursive=True)
-    return [child for child in children if child.status() != psutil.STATUS_ZOMBIE]
+    """Processes of this chapter that this run of the tests started, and that are still there."""
+    found = []
+    for process in psutil.process_iter(["cmdline", "environ", "status"]):
+        folder = (process.info["environ"] or {}).get("FFILAB_BUILD")
+        line = " ".join(process.info["cmdline"] or [])
+        if folder == os.environ["FFILAB_BUILD"] and str(NATIVE / "convoy") in line:
+            found.append(line)
+    return found
 
 
 # ---- the experiments ----
