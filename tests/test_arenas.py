@@ -179,7 +179,7 @@ def test_an_allocator_that_is_absent_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(experiment, "tunables", dict)
     here = experiment.this_system([])
     assert here["allocators"] == {}
-    assert "make native" in here["absent allocators"]["jemalloc"]
+    assert "bootstrap.py native" in here["absent allocators"]["jemalloc"]
     (tmp_path / "arenas").mkdir()
     (tmp_path / "arenas" / "missing-allocators.txt").write_text("no cargo")
     assert experiment.not_brought("jemalloc") == "not built: no cargo"

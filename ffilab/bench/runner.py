@@ -92,7 +92,9 @@ class Worker:
                 raise WorkerFailed(
                     f"the copy of the interpreter does not start ({without_paths(str(error))})"
                 ) from None
-            raise UserError(f"{interpreter.name} does not start ({error}): run `make kernels`.") from None
+            raise UserError(
+                f"{interpreter.name} does not start ({error}): run `python3 ffilab/bootstrap.py kernels`."
+            ) from None
         self._buffer = b""
 
     def ask(self, timeout_s: float, **order) -> dict:
@@ -266,7 +268,9 @@ class Restart:
             self.missing.setdefault(interpreter.label, {}).update(reasons)
         facts = answer["facts"]
         if facts["free_threaded"] != interpreter.interpreter.free_threaded:
-            raise UserError(f"{interpreter.name} runs another build than its name says: run `make kernels`.")
+            raise UserError(
+                f"{interpreter.name} runs another build than its name says: run `python3 ffilab/bootstrap.py kernels`."
+            )
         if facts["free_threaded"] and facts["gil_enabled"]:
             raise UserError(
                 f"An arm of {plan.name!r} turned the GIL of {interpreter.name} back on: the module that it imports does "

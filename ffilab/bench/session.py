@@ -42,8 +42,6 @@ from ffilab.provision.installed import load
 FROM = "FFILAB_FROM"
 # Names of the sessions on top of which a chapter measures another one, the oldest first, with commas between them.
 EARLIER = "FFILAB_EARLIER"
-# Set where the reader's own answers are tried on records: what these do not hold is looked at now.
-EXERCISE = "FFILAB_EXERCISE"
 MAIN = "session.jsonl"
 LONGEST_KEPT = 200
 
@@ -361,16 +359,6 @@ class Reading(Session):
         """Nothing to do: the records are as they were."""
 
 
-class Trying(Reading):
-    """Reads its records, and looks at what they do not hold, such as an answer of the reader's. Nothing is written."""
-
-    def observe(self, title: str, look: Callable, *arguments):
-        try:
-            return self.observed(title, *arguments)
-        except UserError:
-            return json.loads(json.dumps(look(*arguments)))
-
-
 def source() -> Path | None:
     """The folder of records that FROM names, as the press handed it on; None if the chapter is to measure."""
     return Path(os.environ[FROM]) if os.environ.get(FROM) else None
@@ -379,7 +367,7 @@ def source() -> Path | None:
 def open_session(corner: str, interpreters: list[str]) -> Measuring | Reading:
     """A session that measures, or that reads where FROM names records."""
     if folder := source():
-        return (Trying if os.environ.get(EXERCISE) else Reading)(corner, find(folder, corner))
+        return Reading(corner, find(folder, corner))
     return Measuring(corner, interpreters)
 
 
