@@ -341,7 +341,7 @@ def verdict(row: dict) -> None:
             f"- Here: {measured or 'nothing measured'}\n"
             + (f"- Beside it: {beside}\n" if beside else "")
             + f"- Why: {plain(row['reason'])}"
-            + (f"\n- Undecided: {row['takes']}" if row["takes"] else "")
+            + (f"\n- Undecided: {plain(row['takes'])}" if row["takes"] else "")
             + (f"\n- Not tested: {'; '.join(map(plain, row['untested']))}" if row["untested"] else "")
         )
     )

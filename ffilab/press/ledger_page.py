@@ -187,7 +187,7 @@ def card(row: dict, tree: Path | None = None) -> str:
         lines += [f":::::{{dropdown}} {title}", *(line for _, line in points), ":::::"]
     else:
         lines += by_subject(row, points)
-    if ending := f"{row['takes']}{since(row)}".strip():
+    if ending := f"{plain(row['takes'])}{since(row)}".strip():
         lines += ["", ending]
     if fair := beside(row):
         lines += ["", fair]

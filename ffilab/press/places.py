@@ -104,7 +104,7 @@ def again(shown: Shown, tree: Path) -> list[str]:
     kept, heading = shown.read(), in_words(shown.heading)
     if kept is None:
         return [] if shown.optional else [f"- {heading}: not measured here.", ""]
-    mark = f" **({kept.mark})**" if kept.mark else ""
+    mark = f" **({draw.plain(kept.mark)})**" if kept.mark else ""
     text = kept.frame.to_html(index=False, border=0, justify="left", na_rep="")
     where = f" Measured in {link(tree, shown.link)}." if shown.link else ""
     return [
