@@ -10,7 +10,7 @@ WRONG = {
     "a factor below 1 as speed": re.compile(r"\b0\.\d+( \[[^]]*\])? times as (fast|slow|quick|long|many|much)"),
     "the same reason twice": re.compile(r"not measured here.*not measured here|(no number here)\W+(and\W+)?\1"),
     "spaces": re.compile(r"  | [.,;:](\s|$)"),
-    "stops twice": re.compile(r"\.\.(?!\.)|;;|\.;|\(\s*\)"),
+    "stops twice": re.compile(r"\.\.(?!\.)|;;|\.;|(?<!\w)\(\s*\)"),
     "an exponent": re.compile(r"\d[eE][+-]\d"),
 }
 NO_SENTENCE = ("_for_alt", "_fragment")

@@ -14,7 +14,7 @@ from conftest import clean_environment
 from ffilab.paths import ROOT
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 FILES = (".gitignore", "Makefile", "README.md", "_config.yml", "_toc.yml", "pyproject.toml")
 FOLDERS = ("book", "ffilab", "kernels", "native", "notebooks", "requirements", "tests")
 

@@ -77,7 +77,8 @@ def problems(browser, golden_book, address, page, width=1280, mode="light") -> l
     weight = sum((golden_book / each).stat().st_size for each in {page, *loaded} if (golden_book / each).is_file())
     found += [f"{weight} bytes"] * (weight > BUDGET_BYTES)
     found += tab.evaluate(UNREACHED)
-    found += serious(tab, contrast=width > 600)
+    # Before axe, which asks for style sheets by itself.
+    found = [*found, *serious(tab, contrast=width > 600)]
     tab.close()
     return found
 

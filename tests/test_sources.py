@@ -1,9 +1,7 @@
 """The page of the four documents; and no text of a claim reaches a page as markup."""
 
 import re
-from functools import cache
 
-import nbformat
 import pandas as pd
 import pytest
 import yaml
@@ -11,48 +9,20 @@ from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 
 from ffilab import draw
-from ffilab.judge import again
 from ffilab.paths import ROOT
 from ffilab.press import front, guide, ledger_page, matrix, sources, status, tables
 from ffilab.press import map as corner_map
-from ffilab.press.chapters import chapters, split
-from ffilab.press.places import headings, markdown
-from tests.golden_pages import GOLDEN
-
-
-@cache
-def anchors() -> dict[str, dict[str, str]]:
-    """By page of the table of contents, its anchors with their headings."""
-    listed = re.findall(r"(?:file|root): (\S+)", (ROOT / "_toc.yml").read_text())
-    found = {name: headings([path.read_text()]) for name in listed if (path := ROOT / f"{name}.md").exists()}
-    for chapter in chapters():
-        for name, page in split(nbformat.read(chapter.source, as_version=4), chapter.corner).items():
-            found[f"notebooks/{chapter.corner}/{name}"] = headings(markdown(page))
-    assert found.keys() == set(listed)
-    return found
+from ffilab.press.places import headings
+from tests.source_pages import golden_rows, source_tree
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory):
-    """The sources as the press assembles them; loaders was measured, the others have no headings yet."""
-    folder = tmp_path_factory.mktemp("tree")
-    for page in anchors():
-        (folder / page).parent.mkdir(parents=True, exist_ok=True)
-        (folder / f"{page}.md").write_text("# A title: more\n")
-    (folder / "book" / "_static").mkdir()
-    (folder / "book" / "_generated").mkdir()
-    (folder / "notebooks/loaders/loaders.md").unlink()
-    source = ROOT / "notebooks/loaders/loaders.ipynb"
-    (folder / "notebooks/loaders/loaders.ipynb").write_text(source.read_text())
-    return folder
+    return source_tree(tmp_path_factory.mktemp("tree"))
 
 
-@pytest.fixture(scope="module")
-def rows():
-    return [{**row, "stale": []} for row in again.rows(GOLDEN, whatever_the_controls=True)]
-
-
-def test_each_claim_stands_in_the_table_of_its_document_with_its_verdict(tree, rows):
+def test_each_claim_stands_in_the_table_of_its_document_with_its_verdict(tree):
+    rows = golden_rows()
     documents = re.split(r"^## Document ", sources.page(tree, rows), flags=re.M)[1:]
     assert [text[0] for text in documents] == list(sources.KEYS)
     bibliography = (ROOT / "book" / "references.bib").read_text()
@@ -87,7 +57,7 @@ def as_html(text: str) -> BeautifulSoup:
     return BeautifulSoup(html + "\n".join(RAW.findall(text)), "html.parser")
 
 
-def test_a_hostile_claim_reaches_no_page_as_markup(tree, rows, monkeypatch):
+def test_a_hostile_claim_reaches_no_page_as_markup(tree, monkeypatch):
     texts = ("claim", "where", "published", "saw", "differs", "reason", "takes")
     hostile = [
         {
@@ -97,7 +67,7 @@ def test_a_hostile_claim_reaches_no_page_as_markup(tree, rows, monkeypatch):
             "parts": [{**part, "reason": HOSTILE} for part in row["parts"]],
             "provenance": {**row["provenance"], "cpu": HOSTILE, "system": HOSTILE},
         }
-        for row in rows
+        for row in golden_rows()
     ]
     cells = {key: [HOSTILE] for key in ("CPython", "binding", "signature", "why", "section", "code", "record")}
     numbers = {f"{name}{end}": [1.5] for name in matrix.NUMBERS for end in ("", ", low", ", high")}

@@ -6,7 +6,7 @@ from pathlib import Path
 from ffilab.draw import plain
 from ffilab.judge import ledger
 from ffilab.press.ledger_page import DOCUMENTS, since
-from ffilab.press.places import section
+from ffilab.press.places import link
 
 # The documents by their letters in the ledger, with their keys in book/references.bib.
 KEYS = {"A": "scc2025", "B": "gamberini_balm", "C": "skvortsov_gil", "D": "stinner_placement"}
@@ -26,10 +26,10 @@ def page(tree: Path, rows: list[dict]) -> str:
         ]
         for row in rows:
             if row["id"].startswith(letter):
-                link = f"[{row['id']}](#claim-{row['id'].lower()})"
+                claim = f"[{row['id']}](#claim-{row['id'].lower()})"
                 verdict = f"{ledger.verdict_of(row)}{since(row)}"
                 texts = [cell(text) for text in (row["where"], row["claim"], verdict)]
-                lines.append(f"| {link} | {' | '.join(texts)} | {section(tree, row['section'])} |")
+                lines.append(f"| {claim} | {' | '.join(texts)} | {row['section'] and link(tree, row['section'])} |")
         lines.append("")
     return "\n".join(lines)
 
