@@ -8,9 +8,7 @@
 $(foreach name,KERNELS BUDGET FROM NAME A B,$(eval override $(name) := $$(value $(name))))
 export KERNELS BUDGET FROM NAME A B
 # Without a shell in between, which would keep the signals that end a run for itself.
-# Who make is, so that a run notices that it was killed, however early. Without what a site adds to Python: it takes a moment
-# in which Ctrl-C shows a traceback, and nothing of it is needed.
-run = @FFILAB_MAKE=$(shell echo $$PPID) exec python3 -S ffilab/bootstrap.py
+run = @exec python3 ffilab/bootstrap.py
 
 .PHONY: help book chapter more html lab doctor compare judge test test-all clean
 help:     ## list the verbs

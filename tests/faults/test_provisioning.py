@@ -589,15 +589,15 @@ def test_environment_is_not_renewed_beside_a_run(monkeypatch, tmp_path, seen, ve
     clone = bare_clone(tmp_path / "clone")
     monkeypatch.setattr(bootstrap, "ROOT", clone)
     # It sets this, which is to be undone.
-    monkeypatch.setenv("FFILAB_LOCK", "")
+    monkeypatch.setenv("FFILAB_RUN", "")
     handle = bootstrap.lock_folder()
     try:
         said = fake_source.sentence(first_step(clone, verb))
     finally:
         os.close(handle)
-    assert "Another make is at work in this folder (process" in said
+    assert "Another make is running in this folder (process" in said
     assert not (clone / ".venv").exists()
-    seen("Another make is at work in this folder (process …): wait for it, or stop it")
+    seen("Another make is running in this folder (process …): wait for it, or stop it")
 
 
 @pytest.mark.parametrize("verb", ["book", "lab"])
