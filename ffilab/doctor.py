@@ -106,14 +106,14 @@ INSTALL = {
 
 
 # The chapter pair as package managers bring it, with the headers; each puts `python3.14` and `python3.14t` (Ubuntu's archive:
-# `python3.14-nogil`) where `make kernels` finds them. Debian's own archive has no free-threaded build.
+# `python3.14-nogil`) where `python3 ffilab/bootstrap.py kernels` finds them. Debian's own archive has no free-threaded build.
 VERSION = "3.14"
 PAIR = {
     "dnf": f"sudo dnf install python{VERSION}-devel python{VERSION}-freethreading-devel",
     "brew": f"brew install python@{VERSION} python-freethreading",
     "conda": f"conda create -n pair-gil -c conda-forge python={VERSION}; "
     f"conda create -n pair-t -c conda-forge python-freethreading={VERSION}; then "
-    f'make kernels KERNELS="{VERSION}=PATH/pair-gil/bin/python {VERSION}t=PATH/pair-t/bin/python" with the folder of your environments',
+    f'python3 ffilab/bootstrap.py kernels --kernels "{VERSION}=PATH/pair-gil/bin/python {VERSION}t=PATH/pair-t/bin/python" with the folder of your environments',
     "apt": f"on Ubuntu with the deadsnakes archive: sudo apt-get install python{VERSION}-dev python{VERSION}-nogil",
     "port": f"sudo port install python{VERSION.replace('.', '')} python{VERSION.replace('.', '')}-freethreading",
     "uv": f"uv python install {VERSION} {VERSION}t",
@@ -312,8 +312,8 @@ def main() -> int:
     print(f"Interpreters set up: {', '.join(interpreters()) or 'none yet'}")
     if not {VERSION, f"{VERSION}t"} <= set(interpreters()):
         print(
-            "\nThe pair that every chapter needs: `make kernels` takes it from this machine, else lets uv download it, else compiles "
-            "it, about four minutes each.\nIt comes without compiling by one of these; `make kernels` finds it then:"
+            "\nThe pair that every chapter needs: `python3 ffilab/bootstrap.py kernels` takes it from this machine, else lets uv download it, else compiles "
+            "it, about four minutes each.\nIt comes without compiling by one of these; `python3 ffilab/bootstrap.py kernels` finds it then:"
         )
         for way in ways_to_the_pair():
             print(f"  {way}")

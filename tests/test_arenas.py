@@ -163,7 +163,7 @@ def test_an_allocator_that_is_absent_is_named(monkeypatch, tmp_path):
     monkeypatch.setattr(experiment, "NATIVE_OUT", tmp_path)
     here = experiment.this_system([])
     assert here["allocators"] == {}
-    assert "make native" in here["absent allocators"]["jemalloc"]
+    assert "bootstrap.py native" in here["absent allocators"]["jemalloc"]
     assert here["huge pages"] in ("always", "madvise", "never", "not known")
     assert here["arenas at most"] % 8 == 0
     (tmp_path / "arenas").mkdir()

@@ -179,13 +179,3 @@ class Reading(Session):
 
     def close(self) -> None:
         """Nothing to do: the records are as they were."""
-
-
-class Trying(Reading):
-    """Reads its records, and looks at what they do not hold, such as an answer of the reader's. Nothing is written."""
-
-    def observe(self, title: str, look: Callable, *arguments):
-        try:
-            return self.observed(title, *arguments)
-        except UserError:
-            return json.loads(json.dumps(look(*arguments)))

@@ -89,7 +89,9 @@ class Restart:
             self.missing.setdefault(interpreter.label, {}).update(reasons)
         facts = answer["facts"]
         if facts["free_threaded"] != interpreter.interpreter.free_threaded:
-            raise UserError(f"{interpreter.name} runs another build than its name says: run `make kernels`.")
+            raise UserError(
+                f"{interpreter.name} runs another build than its name says: run `python3 ffilab/bootstrap.py kernels`."
+            )
         if facts["free_threaded"] and facts["gil_enabled"]:
             raise UserError(
                 f"An arm of {plan.name!r} turned the GIL of {interpreter.name} back on: the module that it imports does "

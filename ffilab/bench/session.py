@@ -23,7 +23,7 @@ from ffilab.bench.case import Case, Outcome, Program, Step
 from ffilab.bench.foreign import newest
 from ffilab.bench.layouts import Layout
 from ffilab.bench.plan import Arm, plan
-from ffilab.bench.reading import Reading, Session, Trying
+from ffilab.bench.reading import Reading, Session
 from ffilab.bench.record import MAIN, Record, Writer, rows_of
 from ffilab.bench.reporting import Reporter
 from ffilab.budget import current
@@ -36,8 +36,6 @@ from ffilab.provision.installed import load
 FROM = "FFILAB_FROM"
 # Names of the sessions on top of which a chapter measures another one, the oldest first, with commas between them.
 EARLIER = "FFILAB_EARLIER"
-# Set where the reader's own answers are tried on records: what these do not hold is looked at now.
-EXERCISE = "FFILAB_EXERCISE"
 LONGEST_KEPT = 200
 
 
@@ -195,5 +193,5 @@ def source() -> Path | None:
 def open_session(corner: str, interpreters: list[str]) -> Measuring | Reading:
     """A session that measures, or that reads where FROM names records."""
     if folder := source():
-        return (Trying if os.environ.get(EXERCISE) else Reading)(corner, newest(folder, corner))
+        return Reading(corner, newest(folder, corner))
     return Measuring(corner, interpreters)

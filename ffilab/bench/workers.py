@@ -82,7 +82,9 @@ class Worker:
                 raise WorkerFailed(
                     f"the copy of the interpreter does not start ({without_paths(str(error))})"
                 ) from None
-            raise UserError(f"{interpreter.name} does not start ({error}): run `make kernels`.") from None
+            raise UserError(
+                f"{interpreter.name} does not start ({error}): run `python3 ffilab/bootstrap.py kernels`."
+            ) from None
         self._buffer = b""
 
     def ask(self, timeout_s: float, **order) -> dict:

@@ -1,4 +1,4 @@
-"""`make bench`: our instrument against pyperf, on the same functions and the same wall time.
+"""`python3 ffilab/bootstrap.py study notebooks.measuring.contest`: our instrument against pyperf, on the same functions and the same wall time.
 
 Three questions: how often does each see a difference where there is none; how wide is its
 interval at the book's level; how small a slowdown does it find. Results: `_build/results/bench.json`.

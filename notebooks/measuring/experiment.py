@@ -152,7 +152,7 @@ def copies(session: Session) -> Record:
 
 # [contest]
 def contest_results(session: Session) -> dict | None:
-    """What the last contest (`make bench`) found, on the machine where it was measured; None if it was not run there."""
+    """What the last contest with pyperf (contest.py) found, on the machine where it was measured; None if it was not run there."""
     path = RESULTS / "bench.json"
     return session.observe("make bench", lambda: json.loads(path.read_text()) if path.exists() else None)
 
