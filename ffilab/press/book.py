@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ffilab import layout_pool, native
 from ffilab.bench.alone import alone
+from ffilab.bench.foreign import NoSession, find
 from ffilab.bench.layouts import ENVIRONMENT
-from ffilab.bench.session import NoSession, find
 from ffilab.budget import BUDGETS, Budget
 from ffilab.errors import UserError
 from ffilab.paths import HTML
@@ -19,7 +19,7 @@ from ffilab.press.chapters import chapter as find_chapter
 from ffilab.press.execute import execute, sweep
 from ffilab.progress import minutes, say
 from ffilab.provision import build, environments, relink
-from ffilab.provision.catalogue import Request, parse
+from ffilab.provision.catalogue import Request
 from ffilab.provision.installed import CHOSEN, Installed
 from ffilab.subprocesses import explain_os_errors
 
@@ -29,7 +29,7 @@ def book(
 ) -> None:
     """Set up what is missing, measure all chapters (or `only` one) afresh, render. Raises UserError.
 
-    source: a folder of records; then the chapters are made from them, and nothing is built or measured.
+    source: a folder of records to make the pages from; then nothing is set up, built or measured.
     more: measure another session on top of those that the pages rest on.
     """
     wanted = chapters() if only is None else [find_chapter(only)]
@@ -45,16 +45,16 @@ def book(
         sweep()
         # Before the native code is built of them.
         made_from = {chapter.corner: source_digests(chapter.corner) for chapter in wanted}
+        earlier, measuring = {}, nullcontext()
         if source is None:
             interpreters = set_up(request, None if only is None else with_uses(only))
+            labels = [interpreter.label for interpreter in interpreters]
+            os.environ[CHOSEN] = " ".join(labels)
             further_builds(interpreters, BUDGETS[budget].builds)
-        else:
-            interpreters = environments.provision(parse("pair"))
-        labels = [interpreter.label for interpreter in interpreters]
-        os.environ[CHOSEN] = " ".join(labels)
-        # Before anything is linked or measured: a page that cannot be added to is a mistake of the reader.
-        earlier = {chapter.corner: sessions(chapter, budget) for chapter in wanted} if more else {}
-        with drawn_layouts(labels, BUDGETS[budget]) if source is None else nullcontext():
+            # Before anything is linked or measured: a page that cannot be added to is a mistake of the reader.
+            earlier = {chapter.corner: sessions(chapter, budget) for chapter in wanted} if more else {}
+            measuring = drawn_layouts(labels, BUDGETS[budget])
+        with measuring:
             began_chapters = time.monotonic()
             for number, chapter in enumerate(wanted, 1):
                 with alone() if source is None else nullcontext():

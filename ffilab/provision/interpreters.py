@@ -46,7 +46,7 @@ def uv() -> str:
     ours = Path(sys.executable).with_name("uv")
     found = str(ours) if ours.exists() else shutil.which("uv")
     if not found:
-        raise UserError("uv is missing: run `make kernels`, which installs the pinned one.")
+        raise UserError("uv is missing: run `python3 ffilab/bootstrap.py kernels`, which installs the pinned one.")
     return found
 
 
