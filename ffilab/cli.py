@@ -71,7 +71,7 @@ from_option = click.option(
 
 def records(source: str) -> Path | None:
     """Return the folder of records that FROM names, or None without one."""
-    return late("ffilab.bench.session").unpacked(source) if source else None
+    return late("ffilab.bench.foreign").unpacked(source) if source else None
 
 
 def budget_name(name: str) -> str:

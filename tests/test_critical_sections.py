@@ -283,5 +283,5 @@ def test_records_that_hold_no_such_answer_are_said_to():
     ],
 )
 def test_a_counter_of_the_readers_is_checked(monkeypatch, answer, says):
-    monkeypatch.setattr(experiment, "COUNTER_SECONDS", 5)
+    monkeypatch.setattr(experiment, "COUNTER_SECONDS", 2)
     assert says in " ".join(exercise.check_counter(answer, looking(lambda title, look, *given: look(*given))))

@@ -8,11 +8,10 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from ffilab.bench import case, profile
-from ffilab.bench.session import Measuring, Reading
+from ffilab.bench.session import Measuring
 from ffilab.errors import UserError
 from ffilab.provision import relink
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -106,50 +105,6 @@ def test_linked_programs_answer(label, linked):
     broken.chmod(0o755)
     with pytest.raises(UserError, match="did not answer"):
         lottery.duel(broken, program, turns=3, seed=1)
-
-
-@pytest.mark.full
-@CAN_RELINK
-def test_the_whole_lottery_can_be_read_again_without_a_program(session, linked, monkeypatch):
-    small = lottery.Size(orders=2, copies=1, hot=2, duels=2, turns=1, profiles=2, rounds=5)
-    monkeypatch.setitem(lottery.SIZES, "smoke", small)
-    made = lottery.linking(session)
-    assert list(made) == list(lottery.BUILDS)
-    runs = lottery.duels(session, made)
-    for label, of_it in made.items():
-        duels = results.of_build(runs, label)
-        assert set(duels.name) == {program["name"] for program in of_it["programs"]}
-        assert len(duels) == 2 * len(of_it["programs"]) * len(lottery.BENCHMARKS)
-        assert all(abs(log) < 1 for log in duels.log)
-    # Each build draws its own orders.
-    programs = [program for of_it in made.values() for program in of_it["programs"]]
-    assert len({program["name"] for program in programs if program["kind"] == "order"}) == 4
-    misses = lottery.misses(session, made, USUAL)
-    assert not list(linked.glob("*/bin/order-*"))
-    hot = lottery.hot_functions(session)
-    session.close()
-    again = Reading("placement", session.folder)
-    assert lottery.linking(again) == made
-    pd.testing.assert_frame_equal(lottery.duels(again, made), runs)
-    assert lottery.misses(again, made, USUAL) == misses
-    assert lottery.hot_functions(again) == hot
-
-
-@pytest.mark.full
-@VALGRIND
-@CAN_RELINK
-def test_misses_of_an_order_are_the_same_again(linked):
-    """And only those of the benchmark: of call_method, whose code fits, next to none."""
-    lottery.prepare(FREE_THREADED)
-    default = lottery.where(FREE_THREADED, lottery.DEFAULT)
-    relink.link(FREE_THREADED, default)
-    once, again = (lottery.missed(default, USUAL) for _ in range(2))
-    assert [row["benchmark"] for row in once] == list(lottery.BENCHMARKS)
-    for row, other in zip(once, again, strict=True):
-        assert row["instructions"] == pytest.approx(other["instructions"], rel=1e-3)
-        assert row["misses"] == pytest.approx(other["misses"], rel=0.1)
-    rates = {row["benchmark"]: 1000 * row["misses"] / row["instructions"] for row in once}
-    assert rates["call_method"] < 0.5 < rates["containers"]
 
 
 @pytest.mark.full

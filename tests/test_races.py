@@ -22,8 +22,8 @@ from notebooks.races import detection, exercise, experiment, results
 from notebooks.races.detection import CLEAN, RACE, SOURCES
 
 
-def run(label, function, **arguments):
-    return rows_of(label, experiment.EXPERIMENTS, function, {"folder": experiment.FOLDER, **arguments})
+def run(label, what, /, **arguments):
+    return rows_of(label, experiment.EXPERIMENTS, what, {"folder": experiment.FOLDER, **arguments})
 
 
 # ---- the experiments ----

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from corner import Golden
 
-from ffilab.bench.case import Case
 from ffilab.judge import characteristics, ledger, simulation, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval, Share
@@ -101,32 +100,6 @@ def test_without_noise_the_verdicts_are_those_of_the_truth(truth, right):
     judged = characteristics.rows("races", truth, "full", 0, noise=0)
     assert list(judged) == [claim.id for claim in declared("races").claims]
     assert {row["verdict"] for row in judged.values()} == right
-
-
-@pytest.mark.full
-def test_a_remedy_that_now_and_then_fails_never_holds_once_it_was_seen():
-    """Processes whose mutex loses one update in one of twenty, in the place of those of a session in which all claims hold."""
-    fixed = {"folder": experiment.FOLDER, "threads": experiment.THREADS, "iterations": 100, "seed": "{seed}"}
-    case = Case(FREE_THREADED, "tests/planted_mutex.py", "planted_counter", {"way": results.PYDLL}, fixed)
-    bad_runs = []
-    for number in range(3):
-        session, events = simulation.simulate("races", "as published", "quick"), 0
-        for child in session.record.children:
-            if (child["title"], child["interpreter"], child["factors"]) == (
-                "counter, crossed",
-                FREE_THREADED,
-                case.columns,
-            ):
-                rows = case.run(int(np.random.default_rng([number, child["process"]]).integers(2**32))).result
-                others = [
-                    row for row in child["result"] if row["variant"] == "unsafe" or row["threads"] != experiment.THREADS
-                ]
-                child["result"] = [*others, *rows]
-                events += any(row["lost"] for row in rows)
-        bad_runs.append(events)
-        for claim, of in (("A15", "the mutex version"), ("A18", "without the GIL, fifty threads: a mutex")):
-            assert answer(frames_of(session), claim, of, "never") == (DOES_NOT_HOLD if events else HOLDS)
-    assert any(bad_runs), bad_runs
 
 
 def test_a_process_is_one_trial_however_many_of_its_rows_are_bad():

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ffilab.bench.layouts import Layout, as_installed
-from ffilab.bench.runner import WORKER
+from ffilab.bench.workers import WORKER
 from ffilab.errors import UserError
 from ffilab.paths import ROOT, resolved, without_paths
 from ffilab.subprocesses import group

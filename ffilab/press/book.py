@@ -8,8 +8,8 @@ from pathlib import Path
 
 from ffilab import layout_pool, native
 from ffilab.bench.alone import alone
+from ffilab.bench.foreign import NoSession, find
 from ffilab.bench.layouts import ENVIRONMENT
-from ffilab.bench.session import NoSession, find
 from ffilab.budget import BUDGETS, Budget
 from ffilab.errors import UserError
 from ffilab.paths import HTML

@@ -11,7 +11,7 @@ from ffilab.bench.plan import Arm, empty_loop
 from ffilab.bench.record import Record
 from ffilab.bench.session import Session
 from ffilab.errors import UserError
-from ffilab.judge import history, statistics
+from ffilab.judge import statistics
 from ffilab.paths import RESULTS, without_paths
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
@@ -148,15 +148,6 @@ def copies(session: Session) -> Record:
 
 
 # [/copies]
-
-
-# [history]
-def intervals_before(session: Session) -> list[dict]:
-    """How often intervals of earlier runs on this machine held what later runs found."""
-    return session.observe("history", history.seen, session.machine)
-
-
-# [/history]
 
 
 # [contest]

@@ -88,12 +88,12 @@ def values():
     for start, steps in ((0, [1, 2, -3]), (2**63 - 1, [1, 1]), (-(2**63), [-1])):
         totals = [wrapped(start + sum(steps[:n]), 64) for n in range(1, len(steps) + 1)]
         expected[f"[(c := m.Counter({start})), [c.add(n) for n in {steps}]][1]"] = totals
-    size = 5_000_000
+    size = 50_000_000
     expected[f"m.checksum(bytes({size}))"] = 2166136261 * pow(16777619, size, 2**32) % 2**32
     expected[f"m.code_points('a' * {size})"] = size
     # Every thread checks its answers; no addition to one object is lost.
-    expected["from_many_threads(m, 8, 500)"] = 0
-    expected["one_object(m, 8, 5_000)"] = (0, 0)
+    expected["from_many_threads(m, 8, 2000)"] = 0
+    expected["one_object(m, 8, 20_000)"] = (0, 0)
     return {expression: repr(value) for expression, value in expected.items()}
 
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from conftest import clean_environment
 
-from ffilab.bench import runner
+from ffilab.bench import foreign, runner
 from ffilab.bench import session as sessions
 from ffilab.bench.plan import Arm, controls, plan
 from ffilab.bench.record import read
@@ -96,7 +96,7 @@ def no_more_processes(monkeypatch):
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
         with monkeypatch.context() as patch:
-            patch.setattr(runner.subprocess, "Popen", none)
+            patch.setattr("subprocess.Popen", none)
             yield "a stub"
 
 
@@ -151,11 +151,11 @@ def test_dated_in_the_future(tmp_path, seen, monkeypatch):
         return session.folder
 
     wrong = measured(ahead)
-    assert sessions.find(tmp_path, "corner") == wrong
+    assert foreign.find(tmp_path, "corner") == wrong
     right = measured()
-    assert sessions.find(tmp_path, "corner") == right
+    assert foreign.find(tmp_path, "corner") == right
     # The clock that is behind all records says nothing of them.
     later = measured(ahead + timedelta(days=1))
-    assert sessions.find(tmp_path, "corner") == right
-    assert sessions.find(later.parent / later.name, "corner") == later
+    assert foreign.find(tmp_path, "corner") == right
+    assert foreign.find(later.parent / later.name, "corner") == later
     seen("the one that was measured later was read")

@@ -1,242 +1,136 @@
 """Notebooks that go wrong under the press, and what stays of the pages that were good."""
 
-import os
-import threading
-import time
-from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
-import psutil
 import pytest
 
 from faults import small
-from ffilab import paths, subprocesses
+from ffilab import paths
 from ffilab.errors import UserError
 from ffilab.judge import claims
-from ffilab.press import execute
+from ffilab.press import execute, render
 from ffilab.press.chapters import Chapter
-
-pytestmark = pytest.mark.slow
 
 # Locks a mutex twice, with the GIL held: no signal reaches Python.
 HANG = "import ctypes; lib = ctypes.PyDLL(None); m = bytes(128); lib.pthread_mutex_lock(m); lib.pthread_mutex_lock(m)"
-# A child with its own session and an empty environment.
-CHILD = (
-    "import subprocess, sys, pathlib\n"
-    "child = subprocess.Popen(['/bin/sleep', '300'], env={}, start_new_session=True)\n"
-    "pathlib.Path('child').write_text(str(child.pid))\n"
-)
-# The same, of which the parent has ended: nothing leads from the kernel to it.
-DAEMON = (
-    "import subprocess, sys, pathlib\n"
-    "start = \"import subprocess; print(subprocess.Popen(['/bin/sleep', '300'], env={}, start_new_session=True, \"\n"
-    "start += 'stdout=subprocess.DEVNULL).pid)'\n"
-    "pathlib.Path('child').write_text(subprocess.check_output([sys.executable, '-c', start], text=True))\n"
-)
-SERVER = (
-    "import subprocess, sys, pathlib\n"
-    "child = subprocess.Popen([sys.executable, '-m', 'http.server', '0', '--bind', '127.0.0.1'], env={}, start_new_session=True)\n"
-    "pathlib.Path('child').write_text(str(child.pid))\n"
-)
-DISK = (
+LIMITED = (
     "import resource, pathlib\nresource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
     "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\npathlib.Path('large').write_bytes(bytes(5000))"
 )
-THREADS = "import threading, time\nfor _ in range(50): threading.Thread(target=time.sleep, args=(300,)).start()"
-SHARED = "from multiprocessing import shared_memory\nkept = shared_memory.SharedMemory('ffilab-fault', True, 4096)"
+BEFORE = "what stood here before"
 
 
 @pytest.fixture
 def chapter(tmp_path):
     """Makes a chapter of some cells; a page of it was there before."""
 
-    def make(*cells):
-        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-        notebook.metadata["kernelspec"] = {"name": "cpython-3.14", "display_name": "3.14", "language": "python"}
+    def make(*cells, kernel="cpython-3.14"):
         made = Chapter("victim", tmp_path / "notebooks", tmp_path / "executed")
-        made.source.parent.mkdir(parents=True)
-        nbformat.write(notebook, made.source)
+        small.notebook(made.source, *cells, kernel=kernel)
         made.executed.parent.mkdir(parents=True)
-        made.executed.write_text("what stood here before")
+        made.executed.write_text(BEFORE)
         return made
 
     return make
 
 
-def fails(chapter, seen, says, **limits):
-    with pytest.raises(UserError, match=says) as error:
+def fails(chapter, says, **limits):
+    with pytest.raises(UserError, match=says):
         execute.execute(chapter, "smoke", made_from={}, **limits)
-    assert chapter.executed.read_text() == "what stood here before"
-    assert {one.name for one in chapter.executed_folder.parent.iterdir()} == {"notebooks", "executed"}
-    seen(str(error.value).partition("; its output")[0].partition("; see")[0])
+    assert chapter.executed.read_text() == BEFORE
+    assert {path.name for path in chapter.executed_folder.parent.iterdir()} == {"notebooks", "executed"}
+    assert not small.running(lambda process: process.environ().get(paths.RUN) == str(paths.BUILD))
 
 
 @pytest.mark.parametrize(
-    ("what", "cell", "says", "limits"),
+    ("cell", "says", "limits"),
     [
-        ("raises", "raise ValueError('on purpose')", "cell 2 with ValueError: on purpose", {}),
-        ("segfaults", "import ctypes; ctypes.string_at(0)", r"died in cell 2 \(SIGSEGV\)", {}),
-        ("aborts", "import os; os.abort()", r"died in cell 2 \(SIGABRT\)", {}),
-        ("is killed, as where memory ends", "import os; os.kill(os.getpid(), 9)", r"died in cell 2 \(SIGKILL\)", {}),
-        ("exits", "import os; os._exit(3)", r"died in cell 2 \(exit code 3\)", {}),
-        ("hangs in C", HANG, "Cell 2 .* time limit", {"cell_timeout_s": 4}),
-        ("hangs for longer than a chapter may take", HANG, "was ended after", {"chapter_timeout_s": 12}),
-        ("writes more than it may", DISK, "cell 2 with OSError", {}),
-        ("runs out of memory", "x = bytearray(1 << 50)", "cell 2 with MemoryError", {}),
+        pytest.param("raise ValueError('on purpose')", "cell 2 with ValueError: on purpose", {}, id="raises"),
+        pytest.param("import os; os.kill(os.getpid(), 9)", r"died in cell 2 \(SIGKILL\)", {}, id="dies"),
+        pytest.param(HANG, "Cell 2 .* time limit", {"cell_timeout_s": 4}, id="hangs"),
+        pytest.param(HANG, "was ended after", {"chapter_timeout_s": 12}, id="hangs for long", marks=pytest.mark.full),
+        pytest.param("import os; os.abort()", r"died in cell 2 \(SIGABRT\)", {}, id="aborts", marks=pytest.mark.full),
+        pytest.param("import os; os._exit(3)", r"cell 2 \(exit code 3\)", {}, id="exits", marks=pytest.mark.full),
+        pytest.param(LIMITED, "cell 2 with OSError", {}, id="writes too much", marks=pytest.mark.full),
+        pytest.param("bytearray(1 << 50)", "cell 2 with MemoryError", {}, id="memory", marks=pytest.mark.full),
     ],
-    ids=lambda value: value if isinstance(value, str) and len(value) < 45 and "import" not in value else "",
-)  # fmt: skip
-@pytest.mark.fault(
-    "press", "A notebook {what}", "The cell and what ended it are named; the last page stays; nothing is left"
 )
-def test_notebook(chapter, seen, what, cell, says, limits):
-    fails(chapter("x = 1", cell), seen, says, **limits)
+def test_a_notebook_that_fails(chapter, cell, says, limits):
+    fails(chapter("x = 1", cell), says, **limits)
 
 
-@pytest.mark.fault(
-    "press", "The disk is full in the middle of a chapter", "Said in one sentence; the last page stays; nothing is left"
-)
-def test_disk_full(chapter, seen, tmp_path, monkeypatch):
+def test_a_kernel_that_is_not_there(chapter):
+    fails(chapter("1", kernel="cpython-9.99"), "not set up: run `python3 ffilab/bootstrap.py kernels`")
+
+
+def test_the_disk_is_full_in_the_middle_of_a_chapter(chapter, tmp_path, monkeypatch):
     source = chapter("x = 1", "print('x' * 5_000_000)").folder
     with small.disk(tmp_path / "small", "size=1m") as disk:
         monkeypatch.setattr(execute, "LOGS", disk / "notebooks")
         there = Chapter("victim", source, disk / "executed")
         there.executed.parent.mkdir(parents=True)
-        there.executed.write_text("what stood here before")
-        fails(there, seen, "The disk that holds .* is full: free some space")
+        there.executed.write_text(BEFORE)
+        fails(there, "The disk that holds .* is full: free some space")
 
 
-@pytest.mark.parametrize(
-    ("what", "code"),
-    [
-        ("a child with its own session and an empty environment", CHILD),
-        ("a child without parent, session and environment", DAEMON),
-        ("a server on loopback", SERVER),
-    ],
-    ids=lambda value: value if " " in value and "import" not in value else "",
-)
-@pytest.mark.fault("press", "A notebook leaves {what}", "It is found and ended with the chapter, and the page is good")
-def test_left_behind(chapter, seen, what, code):
-    made = chapter(code)
-    execute.execute(made, "smoke", made_from={})
-    pid = int((made.source.parent / "child").read_text())
-    assert not psutil.pid_exists(pid)
-    seen("the page is there, and the process is gone")
+def test_a_good_chapter_takes_the_place_of_the_old_one(chapter, monkeypatch, tmp_path):
+    """With what a cell left running ended, no cell in the reader's IPython history, and no fork in an experiment.
 
-
-@pytest.mark.fault(
-    "press",
-    "Something in a Jupyter kernel waits for ever before each fork, as IPython's history did now and then",
-    "No experiment is a fork: all of them run",
-)
-def test_hook_before_a_fork(chapter, seen):
+    IPython's history waited for ever, now and then, before a fork.
+    """
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "executed" / "theirs"))
     made = chapter(
-        "import os, threading; os.register_at_fork(before=threading.Event().wait)",
+        "import os, subprocess, threading; os.register_at_fork(before=threading.Event().wait)",
         "from ffilab.bench import case\nassert case.program(['echo', 'ran']) == ('ok', 'ran\\n', '')",
+        "child = subprocess.Popen(['sleep', '300'], start_new_session=True)",
+        "for _ in range(50): threading.Thread(target=threading.Event().wait, daemon=False).start()",
     )
     execute.execute(made, "smoke", made_from={}, cell_timeout_s=30)
-    seen("the experiment ran, and the hook did not")
-
-
-@pytest.mark.fault("press", "The reader keeps a history of IPython", "No cell of a chapter is written to it")
-def test_history(chapter, seen, monkeypatch, tmp_path):
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "executed" / "theirs"))
-    execute.execute(chapter("x = 1", "y = 2"), "smoke", made_from={})
-    assert (tmp_path / "executed" / "theirs").exists()
+    cells = nbformat.read(made.executed, as_version=4).cells
+    assert [cell.execution_count for cell in cells] == [1, 2, 3, 4]
+    assert small.wait_for(lambda: not small.running(lambda one: one.environ().get(paths.RUN) == str(paths.BUILD)), 5)
     assert not list(tmp_path.rglob("history.sqlite"))
-    seen("none was opened")
 
 
-@pytest.mark.fault("press", "A notebook leaks fifty threads", "They end with the Jupyter kernel, and the page is good")
-def test_threads(chapter, seen):
-    made = chapter(THREADS, "x = 1")
-    execute.execute(made, "smoke", made_from={})
-    assert nbformat.read(made.executed, as_version=4).cells[1].execution_count == 2
-    seen("the page is there")
-
-
-@pytest.mark.fault("press", "A notebook leaves shared memory", "It is taken away with the Jupyter kernel")
-def test_shared_memory(chapter, seen):
-    made = chapter(SHARED)
-    execute.execute(made, "smoke", made_from={})
-    gone = Path("/dev/shm/ffilab-fault")
-    deadline = time.monotonic() + 3
-    while gone.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    found = gone.exists()
-    gone.unlink(missing_ok=True)
-    assert not found
-    seen("it is gone")
-
-
-@pytest.mark.fault(
-    "press",
-    "A chapter's notebook forgets to hand in",
-    "Said before anything is replaced: the last page and verdicts stay",
-)
-def test_hand_in_forgotten(tmp_path, seen):
+def test_a_chapter_that_forgets_to_hand_in_replaces_nothing(tmp_path):
     made = tmp_path / "made"
     made.mkdir()
-    corner = claims.corners()[0]
-    with pytest.raises(UserError, match=r"handed in nothing for claim .* stay") as error:
-        execute._check_hand_in(corner, made)
-    seen(error.value)
+    with pytest.raises(UserError, match=r"handed in nothing for claim .* stay"):
+        execute._check_hand_in(claims.corners()[0], made)
 
 
-@pytest.mark.fault(
-    "press", "A reader opens the book while the new one takes its place", "There is a whole book at every moment"
-)
-def test_no_moment_without_a_book(tmp_path, seen):
-    new, place = tmp_path / "new", tmp_path / "html"
-    for folder in (new, place):
-        folder.mkdir()
-        (folder / "index.html").write_text(folder.name)
-    missed, looked, over = [], [0], threading.Event()
+def test_an_interrupted_rendering_keeps_the_old_book(tmp_path, monkeypatch):
+    html = tmp_path / "html"
+    html.mkdir()
+    (html / "index.html").write_text(BEFORE)
 
-    def look():
-        while not over.is_set():
-            looked[0] += 1
-            try:
-                os.stat(place / "index.html")
-            except FileNotFoundError:
-                missed.append(looked[0])
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
 
-    thread = threading.Thread(target=look)
-    thread.start()
-    for _ in range(2000):
-        paths.swap(new, place)
-    over.set()
-    thread.join()
-    assert not missed
-    assert looked[0] > 100
-    seen(f"2000 exchanges, looked at {looked[0]} times, never missing")
+    monkeypatch.setattr(render, "HTML", html)
+    monkeypatch.setattr(render, "chapters", lambda: [SimpleNamespace(is_executed=True)])
+    monkeypatch.setattr(render, "assemble", lambda tree: tree)
+    monkeypatch.setattr(render, "logged", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        render.render()
+    assert (html / "index.html").read_text() == BEFORE
 
 
-@pytest.mark.fault(
-    "press", "The system knows no exchange of two names", "Two renames do it, and the old book is put aside"
-)
-def test_swap_without_exchange(tmp_path, seen, monkeypatch):
-    import ctypes
-
-    for name in ("new", "html"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "index.html").write_text(name)
-    monkeypatch.setattr(ctypes, "CDLL", lambda _: object())
-    paths.swap(tmp_path / "new", tmp_path / "html")
+def test_a_folder_takes_the_place_of_another_one(tmp_path):
+    for _ in range(2):
+        (tmp_path / "new").mkdir()
+        (tmp_path / "new" / "index.html").write_text("new")
+        paths.swap(tmp_path / "new", tmp_path / "html")
+    assert [path.name for path in tmp_path.iterdir()] == ["html"]
     assert (tmp_path / "html" / "index.html").read_text() == "new"
-    assert (tmp_path / "new" / "index.html").read_text() == "html"
-    seen("the new one is in its place, the old one beside it")
 
 
-@pytest.mark.fault(
-    "press", "A process that belongs to nobody appears while another chapter runs", "Only the stray is ended"
-)
-def test_other_groups_are_left_alone(seen):
-    ours = subprocesses.descendants()
-    subprocesses.adopt_orphans()
-    with subprocesses.group(["sleep", "60"]) as busy:
-        stray = psutil.Popen(["sleep", "61"])
-        subprocesses.end_descendants(but=ours)
-        assert busy.poll() is None
-        assert stray.poll() is not None
-    seen("the stray ended, the group went on")
+def test_what_a_killed_run_left_is_swept_and_results_stay(tmp_path, monkeypatch):
+    monkeypatch.setattr(execute, "BUILD", tmp_path)
+    (tmp_path / "tmpabc" / "runtime").mkdir(parents=True)
+    (tmp_path / "records").mkdir()
+    (tmp_path / "records" / "x.jsonl").write_text("{}")
+    execute.sweep()
+    assert [path.name for path in tmp_path.iterdir()] == ["records"]
+    assert (tmp_path / "records" / "x.jsonl").exists()

@@ -10,6 +10,8 @@ import pytest
 from conftest import clean_environment
 
 from faults import small
+from ffilab import subprocesses
+from ffilab.bench.alone import alone
 from ffilab.paths import ROOT
 from ffilab.press.run_notebook import connected
 
@@ -137,10 +139,9 @@ def test_a_measurement_waits_for_the_one_of_another_clone(tmp_path):
     assert second.returncode == 0
 
 
-def test_a_verb_that_only_reads_says_that_a_measurement_is_running(monkeypatch):
-    from ffilab.bench.alone import alone
-
+def test_a_verb_that_only_reads_says_that_a_measurement_is_running(monkeypatch, tmp_path):
     monkeypatch.delenv("FFILAB_ALONE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     command = [sys.executable, "-m", "ffilab", "judge", "nowhere"]
     with alone():
         said = subprocess.run(
@@ -151,8 +152,6 @@ def test_a_verb_that_only_reads_says_that_a_measurement_is_running(monkeypatch):
 
 
 def test_what_a_child_started_is_gone_when_its_group_ends(tmp_path):
-    from ffilab import subprocesses
-
     deaf = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); open('ready', 'w'); time.sleep(60)"
     leader = f"import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', {deaf!r}]); time.sleep(60)"
     with subprocesses.group([sys.executable, "-c", leader], cwd=tmp_path) as process:
