@@ -7,11 +7,9 @@
 $(foreach name,KERNELS BUDGET FROM NAME A B,$(eval override $(name) := $$(value $(name))))
 export KERNELS BUDGET FROM NAME A B
 # Without a shell in between, which would keep the signals that end a run for itself.
-# Who make is, so that a run notices that it was killed, however early. Without what a site adds to Python: it takes a moment
-# in which Ctrl-C shows a traceback, and nothing of it is needed.
-run = @FFILAB_MAKE=$(shell echo $$PPID) exec python3 -S ffilab/bootstrap.py
+run = @exec python3 ffilab/bootstrap.py
 
-.PHONY: help book test check doctor kernels native chapter exercise more bench coverage compare judge characteristics html slides pdf links lab lock clean distclean
+.PHONY: help book test check doctor kernels native chapter exercise more bench coverage compare judge characteristics html slides pdf links lab clean distclean
 help:     ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' Makefile
 	@echo; sed -n '2,5s/^# //p' Makefile
@@ -53,8 +51,6 @@ links:    ## try every address that leads out of the book, over the network
 	$(run) links
 lab:      ## JupyterLab on loopback, with every kernel
 	$(run) lab
-lock:     ## renew the hashed requirements files
-	$(run) lock
 clean:    ## remove what was built, measured and rendered here (not the cache)
 	$(run) clean
 distclean: ## clean, and remove the environments too

@@ -4,14 +4,9 @@ Standard library only: it runs before anything is installed. Usage:
 `python3 ffilab/bootstrap.py VERB [OPTIONS]`.
 """
 
-import _signal
-
-# Ctrl-C while the other modules are imported: an end without a traceback. `main` then listens to it.
-if __name__ == "__main__" and _signal.getsignal(_signal.SIGINT) is _signal.default_int_handler:
-    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
-
 import hashlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -31,7 +26,7 @@ class Stop(Exception):
 
 
 def lock_folder():
-    """Hold the folder's lock until this process, or the one it turns into, ends; returns its number."""
+    """Hold the folder's lock until this process, or the one it turns into, ends. Returns its descriptor. Raises Stop."""
     import fcntl
 
     path = ROOT / "_build" / "lock"
@@ -47,31 +42,17 @@ def lock_folder():
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         holder = os.read(handle, 200).decode(errors="replace").strip() or "unknown"
-        raise Stop(f"Another make is at work in this folder ({holder}): wait for it, or stop it.") from None
+        raise Stop(f"Another make is running in this folder ({holder}): wait for it, or stop it.") from None
     try:
         os.truncate(handle, 0)
         os.write(handle, f"process {os.getpid()}, since {time.strftime('%H:%M:%S')}".encode())
     except OSError as error:
         raise Stop(f"Cannot write {path} ({error.strerror}): free some space on this disk.") from None
-    # Survives exec, so the verb itself holds the lock; it hands it on to the children that it waits for, so that the lock is
-    # held as long as one of them works, whatever became of the verb.
+    # Survives exec, so the verb itself holds the lock.
     os.set_inheritable(handle, True)
-    os.environ["FFILAB_LOCK"] = str(handle)
+    # The next run knows by it what this one left, should it be killed (subprocesses.end_leftovers).
+    os.environ["FFILAB_RUN"] = str(ROOT / "_build")
     return handle
-
-
-def end_with_make():
-    """Where make is killed, nobody would tell the run to stop: have Linux send it SIGTERM. Raises KeyboardInterrupt if make
-    was killed before this."""
-    if "FFILAB_MAKE" in os.environ and sys.platform == "linux":
-        try:
-            import ctypes
-
-            ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG, which survives exec
-        except (ImportError, OSError):
-            pass
-        if os.environ.pop("FFILAB_MAKE") != str(os.getppid()):
-            raise KeyboardInterrupt
 
 
 def suitable_python():
@@ -90,31 +71,6 @@ def suitable_python():
     )
 
 
-def lock():
-    """The descriptor of the folder's lock, if this process holds it: a child that has it too keeps the lock held for as long
-    as it works, even if we are killed."""
-    try:
-        handle = int(os.environ["FFILAB_LOCK"])
-        return (handle,) if os.path.samestat(os.fstat(handle), os.stat(ROOT / "_build" / "lock")) else ()
-    except (KeyError, ValueError, OSError):
-        return ()
-
-
-# Its input ends when we do, by SIGKILL too.
-WATCH = """read -r _
-kill -TERM "-$1" || exit 0
-for _ in 1 2 3 4 5 6 7 8 9 10; do sleep 0.1; kill -0 "-$1" || exit 0; done
-kill -KILL "-$1"
-"""
-
-
-def watcher_of(group_id):
-    """The command of a process that ends a process group when its own input ends, and how to start it. Kill it when the group
-    is done."""
-    quiet = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    return ["/bin/sh", "-c", WATCH, "watch", str(group_id)], quiet
-
-
 def run(command, hint):
     log = ROOT / "_build" / "logs" / "bootstrap.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -125,10 +81,9 @@ def run(command, hint):
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             start_new_session=True,
-            pass_fds=lock(),
+            # It holds the folder's lock too: where we are killed, nobody else works on .venv until it has ended.
+            close_fds=False,
         )
-        command_of_watcher, quiet = watcher_of(process.pid)
-        watcher = subprocess.Popen(command_of_watcher, start_new_session=True, pass_fds=lock(), **quiet)
         try:
             code = process.wait()
         finally:
@@ -136,8 +91,6 @@ def run(command, hint):
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
-            watcher.kill()
-            watcher.communicate()
     if code:
         last = [line for line in log.read_text(errors="replace").splitlines() if line.strip()][-1:]
         if "No space left" in "".join(last):
@@ -145,15 +98,12 @@ def run(command, hint):
         raise Stop(f"`{' '.join(map(str, command[:4]))} …` failed ({''.join(last).strip()}): {hint}.")
 
 
-def locks():
-    """The locks of the book's environment, and the one of JupyterLab."""
-    return [ROOT / "requirements" / f"{name}.txt" for name in ("bootstrap", "book")], ROOT / "requirements" / "lab.txt"
+LOCK = ROOT / "requirements" / "book.txt"
 
 
-def is_ready(with_lab):
-    """Is all that the locks name in `.venv`, and does its Python start?"""
-    base, lab = locks()
-    return stamp("book", base).exists() and (not with_lab or stamp("lab", [*base, lab]).exists()) and starts(PYTHON)
+def is_ready():
+    """Is all that the lock names in `.venv`, and does its Python start?"""
+    return stamp().exists() and starts(PYTHON)
 
 
 def starts(python):
@@ -163,68 +113,52 @@ def starts(python):
         return False
 
 
-def prepare(with_lab):
-    """Make or renew `.venv` from the hashed locks, with JupyterLab on top if asked; a no-op if they have not changed."""
-    base, lab = locks()
+def prepare():
+    """Make or renew `.venv` from the hashed lock; a no-op if it has not changed."""
+    if is_ready():
+        return
     offline = "check the connection, then run the same command again"
-    install = [
-        VENV / "bin" / "uv",
-        "pip",
-        "install",
-        "--no-config",
-        # Where PYTHONDONTWRITEBYTECODE is set, every start would compile the libraries anew.
-        "--compile-bytecode",
-        "--python",
-        PYTHON,
-        "--require-hashes",
-        "-r",
-        base[1],
-    ]
+    uv = VENV / "bin" / "uv"
     try:
-        ready = stamp("book", base)
-        if not (ready.exists() and starts(PYTHON)):
-            sys.stderr.write("  Preparing the book environment in .venv (about a minute, once)\n")
-            run([suitable_python(), "-m", "venv", "--clear", str(VENV)], "install the venv module; see `make doctor`")
-            run([PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "-r", base[0]], offline)
-            run(install, offline)
-            ready.touch()
-        if with_lab and not stamp("lab", [*base, lab]).exists():
-            sys.stderr.write("  Adding JupyterLab\n")
-            run([*install, "-r", lab], offline)
-            stamp("lab", [*base, lab]).touch()
+        sys.stderr.write("  Preparing the book environment in .venv (about a minute, once)\n")
+        run([suitable_python(), "-m", "venv", "--clear", str(VENV)], "install the venv module; see `make doctor`")
+        # pip installs uv, and uv the rest, in a fraction of the time.
+        only_uv = VENV / "uv.txt"
+        only_uv.write_text(re.search(r"^uv==.*(\n .*)*", LOCK.read_text(), re.MULTILINE).group())
+        run([PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "-r", only_uv], offline)
+        # Where PYTHONDONTWRITEBYTECODE is set, every start would compile the libraries anew.
+        compiled = ["--compile-bytecode", "--python", PYTHON]
+        run([uv, "pip", "install", "--no-config", *compiled, "--require-hashes", "-r", LOCK], offline)
+        stamp().touch()
     except OSError as error:
         raise Stop(
             f"Cannot write {error.filename or VENV} ({error.strerror}): free some space or permissions."
         ) from None
 
 
-def stamp(name, locks):
-    """A file that is there if these locks are installed."""
-    return VENV / f"ready-{name}-{hashlib.sha256(b''.join(lock.read_bytes() for lock in locks)).hexdigest()[:16]}"
+def stamp():
+    """A file that is there if what the lock names is installed."""
+    return VENV / f"ready-book-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]}"
 
 
 def main():
     verb, *rest = sys.argv[1:] or ["--help"]
     try:
         signal.signal(signal.SIGTERM, signal.default_int_handler)
-        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-        end_with_make()
         if verb == "doctor":
             import doctor
 
             sys.argv = ["doctor.py", *rest]
             sys.exit(doctor.main())
-        with_lab = verb == "lab"
         if verb not in READERS:
             lock_folder()
-            prepare(with_lab)
-        elif not is_ready(with_lab):
+            prepare()
+        elif not is_ready():
             # `.venv` may be in use by a run that writes, or another one may be making it.
             handle = lock_folder()
-            prepare(with_lab)
+            prepare()
             os.close(handle)
-            del os.environ["FFILAB_LOCK"]
+            del os.environ["FFILAB_RUN"]
         # Kept while the next Python starts, which would show them as a traceback: __main__.py lets them through.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     except Stop as stop:

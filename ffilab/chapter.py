@@ -4,7 +4,6 @@ import functools
 import json
 import os
 import sys
-import sysconfig
 from pathlib import Path
 
 from IPython.display import Markdown, display
@@ -15,7 +14,7 @@ from ffilab.errors import UserError
 from ffilab.judge import basis, controls, ledger
 from ffilab.paths import BUILD, PAGE_FILE
 from ffilab.provision import installed
-from ffilab.provision.catalogue import ALL
+from ffilab.provision.catalogue import ALL, FREE_THREADED, GIL
 
 
 def assert_gil(enabled: bool) -> None:
@@ -30,19 +29,20 @@ def assert_gil(enabled: bool) -> None:
         )
 
 
-def running() -> str:
-    """Label of the interpreter that runs this page."""
-    return f"{sys.version_info[0]}.{sys.version_info[1]}" + ("t" if sysconfig.get_config_var("Py_GIL_DISABLED") else "")
+def runs_on(gil_enabled: bool) -> str:
+    """Return the label of the interpreter that measures a chapter. A page made from records may be made by another one."""
+    return GIL if gil_enabled else FREE_THREADED
 
 
 def begin(corner: str, gil_enabled: bool) -> Session:
     """Check the interpreter, open the session through which the chapter measures, say what it can show."""
-    assert_gil(gil_enabled)
+    if source() is None:
+        assert_gil(gil_enabled)
     session = open_session(corner, [one.label for one in installed.present()])
     draw.start_page(session.budget.is_result, functools.partial(failed_controls, session, {}))
     facts, builds = session.machine, session.record.run["interpreters"]
     lines = [
-        f"CPython {running()}, GIL {'on' if gil_enabled else 'off'}. Budget: {session.budget.name}. "
+        f"CPython {runs_on(gil_enabled)}, GIL {'on' if gil_enabled else 'off'}. Budget: {session.budget.name}. "
         f"Measured on {facts['cpu']}, {facts['cores']} cores, at {facts['date'].replace('T', ' ')}."
     ]
     if not session.budget.is_result:
@@ -90,11 +90,12 @@ def verdicts(session: Session) -> None:
 
 def end(session: Session, gil_enabled: bool) -> None:
     """Last cell: the GIL is still as it was; the session is complete; show where the numbers come from."""
-    assert_gil(gil_enabled)
+    if source() is None:
+        assert_gil(gil_enabled)
     session.close()
     facts, noise = session.provenance, session.record.end["machine"]
     timed = [session.timed(path.stem) for path in session.files[1:]]
-    packages = session.record.run["interpreters"].get(running(), {}).get("packages", {})
+    packages = session.record.run["interpreters"].get(runs_on(gil_enabled), {}).get("packages", {})
     rows = {
         "Machine": f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gib']} GiB"
         + (f", a quota of {facts['cpu_quota']:g} cores' time" if facts.get("cpu_quota") else "")
@@ -109,7 +110,7 @@ def end(session: Session, gil_enabled: bool) -> None:
         "Rests on": basis.in_words(facts["rests_on"]),
         "Seed": ", ".join(map(str, facts["seeds"])),
         **{f"CPython {label}": build for label, build in facts["kernels"].items()},
-        f"Packages of {running()}": ", ".join(
+        f"Packages of {runs_on(gil_enabled)}": ", ".join(
             f"{name} {packages[name]}" for name in ("numpy", "scipy", "pandas", "seaborn") if name in packages
         ),
         "Records": ", ".join(facts["records"]),

@@ -19,7 +19,7 @@ from ffilab.errors import UserError
 from ffilab.progress import say, step
 from ffilab.provision import catalogue, environments
 from ffilab.provision.interpreters import uv
-from ffilab.subprocesses import explain_os_errors
+from ffilab.subprocesses import end_leftovers, explain_os_errors
 
 # Set from outside, they change what every interpreter is or how it allocates, also of chapters that measure just that.
 DISTURBING = (
@@ -37,14 +37,8 @@ DISTURBING = (
 MEASURING = {"book", "chapter", "more", "study", "lab"}
 
 
-def late(module: str):
-    """A module that not every verb needs. Ctrl-C waits until it is imported: in the middle of that it may be lost, or come out
-    as another error."""
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
-    try:
-        return importlib.import_module(module)
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT, signal.SIGTERM})
+# A module that not every verb needs.
+late = importlib.import_module
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -318,9 +312,11 @@ def lab(kernels):
 
 
 @verbs.command()
-def lock():
-    """Renew the hashed requirements files."""
-    if subprocess.run([paths.ROOT / "requirements" / "lock.sh"], env={**os.environ, "UV": uv()}).returncode:
+@click.option("--upgrade", is_flag=True, help="to the newest versions")
+def lock(upgrade):
+    """Renew the hashed requirements files; versions that are locked stay."""
+    command = [paths.ROOT / "requirements" / "lock.sh", *(["--upgrade"] if upgrade else [])]
+    if subprocess.run(command, env={**os.environ, "UV": uv()}).returncode:
         raise UserError("The locks could not be renewed: see the lines above.")
 
 
@@ -344,18 +340,23 @@ def distclean(context):
     environments.remove(paths.ROOT / ".venv")
 
 
-def was_stopped(error: BaseException | None) -> bool:
-    """Is it Ctrl-C, or what a library made of it: in the middle of an import of C code it comes out as an ImportError."""
-    if isinstance(error, (KeyboardInterrupt, click.Abort)):
-        return True
-    return error is not None and (was_stopped(error.__cause__) or was_stopped(error.__context__))
-
-
 def main():
     """Entry point of `python -m ffilab`."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interrupts = []
+
+    def interrupted(number, frame):
+        interrupts.append(number)
+        raise KeyboardInterrupt
+
+    for sent in (signal.SIGINT, signal.SIGTERM):
+        # A shell has what it starts in the background ignore Ctrl-C.
+        if signal.getsignal(sent) != signal.SIG_IGN:
+            signal.signal(sent, interrupted)
     try:
         with explain_os_errors("the book's folder"):
+            # Under the folder's lock: nobody else works here.
+            if os.environ.get(paths.RUN) == str(paths.BUILD):
+                end_leftovers()
             verbs(standalone_mode=False)
     except UserError as error:
         sys.exit(f"ffilab: {error}")
@@ -363,8 +364,9 @@ def main():
         sys.exit("ffilab: there is not enough memory: end what else is running, and run the same command again.")
     except click.ClickException as error:
         sys.exit(f"ffilab: {error.format_message()}")
-    except BaseException as error:
-        if not was_stopped(error):
+    except BaseException:
+        # Not KeyboardInterrupt alone: in the middle of an import of C code it comes out as an ImportError.
+        if not interrupts:
             raise
         sys.stderr.write(
             "\nffilab: stopped; what was finished is kept: interpreters, builds, records, the pages of finished chapters.\n"

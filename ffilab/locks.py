@@ -1,6 +1,6 @@
 """One at a time, by locks of the system on files. Standard library only, as it is imported by every chapter.
 
-Not filelock's: its descriptor cannot be handed to children, which keep such a lock held for as long as they work.
+A child that gets the file's descriptor keeps the lock held for as long as it works.
 """
 
 import fcntl

@@ -201,7 +201,6 @@ def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -
     if library.exists():
         shutil.copytree(library, copy / library.name, ignore=ignore)
     environment = {"CARGO_TARGET_DIR": str(out / "cargo" / f"{project.name}-{interpreter.name}")}
-    environment |= _tools(project, interpreter, out)
     records = native_links.records_of(out, distribution(project), target.name)
     if not (project / "Cargo.toml").exists():
         # cargo links only what has changed, the other tools everything.
@@ -233,21 +232,6 @@ def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -
     )
     native_links.settle(records)
     stamp.touch()
-
-
-# The hashed lock of a project that needs a build tool of its own.
-LOCK = "requirements.txt"
-
-
-def _tools(project: Path, interpreter: Installed, out: Path) -> dict[str, str]:
-    """Install the build tools that a project locks for itself; returns the environment in which its build finds them."""
-    if not (project / LOCK).exists():
-        return {}
-    target = out / "tools" / f"{project.name}-{interpreter.name}"
-    shutil.rmtree(target, ignore_errors=True)
-    command = [uv(), "pip", "install", "--no-config", "--require-hashes", "--python", str(interpreter.python)]
-    _run(project, [*command, "--target", str(target), "-r", str(project / LOCK)], f"build tools for {interpreter.name}")
-    return {"PYTHONPATH": str(target), "PATH": f"{target / 'bin'}{os.pathsep}{os.environ['PATH']}"}
 
 
 # A Cargo.lock without the address of the registry in it.

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -22,6 +23,8 @@ RESULTS = BUILD / "results"
 EXECUTED = BUILD / "executed"
 HTML = BUILD / "html"
 LOGS = BUILD / "logs"
+# The environment variable by which the next run knows the processes that a killed one left: it holds BUILD.
+RUN = "FFILAB_RUN"
 # Environment variables by which the press tells a notebook where to put what it reads then: what the page is made of, tables
 # for other pages, and answers to claims. Here, so that the press need not load what draws.
 PAGE_FILE, TABLES_FOLDER, HAND_IN_FOLDER = "FFILAB_PAGE", "FFILAB_TABLES", "FFILAB_HAND_IN"
@@ -54,21 +57,13 @@ def home() -> Path | None:
 
 
 def swap(new: Path, place: Path) -> None:
-    """Put a new folder in the place of an old one, which is then where the new one was. At no moment is there none: Linux
-    exchanges two names in one step (renameat2, RENAME_EXCHANGE). Elsewhere it is two renames."""
-    if not place.exists():
-        new.rename(place)
-        return
-    import ctypes
-
-    exchange = getattr(ctypes.CDLL(None), "renameat2", None)
-    here = -100  # AT_FDCWD
-    if exchange and exchange(here, os.fsencode(new), here, os.fsencode(place), 2) == 0:
-        return
-    aside = new.with_name(f"{new.name}-old")
-    place.rename(aside)
+    """Put a new folder in the place of an old one, which is removed."""
+    old = new.with_name(f"{new.name}-old")
+    if place.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        place.rename(old)
     new.rename(place)
-    aside.rename(new)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 # What build tools leave in a native project's folder when someone builds it by hand.

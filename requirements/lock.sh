@@ -1,30 +1,24 @@
 #!/bin/sh
-# Renew every lock. Hashed requirements files carry no addresses.
+# Renew every lock: versions that are locked stay, unless --upgrade is given. Hashed requirements files carry no addresses.
 set -eu
 cd "$(dirname "$0")/.."
 uv=${UV:-.venv/bin/uv}
-[ -x "$uv" ] || uv=uv
 lock() {
-    # lock PYTHON INPUT OUTPUT [more options]
+    # lock PYTHON INPUT OUTPUT [--upgrade]
     python=$1 input=$2 output=$3
     shift 3
-    "$uv" pip compile --quiet --no-config --no-annotate --generate-hashes --upgrade \
-        --custom-compile-command "make lock" --python-version "$python" "$@" "$input" -o "$output"
+    "$uv" pip compile --quiet --no-config --no-annotate --generate-hashes --universal \
+        --custom-compile-command "python3 ffilab/bootstrap.py lock" --python-version "$python" "$@" "$input" -o "$output"
 }
-lock 3.11 requirements/bootstrap.in requirements/bootstrap.txt --universal
-lock 3.11 requirements/book.in requirements/book.txt --universal
-lock 3.11 requirements/lab.in requirements/lab.txt --universal
+lock 3.11 requirements/book.in requirements/book.txt "$@"
 for folder in kernels/kernels/*/; do
     label=$(basename "$folder" | sed 's/^cpython-//')
-    lock "${label%t}" "$folder/requirements.in" "$folder/requirements.txt" --universal
-done
-# Build tools that a native project brings along.
-for input in $(find native -name requirements.in -not -path '*/target/*'); do
-    lock 3.13 "$input" "${input%.in}.txt" --universal
+    lock "${label%t}" "$folder/requirements.in" "$folder/requirements.txt" "$@"
 done
 # A Cargo.lock names the registry of every crate; what is kept of it is all the rest.
 for manifest in $(find native -name Cargo.toml -not -path '*/target/*'); do
     folder=$(dirname "$manifest")
+    [ "${1-}" = --upgrade ] || [ ! -e "$folder/crates.lock" ] || continue
     # A project that takes its sources from a neighbour has none here, and cargo asks for a library.
     made=
     [ -d "$folder/src" ] || { mkdir "$folder/src" && : >"$folder/src/lib.rs" && made=yes; }

@@ -8,8 +8,14 @@ import tempfile
 
 import pytest
 
-os.environ["FFILAB_BUILD"] = tempfile.mkdtemp(prefix="ffilab-tests-")
-atexit.register(shutil.rmtree, os.environ["FFILAB_BUILD"], ignore_errors=True)
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    SHARED = tempfile.mkdtemp(prefix="ffilab-tests-")
+    atexit.register(shutil.rmtree, SHARED, ignore_errors=True)
+else:
+    SHARED = os.path.dirname(os.environ["FFILAB_BUILD"])
+# One for each process of pytest-xdist, side by side: what they share lies beside them (golden_pages.py).
+os.environ["FFILAB_BUILD"] = os.path.join(SHARED, os.environ.get("PYTEST_XDIST_WORKER", "alone"))
+os.makedirs(os.environ["FFILAB_BUILD"])
 os.environ["BUDGET"] = "smoke"
 # A shell that starts us in the background has SIGINT ignored; the tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -19,7 +25,7 @@ from ffilab import paths
 from ffilab.budget import BUDGETS
 from ffilab.provision import installed
 
-GOLDEN = paths.ROOT / "tests" / "golden"
+pytest_plugins = ["tests.durations"]
 
 
 def clean_environment(**extra):
@@ -76,11 +82,18 @@ def browser():
 
 
 @pytest.fixture(scope="session")
-def golden_book(tmp_path_factory):
+def golden_book():
     """The whole book made from golden records of real runs: a folder of pages."""
-    from ffilab.press import chapters, execute, render
+    from ffilab.judge.claims import corners
+    from ffilab.press import render
+    from tests import golden_pages
 
-    for chapter in chapters.chapters():
-        execute.execute(chapter, "smoke", GOLDEN)
-    # Other tests render what they measured to the same place.
-    return shutil.copytree(render.render().parent, tmp_path_factory.mktemp("golden") / "html")
+    target = golden_pages.folder() / "html"
+    for corner in corners():
+        golden_pages.page(corner)
+    with golden_pages.locked("html"):
+        if not target.exists():
+            shutil.copytree(golden_pages.folder() / golden_pages.MEASURED, paths.EXECUTED, dirs_exist_ok=True)
+            # Other tests render what they measured to the same place.
+            shutil.copytree(render.render().parent, target)
+    return target

@@ -1,4 +1,4 @@
-"""One measurement at a time on this machine: of all clones of a user, of studies, and of what is run in JupyterLab."""
+"""One measurement at a time on this machine, by a lock that all clones, studies and JupyterLab share."""
 
 import os
 import sys
@@ -10,14 +10,16 @@ from ffilab.paths import cache
 # Set while it is held, for what is called inside and for children.
 HELD = "FFILAB_ALONE"
 FILE = "one-at-a-time"
-WAITING = "  something else measures on this machine, in another clone or in JupyterLab: waiting until it has finished"
+WAITING = (
+    "  another measurement is running on this machine, in another clone or in JupyterLab: waiting until it has ended"
+)
 
 
 @contextmanager
 def alone():
-    """Wait until nothing else of this user measures on this machine; says so. Inside another one, nothing is waited for.
+    """Wait until no other measurement of this user is running on this machine. Does not wait inside another `alone`.
 
-    Raises nothing: where the cache cannot be written nobody else can hold anything there.
+    Where the cache cannot be written, nobody else can hold the lock: then it does not wait either.
     """
     if os.environ.get(HELD):
         yield
@@ -39,7 +41,7 @@ def alone():
 
 
 def disturbs() -> bool:
-    """Does something measure just now, that whatever we do would disturb?"""
+    """Is a measurement running?"""
     try:
         with (cache() / FILE).open() as file:
             return is_held(file)

@@ -4,28 +4,25 @@ import errno
 import hashlib
 import json
 import os
-import secrets
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import nbformat
-import psutil
 
 from ffilab.bench.reporting import ENVIRONMENT
 from ffilab.bench.session import EARLIER, FROM
 from ffilab.errors import UserError
 from ffilab.judge import claims, ledger
-from ffilab.paths import BUILD, HAND_IN_FOLDER, LOGS, PAGE_FILE, ROOT, TABLES_FOLDER, swap
+from ffilab.paths import BUILD, HAND_IN_FOLDER, LOGS, PAGE_FILE, ROOT, RUN, TABLES_FOLDER, swap
 from ffilab.press import tables
 from ffilab.press.chapters import FACTS, Chapter, record_digests, source_digests
 from ffilab.progress import Step, minutes, step
-from ffilab.subprocesses import disk_full, everyone, group, tail, without_strays
+from ffilab.subprocesses import disk_full, end_leftovers, group, tail
 
 # A chapter takes one to two minutes in quick budget; these are limits against hangs.
 CELL_TIMEOUT_S = {"smoke": 300, "room": 900, "quick": 1800, "full": 7200}
@@ -42,7 +39,7 @@ def execute(
     cell_timeout_s: float | None = None,
     earlier: list[str] = (),
 ) -> Path:
-    """Execute a chapter on its own Jupyter kernel, and put it where executed chapters are.
+    """Execute a chapter, and put it where executed chapters are: on its own Jupyter kernel if it measures.
 
     source: a folder of records to make the page from, instead of measuring.
     earlier: names of the sessions on top of which it measures another.
@@ -59,7 +56,7 @@ def execute(
     with (
         step(title) as bar,
         tempfile.TemporaryDirectory(dir=out.parent.parent) as scratch,
-        tempfile.TemporaryDirectory(prefix=temporary(), ignore_cleanup_errors=True) as theirs,
+        tempfile.TemporaryDirectory(prefix=temporary(), ignore_cleanup_errors=True) as short,
     ):
         made, progress, page, answer = (Path(scratch) / part for part in (name, "progress.json", FACTS, "answer.json"))
         made.mkdir()
@@ -70,7 +67,8 @@ def execute(
             "target": str(made / chapter.source.name),
             "answer": str(answer),
             "cwd": str(chapter.source.parent),
-            "connection": str(Path(theirs) / "kernel.json"),
+            "connection": str(Path(short) / "kernel.json"),
+            "kernel": chapter.jupyter_kernel if source is None else _own_kernel(Path(short)),
             "cell_timeout_s": int(cell_timeout_s or CELL_TIMEOUT_S[budget]),
             "start_timeout_s": START_TIMEOUT_S,
         }
@@ -81,34 +79,27 @@ def execute(
             "BUDGET": budget,
             ENVIRONMENT: str(progress),
             "PYTHONPATH": str(ROOT),
-            "JUPYTER_PATH": str(ROOT / "kernels"),
+            "JUPYTER_PATH": str(ROOT / "kernels") if source is None else short,
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-            "FFILAB_RUN": f"{BUILD}:{secrets.token_hex(8)}",
+            RUN: str(BUILD),
             # What experiments put into temporary files, and the kernel's connection: a killed run leaves them here, and the
             # next one sweeps them. Not below `_build`, whose path may be too long for a socket's.
             "JUPYTER_RUNTIME_DIR": str(Path(scratch) / "runtime"),
-            "TMPDIR": theirs,
+            "TMPDIR": short,
             HAND_IN_FOLDER: str(made / ledger.CLAIMS),
             PAGE_FILE: str(page),
             TABLES_FOLDER: str(made / tables.TABLES),
         }
+        command = [sys.executable, "-m", "ffilab.press.run_notebook", json.dumps(order)]
         with (
-            without_strays(),
             log.open("w") as sink,
-            group(
-                [sys.executable, "-m", "ffilab.press.run_notebook", json.dumps(order)],
-                # Nothing is written to it: its end tells the run that we are gone.
-                stdin=subprocess.PIPE,
-                stdout=sink,
-                stderr=subprocess.STDOUT,
-                env=environment,
-            ) as process,
+            group(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, env=environment) as process,
         ):
             try:
                 code = _wait(process, bar, progress, limit)
             finally:
-                # The Jupyter kernel runs in a session of its own: papermill's group does not hold it.
-                _end_kernels(environment["FFILAB_RUN"])
+                # The Jupyter kernel and its workers have sessions of their own: papermill's group does not hold them.
+                end_leftovers()
         _check(name, made / chapter.source.name, code, limit, answer, log)
         _join_streams(made / chapter.source.name)
         _keep_facts(page, made / FACTS, made_from)
@@ -116,6 +107,16 @@ def execute(
             _check_hand_in(name, made)
         swap(made, out)
     return chapter.executed
+
+
+def _own_kernel(folder: Path) -> str:
+    """Describe a Jupyter kernel of the book's own environment in a folder for JUPYTER_PATH: reading records needs no other."""
+    name = "ffilab-reading"
+    spec = folder / "kernels" / name / "kernel.json"
+    spec.parent.mkdir(parents=True)
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec.write_text(json.dumps({"argv": argv, "display_name": name, "language": "python"}))
+    return name
 
 
 def _check_hand_in(name: str, made: Path) -> None:
@@ -133,27 +134,26 @@ def _check_hand_in(name: str, made: Path) -> None:
 
 
 def temporary() -> str:
-    """How the names of this clone's temporary folders begin, in the system's folder for them."""
+    """Return how the names of this clone's temporary folders begin, in the system's folder for them."""
     return f"ffilab-{hashlib.sha256(os.fsencode(BUILD)).hexdigest()[:12]}-"
 
 
 def sweep() -> None:
-    """Take away what a killed run left: its processes, and its temporary folders. Under the folder's lock."""
-    _end_kernels(f"{BUILD}:")
-    for left in (*BUILD.glob("tmp*"), *Path(tempfile.gettempdir()).glob(f"{temporary()}*")):
-        if left.is_dir() and left.lstat().st_uid == os.getuid():
-            shutil.rmtree(left, ignore_errors=True)
+    """Remove the temporary folders that a killed run left. Under the folder's lock."""
+    for folder in (*BUILD.glob("tmp*"), *Path(tempfile.gettempdir()).glob(f"{temporary()}*")):
+        if folder.is_dir() and folder.lstat().st_uid == os.getuid():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _keep_facts(page: Path, target: Path, made_from: dict[str, str]) -> None:
-    """Put what the page said of itself beside it, with digests of all that it was made from."""
+    """Keep the facts that the page wrote beside it, with digests of all that it was made from."""
     if page.exists():
         facts = json.loads(page.read_text())
         target.write_text(json.dumps({**facts, "digests": {**made_from, **record_digests(facts)}}, indent=1))
 
 
 def _join_streams(path: Path) -> None:
-    """Make one output of what a cell printed: in how many pieces it arrives is chance, and a page must not depend on it."""
+    """Make one output of what a cell printed, as it arrives in pieces by chance."""
     notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         joined = []
@@ -169,63 +169,50 @@ def _join_streams(path: Path) -> None:
 
 
 def _wait(process: subprocess.Popen, bar: Step, progress: Path, limit: float) -> int | None:
-    """Exit code, or None if the limit came first. Shows the bench's own progress meanwhile."""
-    started, share = time.monotonic(), 0.0
+    """Wait for the exit code, and show meanwhile what the measurement reports of itself; None if the limit (s) came first."""
+    started = time.monotonic()
     while process.poll() is None:
-        elapsed = time.monotonic() - started
-        if elapsed > limit:
+        if time.monotonic() - started > limit:
             return None
         try:
-            now = json.loads(progress.read_text())
-            # What is left is known of the experiment that runs: where the next one is longer, the bar waits for it.
-            share = max(share, elapsed / (elapsed + now["left_s"] + 1))
-            bar.update(share, f"{now['title']}, {now['detail']}", now["left_s"])
+            report = json.loads(progress.read_text())
+            bar.update(None, f"{report['title']}, {report['detail']}, {minutes(report['left_s'])} left of it")
         except (OSError, json.JSONDecodeError):
-            bar.update(share, "starting", seconds_left=None)
+            bar.update(None, "starting")
         time.sleep(0.3)
     return process.returncode
 
 
-def _end_kernels(run: str) -> None:
-    """Kill what the run left behind: kernels and workers carry its mark in their environment."""
-    for process in everyone():
-        with suppress(psutil.Error):
-            if process.pid != os.getpid() and process.environ().get("FFILAB_RUN", "").startswith(run):
-                process.send_signal(signal.SIGKILL)
-
-
 def _check(name: str, path: Path, code: int | None, limit: float, answer: Path, log: Path) -> None:
-    """How the run ended, by the exceptions that nbclient raises; the execution counts of the cells have the last word,
-    as papermill marks cells completed after a crash."""
+    """Raise UserError if the run failed. The execution counts of the cells have the last word, as papermill marks cells
+    completed after a crash."""
     if code is None:
         raise UserError(f"The chapter {name} was ended after {minutes(limit)}: a cell hangs; its output is in {log}.")
     if code == errno.ENOSPC:
         raise disk_full(path.parent)
     try:
-        found = json.loads(answer.read_text())
+        end = json.loads(answer.read_text())
     except (OSError, json.JSONDecodeError):
-        found = {"ended": "failed", "message": tail(log, 1)}
+        end = {"ended": "failed", "message": tail(log, 1)}
         if code < 0:
-            found["message"] = f"the process that ran its cells was ended by {signal.Signals(-code).name}"
-    match found["ended"]:
+            end["message"] = f"the process that ran its cells was ended by {signal.Signals(-code).name}"
+    match end["ended"]:
         case "raised":
-            raise UserError(
-                f"The chapter {name} stopped in cell {found['cell']} with {found['name']}: {found['message']}"
-            )
+            raise UserError(f"The chapter {name} stopped in cell {end['cell']} with {end['name']}: {end['message']}")
         case "timeout":
             raise UserError(
-                f"Cell {found['cell']} of the chapter {name} ran into its time limit and was ended; see {log}."
+                f"Cell {end['cell']} of the chapter {name} ran into its time limit and was ended; see {log}."
             )
         case "died":
             raise UserError(
-                f"The Jupyter kernel of the chapter {name} died in cell {found['cell']} ({found['how']}); its output is in {log}."
+                f"The Jupyter kernel of the chapter {name} died in cell {end['cell']} ({end['how']}); its output is in {log}."
             )
         case "no kernel":
             raise UserError(f"The Jupyter kernel of the chapter {name} is not set up: run `make kernels`.")
-        case "failed" if "No space left on device" in found["message"]:
+        case "failed" if "No space left on device" in end["message"]:
             raise disk_full(path.parent)
         case "failed":
-            raise UserError(f"The chapter {name} failed ({found.get('name', '')} {found['message']}); see {log}.")
+            raise UserError(f"The chapter {name} failed ({end.get('name', '')} {end['message']}); see {log}.")
     cells = nbformat.read(path, as_version=4).cells if path.exists() else []
     unrun = [i for i, c in enumerate(cells, 1) if c.cell_type == "code" and c.source and not c.execution_count]
     if code or not cells or unrun:

@@ -20,7 +20,7 @@ from ffilab.press.chapters import Chapter
 from ffilab.progress import minutes
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import python
-from ffilab.subprocesses import group, tail, without_strays
+from ffilab.subprocesses import group, tail
 
 ANSWERS = ROOT / "my"
 TITLE = re.compile(r"\{exercise\} (.+)\n:label: (\S+)")
@@ -148,7 +148,7 @@ def run(executable: Path, chapter: Chapter, source: Path, order: list[dict], nam
         # Files and no pipes: a process that an answer left would hold them open.
         streams = {"stdin": order_file, "stdout": said, "stderr": sink}
         try:
-            with without_strays(), group(command, cwd=chapter.source.parent, env=environment, **streams) as child:
+            with group(command, cwd=chapter.source.parent, env=environment, **streams) as child:
                 code = child.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             raise UserError(

@@ -27,7 +27,7 @@ from ffilab.errors import UserError
 from ffilab.locks import hold
 from ffilab.machine import compiler, compiler_version
 from ffilab.paths import cache, swap
-from ffilab.progress import Step, minutes, say, step, ticking
+from ffilab.progress import Step, minutes, say, step
 from ffilab.provision import relink, sources, stages
 from ffilab.provision.catalogue import Interpreter, Source
 from ffilab.subprocesses import explain_os_errors, logged, tail
@@ -245,7 +245,7 @@ def _build_in(interpreter: Interpreter, number: int, work: Path, lock: int) -> N
                     f"run `make doctor`, then run the same command again; it goes on where it stopped."
                 )
 
-        with ticking(lambda: bar.update(going.share(), going.name, going.left())):
+        with stages.ticking(lambda: bar.update(going.share(), going.name, going.left())):
             if not (work / "configured").exists():
                 flags = [*CONFIGURE, f"--prefix={prefix(interpreter)}"]
                 flags += ["--disable-gil"] if interpreter.free_threaded else []

@@ -5,31 +5,19 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
-from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
 
 from ffilab.errors import UserError
-from ffilab.lanes import second_lane
 from ffilab.paths import LOGS
 from ffilab.progress import say, step
 from ffilab.provision import build
-from ffilab.provision.catalogue import Interpreter, Request
+from ffilab.provision.catalogue import Request
 from ffilab.provision.installed import FACTS, Installed, folder, load, python
 from ffilab.provision.interpreters import Found, find, probe, suits, uv
 from ffilab.subprocesses import explain_os_errors, logged, tail
 
 # Compiled at once: where PYTHONDONTWRITEBYTECODE is set, every start of a chapter would compile its libraries anew.
 SYNC = ("pip", "sync", "--no-config", "--require-hashes", "--compile-bytecode")
-
-
-@dataclass(frozen=True)
-class Coming:
-    """Interpreters whose environments are made in the second lane, and those that were left out."""
-
-    made: list[Future]
-    left_out: list[Interpreter]
 
 
 def stamp(found: Found) -> str:
@@ -111,36 +99,12 @@ def packages(executable: Path) -> dict[str, str]:
 
 
 def provision(request: Request) -> list[Installed]:
-    """Everything that a request needs, in place. Reports what was left out and how to add it."""
-    with second_lane() as later:
-        coming = provide(request, later)
-    return report(coming)
-
-
-def provide(
-    request: Request, later: Callable[..., Future], then: Callable[[Installed], object] = lambda one: None
-) -> Coming:
-    """Find or compile the interpreters here; make the environment of each in the second lane, while the next is compiled.
-
-    later: hands work to the second lane. then: what is done there with an interpreter as soon as its environment is there.
-    """
-    made = []
-
-    def make_and_go_on(found: Found) -> Installed:
-        one = make(found)
-        then(one)
-        return one
-
-    _, left_out = find(request, lambda found: made.append(later(make_and_go_on, found)))
-    return Coming(made, left_out)
-
-
-def report(coming: Coming) -> list[Installed]:
-    """The interpreters, by version, once all is done; says what they are, what was left out and how to add it."""
-    interpreters = sorted((one.result() for one in coming.made), key=lambda one: one.interpreter)
-    for one in interpreters:
-        say(f"  {one.name}: {one.facts['version'].split(' (')[0]}, route {one.facts['route']}")
-    if coming.left_out:
-        labels = " ".join(i.label for i in coming.left_out)
+    """Set up the interpreters of a request with their environments. Say which were left out, and how to add them."""
+    found, left_out = find(request)
+    interpreters = [make(one) for one in found]
+    for installed in interpreters:
+        say(f"  {installed.name}: {installed.facts['version'].split(' (')[0]}, route {installed.facts['route']}")
+    if left_out:
+        labels = " ".join(interpreter.label for interpreter in left_out)
         say(f"  left out, as they would have to be compiled: {labels} (add them with KERNELS=all)")
     return interpreters

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -154,19 +154,14 @@ def source(interpreter: Interpreter) -> Found:
     return Found(interpreter, str(build.build(interpreter)), "source")
 
 
-def find(
-    request: Request, ready: Callable[[Found], object] = lambda found: None
-) -> tuple[list[Found], list[Interpreter]]:
+def find(request: Request) -> tuple[list[Found], list[Interpreter]]:
     """Executables for a request, and the optional interpreters that were left out.
 
-    ready: is called with each one as soon as it is there, while others may have to be compiled yet.
     Two builds of one version come by the same route where both are asked for, so
     that a comparison between them compares the GIL and not two distributors.
     Raises UserError for what is required and cannot be had.
     """
     found = {i: named(i, path) for i, path in request.named.items()}
-    for one in found.values():
-        ready(one)
     downloads = Downloads()
     left_out = []
     for wanted, required in ((request.required, True), (request.optional, False)):
@@ -174,19 +169,9 @@ def find(
             for interpreter, result in zip(group, _by_one_route(group, downloads, required)):
                 if result:
                     found[interpreter] = result
-                    ready(result)
                 else:
                     left_out.append(interpreter)
     return sorted(found.values(), key=lambda f: f.interpreter), left_out
-
-
-def not_at_hand(request: Request) -> list[Interpreter]:
-    """The interpreters of a request that have to be downloaded or, where that cannot be, compiled."""
-    lacking = []
-    for group in _by_version(i for i in request.required if i not in request.named):
-        if not all(map(build.built, group)) and not all(map(known_to_uv, group)):
-            lacking += [i for i in group if not build.built(i)]
-    return lacking
 
 
 def _by_version(wanted: Iterator[Interpreter]) -> list[list[Interpreter]]:

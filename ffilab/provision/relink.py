@@ -21,7 +21,6 @@ from ffilab.errors import UserError
 from ffilab.machine import compiler
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import load
-from ffilab.subprocesses import lock
 
 # In the prefix of an interpreter that was compiled here.
 OBJECTS = "objects"
@@ -173,8 +172,7 @@ def run(
             # Nothing calls it: without -u it would go where unused sections are left out.
             command += [f"-Wl,-u,{PAD}", _padding(Path(scratch) / "pad.s", pad)]
         command = [str(part) for part in [*command, *inputs]]
-        # With the lock: a linker may go on for a second where we are killed.
-        done = subprocess.run(command, capture_output=True, text=True, cwd=folder, pass_fds=lock())
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     if done.returncode:
         raise UserError(f"{target.name} could not be linked again ({done.stderr.strip()[-200:]}).")
     return target

@@ -10,9 +10,8 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-from filelock import FileLock
-
 from ffilab.errors import UserError
+from ffilab.locks import hold
 from ffilab.paths import cache
 from ffilab.progress import Step, say
 from ffilab.provision.catalogue import Source
@@ -54,7 +53,8 @@ def fetch(source: Source, step: Step) -> Path:
     target = cache() / "downloads" / f"Python-{source.release}.tar.xz"
     target.parent.mkdir(parents=True, exist_ok=True)
     # The GIL build and the t-build of two runs want the same file.
-    with FileLock(f"{target}.lock"):
+    with open(f"{target}.lock", "w") as file:
+        hold(file, lambda: say(f"  Another process is fetching {target.name}; waiting for it."))
         return _fetch(source, target, step)
 
 

@@ -1,9 +1,33 @@
 """How far a build of CPython with profile has come, from what `make` prints and, where it prints nothing, from the time."""
 
+import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass
 
-from ffilab.progress import approached
+
+def approached(share: float, knee: float) -> float:
+    """The share to show where the expectation may have been too small: beyond the knee ever closer to 1, and never there."""
+    share, room = max(share, 0.0), 1 - knee
+    return share if share <= knee else 1 - room**2 / (share - knee + room)
+
+
+@contextmanager
+def ticking(function, every_s: float = 1.0):
+    """Call a function now and then from a thread of its own, meanwhile."""
+    over = threading.Event()
+
+    def tick():
+        while not over.wait(every_s):
+            function()
+
+    thread = threading.Thread(target=tick, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @dataclass(frozen=True)

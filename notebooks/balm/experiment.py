@@ -285,16 +285,16 @@ def another_layout(session: Session, facts: pd.DataFrame) -> pd.DataFrame:
         for of in session.interpreters:
             part = facts[facts.interpreter == of]
             known = {field: None if pd.isna(value) else int(value) for field, value in zip(part.field, part["is"])}
-            built = {**FOLDER, "tag": installed.soabi(installed.load(BY_LABEL[of]))}
             for made in MADE:
-                layout = built if made == A_MODULE else known
                 factors = {"made": made, "layout_of": of}
-                steps.append(Step(functools.partial(by_layout, label, made, layout), factors, label))
+                steps.append(Step(functools.partial(by_layout, label, made, of, known), factors, label))
     return session.run("the layout of another build", steps, repeats=1, may_fail=True)
 
 
-def by_layout(label: str, made: str, layout: dict, seed: int = 0) -> Outcome:
+def by_layout(label: str, made: str, of: str, layout: dict, seed: int = 0) -> Outcome:
     """One object by one layout, in a process that may die of it. As it was installed: all builds lie in its folder."""
+    if made == A_MODULE:
+        layout = {**FOLDER, "tag": installed.soabi(installed.load(BY_LABEL[of]))}
     return Case(label, EXPERIMENTS, "another_layout", {"made": made, "layout": layout}).run(seed)
 
 

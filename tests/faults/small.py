@@ -1,4 +1,4 @@
-"""A small clone with one chapter, and what remains of a run in it: for the faults of runs, of the press and afterwards."""
+"""A small clone with one chapter, and what remains of a run in it: for the faults of runs and of the press."""
 
 import os
 import re
@@ -16,7 +16,6 @@ from conftest import clean_environment
 
 from ffilab.locks import is_held
 from ffilab.paths import ROOT
-from ffilab.subprocesses import everyone
 
 # A kernel that has a worker, which says that it is there.
 BUSY = (
@@ -24,56 +23,65 @@ BUSY = (
     "worker = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(300)'], start_new_session=True)\n"
     "time.sleep(300)"
 )
+MACHINERY = ("Makefile", "_config.yml", "_toc.yml", "ffilab", "requirements", "book", "kernels")
 
 
-def clone(folder: Path, *cells: str, corner="victim") -> Path:
-    """Our machinery and environments, a chapter that holds these cells, and no native code."""
-    for name in ("ffilab", "requirements", "book", "kernels"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__", ".venv"))
-    for name in ("Makefile", "_config.yml", "_toc.yml"):
-        shutil.copy(ROOT / name, folder / name)
+def copy(folder: Path, names=MACHINERY, kernels: bool = True) -> Path:
+    """Copy these parts of the repository, and link the environments: the book's, and those of the kernels."""
+    ignored = shutil.ignore_patterns("__pycache__", ".venv")
+    for name in names:
+        source, target = ROOT / name, folder / name
+        shutil.copytree(source, target, ignore=ignored) if source.is_dir() else shutil.copy(source, target)
     (folder / ".venv").symlink_to(ROOT / ".venv")
-    (folder / "native").mkdir()
-    for kernel in (ROOT / "kernels" / "kernels").iterdir():
+    for kernel in (ROOT / "kernels" / "kernels").iterdir() if kernels else ():
         if (kernel / ".venv").exists():
             (folder / "kernels" / "kernels" / kernel.name / ".venv").symlink_to(kernel / ".venv")
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    notebook.metadata["kernelspec"] = {"name": "cpython-3.14", "display_name": "3.14", "language": "python"}
-    source = folder / "notebooks" / corner / f"{corner}.ipynb"
-    source.parent.mkdir(parents=True)
-    nbformat.write(notebook, source)
     return folder
 
 
-RUN = """import os, signal, sys
+def notebook(path: Path, *cells: str, kernel: str = "cpython-3.14") -> None:
+    """Write a notebook of code cells."""
+    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    made.metadata["kernelspec"] = {"name": kernel, "display_name": kernel, "language": "python"}
+    path.parent.mkdir(parents=True)
+    nbformat.write(made, path)
+
+
+def clone(folder: Path, *cells: str) -> Path:
+    """Our machinery and environments, a chapter that holds these cells and was measured before, and no native code."""
+    copy(folder)
+    (folder / "native").mkdir()
+    notebook(folder / "notebooks" / "victim" / "victim.ipynb", *cells)
+    page = folder / "_build" / "executed" / "victim" / "victim.ipynb"
+    page.parent.mkdir(parents=True)
+    page.write_text("what stood here before")
+    return folder
+
+
+# A run without provisioning and rendering, from the lock to the kernel.
+RUN = """import os, sys
 sys.path.insert(0, {root!r})
-signal.signal(signal.SIGTERM, signal.default_int_handler)
-try:
-    from ffilab import bootstrap
-    bootstrap.end_with_make(); bootstrap.lock_folder()
-    from ffilab.press import execute, chapters
+from ffilab import bootstrap, cli
+bootstrap.lock_folder()
+
+def book(**options):
+    from ffilab.press import chapters, execute
     execute.sweep()
-    execute.execute(chapters.chapter('victim'), 'smoke', made_from={{}})
-except KeyboardInterrupt:
-    sys.exit(130)
-except Exception as error:
-    if type(error).__name__ != "UserError":
-        raise
-    sys.exit(f"ffilab: {{error}}")
+    execute.execute(chapters.chapter("victim"), "smoke", made_from={{}})
+
+cli.verbs.commands["html"].callback = book
+sys.argv = ["ffilab", "html"]
+cli.main()
 """
-# The real thing, which draws layouts too. Several at one time: none is to wait for another.
-CHAPTER = ["make", "chapter", "NAME=victim", "BUDGET=smoke", "KERNELS=3.14"]
 
 
-def start(tree: Path, program: list | None = None) -> subprocess.Popen:
-    """The run under make: CHAPTER, or without a program what it does behind provisioning, from the lock to the kernel."""
-    if program is None:
+def start(tree: Path, *program: str) -> subprocess.Popen:
+    """Start the run, or another program, under make in a session of its own."""
+    if not program:
         (tree / "run.py").write_text(RUN.format(root=str(tree)))
         text = (tree / "Makefile").read_text()
         if "\nsmall:" not in text:
-            (tree / "Makefile").write_text(
-                text + "\nsmall:\n\t@FFILAB_MAKE=$(shell echo $$PPID) exec .venv/bin/python run.py\n"
-            )
+            (tree / "Makefile").write_text(text + "\nsmall:\n\t@exec .venv/bin/python run.py\n")
         program = ["make", "small"]
     return subprocess.Popen(
         program,
@@ -90,8 +98,9 @@ def start(tree: Path, program: list | None = None) -> subprocess.Popen:
 def running(belongs) -> list[psutil.Process]:
     """Processes that still run and belong to something."""
     found = []
-    for process in everyone():
+    for pid in psutil.pids():
         with suppress(psutil.Error):
+            process = psutil.Process(pid)
             if process.status() != psutil.STATUS_ZOMBIE and belongs(process):
                 found.append(process)
     return found
@@ -119,23 +128,21 @@ def wait_for(what, seconds=30.0):
 
 def part(tree: Path, name: str) -> psutil.Process:
     """One process of a run, as soon as it is there: make, ffilab, papermill, the kernel or its worker."""
-    known = {
-        "make": lambda said: said[:1] == ["make"],
-        "ffilab": lambda said: said[-1:] in (["run.py"], ["victim"]),
-        "papermill": lambda said: "ffilab.press.run_notebook" in said,
-        "kernel": lambda said: any("ipykernel" in word for word in said),
-        "worker": lambda said: said[-1:] == ["import time; time.sleep(300)"],
+    is_it = {
+        "make": lambda command: command[:1] == ["make"],
+        "ffilab": lambda command: command[-1:] == ["run.py"],
+        "papermill": lambda command: "ffilab.press.run_notebook" in command,
+        "kernel": lambda command: any("ipykernel" in word for word in command),
+        "worker": lambda command: command[-1:] == ["import time; time.sleep(300)"],
     }[name]
-    found = wait_for(lambda: next((one for one in at_work(tree) if known(words(one))), None))
+    found = wait_for(lambda: next((one for one in at_work(tree) if is_it(words(one))), None))
     assert found, f"no {name} among {at_work(tree)}"
     return found
 
 
 def is_ours(said: str) -> bool:
-    """Does what was said hold a traceback of our own code? Python's own start may show one: nothing of a program can prevent
-    that. Line 0 is that of a module that has not begun, and the first twelve of bootstrap.py are those which see to it."""
-    frames = re.findall(r'File "[^"]*/ffilab/([^"]*)", line (\d+)', said)
-    return "Traceback" in said and any(int(line) > (12 if name == "bootstrap.py" else 0) for name, line in frames)
+    """Does what was said hold a traceback of our own code? Python's own start may show one: no program can prevent that."""
+    return "Traceback" in said and bool(re.search(r'File "[^"]*/ffilab/[^"]*", line [1-9]', said))
 
 
 def is_locked(path: Path) -> bool:
@@ -149,27 +156,15 @@ def is_locked(path: Path) -> bool:
 def end(tree: Path) -> None:
     """Whatever a failed test left."""
     for process in at_work(tree):
-        try:
+        with suppress(psutil.Error):
             process.send_signal(signal.SIGKILL)
-        except psutil.Error:
-            continue
 
 
 def litter(tree: Path) -> list[str]:
-    """What a run may leave behind: temporary folders, connection files, layouts, sockets, shared memory, processes."""
-    found = [str(path.relative_to(tree)) for path in tree.glob("_build/tmp*")]
-    found += [str(path.relative_to(tree)) for path in tree.rglob("kernel-*.json")]
-    found += [str(path.relative_to(tree)) for path in tree.glob("_build/layouts/*")]
-    found += [f"shared memory {path.name}" for path in Path("/dev/shm").glob(f"*{tree.name}*")]
-    for process in at_work(tree):
-        try:
-            found.append(f"process {process.pid} {process.name()}")
-            found += [f"socket of {process.pid}" for one in process.net_connections() if one.status == "LISTEN"][:1]
-        except psutil.Error:
-            continue
-    if is_locked(tree / "_build" / "lock"):
-        found.append("the lock is held")
-    return found
+    """What a run may leave behind: temporary folders, connection files, processes, a lock."""
+    found = [str(path.relative_to(tree)) for path in (*tree.glob("_build/tmp*"), *tree.rglob("kernel-*.json"))]
+    found += [f"process {process.pid} {words(process)}" for process in at_work(tree)]
+    return found + (["the lock is held"] if is_locked(tree / "_build" / "lock") else [])
 
 
 @contextmanager

@@ -207,7 +207,7 @@ def test_half_a_library(tmp_path, monkeypatch, seen, how):
     "All of it ends, the lock is held until then, half an environment is noticed",
 )
 def test_signal_to_the_first_step(tmp_path, seen, sent):
-    for name in ("ffilab/bootstrap.py", "requirements/bootstrap.txt", "requirements/book.txt", "requirements/lab.txt"):
+    for name in ("ffilab/bootstrap.py", "requirements/book.txt"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     surroundings = clean_environment(MARK=str(tmp_path))

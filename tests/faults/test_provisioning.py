@@ -568,7 +568,7 @@ def test_native_code_that_does_not_compile(tmp_path, seen):
 
 def bare_clone(folder):
     """As much of a clone as the first step needs."""
-    for name in ("ffilab/bootstrap.py", "requirements/bootstrap.txt", "requirements/book.txt", "requirements/lab.txt"):
+    for name in ("ffilab/bootstrap.py", "requirements/book.txt"):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
     return folder
@@ -589,15 +589,15 @@ def test_environment_is_not_renewed_beside_a_run(monkeypatch, tmp_path, seen, ve
     clone = bare_clone(tmp_path / "clone")
     monkeypatch.setattr(bootstrap, "ROOT", clone)
     # It sets this, which is to be undone.
-    monkeypatch.setenv("FFILAB_LOCK", "")
+    monkeypatch.setenv("FFILAB_RUN", "")
     handle = bootstrap.lock_folder()
     try:
         said = fake_source.sentence(first_step(clone, verb))
     finally:
         os.close(handle)
-    assert "Another make is at work in this folder (process" in said
+    assert "Another make is running in this folder (process" in said
     assert not (clone / ".venv").exists()
-    seen("Another make is at work in this folder (process …): wait for it, or stop it")
+    seen("Another make is running in this folder (process …): wait for it, or stop it")
 
 
 @pytest.mark.parametrize("verb", ["book", "lab"])

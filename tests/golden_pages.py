@@ -1,0 +1,54 @@
+"""Pages made from the golden records, as measured and changed: each is executed once, and shared by all tests of a run.
+
+The worker processes of pytest-xdist share a folder; a lock for each page lets one of them execute it and the others wait.
+"""
+
+import fcntl
+import os
+from contextlib import contextmanager
+from pathlib import Path
+
+from ffilab.press.chapters import Chapter
+from ffilab.press.execute import execute
+from tests.changed_records import EFFECTLESS, INVERTED, changed
+
+GOLDEN = Path(__file__).with_name("golden")
+MEASURED = "measured"
+VARIANTS = (MEASURED, INVERTED, EFFECTLESS)
+
+
+def folder() -> Path:
+    """Where this run of the tests keeps its pages; conftest.py names it."""
+    return Path(os.environ["FFILAB_BUILD"]).parent / "golden"
+
+
+@contextmanager
+def locked(name: str):
+    """Hold the lock of this name in the shared folder."""
+    folder().mkdir(exist_ok=True)
+    with (folder() / f"{name}.lock").open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def records(variant: str) -> Path:
+    """The folder of records of a variant."""
+    if variant == MEASURED:
+        return GOLDEN
+    target = folder() / "records" / variant
+    with locked(f"records-{variant}"):
+        if not target.exists():
+            made = target.with_name(f"{variant}-unfinished")
+            changed(GOLDEN, made, variant)
+            made.rename(target)
+    return target
+
+
+def page(corner: str, variant: str = MEASURED) -> Chapter:
+    """The executed chapter, made from the records of a variant."""
+    chapter = Chapter(corner, executed_folder=folder() / variant)
+    source = records(variant)
+    with locked(f"{variant}-{corner}"):
+        if not chapter.is_executed:
+            execute(chapter, "quick", source)
+    return chapter

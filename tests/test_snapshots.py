@@ -1,0 +1,99 @@
+"""What every page says, letter by letter: glued texts, descriptions of figures, tables and rows of the ledger.
+
+Made from the golden records as measured, with their effects inverted, and without effects. `python tests/test_snapshots.py`
+makes the kept files anew and shows what changed; commit them with the reason.
+"""
+
+import base64
+import difflib
+import html
+import json
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from ffilab.judge import again
+from ffilab.judge.claims import corners
+from tests.golden_pages import VARIANTS, page, records
+
+SNAPSHOTS = Path(__file__).with_name("snapshots")
+# What a row of the ledger says; the rest of it is where it comes from.
+OF_ROW = ("verdict", "qualifier", "reason", "takes", "measured", "interval", "beside", "parts", "counted", "untested")
+ALT = re.compile(r'<img class="ffi-light" alt="([^"]*)"')
+CSV = re.compile(r'href="data:text/csv;base64,([^"]+)"')
+
+
+def rounded(value):
+    """The same with numbers of nine digits: the last ones differ between versions of numpy."""
+    if isinstance(value, dict):
+        return {key: rounded(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [rounded(part) for part in value]
+    return float(f"{value:.9g}") if isinstance(value, float) else value
+
+
+def contents(notebook) -> dict:
+    """Glued texts by name; descriptions of figures and CSV tables by the cell that shows them."""
+    texts, figures, tables = {}, {}, {}
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if "scrapbook" in output.get("metadata", {}):
+                texts[output["metadata"]["scrapbook"]["name"]] = eval(next(iter(output["data"].values())))  # a repr
+            shown = output.get("data", {}).get("text/html", "")
+            for alt in ALT.findall(shown):
+                figures.setdefault(cell.id, []).append(html.unescape(alt))
+            for csv in CSV.findall(shown):
+                tables.setdefault(cell.id, []).append(base64.b64decode(csv).decode().splitlines())
+    return {"texts": texts, "figures": figures, "tables": tables}
+
+
+def ledger(variant: str) -> dict[str, dict]:
+    """What the ledger says of each corner's claims, whatever the controls of records that were cut down."""
+    rows = {corner: {} for corner in corners()}
+    for row in again.rows(records(variant), whatever_the_controls=True):
+        rows[row["chapter"]][row["id"]] = rounded({name: row[name] for name in OF_ROW})
+    return rows
+
+
+def snapshot(corner: str, variant: str, rows: dict) -> str:
+    said = {**contents(page(corner, variant).executed_notebook), "ledger": rows[corner]}
+    return json.dumps(said, indent=1, ensure_ascii=False) + "\n"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return {variant: ledger(variant) for variant in VARIANTS}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("corner", corners())
+def test_page_says_what_it_said(corner, variant, rows):
+    kept = (SNAPSHOTS / f"{corner}-{variant}.json").read_text()
+    shown = snapshot(corner, variant, rows[variant])
+    changes = list(difflib.unified_diff(kept.splitlines(), shown.splitlines(), "kept", "now", n=1, lineterm=""))
+    assert not changes, "\n".join([*changes[:60], "If this is meant: `python tests/test_snapshots.py`, and say why."])
+
+
+def renew() -> None:
+    SNAPSHOTS.mkdir(exist_ok=True)
+
+    def write(order):
+        corner, variant = order
+        (SNAPSHOTS / f"{corner}-{variant}.json").write_text(snapshot(corner, variant, by_variant[variant]))
+
+    by_variant = {variant: ledger(variant) for variant in VARIANTS}
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(write, [(corner, variant) for corner in corners() for variant in VARIANTS]))
+    subprocess.run(["git", "diff", "--stat", "--", SNAPSHOTS], check=True)
+    subprocess.run(["git", "diff", "-U0", "--", SNAPSHOTS], check=True)
+
+
+if __name__ == "__main__":
+    renew()
