@@ -2,17 +2,16 @@
 
 import functools
 import json
-import os
 import sys
 from pathlib import Path
 
 from IPython.display import Markdown, display
 
-from ffilab import draw
+from ffilab import draw, settings
 from ffilab.bench.session import Session, open_session, source
 from ffilab.errors import UserError
 from ffilab.judge import basis, controls, ledger
-from ffilab.paths import BUILD, PAGE_FILE
+from ffilab.paths import BUILD
 from ffilab.provision import installed
 from ffilab.provision.catalogue import ALL, FREE_THREADED, GIL
 
@@ -116,7 +115,7 @@ def end(session: Session, gil_enabled: bool) -> None:
         "Records": ", ".join(facts["records"]),
     }
     display(Markdown("| | |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in rows.items())))
-    if page := os.environ.get(PAGE_FILE):
+    if page := settings.told("page"):
         Path(page).write_text(json.dumps(described(session, gil_enabled)))
 
 

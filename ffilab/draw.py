@@ -8,7 +8,6 @@ import html
 import io
 import json
 import math
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -24,10 +23,10 @@ import seaborn as sns
 from IPython.display import HTML, Markdown, display
 from matplotlib import ticker
 
+from ffilab import settings
 from ffilab.bench.record import Record
 from ffilab.judge import ledger, statistics
 from ffilab.judge.estimates import Interval, Measurement
-from ffilab.paths import TABLES_FOLDER
 
 INK = {"light": "#1f2328", "dark": "#e6e6e6"}
 GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
@@ -288,7 +287,7 @@ def table(frame: pd.DataFrame, caption: str = "", links: dict[str, str] | None =
 
 def keep_table(frame: pd.DataFrame, caption: str, name: str) -> None:
     """Hand a table to the press without showing it; does nothing where no press executes the page."""
-    if folder := os.environ.get(TABLES_FOLDER):
+    if folder := settings.told("tables"):
         Path(folder).mkdir(parents=True, exist_ok=True)
         kept = {"caption": caption, "mark": mark(), **json.loads(frame.to_json(orient="split", index=False))}
         (Path(folder) / f"{name}.json").write_text(json.dumps(kept, indent=1))

@@ -155,7 +155,6 @@ def test_interpreters_that_uv_downloads(monkeypatch, tmp_path, capsys):
     listing.write_text(json.dumps(known))
     monkeypatch.setenv("UV_PYTHON_DOWNLOADS_JSON_URL", str(listing))
     monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "installed"))
-    monkeypatch.delenv("FFILAB_NO_DOWNLOAD", raising=False)
     # An interpreter of the reader's own would be found first.
     monkeypatch.setenv("UV_PYTHON_PREFERENCE", "only-managed")
     pair = (BY_LABEL["3.14"], T314)
@@ -177,7 +176,6 @@ def test_a_download_with_another_hash_is_refused_and_said(monkeypatch, tmp_path,
     listing.write_text(json.dumps({name: {**entry, "sha256": "0" * 64}}))
     monkeypatch.setenv("UV_PYTHON_DOWNLOADS_JSON_URL", str(listing))
     monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "installed"))
-    monkeypatch.delenv("FFILAB_NO_DOWNLOAD", raising=False)
     downloads = interpreters.Downloads()
     assert downloads.install(T314) is None
     assert downloads.unreachable
