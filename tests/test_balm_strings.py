@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ffilab.bench.case import Case
-from ffilab.bench.runner import WORKER
+from ffilab.bench.workers import WORKER
 from ffilab.bench.session import Measuring
 from ffilab.paths import NATIVE_OUT, ROOT
 from ffilab.provision import installed
