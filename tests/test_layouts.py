@@ -1,10 +1,8 @@
 """Layouts: what a restart draws anew, what of it is on record, and what a page says that it rests on."""
 
-import ctypes
 import itertools
 import json
 import random
-import subprocess
 from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,24 +11,18 @@ import numpy as np
 import pytest
 from made_up import FACTS, timed
 
-from ffilab import chapter, layout_pool
-from ffilab.bench import layouts, runner
-from ffilab.bench import session as sessions
-from ffilab.bench.layouts import AS_INSTALLED, Layout
+from ffilab import chapter
+from ffilab.bench import runner
+from ffilab.bench.layouts import Layout
 from ffilab.bench.noise import discard, noisy
 from ffilab.bench.plan import COPIED, EMPTY, Arm, control_pair, plan
 from ffilab.bench.record import SESSION, Record, Unit, merged
-from ffilab.bench.worker import PARTS
-from ffilab.bench.workers import PAGE_BYTES
 from ffilab.budget import BUDGETS
-from ffilab.errors import UserError
 from ffilab.judge import basis, ledger, statistics
 from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted, Location, Measurement
 from ffilab.judge.rules import HOLDS, Side
-from ffilab.provision import relink
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
-from ffilab.provision.installed import load
+from ffilab.provision.catalogue import FREE_THREADED, GIL
 
 PAIR = (GIL, FREE_THREADED)
 HOSTILE = str(Path(__file__).with_name("hostile_arms.py"))
@@ -291,209 +283,6 @@ def test_what_is_drawn_survives_the_hand_in():
     again = Measurement.from_json(json.loads(json.dumps(Measurement(estimate, "ratio").as_json()))).estimate
     assert again == estimate
     assert again.next_build == estimate.next_build
-
-
-# ---- pools ----
-
-
-def test_without_a_linker_each_interpreter_has_its_own_layout(tell, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(relink, "linker", lambda: None)
-    pool = layout_pool.make(tmp_path / "pool", list(PAIR), 4, seed=1)
-    assert {label: [one.id for one in known] for label, known in pool.items()} == {
-        label: [AS_INSTALLED] for label in PAIR
-    }
-    assert pool[GIL][0].python == str(load(BY_LABEL[GIL]).python)
-    tell(layouts=str(tmp_path / "pool"))
-    assert layouts.current(list(PAIR)) == pool
-    layout_pool.remove(tmp_path / "pool")
-    with pytest.raises(UserError, match="start it again"):
-        layouts.current(list(PAIR))
-    tell(layouts=None)
-    assert layouts.current([GIL]) == {GIL: [layouts.as_installed(GIL)]}
-
-
-def test_an_interpreter_that_the_pool_does_not_know_is_taken_as_installed(tell, tmp_path, monkeypatch):
-    (tmp_path / layouts.DESCRIPTION).write_text("{}")
-    tell(layouts=str(tmp_path))
-    assert layouts.current([GIL])[GIL] == [layouts.as_installed(GIL)]
-
-
-def hostile(function, name=None):
-    return Arm(name or function, HOSTILE, function)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("quiet_progress")
-def test_without_a_linker_a_run_works_and_its_rows_are_qualified(tell, tmp_path, monkeypatch):
-    monkeypatch.setattr(relink, "linker", lambda: None)
-    monkeypatch.setattr(sessions, "RECORDS", tmp_path / "records")
-    tell(layouts=str(tmp_path / "pool"))
-    layout_pool.make(tmp_path / "pool", list(PAIR), 4, seed=1)
-    session = sessions.Measuring("corner", list(PAIR))
-    record = session.time("fine", [hostile("fine")])
-    assert [line["layout"] for line in record.restarts] == [None] * session.budget.restarts
-    assert {line["layouts"][GIL]["id"] for line in record.restarts} == {AS_INSTALLED}
-    assert record.times(GIL, "fine").shape == record.by_restart(GIL, "fine").shape
-    assert session.rests_on == rests_on(gil=1, free=1)
-    found = row(
-        statistics.ratio_over_units(record, (FREE_THREADED, "fine"), (GIL, "fine")), session.provenance["rests_on"]
-    )
-    assert found["qualifier"].endswith(basis.ONE_BINARY)
-    assert found["beside"] == {}
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("quiet_progress")
-def test_the_environment_is_longer_by_another_number_in_each_restart(smoke, tmp_path):
-    def seen(seed, folder):
-        made = plan("p", [hostile("padding")], [GIL], smoke, seed, with_controls=False)
-        record = runner.run(made, tmp_path / folder)
-        by_restart = [{block["ns"][f"{GIL}/padding"] // PARTS - 1 for block in record.blocks if block["restart"] == n}
-                      for n in range(smoke.restarts)]  # fmt: skip
-        assert all(len(each) == 1 for each in by_restart)
-        return [number for (number,) in by_restart]
-
-    first = seen(1, "first")
-    assert len(set(first)) > 1
-    assert all(0 <= number < PAGE_BYTES for number in first)
-    assert first == seen(1, "again") != seen(2, "other")
-
-
-# ---- layouts that are linked ----
-
-LACKING = [lacking for label in PAIR if (lacking := relink.missing(label))]
-LINKED = pytest.mark.skipif(bool(LACKING), reason="; ".join(LACKING))
-
-
-@pytest.fixture(scope="module")
-def pool(tmp_path_factory):
-    return layout_pool.make(tmp_path_factory.mktemp("layouts") / "pool", list(PAIR), 2, seed=5)
-
-
-def said(layout, code):
-    """What a program prints that runs on a layout, as JSON."""
-    done = subprocess.run([layout.python, "-I", "-c", f"import json\n{code}"], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-@pytest.mark.slow
-@LINKED
-def test_layouts_differ_and_follow_their_seed(pool, tmp_path):
-    assert {label: [one.number for one in known] for label, known in pool.items()} == {label: [0, 1] for label in PAIR}
-    every = [one for known in pool.values() for one in known]
-    assert len({one.id for one in every}) == len({one.seed for one in every}) == 4
-    again = layout_pool.make(tmp_path / "again", [GIL], 1, seed=5)[GIL][0]
-    assert again.described == pool[GIL][0].described
-    assert layouts.read(Path(pool[GIL][0].python).parents[4]) == pool
-
-
-@pytest.mark.slow
-@LINKED
-@pytest.mark.parametrize("label", PAIR)
-def test_a_layout_finds_its_own_parts_and_the_packages_of_its_interpreter(pool, label):
-    code = (
-        "import _ctypes, os, sys, sysconfig, numpy, math\n"
-        "maps = [line.split()[-1] for line in open('/proc/self/maps') if 'libffi' in line]\n"
-        "print(json.dumps([_ctypes.__file__, os.__file__, numpy.__file__, maps[0], sys.version, sys.prefix, sys.path]))"
-    )
-    layout, home = pool[label][0], Path(pool[label][0].python).parents[2]
-    ctypes_file, library, numpy_file, libffi, version, prefix, path = said(layout, code)
-    assert Path(ctypes_file).is_relative_to(home)
-    assert not Path(ctypes_file).is_symlink()
-    assert Path(library).is_relative_to(home)
-    assert Path(libffi).is_relative_to(home)
-    assert Path(prefix) == home / "environment"
-    assert Path(numpy_file).resolve().is_relative_to(load(BY_LABEL[label]).python.parents[1].resolve())
-    assert ("free-threading" in version) == (label == FREE_THREADED)
-    assert all(Path(entry).is_relative_to(home) for entry in path)
-    installed = layouts.as_installed(label)
-    assert version == said(installed, "import sys\nprint(json.dumps(sys.version))")
-
-
-@pytest.mark.slow
-@LINKED
-@pytest.mark.parametrize("label", PAIR)
-def test_the_hot_part_of_a_layout_stays_in_front_of_the_normal_one(pool, label):
-    known = relink.functions(label)
-    parts = {".text.unlikely.", ".text.hot.", relink.NORMAL}
-    names = Counter(function.symbol for function in known)
-    of = {function.symbol: function.part for function in known if names[function.symbol] == 1}
-    middles = []
-    for layout in pool[label]:
-        order = relink.order_of(Path(layout.python).resolve())
-        places = {part: [place for place, name in enumerate(order) if of.get(name) == part] for part in parts}
-        assert len(places[".text.hot."]) > 100
-        # Some of them the linker may place as it has to.
-        assert np.quantile(places[".text.hot."], 0.98) < np.quantile(places[relink.NORMAL], 0.02)
-        assert np.quantile(places[".text.unlikely."], 0.98) < np.quantile(places[".text.hot."], 0.02)
-        middles.append([name for name in order if of.get(name) == ".text.hot."])
-    assert set(middles[0]) == set(middles[1])
-    assert middles[0] != middles[1]
-
-
-LAY = """
-import ctypes
-libc = ctypes.CDLL(None)
-class Pair(ctypes.Structure):
-    _fields_ = [("a", ctypes.c_double), ("b", ctypes.c_int)]
-libc.strtod.restype, libc.div.restype = ctypes.c_double, ctypes.c_longlong
-compare = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_int), ctypes.POINTER(ctypes.c_int))
-numbers = (ctypes.c_int * 5)(5, 3, 1, 4, 2)
-libc.qsort(numbers, 5, ctypes.sizeof(ctypes.c_int), compare(lambda one, other: one[0] - other[0]))
-print(json.dumps([libc.strtod(b"2.5", None), libc.abs(-3), list(numbers), ctypes.sizeof(Pair), libc.strlen(b"abc")]))
-"""
-
-
-@pytest.mark.slow
-@LINKED
-@pytest.mark.parametrize("label", PAIR)
-def test_extensions_of_a_layout_answer_as_those_of_the_interpreter(pool, label):
-    expected = [2.5, 3, [1, 2, 3, 4, 5], 8 + ctypes.alignment(ctypes.c_double), 3]
-    assert said(layouts.as_installed(label), LAY) == expected
-    assert all(said(layout, LAY) == expected for layout in pool[label])
-
-
-@pytest.mark.slow
-@LINKED
-def test_what_is_copied_lies_in_pages_of_its_own(pool):
-    """Other inodes, the same bytes, without what debuggers read."""
-    for label, known in pool.items():
-        installed = relink.prefix(label) / "lib" / f"python{label}" / "lib-dynload"
-        copies = [Path(one.python).resolve().parents[1] / "lib" / f"python{label}" / "lib-dynload" for one in known]
-        modules = sorted(path.name for path in installed.glob("*.so"))
-        assert len(modules) > 20
-        for name in modules:
-            files = [installed / name, *(folder / name for folder in copies)]
-            assert not any(path.is_symlink() for path in files)
-            assert len({path.stat().st_ino for path in files}) == 3
-            # Linked again, and not copied.
-            contents = {path.read_bytes() for path in files[1:]}
-            assert len(contents) == (2 if name.startswith(relink.CTYPES + ".") else 1)
-            assert files[1].stat().st_size < files[0].stat().st_size
-    assert not any(Path(one.python).resolve().is_symlink() for known in pool.values() for one in known)
-
-
-@pytest.mark.slow
-@LINKED
-@pytest.mark.usefixtures("quiet_progress")
-def test_a_run_on_a_pool_says_which_layout_each_restart_had(pool, smoke, tmp_path):
-    made = plan("p", [hostile("fine"), hostile("program")], PAIR, smoke, seed=3, with_controls=False)
-    record = runner.run(made, tmp_path, pool=pool)
-    assert Counter(line["layout"] for line in record.restarts) == dict.fromkeys((0, 1), smoke.restarts // 2)
-    for line in record.restarts:
-        assert line["layouts"] == {label: pool[label][line["layout"]].described for label in PAIR}
-    units = {line["layout"] for line in record.restarts if line["restart"] in record.noise.restarts}
-    for label in PAIR:
-        assert len(record.times(label, "fine")) == len(units)
-        assert len(record.by_restart(label, "fine")) == len(record.noise.restarts)
-    # All workers ran what was drawn.
-    inode = {label: [1 + Path(one.python).stat().st_ino % 99_991 for one in known] for label, known in pool.items()}
-    layout = {line["restart"]: line["layout"] for line in record.restarts}
-    for block in record.blocks:
-        for label in PAIR:
-            parts = len(block["probes"][f"{label}/program"]) - 1
-            assert block["ns"][f"{label}/program"] == parts * inode[label][layout[block["restart"]]]
 
 
 @pytest.mark.parametrize(("gil", "said"), [(1, True), (16, False)])

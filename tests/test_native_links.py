@@ -187,7 +187,7 @@ EXPRESSION = (
 
 
 @needs_linker
-@pytest.mark.slow
+@pytest.mark.full
 def test_bindings_linked_again_answer_alike(tmp_path):
     interpreter = installed.load(BY_LABEL[GIL])
     tag = installed.soabi(interpreter)

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from ffilab import doctor, native
+from ffilab import doctor
 from ffilab.errors import UserError
+from ffilab.paths import ROOT
 from ffilab.provision import build, installed, interpreters
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL, Request
 from ffilab.subprocesses import explain_os_errors
@@ -44,23 +45,6 @@ def test_a_log_holds_each_line_as_soon_as_it_is_said(tmp_path):
     log, read = tmp_path / "log", []
     logged(["sh", "-c", "echo one; echo two"], log, on_line=lambda line: read.append(log.read_text()))
     assert read == ["one\n", "one\ntwo\n"]
-
-
-def test_a_project_may_take_its_sources_from_a_neighbour(monkeypatch, tmp_path):
-    base, other = tmp_path / "corner" / "base", tmp_path / "corner" / "other"
-    for folder in (base, other):
-        folder.mkdir(parents=True)
-        (folder / "pyproject.toml").write_text('[project]\nname = "x"\n')
-        (folder / "version").write_text(folder.name)
-    (base / "code.c").write_text("int x;")
-    (other / "pyproject.toml").write_text('[tool.hidden-corners]\nsources-of = "base"\n')
-    built = []
-    monkeypatch.setattr(
-        native, "_run", lambda project, command, *_: built.append(Path(command[-1].removeprefix("file://")))
-    )
-    native.build(other, [installed.load(BY_LABEL["3.14"])], tmp_path / "out")
-    assert (built[0] / "code.c").read_text() == "int x;"
-    assert (built[0] / "version").read_text() == "other"
 
 
 def test_kernel_folder_without_environment(monkeypatch, tmp_path):
@@ -100,7 +84,7 @@ def test_named_interpreter_is_taken_first():
 def test_two_builds_of_a_version_come_by_one_route(monkeypatch, known, routes):
     found = interpreters.Found
     monkeypatch.setattr(interpreters, "known_to_uv", lambda i: found(i, "x", "uv") if i.label in known else None)
-    monkeypatch.setattr(interpreters.Downloads, "install", lambda self, i: None)
+    monkeypatch.setattr(interpreters.Downloads, "install", lambda self, i, required: None)
     monkeypatch.setattr(interpreters, "source", lambda i: found(i, "x", "source"))
     monkeypatch.setattr(build, "built", lambda i: False)
     pair = (BY_LABEL["3.14"], T314)
@@ -146,7 +130,7 @@ def archive_of(label, folder):
     }
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="the archive is made for Linux")
 def test_interpreters_that_uv_downloads(monkeypatch, tmp_path, capsys):
     """From a local mirror and a local list: the pair comes by one route, runs, and gets an environment."""
@@ -168,7 +152,7 @@ def test_interpreters_that_uv_downloads(monkeypatch, tmp_path, capsys):
     assert [one.route for one in interpreters.find(Request({}, pair, ()))[0]] == ["uv", "uv"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(sys.platform != "linux", reason="the archive is made for Linux")
 def test_a_download_with_another_hash_is_refused_and_said(monkeypatch, tmp_path, capsys):
     name, entry = archive_of("3.14t", tmp_path)
@@ -177,8 +161,8 @@ def test_a_download_with_another_hash_is_refused_and_said(monkeypatch, tmp_path,
     monkeypatch.setenv("UV_PYTHON_DOWNLOADS_JSON_URL", str(listing))
     monkeypatch.setenv("UV_PYTHON_INSTALL_DIR", str(tmp_path / "installed"))
     downloads = interpreters.Downloads()
-    assert downloads.install(T314) is None
-    assert downloads.unreachable
+    assert downloads.install(T314, required=True) is None
+    assert downloads.failed
     assert "Hash mismatch" in capsys.readouterr().err
 
 
@@ -209,20 +193,33 @@ def test_what_a_package_manager_put_on_path_is_found(monkeypatch, tmp_path, labe
     assert interpreters.known_to_uv(BY_LABEL[other]) is None
 
 
-def test_doctor_names_the_ways_to_the_pair_until_it_is_there(monkeypatch, capsys, tmp_path):
-    assert GIL == doctor.VERSION
-    assert f"{doctor.VERSION}t" == FREE_THREADED
-    tool = tmp_path / "dnf"
-    tool.write_text("#!/bin/sh\n")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert doctor.ways_to_the_pair()[0] == doctor.PAIR["dnf"]
-    assert sorted(doctor.ways_to_the_pair()) == sorted(doctor.PAIR.values())
-    monkeypatch.setattr(sys, "argv", ["doctor"])
-    for there, told in (([], True), ([GIL], True), ([GIL, FREE_THREADED], False)):
-        monkeypatch.setattr(doctor, "interpreters", lambda there=there: there)
-        doctor.main()
-        assert (doctor.PAIR["dnf"] in capsys.readouterr().out) is told
+def set_up(folder, *labels):
+    for label in labels:
+        (folder / "kernels" / "kernels" / f"cpython-{label}" / ".venv").mkdir(parents=True)
+        (folder / "kernels" / "kernels" / f"cpython-{label}" / ".venv" / "ffilab.json").touch()
+
+
+def test_doctor_knows_what_is_set_up_and_what_the_cache_holds(monkeypatch, tmp_path):
+    monkeypatch.setattr(doctor, "ROOT", tmp_path)
+    (tmp_path / "kernels" / "kernels").mkdir(parents=True)
+    assert doctor.PAIR == (GIL, FREE_THREADED)
+    assert "uv python install 3.14 3.14t" in doctor.about_interpreters()
+    for label in doctor.PAIR:
+        build.executable(BY_LABEL[label]).parent.mkdir(parents=True)
+        build.executable(BY_LABEL[label]).touch()
+    text = doctor.about_interpreters()
+    assert text.endswith("none yet.\n3.14 and 3.14t are in the cache: nothing to compile.")
+    set_up(tmp_path, GIL)
+    assert doctor.about_interpreters().endswith("here: 3.14.\n3.14t is in the cache: nothing to compile.")
+    set_up(tmp_path, FREE_THREADED)
+    assert doctor.about_interpreters() == "Interpreters set up here: 3.14, 3.14t."
+
+
+def test_doctor_needs_the_standard_library_only():
+    """It runs before anything is installed: -S leaves out what is."""
+    check = "import sys; sys.path.insert(0, 'ffilab'); import doctor; doctor.about_interpreters(); import ffilab.quota"
+    done = subprocess.run([sys.executable, "-S", "-I", "-c", check], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_why_uv_could_not_download_is_one_line_without_an_address():
