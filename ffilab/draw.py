@@ -125,14 +125,14 @@ def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
     columns = {}
     for name in frame.columns:
         cells = frame[name].astype(str)
-        found = cells.str.extract(rf"^{WITH_BOUNDS.pattern}$")
-        if found.low.isna().all():
+        parts = cells.str.extract(rf"^{WITH_BOUNDS.pattern}$")
+        if parts.low.isna().all():
             columns[name] = frame[name]
             continue
-        columns[name] = found.value.fillna(cells)
+        columns[name] = parts.value.fillna(cells)
         for part in ("unit", "low", "high"):
-            if found[part].notna().any():
-                columns[f"{name}, {part}"] = found[part]
+            if parts[part].notna().any():
+                columns[f"{name}, {part}"] = parts[part]
     return pd.DataFrame(columns)
 
 
@@ -239,11 +239,11 @@ def bounds(low: float, high: float) -> str:
     return f"[{number(low, width)}, {number(high, width)}]"
 
 
-def words(found: Interval | Measurement | None, unit: str = "", factor: float = 1) -> str:
+def words(value: Interval | Measurement | None, unit: str = "", factor: float = 1) -> str:
     """The same for what may be missing, and for measurements: `not measured here` if there is nothing."""
-    if found is None:
+    if value is None:
         return NOT_MEASURED
-    return text(found.interval if isinstance(found, Measurement) else found, unit, factor)
+    return text(value.interval if isinstance(value, Measurement) else value, unit, factor)
 
 
 def listed(items: list[str]) -> str:
@@ -311,12 +311,12 @@ def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
             {
                 "CPython": label,
                 "arm": arm,
-                "same / same": text(found.ratio),
-                "n (layouts)": found.estimate.n,
-                "smallest effect to be found": f"{found.mde:.2%}",
-                "false alarm": "yes" if found.ratio.excludes(1) else "no",
+                "same / same": text(comparison.ratio),
+                "n (layouts)": comparison.estimate.n,
+                "smallest effect to be found": f"{comparison.mde:.2%}",
+                "false alarm": "yes" if comparison.ratio.excludes(1) else "no",
             }
-            for label, arm, found in statistics.false_alarms(record, copies)
+            for label, arm, comparison in statistics.false_alarms(record, copies)
         ]
     )
 
@@ -329,7 +329,7 @@ def plain(text: str) -> str:
 def verdict(row: dict) -> None:
     """Show the ledger's row for a claim."""
     beside = "; ".join(
-        f"{name}: " + ", ".join(f"{what} {bounds(*found)}" for what, found in each.items())
+        f"{name}: " + ", ".join(f"{what} {bounds(*interval)}" for what, interval in each.items())
         for name, each in row["beside"].items()
     )
     measured = "; ".join(

@@ -104,13 +104,6 @@ def test_a_corner_that_costs_nothing_is_refuted_and_drawn_so():
     assert f'class="fails"><a href="{one.link}"' in corner_map.picture(list(places(rows).values()))
 
 
-def test_what_is_open_stays_open():
-    rows = ledger_of({"dynamic loading": None, "race conditions": False})
-    assert places(rows)["dynamic loading"].state == UNDECIDED
-    # None in twenty is no refutation.
-    assert places(rows)["race conditions"].state == UNDECIDED
-
-
 def test_withheld_smoke_and_not_measured_show_as_such():
     rows = ledger_of({}, withheld=["A15"], unmeasured=["D1"], smoke=["A12"])
     found = places(rows)
@@ -126,11 +119,6 @@ def test_withheld_smoke_and_not_measured_show_as_such():
         "cache locality: performance",
         "dynamic loading: performance",
     }
-
-
-def test_without_any_chapter_it_is_not_measured():
-    row = row_of(ledger_of({}, unmeasured=[one.claim for one in CORNERS]))
-    assert row["verdict"] == verdicts.NOT_MEASURED
 
 
 def test_many_parts_share_the_level():

@@ -166,14 +166,6 @@ def test_two_bindings_are_compared_by_the_interval_of_their_ratio(ratio, says):
     json.dumps(data, allow_nan=False)
 
 
-def test_a_comparison_that_is_withheld_says_so_and_nothing_else():
-    found = front.compared(
-        data_of(0.75, 0.7, 0.8, mark="withheld: a control of this run failed"), asked("PyO3", "pybind11")
-    )
-    assert "What it means is not said: withheld" in found
-    assert "less time" not in found
-
-
 def test_a_cell_without_a_number_says_why():
     found = front.compared(data_of(0.75, 0.7, 0.8), asked("PyO3", "cffi ABI"))
     assert "no number here (no &lt;compiler&gt;)" in found
@@ -190,14 +182,6 @@ def test_figure_says_its_numbers_and_its_mark(tree, monkeypatch):
     assert len(list((tree / "book" / "_static" / "files").glob("*.csv"))) == 1
     monkeypatch.setattr(tables, "read", lambda corner, name: None)
     assert "not measured yet" in front.figure(tree, SAID["figure"])
-
-
-def test_without_a_chapter_the_pages_say_so(tree, monkeypatch):
-    monkeypatch.setattr(tables, "read", lambda corner, name: None)
-    assert "not measured yet" in front.chooser(tree, SAID["chooser"], SAID["example"])
-    page = guide.steps_page(tree, [])
-    assert page.count("not measured here") == sum(not shown.optional for step in guide.steps() for shown in step.tables)
-    assert page.count("This run has no number on it") == sum(bool(one.claim) for one in advice.read())
 
 
 def test_a_kept_table_travels_with_its_mark_and_an_optional_one_may_come_later(tree, monkeypatch):
@@ -239,13 +223,6 @@ def test_ways_add_up_and_fit():
     assert front.minutes_of("Teaching: 25 minutes. Exercises: 15 minutes.", ["Teaching", "Exercise"]) == 40
     with pytest.raises(Exception, match="no page"):
         front.ways([{"title": "x", "stops": [{"page": "notebooks/nowhere", "parts": []}]}])
-
-
-def test_pairs_are_answered_by_their_interval():
-    assert results.cheaper(Interval(0.9, 0.8, 0.95))[3] == results.FIRST
-    assert results.cheaper(Interval(1.1, 1.05, 1.2))[3] == results.SECOND
-    assert results.cheaper(Interval(1.1, 0.99, 1.2))[3] == results.APART_UNKNOWN
-    assert {results.FIRST, results.SECOND, results.APART_UNKNOWN} == set(front.ANSWERS)
 
 
 def test_the_chooser_answers_in_three_choices(tmp_path, browser):

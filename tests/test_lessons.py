@@ -7,7 +7,7 @@ import pytest
 
 from ffilab.judge.claims import corners
 from ffilab.paths import NOTEBOOKS
-from ffilab.press import lessons, status
+from ffilab.press import lessons
 from ffilab.press.chapters import Chapter
 
 CORNERS = corners()
@@ -43,16 +43,6 @@ def test_each_page_ends_with_key_points(corner):
     assert re.search(r"^## Key points\n\n(- .*\n)*- .*\{glue:text\}", typed(corner), re.M), (
         "no key point comes from the run"
     )
-
-
-def test_the_course_counts_the_minutes_of_every_page():
-    table = status.course_page()
-    for corner in CORNERS:
-        openings = "\n".join(Chapter(corner).openings)
-        for part in ("Teaching", "Exercises"):
-            minutes = sum(map(int, re.findall(rf"{part}: (\d+) minutes", openings)))
-            assert minutes, (corner, part)
-            assert f"| {minutes} min |" in next(line for line in table.splitlines() if f"/{corner}`" in line)
 
 
 def sections(corner):
@@ -98,14 +88,3 @@ def test_the_instructors_page_has_every_chapters_notes():
         for text in [*lessons.notes(Chapter(corner)).values(), *lessons.in_notebook(Chapter(corner))]:
             assert text in page
         assert f"/{corner}>`" in page
-
-
-def test_a_chapter_without_notes_has_a_section_all_the_same(tmp_path):
-    (tmp_path / "new").mkdir()
-    source = Chapter("loaders").source.read_text()
-    (tmp_path / "new" / "new.ipynb").write_text(source)
-    chapter = Chapter("new", tmp_path, tmp_path / "nothing")
-    assert lessons.notes(chapter) == {}
-    assert lessons.general(chapter) == ""
-    assert "### CDLL and PyDLL" in lessons.notes_page([chapter])
-    assert "slides" not in lessons.notes_page([chapter])

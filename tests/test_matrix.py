@@ -68,17 +68,6 @@ def test_what_is_no_result_is_marked_at_every_number():
     assert "(no result)" not in page(cell("3.14", "A", "x", 20.0))
 
 
-def test_choices_are_those_of_the_table():
-    text = page(cell("3.14", "A & B", "x", 20.0), cell("3.14t", "A & B", "y", 20.0))
-    assert "<option>3.14</option><option>3.14t</option>" in text
-    assert text.count("<option>A &amp; B</option>") == 1
-
-
-def test_the_floor_is_called_so():
-    row = cell("3.14", "C API", "x", 20.0) | {f"ratio to the floor{end}": 1.0 for end in ("", ", low", ", high")}
-    assert "1 (the floor)" in page(row)
-
-
 def test_a_chapter_that_was_not_measured_has_no_matrix_and_a_page_that_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr(tables, "read", lambda corner, name: None)
     assert "not measured" in matrix.page(tmp_path)

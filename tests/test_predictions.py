@@ -87,15 +87,6 @@ def test_predictions_are_saved_and_cleared_by_chapter(context, site):
     assert opened(context, site, "one/one.html").get_by_label("Your prediction (2)").input_value() == "of one/one.html"
 
 
-def test_a_browser_that_keeps_nothing_still_shows_the_prediction(context, site):
-    context.add_init_script("Object.defineProperty(window, 'localStorage', {get() { throw new Error('forbidden'); }})")
-    tab = opened(context, site, "one/one.html")
-    tab.get_by_label("Your prediction (1)").fill("half")
-    assert "half" in said(tab)[0]
-    assert "until you leave the page" in tab.inner_text(".ffi-prediction-tools")
-    assert tab.complaints == []
-
-
 def test_without_scripts_the_page_reads_as_it_was_written(site, context):
     tab = context.browser.new_context(java_script_enabled=False).new_page()
     tab.goto((site / "one/one.html").as_uri())

@@ -1,14 +1,9 @@
 """Chapters through papermill and pages through Jupyter Book, on real kernels."""
 
 import json
-import os
-import signal
-import threading
-import time
 
 import nbformat
 import pytest
-from faults.small import running
 
 from ffilab import paths
 from ffilab.errors import UserError
@@ -17,64 +12,39 @@ from ffilab.press import chapters, execute, render
 from ffilab.press.chapters import Chapter
 from tests.test_slides import check_deck
 
-pytestmark = pytest.mark.slow
-
-
-def make_notebook(folder, *cells, kernel="cpython-3.14", name="victim"):
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    notebook.metadata["kernelspec"] = {"name": kernel, "display_name": kernel, "language": "python"}
-    chapter = Chapter(name, folder / "notebooks", folder / "executed")
-    chapter.source.parent.mkdir(parents=True)
-    nbformat.write(notebook, chapter.source)
-    return chapter
-
-
-@pytest.fixture
-def out(tmp_path):
-    folder = tmp_path / "executed" / "victim"
-    folder.mkdir(parents=True)
-    (folder / "victim.ipynb").write_text("what stood here before")
-    return folder
-
-
-def marked_processes():
-    """Kernels and workers of chapters that this test session runs, and of no other on the machine."""
-    mine = os.environ["FFILAB_BUILD"]
-    return running(lambda one: "FFILAB_RUN" in one.environ() and one.environ().get("FFILAB_BUILD") == mine)
-
-
-def test_kernel_that_is_not_there(tmp_path, out):
-    chapter = make_notebook(tmp_path, "1", kernel="cpython-9.99")
-    with pytest.raises(UserError, match="not set up"):
-        execute.execute(chapter, "smoke")
-
-
-def test_good_chapter_replaces_the_old_one(tmp_path, out):
-    path = execute.execute(make_notebook(tmp_path, "import sys", "print(sys.version)"), "smoke")
-    cells = nbformat.read(path, as_version=4).cells
-    assert [c.execution_count for c in cells] == [1, 2]
-    assert "3.14" in cells[1].outputs[0].text
-
-
-def test_interrupt_leaves_no_process_and_no_file(tmp_path, out):
-    chapter = make_notebook(tmp_path, "import time; time.sleep(300)")
-
-    def interrupt():
-        while not marked_processes():
-            time.sleep(0.05)
-        time.sleep(1.5)
-        os.kill(os.getpid(), signal.SIGINT)
-
-    threading.Thread(target=interrupt).start()
-    with pytest.raises(KeyboardInterrupt):
-        execute.execute(chapter, "smoke")
-    assert (out / "victim.ipynb").read_text() == "what stood here before"
-    assert marked_processes() == []
-
 
 def test_unknown_chapter_lists_the_known_ones():
     with pytest.raises(UserError, match="loaders"):
         chapters.chapter("no_such_chapter")
+
+
+def is_the_same_again(chapter, folder):
+    """A page that was measured, and the one made from its records by the book's own interpreter."""
+    again = Chapter(chapter.corner, executed_folder=folder)
+    execute.execute(again, "smoke", paths.RECORDS)
+    pages = [nbformat.read(path, as_version=4) for path in (chapter.executed, again.executed)]
+    for live, made in zip(*(page.cells for page in pages)):
+        assert live.get("outputs") == made.get("outputs"), live.id
+    assert again.facts["read"]
+    assert again.changed() == []
+
+
+@pytest.fixture(scope="module")
+def live(tmp_path_factory):
+    """One chapter as it was measured in smoke budget."""
+    chapter = Chapter("loaders", executed_folder=tmp_path_factory.mktemp("live"))
+    execute.execute(chapter, "smoke")
+    return chapter
+
+
+def test_a_chapter_that_is_measured(live):
+    assert "smoke test" in live.executed.read_text()
+    assert live.facts["budget"] == "smoke"
+    assert not live.facts["read"]
+
+
+def test_a_measured_chapter_is_the_same_when_it_is_made_from_its_records(live, tmp_path):
+    is_the_same_again(live, tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -87,10 +57,11 @@ def html():
 
 def pages():
     return ["book/preface", "book/ledger", "book/status", "book/adding"] + [
-        page for each in chapters.chapters() for page in each.pages
+        page for chapter in chapters.chapters() for page in chapter.pages
     ]
 
 
+@pytest.mark.full
 def test_pages_are_there_and_smoke_is_marked(html):
     assert (html / "index.html").exists()
     for page in pages():
@@ -98,17 +69,18 @@ def test_pages_are_there_and_smoke_is_marked(html):
     assert "smoke test: no result" in (html / "notebooks" / "loaders" / "loaders.html").read_text()
 
 
-@pytest.mark.parametrize("chapter", chapters.chapters(), ids=lambda each: each.corner)
-def test_a_page_made_again_from_its_records_is_the_same(html, tmp_path, chapter):
-    again = Chapter(chapter.corner, executed_folder=tmp_path / "executed")
-    execute.execute(again, "smoke", paths.RECORDS)
-    pages = [nbformat.read(path, as_version=4) for path in (chapter.executed, again.executed)]
-    for live, made in zip(*(page.cells for page in pages)):
-        assert live.get("outputs") == made.get("outputs"), live.id
-    assert again.facts["read"]
-    assert again.changed() == []
+@pytest.mark.full
+@pytest.mark.parametrize("chapter", chapters.chapters(), ids=lambda chapter: chapter.corner)
+def test_a_chapter_of_a_smoke_run(html, tmp_path, chapter):
+    text = (html / f"{chapter.page}.html").read_text()
+    assert 'class="pasted-text"' in text
+    assert "{glue:" not in text
+    check_deck(html / "slides" / f"{chapter.corner}.html")
+    if chapter.corner != "loaders":
+        is_the_same_again(chapter, tmp_path / "executed")
 
 
+@pytest.mark.full
 def test_ledger_of_a_smoke_run_judges_nothing(html):
     expected = {
         claim.id: verdicts.NOT_MEASURABLE if claim.not_measurable else verdicts.CANNOT_TEST
@@ -120,26 +92,7 @@ def test_ledger_of_a_smoke_run_judges_nothing(html):
     assert {part["verdict"] for row in rows for part in row["parts"]} <= {verdicts.NO_NUMBER}
 
 
-def test_the_ledger_says_how_far_to_trust_it(html):
-    """How many wrong verdicts to expect stands above the claims; the rules' characteristics have a page of their own."""
-    assert "wrong verdicts among them at most" in (html / "book" / "ledger.html").read_text()
-    page = (html / "book" / "characteristics.html").read_text()
-    assert "The largest share of wrong verdicts" in page
-    assert "the wrong sign" in page
-
-
-@pytest.mark.parametrize("chapter", chapters.chapters(), ids=lambda each: each.corner)
-def test_glued_numbers_all_arrived(html, chapter):
-    text = (html / f"{chapter.page}.html").read_text()
-    assert 'class="pasted-text"' in text
-    assert "{glue:" not in text
-
-
-@pytest.mark.parametrize("chapter", chapters.chapters(), ids=lambda each: each.corner)
-def test_every_chapter_has_slides(html, chapter):
-    check_deck(html / "slides" / f"{chapter.corner}.html")
-
-
+@pytest.mark.full
 @pytest.mark.parametrize("width", [1280, 390], ids=["desktop", "phone"])
 @pytest.mark.parametrize("page", pages())
 def test_page_in_a_browser(html, browser, page, width):
@@ -162,15 +115,12 @@ def test_page_in_a_browser(html, browser, page, width):
         return box.querySelector('td').getBoundingClientRect().left - box.getBoundingClientRect().left;
     })"""
     assert all(abs(left) < 2 for left in tab.evaluate(scrolled)), "a first column does not stay in sight"
-    widths = tab.evaluate(
-        "[...document.querySelectorAll('.ffi-figure img')].filter(i => i.offsetWidth).map(i => i.width)"
-    )
+    shown = "[...document.querySelectorAll('.ffi-figure img')].filter(i => i.offsetWidth)"
+    widths = tab.evaluate(f"{shown}.map(i => i.width)")
     assert all(found >= 600 for found in widths), "a figure is too small to be read"
     for mode in ("light", "dark"):
         tab.evaluate("mode => { document.documentElement.dataset.theme = mode }", mode)
-        seen = tab.evaluate(
-            "[...document.querySelectorAll('.ffi-figure img')].filter(i => i.offsetWidth).map(i => i.className)"
-        )
-        assert set(seen) <= {f"ffi-{mode}"}
-        assert len(seen) == tab.evaluate("document.querySelectorAll('.ffi-figure').length")
+        classes = tab.evaluate(f"{shown}.map(i => i.className)")
+        assert set(classes) <= {f"ffi-{mode}"}
+        assert len(classes) == tab.evaluate("document.querySelectorAll('.ffi-figure').length")
     tab.close()

@@ -44,53 +44,53 @@ def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
     """All entries of a kind, in the order of the file. Raises UserError, with what is wrong, for what the ledger does not know."""
     known = {field.name for field in fields(Advice)}
     rules = derived.rules()
-    found = []
+    entries = []
     for entry in tomllib.loads(path.read_text(encoding="utf-8"))[kind]:
         if unknown := set(entry) - known:
             raise UserError(f"{path.name}: a key that is not known: {', '.join(sorted(unknown))}.")
-        one = Advice(**{**entry, "measured": in_words(entry.get("measured", ""))})
-        if not (NOTEBOOKS / one.corner).is_dir():
-            raise UserError(f"{path.name}: there is no corner {one.corner!r}.")
-        if problem := _problem(one, rules):
-            raise UserError(f"{path.name}: {one.say[:40]!r} {problem}.")
-        found.append(one)
-    return found
+        advice = Advice(**{**entry, "measured": in_words(entry.get("measured", ""))})
+        if not (NOTEBOOKS / advice.corner).is_dir():
+            raise UserError(f"{path.name}: there is no corner {advice.corner!r}.")
+        if problem := _problem(advice, rules):
+            raise UserError(f"{path.name}: {advice.say[:40]!r} {problem}.")
+        entries.append(advice)
+    return entries
 
 
-def _problem(one: Advice, rules: dict[tuple[str, str], Rule]) -> str:
-    forms = (one.holds, one.fails, one.undecided)
-    if not one.claim:
-        return "has answers, and names no claim" if any(forms) or one.measured else ""
-    rule = rules.get((one.claim, one.measured))
+def _problem(advice: Advice, rules: dict[tuple[str, str], Rule]) -> str:
+    forms = (advice.holds, advice.fails, advice.undecided)
+    if not advice.claim:
+        return "has answers, and names no claim" if any(forms) or advice.measured else ""
+    rule = rules.get((advice.claim, advice.measured))
     if rule is None:
-        return f"rests on {one.claim}: {one.measured!r}, which the ledger does not test"
+        return f"rests on {advice.claim}: {advice.measured!r}, which the ledger does not test"
     # That it never happens cannot be seen.
-    needed = (one.holds, one.undecided) if isinstance(rule, Occurs) else forms
+    needed = (advice.holds, advice.undecided) if isinstance(rule, Occurs) else forms
     return "" if all(needed) else "lacks a sentence for one of the answers"
 
 
-def answer(one: Advice, row: dict | None) -> str | None:
+def answer(advice: Advice, row: dict | None) -> str | None:
     """What this run answers to the test behind it: holds, does not hold, or undecided; None without a number that counts."""
     if row is None or row["verdict"] == verdicts.WITHHELD:
         return None
-    part = next((part for part in row["parts"] if part["measured"] == one.measured), None)
+    part = next((part for part in row["parts"] if part["measured"] == advice.measured), None)
     return None if part is None or part["verdict"] == verdicts.NO_NUMBER else part["verdict"]
 
 
-def evidence(one: Advice, row: dict | None) -> str:
+def evidence(advice: Advice, row: dict | None) -> str:
     """What this run found, as the ledger's row says; nothing for what rests on no claim."""
-    if not one.claim:
+    if not advice.claim:
         return ""
-    found = answer(one, row)
+    verdict = answer(advice, row)
     if row and row["verdict"] == verdicts.WITHHELD:
-        return f"What this run found on it (claim {one.claim}) is withheld: a control failed."
-    if found is None:
+        return f"What this run found on it (claim {advice.claim}) is withheld: a control failed."
+    if verdict is None:
         smoke = row is not None and row.get("provenance", {}).get("is_result") is False
-        return f"This run has no number on it (claim {one.claim}){': it was a smoke test' * smoke}."
-    part = next(part for part in row["parts"] if part["measured"] == one.measured)
-    form = {HOLDS: one.holds, DOES_NOT_HOLD: one.fails, UNDECIDED: one.undecided}[found]
-    said = form.format(value=value_of(row, one.measured), why=draw.plain(part["reason"]))
-    return said + " The page of this number is stale." * bool(row.get("stale"))
+        return f"This run has no number on it (claim {advice.claim}){': it was a smoke test' * smoke}."
+    part = next(part for part in row["parts"] if part["measured"] == advice.measured)
+    form = {HOLDS: advice.holds, DOES_NOT_HOLD: advice.fails, UNDECIDED: advice.undecided}[verdict]
+    sentence = form.format(value=value_of(row, advice.measured), why=draw.plain(part["reason"]))
+    return sentence + " The page of this number is stale." * bool(row.get("stale"))
 
 
 def value_of(row: dict, name: str) -> str:
@@ -98,5 +98,5 @@ def value_of(row: dict, name: str) -> str:
     value, (low, high) = row["measured"][name], row["interval"][name]
     if low == high:
         return f"{value:,.3g}" + ("" if name in row["counted"] else " (all values alike)")
-    found = Interval(value, low, high)
-    return draw.text(found) if found.is_known else f"{value:.3g} (too few runs for an interval)"
+    interval = Interval(value, low, high)
+    return draw.text(interval) if interval.is_known else f"{value:.3g} (too few runs for an interval)"

@@ -96,12 +96,12 @@ class Chapter:
 def read_notebook(path: Path, mend: str, with_kernel: bool = False) -> nbformat.NotebookNode:
     """A notebook that has cells, and with_kernel names a Jupyter kernel. Raises UserError, with what mends it, if the file is none or is damaged."""
     try:
-        found = nbformat.read(path, as_version=4)
-        _ = found.cells[0].source, found.metadata.kernelspec.name if with_kernel else None
+        notebook = nbformat.read(path, as_version=4)
+        _ = notebook.cells[0].source, notebook.metadata.kernelspec.name if with_kernel else None
     except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
         why = (str(error).splitlines() or [type(error).__name__])[0][:80]
         raise UserError(f"The notebook {os.path.relpath(path)} is damaged ({why}): {mend}.") from None
-    return found
+    return notebook
 
 
 def split(notebook: nbformat.NotebookNode, first: str) -> dict[str, nbformat.NotebookNode]:
@@ -124,10 +124,10 @@ def chapters(folder: Path = NOTEBOOKS) -> list[Chapter]:
 
 def chapter(name: str, folder: Path = NOTEBOOKS) -> Chapter:
     """One chapter. Raises UserError with the list of chapters if there is none of that name."""
-    found = {each.corner: each for each in chapters(folder)}
-    if name not in found:
-        raise UserError(f"There is no chapter {name!r}: say NAME= one of {', '.join(found)}.")
-    return found[name]
+    by_name = {each.corner: each for each in chapters(folder)}
+    if name not in by_name:
+        raise UserError(f"There is no chapter {name!r}: NAME must be one of {', '.join(by_name)}.")
+    return by_name[name]
 
 
 def digests(corner: str, facts: dict) -> dict[str, str]:
@@ -149,12 +149,12 @@ def source_digests(corner: str) -> dict[str, str]:
 def record_digests(facts: dict) -> dict[str, str]:
     """Digests of the records of a page and, if it was measured in this clone, of its interpreters; what is gone counts as
     changed."""
-    found = {"its records": digest([BUILD / path for path in facts["records"]])}
+    by_name = {"its records": digest([BUILD / path for path in facts["records"]])}
     if not facts["read"]:
-        found["an interpreter"] = hashlib.sha256(
+        by_name["an interpreter"] = hashlib.sha256(
             json.dumps({label: stamp(label) for label in facts.get("interpreters", [])}).encode()
         ).hexdigest()
-    return found
+    return by_name
 
 
 def stamp(label: str) -> str | None:
@@ -167,13 +167,13 @@ def stamp(label: str) -> str | None:
 
 def with_uses(corner: str) -> list[str]:
     """The corner, and those that it declares to use, and those that they do."""
-    found, left = [], [corner]
+    reached, left = [], [corner]
     while left:
         name = left.pop(0)
-        if name not in found:
-            found.append(name)
+        if name not in reached:
+            reached.append(name)
             left += claims.declared(name).uses if (NOTEBOOKS / name / "claims.toml").exists() else ()
-    return found
+    return reached
 
 
 def sources(folder: Path) -> list[Path]:
@@ -187,8 +187,8 @@ def sources(folder: Path) -> list[Path]:
 
 def digest(paths: list[Path]) -> str:
     """SHA-256 of the names and contents of files; a file that is gone has none."""
-    found = hashlib.sha256()
+    combined = hashlib.sha256()
     for path in sorted(paths):
         relative = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name
-        found.update(f"{relative}\0".encode() + (path.read_bytes() if path.is_file() else b"gone") + b"\0")
-    return found.hexdigest()
+        combined.update(f"{relative}\0".encode() + (path.read_bytes() if path.is_file() else b"gone") + b"\0")
+    return combined.hexdigest()

@@ -26,26 +26,26 @@ def coverage_page(coverage: list[dict], levels: list[dict]) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def coverage_in_words(found: list[dict]) -> str:
+def coverage_in_words(rows: list[dict]) -> str:
     """Which kind of interval kept its promise for how many ratios."""
-    if not found:
+    if not rows:
         return "The study of coverage was not run yet: `python3 ffilab/bootstrap.py study notebooks.measuring.levels`."
-    one = found[0]
+    first = rows[0]
     words = [
-        f"Measured on {one['machine']['cpu']}, {one['machine']['cores']} cores, {one['machine']['date']}, commit "
-        f"{one['machine']['commit']}: {one['sessions']} sessions over {one['builds']} builds, {len(found)} ratios."
+        f"Measured on {first['machine']['cpu']}, {first['machine']['cores']} cores, {first['machine']['date']}, commit "
+        f"{first['machine']['commit']}: {first['sessions']} sessions over {first['builds']} builds, {len(rows)} ratios."
     ]
     for key, name in INTERVALS.items():
-        kept = sum(row[key] >= GOAL for row in found)
-        mean = sum(row[key] for row in found) / len(found)
+        kept = sum(row[key] >= GOAL for row in rows)
+        mean = sum(row[key] for row in rows) / len(rows)
         words.append(
-            f"*{name[0].upper()}{name[1:]}*: {mean:.0%} on average; {GOAL:.0%} or more for {kept} of {len(found)} ratios."
+            f"*{name[0].upper()}{name[1:]}*: {mean:.0%} on average; {GOAL:.0%} or more for {kept} of {len(rows)} ratios."
         )
-    if expected := [row["honest"] for row in found if "honest" in row]:
+    if expected := [row["honest"] for row in rows if "honest" in row]:
         words.append(
             f"Both sides of a pair are uncertain: an honest interval over layouts would hold {sum(expected) / len(expected):.0%}."
         )
-    if company := [one["company"] for row in found for one in row.get("seen", [])]:
+    if company := [first["company"] for row in rows for first in row.get("seen", [])]:
         words.append(
             f"Something else ran on the core in {min(company):.0%} to {max(company):.0%} of a session's work; batches with such "
             "company are discarded."
@@ -53,52 +53,52 @@ def coverage_in_words(found: list[dict]) -> str:
     return " ".join(words)
 
 
-def coverage_table(found: list[dict]) -> str:
+def coverage_table(rows: list[dict]) -> str:
     """A row for each ratio: shares inside, and the half-widths that buy them."""
-    if not found:
+    if not rows:
         return ""
     lines = [
         "| Ratio | " + " | ".join(f"inside, {name} | half-width" for name in INTERVALS.values()) + " |",
         "|---|" + "---|---|" * len(INTERVALS),
     ]
-    for row in found:
+    for row in rows:
         cells = [f"{row[key]:.0%} | ±{row['half_widths'][key]:.2%}" for key in INTERVALS]
         lines.append(f"| {row['ratio']} | {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def levels_in_words(found: list[dict]) -> str:
+def levels_in_words(rows: list[dict]) -> str:
     """Which level scatters most, what a copy adds, and how many restarts a layout should have."""
-    if not found:
+    if not rows:
         return "The study of levels was not run yet: `python3 ffilab/bootstrap.py study notebooks.measuring.levels`."
-    one, design = found[0], found[0]["design"]
-    largest = {row["ratio"]: max(row["levels"], key=lambda level: row["levels"][level][0]) for row in found}
+    first, design = rows[0], rows[0]["design"]
+    largest = {row["ratio"]: max(row["levels"], key=lambda level: row["levels"][level][0]) for row in rows}
     counted = {level: list(largest.values()).count(level) for level in dict.fromkeys(largest.values())}
-    alarms = sum(row["copies"]["p"] < 0.05 / len(found) for row in found)
-    differ = one["differences"]
+    alarms = sum(row["copies"]["p"] < 0.05 / len(rows) for row in rows)
+    differ = first["differences"]
     return (
         f"The design: {design['builds']} builds × {design['layouts']} layouts × {design['sessions']} sessions × "
-        f"{design['restarts']} restarts, and copies of one layout as a control, on {one['machine']['date']}. "
-        f"The level that adds most: {', '.join(f'{level} for {count} of {len(found)} ratios' for level, count in counted.items())}. "
-        f"Copies of one layout differed for {alarms} of {len(found)} ratios (F test, Bonferroni). Two builds of one recipe differ in "
-        f"{len(differ['differ'])} of {differ['objects']} object files. A layout costs {one['cost']['link_s']:.2f} s, a restart of this plan "
-        f"{one['cost']['restart_s']:.2f} s; the last column is the cheapest number of restarts for each layout {{cite}}`kalibera2013`, if the "
+        f"{design['restarts']} restarts, and copies of one layout as a control, on {first['machine']['date']}. "
+        f"The level that adds most: {', '.join(f'{level} for {count} of {len(rows)} ratios' for level, count in counted.items())}. "
+        f"Copies of one layout differed for {alarms} of {len(rows)} ratios (F test, Bonferroni). Two builds of one recipe differ in "
+        f"{len(differ['differ'])} of {differ['objects']} object files. A layout costs {first['cost']['link_s']:.2f} s, a restart of this plan "
+        f"{first['cost']['restart_s']:.2f} s; the last column is the cheapest number of restarts for each layout {{cite}}`kalibera2013`, if the "
         "links served this one plan. In the book they serve all plans of a run."
     )
 
 
-def levels_table(found: list[dict]) -> str:
+def levels_table(rows: list[dict]) -> str:
     """A row for each ratio: the standard deviation that each level adds, in per cent, and the half-widths that follow for so
     many layouts with one restart each."""
-    if not found:
+    if not rows:
         return ""
-    levels, numbers = list(found[0]["levels"]), list(found[0]["half_widths"])
+    levels, numbers = list(rows[0]["levels"]), list(rows[0]["half_widths"])
     half_widths = [f"half-width, {number} layouts" for number in numbers]
     lines = [
         f"| Ratio | {' | '.join([*levels, 'restarts a layout', *half_widths])} |",
         "|---|" + "---|" * (len(levels) + 1 + len(numbers)),
     ]
-    for row in found:
+    for row in rows:
         cells = [
             f"{100 * value:.2f} [{100 * low:.2f}, {100 * high:.2f}]" for value, low, high in row["levels"].values()
         ]

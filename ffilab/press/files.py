@@ -62,8 +62,8 @@ def slug(*names: str) -> str:
 
 def size(drawing: str) -> tuple[str, str]:
     """Width and height in points."""
-    found = SIZE.search(drawing)
-    return (found[1], found[2]) if found[1] else (found[4], found[3])
+    match = SIZE.search(drawing)
+    return (match[1], match[2]) if match[1] else (match[4], match[3])
 
 
 def lighter(drawing: str) -> str:

@@ -38,17 +38,20 @@ def read() -> dict:
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
-def plot(figure, frame: pd.DataFrame, said: dict) -> None:
+def plot(figure, frame: pd.DataFrame, declared: dict) -> None:
     """A dot for each row: its value on a log axis, by group; the hues one below the other."""
     axes = figure.subplots()
-    groups, hues = list(dict.fromkeys(frame[said["group"]])), list(dict.fromkeys(frame[said["hue"]]))
+    groups, hues = list(dict.fromkeys(frame[declared["group"]])), list(dict.fromkeys(frame[declared["hue"]]))
     for number, hue in enumerate(hues):
-        part = frame[frame[said["hue"]] == hue]
-        heights = [groups.index(group) + (number - (len(hues) - 1) / 2) * 0.3 for group in part[said["group"]]]
-        axes.scatter(part[said["value"]], heights, s=22, alpha=0.75, marker="os^D"[number % 4], label=f"CPython {hue}")
+        part = frame[frame[declared["hue"]] == hue]
+        heights = [groups.index(group) + (number - (len(hues) - 1) / 2) * 0.3 for group in part[declared["group"]]]
+        axes.scatter(
+            part[declared["value"]], heights, s=22, alpha=0.75, marker="os^D"[number % 4], label=f"CPython {hue}"
+        )
     axes.axvline(1, color="gray", linewidth=1)
     axes.set(
-        xscale="log", xlabel=f"time of a call over its time through the {said['floor']}; one dot is one kind of call"
+        xscale="log",
+        xlabel=f"time of a call over its time through the {declared['floor']}; one dot is one kind of call",
     )
     axes.set_yticks(range(len(groups)), groups)
     axes.set_ylim(len(groups) - 0.5, -0.5)
@@ -57,65 +60,67 @@ def plot(figure, frame: pd.DataFrame, said: dict) -> None:
     draw.legend_above(axes, len(hues))
 
 
-def drawn_rows(kept: tables.Table, said: dict) -> pd.DataFrame:
+def drawn_rows(kept: tables.Table, declared: dict) -> pd.DataFrame:
     """The rows that the figure shows: those with a value, of the declared hues, without the group that all are compared with."""
-    frame = kept.frame.dropna(subset=[said["value"]])
-    return frame[frame[said["hue"]].isin(map(in_words, said["hues"])) & (frame[said["group"]] != said["floor"])]
-
-
-def ranges(frame: pd.DataFrame, said: dict) -> str:
-    """The alt text: the range of each group, on the first hue."""
-    hue = frame[said["hue"]].iloc[0]
-    parts = [
-        f"{group} {part[said['value']].min():.2g} to {part[said['value']].max():.2g}"
-        for group, part in frame[frame[said["hue"]] == hue].groupby(said["group"], sort=False)
+    frame = kept.frame.dropna(subset=[declared["value"]])
+    return frame[
+        frame[declared["hue"]].isin(map(in_words, declared["hues"])) & (frame[declared["group"]] != declared["floor"])
     ]
-    return f"Dots by {said['group']} on a log axis. On CPython {hue}, times the time through the {said['floor']}: {'; '.join(parts)}."
 
 
-def farthest(frame: pd.DataFrame, said: dict) -> str:
+def ranges(frame: pd.DataFrame, declared: dict) -> str:
+    """The alt text: the range of each group, on the first hue."""
+    hue = frame[declared["hue"]].iloc[0]
+    parts = [
+        f"{group} {part[declared['value']].min():.2g} to {part[declared['value']].max():.2g}"
+        for group, part in frame[frame[declared["hue"]] == hue].groupby(declared["group"], sort=False)
+    ]
+    return f"Dots by {declared['group']} on a log axis. On CPython {hue}, times the time through the {declared['floor']}: {'; '.join(parts)}."
+
+
+def farthest(frame: pd.DataFrame, declared: dict) -> str:
     """The caption's sentence on the largest value, with its interval."""
-    top = frame.loc[frame[said["value"]].idxmax()]
-    found = Interval(*[top[f"{said['value']}{end}"] for end in ("", ", low", ", high")])
+    top = frame.loc[frame[declared["value"]].idxmax()]
+    interval = Interval(*[top[f"{declared['value']}{end}"] for end in ("", ", low", ", high")])
     return (
-        f"The dot farthest to the right is {top[said['group']]}, {top[said['item']]}, on CPython {top[said['hue']]}: "
-        f"{draw.text(found)} times the time through the {said['floor']}."
+        f"The dot farthest to the right is {top[declared['group']]}, {top[declared['item']]}, on CPython {top[declared['hue']]}: "
+        f"{draw.text(interval)} times the time through the {declared['floor']}."
     )
 
 
-def figure(tree: Path, said: dict) -> str:
+def figure(tree: Path, declared: dict) -> str:
     """The figure as two files beside the pages, with its caption; a sentence if there is nothing to draw."""
-    kept = tables.read(said["corner"], said["table"])
-    frame = None if kept is None else drawn_rows(kept, said)
+    kept = tables.read(declared["corner"], declared["table"])
+    frame = None if kept is None else drawn_rows(kept, declared)
     if frame is None or frame.empty:
         return "The table behind the figure of this page was not measured yet.\n"
     folder = tree / "book" / "_static"
-    alt = html.escape(ranges(frame, said) + (f" {kept.mark}." if kept.mark else ""))
+    alt = html.escape(ranges(frame, declared) + (f" {kept.mark}." if kept.mark else ""))
     images = []
-    for mode, drawn in draw.pictures(lambda one: plot(one, frame, said), (7.2, 4.4), draw.short(kept.mark)).items():
+    for mode, drawn in draw.pictures(lambda one: plot(one, frame, declared), (7.2, 4.4), draw.short(kept.mark)).items():
         (folder / f"front-{mode}.svg").write_bytes(drawn)
         images.append(f'<img class="ffi-{mode}" alt="{alt}" src="../_static/front-{mode}.svg">')
     mark = f" **{draw.capital(kept.mark)}.**" if kept.mark else ""
     return (
         f'```{{raw}} html\n{draw.SWITCH}<figure class="ffi-figure" tabindex="0">{"".join(images)}</figure>{files.csv_link(frame, "figure", tree)}\n```\n\n'
-        f"*One run of one machine.{mark} {farthest(frame, said)} {link(tree, said['link'])} has all of them, with intervals."
-        f"{since(said['corner'])}*\n"
+        f"*One run of one machine.{mark} {farthest(frame, declared)} {link(tree, declared['link'])} has all of them, with intervals."
+        f"{since(declared['corner'])}*\n"
     )
 
 
 def surprises(tree: Path, rows: list[dict]) -> str:
     """The first few that have a number, what is decided first, no two of one chapter."""
     by_claim, decided, open_, taken = {row["id"]: row for row in rows}, [], [], set()
-    for one in advice.read(FILE, "surprise"):
-        found = advice.answer(one, by_claim.get(one.claim))
+    for surprise in advice.read(FILE, "surprise"):
+        found = advice.answer(surprise, by_claim.get(surprise.claim))
         if found is not None:
-            (open_ if found == UNDECIDED else decided).append(one)
+            (open_ if found == UNDECIDED else decided).append(surprise)
     lines = []
-    for one in decided + open_:
-        if len(lines) < SURPRISES and one.corner not in taken:
-            taken.add(one.corner)
-            found = advice.evidence(one, by_claim[one.claim])
-            lines.append(f"{len(lines) + 1}. {one.say} {found} {link(tree, one.link)}")
+    for surprise in decided + open_:
+        if len(lines) < SURPRISES and surprise.corner not in taken:
+            taken.add(surprise.corner)
+            found = advice.evidence(surprise, by_claim[surprise.claim])
+            lines.append(f"{len(lines) + 1}. {surprise.say} {found} {link(tree, surprise.link)}")
     return "\n".join(lines) + "\n" if lines else "No chapter of this copy has a number for one yet.\n"
 
 
@@ -123,29 +128,29 @@ def questions(tree: Path, rows: list[dict], part: str) -> str:
     """The questions of a part, each with the answer that the run chose and where it was measured."""
     by_claim = {row["id"]: row for row in rows}
     lines = [
-        f"- {in_words(one.say)} {reply(one, by_claim)} {link(tree, one.link)}"
-        for one in advice.read(FILE, "question")
-        if one.part == part
+        f"- {in_words(question.say)} {reply(question, by_claim)} {link(tree, question.link)}"
+        for question in advice.read(FILE, "question")
+        if question.part == part
     ]
     return "\n".join(lines) + "\n"
 
 
-def reply(one: advice.Advice, by_claim: dict[str, dict]) -> str:
+def reply(question: advice.Advice, by_claim: dict[str, dict]) -> str:
     """The answer of a question: a claim's verdict, rows of a kept table, or the sentence that a test chooses."""
-    if one.verdict_of:
-        row = by_claim[one.verdict_of]
+    if question.verdict_of:
+        row = by_claim[question.verdict_of]
         stale = " The page of this verdict is stale." * bool(row.get("stale"))
-        return f"[Verdict](#claim-{one.verdict_of.lower()}): *{ledger.verdict_of(row)}*.{stale}"
-    if one.table:
-        kept = Shown(**one.table).read()
-        return "Not measured here." if kept is None or kept.frame.empty else in_line(kept) + since(one.corner)
-    return advice.evidence(one, by_claim.get(one.claim))
+        return f"[Verdict](#claim-{question.verdict_of.lower()}): *{ledger.verdict_of(row)}*.{stale}"
+    if question.table:
+        kept = Shown(**question.table).read()
+        return "Not measured here." if kept is None or kept.frame.empty else in_line(kept) + since(question.corner)
+    return advice.evidence(question, by_claim.get(question.claim))
 
 
 def in_line(kept: tables.Table) -> str:
     """The rows of a small table in a sentence each."""
-    found = ["; ".join(f"{name}: {row[name]}" for name in kept.frame.columns) for _, row in kept.frame.iterrows()]
-    return ". ".join(found) + "." + (f" **{draw.capital(kept.mark)}.**" if kept.mark else "")
+    sentences = ["; ".join(f"{name}: {row[name]}" for name in kept.frame.columns) for _, row in kept.frame.iterrows()]
+    return ". ".join(sentences) + "." + (f" **{draw.capital(kept.mark)}.**" if kept.mark else "")
 
 
 def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
@@ -188,9 +193,9 @@ def compared(data: dict, example: dict) -> str:
     key = f"{at['CPython'][label]},{at['signature'][signature]}"
     pair = next(
         (
-            (one, other)
-            for one, other in (asked, asked[::-1])
-            if f"{key},{at['binding'][one]},{at['binding'][other]}" in data["pairs"]
+            (first, second)
+            for first, second in (asked, asked[::-1])
+            if f"{key},{at['binding'][first]},{at['binding'][second]}" in data["pairs"]
         ),
         None,
     ) if len(asked) == 2 else None  # fmt: skip
@@ -199,24 +204,24 @@ def compared(data: dict, example: dict) -> str:
         text, address, why = data["cells"][f"{key},{at['binding'][name]}"]
         why = f" ({html.escape(why)})" if why else ""
         cells.append(f'<a href="{html.escape(address)}">{html.escape(name)}</a> {html.escape(text)}{why}')
-    said = data["words"]["missing"]
+    answered = data["words"]["missing"]
     if pair:
         ratio, answer = data["pairs"][f"{key},{at['binding'][pair[0]]},{at['binding'][pair[1]]}"]
         answer = data["words"]["marked" if data["mark"] else answer]
         names = {"a": pair[0], "b": pair[1], "signature": signature, "CPython": label}
-        said = (
+        answered = (
             f"{data['words']['ratio'].format(**names)} {ratio}. <strong>{html.escape(answer.format(**names))}</strong>"
         )
-    return f"<p>{'; '.join(cells)}.</p><p>{said}</p>"
+    return f"<p>{'; '.join(cells)}.</p><p>{answered}</p>"
 
 
-def chooser(tree: Path, said: dict, examples: list[dict]) -> str:
+def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
     """Two bindings, a signature and an interpreter: what each takes, and which takes less. Without JavaScript, the examples answered."""
-    cells, pairs = (tables.read(said["corner"], said[name]) for name in ("cells", "pairs"))
+    cells, pairs = (tables.read(declared["corner"], declared[name]) for name in ("cells", "pairs"))
     if cells is None or pairs is None:
-        return f"The table behind this question was not measured yet: {link(tree, said['link'])}.\n"
-    own = (tree / "book" / f"{said['page']}.md").exists()
-    page = f"{said['page']}.html#" if own else f"../{said['link'].replace('#', '.html#')}"
+        return f"The table behind this question was not measured yet: {link(tree, declared['link'])}.\n"
+    own = (tree / "book" / f"{declared['page']}.md").exists()
+    page = f"{declared['page']}.html#" if own else f"../{declared['link'].replace('#', '.html#')}"
     data = chooser_data(cells, pairs, page)
     data["first"] = {**examples[0], "CPython": in_words(examples[0]["CPython"])}
     # A script and not JSON: a page that is opened from a disk may load no other file.
@@ -229,22 +234,22 @@ def chooser(tree: Path, said: dict, examples: list[dict]) -> str:
         '<div class="ffi-chooser-answer" aria-live="polite"></div>',
         '<details class="ffi-examples" open><summary>Questions of this kind, answered</summary><ul>',
     ]
-    for one in examples:
-        question = f"{one['one']} or {one['other']} for {one['signature']} on CPython {in_words(one['CPython'])}?"
-        if found := compared(data, one):
-            lines.append(f"<li><strong>{html.escape(question)}</strong> {found}</li>")
+    for example in examples:
+        question = f"{example['one']} or {example['other']} for {example['signature']} on CPython {in_words(example['CPython'])}?"
+        if comparison := compared(data, example):
+            lines.append(f"<li><strong>{html.escape(question)}</strong> {comparison}</li>")
     lines += ["</ul></details>", '<script src="../_static/front.js" defer></script>', "```", ""]
-    where = link(tree, f"book/{said['page']}" if own else said["link"])
+    where = link(tree, f"book/{declared['page']}" if own else declared["link"])
     lines.append(
         f"All cells, with what they rest on: {where}. Each interval is a {LEVEL:.0%} interval of one comparison, and no verdict of the ledger."
-        f"{since(said['corner'])}"
+        f"{since(declared['corner'])}"
     )
     return "\n".join(lines) + "\n"
 
 
 def minutes_of(opening: str, parts: list[str]) -> int:
     """What a page's opening says that these parts of it take."""
-    return sum(int(found) for part in parts for found in re.findall(rf"{part}s?: (\d+) minutes", opening))
+    return sum(int(minutes) for part in parts for minutes in re.findall(rf"{part}s?: (\d+) minutes", opening))
 
 
 def ways(declared: list[dict]) -> list[dict]:
@@ -253,7 +258,7 @@ def ways(declared: list[dict]) -> list[dict]:
     toc = (ROOT / "_toc.yml").read_text()
     both = ["Teaching", "Exercise"]
     everything = [{"page": page, "parts": both} for page in sorted(openings, key=toc.find) if f"{page}\n" in toc]
-    found = []
+    totalled = []
     for way in declared:
         stops = []
         for stop in way["stops"] or everything:
@@ -262,8 +267,8 @@ def ways(declared: list[dict]) -> list[dict]:
             if took := minutes_of(openings[stop["page"]], stop["parts"]):
                 stops.append({**stop, "took": took})
         total = sum(stop["took"] for stop in stops) + way.get("break", 0)
-        found.append({**way, "stops": stops, "total": total})
-    return found
+        totalled.append({**way, "stops": stops, "total": total})
+    return totalled
 
 
 def ways_page(tree: Path, declared: list[dict]) -> str:
@@ -283,10 +288,10 @@ def ways_page(tree: Path, declared: list[dict]) -> str:
 
 def write(tree: Path, rows: list[dict]) -> None:
     """The generated parts of the page."""
-    folder, said = tree / "book" / "_generated", read()
-    (folder / "front_figure.md").write_text(figure(tree, said["figure"]))
+    folder, declared = tree / "book" / "_generated", read()
+    (folder / "front_figure.md").write_text(figure(tree, declared["figure"]))
     (folder / "surprises.md").write_text(surprises(tree, rows))
-    (folder / "chooser.md").write_text(chooser(tree, said["chooser"], said["example"]))
+    (folder / "chooser.md").write_text(chooser(tree, declared["chooser"], declared["example"]))
     for part in ("safe", "quick"):
         (folder / f"questions_{part}.md").write_text(questions(tree, rows, part))
-    (folder / "ways.md").write_text(ways_page(tree, said["way"]))
+    (folder / "ways.md").write_text(ways_page(tree, declared["way"]))

@@ -36,13 +36,13 @@ class Point:
 
 def steps(path: Path = FILE) -> list[Step]:
     """All steps in order. Raises UserError for advice that stands under none of them."""
-    found = [
+    declared = [
         Step(**{**entry, "tables": tuple(Shown(**table) for table in entry.pop("tables", ()))})
         for entry in tomllib.loads(path.read_text(encoding="utf-8"))["step"]
     ]
-    if homeless := {one.part for one in advice.read(path)} - {step.name for step in found}:
+    if homeless := {advised.part for advised in advice.read(path)} - {step.name for step in declared}:
         raise UserError(f"{path.name}: advice for steps that are not there: {', '.join(sorted(homeless))}.")
-    return found
+    return declared
 
 
 def points(path: Path = FILE) -> list[Point]:
@@ -56,27 +56,31 @@ def points(path: Path = FILE) -> list[Point]:
 
 def steps_page(tree: Path, rows: list[dict]) -> str:
     """Every step: question, answers, tables, and the advice that belongs to it with what this run found."""
-    every, by_claim, lines = advice.read(), {row["id"]: row for row in rows}, []
+    entries, by_claim, lines = advice.read(), {row["id"]: row for row in rows}, []
     for step in steps():
         lines += [f"## {step.title}", "", f"**{step.question}**", ""]
-        lines += [f"- {one}" for one in step.answers] + [""]
+        lines += [f"- {advised}" for advised in step.answers] + [""]
         for shown in step.tables:
             lines += again(shown, tree)
-        for one in every:
-            if one.part == step.name:
-                found = advice.evidence(one, by_claim.get(one.claim))
-                lines.append(f"- {' '.join(filter(None, (one.say, found)))} {link(tree, one.link or page_of(one))}")
+        for advised in entries:
+            if advised.part == step.name:
+                evidence = advice.evidence(advised, by_claim.get(advised.claim))
+                lines.append(
+                    f"- {' '.join(filter(None, (advised.say, evidence)))} {link(tree, advised.link or page_of(advised))}"
+                )
         lines.append("")
     return "\n".join(lines)
 
 
-def page_of(one: advice.Advice) -> str:
-    return f"notebooks/{one.corner}/{one.corner}"
+def page_of(advised: advice.Advice) -> str:
+    return f"notebooks/{advised.corner}/{advised.corner}"
 
 
 def checklist_page(tree: Path) -> str:
     """Each point with the places that do it."""
-    return "\n".join(f"- {one.say} {', '.join(link(tree, place) for place in one.links)}" for one in points()) + "\n"
+    return (
+        "\n".join(f"- {point.say} {', '.join(link(tree, place) for place in point.links)}" for point in points()) + "\n"
+    )
 
 
 def write(tree: Path, rows: list[dict]) -> None:

@@ -19,8 +19,8 @@ def notes(chapter: Chapter) -> dict[str, str]:
         text = (chapter.source.parent / NOTES).read_text(encoding="utf-8")
     except FileNotFoundError:
         return {}
-    found = re.findall(r"^## ([^\n]+)\n+(.*?)(?=^## |\Z)", text, re.M | re.S)
-    return {name.strip(): body.strip() for name, body in found}
+    parts = re.findall(r"^## ([^\n]+)\n+(.*?)(?=^## |\Z)", text, re.M | re.S)
+    return {name.strip(): body.strip() for name, body in parts}
 
 
 def expected(chapter: Chapter) -> dict[str, str]:
@@ -36,8 +36,8 @@ def general(chapter: Chapter) -> str:
 
 def listed(head: str, what: str) -> str:
     """The list of questions, or of objectives, in the head of a page; empty if there is none."""
-    found = re.search(rf"\*\*{what}\*\*\n\n((?:- .+\n)+)", head)
-    return found[1] if found else ""
+    match = re.search(rf"\*\*{what}\*\*\n\n((?:- .+\n)+)", head)
+    return match[1] if match else ""
 
 
 def in_notebook(chapter: Chapter) -> list[str]:

@@ -52,43 +52,43 @@ class Place:
 
 def places(corners: list[Corner], rows: list[dict], identifier: str) -> list[Place]:
     """Every corner with its state. For one that the talk sorts by its cost: as the claim on corners judged it."""
-    known = {row["id"]: row for row in rows}
-    return [_place(one, known, known.get(identifier, {})) for one in corners]
+    by_claim = {row["id"]: row for row in rows}
+    return [_place(corner, by_claim, by_claim.get(identifier, {})) for corner in corners]
 
 
-def _place(one: Corner, known: dict[str, dict], judged: dict) -> Place:
-    if not one.claim:
-        return Place(one, SHOWN if one.page else NOT_TESTED)
-    row = known.get(one.claim, {})
+def _place(corner: Corner, by_claim: dict[str, dict], judged: dict) -> Place:
+    if not corner.claim:
+        return Place(corner, SHOWN if corner.page else NOT_TESTED)
+    row = by_claim.get(corner.claim, {})
     if row.get("verdict") == verdicts.WITHHELD:
-        return Place(one, WITHHELD, "a control of its chapter failed")
-    name, parts = (one.test, judged.get("parts", [])) if one.bold else (one.measured, row.get("parts", []))
+        return Place(corner, WITHHELD, "a control of its chapter failed")
+    name, parts = (corner.test, judged.get("parts", [])) if corner.bold else (corner.measured, row.get("parts", []))
     part = next((part for part in parts if part["measured"] == name and part["kind"] != "size"), None)
     if part is None:
         measured = row.get("verdict", verdicts.NOT_MEASURED) not in (verdicts.NOT_MEASURED, verdicts.NOT_WRITTEN)
-        return Place(one, NO_NUMBER if measured else NOT_MEASURED, row.get("reason", ""))
+        return Place(corner, NO_NUMBER if measured else NOT_MEASURED, row.get("reason", ""))
     if part["verdict"] == verdicts.NO_NUMBER:
-        return Place(one, NO_NUMBER, part["reason"])
-    return Place(one, part["verdict"], part["reason"], bool(row.get("stale")))
+        return Place(corner, NO_NUMBER, part["reason"])
+    return Place(corner, part["verdict"], part["reason"], bool(row.get("stale")))
 
 
-def cells(found: list[Place]) -> dict[tuple[str, str], list[Place]]:
+def cells(shown: list[Place]) -> dict[tuple[str, str], list[Place]]:
     return {
-        (level, cost): [one for one in found if (one.corner.level, one.corner.costs) == (level, cost)]
+        (level, cost): [place for place in shown if (place.corner.level, place.corner.costs) == (level, cost)]
         for level in LEVELS
         for cost in COLUMNS
     }
 
 
-def picture(found: list[Place]) -> str:
+def picture(shown: list[Place]) -> str:
     """The map as an SVG. It is no image for a screen reader but a group of links, with a title and a description."""
-    by_cell = cells(found)
+    by_cell = cells(shown)
     heights = {level: PAD + LINE * max(1, *(len(by_cell[level, cost]) for cost in COLUMNS)) for level in LEVELS}
     width, height = len(COLUMNS) * COLUMN, HEAD + sum(ROW + height for height in heights.values())
     lines = [
         f'<svg class="ffi-map" viewBox="0 0 {width} {height}" role="group" aria-labelledby="map-title map-desc">',
         '<title id="map-title">Map of corners</title>',
-        f'<desc id="map-desc">{html.escape(described(found))}</desc>',
+        f'<desc id="map-desc">{html.escape(described(shown))}</desc>',
     ]
     for number, cost in enumerate(COLUMNS):
         lines.append(f'<text class="head" x="{number * COLUMN + PAD}" y="20">{TITLES[cost]}</text>')
@@ -99,55 +99,59 @@ def picture(found: list[Place]) -> str:
         for number, cost in enumerate(COLUMNS):
             x = number * COLUMN
             lines.append(f'<rect x="{x}" y="{top}" width="{COLUMN - 6}" height="{heights[level] - 6}" rx="6"/>')
-            for line, one in enumerate(by_cell[level, cost]):
-                lines.append(entry(one, x + PAD, top + PAD + 9 + line * LINE))
+            for line, place in enumerate(by_cell[level, cost]):
+                lines.append(entry(place, x + PAD, top + PAD + 9 + line * LINE))
         top += heights[level]
     return "\n".join([*lines, "</svg>"])
 
 
-def entry(one: Place, x: int, y: int) -> str:
+def entry(place: Place, x: int, y: int) -> str:
     """One corner: shape, name (a link, if the book looks at it), and the verdict in words."""
-    name = html.escape(one.corner.name)
-    bold = ' class="bold"' if one.corner.bold else ""
-    mark = f'<g class="mark" transform="translate({x} {y - 5})">{SHAPES.get(one.state, PLAIN)}</g>'
-    text = f'{mark}<text{bold} x="{x + 14}" y="{y}">{name}</text><text class="word" x="{x + 14}" y="{y + 16}">{one.word}</text>'
-    state = CLASSES.get(one.state, "dim")
-    if one.link:
-        label = html.escape(f"{one.corner.name}: {one.word}")
-        text = f'<a href="{html.escape(one.link)}" aria-label="{label}">{text}</a>'
+    name = html.escape(place.corner.name)
+    bold = ' class="bold"' if place.corner.bold else ""
+    mark = f'<g class="mark" transform="translate({x} {y - 5})">{SHAPES.get(place.state, PLAIN)}</g>'
+    text = f'{mark}<text{bold} x="{x + 14}" y="{y}">{name}</text><text class="word" x="{x + 14}" y="{y + 16}">{place.word}</text>'
+    state = CLASSES.get(place.state, "dim")
+    if place.link:
+        label = html.escape(f"{place.corner.name}: {place.word}")
+        text = f'<a href="{html.escape(place.link)}" aria-label="{label}">{text}</a>'
     return f'<g class="{state}">{text}</g>'
 
 
-def described(found: list[Place]) -> str:
+def described(shown: list[Place]) -> str:
     """The map in a sentence or two, with the states of this run."""
-    tested = [one for one in found if one.corner.claim]
-    counts = {state: sum(one.state == state for one in tested) for state in dict.fromkeys(one.state for one in tested)}
-    said = ", ".join(f"{number} {state}" for state, number in counts.items())
+    tested = [place for place in shown if place.corner.claim]
+    counts = {
+        state: sum(place.state == state for place in tested) for state in dict.fromkeys(place.state for place in tested)
+    }
+    answers = ", ".join(f"{number} {state}" for state, number in counts.items())
     return (
-        f"{len(found)} corners by the level and the cost that the talk names. Of {len(tested)} that have a test here: {said}. "
+        f"{len(shown)} corners by the level and the cost that the talk names. Of {len(tested)} that have a test here: {answers}. "
         "The same stands in the table below."
     )
 
 
-def table(found: list[Place]) -> str:
+def table(shown: list[Place]) -> str:
     """The same as a table."""
     rows = []
-    for one in found:
-        name = html.escape(one.corner.name)
-        name = f"<strong>{name}</strong>" if one.corner.bold else name
-        name = f'<a href="{html.escape(one.link)}">{name}</a>' if one.link else name
+    for place in shown:
+        name = html.escape(place.corner.name)
+        name = f"<strong>{name}</strong>" if place.corner.bold else name
+        name = f'<a href="{html.escape(place.link)}">{name}</a>' if place.link else name
         claim = (
-            f'<a href="ledger.html#claim-{one.corner.claim.lower()}">{one.corner.claim}</a>' if one.corner.claim else ""
+            f'<a href="ledger.html#claim-{place.corner.claim.lower()}">{place.corner.claim}</a>'
+            if place.corner.claim
+            else ""
         )
-        state = f'<span class="{CLASSES.get(one.state, "dim")}">{SIGNS.get(one.state, "·")} {one.word}</span>'
+        state = f'<span class="{CLASSES.get(place.state, "dim")}">{SIGNS.get(place.state, "·")} {place.word}</span>'
         cells_ = (
             name,
-            one.corner.level,
-            one.corner.costs,
+            place.corner.level,
+            place.corner.costs,
             state,
-            html.escape(one.corner.shows),
+            html.escape(place.corner.shows),
             claim,
-            html.escape(one.why),
+            html.escape(place.why),
         )
         rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells_) + "</tr>")
     heads = ("corner", "level", "cost", "here", "what is looked at", "claim", "why")
@@ -155,16 +159,16 @@ def table(found: list[Place]) -> str:
     return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n" + "\n".join(rows) + "\n</tbody></table>"
 
 
-def short(found: list[Place]) -> str:
+def short(shown: list[Place]) -> str:
     """The same as a list, in place of the picture where that would be too small to read."""
     points = []
-    for one in found:
-        if one.link:
-            state = f'<span class="{CLASSES.get(one.state, "dim")}">{SIGNS.get(one.state, "·")} {one.word}</span>'
-            cost = f", {one.corner.costs}" if one.corner.costs else ""
-            name = f'<a href="{html.escape(one.link)}">{html.escape(one.corner.name)}</a>'
-            points.append(f"<li>{name} ({one.corner.level}{cost}): {state}</li>")
-    rest = [html.escape(one.corner.name) for one in found if not one.link]
+    for place in shown:
+        if place.link:
+            state = f'<span class="{CLASSES.get(place.state, "dim")}">{SIGNS.get(place.state, "·")} {place.word}</span>'
+            cost = f", {place.corner.costs}" if place.corner.costs else ""
+            name = f'<a href="{html.escape(place.link)}">{html.escape(place.corner.name)}</a>'
+            points.append(f"<li>{name} ({place.corner.level}{cost}): {state}</li>")
+    rest = [html.escape(place.corner.name) for place in shown if not place.link]
     points += [f"<li>{NOT_TESTED}: {', '.join(rest)}</li>"] if rest else []
     return '<ul class="ffi-map-list">\n' + "\n".join(points) + "\n</ul>"
 
@@ -172,9 +176,9 @@ def short(found: list[Place]) -> str:
 def page(rows: list[dict]) -> str:
     """The map for a page of `book/` to include: the picture, or the list on a phone; and the table, folded."""
     identifier, corners = derived.read()
-    found = places(corners, rows, identifier)
-    body = "\n".join([picture(found), short(found)])
-    folded = f'<details class="ffi-map-table"><summary>The map as a table</summary>\n{table(found)}\n</details>'
+    shown = places(corners, rows, identifier)
+    body = "\n".join([picture(shown), short(shown)])
+    folded = f'<details class="ffi-map-table"><summary>The map as a table</summary>\n{table(shown)}\n</details>'
     note = (
         "Bold: the corners that the talk sorts by what they cost. The level is the talk's judgement, and no measurement decides it; the verdict "
         f'is that of one named test for each corner, and all of them together decide <a href="ledger.html#claim-{identifier.lower()}">{identifier}</a>.'

@@ -46,7 +46,7 @@ def of(table: tables.Table, link: str = "") -> str:
     )
     warning = f":::{{warning}}\nThese numbers are no result: {table.mark}\n:::\n\n" if table.mark else ""
     head = "".join(f'<th scope="col">{heading}</th>' for heading in HEADINGS)
-    rows = "\n".join(row(one, bool(table.mark)) for one in frame.to_dict("records"))
+    rows = "\n".join(row(cell, bool(table.mark)) for cell in frame.to_dict("records"))
     return (
         f"{warning}{counts}.\n\n```{{raw}} html\n"
         f'<link rel="stylesheet" href="../_static/matrix.css">\n'
@@ -70,7 +70,7 @@ def choosers(frame: pd.DataFrame) -> str:
     """A select box for each key, one for the order, and a line that says how many rows are shown; unseen without JavaScript."""
     boxes = []
     for key in KEYS:
-        options = "".join(f"<option>{html.escape(one)}</option>" for one in dict.fromkeys(frame[key]))
+        options = "".join(f"<option>{html.escape(value)}</option>" for value in dict.fromkeys(frame[key]))
         boxes.append(
             f'<label>{key} <select name="{key.lower()}"><option value="">all</option>{options}</select></label>'
         )
@@ -86,34 +86,36 @@ def choosers(frame: pd.DataFrame) -> str:
     )
 
 
-def address(one: dict) -> str:
+def address(cell: dict) -> str:
     """The address of a row on the page: `3-14t-pyo3-str-in-ascii`."""
-    return files.slug(*(str(one[key]) for key in KEYS))
+    return files.slug(*(str(cell[key]) for key in KEYS))
 
 
 def row(one: dict, marked: bool) -> str:
     """A cell of the matrix as a row of the page. marked: the numbers are no result."""
     cells = [html.escape(str(one[key])) for key in KEYS]
     cells[-1] = f'<a href="#{address(one)}">{cells[-1]}</a>'
-    found = [f"<td>{cell}</td>" for cell in cells]
+    columns = [f"<td>{cell}</td>" for cell in cells]
     if known(one["ns"]):
-        found += [number(one, column, marked) for column in NUMBERS]
+        columns += [number(one, column, marked) for column in NUMBERS]
     else:
-        found += [
+        columns += [
             f'<td data-order="" class="ffi-why"><span>not here: {html.escape(one["why"])}</span></td>',
             *['<td data-order=""></td>'] * (len(NUMBERS) - 1),
         ]
     counted = one["instructions"]
-    found.append(f'<td data-order="{counted:.0f}">{counted:,.0f}</td>' if known(counted) else '<td data-order=""></td>')
+    columns.append(
+        f'<td data-order="{counted:.0f}">{counted:,.0f}</td>' if known(counted) else '<td data-order=""></td>'
+    )
     where = f'<a href="../{html.escape(one["section"])}">section</a> · <a href="../{html.escape(one["code"])}">code</a>'
     note = f" · {html.escape(one['why'])}" if one["why"] and known(one["ns"]) else ""
-    found += [f"<td>{where}{note}</td>", f"<td>{html.escape(one['record'])}</td>"]
-    return f'<tr id="{address(one)}">{"".join(found)}</tr>'
+    columns += [f"<td>{where}{note}</td>", f"<td>{html.escape(one['record'])}</td>"]
+    return f'<tr id="{address(one)}">{"".join(columns)}</tr>'
 
 
-def number(one: dict, column: str, marked: bool) -> str:
+def number(cell: dict, column: str, marked: bool) -> str:
     """A number with its interval; for sorting, the number alone."""
-    value, low, high = (one[name] for name in (column, f"{column}, low", f"{column}, high"))
+    value, low, high = (cell[name] for name in (column, f"{column}, low", f"{column}, high"))
     if not known(value):
         return '<td data-order=""></td>'
     if value == low == high and value in (0, 1):

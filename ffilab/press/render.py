@@ -145,15 +145,15 @@ def with_banner(chapter: Chapter) -> dict[str, nbformat.NotebookNode]:
 
 def gone(page: nbformat.NotebookNode, folder: Path) -> list[str]:
     """What a page in this folder quotes and the files do not hold any more: files, and markers in them."""
-    found = []
+    missing = []
     for file, options in re.findall(
         r"\{literalinclude\} (\S+)\n((?::.*\n)*)", "\n".join(cell.source for cell in page.cells)
     ):
         path = folder / file
         text = path.read_text() if path.is_file() else ""
         markers = re.findall(r"^:(?:start-after|start-at|end-before): \"?(.*?)\"?$", options, re.M)
-        found += [f"{file}: {marker}" for marker in markers or [""] if marker not in text or not text]
-    return found
+        missing += [f"{file}: {marker}" for marker in markers or [""] if marker not in text or not text]
+    return missing
 
 
 def not_measured(chapter: Chapter) -> dict[str, str]:

@@ -51,12 +51,12 @@ class Deck:
 
 def glued(notebook) -> dict[str, str]:
     """What the run handed to the prose, by name."""
-    found = {}
+    texts = {}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if name := output.get("metadata", {}).get("scrapbook", {}).get("name"):
-                found[name] = ast.literal_eval(output["data"][f"{GLUE_PREFIX}text/plain"])
-    return found
+                texts[name] = ast.literal_eval(output["data"][f"{GLUE_PREFIX}text/plain"])
+    return texts
 
 
 def plain(text: str, known: dict[str, str]) -> str:
@@ -164,15 +164,15 @@ def write(folder: Path, chapters: list[Chapter]) -> list[Path]:
         shutil.copy(reveal / name, folder)
     (folder / "slides.css").write_text(STYLE)
     (folder / "slides.js").write_text(SCRIPT)
-    found = []
+    decks = []
     for chapter in chapters:
         if chapter.is_executed:
             made = deck(chapter)
             for name, picture in made.pictures.items():
                 (folder / "figures" / name).write_bytes(picture)
-            found.append(folder / f"{chapter.corner}.html")
-            found[-1].write_text(page(made), encoding="utf-8")
-    return found
+            decks.append(folder / f"{chapter.corner}.html")
+            decks[-1].write_text(page(made), encoding="utf-8")
+    return decks
 
 
 TEMPLATE = """<!doctype html>

@@ -65,24 +65,24 @@ def interpreters_page() -> str:
     return "\n".join(rows) + "\n"
 
 
-def characteristics_page(found: list[dict]) -> str:
+def characteristics_page(rows: list[dict]) -> str:
     """The operating characteristics, a row for each claim and truth."""
-    wrong = max((one["wrong"] for one in found), default=0)
-    short = sum(characteristics.falls_short(one) for one in found)
+    wrong = max((row["wrong"] for row in rows), default=0)
+    short = sum(characteristics.falls_short(row) for row in rows)
     lines = [
-        f"{len(found)} rows, {found[0]['runs']:,} simulated sessions each, at the plan of `{found[0]['provenance']['budget']}`, commit "
-        f"{found[0]['provenance']['commit']}. The largest share of wrong verdicts is {wrong:.1%}. In {short} rows the plan gives the right verdict "
+        f"{len(rows)} rows, {rows[0]['runs']:,} simulated sessions each, at the plan of `{rows[0]['provenance']['budget']}`, commit "
+        f"{rows[0]['provenance']['commit']}. The largest share of wrong verdicts is {wrong:.1%}. In {short} rows the plan gives the right verdict "
         f"in fewer than {characteristics.MIN_RIGHT:.0%} of its runs; they are marked.",
         "",
         "| Claim | True is | Right verdict | given | wrong | all verdicts |",
         "|---|---|---|---|---|---|",
     ]
-    for one in found:
-        right = f"{one['verdicts'].get(one['right'], 0):.1%}" + (
-            " (too few runs)" if characteristics.falls_short(one) else ""
+    for row in rows:
+        right = f"{row['verdicts'].get(row['right'], 0):.1%}" + (
+            " (too few runs)" if characteristics.falls_short(row) else ""
         )
-        every = ", ".join(f"{verdict} {share:.1%}" for verdict, share in one["verdicts"].items())
-        lines.append(f"| {one['claim']} | {one['truth']} | {one['right']} | {right} | {one['wrong']:.1%} | {every} |")
+        every = ", ".join(f"{verdict} {share:.1%}" for verdict, share in row["verdicts"].items())
+        lines.append(f"| {row['claim']} | {row['truth']} | {row['right']} | {right} | {row['wrong']:.1%} | {every} |")
     return "\n".join(lines) + "\n"
 
 

@@ -14,11 +14,11 @@ EVERYDAY = {"way", "block", "company", "neighbour", "floor", "attach", "detach",
 def of(glossary: str) -> dict[str, list[str]]:
     """The terms of the glossary's page as they are called there, each with the words that mean it: `GIL, lock` has two."""
     inside = re.search(r"^```\{glossary\}\n(.*?)^```", glossary, re.M | re.S)
-    found = {}
+    terms = {}
     for line in inside[1].splitlines():
         if line and not line.startswith(" "):
-            found[line] = [word for word in line.split(", ") if word not in EVERYDAY]
-    return found
+            terms[line] = [word for word in line.split(", ") if word not in EVERYDAY]
+    return terms
 
 
 def linked(cells: list[str], terms: dict[str, list[str]]) -> list[str]:
@@ -31,14 +31,14 @@ def linked(cells: list[str], terms: dict[str, list[str]]) -> list[str]:
     pattern = re.compile(rf"(?P<protected>{PROTECTED})|(?<![\w-])(?P<word>{words})(?![\w-])", re.M | re.S)
     left = dict.fromkeys(terms)
 
-    def link(found: re.Match) -> str:
-        if found["protected"]:
-            return found[0]
-        entry = next(entry for word, entry in entries.items() if re.fullmatch(forms(word), found["word"]))
+    def link(match: re.Match) -> str:
+        if match["protected"]:
+            return match[0]
+        entry = next(entry for word, entry in entries.items() if re.fullmatch(forms(word), match["word"]))
         if entry not in left:
-            return found[0]
+            return match[0]
         del left[entry]
-        return f"{{term}}`{found['word']} <{entry}>`"
+        return f"{{term}}`{match['word']} <{entry}>`"
 
     return [pattern.sub(link, cell) for cell in cells]
 

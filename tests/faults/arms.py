@@ -44,29 +44,6 @@ def out_of_memory(marker):
     return Once(marker, action)
 
 
-def floods(marker):
-    def action():
-        for _ in range(200):
-            os.write(1, b"x" * 65536)
-
-    return Once(marker, action)
-
-
-class Still(Once):
-    """Its clock stands still from one batch on, until its process ends."""
-
-    still = False
-
-    def timeit(self, loops):
-        took = super().timeit(loops)
-        return 0 if self.still else took
-
-
-def stands_still(marker):
-    arm = Still(marker, lambda: setattr(arm, "still", True))
-    return arm
-
-
 def jumps(marker):
     """Its clock jumps forward by five minutes, as after a pause of which the runner's clock knows nothing."""
     return Once(marker, lambda: 300 * 10**9)
@@ -83,20 +60,3 @@ def forks(marker):
 
 def plain():
     return Once(os.devnull, lambda: None)
-
-
-def together(threads):
-    """Seconds in which so many threads each do the same work."""
-    import threading
-
-    def work():
-        for _ in range(3_000_000):
-            pass
-
-    started = time.perf_counter()
-    each = [threading.Thread(target=work) for _ in range(threads)]
-    for one in each:
-        one.start()
-    for one in each:
-        one.join()
-    return {"s": time.perf_counter() - started}

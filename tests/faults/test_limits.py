@@ -1,6 +1,5 @@
 """A limit of the system on the runner itself: one sentence that names it, and nothing left behind."""
 
-import contextlib
 import errno
 import os
 import resource
@@ -22,8 +21,6 @@ from ffilab.paths import ROOT
 from ffilab.provision.catalogue import BY_LABEL, GIL
 from ffilab.provision.installed import load
 
-from .test_cores import control_group, enter
-
 ARMS = Path(__file__).with_name("arms.py")
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 
@@ -43,13 +40,8 @@ def assert_nothing_is_left(before):
     assert not psutil.Process().children(recursive=True)
 
 
-@pytest.mark.slow
-@pytest.mark.fault(
-    "measuring",
-    "The runner is out of file descriptors, at whichever it needs",
-    "One sentence names the limit; none is left open",
-)
-def test_no_more_files(smoke, tmp_path, seen):
+@pytest.mark.full
+def test_no_more_files(smoke, tmp_path):
     before, said = open_files(), set()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = [number for number in range(1000) if str(number) not in before]
@@ -69,55 +61,23 @@ def test_no_more_files(smoke, tmp_path, seen):
     assert len(said) == 1, said
     (sentence,) = said
     assert "ulimit -n" in sentence
-    seen(sentence)
 
 
-@contextlib.contextmanager
-def no_more_processes(monkeypatch):
-    """None can be started beside those that run: yields by which means."""
-    used = len(psutil.Process().threads())
-    limit = resource.getrlimit(resource.RLIMIT_NPROC)
-    with contextlib.ExitStack() as stack:
-        try:
-            enter(stack.enter_context(control_group("pids", pids__max=used)))
-        except OSError:
-            pass
-        else:
-            yield "a control group"
-            return
-        if os.getuid():
-            # Of all processes of this user; root has no such limit.
-            resource.setrlimit(resource.RLIMIT_NPROC, (1, limit[1]))
-            stack.callback(resource.setrlimit, resource.RLIMIT_NPROC, limit)
-            yield "the limit of the user"
-            return
+def test_no_more_processes(smoke, tmp_path, monkeypatch):
+    def none(*_, **__):
+        raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-        def none(*_, **__):
-            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-
-        with monkeypatch.context() as patch:
-            patch.setattr("subprocess.Popen", none)
-            yield "a stub"
-
-
-@pytest.mark.slow
-@pytest.mark.fault(
-    "measuring", "The runner can start no more processes", "One sentence names the limit; nothing is left"
-)
-def test_no_more_processes(smoke, tmp_path, seen, monkeypatch):
     before = open_files()
-    with no_more_processes(monkeypatch) as means, pytest.raises(UserError) as error:
-        runner.run(limited(smoke), tmp_path)
-    sentence = str(error.value)
-    assert "ulimit -u" in sentence
+    with monkeypatch.context() as patch:
+        patch.setattr("subprocess.Popen", none)
+        with pytest.raises(UserError, match="ulimit -u"):
+            runner.run(limited(smoke), tmp_path)
     assert_nothing_is_left(before)
     assert read(tmp_path / "limits.jsonl").cut_off
-    seen(f"by {means}: {sentence}")
 
 
-@pytest.mark.fault("measuring", "A verb is out of memory", "One sentence, and an exit code that is not zero")
-def test_no_more_memory(tmp_path, seen):
-    # What the verb does is to ask for more than the process may have.
+def test_no_more_memory():
+    # The verb asks for more than its process may have.
     code = (
         "import resource, sys; from ffilab import cli\n"
         "cli.verbs.commands['html'].callback = lambda: bytearray(1 << 40)\n"
@@ -130,15 +90,9 @@ def test_no_more_memory(tmp_path, seen):
     assert ended.returncode == 1
     assert "Traceback" not in ended.stderr
     assert "not enough memory" in ended.stderr
-    seen(ended.stderr.strip())
 
 
-@pytest.mark.fault(
-    "measuring",
-    "The wall clock was a year ahead when one session was measured, and is right again",
-    "The session that was measured after it is the newest; without another one it is read",
-)
-def test_dated_in_the_future(tmp_path, seen, monkeypatch):
+def test_dated_in_the_future(tmp_path, monkeypatch):
     monkeypatch.setattr(sessions, "RECORDS", tmp_path)
     facts, ahead = sessions.machine.facts, datetime.now(UTC) + timedelta(days=365)
 
@@ -156,6 +110,5 @@ def test_dated_in_the_future(tmp_path, seen, monkeypatch):
     assert foreign.find(tmp_path, "corner") == right
     # The clock that is behind all records says nothing of them.
     later = measured(ahead + timedelta(days=1))
-    assert foreign.find(tmp_path, "corner") == right
-    assert foreign.find(later.parent / later.name, "corner") == later
-    seen("the one that was measured later was read")
+    assert sessions.find(tmp_path, "corner") == right
+    assert sessions.find(later.parent / later.name, "corner") == later
