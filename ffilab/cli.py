@@ -145,7 +145,7 @@ further_words = {"ignore_unknown_options": True}
 @click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
 def test(pytest_options):
     """Set up the chapter pair and run the default tests. Further words go to pytest."""
-    set_up_for_tests()
+    set_up_for_tests(slow=False)
     sys.exit(pytest("not full", *pytest_options))
 
 
@@ -153,18 +153,19 @@ def test(pytest_options):
 @click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
 def test_all(pytest_options):
     """Set up the chapter pair and run the long tests. Further words go to pytest."""
-    set_up_for_tests()
+    set_up_for_tests(slow=True)
     sys.exit(pytest("full", *pytest_options))
 
 
-def set_up_for_tests() -> None:
-    """The chapter pair and the native projects."""
-    late("ffilab.press.book").set_up(catalogue.parse("pair"))
+def set_up_for_tests(slow: bool) -> None:
+    """Set up the chapter pair and the native projects. slow: also what says that it is slow to build."""
+    late("ffilab.press.book").set_up(catalogue.parse("pair"), slow=slow)
 
 
 def pytest(part: str, *options: str) -> int:
     """Run the tests with this marker expression. Returns pytest's exit code, and 0 if options chose none of these tests."""
-    code = subprocess.run([sys.executable, "-m", "pytest", "-m", part, *options], cwd=paths.ROOT).returncode
+    command = [sys.executable, "-m", "pytest", "-m", part, "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal"]
+    code = subprocess.run([*command, *options], cwd=paths.ROOT).returncode
     return 0 if code == 5 and options else code
 
 

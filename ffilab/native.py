@@ -18,6 +18,7 @@ import os
 import re
 import shutil
 import tomllib
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 
 from ffilab import native_links
@@ -27,7 +28,7 @@ from ffilab.paths import BY_PRODUCTS, LOGS, NATIVE, NATIVE_OUT
 from ffilab.progress import say, step
 from ffilab.provision.installed import Installed, soabi
 from ffilab.provision.interpreters import uv
-from ffilab.subprocesses import explain_os_errors, logged, tail
+from ffilab.subprocesses import end_leftovers, explain_os_errors, logged, tail
 
 
 def projects(root: Path = NATIVE) -> list[Path]:
@@ -48,26 +49,44 @@ def build_all(
     root: Path = NATIVE,
     out: Path = NATIVE_OUT,
     corners: list[str] | None = None,
+    slow: bool = True,
 ) -> list[str]:
-    """Build what has changed; return one line for each extension that failed.
+    """Build what has changed, on all cores; return one line for each extension that failed.
 
-    corners: the folders of `root` to build; all of them, if None. Raises UserError naming the missing tool or the failed
-    library.
+    corners: the folders of `root` to build; all of them, if None. slow: also what says that it is slow to build. Raises
+    UserError naming the missing tool or the failed library.
     """
     chosen = [
         project
         for project in projects(root)
-        if (corners is None or project.relative_to(root).parts[0] in corners) and not is_sample(project)
+        if (corners is None or project.relative_to(root).parts[0] in corners)
+        and not is_sample(project)
+        and (slow or not ours(project).get("slow-to-build"))
     ]
-    # Libraries first: they take seconds, and one that fails stops everything.
+    # Libraries first: one that fails stops everything.
     work = [(project, []) for project in chosen if not is_extension(project)]
     work += [(project, [one]) for one in interpreters for project in chosen if is_extension(project)]
     failures = []
-    with explain_os_errors(str(out)), step("native projects") as bar:
-        for number, (project, wanted) in enumerate(work):
-            name = project.relative_to(root)
-            bar.update(number / len(work), " ".join([str(name), *(one.label for one in wanted)]))
-            failures += build(project, wanted, out / name.parts[0])
+    with (
+        explain_os_errors(str(out)),
+        step("native projects") as bar,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        builds = {
+            pool.submit(build, project, wanted, out / project.relative_to(root).parts[0]): (project, wanted)
+            for project, wanted in work
+        }
+        try:
+            for number, done in enumerate(as_completed(builds), 1):
+                failures += done.result()
+                project, wanted = builds[done]
+                name = " ".join([str(project.relative_to(root)), *(one.label for one in wanted)])
+                bar.update(number / len(work), name)
+        except BaseException:
+            # The other builds end with the first that fails, and with Ctrl-C.
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_leftovers()
+            raise
     for failure in failures:
         say(f"    left out: {failure}")
     return failures
@@ -162,8 +181,13 @@ def note_compiler(out: Path) -> None:
 
 
 def ours(project: Path) -> dict:
-    """What a project's pyproject.toml says to us."""
-    return tomllib.loads((project / "pyproject.toml").read_text()).get("tool", {}).get("hidden-corners", {})
+    """What a project says to us: `tool.hidden-corners` in pyproject.toml, else `package.metadata.hidden-corners` in Cargo.toml."""
+    if is_extension(project):
+        return tomllib.loads((project / "pyproject.toml").read_text()).get("tool", {}).get("hidden-corners", {})
+    if (project / "Cargo.toml").exists():
+        package = tomllib.loads((project / "Cargo.toml").read_text()).get("package", {})
+        return package.get("metadata", {}).get("hidden-corners", {})
+    return {}
 
 
 def distribution(project: Path) -> str:

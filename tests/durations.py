@@ -82,6 +82,12 @@ def faults(suite: float, seconds: dict[str, float]) -> list[str]:
     return found
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--renew", action="store_true", help="write the snapshots of the pages anew (tests/test_snapshots.py)"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     # Of the processes of pytest-xdist, the one that starts the others hears of all tests.
     if not hasattr(config, "workerinput"):

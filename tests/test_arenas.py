@@ -110,6 +110,7 @@ def test_a_memory_limit_ends_the_process():
     assert Case(FREE_THREADED, experiment.EXPERIMENTS, "limited", fixed=arguments).run().result is None
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("allocator", BUILT_HERE)
 def test_a_preloaded_allocator_is_proved(allocator):
     preloaded = experiment.preload(allocator)

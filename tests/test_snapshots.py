@@ -1,7 +1,7 @@
 """What every page says, letter by letter: glued texts, descriptions of figures, tables and rows of the ledger.
 
-Made from the golden records as measured, with their effects inverted, and without effects. `python tests/test_snapshots.py`
-makes the kept files anew and shows what changed; commit them with the reason.
+Made from the golden records as measured, with their effects inverted, and without effects. To change a page on purpose, run
+`python3 ffilab/bootstrap.py test tests/test_snapshots.py --renew`, look at `git diff tests/snapshots`, and commit it with the reason.
 """
 
 import base64
@@ -9,20 +9,15 @@ import difflib
 import html
 import json
 import re
-import subprocess
-import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-
-if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from ffilab.judge import again
 from ffilab.judge.claims import corners
 from tests.golden_pages import VARIANTS, page, records
 
+RENEW = "python3 ffilab/bootstrap.py test tests/test_snapshots.py --renew"
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 # What a row of the ledger says; the rest of it is where it comes from.
 OF_ROW = ("verdict", "qualifier", "reason", "takes", "measured", "interval", "beside", "parts", "counted", "untested")
@@ -74,26 +69,10 @@ def rows():
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("corner", corners())
-def test_page_says_what_it_said(corner, variant, rows):
-    kept = (SNAPSHOTS / f"{corner}-{variant}.json").read_text()
-    shown = snapshot(corner, variant, rows[variant])
+def test_page_says_what_it_said(corner, variant, rows, pytestconfig):
+    file, shown = SNAPSHOTS / f"{corner}-{variant}.json", snapshot(corner, variant, rows[variant])
+    if pytestconfig.getoption("--renew"):
+        file.write_text(shown)
+    kept = file.read_text()
     changes = list(difflib.unified_diff(kept.splitlines(), shown.splitlines(), "kept", "now", n=1, lineterm=""))
-    assert not changes, "\n".join([*changes[:60], "If this is meant: `python tests/test_snapshots.py`, and say why."])
-
-
-def renew() -> None:
-    SNAPSHOTS.mkdir(exist_ok=True)
-
-    def write(order):
-        corner, variant = order
-        (SNAPSHOTS / f"{corner}-{variant}.json").write_text(snapshot(corner, variant, by_variant[variant]))
-
-    by_variant = {variant: ledger(variant) for variant in VARIANTS}
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(write, [(corner, variant) for corner in corners() for variant in VARIANTS]))
-    subprocess.run(["git", "diff", "--stat", "--", SNAPSHOTS], check=True)
-    subprocess.run(["git", "diff", "-U0", "--", SNAPSHOTS], check=True)
-
-
-if __name__ == "__main__":
-    renew()
+    assert not changes, "\n".join([*changes[:60], f"If this is meant, run `{RENEW}`, and say why in the commit."])

@@ -68,13 +68,13 @@ def book(
     say(f"  {minutes(time.monotonic() - began)} in all")
 
 
-def set_up(request: Request, corners: list[str] | None = None) -> list[Installed]:
+def set_up(request: Request, corners: list[str] | None = None, slow: bool = True) -> list[Installed]:
     """Set up the interpreters of a request, then build the native projects for them. Raises UserError.
 
-    corners: whose projects to build; all of them, if None.
+    corners: whose projects to build; all of them, if None. slow: see `native.build_all`.
     """
     interpreters = environments.provision(request)
-    native.build_all(interpreters, corners=corners)
+    native.build_all(interpreters, corners=corners, slow=slow)
     return interpreters
 
 
