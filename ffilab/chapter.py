@@ -11,7 +11,7 @@ from IPython.display import Markdown, display
 from ffilab import draw
 from ffilab.bench.session import Session, open_session, source
 from ffilab.errors import UserError
-from ffilab.judge import basis, controls, history, ledger
+from ffilab.judge import basis, controls, ledger
 from ffilab.paths import BUILD, PAGE_FILE
 from ffilab.provision import installed
 from ffilab.provision.catalogue import ALL, FREE_THREADED, GIL
@@ -116,9 +116,7 @@ def end(session: Session, gil_enabled: bool) -> None:
         "Records": ", ".join(facts["records"]),
     }
     display(Markdown("| | |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in rows.items())))
-    if (page := os.environ.get(PAGE_FILE)) and not source():
-        history.keep(session)
-    if page:
+    if page := os.environ.get(PAGE_FILE):
         Path(page).write_text(json.dumps(described(session, gil_enabled)))
 
 

@@ -47,15 +47,13 @@ def verbs(context):
     """Hidden Corners of the Python FFI: set up, measure, judge, render."""
     disturbing = [name for name in DISTURBING if os.environ.get(name)]
     if disturbing and context.invoked_subcommand in MEASURING:
-        said = ", ".join(f"{name}={os.environ[name]}" for name in disturbing)
+        settings = ", ".join(f"{name}={os.environ[name]}" for name in disturbing)
         raise UserError(
-            f"{said} would change the interpreters that are measured: `unset {' '.join(disturbing)}`, "
+            f"{settings} would change the interpreters that are measured: `unset {' '.join(disturbing)}`, "
             "then run the same command again."
         )
     if disturbs():
-        say(
-            "  something measures on this machine just now; what runs beside it takes time from it, and its page will say so"
-        )
+        say("  a measurement is running on this machine: what runs beside it disturbs it, and its page will say so")
 
 
 kernels_option = click.option(
@@ -71,16 +69,14 @@ from_option = click.option(
 )
 
 
-def records(given: str) -> Path | None:
-    """The folder of records that FROM names; None if the chapters are to measure."""
-    unpacked = late("ffilab.bench.session").unpacked
-
-    return unpacked(given) if given else None
+def records(source: str) -> Path | None:
+    """Return the folder of records that FROM names, or None without one."""
+    return late("ffilab.bench.foreign").unpacked(source) if source else None
 
 
 def budget_name(name: str) -> str:
     if name not in BUDGETS:
-        raise UserError(f"BUDGET is {name!r}: choose one of {', '.join(BUDGETS)}.")
+        raise UserError(f"BUDGET is {name!r}: it must be one of {', '.join(BUDGETS)}.")
     return name
 
 
@@ -90,9 +86,7 @@ def budget_name(name: str) -> str:
 @from_option
 def book(kernels, budget, source):
     """Set up what is missing, measure every chapter afresh, render _build/html."""
-    press = late("ffilab.press.book")
-
-    press.book(catalogue.parse(kernels), budget_name(budget or "quick"), source=records(source))
+    late("ffilab.press.book").book(catalogue.parse(kernels), budget_name(budget or "quick"), source=records(source))
 
 
 @verbs.command()
@@ -102,9 +96,9 @@ def book(kernels, budget, source):
 @from_option
 def chapter(name, kernels, budget, source):
     """Measure one chapter afresh, then render the book with it."""
-    press = late("ffilab.press.book")
-
-    press.book(catalogue.parse(kernels), budget_name(budget or "quick"), only=name, source=records(source))
+    late("ffilab.press.book").book(
+        catalogue.parse(kernels), budget_name(budget or "quick"), only=name, source=records(source)
+    )
 
 
 @verbs.command()
@@ -113,47 +107,15 @@ def chapter(name, kernels, budget, source):
 @budget_option
 def more(name, kernels, budget):
     """Measure another session, with new layouts, on top of those that the pages rest on; then render."""
-    press = late("ffilab.press.book")
-
-    press.book(catalogue.parse(kernels), budget_name(budget or "quick"), only=name or None, more=True)
+    late("ffilab.press.book").book(
+        catalogue.parse(kernels), budget_name(budget or "quick"), only=name or None, more=True
+    )
 
 
 @verbs.command()
 def html():
     """Render again from the chapters as they were last measured."""
-    render = late("ffilab.press.render")
-
-    render.render()
-
-
-@verbs.command()
-def slides():
-    """Make the slides of the chapters as they were last measured: _build/html/slides."""
-    chapters = late("ffilab.press.chapters")
-    press = late("ffilab.press.slides")
-
-    with step("slides"):
-        found = press.renew(chapters.chapters())
-    if not found:
-        raise UserError("Nothing was measured yet: run `make book`, or `make chapter NAME=…` for one chapter.")
-    for deck in found:
-        say(f"  {os.path.relpath(deck)}")
-
-
-@verbs.command()
-def pdf():
-    """Print the rendered book to one PDF."""
-    press = late("ffilab.press.pdf")
-
-    press.pdf()
-
-
-@verbs.command()
-def links():
-    """Try every address that leads out of the book, over the network."""
-    render = late("ffilab.press.render")
-
-    render.check_links()
+    late("ffilab.press.render").render()
 
 
 @verbs.command("kernels")
@@ -167,24 +129,9 @@ def kernels_verb(kernels):
 @kernels_option
 def native(kernels):
     """Build everything under native/ for the kernels at hand."""
-    projects = late("ffilab.native")
-
-    failures = projects.build_all(environments.provision(catalogue.parse(kernels)))
+    failures = late("ffilab.native").build_all(environments.provision(catalogue.parse(kernels)))
     if failures:
         raise UserError("Some extensions were left out: see the lines above.")
-
-
-@verbs.command()
-@click.argument("name", default="")
-@from_option
-def exercise(name, source):
-    """Check your answers to the exercises of a chapter, my/<chapter>.py, on what was last measured (or on FROM)."""
-    chapters, exercises = late("ffilab.press.chapters"), late("ffilab.press.exercises")
-
-    found = exercises.check(chapters.chapter(name), records(source))
-    click.echo(exercises.report(found))
-    click.echo(f"\nYour answers: {exercises.shown(exercises.ANSWERS / name)}.py")
-    sys.exit(0 if all(part["solved"] for part in found) else 1)
 
 
 further_words = {"ignore_unknown_options": True}
@@ -193,94 +140,71 @@ further_words = {"ignore_unknown_options": True}
 @verbs.command(context_settings=further_words)
 @click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
 def test(pytest_options):
-    """Set up the chapter pair and run the tests, those that need no measuring first. Further words go to pytest."""
+    """Set up the chapter pair and run the default tests. Further words go to pytest."""
     set_up_for_tests()
-    for part in ("not slow", "slow"):
-        if code := pytest(part, *pytest_options):
-            sys.exit(code)
+    sys.exit(pytest("not full", *pytest_options))
 
 
-@verbs.command(context_settings=further_words)
+@verbs.command("test-all", context_settings=further_words)
 @click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
-def check(pytest_options):
-    """Set up the chapter pair and run the tests that need no measuring; with the name of a chapter, check its exercises.
-
-    Further words go to pytest.
-    """
-    claims = late("ffilab.judge.claims")
-
-    if len(pytest_options) == 1 and pytest_options[0] in claims.corners():
-        return click.get_current_context().invoke(exercise, name=pytest_options[0], source=os.environ.get("FROM", ""))
+def test_all(pytest_options):
+    """Set up the chapter pair and run the long tests. Further words go to pytest."""
     set_up_for_tests()
-    sys.exit(pytest("not slow", *pytest_options))
+    sys.exit(pytest("full", *pytest_options))
 
 
 def set_up_for_tests() -> None:
     """The chapter pair and the native projects."""
-    press = late("ffilab.press.book")
-
-    press.set_up(catalogue.parse("pair"))
+    late("ffilab.press.book").set_up(catalogue.parse("pair"))
 
 
 def pytest(part: str, *options: str) -> int:
-    """The exit code of pytest on one half of the tests; that it found no test is no failure of a half."""
-    # The tests have a _build of their own, which goes with them; what the faults showed stays.
-    environment = {**os.environ, "FFILAB_FAULTS": str(paths.RESULTS / "faults.json")}
-    command = [sys.executable, "-m", "pytest", "-m", part, *options]
-    code = subprocess.run(command, cwd=paths.ROOT, env=environment).returncode
+    """Run the tests with this marker expression. Returns pytest's exit code, and 0 if options chose none of these tests."""
+    code = subprocess.run([sys.executable, "-m", "pytest", "-m", part, *options], cwd=paths.ROOT).returncode
     return 0 if code == 5 and options else code
 
 
 @verbs.command()
-@click.argument("module")
+@click.argument("name")
 @budget_option
-def study(module, budget):
-    """Run a study that is no chapter, such as notebooks.measuring.contest: its function `main(budget)`."""
-    projects = late("ffilab.native")
-
-    # Before anything is built.
+@click.option(
+    "--corner", help="Of the study of characteristics: one corner only; its rows replace those that were kept."
+)
+def study(name, budget, corner):
+    """Run a study that is no chapter: `characteristics`, or a module such as notebooks.measuring.contest (its `main(budget)`)."""
     budget = budget_name(budget or "quick")
-    if not re.fullmatch(r"notebooks(\.\w+)+", module) or not (paths.ROOT / f"{module.replace('.', '/')}.py").is_file():
+    if name == "characteristics":
+        return characteristics(corner)
+    if not re.fullmatch(r"notebooks(\.\w+)+", name) or not (paths.ROOT / f"{name.replace('.', '/')}.py").is_file():
         raise UserError(
-            f"There is no study {module!r}: name a module below notebooks, such as notebooks.measuring.contest."
+            f"There is no study {name!r}: NAME must be `characteristics` or a module below notebooks, such as "
+            "notebooks.measuring.contest."
         )
-    projects.build_all(environments.provision(catalogue.parse("pair")))
-    late(module).main(budget)
+    late("ffilab.native").build_all(environments.provision(catalogue.parse("pair")))
+    late(name).main(budget)
+
+
+def characteristics(corner: str | None, runs: int = 1000) -> None:
+    """Simulate records whose truth is known, and keep how often which verdict is given (book/evidence)."""
+    study = late("ffilab.judge.characteristics")
+    corners = late("ffilab.judge.claims").corners()
+    if corner and corner not in corners:
+        raise UserError(f"There is no corner {corner!r}: --corner must be one of {', '.join(corners)}.")
+    rows = []
+    for name in [corner] if corner else corners:
+        with step(f"{runs} sessions of {name} for each truth"):
+            rows += study.table([name], runs)
+    study.keep(rows, replace_all=not corner)
+    click.echo(study.report(rows))
 
 
 @verbs.command()
 @click.argument("source", default="")
 def judge(source):
     """Print the ledger for a folder or bundle of records, without measuring."""
-    again = late("ffilab.judge.again")
-
     if not source:
         raise UserError("Name the records: `make judge FROM=_build/records`.")
-
-    click.echo(again.report(records(source)))
-
-
-@verbs.command()
-@click.option(
-    "--runs", default=1000, show_default=True, type=click.IntRange(1), help="Simulated sessions for each truth."
-)
-@click.option("--corner", help="One corner only; its rows replace those that were kept.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0))
-def characteristics(runs, corner, seed):
-    """Simulate records whose truth is known, and keep how often which verdict is given (book/evidence)."""
-    study = late("ffilab.judge.characteristics")
-    claims = late("ffilab.judge.claims")
-
-    known = claims.corners()
-    if corner and corner not in known:
-        raise UserError(f"There is no corner {corner!r}: {', '.join(known)}.")
-    chosen = [corner] if corner else known
-    found = []
-    for one in chosen:
-        with step(f"{runs} sessions of {one} for each truth"):
-            found += study.table([one], runs, seed=seed)
-    study.keep(found, replace_all=not corner)
-    click.echo(study.report(found))
+    click.echo(late("ffilab.judge.again").report(records(source)))
 
 
 @verbs.command()
@@ -288,19 +212,18 @@ def characteristics(runs, corner, seed):
 @click.argument("run_b", default="")
 def compare(run_a, run_b):
     """Compare two records of two runs or machines (files in _build/records)."""
-    runs = late("ffilab.judge.runs")
-
-    click.echo(runs.report((Path(run_a), Path(run_b))))
+    click.echo(late("ffilab.judge.runs").report((Path(run_a), Path(run_b))))
 
 
 @verbs.command()
 @kernels_option
 def lab(kernels):
-    """JupyterLab on loopback, with every kernel that is set up, and with layouts for what is measured there."""
+    """Start JupyterLab on loopback, with every interpreter that is set up and with layouts to measure on."""
     layout_pool = late("ffilab.layout_pool")
     layouts = late("ffilab.bench.layouts")
 
-    labels = [one.label for one in environments.provision(catalogue.parse(kernels))]
+    # With the native projects: a chapter that is run there loads them.
+    labels = [interpreter.label for interpreter in late("ffilab.press.book").set_up(catalogue.parse(kernels))]
     count = BUDGETS[budget_name(os.environ.get("BUDGET") or "quick")].layouts
     layout_pool.make(layout_pool.OF_LAB, labels, count, secrets.randbits(32))
     environment = {**os.environ, layouts.ENVIRONMENT: str(layout_pool.OF_LAB)}
@@ -328,16 +251,6 @@ def clean():
             continue
         shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
     say(f"  removed what was in _build; interpreters stay in {paths.cache()}")
-
-
-@verbs.command()
-@click.pass_context
-def distclean(context):
-    """Clean, and remove the kernels' and the book's environments too."""
-    context.invoke(clean)
-    for interpreter in catalogue.ALL:
-        environments.remove(environments.folder(interpreter) / ".venv")
-    environments.remove(paths.ROOT / ".venv")
 
 
 def main():

@@ -337,11 +337,11 @@ def verdict(row: dict) -> None:
     )
     display(
         Markdown(
-            f"**{row['id']}: {ledger.verdict_of(row)}.** {row['claim']}\n\n- Published: {row['published']}\n"
+            f"**{row['id']}: {ledger.verdict_of(row)}.** {plain(row['claim'])}\n\n- Published: {plain(row['published'])}\n"
             f"- Here: {measured or 'nothing measured'}\n"
             + (f"- Beside it: {beside}\n" if beside else "")
             + f"- Why: {plain(row['reason'])}"
-            + (f"\n- Undecided: {row['takes']}" if row["takes"] else "")
-            + (f"\n- Not tested: {'; '.join(row['untested'])}" if row["untested"] else "")
+            + (f"\n- Undecided: {plain(row['takes'])}" if row["takes"] else "")
+            + (f"\n- Not tested: {'; '.join(map(plain, row['untested']))}" if row["untested"] else "")
         )
     )

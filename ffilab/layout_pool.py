@@ -67,7 +67,7 @@ def _make(folder: Path, label: str, number: int, seed: int, builds: list[int]) -
     interpreter, home = load(BY_LABEL[label]), folder / label / str(number)
     program = home / "bin" / f"python{label}"
     pad = order.randrange(0, relink.MAX_PAD, relink.ALIGNED)
-    relink.link(label, program, relink.shuffled(relink.functions(label, build), order), pad, drawn, build)
+    relink.link(label, program, relink.shuffled(relink.functions(label, build), order), pad, build)
     _library(label, home, folder / STRIPPED / label, order, build)
     environment = _environment(interpreter, home, program)
     copied = native(soabi(interpreter), home / "native", order)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psutil
 
-from ffilab import doctor
+from ffilab import quota
 from ffilab.errors import UserError
 from ffilab.paths import NATIVE_OUT, ROOT
 
@@ -103,7 +103,7 @@ def facts(corner: str = "") -> dict:
         "cpu": cpu_model(),
         "cores": psutil.cpu_count(logical=True),
         "cores_usable": cores_usable(),
-        "cpu_quota": doctor.quota(),
+        "cpu_quota": quota.cores(),
         "memory_gib": round(psutil.virtual_memory().total / 2**30, 1),
         "virtual_machine": hypervisor(),
         "governor": governor(),
@@ -145,8 +145,8 @@ class Watch:
     def __init__(self):
         self._wall, self._busy, self._ours = time.monotonic(), _busy_s(), _own_s()
         # To find them takes longer than to read them, and stands in each block.
-        self._groups = doctor.cgroups()
-        self._throttled = doctor.throttled_s(self._groups)
+        self._groups = quota.cgroups()
+        self._throttled = quota.throttled_s(self._groups)
 
     def end(self, children_s: float = 0.0) -> dict[str, float]:
         """CPU seconds of strangers (a tick of the clock is 10 ms, so that it may be a little below 0), seconds that a quota
@@ -154,7 +154,7 @@ class Watch:
         strangers = _busy_s() - self._busy - (_own_s() - self._ours) - children_s
         return {
             "strangers_s": round(strangers, 4),
-            "throttled_s": round(doctor.throttled_s(self._groups) - self._throttled, 4),
+            "throttled_s": round(quota.throttled_s(self._groups) - self._throttled, 4),
             "wall_s": round(time.monotonic() - self._wall, 4),
         }
 

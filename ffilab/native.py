@@ -43,42 +43,44 @@ def projects(root: Path = NATIVE) -> list[Path]:
     )
 
 
-def build_all(interpreters: list[Installed], root: Path = NATIVE, out: Path = NATIVE_OUT) -> list[str]:
-    """Build what has changed; returns one line for each extension that failed.
+def build_all(
+    interpreters: list[Installed],
+    root: Path = NATIVE,
+    out: Path = NATIVE_OUT,
+    corners: list[str] | None = None,
+) -> list[str]:
+    """Build what has changed; return one line for each extension that failed.
 
-    Raises UserError naming the missing tool or the failed library.
+    corners: the folders of `root` to build; all of them, if None. Raises UserError naming the missing tool or the failed
+    library.
     """
-    failures = build_libraries(root, out)
-    for interpreter in interpreters:
-        failures += build_extensions(interpreter, root, out)
-    return failures
-
-
-def build_libraries(root: Path = NATIVE, out: Path = NATIVE_OUT) -> list[str]:
-    """The projects that need no interpreter: libraries and programs in C and Rust. As `build_all`."""
-    chosen = [project for project in projects(root) if not is_extension(project)]
-    return _build_each(chosen, [], root, out, "native projects, those for all interpreters")
-
-
-def build_extensions(interpreter: Installed, root: Path = NATIVE, out: Path = NATIVE_OUT) -> list[str]:
-    """The projects that are built for each interpreter, for this one. As `build_all`."""
-    chosen = [project for project in projects(root) if is_extension(project)]
-    return _build_each(chosen, [interpreter], root, out, f"native projects for {interpreter.name}")
-
-
-def _build_each(chosen: list[Path], interpreters: list[Installed], root: Path, out: Path, title: str) -> list[str]:
+    chosen = [
+        project
+        for project in projects(root)
+        if (corners is None or project.relative_to(root).parts[0] in corners) and not is_sample(project)
+    ]
+    # Libraries first: they take seconds, and one that fails stops everything.
+    work = [(project, []) for project in chosen if not is_extension(project)]
+    work += [(project, [one]) for one in interpreters for project in chosen if is_extension(project)]
     failures = []
-    with explain_os_errors(str(out)), step(title) as bar:
-        for number, project in enumerate(chosen):
-            bar.update(number / len(chosen), str(project.relative_to(root)))
-            failures += build(project, interpreters, out / project.relative_to(root).parts[0])
+    with explain_os_errors(str(out)), step("native projects") as bar:
+        for number, (project, wanted) in enumerate(work):
+            name = project.relative_to(root)
+            bar.update(number / len(work), " ".join([str(name), *(one.label for one in wanted)]))
+            failures += build(project, wanted, out / name.parts[0])
     for failure in failures:
         say(f"    left out: {failure}")
     return failures
 
 
+def is_sample(project: Path) -> bool:
+    """Is it material that a chapter copies and builds itself? Its Makefile would build in the source folder."""
+    makefile = project / "Makefile"
+    return makefile.exists() and "$(OUT)" not in makefile.read_text()
+
+
 def is_extension(project: Path) -> bool:
-    """Is it built for each interpreter?"""
+    """Is the project built for each interpreter?"""
     return (project / "pyproject.toml").exists()
 
 
@@ -273,6 +275,10 @@ def last_error(log: Path) -> str:
     return (lines or ["no output"])[-1]
 
 
+# What make and cargo say where nothing has changed.
+UP_TO_DATE = re.compile(r"Nothing to be done|\A\s*Finished ")
+
+
 def _run(project: Path, command: list[str], what: str, environment: dict[str, str] | None = None) -> None:
     log = LOGS / f"native-{project.parent.name}-{project.name}.log"
     log.unlink(missing_ok=True)
@@ -280,4 +286,5 @@ def _run(project: Path, command: list[str], what: str, environment: dict[str, st
     inherited = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     if logged(command, log, cwd=project, env={**inherited, **(environment or {})}):
         raise UserError(f"native/{project.parent.name}/{project.name}: {what} failed ({last_error(log)}); read {log}.")
-    say(f"    {project.parent.name}/{project.name}: {what}")
+    if not UP_TO_DATE.search(log.read_text(errors="replace")):
+        say(f"    {project.parent.name}/{project.name}: {what}")

@@ -30,7 +30,7 @@ from ffilab.progress import say
 from ffilab.provision import relink
 
 FOLDER, LIBRARIES, FUNCTIONS = "links", "libraries", "functions.json"
-# Where sections end: gold exports these from every shared object, lld and mold from none.
+# Where sections end: some linkers export these from every shared object, lld from none.
 MARKS = {"_end", "_edata", "__bss_start"}
 # The compilers of C++ that belong to those of C.
 OF_CXX = {"cc": "c++", "gcc": "g++", "clang": "clang++"}
@@ -81,7 +81,7 @@ def _wrappers(out: Path) -> Path:
 
 
 def has_space(path: Path) -> bool:
-    """Would a make take it for two?"""
+    """Does the path contain whitespace?"""
     return len(str(path).split()) > 1
 
 
@@ -149,13 +149,12 @@ def symbols(library: Path, *options: str) -> set[str]:
 def link(record: Path, target: Path, order: random.Random) -> Path:
     """Link what a record is of, its functions in random order behind a random pad. Raises UserError if that cannot be."""
     if not relink.linker():
-        raise UserError("There is no linker that orders functions (lld, gold or mold): `make doctor` names them.")
+        raise UserError("There is no linker that orders functions (lld): `make doctor` names its package.")
     described = json.loads((record / DESCRIPTION).read_text())
     known = tuple(relink.Function(*pair) for pair in json.loads((record / FUNCTIONS).read_text()))
     placed = relink.shuffled(known, order)
     pad = order.randrange(0, relink.MAX_PAD, relink.ALIGNED)
-    seed = order.getrandbits(31)
-    return relink.run(target, described["arguments"], placed, pad, seed, described["compiler"], record)
+    return relink.run(target, described["arguments"], placed, pad, described["compiler"], record)
 
 
 def recorded(corner: Path, tag: str) -> dict[Path, Path | None]:

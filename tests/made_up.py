@@ -5,9 +5,11 @@ import numpy as np
 from ffilab.bench.record import Record, Writer
 from ffilab.provision.catalogue import GIL
 
+# Of a block that nothing disturbed.
+QUIET = {"strangers_s": 0.0, "throttled_s": 0.0, "wall_s": 0.1, "involuntary": 0, "steal_s": 0.0}
 FACTS = {
     "cpu": "a CPU", "cores": 2, "memory_gib": 4, "virtual_machine": None, "system": "Linux", "libc": "glibc",
-    "compiler": "gcc", "commit": "c", "date": "2026-01-01T00:00:00", "load": 0.1,
+    "compiler": "gcc", "commit": "c", "date": "2026-01-01T00:00:00", "governor": None, "load": 0.1, "steal_s": 0.0,
 }  # fmt: skip
 
 
@@ -31,21 +33,21 @@ def timed(logs, drawn=None, loops=1000, builds=1, name="calls", ns=1e3, **column
                 "arms": [{"name": key.partition("/")[2]} for key in logs],
             },
             "machine": FACTS,
-            "interpreters": {GIL: {"version": "3.14.7", "stamp": "s"}},
+            "interpreters": {GIL: {"version": "3.14.7", "route": "source", "config_args": "", "stamp": "s"}},
         },
         loops=dict.fromkeys(logs, loops),
         block_ns=sum(values[0][0] for values in times.values()),
         restarts=[
             {"restart": number, "missing": {}}
-            | ({"layout": None} if drawn is None else {"layout": int(drawn[number]), "layouts": layouts(int(drawn[number]))})
+            | ({"layout": None, "layouts": {}} if drawn is None else {"layout": int(drawn[number]), "layouts": layouts(int(drawn[number]))})
             for number in range(restarts)
         ],
         blocks=[
-            {"restart": restart, "block": block, "ns": {key: found[restart][block] for key, found in times.items()}, **columns}
+            {"restart": restart, "block": block, "ns": {key: found[restart][block] for key, found in times.items()}, **QUIET | columns}
             for restart in range(restarts)
             for block in range(blocks)
         ],
-        end={"machine": {}},
+        end={"machine": {"load": 0.1, "steal_s": 0.0}},
     )  # fmt: skip
 
 

@@ -1,20 +1,20 @@
 """The recipes of book/adding.md, done in a copy of the tree: a claim, a chapter, a binding, an interpreter."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
-import nbformat
 import pytest
 from conftest import clean_environment
 
 from ffilab.paths import ROOT
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 FILES = (".gitignore", "Makefile", "README.md", "_config.yml", "_toc.yml", "pyproject.toml")
 FOLDERS = ("book", "ffilab", "kernels", "native", "notebooks", "requirements", "tests")
 
@@ -59,9 +59,11 @@ def python(clone, code):
 
 
 def look_at_the_tree(clone):
-    """The checks of the tree and of the pages, in the clone: what `make check` tells someone who follows a recipe."""
-    files = ("tests/test_tree.py", "tests/test_pages.py")
-    chosen = ("-k", "not records_alone and not stale and not golden")
+    """What `make test` says of the tree and of what the pages are made from, to someone who follows a recipe."""
+    names = ("tree", "pages", "quotes", "lessons", "words", "ledger_page", "wording", "characteristics")
+    files = [f"tests/test_{name}.py" for name in names]
+    # Without those that execute pages, and those of the table that takes half an hour.
+    chosen = ("-k", "not records_alone and not stale and not golden and not controls and not table and not small_table")
     run(clone, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, *chosen, PYTHONPATH=str(clone))
 
 
@@ -76,6 +78,9 @@ id = "X1"
 where = "here"
 claim = "CDLL costs time."
 published = "nothing"
+section = "loaders#key-points"
+saw = "One call that took longer."
+differs = "Another machine."
 test = [{rule}]
 """,
     )
@@ -85,114 +90,49 @@ test = [{rule}]
 """,
         before="    return handed",
     )
+    add(
+        corner / "simulated.py",
+        """    cells[GIL, "PyDLL noop"] = 40.0
+    cells[GIL, "CDLL noop"] = 40.0 * session.true("X1", "noop, CDLL / PyDLL on {GIL}")
+""",
+        before='    session.add_times("calls"',
+    )
+    python(
+        clone,
+        """
+        from ffilab.judge import characteristics
+        rows = {(row["claim"], row["truth"]): row["right"] for row in characteristics.table(["loaders"], 2)}
+        assert rows["X1", "as published"] == "holds", rows
+        assert rows["X1", "no effect"] == "does not hold here", rows
+        """,
+    )
     # Its records are there already: it is judged without measuring.
     ledger = run(clone, "make", "judge", "FROM=tests/golden")
     assert [line for line in ledger.splitlines() if line.startswith("X1")]
     look_at_the_tree(clone)
 
 
-def quote(file, name):
-    return (
-        f'```{{literalinclude}} {file}\n:language: python\n:start-after: "# [{name}]"\n:end-before: "# [/{name}]"\n```'
-    )
-
-
-WORKER = "native/nothing/experiments.py"
-# Text of a cell, and whether it is code.
-PAGE = (
-    ("# Nothing\n\nTeaching: 5 minutes. Exercise: 5 minutes.", False),
-    (
-        "from ffilab import chapter, draw\nfrom notebooks.nothing import experiment\n\n"
-        'session = chapter.begin("nothing", gil_enabled=True)',
-        True,
-    ),
-    (f"{quote('experiment.py', 'nothing')}\n\n{quote(f'../../{WORKER}', 'worker')}", False),
-    ("record = experiment.nothing(session)\nruns = experiment.alone(session)", True),
-    ("draw.table(runs)", True),
-    ("chapter.verdicts(session)", True),
-    ("chapter.end(session, gil_enabled=True)", True),
-)
-CHAPTER = {
-    "notebooks/nothing/experiment.py": f'''"""What it measures."""
-
-from ffilab.bench.case import Case
-from ffilab.bench.plan import Arm
-
-WORKER = "{WORKER}"
-
-
-# [nothing]
-def nothing(session):
-    return session.time("nothing", [Arm("nothing", WORKER, "arm")])
-
-
-def alone(session):
-    cases = [Case(label, WORKER, "answer", {{"n": n}}) for label in session.interpreters for n in (1, 2)]
-    return session.run("alone", cases, session.budget.repeats)
-
-
-# [/nothing]
-''',
-    "notebooks/nothing/results.py": '"""Nothing yet."""\n',
-    "notebooks/nothing/figures.py": '"""Nothing yet."""\n',
-    "notebooks/nothing/claims.py": '''"""What it hands in."""
-
-from ffilab.judge.ledger import Handed
-from ffilab.judge.processes import measured
-
-
-def measurements(session):
-    handed = Handed(session.corner)
-    handed.put("X1", "answer", measured(session.frame("alone").answer.to_numpy(float), ""))
-    return handed
-''',
-    "notebooks/nothing/claims.toml": """[[claim]]
-id = "X1"
-where = "here"
-claim = "The answer is large."
-published = "42"
-test = [{kind = "side", measured = "answer", direction = "above", null = 0.0, interest = 1.0}]
-""",
-    WORKER: '''"""Its worker's side."""
-
-import time
-import timeit
-
-
-# [worker]
-def arm():
-    return timeit.Timer("pass", timer=time.perf_counter_ns)
-
-
-def answer(n):
-    return {"answer": 41 + n}
-
-
-# [/worker]
-''',
-    "tests/test_nothing.py": '"""Nothing to test yet."""\n',
-}
-
-
 def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
-    """With its native side and its tests. It is measured as the first thing in a clone in which nothing was measured."""
-    for name, text in CHAPTER.items():
-        (clone / name).parent.mkdir(exist_ok=True)
-        (clone / name).write_text(text)
-    cells = [nbformat.v4.new_code_cell(text) if code else nbformat.v4.new_markdown_cell(text) for text, code in PAGE]
-    notebook = nbformat.v4.new_notebook(cells=cells)
-    notebook.metadata["kernelspec"] = {"name": f"cpython-{GIL}", "display_name": "CPython", "language": "python"}
-    nbformat.write(notebook, clone / "notebooks" / "nothing" / "nothing.ipynb")
-    add(clone / "_toc.yml", "      - file: notebooks/nothing/nothing\n", before="  - caption: What it adds up to")
-    run(clone, "make", "chapter", "NAME=nothing", "BUDGET=smoke", "KERNELS=pair")
+    """A second copy of the chapter on loaders, under another name and with claims of its own: notebook, native side, words and
+    notes. It is measured as the first thing in a clone in which nothing was measured."""
+    for folder in ("notebooks", "native"):
+        shutil.copytree(clone / folder / "loaders", clone / folder / "seconds", ignore=shutil.ignore_patterns("build"))
+    (clone / "tests/words/seconds.py").write_text((clone / "tests/words/loaders.py").read_text())
+    copies = [*clone.glob("n*/seconds/**/*"), clone / "tests/words/seconds.py"]
+    for path in filter(Path.is_file, copies):
+        # Claims X12 to X14 instead of A12 to A14.
+        path.write_text(re.sub(r"\bA(1[234])\b", r"X\1", path.read_text().replace("loaders", "seconds")))
+        path.rename(path.with_name(path.name.replace("loaders", "seconds")))
+    add(clone / "_toc.yml", "      - file: notebooks/seconds/seconds\n", before="  - caption: What it adds up to")
+    run(clone, "make", "chapter", "NAME=seconds", "BUDGET=smoke", "KERNELS=pair")
     html = clone / "_build" / "html"
-    assert "Teaching: 5 minutes" in (html / "notebooks/nothing/nothing.html").read_text()
-    # The others say that they were not measured; the ledger knows the new claim; the course table lists it.
+    assert "Questions" in (html / "notebooks/seconds/seconds.html").read_text()
+    # The others say that they were not measured; the ledger knows the new claims; the course table lists the chapter.
     assert "was not measured on this machine yet" in (html / "notebooks/loaders/loaders.html").read_text()
     rows = {row["id"]: row["verdict"] for row in json.loads((clone / "_build/results/ledger.json").read_text())}
-    assert rows["X1"] == "cannot be tested here"  # a smoke test is no result
+    assert rows["X12"] == "cannot be tested here"  # a smoke test is no result
     assert rows["A12"] == "not measured yet"
-    assert "5 min" in (html / "book/instructors.html").read_text()
+    assert "notebooks/seconds/seconds.html" in (html / "book/instructors.html").read_text()
     look_at_the_tree(clone)
 
 

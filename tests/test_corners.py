@@ -11,8 +11,8 @@ from ffilab.judge import derived, ledger, verdicts
 from ffilab.judge.claims import all_claims
 from ffilab.judge.estimates import Location, Measurement, Share
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Occurs, Side
-from ffilab.paths import ROOT
 from ffilab.press import map as corner_map
+from tests.source_pages import anchors
 
 CLAIM, CORNERS = derived.read()
 BOLD = [one for one in CORNERS if one.bold]
@@ -80,8 +80,7 @@ def test_all_corners_of_the_talk_are_there():
 
 
 def test_every_claim_can_get_a_verdict_or_says_why_none_is_possible():
-    """48 of 48."""
-    assert len(CLAIMS) == 48
+    assert len(CLAIMS) >= 48
     for claim in CLAIMS.values():
         assert claim.tests or claim.not_measurable or claim.id == CLAIM, claim.id
     assert row_of(ledger_of({}))["verdict"] in verdicts.TESTED
@@ -168,16 +167,8 @@ def test_the_map_is_text_with_links_for_everyone():
 
 def test_every_link_leads_to_a_heading():
     for one in CORNERS:
-        if one.page:
-            page, _, anchor = one.page.partition("#")
-            text = (ROOT / f"{page}.ipynb").read_text() if (ROOT / f"{page}.ipynb").exists() else None
-            folder = (ROOT / page).parent
-            text = text or "".join(path.read_text() for path in folder.glob("*.ipynb"))
-            slugs = {
-                re.sub(r"[^a-z0-9]+", "-", heading.replace("\\\\", "").lower()).strip("-")
-                for heading in re.findall(r'"#{2,3} ([^"]*?)(?:\\n)?"', text)
-            }
-            assert anchor in slugs, one.page
+        page, _, anchor = one.page.partition("#")
+        assert not page or anchor in anchors()[page], one.page
 
 
 def test_a_file_of_corners_that_the_ledger_does_not_know_is_refused(tmp_path):

@@ -8,10 +8,8 @@ import shutil
 
 import pandas as pd
 import pytest
-from test_sources import anchors
-from test_wording import faults
 
-from ffilab.judge import again, verdicts
+from ffilab.judge import verdicts
 from ffilab.judge.claims import all_claims, in_words
 from ffilab.judge.estimates import Interval
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Occurs
@@ -19,6 +17,8 @@ from ffilab.paths import ROOT
 from ffilab.press import advice, files, front, guide, places, tables
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import results
+from tests.prose import faults_of_markdown as faults
+from tests.source_pages import anchors, golden_rows, source_tree
 
 SAID = front.read()
 QUESTIONS, SURPRISES = advice.read(front.FILE, "question"), advice.read(front.FILE, "surprise")
@@ -45,13 +45,7 @@ def row_of(one, answer=HOLDS, verdict=HOLDS, **further):
 
 @pytest.fixture
 def tree(tmp_path):
-    """Source pages as an assembled tree has them, none measured."""
-    for page in anchors():
-        path = tmp_path / f"{page}.md"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("# A page: its title\n")
-    (tmp_path / "book" / "_static").mkdir()
-    return tmp_path
+    return source_tree(tmp_path)
 
 
 def test_every_link_leads_to_a_heading_of_the_book():
@@ -186,10 +180,6 @@ def test_a_cell_without_a_number_says_why():
     assert front.NO_PAIR in found
 
 
-def test_addresses_of_cells():
-    assert files.slug("3.14t", "PyO3", "str in, ASCII") == "3-14t-pyo3-str-in-ascii"
-
-
 def test_figure_says_its_numbers_and_its_mark(tree, monkeypatch):
     monkeypatch.setattr(tables, "read", lambda corner, name: tables.Table(CELLS, "", "smoke test: no result"))
     found = front.figure(tree, SAID["figure"])
@@ -224,7 +214,7 @@ def test_a_kept_table_travels_with_its_mark_and_an_optional_one_may_come_later(t
 
 def test_golden_records_give_an_answer_to_every_question(tree):
     """Of records that were cut down, whatever their controls say: each test is answered, in words that are sentences."""
-    rows = [{**row, "stale": []} for row in again.rows(ROOT / "tests" / "golden", whatever_the_controls=True)]
+    rows = golden_rows()
     by_claim = {row["id"]: row for row in rows}
     for one in RESTING:
         assert advice.answer(one, by_claim[one.claim]), one.measured
@@ -251,17 +241,6 @@ def test_ways_add_up_and_fit():
         front.ways([{"title": "x", "stops": [{"page": "notebooks/nowhere", "parts": []}]}])
 
 
-def test_the_picture_of_the_readme_is_there_and_small():
-    readme = (ROOT / "README.md").read_text()
-    pictures = re.findall(r"!\[([^]]+)\]\((book/_static/[^)]+\.png)\)", readme)
-    assert pictures
-    for alt, name in pictures:
-        assert len(alt) > 30
-        assert (ROOT / name).read_bytes()[:4] == b"\x89PNG"
-        assert (ROOT / name).stat().st_size <= 200_000, name
-    assert "one run on one machine" in readme
-
-
 def test_pairs_are_answered_by_their_interval():
     assert results.cheaper(Interval(0.9, 0.8, 0.95))[3] == results.FIRST
     assert results.cheaper(Interval(1.1, 1.05, 1.2))[3] == results.SECOND
@@ -269,7 +248,6 @@ def test_pairs_are_answered_by_their_interval():
     assert {results.FIRST, results.SECOND, results.APART_UNKNOWN} == set(front.ANSWERS)
 
 
-@pytest.mark.slow
 def test_the_chooser_answers_in_three_choices(tmp_path, browser):
     """In a browser: PyO3 or pybind11 for str without the GIL, by keyboard and select boxes; without JavaScript, as a list."""
     data = data_of(0.75, 0.7, 0.8)

@@ -1,9 +1,7 @@
-"""The instrument: noise rule, adaptive runs, description, second and third axis, pyperf files, two runs compared."""
+"""The instrument: noise rule, adaptive runs, description, second and third axis, two runs compared."""
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -13,8 +11,9 @@ from hypothesis import strategies as st
 
 from ffilab import machine
 from ffilab.bench import instructions, profile, runner
+from ffilab.bench.noise import discard, noisy
 from ffilab.bench.plan import EMPTY, MIN_RESTARTS, plan
-from ffilab.bench.record import Record, discard, noisy, read
+from ffilab.bench.record import Record, read
 from ffilab.budget import BUDGETS, Budget
 from ffilab.errors import UserError
 from ffilab.judge import description, runs, statistics
@@ -212,24 +211,6 @@ def two_records(tmp_path_factory):
     found = [runner.run(plan("pair", arms, labels, BUDGETS["smoke"]), tmp_path_factory.mktemp("run")) for _ in range(2)]
     del os.environ["FFILAB_PROGRESS"]
     return found
-
-
-@pytest.mark.slow
-def test_pyperf_opens_our_records(two_records):
-    record = two_records[0]
-    gil, free = (record.path.with_suffix(f".{label}.json") for label in (GIL, FREE_THREADED))
-
-    def pyperf(*words):
-        return subprocess.run(
-            [sys.executable, "-m", "pyperf", *words], capture_output=True, text=True, check=True
-        ).stdout
-
-    table = pyperf("compare_to", "--table", gil, free)
-    assert "CDLL" in table
-    assert "PyDLL" in table
-    assert "Number of run: 4" in pyperf("stats", gil) or "runs" in pyperf("stats", gil)
-    assert "ffilab_seed" in pyperf("metadata", gil)
-    assert "#" in pyperf("hist", gil)
 
 
 @pytest.mark.slow

@@ -1,23 +1,16 @@
 """No text may outlive its evidence: pages from golden records whose effects were swapped, or taken away."""
 
-import html
-import os
+import json
 import re
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-import nbformat
 import pytest
 
-from ffilab.errors import UserError
 from ffilab.judge.claims import corners
-from ffilab.press.chapters import Chapter
-from ffilab.press.execute import execute
-from tests.changed_records import EFFECTLESS, INVERTED, changed
+from tests.changed_records import INVERTED
+from tests.golden_pages import MEASURED, VARIANTS
 from tests.prose import faults
+from tests.test_snapshots import SNAPSHOTS
 
-pytestmark = pytest.mark.slow
-GOLDEN = Path(__file__).with_name("golden")
 CLAIMS_A_SIDE = re.compile(
     r"\b(faste[rs]t?|slowe[rs]t?|cheape[rs]t?|deare[rs]t?|large[rs]t?|smalle[rs]t?|longer|shorter|higher|lower|more|less|fewer"
     r"|above|below|grows?|shrinks?|gains?|loses?|scales|wins?|exceeds?|falls?|rises?|pays?|blocks?|helps?|hurts?)\b"
@@ -52,48 +45,11 @@ NUMBER = re.compile(r"[-+±]?\d[\d.,]*( ?(%|ns|µs|ms|s|KiB|MiB))?")
 MARKS = re.compile(r" ?\((?:smoke test|withheld)(?:: [^)]*)?\)")
 
 
-def texts(notebook):
-    """What a page says: its glued texts by name, and the descriptions of its figures by cell."""
-    found = {}
-    for cell in notebook.cells:
-        for output in cell.get("outputs", []):
-            if "scrapbook" in output.get("metadata", {}):
-                name = output["metadata"]["scrapbook"]["name"]
-                found[name] = MARKS.sub("", eval(next(iter(output["data"].values()))))  # a repr of a text
-            for alt in set(
-                re.findall(r'<img class="ffi-light" alt="([^"]*)"', output.get("data", {}).get("text/html", ""))
-            ):
-                found[f"figure {sum(name.startswith(f'figure of {cell.id}') for name in found)} of {cell.id}"] = (
-                    html.unescape(alt)
-                )
-    return found
-
-
-@pytest.fixture(scope="module")
-def said(tmp_path_factory):
-    """{(corner, how): texts} of every page, from golden records as they are and changed."""
-    folder = tmp_path_factory.mktemp("changed")
-    sources = {"as measured": GOLDEN, **{how: folder / how for how in (INVERTED, EFFECTLESS)}}
-    for how in (INVERTED, EFFECTLESS):
-        changed(GOLDEN, folder / how, how)
-
-    def made(order):
-        corner, how = order
-        chapter = Chapter(corner, executed_folder=folder / "executed" / how)
-        try:
-            return order, texts(nbformat.read(execute(chapter, "quick", sources[how]), as_version=4))
-        except UserError as refused:
-            return order, refused
-
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(pool.map(made, [(corner, how) for corner in corners() for how in sources]))
-
-
-def page(said, corner, how):
-    found = said[corner, how]
-    if isinstance(found, UserError):
-        pytest.fail(str(found))
-    return found
+def said(corner, variant):
+    """The texts of a page and the descriptions of its figures, by name, as tests/test_snapshots.py keeps them."""
+    kept = json.loads((SNAPSHOTS / f"{corner}-{variant}.json").read_text())
+    figures = {f"figure {n} of {cell}": text for cell, texts in kept["figures"].items() for n, text in enumerate(texts)}
+    return {name: MARKS.sub("", text) for name, text in (kept["texts"] | figures).items()}
 
 
 def bare(text):
@@ -102,8 +58,8 @@ def bare(text):
 
 
 @pytest.mark.parametrize("corner", corners())
-def test_no_sentence_claims_the_old_result(said, corner):
-    before, after = page(said, corner, "as measured"), page(said, corner, INVERTED)
+def test_no_sentence_claims_the_old_result(corner):
+    before, after = said(corner, MEASURED), said(corner, INVERTED)
     assert set(before) == set(after)
     stayed = {
         name: (text, after[name])
@@ -114,11 +70,11 @@ def test_no_sentence_claims_the_old_result(said, corner):
         and not OPEN.search(text)
         and bare(text) == bare(after[name])
     }
-    assert not stayed, "\n".join(f"{name}: {one}\n  inverted: {other}" for name, (one, other) in stayed.items())
+    assert not stayed, "\n".join(f"{name}: {text}\n  inverted: {other}" for name, (text, other) in stayed.items())
 
 
 @pytest.mark.parametrize("corner", corners())
-@pytest.mark.parametrize("how", ["as measured", INVERTED, EFFECTLESS])
-def test_every_text_reads_well(said, corner, how):
-    wrong = {name: (found, text) for name, text in page(said, corner, how).items() if (found := faults(text))}
-    assert not wrong, "\n".join(f"{name}: {found}: {text}" for name, (found, text) in wrong.items())
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_every_text_reads_well(corner, variant):
+    wrong = {name: (fault, text) for name, text in said(corner, variant).items() if (fault := faults(text))}
+    assert not wrong, "\n".join(f"{name}: {fault}: {text}" for name, (fault, text) in wrong.items())

@@ -17,9 +17,11 @@ from ffilab import chapter, layout_pool
 from ffilab.bench import layouts, runner
 from ffilab.bench import session as sessions
 from ffilab.bench.layouts import AS_INSTALLED, Layout
+from ffilab.bench.noise import discard, noisy
 from ffilab.bench.plan import COPIED, EMPTY, Arm, control_pair, plan
-from ffilab.bench.record import SESSION, Record, Unit, discard, merged, noisy
+from ffilab.bench.record import SESSION, Record, Unit, merged
 from ffilab.bench.worker import PARTS
+from ffilab.bench.workers import PAGE_BYTES
 from ffilab.budget import BUDGETS
 from ffilab.errors import UserError
 from ffilab.judge import basis, ledger, statistics
@@ -226,14 +228,12 @@ def test_what_numbers_rest_on_in_words():
     assert "1 layout of 1 build" in basis.in_words(rests_on(gil=1))
     # Two sessions know nothing yet of what a session adds.
     assert "another session" in basis.in_words(rests_on(sessions=2))
-    for older in (None, {}, {"layouts": {}}):
-        assert "older version" in basis.in_words(older)
 
 
 def test_verdicts_of_one_binary_are_qualified():
     assert basis.one_binary(rests_on()) == []
     assert basis.one_binary(rests_on(free=1)) == [FREE_THREADED]
-    assert basis.qualifier(rests_on()) == basis.qualifier(None) == basis.qualifier({}) == ""
+    assert basis.qualifier(rests_on()) == ""
     assert basis.qualifier(rests_on(gil=1, free=1)) == "of this binary alone"
     # Another interpreter decides no claim.
     other = rests_on()
@@ -275,7 +275,7 @@ def test_a_row_of_one_binary_says_so_and_nothing_of_the_next_build():
     assert found["beside"] == {}
     # What was counted, and not timed, has nothing beside it either.
     assert row(Counted(1.2), rests_on())["beside"] == {}
-    assert ledger.verdict_of(row(Counted(1.2), None)) == HOLDS
+    assert ledger.verdict_of(row(Counted(1.2), rests_on())) == HOLDS
 
 
 def test_the_three_intervals_have_their_names():
@@ -291,9 +291,6 @@ def test_what_is_drawn_survives_the_hand_in():
     again = Measurement.from_json(json.loads(json.dumps(Measurement(estimate, "ratio").as_json()))).estimate
     assert again == estimate
     assert again.next_build == estimate.next_build
-    # What an older version handed in has nothing of it.
-    older = {key: getattr(estimate, key) for key in ("centre", "error", "freedom", "n", "log")}
-    assert not Measurement.from_json({"kind": "Location", **older, "unit": ""}).estimate.next_build.is_known
 
 
 # ---- pools ----
@@ -358,7 +355,7 @@ def test_the_environment_is_longer_by_another_number_in_each_restart(smoke, tmp_
 
     first = seen(1, "first")
     assert len(set(first)) > 1
-    assert all(0 <= number < runner.PAGE_BYTES for number in first)
+    assert all(0 <= number < PAGE_BYTES for number in first)
     assert first == seen(1, "again") != seen(2, "other")
 
 

@@ -7,27 +7,20 @@ import pandas as pd
 import pytest
 
 from ffilab.errors import UserError
-from ffilab.judge import again, claims, ledger, verdicts
+from ffilab.judge import claims, ledger, verdicts
 from ffilab.judge.claims import Claim, all_claims
 from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.rules import HOLDS, Side, Size
-from ffilab.paths import ROOT
 from ffilab.press import ledger_page
-from tests.test_sources import anchors
-from tests.test_wording import faults
+from tests.prose import faults_of_markdown as faults
+from tests.source_pages import anchors, golden_rows, source_tree
 
 ABOVE = Side("a / b", direction="above", null=1.0, interest=0.05)
 SIZE = Size("a / b", null=1.0, published=2.0, margin=0.25)
 
 
-@pytest.fixture(scope="module")
-def golden():
-    """The rows of the golden records, as if their controls had passed."""
-    return [{**row, "stale": []} for row in again.rows(ROOT / "tests" / "golden", whatever_the_controls=True)]
-
-
 def row_of(value, *rules, **further):
-    said = {"saw": "2 in one run.", "differs": "Another machine.", "section": "loaders#takeaways"}
+    said = {"saw": "2 in one run.", "differs": "Another machine.", "section": "loaders#key-points"}
     claim = Claim("A1", "loaders", "A, a slide", "One is slower.", "2", rules or (ABOVE, SIZE), **said)
     handed = {
         "measurements": {"a / b": Measurement(Counted(value), "").as_json()},
@@ -72,23 +65,16 @@ def test_what_differs_is_told_unless_the_claim_simply_holds(value, verdict, says
     assert faults(ledger_page.card(row)) == []
 
 
-@pytest.mark.parametrize("further", [{"withheld": ["A/A failed"]}, {"is_result": False}])
-def test_of_what_is_no_result_nothing_is_said_beside_what_the_author_saw(further):
-    row = row_of(1.0, **further)
-    assert ledger_page.beside(row) == ""
-    assert row["verdict"] in ledger_page.card(row)
-
-
-def test_cards_of_the_golden_records_read_well(golden):
-    for row in golden:
+def test_cards_of_the_golden_records_read_well():
+    for row in golden_rows():
         text = ledger_page.card(row)
         assert faults(text) == [], (row["id"], faults(text))
         # As many folds opened as closed.
         assert len(re.findall(r"^:::::\{dropdown", text, re.M)) == len(re.findall(r"^:::::$", text, re.M)), row["id"]
 
 
-def test_many_tests_are_folded_by_subject(golden):
-    row = next(row for row in golden if row["id"] == "A18")
+def test_many_tests_are_folded_by_subject():
+    row = next(row for row in golden_rows() if row["id"] == "A18")
     titles = re.findall(r"\{dropdown\} (.*)", ledger_page.card(row))
     assert len(row["parts"]) > ledger_page.MOST_IN_ONE_FOLD
     assert len(titles) == 4
@@ -97,11 +83,9 @@ def test_many_tests_are_folded_by_subject(golden):
     ) == len(row["parts"])
 
 
-def test_the_link_leads_to_the_section():
-    asked = []
-    card = ledger_page.card(row_of(1.2), lambda pages: asked.append(pages) or "[there](x)")
-    assert asked == [("notebooks/loaders/loaders#takeaways",)]
-    assert "[there](x)" in card
+def test_the_link_leads_to_the_section(tmp_path):
+    card = ledger_page.card(row_of(1.2), source_tree(tmp_path))
+    assert "([Key points](../notebooks/loaders/loaders.ipynb#key-points))" in card
 
 
 def test_cards_carry_what_they_are_chosen_by():
@@ -127,11 +111,11 @@ def test_the_figure_says_its_numbers():
     assert len(set(ledger_page.DRAWN.values()) | {ledger_page.NOT_TESTED}) == len(ledger_page.DRAWN) + 1
 
 
-def test_the_ledger_can_be_taken_away(tmp_path, golden):
+def test_the_ledger_can_be_taken_away(tmp_path):
     odd = row_of(2.0, id="X1") | {"interval": {"a / b": [float("nan"), float("inf")]}}
-    rows = [*golden, odd]
-    ledger_page.write(tmp_path, rows)
-    static = tmp_path / "_static"
+    rows = [*golden_rows(), odd]
+    ledger_page.write(source_tree(tmp_path), rows)
+    static = tmp_path / "book" / "_static"
     table = pd.read_csv(static / "ledger.csv")
     assert len(table) == sum(max(1, len(row["parts"])) for row in rows)
     assert set(table.id) == {row["id"] for row in rows}

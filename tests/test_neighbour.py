@@ -1,14 +1,12 @@
 """A neighbour on the core: times are those of a quiet one. Seeds are fixed."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
-import pyperf
 import pytest
 from made_up import timed
 
-from ffilab.bench import interoperation, neighbour
+from ffilab.bench import neighbour
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import merged
 from ffilab.bench.worker import PARTS, batch
@@ -108,18 +106,6 @@ def test_nothing_quiet_at_all_in_one_arm_is_not_known():
     found = ratio(record)
     assert found.n == 0
     assert not found.at().is_known
-
-
-def test_an_arm_that_had_company_all_along_is_left_out_of_the_files_for_pyperf(tmp_path):
-    record = session(6, 0.1)
-    for block in record.blocks:
-        block["probes"]["/".join(SLOW)] = [10 * PROBE] * (PARTS + 1)
-    record = replace(record, path=tmp_path / "plan.jsonl")
-    facts = {"cpu": "made up", "cores": 2, "system": "none", "commit": "none", "date": "2026-01-01T00:00:00"}
-    record.run["machine"], record.run["interpreters"] = facts, {GIL: {"version": "3.14.0"}}
-    record.run["plan"]["arms"] = [{"name": "fast"}, {"name": "slow"}]
-    [path] = interoperation.export(record)
-    assert [one.get_name() for one in pyperf.BenchmarkSuite.load(str(path))] == ["fast"]
 
 
 def test_each_session_has_a_quiet_level_of_its_own():

@@ -65,7 +65,7 @@ def test_a_project_may_take_its_sources_from_a_neighbour(monkeypatch, tmp_path):
 
 def test_kernel_folder_without_environment(monkeypatch, tmp_path):
     monkeypatch.setattr(installed, "KERNELS", tmp_path)
-    with pytest.raises(UserError, match=r"make kernels KERNELS=3\.14t"):
+    with pytest.raises(UserError, match=r"bootstrap\.py kernels --kernels 3\.14t"):
         installed.load(T314)
     (tmp_path / "cpython-3.14t" / ".venv").mkdir(parents=True)
     (tmp_path / "cpython-3.14t" / ".venv" / "ffilab.json").write_text('{"stamp": "x"}')

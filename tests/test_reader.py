@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 MOST_CLICKS = 3
 # A number with its interval, a count of runs, or a verdict. Golden records are cut down, so that controls may fail: then the answer is that.
 MEASURED = r"\[-?[\d.,]+, -?[\d.,]+\]|(\d+|none) of \d+ runs|\bholds\b|does not hold|undecided|is withheld"

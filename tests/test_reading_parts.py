@@ -11,8 +11,7 @@ import pandas as pd
 import pytest
 
 from ffilab import draw
-from ffilab.paths import ROOT
-from ffilab.press import files, search, terms
+from ffilab.press import files, terms
 
 SVG = '<?xml version="1.0"?>\n<!-- made -->\n<svg height="144pt" width="288pt">\n<metadata>who</metadata>\n<path d="M 1.23456 2.000000"/>\n</svg>'
 
@@ -47,20 +46,6 @@ def test_what_the_instrument_draws_is_what_is_set_apart(monkeypatch):
     assert files.SWITCH.search(shown[0])
 
 
-def test_icons_that_no_page_shows_are_left_out():
-    script = 'var a={"arrow-up":[384,512,[8593],"f062","M1"],bars:[448,512,["navicon"],"f0c9","M2"],sun:[512,512,[],"f185",["M3","M4"]]};'
-    assert files.with_icons(script, {"navicon"}) == 'var a={bars:[448,512,["navicon"],"f0c9","M2"],};'
-    rules = 'b{c:d}.fa-sun:before{content:"\\f185"}.fa-navicon:before,.fa-bars:before{content:"\\f0c9"}.e{f:g}'
-    assert "fa-sun" not in files.with_icon_rules(rules, {"bars"})
-    assert files.with_icon_rules(rules, {"bars"}).endswith('.fa-bars:before{content:"\\f0c9"}.e{f:g}')
-
-
-def test_only_the_page_that_searches_loads_the_index():
-    text = '<script src="../searchindex.js"></script><span class="w">  </span>x'
-    assert files.lighter_page(text, searches=False) == "  x"
-    assert files.lighter_page(text, searches=True).startswith("<script")
-
-
 GLOSSARY = "# G\n\n```{glossary}\nGIL\n  A lock.\n\nrace condition\n  One.\n\nprocedure linkage table, PLT\n  Where.\n\nblock\n  A round.\n```\n"
 
 
@@ -76,13 +61,6 @@ def test_terms_are_linked_at_first_use_in_prose_alone():
         "{term}`Race\nconditions <race condition>` need the {term}`GIL <GIL>`, or GIL-free code; the GIL. "
         "A {term}`PLT <procedure linkage table, PLT>` blocks a block."
     )
-
-
-def test_pages_that_the_search_knows_are_in_the_book():
-    contents = (ROOT / "_toc.yml").read_text()
-    for name, said in search.keywords(ROOT / "book").items():
-        assert f"file: {name}\n" in contents
-        assert '"' not in said
 
 
 # Viénot, Brettel and Mollon (1999), on linear RGB.

@@ -129,7 +129,7 @@ def test_circumstances_and_what_was_drawn_are_named(said):
         run={
             **second.run,
             "machine": {**second.run["machine"], "compiler": "clang"},
-            "interpreters": {GIL: {"version": "3.14.8", "stamp": "t"}},
+            "interpreters": {GIL: {**second.run["interpreters"][GIL], "version": "3.14.8"}},
         },
     )
     text, _ = said(first, second)

@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ffilab.bench import foreign
 from ffilab.bench import session as sessions
 from ffilab.bench.case import Case, Outcome, Program, Step
 from ffilab.bench.plan import Arm
-from ffilab.bench.record import Record, flat
+from ffilab.bench.record import Record, flat, read
 from ffilab.errors import UserError
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
@@ -136,10 +137,10 @@ def test_only_the_newest_complete_session_is_found(monkeypatch, tmp_path):
     sessions.Measuring("corner", [GIL])  # interrupted
     other = sessions.Measuring("other", [GIL])
     other.close()
-    assert sessions.find(tmp_path, "corner") == complete.folder
-    assert sessions.find(complete.folder, "corner") == complete.folder
+    assert foreign.find(tmp_path, "corner") == complete.folder
+    assert foreign.find(complete.folder, "corner") == complete.folder
     with pytest.raises(UserError, match="no complete session"):
-        sessions.find(tmp_path, "third")
+        foreign.find(tmp_path, "third")
 
 
 def test_a_bundle_is_unpacked_and_what_is_neither_is_refused(session, tmp_path):
@@ -147,19 +148,19 @@ def test_a_bundle_is_unpacked_and_what_is_neither_is_refused(session, tmp_path):
     bundle = tmp_path / "bundle.tar.gz"
     with tarfile.open(bundle, "w:gz") as archive:
         archive.add(session.folder, "_build/records/corner/one")
-    first = sessions.unpacked(str(bundle))
-    assert (sessions.find(first, "corner") / sessions.MAIN).is_file()
+    first = foreign.unpacked(str(bundle))
+    assert (foreign.find(first, "corner") / sessions.MAIN).is_file()
     # Another bundle of the same name takes nobody's place.
     other = tmp_path / "elsewhere" / "bundle.tar.gz"
     other.parent.mkdir()
     with tarfile.open(other, "w:gz") as archive:
         archive.add(session.folder, "corner/two")
-    assert sessions.unpacked(str(other)) != first
-    assert (sessions.find(first, "corner") / sessions.MAIN).is_file()
+    assert foreign.unpacked(str(other)) != first
+    assert (foreign.find(first, "corner") / sessions.MAIN).is_file()
     (tmp_path / "text").write_text("no bundle")
     for name in ("text", "not there"):
         with pytest.raises(UserError, match="neither a folder of records nor a bundle"):
-            sessions.unpacked(str(tmp_path / name))
+            foreign.unpacked(str(tmp_path / name))
 
 
 def test_a_record_cut_off_in_the_middle_of_a_line_keeps_what_is_whole(session):
@@ -167,8 +168,8 @@ def test_a_record_cut_off_in_the_middle_of_a_line_keeps_what_is_whole(session):
     path = session.folder / sessions.MAIN
     whole = path.read_text()
     path.write_text(whole + '{"kind": "child", "ti')
-    assert sessions.read(path).cut_off
-    assert len(sessions.read(path).frame("calls")) == 1
+    assert read(path).cut_off
+    assert len(read(path).frame("calls")) == 1
 
 
 def test_half_an_experiment_is_none(session, monkeypatch):

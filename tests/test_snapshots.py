@@ -18,7 +18,6 @@ import pytest
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-    import tests.conftest
 
 from ffilab.judge import again
 from ffilab.judge.claims import corners

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ffilab.bench.layouts import Layout, as_installed
-from ffilab.bench.runner import WORKER
+from ffilab.bench.workers import WORKER
 from ffilab.errors import UserError
 from ffilab.paths import ROOT, resolved, without_paths
 from ffilab.subprocesses import group
@@ -182,7 +182,7 @@ def program(
     except FileNotFoundError as error:
         name = Path(error.filename or command[0]).name
         raise UserError(
-            f"There is no program {name} here: `make native` builds ours, `make doctor` names others."
+            f"There is no program {name} here: `python3 ffilab/bootstrap.py native` builds ours, `make doctor` names others."
         ) from None
     if process.returncode < 0:
         return f"killed by {signal.Signals(-process.returncode).name}", out, err

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from ffilab.bench.plan import Arm
 from ffilab.bench.reporting import Reporter
-from ffilab.bench.runner import WORKER, described
+from ffilab.bench.workers import WORKER, described
 from ffilab.errors import UserError
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import load

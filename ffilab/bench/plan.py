@@ -126,7 +126,7 @@ def plan(
     if len({arm.name for arm in arms}) != len(arms):
         raise ValueError("two arms have the same name")
     if not interpreters:
-        raise UserError("No interpreter is set up to measure on: run `make kernels`.")
+        raise UserError("No interpreter is set up to measure on: run `python3 ffilab/bootstrap.py kernels`.")
     cells = sum(not arm.interpreters or i in arm.interpreters for arm in arms for i in interpreters)
     block_s = cells * budget.batch_ms / 1e3
     # A fixed run fits its blocks into the time; an adaptive one stops between restarts.

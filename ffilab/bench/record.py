@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,12 +19,15 @@ import numpy as np
 import pandas as pd
 
 from ffilab.bench import neighbour
+from ffilab.bench.noise import Noise, discard
 from ffilab.errors import UserError
 
 KINDS = ("loops", "restart", "block", "failure", "experiment", "child", "observation", "end")
 
 
-# Written into the first line; a record of a later format is refused.
+# The main record of a session; the others are named after their plan.
+MAIN = "session.jsonl"
+# Written into the first line; a record of another format is refused.
 FORMAT = 1
 
 
@@ -227,57 +229,6 @@ def flat(result: dict, above: str = "") -> dict:
     return found
 
 
-# The noise rule, fixed before any time is seen. A tick of the steal clock is 10 ms.
-MAX_STEAL_SHARE = 0.01
-MAX_INVOLUNTARY_PER_S = 100
-
-
-@dataclass(frozen=True)
-class Noise:
-    """What the noise rule decided. `blocks`: indices discarded; `restarts`: numbers kept; `report`: in words."""
-
-    blocks: set[int]
-    restarts: list[int]
-    report: str
-
-
-def noisy(block: dict, block_ns: float | None = None) -> bool:
-    """Did the hypervisor or other processes take a noticeable part of this block? Old records know no noise.
-
-    block_ns: how long a block should last. A rule that scaled with what was timed would look at the time.
-    """
-    seconds = (block_ns or sum(block["ns"].values())) / 1e9
-    return block.get("steal_s", 0) > MAX_STEAL_SHARE * seconds or block.get("involuntary", 0) > max(
-        1, MAX_INVOLUNTARY_PER_S * seconds
-    )
-
-
-def discard(blocks: list[dict], blocks_per_restart: int, block_ns: float | None = None) -> Noise:
-    """Apply the noise rule.
-
-    A noisy block is discarded. A restart that loses half of its blocks is discarded whole. If half of the restarts
-    would go, the noise is the machine's normal state: then nothing is discarded, and the report says so.
-    """
-    if not blocks:
-        return Noise(set(), [], "nothing: each run had a process of its own, and all of them count")
-    members: dict[int, list[int]] = {}
-    for number, block in enumerate(blocks):
-        members.setdefault(block["restart"], []).append(number)
-    complete = {r: numbers for r, numbers in members.items() if len(numbers) == blocks_per_restart}
-    bad = {n for numbers in complete.values() for n in numbers if noisy(blocks[n], block_ns)}
-    kept = [r for r, numbers in complete.items() if 2 * sum(n in bad for n in numbers) < len(numbers)]
-    total = sum(map(len, complete.values()))
-    if 2 * len(kept) <= len(complete):
-        words = (
-            f"{len(bad)} of {total} blocks were noisy; as this is the machine's normal state here, none was discarded"
-        )
-        return Noise(set(), list(complete), words)
-    words = (
-        f"{len(bad)} of {total} blocks and {len(complete) - len(kept)} of {len(complete)} restarts discarded as noisy"
-    )
-    return Noise(bad, kept, words)
-
-
 # Restarts of the next session count from here.
 SESSION = 100_000
 
@@ -313,7 +264,7 @@ def _joined(noises: list[Noise], blocks: list[int]) -> Noise:
 def read(path: Path) -> Record:
     """Read a record; a last line that was cut off in the middle of a write is left out.
 
-    Raises UserError if the file is no record, or holds what no measurement writes: see `whole` and `check`.
+    Raises UserError if the file is no record, or is not as it was written. What others made is checked in foreign.py.
     """
     if path.is_dir():
         raise UserError(f"{path} is a folder, and not a record: name a file in it that ends in .jsonl.")
@@ -323,22 +274,18 @@ def read(path: Path) -> Record:
     lines, cut_off = whole(path.read_bytes(), path)
     if not lines or lines[0].get("kind") != "run":
         raise UserError(f"{path} is not a record of a measurement.")
-    if lines[0].get("format", 0) != 0 and lines[0]["format"] != FORMAT:
+    if lines[0].get("format") != FORMAT:
         raise UserError(
-            f"{path} has the format {lines[0]['format']!r}, and this version reads {FORMAT}: read it with the version that wrote it."
+            f"{path} has the format {lines[0].get('format')!r}, and this version reads {FORMAT}: read it with the version that "
+            "wrote it."
         )
-    try:
-        check(lines)
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-        what = f"no {error}" if isinstance(error, KeyError) else str(error)
-        raise damaged(path, what) from None
     by_kind = {kind: [line for line in lines if line["kind"] == kind] for kind in KINDS}
     end = by_kind["end"][-1] if by_kind["end"] else {}
     return Record(
         path,
         lines[0],
         loops=by_kind["loops"][0]["loops"] if by_kind["loops"] else {},
-        block_ns=by_kind["loops"][0].get("block_ns") if by_kind["loops"] else None,
+        block_ns=by_kind["loops"][0]["block_ns"] if by_kind["loops"] else None,
         restarts=by_kind["restart"],
         blocks=by_kind["block"],
         failures=by_kind["failure"],
@@ -382,121 +329,3 @@ def whole(content: bytes, path: Path) -> tuple[list[dict], bool]:
         lines.append(line)
         digest.update(text + b"\n")
     return lines, False
-
-
-# What the fields of a line have to be, where they are there: a type, a table by names ("*": by any), or a list.
-NUMBER, COUNT, WORDS = (int, float), (int,), (str,)
-# Or null, where the system does not say.
-MAYBE = (int, float, type(None))
-BUILT_AS = {"version": WORDS, "route": WORDS, "config_args": WORDS, "stamp": WORDS}
-DRAWN = {"build": COUNT, "id": WORDS, "number": COUNT}
-TYPES = {
-    "run": {
-        "plan": {
-            "name": WORDS, "session": WORDS, "budget": WORDS, "seed": COUNT, "blocks": COUNT, "interpreters": [WORDS],
-            "earlier": [WORDS], "arms": [{"name": WORDS}],
-        },
-        "machine": {"date": WORDS, "cpu": WORDS, "system": WORDS, "commit": WORDS},
-        "interpreters": {"*": BUILT_AS},
-        "layouts": {"*": [DRAWN]},
-    },
-    "loops": {"loops": {}, "block_ns": NUMBER},
-    "restart": {"restart": COUNT, "missing": {"*": {"*": WORDS}}, "layout": MAYBE, "layouts": {"*": DRAWN}},
-    "block": {
-        "restart": COUNT, "block": COUNT, "ns": {}, "probes": {"*": [NUMBER]}, "mhz": MAYBE,
-        **dict.fromkeys(("steal_s", "involuntary", "strangers_s", "wall_s"), NUMBER),
-    },
-    "failure": {"restart": COUNT},
-    "experiment": {"title": WORDS, "run": COUNT, "processes": COUNT},
-    "child": {"title": WORDS, "run": COUNT, "factors": {}, "strangers_s": NUMBER, "wall_s": NUMBER},
-    "observation": {"title": WORDS},
-}  # fmt: skip
-NEEDED = {
-    "run": ("plan", "machine"),
-    "loops": ("loops",),
-    "restart": ("restart", "missing"),
-    "block": ("restart", "block", "ns"),
-    "failure": ("restart",),
-    "experiment": ("title", "run", "processes"),
-    "child": ("title", "run", "factors", "interpreter", "result", *HOW),
-}
-
-
-def typed(value, types, where: str) -> None:
-    """Raises ValueError if a value is not of these types: see TYPES."""
-    if isinstance(types, tuple):
-        is_number = isinstance(value, int | float)
-        if not isinstance(value, types) or isinstance(value, bool) or (is_number and not math.isfinite(value)):
-            raise ValueError(f"{where} is {str(value)[:40]!r}")
-    elif not isinstance(value, type(types)):
-        raise ValueError(f"{where} is {str(value)[:40]!r}")
-    elif isinstance(types, list):
-        for each in value:
-            typed(each, types[0], where)
-    else:
-        for name, each in value.items():
-            if (of_it := types.get(name, types.get("*"))) is not None:
-                typed(each, of_it, f"{name} of {where}")
-
-
-def without_markup(value, where: str) -> None:
-    """Raises ValueError if a text in it would be more than text on a page."""
-    if isinstance(value, dict):
-        for name, each in value.items():
-            without_markup(name, where)
-            without_markup(each, name)
-    elif isinstance(value, list):
-        for each in value:
-            without_markup(each, where)
-    elif isinstance(value, str) and set(value) & set("<>`\n\r"):
-        raise ValueError(f"markup in what it says of {where}")
-
-
-def check(lines: list[dict]) -> None:
-    """What every record has, and times that can be times. Raises ValueError, KeyError or TypeError."""
-    run, known, loops, missing = lines[0], set(), {}, set()
-    for number, line in enumerate(lines):
-        kind = line["kind"]
-        if lacking := [name for name in NEEDED.get(kind, ()) if name not in line]:
-            raise ValueError(f"no {lacking[0]!r} in a line of {kind!r}")
-        typed(line, TYPES.get(kind, {}), kind)
-        without_markup(line.get("title"), "a title")
-        if number and (kind == "run" or (kind == "loops" and loops)):
-            raise ValueError(f"{kind!r} is there twice")
-        if kind == "loops":
-            if lacking := [name for name in ("name", "interpreters", "blocks") if name not in run["plan"]]:
-                raise ValueError(f"no {lacking[0]!r} in the plan")
-            loops = line["loops"]
-            for cell, count in loops.items():
-                positive(count, f"loops of {cell}")
-            if line.get("block_ns") is not None:
-                positive(line["block_ns"], "how long a block lasts")
-        if kind == "restart":
-            if any("build" not in one for one in (line.get("layouts") or {}).values()):
-                raise ValueError("no build of a layout")
-            missing |= {f"{label}/{arm}" for label, arms in line["missing"].items() for arm in arms}
-        if "restart" in line and not 0 <= line["restart"] < SESSION:
-            raise ValueError(f"the number of a restart is {line['restart']}")
-        if "strangers_s" in line and "wall_s" not in line:
-            raise ValueError("no 'wall_s' beside 'strangers_s'")
-        if kind == "block":
-            place = line["restart"], line["block"]
-            if place in known:
-                raise ValueError(f"block {place[1]} of restart {place[0]} is there twice")
-            known.add(place)
-            for cell, ns in line["ns"].items():
-                positive(ns, f"the time of {cell}")
-                if cell not in loops:
-                    raise ValueError(f"a time of {cell}, which was not calibrated")
-            if absent := loops.keys() - line["ns"].keys() - missing:
-                raise ValueError(f"no time of {min(absent)} in block {place[1]} of restart {place[0]}")
-    for name in ("machine", "interpreters"):
-        without_markup(run.get(name, {}), f"the {name}")
-    for name in ("name", "session", "earlier", "interpreters"):
-        without_markup(run["plan"].get(name), f"the plan: {name}")
-
-
-def positive(value, what: str) -> None:
-    """Raises ValueError if this is no finite number above zero."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
-        raise ValueError(f"{what} is {str(value)[:40]!r}")

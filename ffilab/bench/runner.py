@@ -1,204 +1,27 @@
 """Runs a plan: starts workers, times randomised complete blocks, writes the record."""
 
-import contextlib
-import json
-import os
 import random
-import select
-import shutil
-import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-import psutil
-
 from ffilab import machine
-from ffilab.bench import interoperation, layouts
+from ffilab.bench import layouts
 from ffilab.bench.alone import alone
-from ffilab.bench.layouts import Layout, Pool, as_installed
+from ffilab.bench.layouts import Layout, Pool
 from ffilab.bench.plan import COPY_OF_INTERPRETER, MIN_RESTARTS, Arm, Plan
 from ffilab.bench.record import Record, Writer, read
 from ffilab.bench.reporting import Reporter
+from ffilab.bench.workers import PAGE_BYTES, Worker, WorkerFailed
 from ffilab.errors import UserError
-from ffilab.paths import LOGS, ROOT, resolved, without_paths
+from ffilab.paths import LOGS, without_paths
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import Installed, load
-from ffilab.subprocesses import explain_os_errors, kill_group, refused
+from ffilab.subprocesses import explain_os_errors
 
-WORKER = Path(__file__).with_name("worker.py")
-LOAD_TIMEOUT_S = 60
-BATCH_TIMEOUT_S = 30
 MAX_LOOPS = 1 << 40
-PAGE_BYTES = 4096
-PADDING = "FFILAB_PADDING"
 # That many failed restarts, and more than a third of those tried, end a run.
 MAX_FAILURES = 3
-
-
-class WorkerFailed(Exception):
-    """A worker died, hung or answered nonsense; the text says which."""
-
-
-class Worker:
-    """One measured process. layout: what it runs, see layouts.py. padding: bytes by which its environment is longer."""
-
-    def __init__(self, interpreter: Installed, group: str, log: Path, layout: Layout | None = None, padding: int = 0):
-        self.name = f"{interpreter.label}/{group}"
-        self.log = log
-        # CPU seconds that it has used, as it says itself.
-        self.cpu_s = 0.0
-        # What it answered when its arms were loaded.
-        self.loaded: dict = {}
-        self._layout = layout or as_installed(interpreter)
-        python = Path(self._layout.python)
-        self._copy = fresh_copy(python) if group == COPY_OF_INTERPRETER else None
-        log.parent.mkdir(parents=True, exist_ok=True)
-        self._orders = 0
-        # A GIL forced from outside would hide what a module does to it.
-        environment = {k: v for k, v in os.environ.items() if k not in ("PYTHON_GIL", "PYTHONPATH")}
-        # Where the stack begins depends on it (Mytkowicz et al. 2009).
-        environment[PADDING] = "x" * padding
-        try:
-            # What is the worker's is closed here in any case, and what is ours if it does not start.
-            with contextlib.ExitStack() as its, contextlib.ExitStack() as undo:
-                if self._copy:
-                    undo.callback(self._copy.unlink, missing_ok=True)
-                to_worker, self._commands = _pipe(its, undo)
-                from_worker, self._answers = reversed(_pipe(undo, its))
-                sink = its.enter_context(log.open("ab"))
-                self._process = subprocess.Popen(
-                    [
-                        str(self._copy or python),
-                        "-I",
-                        str(WORKER),
-                        "serve",
-                        str(to_worker),
-                        str(from_worker),
-                    ],
-                    stdin=subprocess.DEVNULL,
-                    stdout=sink,
-                    stderr=sink,
-                    env=environment,
-                    pass_fds=(to_worker, from_worker),
-                    start_new_session=True,
-                )
-                undo.pop_all()
-        except OSError as error:
-            if sentence := refused(error):
-                raise sentence from None
-            if self._copy:
-                raise WorkerFailed(
-                    f"the copy of the interpreter does not start ({without_paths(str(error))})"
-                ) from None
-            raise UserError(f"{interpreter.name} does not start ({error}): run `make kernels`.") from None
-        self._buffer = b""
-
-    def ask(self, timeout_s: float, **order) -> dict:
-        """Send one order, wait for its answer. Raises WorkerFailed."""
-        self._orders += 1
-        try:
-            os.write(self._commands, (json.dumps({"number": self._orders, **order}) + "\n").encode())
-        except BrokenPipeError:
-            raise WorkerFailed(self._death()) from None
-        deadline = time.monotonic() + timeout_s
-        while b"\n" not in self._buffer:
-            ready, _, _ = select.select([self._answers], [], [], max(0, deadline - time.monotonic()))
-            if not ready:
-                raise WorkerFailed(f"worker {self.name} did not answer within {timeout_s:g} s at {order}")
-            chunk = os.read(self._answers, 1 << 16)
-            if not chunk:
-                raise WorkerFailed(self._death())
-            self._buffer += chunk
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        try:
-            answer = json.loads(line)
-            number = answer["number"]
-        except (ValueError, KeyError, TypeError):
-            raise WorkerFailed(f"worker {self.name} answered nonsense: {line[:80]!r}") from None
-        if number != self._orders:
-            raise WorkerFailed(f"worker {self.name} answered order {number} when it was asked order {self._orders}")
-        return answer
-
-    def load(self, arms: list[Arm], cpu: int | None, order: random.Random) -> None:
-        """Have the arms made, in random order and with gaps of random size between them.
-
-        Where an arm lies in the heap, against the pages, may cost it a third, and a process's address randomisation does not
-        change that. In a fixed order the same arm would pay in every restart, and no interval would show it.
-        """
-        made = order.sample(arms, len(arms))
-        gaps = [order.randrange(0, PAGE_BYTES, 16) for _ in made]
-        self.loaded = self.ask(
-            LOAD_TIMEOUT_S, op="load", cpu=cpu, arms={a.name: described(a, self._layout) for a in made}, gaps=gaps
-        )
-
-    def move(self, cpu: int | None) -> None:
-        self.ask(LOAD_TIMEOUT_S, op="pin", cpu=cpu)
-
-    def time(self, arm: str, loops: int) -> dict:
-        asked = time.perf_counter_ns()
-        answer = self.ask(BATCH_TIMEOUT_S, op="time", arm=arm, loops=loops)
-        passed = time.perf_counter_ns() - asked
-        ns = answer.get("ns")
-        if not isinstance(ns, int) or ns <= 0:
-            raise WorkerFailed(
-                f"worker {self.name} reported {ns!r} ns for {arm}: its clock stepped back or it is broken"
-            )
-        if ns > passed:
-            raise WorkerFailed(
-                f"worker {self.name} reported {ns / 1e9:.3g} s for {arm}, and {passed / 1e9:.3g} s passed: its clock jumped "
-                "forward or it is broken"
-            )
-        self.cpu_s = answer["cpu_s"]
-        return answer
-
-    def _death(self) -> str:
-        try:
-            code = self._process.wait(timeout=5)
-        except subprocess.TimeoutExpired:
-            code = "unknown"
-        return f"worker {self.name} died with exit code {code}; its output is in {self.log}"
-
-    def close(self) -> None:
-        os.close(self._commands)
-        os.close(self._answers)
-        kill_group(self._process)
-        if self._copy:
-            self._copy.unlink(missing_ok=True)
-
-
-def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[int, int]:
-    """The ends of a pipe, which these close."""
-    ends = os.pipe()
-    for stack, end in zip((reader, writer), ends):
-        stack.callback(os.close, end)
-    return ends
-
-
-def fresh_copy(python: Path) -> Path:
-    """A copy of an interpreter's executable, beside it, where it finds its library: the same bytes in other pages of memory.
-
-    What a killed run left there is removed. Raises WorkerFailed if nothing can be written there.
-    """
-    folder = Path(python).parent
-    copy = None
-    try:
-        for left in folder.glob("copy-of-*"):
-            maker = left.name.split("-")[2]
-            if maker.isdecimal() and not psutil.pid_exists(int(maker)):
-                left.unlink(missing_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f"copy-of-{os.getpid()}-", dir=folder)
-        os.close(handle)
-        copy = Path(name)
-        return Path(shutil.copy(Path(python).resolve(), copy))
-    except OSError as error:
-        if copy:
-            # A full disk leaves half of it.
-            copy.unlink(missing_ok=True)
-        if sentence := refused(error):
-            raise sentence from None
-        raise WorkerFailed(f"a copy of the interpreter could not be made ({without_paths(str(error))})") from None
 
 
 # Workers by (interpreter label, group).
@@ -266,7 +89,9 @@ class Restart:
             self.missing.setdefault(interpreter.label, {}).update(reasons)
         facts = answer["facts"]
         if facts["free_threaded"] != interpreter.interpreter.free_threaded:
-            raise UserError(f"{interpreter.name} runs another build than its name says: run `make kernels`.")
+            raise UserError(
+                f"{interpreter.name} runs another build than its name says: run `python3 ffilab/bootstrap.py kernels`."
+            )
         if facts["free_threaded"] and facts["gil_enabled"]:
             raise UserError(
                 f"An arm of {plan.name!r} turned the GIL of {interpreter.name} back on: the module that it imports does "
@@ -287,12 +112,6 @@ def close(workers: Workers) -> None:
     """End these workers, and forget them."""
     while workers:
         workers.popitem()[1].close()
-
-
-def described(arm: Arm, layout: Layout | None = None) -> dict:
-    """An arm as a worker gets it: paths filled in."""
-    arguments = resolved(arm.arguments, built=layout and layout.native)
-    return {"file": str(ROOT / arm.file), "function": arm.function, "arguments": arguments}
 
 
 def cell_key(label: str, arm: Arm) -> str:
@@ -413,9 +232,7 @@ def run(
     finally:
         close(kept)
         writer.close()
-    record = read(writer.path)
-    interoperation.export(record)
-    return record
+    return read(writer.path)
 
 
 def side_by_side(cells: list[tuple[str, Arm]], order: random.Random) -> list[tuple[str, Arm]]:

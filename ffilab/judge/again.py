@@ -2,7 +2,8 @@
 
 from pathlib import Path
 
-from ffilab.bench.session import NoSession, Reading, find
+from ffilab.bench.foreign import NoSession, find
+from ffilab.bench.reading import Reading
 from ffilab.errors import UserError
 from ffilab.judge import claims, ledger
 

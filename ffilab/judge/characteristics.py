@@ -1,6 +1,6 @@
 """Operating characteristics of the rules: how often which verdict is given, by what is true.
 
-`ffilab characteristics` simulates sessions in which a claim is exactly as published, has half the size, no effect, or the
+It simulates sessions in which a claim is exactly as published, has half the size, no effect, or the
 wrong sign, and judges them on the path of every real session. `book/evidence/operating_characteristics.json` keeps the table.
 """
 
@@ -15,7 +15,7 @@ from ffilab.judge.simulation import TRUTHS, simulate
 from ffilab.paths import ROOT, read_json
 
 EVIDENCE = ROOT / "book" / "evidence" / "operating_characteristics.json"
-COMMAND = "make characteristics"
+COMMAND = "python3 ffilab/bootstrap.py study characteristics"
 # What the table is held to, at the plan of `full`.
 MAX_WRONG, MIN_RIGHT = 0.01, 0.8
 DECIDED = (HOLDS, DOES_NOT_HOLD)

@@ -139,7 +139,9 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         return row
     verdict = verdicts.of_claim(claim, found, handed_in["missing"])
     row["verdict"] = verdict.verdict
-    row["qualifier"] = "; ".join(filter(None, (verdict.qualifier, basis.qualifier(provenance.get("rests_on")))))
+    # A claim that follows from others has no layouts of its own.
+    limit = basis.qualifier(provenance["rests_on"]) if "rests_on" in provenance else ""
+    row["qualifier"] = "; ".join(filter(None, (verdict.qualifier, limit)))
     row["parts"] = [
         {
             "part": rule.title,
@@ -222,43 +224,39 @@ def expected_wrong(rows: list[dict]) -> float:
     return verdicts.ALPHA * chances
 
 
-def fits(claim: Claim, handed_in: dict) -> bool:
-    """Was it handed in for the tests that the claim has now? An older page may lie there."""
-    return {*handed_in["measurements"], *handed_in["missing"]} == {rule.measured for rule in claim.tests}
-
-
-def read_handed_in(path: Path) -> dict | None:
-    """What a chapter handed in for a claim; None if there is nothing, or if the file is damaged."""
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) and {"measurements", "missing", "provenance"} <= found.keys() else None
-
-
 def collect(stale: dict[str, list[str]] | None = None) -> list[dict]:
-    """Judge every claim from what lies beside the executed pages, write `ledger.json`, return its rows.
+    """Judge every claim from the files beside the executed pages, write `ledger.json`, return its rows.
 
-    stale: by corner, what has changed since its page was made; the row says so. Raises UserError if a chapter that was
-    measured handed in nothing for one of its claims.
+    stale: by corner, what has changed since its page was made; it becomes a field of the row. Raises UserError if a chapter
+    that was measured handed in nothing for one of its claims.
     """
     rows, by_claim = [], {}
     for claim in all_claims():
-        executed = EXECUTED / claim.corner
-        path = executed / CLAIMS / f"{claim.id}.json"
-        handed_in = read_handed_in(path) if claim.corner else None
-        if handed_in is None and claim.corner and executed.exists():
-            raise UserError(
-                f"The chapter {claim.corner!r} handed in nothing for claim {claim.id}: "
-                f"run `make chapter NAME={claim.corner}`, and have its notebook call chapter.verdicts."
-            )
-        outdated = handed_in is not None and not fits(claim, handed_in)
-        by_claim[claim.id] = None if outdated else handed_in
+        handed_in = by_claim[claim.id] = _handed_in(claim)
+        # A claim whose tests were edited is measured again; its page is shown as stale meanwhile.
+        tests = {rule.measured for rule in claim.tests}
+        edited = handed_in is not None and {*handed_in["measurements"], *handed_in["missing"]} != tests
+        if edited:
+            by_claim[claim.id] = None
         row = judge(claim, by_claim[claim.id])
-        if outdated:
+        if edited:
             row["reason"] = f"its tests have changed since: `make chapter NAME={claim.corner}` measures it again"
         rows.append({**row, "stale": (stale or {}).get(claim.corner, [])})
     rows = derived.judged(rows, by_claim, judge)
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "ledger.json").write_text(json.dumps(rows, indent=1))
     return rows
+
+
+def _handed_in(claim: Claim) -> dict | None:
+    """Read what a chapter handed in for a claim; None if the chapter was not measured."""
+    executed = EXECUTED / claim.corner
+    if not claim.corner or not executed.exists():
+        return None
+    try:
+        return json.loads((executed / CLAIMS / f"{claim.id}.json").read_text())
+    except (OSError, ValueError):
+        raise UserError(
+            f"The chapter {claim.corner!r} handed in nothing for claim {claim.id}: "
+            f"run `make chapter NAME={claim.corner}`, and have its notebook call chapter.verdicts."
+        ) from None

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from ffilab.bench.foreign import check
 from ffilab.bench.plan import EMPTY, control_pair
 from ffilab.bench.record import Record, medians, read
 from ffilab.errors import UserError
@@ -28,9 +29,7 @@ def yardstick(first: Record, second: Record, label: str) -> str:
     for arm in YARDSTICKS:
         if first.measured(label, arm) and second.measured(label, arm):
             return arm
-    raise UserError(
-        f"The two records have no yardstick in common on {label}: one of them was made by an older version."
-    )
+    raise UserError(f"The two records have no yardstick in common on {label}: name two runs of one plan.")
 
 
 def compare_runs(first: Record, second: Record) -> pd.DataFrame:
@@ -108,6 +107,8 @@ def report(paths: tuple[Path, Path]) -> str:
         if not path.is_file():
             raise UserError(f"There is no record {path}: records are in _build/records, one .jsonl a run.")
     first, second = map(read, paths)
+    for path in paths:
+        check(path)
     names = ["/".join(record.path.parts[-2:]) for record in (first, second)]
     lines = [f"{names[0]}, then {names[1]}: two runs, not one. Ratios within each run are compared, and no times."]
     lines += [f"  measured on {basis(first)}, then on {basis(second)}"]

@@ -62,10 +62,19 @@ class Simulated(Session):
     def __init__(
         self, corner: str, truth: str, interpreters: list[str], budget: str = "full", seed: int = 0, noise: float = 1
     ):
-        plan = {"name": corner, "session": "simulated", "seed": seed, "budget": budget, "interpreters": interpreters}
+        plan = {
+            "name": corner,
+            "session": "simulated",
+            "seed": seed,
+            "budget": budget,
+            "interpreters": interpreters,
+            "earlier": [],
+        }
         machine = {"date": "", "cores": 2, "cores_usable": 2}
         super().__init__(
-            corner, None, Record(None, {"plan": {**plan, "blocks": 0}, "machine": machine, "interpreters": {}})
+            corner,
+            None,
+            Record(None, {"plan": {**plan, "blocks": 0}, "machine": machine, "interpreters": {}, "layouts": {}}),
         )
         self.truth, self.noise, self.rng = truth, noise, np.random.default_rng(seed)
         self._claims = {claim.id: claim for claim in declared(corner).claims}
@@ -106,7 +115,13 @@ class Simulated(Session):
             for (label, arm), logs in drawn.items()
         }
         blocks = [
-            {"restart": restart, "ns": {key: 1e6 * found[restart, block] for key, found in ns.items()}}
+            {
+                "restart": restart,
+                "ns": {key: 1e6 * found[restart, block] for key, found in ns.items()},
+                "wall_s": 0.1,
+                "steal_s": 0.0,
+                "involuntary": 0,
+            }
             for restart in range(restarts)
             for block in range(BLOCKS)
         ]

@@ -89,7 +89,7 @@ def evidence(one: Advice, row: dict | None) -> str:
         return f"This run has no number on it (claim {one.claim}){': it was a smoke test' * smoke}."
     part = next(part for part in row["parts"] if part["measured"] == one.measured)
     form = {HOLDS: one.holds, DOES_NOT_HOLD: one.fails, UNDECIDED: one.undecided}[found]
-    said = form.format(value=value_of(row, one.measured), why=part["reason"])
+    said = form.format(value=value_of(row, one.measured), why=draw.plain(part["reason"]))
     return said + " The page of this number is stale." * bool(row.get("stale"))
 
 

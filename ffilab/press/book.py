@@ -8,13 +8,13 @@ from pathlib import Path
 
 from ffilab import layout_pool, native
 from ffilab.bench.alone import alone
+from ffilab.bench.foreign import NoSession, find
 from ffilab.bench.layouts import ENVIRONMENT
-from ffilab.bench.session import NoSession, find
 from ffilab.budget import BUDGETS, Budget
 from ffilab.errors import UserError
 from ffilab.paths import HTML
 from ffilab.press import render, status
-from ffilab.press.chapters import Chapter, chapters, source_digests
+from ffilab.press.chapters import Chapter, chapters, source_digests, with_uses
 from ffilab.press.chapters import chapter as find_chapter
 from ffilab.press.execute import execute, sweep
 from ffilab.progress import minutes, say
@@ -47,7 +47,7 @@ def book(
         made_from = {chapter.corner: source_digests(chapter.corner) for chapter in wanted}
         earlier, measuring = {}, nullcontext()
         if source is None:
-            interpreters = set_up(request)
+            interpreters = set_up(request, None if only is None else with_uses(only))
             labels = [interpreter.label for interpreter in interpreters]
             os.environ[CHOSEN] = " ".join(labels)
             further_builds(interpreters, BUDGETS[budget].builds)
@@ -69,10 +69,13 @@ def book(
     say(f"  {minutes(time.monotonic() - began)} in all")
 
 
-def set_up(request: Request) -> list[Installed]:
-    """Set up the interpreters of a request, then build the native projects for them. Raises UserError."""
+def set_up(request: Request, corners: list[str] | None = None) -> list[Installed]:
+    """Set up the interpreters of a request, then build the native projects for them. Raises UserError.
+
+    corners: whose projects to build; all of them, if None.
+    """
     interpreters = environments.provision(request)
-    native.build_all(interpreters)
+    native.build_all(interpreters, corners=corners)
     return interpreters
 
 

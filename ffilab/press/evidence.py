@@ -29,7 +29,7 @@ def coverage_page(coverage: list[dict], levels: list[dict]) -> str:
 def coverage_in_words(found: list[dict]) -> str:
     """Which kind of interval kept its promise for how many ratios."""
     if not found:
-        return "The study of coverage was not run yet: `make coverage`."
+        return "The study of coverage was not run yet: `python3 ffilab/bootstrap.py study notebooks.measuring.levels`."
     one = found[0]
     words = [
         f"Measured on {one['machine']['cpu']}, {one['machine']['cores']} cores, {one['machine']['date']}, commit "
@@ -70,7 +70,7 @@ def coverage_table(found: list[dict]) -> str:
 def levels_in_words(found: list[dict]) -> str:
     """Which level scatters most, what a copy adds, and how many restarts a layout should have."""
     if not found:
-        return "The study of levels was not run yet: `make coverage`."
+        return "The study of levels was not run yet: `python3 ffilab/bootstrap.py study notebooks.measuring.levels`."
     one, design = found[0], found[0]["design"]
     largest = {row["ratio"]: max(row["levels"], key=lambda level: row["levels"][level][0]) for row in found}
     counted = {level: list(largest.values()).count(level) for level in dict.fromkeys(largest.values())}

@@ -208,7 +208,9 @@ def _check(name: str, path: Path, code: int | None, limit: float, answer: Path, 
                 f"The Jupyter kernel of the chapter {name} died in cell {end['cell']} ({end['how']}); its output is in {log}."
             )
         case "no kernel":
-            raise UserError(f"The Jupyter kernel of the chapter {name} is not set up: run `make kernels`.")
+            raise UserError(
+                f"The Jupyter kernel of the chapter {name} is not set up: run `python3 ffilab/bootstrap.py kernels`."
+            )
         case "failed" if "No space left on device" in end["message"]:
             raise disk_full(path.parent)
         case "failed":

@@ -1,4 +1,4 @@
-"""What pages load: figures and tables as files beside the book, and no more of the theme than the pages use.
+"""What pages load: figures and tables as files beside the book.
 
 An executed notebook holds its figures and CSV tables in itself, so that JupyterLab shows them. In the book each becomes a
 file that is named by its content: a browser fetches a figure when it comes into sight, and only the one of light and dark.
@@ -20,8 +20,6 @@ IMAGE = re.compile(r'<img ([^>]*?)\s*src="data:image/svg\+xml;base64,([^"]+)">')
 CSV = re.compile(r'href="data:text/csv;base64,([^"]+)"')
 SIZE = re.compile(r'<svg[^>]*?\swidth="([\d.]+)pt"[^>]*?\sheight="([\d.]+)pt"|<svg[^>]*?\sheight="([\d.]+)pt"[^>]*?\swidth="([\d.]+)pt"')  # fmt: skip
 SWITCH = re.compile(r"<style>\s*\.ffi-dark .*?</style>", re.S)
-# `"name":[width,height,[other names],"code point","path"]`, as the theme's script lists its icons.
-ICON = re.compile(r'(?<=[{,])"?([\w-]+)"?:\[\d+,\d+,\[([^\]]*)\],"[0-9a-f]*",(?:"[^"]*"|\[[^\]]*\])\],?')
 
 
 def set_apart(page: nbformat.NotebookNode, static: Path, address: str) -> None:
@@ -84,46 +82,3 @@ def lighter(drawing: str) -> str:
 def style() -> str:
     """The rules that every figure of a notebook brings along, once for all pages."""
     return re.sub(r"</?style>", "", draw.SWITCH).strip() + "\n"
-
-
-def lighten(html: Path) -> None:
-    """Take from the book what no reader would miss: the theme's icons that no page shows, the maps for its authors, the search
-    index on pages that do not search, and the marks of white space in quoted code."""
-    for path in html.glob("_static/**/*.map"):
-        path.unlink()
-    pages = [path for path in html.rglob("*.html") if "_static" not in path.parts]
-    for path in pages:
-        path.write_text(lighter_page(path.read_text(), searches=path.name == "search.html"))
-    asking = [*pages, *(path for path in html.glob("_static/**/*.js") if path.name != "fontawesome.js")]
-    used = {name for path in asking for name in re.findall(r"\bfa-([a-z0-9-]+)", path.read_text())}
-    for path in html.glob("_static/**/*.js"):
-        script = with_icons(path.read_text(), used) if path.name == "fontawesome.js" else path.read_text()
-        path.write_text(re.sub(r"\n?//# sourceMappingURL=\S+\s*$", "\n", script))
-    for path in html.glob("_static/**/pydata-sphinx-theme.css"):
-        path.write_text(with_icon_rules(path.read_text(), used))
-
-
-def lighter_page(text: str, searches: bool) -> str:
-    """A page without marks that show nothing, and without the search index unless it is the page that searches."""
-    text = re.sub(r'<span class="w">(\s*)</span>', r"\1", text)
-    if not searches:
-        text = re.sub(r'\s*<script src="[^"]*(?:searchtools|language_data|searchindex)\.js[^"]*"></script>', "", text)
-    return text
-
-
-def with_icons(script: str, used: set[str]) -> str:
-    """The theme's script with these icons only, each known by any of its names."""
-
-    def wanted(icon: re.Match) -> str:
-        return icon[0] if used & {icon[1], *re.findall(r'"([^"]+)"', icon[2])} else ""
-
-    return ICON.sub(wanted, script)
-
-
-def with_icon_rules(rules: str, used: set[str]) -> str:
-    """The theme's rules without the code points of other icons."""
-
-    def wanted(rule: re.Match) -> str:
-        return rule[0] if used & set(re.findall(r"fa-([\w-]+)", rule[0])) else ""
-
-    return re.sub(r'(?<=\})(?:\.fa-[\w-]+:before,?)+\{content:"[^"]*"\}', wanted, rules)

@@ -8,7 +8,6 @@ import json
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +17,7 @@ from ffilab.draw import plain
 from ffilab.judge import basis, ledger, verdicts
 from ffilab.judge.estimates import LEVEL
 from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
-from ffilab.press import advice
+from ffilab.press import advice, places
 from ffilab.press.files import slug
 
 # Of a claim with more lines than this, they are folded; with more than the second, by subjects.
@@ -53,32 +52,32 @@ DOCUMENTS = {
 }
 # Verdicts beside which it is told what the author saw and what differs here: of claims that were tested and do not simply hold.
 COMPARED = tuple(verdict for verdict in verdicts.TESTED if verdict != HOLDS)
-# From the pages of an assembled book, links to some of them.
-Links = Callable[[tuple[str, ...]], str]
 
 
 def since(row: dict) -> str:
-    """A word on a verdict whose page is stale."""
+    """Return a sentence, with a space before it, if the page of a verdict is stale."""
     return f" Its page is stale: {', '.join(row['stale'])} changed since." if row["stale"] else ""
 
 
-def page(rows: list[dict], links: Links | None = None) -> str:
-    """How far to trust the verdicts, and which claims got which; then every claim on a card of its own, by documents."""
-    given = {verdict: [row for row in rows if row["verdict"] == verdict] for verdict in _verdicts(rows)}
+def page(rows: list[dict], tree: Path | None = None) -> str:
+    """Say how far to trust the verdicts and which claims got which; then show every claim on a card, by documents.
+
+    tree: the assembled sources, in which the sections are looked up; without it a card links to its chapter.
+    """
     lines = [trust(rows), "", summary(rows), ""]
-    for verdict, found in given.items():
-        claims = ", ".join(f"[{row['id']}](#claim-{row['id'].lower()})" for row in found)
-        lines.append(f"- {badge(verdict)} {claims}")
+    for verdict in _verdicts(rows):
+        claims = [f"[{row['id']}](#claim-{row['id'].lower()})" for row in rows if row["verdict"] == verdict]
+        lines.append(f"- {badge(verdict)} {', '.join(claims)}")
     lines += ["", "```{raw} html", TO_TAKE, choosers(rows), "```"]
     for document in dict.fromkeys(row["id"][0] for row in rows):
         lines += ["", f"## Document {DOCUMENTS.get(document, document)}"]
-        lines += [card(row, links) for row in rows if row["id"].startswith(document)]
-    where = {row["chapter"]: row["provenance"] for row in rows if row["provenance"]}
+        lines += [card(row, tree) for row in rows if row["id"].startswith(document)]
+    provenance = {row["chapter"]: row["provenance"] for row in rows if row["provenance"]}
     lines += ["", "## Measured on", ""]
     lines += [
         f"- {{doc}}`{chapter} <../notebooks/{chapter}/{chapter}>`: {plain(facts['cpu'])}, {facts['cores']} cores, {plain(facts['system'])}, "
         f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}. Rests on {basis.in_words(facts.get('rests_on'))}."
-        for chapter, facts in where.items()
+        for chapter, facts in provenance.items()
     ]
     lines += ["", "```{raw} html", '<script defer src="../_static/ledger.js"></script>', "```"]
     return "\n".join(lines) + "\n"
@@ -91,46 +90,44 @@ TO_TAKE = (
 
 
 def _verdicts(rows: list[dict]) -> list[str]:
-    """Those that were given: first of the claims that were tested, then of the others."""
+    """List the verdicts that were given: first those on claims that were tested."""
     given = dict.fromkeys(row["verdict"] for row in rows)
-    return [*(one for one in verdicts.TESTED if one in given), *(one for one in given if one not in verdicts.TESTED)]
+    return sorted(given, key=lambda verdict: verdicts.TESTED.index(verdict) if verdict in verdicts.TESTED else 99)
 
 
 def by_document(rows: list[dict]) -> pd.DataFrame:
-    """How many claims of each document got which verdict."""
-    found = pd.crosstab([row["id"][0] for row in rows], [row["verdict"] for row in rows])
-    return found.reindex(columns=_verdicts(rows))
+    """Count the claims of each document (rows) by verdict (columns)."""
+    counts = pd.crosstab([row["id"][0] for row in rows], [row["verdict"] for row in rows])
+    return counts.reindex(columns=_verdicts(rows))
 
 
 def summary_for_alt(rows: list[dict]) -> str:
-    """The figure in words, with its numbers."""
-    said = [
+    """Put the figure into words, with its numbers."""
+    documents = [
         f"{document}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
         for document, counts in by_document(rows).iterrows()
     ]
-    return f"Verdicts on {len(rows)} claims by document. {'. '.join(said)}."
+    return f"Verdicts on {len(rows)} claims by document. {'. '.join(documents)}."
 
 
 def summary(rows: list[dict]) -> str:
-    """The figure on the page: two files that `write` makes, of which the page's colours choose one."""
+    """Show the figure: of the two files that `write` makes, the page's theme chooses one."""
     alt = html.escape(summary_for_alt(rows))
     images = "".join(f'<img class="ffi-{mode}" alt="{alt}" src="../_static/ledger-{mode}.svg">' for mode in draw.INK)
-    style = '<link rel="stylesheet" href="../_static/ledger.css">'
-    return f'```{{raw}} html\n{draw.SWITCH}\n{style}\n<figure class="ffi-figure" tabindex="0">{images}</figure>\n```'
+    style = f'{draw.SWITCH}\n<link rel="stylesheet" href="../_static/ledger.css">'
+    return f'```{{raw}} html\n{style}\n<figure class="ffi-figure" tabindex="0">{images}</figure>\n```'
 
 
 def plot_summary(figure, rows: list[dict]) -> None:
-    """A bar for each document, divided by verdicts; the number of claims stands in each part."""
-    found = by_document(rows)
-    axes, left = figure.subplots(), pd.Series(0, index=found.index)
-    for verdict, counts in found.items():
+    """Draw a bar for each document, divided by verdicts, with the number of claims in each part."""
+    table = by_document(rows)
+    axes, left = figure.subplots(), pd.Series(0, index=table.index)
+    for verdict, counts in table.items():
         colour, hatch = DRAWN.get(verdict, NOT_TESTED)
-        bars = axes.barh(found.index, counts, left=left, color=colour, hatch=hatch, edgecolor="white", label=verdict)
-        box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"}
-        axes.bar_label(bars, [count or "" for count in counts], label_type="center", color="black", size=9)
-        for text in axes.texts:
+        bars = axes.barh(table.index, counts, left=left, color=colour, hatch=hatch, edgecolor="white", label=verdict)
+        for text in axes.bar_label(bars, [count or "" for count in counts], label_type="center", color="black", size=9):
             if text.get_text():
-                text.set_bbox(box)
+                text.set_bbox({"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"})
         left = left + counts
     axes.invert_yaxis()
     axes.grid(axis="y", visible=False)
@@ -139,17 +136,16 @@ def plot_summary(figure, rows: list[dict]) -> None:
 
 
 def choosers(rows: list[dict]) -> str:
-    """Select boxes for verdict, document and chapter, each answer with its number of claims; unseen without JavaScript."""
+    """Make select boxes for verdict, document and chapter, with the number of claims; hidden without JavaScript."""
     boxes = []
-    for name, of in (
-        ("verdict", lambda row: row["verdict"]),
-        ("document", lambda row: row["id"][0]),
-        ("chapter", lambda row: row["chapter"]),
+    for name, values in (
+        ("verdict", [row["verdict"] for row in rows]),
+        ("document", [row["id"][0] for row in rows]),
+        ("chapter", [row["chapter"] for row in rows if row["chapter"]]),
     ):
-        counts = Counter(of(row) for row in rows if of(row))
         options = "".join(
-            f'<option value="{slug(one)}">{html.escape(DOCUMENTS.get(one, one).replace("_", " "))} ({count})</option>'
-            for one, count in counts.items()
+            f'<option value="{slug(value)}">{html.escape(DOCUMENTS.get(value, value).replace("_", " "))} ({count})</option>'
+            for value, count in Counter(values).items()
         )
         boxes.append(f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>')
     return (
@@ -162,8 +158,8 @@ def badge(verdict: str) -> str:
     return f"{{bdg-{BADGES.get(verdict, 'muted')}}}`{verdict}`"
 
 
-def card(row: dict, links: Links | None = None) -> str:
-    """One claim: its verdict, what was said and published, what was measured here, why the verdict is what it is, and where."""
+def card(row: dict, tree: Path | None = None) -> str:
+    """Show one claim: verdict, what was said and published, what was measured here, why the verdict is so, and where."""
     name = row["id"].lower()
     classes = [f"ffi-verdict-{slug(row['verdict'])}", f"ffi-document-{name[0]}"]
     classes += [f"ffi-chapter-{slug(row['chapter'])}"] if row["chapter"] else []
@@ -181,35 +177,33 @@ def card(row: dict, links: Links | None = None) -> str:
         f"*Published:* {published(row['published'])}.",
         "",
     ]
-    found = findings(row)
+    points = findings(row)
     verdict = f"*Verdict:* {ledger.verdict_of(row)}"
     lines += [f"{verdict}." if row["parts"] else f"{verdict}: {plain(row['reason']).rstrip('.')}.", ""]
-    if len(found) <= MOST_UNFOLDED:
-        lines += [line for _, line in found]
-    elif len(found) <= MOST_IN_ONE_FOLD:
-        title = f"What was measured here, and why: {len(found)} lines"
-        lines += [f":::::{{dropdown}} {title}", *(line for _, line in found), ":::::"]
+    if len(points) <= MOST_UNFOLDED:
+        lines += [line for _, line in points]
+    elif len(points) <= MOST_IN_ONE_FOLD:
+        title = f"What was measured here, and why: {len(points)} lines"
+        lines += [f":::::{{dropdown}} {title}", *(line for _, line in points), ":::::"]
     else:
-        lines += by_subject(row, found)
-    if ending := f"{row['takes']}{since(row)}".strip():
+        lines += by_subject(row, points)
+    if ending := f"{plain(row['takes'])}{since(row)}".strip():
         lines += ["", ending]
     if fair := beside(row):
         lines += ["", fair]
-    if where := measured_in(row, links):
+    where = f"{{doc}}`../notebooks/{row['chapter']}/{row['chapter']}`" if row["chapter"] else ""
+    if tree and row["section"]:
+        where = places.section(tree, row["section"])
+    if where:
         lines += ["", f"*{'See' if row['verdict'] == verdicts.NOT_MEASURABLE else 'Measured in'}* {where}"]
     return "\n".join([*lines, "::::::"])
 
 
-def measured_in(row: dict, links: Links | None) -> str:
-    """The section that measured it; the chapter, where the pages cannot be looked at."""
-    if links and row["section"]:
-        return links((row["section"],))
-    return f"{{doc}}`../notebooks/{row['chapter']}/{row['chapter']}`" if row["chapter"] else ""
-
-
 def findings(row: dict) -> list[tuple[str, str]]:
-    """Each number that was handed in, and under it the answers that rest on it; then what has no number or no test. Each with
-    its subject, what its title says before a colon."""
+    """List (subject, lines) of each number that was handed in, with the answers that rest on it; then what has no test.
+
+    The subject is what the title of an answer says before its colon.
+    """
     points = []
     for name in dict.fromkeys([*(part["measured"] for part in row["parts"]), *row["measured"]]):
         number = advice.value_of(row, name) if name in row["measured"] else "no number here"
@@ -223,52 +217,50 @@ def findings(row: dict) -> list[tuple[str, str]]:
     return points + [("not tested", f"- Not tested: {plain(part)}") for part in row["untested"]]
 
 
-def by_subject(row: dict, found: list[tuple[str, str]]) -> list[str]:
-    """Many findings, in a fold for each subject that says how its tests were answered."""
+def by_subject(row: dict, points: list[tuple[str, str]]) -> list[str]:
+    """Put the findings into a fold for each subject; its title counts the answers."""
     folds, lines = defaultdict(list), []
-    for subject, line in found:
+    for subject, line in points:
         folds[subject].append(line)
     for subject, listed in folds.items():
         answers = Counter(part["verdict"] for part in row["parts"] if part["part"].partition(": ")[0] == subject)
-        said = ", ".join(f"{count} {answer}" for answer, count in answers.items())
-        title = plain(draw.capital(subject or "further numbers")) + (f": {said}" if said else "")
+        counts = ", ".join(f"{count} {answer}" for answer, count in answers.items())
+        title = plain(draw.capital(subject or "further numbers")) + (f": {counts}" if counts else "")
         lines += [f":::::{{dropdown}} {title}", *listed, ":::::"]
     return lines
 
 
 def _without(name: str, part: dict) -> str:
-    """The title of a part under the number that it rests on: what only repeats the number's name is left out."""
+    """Title a part that stands under its number, without repeating the number's name."""
     return ledger.part_title(
         part | {"part": "the side" if part["kind"] == "side" else "the claim"} if part["part"] == name else part
     )
 
 
 def beside(row: dict) -> str:
-    """What the author saw, what this run found, and what differs: of a claim that was tested and does not simply hold."""
+    """Tell what the author saw, what this run found, and what differs, if the claim was tested and does not simply hold."""
     if row["verdict"] not in COMPARED or not row["saw"]:
         return ""
-    said = (
+    paragraphs = (
         ("What the author saw.", plain(row["saw"])),
         ("This run.", here(row)),
         ("What differs.", plain(row["differs"])),
     )
-    return "\n\n".join(f"*{title}* {text}" for title, text in said)
+    return "\n\n".join(f"*{title}* {text}" for title, text in paragraphs)
 
 
 def here(row: dict) -> str:
-    """What this run answered, in a sentence or two: how many tests, and those that do not hold with their numbers."""
+    """Say in a sentence or two how the tests were answered; those that do not hold with their numbers."""
     answers = Counter(part["verdict"] for part in row["parts"])
     names = {HOLDS: "holds", DOES_NOT_HOLD: "does not hold", UNDECIDED: "is undecided"}
     several = {HOLDS: "hold", DOES_NOT_HOLD: "do not hold", UNDECIDED: "are undecided"}
-    said = [
-        f"{count} {(names if count == 1 else several).get(answer, 'cannot be tested')}"
-        for answer, count in sorted(
-            answers.items(), key=lambda one: list(names).index(one[0]) if one[0] in names else 9
-        )
+    counts = [
+        f"{answers[answer]} {(names if answers[answer] == 1 else several).get(answer, 'cannot be tested')}"
+        for answer in sorted(answers, key=lambda answer: list(names).index(answer) if answer in names else 9)
     ]
     total = len(row["parts"])
     words = [
-        f"Of {total} tests {draw.listed(said)}."
+        f"Of {total} tests {draw.listed(counts)}."
         if total > 1
         else f"The one test {names.get(next(iter(answers)), 'has no number')}."
     ]
@@ -278,17 +270,17 @@ def here(row: dict) -> str:
         if part["verdict"] == DOES_NOT_HOLD and part["measured"] in row["measured"]
     ]
     words += refuted[:MOST_SAID]
-    words += ["What else does not hold stands above."] * (len(refuted) > MOST_SAID)
+    words += ["The other tests that do not hold are listed above."] * (len(refuted) > MOST_SAID)
     return " ".join(words)
 
 
-def published(said: str) -> str:
-    """What a source published; if it has no number, that it has none."""
-    return plain(said) if re.search(r"\d", said) else f"no number ({plain(said)})"
+def published(text: str) -> str:
+    """Say what a source published, and if so that it is no number."""
+    return plain(text) if re.search(r"\d", text) else f"no number ({plain(text)})"
 
 
 def trust(rows: list[dict]) -> str:
-    """How many wrong verdicts the level lets one expect, how many claims were tested at all, and what was withheld."""
+    """Say how many claims were tested, how many wrong verdicts to expect at most, and what was withheld."""
     given = Counter(row["verdict"] for row in rows)
     tested = sum(given[verdict] for verdict in verdicts.TESTED)
     words = [
@@ -303,8 +295,11 @@ def trust(rows: list[dict]) -> str:
     return " ".join(words)
 
 
+OF_CLAIM = ("id", "where", "claim", "published", "verdict", "qualifier", "chapter", "section")
+
+
 def as_table(rows: list[dict]) -> pd.DataFrame:
-    """The ledger as a table: a line for each test of each claim, or one for a claim without."""
+    """Return the ledger with a line for each test of each claim, and one for a claim without a test."""
     lines = []
     for row in rows:
         facts = row["provenance"]
@@ -312,11 +307,8 @@ def as_table(rows: list[dict]) -> pd.DataFrame:
             name = part.get("measured", "")
             low, high = row["interval"].get(name, (None, None))
             lines.append(
-                {
-                    **{
-                        key: row[key]
-                        for key in ("id", "where", "claim", "published", "verdict", "qualifier", "chapter", "section")
-                    },
+                {key: row[key] for key in OF_CLAIM}
+                | {
                     "test": part.get("part", ""),
                     "kind": part.get("kind", ""),
                     "experiment": part.get("experiment", ""),
@@ -333,25 +325,25 @@ def as_table(rows: list[dict]) -> pd.DataFrame:
 
 
 def no_formula(cell):
-    """A cell that a program for tables would compute, such as a text of a foreign record, as the text that it is."""
+    """Quote a text that a spreadsheet would compute: it may come from someone else's records."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
 
 
 def finite(value):
-    """The same for JSON, which knows no number that is none."""
+    """Replace numbers that JSON does not know, however deep, by None."""
     if isinstance(value, dict):
-        return {key: finite(one) for key, one in value.items()}
+        return {key: finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(one) for one in value]
+        return [finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def write(folder: Path, rows: list[dict], links: Links | None = None) -> None:
-    """Write the page's generated part into a book's folder, and what it shows and offers beside it."""
-    static, generated = folder / "_static", folder / "_generated"
-    for one in (static, generated):
-        one.mkdir(parents=True, exist_ok=True)
-    (generated / "ledger.md").write_text(page(rows, links))
+def write(tree: Path, rows: list[dict]) -> None:
+    """Write the generated part of the page into an assembled tree, and its figure and files beside it."""
+    static, generated = tree / "book" / "_static", tree / "book" / "_generated"
+    for folder in (static, generated):
+        folder.mkdir(parents=True, exist_ok=True)
+    (generated / "ledger.md").write_text(page(rows, tree))
     for mode, drawn in draw.pictures(lambda figure: plot_summary(figure, rows), (7.2, 3.2), "").items():
         (static / f"ledger-{mode}.svg").write_bytes(drawn)
     as_table(rows).map(no_formula).to_csv(static / "ledger.csv", index=False)

@@ -5,29 +5,66 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
+from markdown_it import MarkdownIt
+from markdown_it.tree import SyntaxTreeNode
+from myst_parser.mdit_to_docutils.base import compute_unique_slug
 
 from ffilab import draw
 from ffilab.judge.claims import in_words
 from ffilab.press import files, tables
 from ffilab.press.chapters import Chapter
-from ffilab.press.sources import headings, markdown
 
 
-def link(tree: Path, place: str, text: str = "") -> str:
-    """A link to a place (`page#anchor`, as _toc.yml names pages) of an assembled source tree, from a page beside it.
+def headings(cells: list[str]) -> dict[str, str]:
+    """Return the headings of a page's Markdown cells in order, by their anchors as myst-parser makes them."""
+    found = {}
+    for cell in cells:
+        for node in SyntaxTreeNode(MarkdownIt().parse(cell)).children:
+            if node.type == "heading":
+                found[compute_unique_slug(node, found)] = node.children[0].content
+    return found
 
-    text: by default the heading. A page that was not measured yet has no headings to link to: the link leads to its top.
+
+def markdown(notebook: nbformat.NotebookNode) -> list[str]:
+    """Return the Markdown cells of a notebook."""
+    return [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+
+
+def target(tree: Path, place: str) -> tuple[str, dict[str, str], str]:
+    """Find a place (`page#anchor`, as _toc.yml names pages) in an assembled source tree.
+
+    Returns the page's address seen from `book/`, its headings by anchor, and the anchor; the anchor is empty if the page has
+    no such heading: a page that was not measured yet has none but its title.
     """
     page, _, anchor = place.partition("#")
     path = tree / f"{page}.ipynb"
     if path.exists():
-        known = headings(markdown(nbformat.read(path, as_version=4)))
+        cells = markdown(nbformat.read(path, as_version=4))
     else:
         path = path.with_suffix(".md")
-        known = headings([path.read_text("utf-8")])
-    anchor = anchor if anchor in known else ""
-    text = text or (known[anchor] if anchor else next(iter(known.values())).split(":")[0])
-    return f"[{text}](../{path.relative_to(tree)}{'#' * bool(anchor)}{anchor})"
+        cells = [path.read_text("utf-8")]
+    known = headings(cells)
+    return f"../{path.relative_to(tree)}", known, anchor if anchor in known else ""
+
+
+def title(known: dict[str, str]) -> str:
+    """Return a page's title, up to its colon, from its headings."""
+    return next(iter(known.values())).split(":")[0]
+
+
+def link(tree: Path, place: str, text: str = "") -> str:
+    """Link to a place, from a page in `book/`. text: by default the heading."""
+    address, known, anchor = target(tree, place)
+    text = text or (known[anchor] if anchor else title(known))
+    return f"[{text}]({address}{'#' * bool(anchor)}{anchor})"
+
+
+def section(tree: Path, place: str) -> str:
+    """Link to the page of a place and, in brackets, to its heading: `[Title](page.md) ([Heading](page.md#heading))`."""
+    if not place:
+        return ""
+    address, known, anchor = target(tree, place)
+    return f"[{title(known)}]({address})" + (f" ([{known[anchor]}]({address}#{anchor}))" if anchor else "")
 
 
 def since(corner: str) -> str:
@@ -67,7 +104,7 @@ def again(shown: Shown, tree: Path) -> list[str]:
     kept, heading = shown.read(), in_words(shown.heading)
     if kept is None:
         return [] if shown.optional else [f"- {heading}: not measured here.", ""]
-    mark = f" **({kept.mark})**" if kept.mark else ""
+    mark = f" **({draw.plain(kept.mark)})**" if kept.mark else ""
     text = kept.frame.to_html(index=False, border=0, justify="left", na_rep="")
     where = f" Measured in {link(tree, shown.link)}." if shown.link else ""
     return [

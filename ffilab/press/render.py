@@ -1,11 +1,9 @@
 """Render executed chapters and prose with Jupyter Book: execution off, warnings are errors."""
 
-import json
 import os
 import re
 import shutil
 import sys
-from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -14,7 +12,7 @@ from ffilab import draw
 from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
-from ffilab.press import files, front, guide, ledger_page, matrix, search, slides, sources, status, terms
+from ffilab.press import files, front, guide, ledger_page, matrix, slides, sources, status, terms
 from ffilab.press.chapters import Chapter, chapters, split
 from ffilab.progress import say, step
 from ffilab.subprocesses import explain_os_errors, logged
@@ -55,29 +53,12 @@ def render() -> Path:
         for chapter in chapters():
             if chapter.is_executed:
                 downloads(chapter, out / "_build" / "html")
-        search.order(out / "_build" / "html", ROOT / "book")
         slides.write(out / "_build" / "html" / slides.FOLDER, chapters())
-        files.lighten(out / "_build" / "html")
         swap(out / "_build" / "html", HTML)
         shutil.rmtree(out)
     index = HTML / "index.html"
     say(f"  open {os.path.relpath(index)}")
     return index
-
-
-def check_links() -> None:
-    """Try every address that leads out of the book. Raises UserError with those that lead nowhere."""
-    tree, out, log = assemble(BUILD / "source"), BUILD / "links", LOGS / "links.log"
-    log.unlink(missing_ok=True)
-    with step("try the links"):
-        builder = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(tree), "--path-output", str(out)]
-        logged([*builder, "--builder", "linkcheck"], log, env={**os.environ, "PYTHONWARNINGS": "ignore"})
-    found = out / "_build" / "linkcheck" / "output.json"
-    answers = [json.loads(line) for line in found.read_text().splitlines()] if found.exists() else []
-    broken = [f"{each['filename']}:{each['lineno']}: {each['uri']}" for each in answers if each["status"] == "broken"]
-    if broken or not answers:
-        raise UserError("\n  ".join(["These lead nowhere:", *broken]) if broken else f"No link was tried; read {log}.")
-    say(f"  {len(answers)} addresses, all there")
 
 
 def assemble(tree: Path) -> Path:
@@ -112,12 +93,11 @@ def assemble(tree: Path) -> Path:
     stale = {each.corner: each.changed() for each in chapters() if each.is_executed}
     rows = ledger.collect(stale)
     status.write(tree / "book" / "_generated", rows)
-    ledger_page.write(tree / "book", rows, partial(sources.links, tree))
+    ledger_page.write(tree, rows)
     matrix.copy_datatables(tree / "book" / "_static")
     (tree / "book" / "_generated" / "sources.md").write_text(sources.page(tree, rows))
     guide.write(tree, rows)
     front.write(tree, rows)
-    search.index(tree)
     return tree
 
 

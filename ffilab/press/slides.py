@@ -16,7 +16,6 @@ from pathlib import Path
 from markdown_it import MarkdownIt
 
 from ffilab.draw import GLUE_PREFIX
-from ffilab.paths import BUILD, HTML, swap
 from ffilab.press import lessons
 from ffilab.press.chapters import Chapter
 
@@ -174,17 +173,6 @@ def write(folder: Path, chapters: list[Chapter]) -> list[Path]:
             found.append(folder / f"{chapter.corner}.html")
             found[-1].write_text(page(made), encoding="utf-8")
     return found
-
-
-def renew(chapters: list[Chapter]) -> list[Path]:
-    """Write the slides of the rendered book anew; those that were there stay until all are written. Returns the decks."""
-    new = BUILD / FOLDER
-    found = write(new, chapters)
-    if found:
-        HTML.mkdir(parents=True, exist_ok=True)
-        swap(new, HTML / FOLDER)
-    shutil.rmtree(new, ignore_errors=True)
-    return [HTML / FOLDER / deck.name for deck in found]
 
 
 TEMPLATE = """<!doctype html>

@@ -8,7 +8,7 @@ from ffilab.chapter import left_out
 from ffilab.draw import plain
 from ffilab.judge import characteristics
 from ffilab.paths import ROOT
-from ffilab.press import evidence, faults, lessons, matrix
+from ffilab.press import evidence, lessons, matrix
 from ffilab.press import map as corner_map
 from ffilab.press.chapters import Chapter, chapters
 from ffilab.progress import minutes
@@ -162,4 +162,3 @@ def write(folder: Path, rows: list[dict]) -> None:
     (folder / "minutes.md").write_text(minutes_page(rows))
     (folder / "coverage.md").write_text(evidence.coverage_page(evidence.read("coverage"), evidence.read("levels")))
     (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))
-    (folder / "faults.md").write_text(faults.page(faults.read()))

@@ -10,7 +10,6 @@ the tree. Two builds still differ, as threads take turns in the training:
 """
 
 import functools
-import hashlib
 import json
 import os
 import platform
@@ -19,7 +18,7 @@ import shutil
 import subprocess
 import tarfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ffilab import doctor
@@ -28,42 +27,17 @@ from ffilab.locks import hold
 from ffilab.machine import compiler, compiler_version
 from ffilab.paths import cache, swap
 from ffilab.progress import Step, minutes, say, step
-from ffilab.provision import relink, sources, stages
+from ffilab.provision import relink, sources
 from ffilab.provision.catalogue import Interpreter, Source
+from ffilab.provision.recipe import CONFIGURE, FIXED, TRAINING, executable, prefix
 from ffilab.subprocesses import explain_os_errors, logged, tail
 
-TRAINING = Path(__file__).with_name("pgo_training.py")
-CONFIGURE = (
-    "-q",
-    "--disable-test-modules",
-    "--without-ensurepip",
-    "--enable-optimizations",
-    "CFLAGS_NODIST=-ffunction-sections -fprofile-update=atomic -frandom-seed=layout",
-)
-# The date that the interpreter says it was compiled at, and the hashes of strings in its training.
-FIXED = {"SOURCE_DATE_EPOCH": "1700000000", "PYTHONHASHSEED": "0"}
 NEEDED_BYTES = 1_500_000_000
 FACTS = "ffilab-build.json"
 
 
-def recipe(interpreter: Interpreter) -> str:
-    """A short hash of everything that decides what the build is."""
-    parts = [interpreter.source.sha256, *CONFIGURE, *FIXED.values(), TRAINING.read_text()]
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:10]
-
-
-def prefix(interpreter: Interpreter, number: int = 1) -> Path:
-    """Where a build is installed; number: of the build, by the same recipe."""
-    name = f"cpython-{interpreter.source.release}{'t' if interpreter.free_threaded else ''}-{recipe(interpreter)}"
-    return cache() / "interpreters" / (name if number == 1 else f"{name}-build{number}")
-
-
-def executable(interpreter: Interpreter, number: int = 1) -> Path:
-    return prefix(interpreter, number) / "bin" / f"python{interpreter.label}"
-
-
 def built(interpreter: Interpreter, number: int = 1) -> bool:
-    """Is it in the cache, does it start as what it should be, and was it made for this libc and by this compiler?"""
+    """Is it in the cache, does it start as the right interpreter, and was it made for this libc and by this compiler?"""
     path = executable(interpreter, number)
     return _starts(str(path), _state(path), interpreter.label) and not made_otherwise(interpreter, number)
 
@@ -98,14 +72,13 @@ def made_by() -> dict[str, str]:
 def facts(interpreter: Interpreter, number: int = 1) -> dict:
     """What was noted when it was built; nothing if that cannot be read."""
     try:
-        found = json.loads((prefix(interpreter, number) / FACTS).read_text())
+        return json.loads((prefix(interpreter, number) / FACTS).read_text())
     except (OSError, ValueError):
         return {}
-    return found if isinstance(found, dict) else {}
 
 
 def made_otherwise(interpreter: Interpreter, number: int = 1) -> str:
-    """What is no longer as it was when it was built, in words. Where there is no compiler, none can have changed."""
+    """Which compiler or libc changed since it was built; empty if none did, or if there is no compiler to ask."""
     noted = facts(interpreter, number)
     return " and ".join(
         f"{key} is {now!r} and was {noted[key]!r}"
@@ -120,13 +93,13 @@ def build(interpreter: Interpreter, number: int = 1) -> Path:
     if built(interpreter, number) and not work.exists():
         return executable(interpreter, number)
     with explain_os_errors(str(cache())):
-        with only_one(work, interpreter.name) as lock:
+        with only_one(work, interpreter.name):
             if not built(interpreter, number):
                 if changed := made_otherwise(interpreter, number):
                     say(f"  {interpreter.name} is built again: {changed}")
                 elif prefix(interpreter, number).exists():
                     say(f"  {interpreter.name} in the cache does not start; it is built again.")
-                _build(interpreter, number, work, lock)
+                _build(interpreter, number, work)
             # A run that was killed at its very end left it.
             shutil.rmtree(work, ignore_errors=True)
             return executable(interpreter, number)
@@ -138,7 +111,7 @@ def unpacked(source: Source, work: Path, bar: Step) -> Path:
         shutil.rmtree(work, ignore_errors=True)
         tarball = sources.fetch(source, bar)
         work.mkdir(parents=True)
-        bar.update(0.02, "unpacking")
+        bar.update(None, "unpacking")
         with tarfile.open(tarball) as archive:
             archive.extractall(work, filter="tar")
         (work / "unpacked").touch()
@@ -159,42 +132,45 @@ def without_randomisation() -> list[str]:
 
 @contextmanager
 def only_one(work: Path, what: str):
-    """Hold the lock of a work folder; says so if another process has it. Yields its descriptor, for the children."""
+    """Hold the lock of a work folder; says so if another process has it."""
     work.parent.mkdir(parents=True, exist_ok=True)
     with open(f"{work}.lock", "w") as file:
         hold(file, lambda: say(f"  Another process is building {what}; waiting for it."))
-        yield file.fileno()
+        yield
 
 
-def expected_seconds() -> float:
-    """For one build: what the last whole one on this machine took, else what two slow cores let expect."""
-    jobs = os.cpu_count() or 1
-    known = (cache() / "interpreters").glob(f"*/{FACTS}")
-    for path in sorted(known, key=lambda path: path.stat().st_mtime, reverse=True):
-        try:
-            found = json.loads(path.read_text())
-            if found["jobs"] == jobs and found["whole"]:
-                return float(found["seconds"])
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-    return stages.expected(jobs)
+def last_seconds() -> float | None:
+    """Seconds that the last whole build with as many cores took; None if there was none."""
+    notes = (cache() / "interpreters").glob(f"*/{FACTS}")
+    for path in sorted(notes, key=lambda path: path.stat().st_mtime, reverse=True):
+        with suppress(OSError, ValueError, KeyError, TypeError):
+            noted = json.loads(path.read_text())
+            if noted["jobs"] == os.cpu_count() and noted["whole"]:
+                return float(noted["seconds"])
+    return None
 
 
-class Spoiled(Exception):
-    """A build that went on where it had stopped could not be ended."""
-
-
-def _build(interpreter: Interpreter, number: int, work: Path, lock: int) -> None:
+def _build(interpreter: Interpreter, number: int, work: Path) -> None:
+    _check_machine(interpreter, work)
+    configured = work / "configured"
+    # Begun by another compiler, or for another libc, nothing of it can be kept.
+    resumed = configured.exists() and configured.read_text() == json.dumps(made_by())
+    if not resumed:
+        shutil.rmtree(work, ignore_errors=True)
     try:
-        _build_in(interpreter, number, work, lock)
-    except Spoiled:
-        say(f"  {interpreter.name}: what an earlier run had begun cannot be ended; compiling from the start")
-        _build_in(interpreter, number, work, lock)
+        _compile(interpreter, number, work, whole=not resumed)
+    except (UserError, subprocess.CalledProcessError):
+        if not resumed:
+            raise
+        # A killed compiler may have left half an object, which make takes for a whole one.
+        say(f"  {interpreter.name}: what an earlier run began cannot be completed; compiling from the start")
+        shutil.rmtree(work)
+        _compile(interpreter, number, work, whole=True)
 
 
-def _build_in(interpreter: Interpreter, number: int, work: Path, lock: int) -> None:
-    # lock: held by what runs in the folder too, whatever becomes of us.
-    cc = compiler()
+def _check_machine(interpreter: Interpreter, work: Path) -> None:
+    """Raises UserError if something is missing that the build needs."""
+    compiler()
     if not shutil.which("make"):
         raise UserError("`make` is missing on this machine: run `make doctor` for the command that installs it.")
     if re.search(r"\s", str(cache())):
@@ -214,82 +190,64 @@ def _build_in(interpreter: Interpreter, number: int, work: Path, lock: int) -> N
                 f"CPython needs the headers of {package} ({header}) to be compiled with all that the book uses: "
                 "run `make doctor` for the command that installs them."
             )
-    jobs = os.cpu_count() or 1
-    estimate = expected_seconds()
-    whole = not (work / "configured").exists()
-    began = time.monotonic()
+
+
+# What make prints when it begins a part of a build with profile.
+PARTS = {
+    "Building with support for profile generation": "instrumented build",
+    "run the profile task": "training run",
+    "Rebuilding with profile guided optimizations": "final build",
+}
+
+
+def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> None:
+    cc, jobs, began = compiler(), os.cpu_count() or 1, time.monotonic()
+    last = last_seconds()
     say(
-        f"  {interpreter.name}: no prebuilt one at hand, compiling {interpreter.source.release} "
-        f"(about {minutes(estimate)} on {jobs} cores)"
+        f"  {interpreter.name}: no prebuilt one at hand, compiling {interpreter.source.release} on {jobs} cores "
+        f"({f'the last time it took {minutes(last)}' if last else 'about 5 minutes on two cores'})"
     )
     with step(f"compile {interpreter.name}") as bar:
-        tree = unpacked(interpreter.source, work, bar)
-        log = work / "build.log"
-        if not whole and (work / "configured").read_text() != json.dumps(made_by()):
-            # Begun by another compiler, or for another libc: nothing of it can be kept.
-            shutil.rmtree(work)
-            return _build_in(interpreter, number, work, lock)
-        going = stages.Stages(jobs, estimate)
+        tree, log = unpacked(interpreter.source, work, bar), work / "build.log"
+        detail = ""
 
-        def begin_anew():
-            """What was killed may have left half an object, which make takes for a whole one."""
-            if not whole:
-                shutil.rmtree(work)
-                raise Spoiled
+        def show(line: str) -> None:
+            nonlocal detail
+            detail = next((part for text, part in PARTS.items() if text in line), detail)
+            bar.update(None, detail)
 
-        def run(command, detail):
-            if logged(command, log, on_line=going.line, cwd=tree, env=make_environment(cc), pass_fds=(lock,)):
-                begin_anew()
+        def run(command: list[str], what: str) -> None:
+            nonlocal detail
+            detail = what
+            if logged(command, log, on_line=show, cwd=tree, env=make_environment(cc)):
                 raise UserError(
-                    f"Building {interpreter.name} failed at `{detail}` ({tail(log, 2)}): read {log}, "
+                    f"Building {interpreter.name} failed at `{what}` ({tail(log, 2)}): read {log}, "
                     f"run `make doctor`, then run the same command again; it goes on where it stopped."
                 )
 
-        with stages.ticking(lambda: bar.update(going.share(), going.name, going.left())):
-            if not (work / "configured").exists():
-                flags = [*CONFIGURE, f"--prefix={prefix(interpreter)}"]
-                flags += ["--disable-gil"] if interpreter.free_threaded else []
-                going.enter("configure")
-                run(["./configure", *flags], "configure")
-                (work / "configured").write_text(json.dumps(made_by()))
-            task = TRAINING
-            if len(str(task).split()) > 1:
-                # make would take a path with a space for two.
-                task = Path(shutil.copy(TRAINING, tree)).name
-            nowhere = " ".join(f"-f{kind}-prefix-map={tree}=." for kind in ("macro", "debug"))
-            make = [
-                *without_randomisation(),
-                "make",
-                f"-j{jobs}",
-                f"PROFILE_TASK={task}",
-                f"EXTRA_CFLAGS={nowhere}",
-            ]
-            going.enter("instrumented build")
-            run(make, "make")
-            going.enter("install")
-            staging = work / "staging"
-            shutil.rmtree(staging, ignore_errors=True)
-            run(["make", "install", f"DESTDIR={staging}"], "install")
+        if not (work / "configured").exists():
+            flags = [*CONFIGURE, f"--prefix={prefix(interpreter)}"]
+            flags += ["--disable-gil"] if interpreter.free_threaded else []
+            run(["./configure", *flags], "configure")
+            (work / "configured").write_text(json.dumps(made_by()))
+        task = TRAINING
+        if len(str(task).split()) > 1:
+            # make would take a path with a space for two.
+            task = Path(shutil.copy(TRAINING, tree)).name
+        nowhere = " ".join(f"-f{kind}-prefix-map={tree}=." for kind in ("macro", "debug"))
+        make = ["make", f"-j{jobs}", f"PROFILE_TASK={task}", f"EXTRA_CFLAGS={nowhere}"]
+        run([*without_randomisation(), *make], "make")
+        staging = work / "staging"
+        shutil.rmtree(staging, ignore_errors=True)
+        run(["make", "install", f"DESTDIR={staging}"], "install")
     final = prefix(interpreter, number)
     staged = staging / prefix(interpreter).relative_to("/")
     fresh = staged / "bin" / f"python{interpreter.label}"
     check = subprocess.run([fresh, "-I", "-c", "import ctypes, zlib, socket"], capture_output=True, text=True)
     if check.returncode:
-        begin_anew()
         raise UserError(f"The compiled {interpreter.name} is not complete ({check.stderr.strip()[-120:]}): see {log}.")
-    try:
-        relink.keep_objects(tree, staged, fresh)
-    except (UserError, subprocess.CalledProcessError):
-        begin_anew()
-        raise
-    noted = {
-        **made_by(),
-        "seconds": round(time.monotonic() - began),
-        "make_lines": going.lines,
-        "cc": cc,
-        "jobs": jobs,
-        "whole": whole,
-    }
+    relink.keep_objects(tree, staged, fresh)
+    noted = {**made_by(), "seconds": round(time.monotonic() - began), "cc": cc, "jobs": jobs, "whole": whole}
     (staged / FACTS).write_text(json.dumps(noted))
     final.parent.mkdir(parents=True, exist_ok=True)
     # One that takes the place of another: killed while that is removed, half of it would pass for a whole one.

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -21,14 +22,13 @@ SYNC = ("pip", "sync", "--no-config", "--require-hashes", "--compile-bytecode")
 
 
 def stamp(found: Found) -> str:
-    """Changes whenever the environment has to be made again."""
+    """A hash of what the environment is made from: it is made again if that changes."""
     lock = (folder(found.interpreter) / "requirements.txt").read_bytes()
     path = os.path.realpath(found.executable).encode()
-    # A build that took the place of another: older ones noted no compiler.
-    made_by = (
-        json.dumps(build.facts(found.interpreter).get("compiler", "")).encode() if found.route == "source" else b'""'
-    )
-    parts = [lock, path, " ".join(SYNC).encode(), *([] if made_by == b'""' else [made_by])]
+    parts = [lock, path, " ".join(SYNC).encode()]
+    if found.route == "source":
+        # A build may have taken the place of another one.
+        parts.append(json.dumps(build.facts(found.interpreter).get("compiler", "")).encode())
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
@@ -83,7 +83,8 @@ def describe(found: Found) -> dict:
     return {
         "route": found.route,
         "version": facts["full"],
-        "config_args": facts["config_args"].replace(str(build.prefix(found.interpreter)), "PREFIX"),
+        # A cache that was moved has the folder in which it was built.
+        "config_args": re.sub(r"(?<=--prefix=)[^\s']*", "PREFIX", facts["config_args"]),
         "packages": packages(python(found.interpreter)),
     }
 

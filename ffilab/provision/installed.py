@@ -44,7 +44,7 @@ def python(interpreter: Interpreter) -> Path:
 
 
 def load(interpreter: Interpreter) -> Installed:
-    """An interpreter that `make kernels` has set up.
+    """An interpreter that `python3 ffilab/bootstrap.py kernels` has set up.
 
     Raises UserError, with the command that mends it, if its environment is missing or broken.
     """
@@ -59,7 +59,7 @@ def load(interpreter: Interpreter) -> Installed:
             raise
         raise UserError(
             f"{interpreter.name} has no working environment in "
-            f"kernels/kernels/{interpreter.name}/.venv: run `make kernels KERNELS={interpreter.label}`."
+            f"kernels/kernels/{interpreter.name}/.venv: run `python3 ffilab/bootstrap.py kernels --kernels {interpreter.label}`."
         ) from None
     return Installed(interpreter, python(interpreter), loaded)
 

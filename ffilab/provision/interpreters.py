@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ print(json.dumps({
 """
 FIELDS = set(re.findall(r'"(\w+)": ', PROBE))
 DOWNLOAD_TIMEOUT_S = 600
+A_DAY_S = 86_400
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,12 @@ def uv() -> str:
     ours = Path(sys.executable).with_name("uv")
     found = str(ours) if ours.exists() else shutil.which("uv")
     if not found:
-        raise UserError("uv is missing: run `make kernels`, which installs the pinned one.")
+        raise UserError("uv is missing: run `python3 ffilab/bootstrap.py kernels`, which installs the pinned one.")
     return found
 
 
 def probe(executable: str) -> dict | None:
-    """What an executable says of itself, or None if it does not run."""
+    """Facts about an executable, or None if it does not run as a Python."""
     try:
         answer = subprocess.run([executable, "-I", "-c", PROBE], capture_output=True, text=True, timeout=60, check=True)
         facts = json.loads(answer.stdout)
@@ -115,13 +117,20 @@ def reason(stderr: str) -> str:
 
 
 class Downloads:
-    """`uv python install`. After one failure to connect, no further try in this run."""
+    """`uv python install`. After one failure, no further try in this run, and none for a day for what is optional."""
 
     def __init__(self):
-        self.unreachable = bool(os.environ.get("FFILAB_NO_DOWNLOAD"))
+        self.failed = False
+        self._note = cache() / "no-downloads"
 
-    def install(self, interpreter: Interpreter) -> Found | None:
-        if self.unreachable:
+    def _failed_lately(self) -> bool:
+        try:
+            return time.time() - self._note.stat().st_mtime < A_DAY_S
+        except OSError:
+            return False
+
+    def install(self, interpreter: Interpreter, required: bool) -> Found | None:
+        if self.failed or (not required and self._failed_lately()):
             return None
         say(f"  {interpreter.name}: asking uv to download it")
         try:
@@ -137,11 +146,14 @@ class Downloads:
             return self._give_up(f"no end within {DOWNLOAD_TIMEOUT_S} s")
         if answer.returncode:
             return self._give_up(reason(answer.stderr))
+        self._note.unlink(missing_ok=True)
         found = known_to_uv(interpreter)
         return found and Found(interpreter, found.executable, "download")
 
     def _give_up(self, why: str) -> None:
-        self.unreachable = True
+        self.failed = True
+        self._note.parent.mkdir(parents=True, exist_ok=True)
+        self._note.touch()
         say(f"  uv cannot download interpreters on this machine ({why}); going on without.")
 
 
@@ -184,7 +196,7 @@ def _by_version(wanted: Iterator[Interpreter]) -> list[list[Interpreter]]:
 
 def _by_one_route(group: list[Interpreter], downloads: Downloads, required: bool) -> Iterator[Found | None]:
     """One result for each of the group, each as soon as it is there."""
-    for route in (known_to_uv, in_cache, downloads.install):
+    for route in (known_to_uv, in_cache, lambda interpreter: downloads.install(interpreter, required)):
         results = []
         for interpreter in group:
             results.append(route(interpreter))

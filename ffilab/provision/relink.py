@@ -34,13 +34,8 @@ PAD = "layout_pad"
 MAX_PAD = 4096
 # Each function begins at a multiple of this, or of more.
 ALIGNED = 16
-# Linker: the option that takes the file with the order, and what stands in it.
-LINKERS = {
-    "lld": (("-Wl,--symbol-ordering-file={}", "-Wl,--no-warn-symbol-ordering"), "{symbol}"),
-    "gold": (("-Wl,--section-ordering-file={}",), "{section}"),
-    # It takes no order, but a seed; it shuffles within the parts, as they become sections of the program.
-    "mold": (("-Wl,--shuffle-sections={seed}", "-Wl,-z,keep-text-section-prefix"), None),
-}
+# The linker that takes an order of functions.
+LINKER = "lld"
 
 
 @dataclass(frozen=True)
@@ -57,8 +52,8 @@ class Function:
 
 
 def linker() -> str | None:
-    """The first linker here that can order functions; None if there is none."""
-    return next((name for name in LINKERS if shutil.which(f"ld.{name}")), None)
+    """The linker that orders functions, if it is here."""
+    return LINKER if shutil.which(f"ld.{LINKER}") else None
 
 
 def prefix(label: str) -> Path:
@@ -86,9 +81,7 @@ def missing(label: str) -> str | None:
     """None if this interpreter can be linked again here, else what is lacking."""
     if not (objects(label) / ARCHIVE).exists():
         return f"CPython {label} was not compiled here, and its objects are not known"
-    return (
-        None if linker() else "there is no linker that orders functions (lld, gold or mold): `make doctor` names them"
-    )
+    return None if linker() else "there is no linker that orders functions (lld): `make doctor` names its package"
 
 
 @functools.cache
@@ -128,17 +121,15 @@ def order_of(program: Path) -> list[str]:
     return found
 
 
-def link(
-    label: str, target: Path, order: list[Function] | None = None, pad: int = 0, seed: int = 0, build: int = 1
-) -> Path:
+def link(label: str, target: Path, order: list[Function] | None = None, pad: int = 0, build: int = 1) -> Path:
     """Link an interpreter; with `order`, these functions first, one behind the other, after `pad` bytes.
 
-    seed: what mold, which takes no order, shuffles by. Raises UserError if that fails.
+    Raises UserError if that fails.
     """
     folder = objects(label, build)
     libraries = json.loads((folder / LIBRARIES).read_text())
     inputs = [folder / MAIN, "-Wl,--whole-archive", folder / ARCHIVE, "-Wl,--no-whole-archive", "-Wl,-export-dynamic"]
-    return run(target, [*inputs, *libraries["interpreter"]], order, pad, seed)
+    return run(target, [*inputs, *libraries["interpreter"]], order, pad)
 
 
 def link_ctypes(label: str, target: Path, order: random.Random, pad: int = 0, build: int = 1) -> Path:
@@ -147,28 +138,25 @@ def link_ctypes(label: str, target: Path, order: random.Random, pad: int = 0, bu
     libraries = json.loads((folder / LIBRARIES).read_text())
     known = tuple(Function(*pair) for pair in json.loads((folder / FUNCTIONS).read_text())[CTYPES])
     inputs = ["-shared", "-Wl,-rpath,$ORIGIN", *sorted((folder / CTYPES).glob("*.o")), *libraries[CTYPES]]
-    return run(target, inputs, shuffled(known, order), pad, order.getrandbits(31))
+    return run(target, inputs, shuffled(known, order), pad)
 
 
 def run(
-    target: Path, inputs: list, order: list[Function] | None, pad: int, seed: int,
+    target: Path, inputs: list, order: list[Function] | None, pad: int,
     tool: list[str] | None = None, folder: Path | None = None,
 ) -> Path:  # fmt: skip
     """Link `target` from inputs and options; with `order`, these functions first, one behind the other, after `pad` bytes.
 
-    seed: what mold, which takes no order, shuffles by. tool: the compiler that links, if not the one for C.
-    folder: what the names of inputs are relative to. Raises UserError if that fails.
+    tool: the compiler that links, if not the one for C. folder: what the names of inputs are relative to.
+    Raises UserError if that fails.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    name = linker()
-    command = [*(tool or compiler().split()), "-o", target.absolute(), f"-fuse-ld={name}"]
+    command = [*(tool or compiler().split()), "-o", target.absolute(), f"-fuse-ld={LINKER}"]
     with tempfile.TemporaryDirectory() as scratch:
         if order is not None:
-            options, line = LINKERS[name]
-            file = Path(scratch) / "order"
-            placed = [Function(PAD, f".text.{PAD}"), *order]
-            file.write_text("".join(f"{line}\n".format(**vars(one)) for one in placed) if line else "")
-            command += [option.format(file, seed=seed) for option in options]
+            symbols = Path(scratch) / "order"
+            symbols.write_text("".join(f"{symbol}\n" for symbol in [PAD, *(function.symbol for function in order)]))
+            command += [f"-Wl,--symbol-ordering-file={symbols}", "-Wl,--no-warn-symbol-ordering"]
             # Nothing calls it: without -u it would go where unused sections are left out.
             command += [f"-Wl,-u,{PAD}", _padding(Path(scratch) / "pad.s", pad)]
         command = [str(part) for part in [*command, *inputs]]

@@ -105,12 +105,6 @@ def calls_that_pay(timelines: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["call", "share", "intervals"])
 
 
-def waits_a_request(paid: pd.DataFrame) -> np.ndarray:
-    """How many of the two calls of a request waited, on average: one value for each process."""
-    numbered = paid.assign(process=paid.groupby("call").cumcount())
-    return numbered.groupby("process").share.sum().to_numpy()
-
-
 def gil_waits(waits: pd.DataFrame, label: str = GIL) -> np.ndarray:
     """Switch intervals from asking for the GIL to having it: the median of all waits of a process, one value for each."""
     found = done(waits, interpreter=label)

@@ -1,4 +1,4 @@
-"""`make bench`: our instrument against pyperf, on the same functions and the same wall time.
+"""`python3 ffilab/bootstrap.py study notebooks.measuring.contest`: our instrument against pyperf, on the same functions and the same wall time.
 
 Three questions: how often does each see a difference where there is none; how wide is its
 interval at the book's level; how small a slowdown does it find. Results: `_build/results/bench.json`.
@@ -26,6 +26,7 @@ from ffilab import machine
 from ffilab.bench import reporting, runner
 from ffilab.bench.plan import Arm, plan
 from ffilab.bench.record import Record
+from ffilab.bench.workers import described
 from ffilab.budget import Budget
 from ffilab.errors import UserError
 from ffilab.judge.estimates import LEVEL
@@ -109,7 +110,7 @@ def pyperf_run(arm: Arm, label: str, out: Path, options: tuple[str, ...], scale:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "FFILAB_ARM": json.dumps(runner.described(arm))},
+        env={**os.environ, "FFILAB_ARM": json.dumps(described(arm))},
     ) as process:
         _, err = process.communicate()
     if process.returncode:

@@ -11,7 +11,7 @@ from ffilab.bench.plan import Arm, empty_loop
 from ffilab.bench.record import Record
 from ffilab.bench.session import Session
 from ffilab.errors import UserError
-from ffilab.judge import history, statistics
+from ffilab.judge import statistics
 from ffilab.paths import RESULTS, without_paths
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
@@ -150,18 +150,9 @@ def copies(session: Session) -> Record:
 # [/copies]
 
 
-# [history]
-def intervals_before(session: Session) -> list[dict]:
-    """How often intervals of earlier runs on this machine held what later runs found."""
-    return session.observe("history", history.seen, session.machine)
-
-
-# [/history]
-
-
 # [contest]
 def contest_results(session: Session) -> dict | None:
-    """What the last contest (`make bench`) found, on the machine where it was measured; None if it was not run there."""
+    """What the last contest with pyperf (contest.py) found, on the machine where it was measured; None if it was not run there."""
     path = RESULTS / "bench.json"
     return session.observe("make bench", lambda: json.loads(path.read_text()) if path.exists() else None)
 

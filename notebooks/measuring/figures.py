@@ -319,17 +319,6 @@ def copies(pairs: list[Comparison]) -> pd.DataFrame:
     )
 
 
-def history(found: list[dict]) -> None:
-    """The empirical coverage of this machine's log, if there is one yet, and what it says."""
-    table = pd.DataFrame(found, columns=None if found else ["interval", "kind", "inside", "pairs"])
-    if found:
-        draw.table(
-            table.assign(inside=table.inside.map("{:.0%}".format)),
-            "How often an interval of one run held the centre of another, on this machine, over all pairs of runs in its log.",
-        )
-    draw.glue("history", words.history(table[table.interval == "over layouts"]))
-
-
 def show_copies(record: Record, pairs: list[Comparison], loaders: Comparison, alarms: int | None) -> None:
     """Whether the instrument passes its own test, and what the same run says of the loaders."""
     draw.table(copies(pairs), "Three copies of one call: every finding here is a false alarm.")

@@ -1,6 +1,6 @@
 """Two studies of what an interval has to cover, each one command and some minutes long.
 
-python -m ffilab study notebooks.measuring.levels       both; results in book/evidence
+python3 ffilab/bootstrap.py study notebooks.measuring.levels   both; results in book/evidence
 variances    how much builds, layouts, sessions and restarts add to the scatter of a ratio (levels.json)
 coverage     how often further sessions, on other builds, lie inside the intervals of one (coverage.json)
 """

@@ -1,7 +1,5 @@
 """What the chapter "Measuring on a noisy machine" says of a run: sentences that the run chooses, by the intervals of its verdicts."""
 
-import pandas as pd
-
 from ffilab import draw
 from ffilab.judge.controls import NEGLIGIBLE
 from ffilab.judge.estimates import LEVEL, Interval, Share, ShareDifference
@@ -301,7 +299,7 @@ def levels(layout: Interval | None, restart: Interval | None) -> str:
     return f"{sizes} Which is larger this run cannot tell."
 
 
-# ---- the collector, copies, history ----
+# ---- the collector, copies ----
 
 
 def collector(found: dict[str, Interval]) -> str:
@@ -371,17 +369,6 @@ def sharper(widths: dict[str, float]) -> str:
     if widths["ratio"] > ALIKE * widths["time"]:
         return f"{told} Here the ratio is not sharper: what disturbs each arm alone outweighs what disturbs both."
     return f"{told} Here the two hardly differ."
-
-
-def history(honest: pd.DataFrame) -> str:
-    """What the machine's log says of the intervals over layouts. Columns kind, inside (a share), pairs."""
-    if honest.empty:
-        return "The log of this machine holds no two intervals over layouts of one ratio yet: run the book again."
-    worst = honest.loc[honest.inside.idxmin()]
-    told = f"Intervals over layouts held the centre of another run in {worst.inside:.0%} of {worst.pairs} pairs ({worst.kind})"
-    if worst.inside >= 0.9:
-        return f"{told} or more."
-    return f"{told}: on this machine they are narrower than they should be, and small effects on these pages are to be read with care."
 
 
 # ---- the predictions ----

@@ -38,11 +38,6 @@ class Cache:
     def sets(self) -> int:
         return self.size // self.line // self.ways
 
-    @property
-    def way_bytes(self) -> int:
-        """Addresses this far apart meet in the same set."""
-        return self.size // self.ways
-
 
 WESTMERE = Cache("Westmere (the original's)", 32768, 4, 64)
 # Cachegrind wants powers of two; where the system says nothing, this is what most processors have.

@@ -123,16 +123,14 @@ def shuffle(label: str, program: Path, seed: int) -> None:
     """Link what a restart of this book draws: a random order in each part that the profile made, and a pad in front."""
     order = random.Random(seed)
     placed = relink.shuffled(relink.functions(label), order)
-    relink.link(label, program, placed, order.randrange(0, relink.MAX_PAD, relink.ALIGNED), seed)
+    relink.link(label, program, placed, order.randrange(0, relink.MAX_PAD, relink.ALIGNED))
 
 
 def by_profile(label: str, program: Path, rounds: int) -> list[relink.Function]:
     """Functions that a profile of all benchmarks saw, the hottest first: they move to the front, all others stay.
 
-    Raises UserError where there is no profile, or where the linker takes no order.
+    Raises UserError where there is no profile.
     """
-    if relink.linker() == "mold":
-        raise UserError("mold shuffles by a seed and takes no order: lld and gold do")
     _, found = hottest(program, tuple(BENCHMARKS), rounds)
     seen = [function for function in relink.functions(label) if function.symbol in found]
     return sorted(seen, key=lambda function: -found[function.symbol])

@@ -10,8 +10,6 @@ from ffilab.paths import NATIVE_OUT
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import load, soabi
 
-pytestmark = pytest.mark.slow
-
 CALLS = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -12,10 +12,7 @@ from ffilab.paths import NATIVE, NATIVE_OUT
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import load, soabi
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump"),
-]
+pytestmark = pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump")
 
 HEADER = (NATIVE / "boundary" / "library" / "boundary.h").read_text()
 FUNCTIONS = set(re.findall(r"^BOUNDARY_API .*?\b(\w+)\(", HEADER, re.M))

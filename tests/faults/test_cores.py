@@ -15,7 +15,8 @@ import psutil
 import pytest
 from conftest import clean_environment
 
-from ffilab import doctor, machine
+from ffilab import machine
+from ffilab import quota as quotas
 from ffilab.bench import runner
 from ffilab.bench.plan import Arm, plan
 from ffilab.bench.plan import controls as control_arms
@@ -166,10 +167,10 @@ def test_a_quota_is_read_from_its_control_group(tmp_path, monkeypatch, what):
     for path, text in files.items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(text)
-    plain = doctor._read
-    monkeypatch.setattr(doctor, "CGROUPS", tmp_path)
-    monkeypatch.setattr(doctor, "_read", lambda path: name if path == "/proc/self/cgroup" else plain(path))
-    assert (doctor.quota(), doctor.throttled_s(doctor.cgroups())) == (0.5, 2.5)
+    plain = quotas.read
+    monkeypatch.setattr(quotas, "CGROUPS", tmp_path)
+    monkeypatch.setattr(quotas, "read", lambda path: name if path == "/proc/self/cgroup" else plain(path))
+    assert (quotas.cores(), quotas.throttled_s(quotas.cgroups())) == (0.5, 2.5)
 
 
 RUN = """

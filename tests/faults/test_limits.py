@@ -12,7 +12,7 @@ import psutil
 import pytest
 from conftest import clean_environment
 
-from ffilab.bench import runner
+from ffilab.bench import foreign, runner
 from ffilab.bench import session as sessions
 from ffilab.bench.plan import Arm, controls, plan
 from ffilab.bench.record import read
@@ -105,10 +105,10 @@ def test_dated_in_the_future(tmp_path, monkeypatch):
         return session.folder
 
     wrong = measured(ahead)
-    assert sessions.find(tmp_path, "corner") == wrong
+    assert foreign.find(tmp_path, "corner") == wrong
     right = measured()
-    assert sessions.find(tmp_path, "corner") == right
+    assert foreign.find(tmp_path, "corner") == right
     # The clock that is behind all records says nothing of them.
     later = measured(ahead + timedelta(days=1))
-    assert sessions.find(tmp_path, "corner") == right
-    assert sessions.find(later.parent / later.name, "corner") == later
+    assert foreign.find(tmp_path, "corner") == right
+    assert foreign.find(later.parent / later.name, "corner") == later

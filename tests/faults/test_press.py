@@ -61,7 +61,7 @@ def test_a_notebook_that_fails(chapter, cell, says, limits):
 
 
 def test_a_kernel_that_is_not_there(chapter):
-    fails(chapter("1", kernel="cpython-9.99"), "not set up: run `make kernels`")
+    fails(chapter("1", kernel="cpython-9.99"), "not set up: run `python3 ffilab/bootstrap.py kernels`")
 
 
 def test_the_disk_is_full_in_the_middle_of_a_chapter(chapter, tmp_path, monkeypatch):

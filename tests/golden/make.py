@@ -11,7 +11,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from ffilab.bench.session import MAIN, find
+from ffilab.bench.foreign import find
+from ffilab.bench.record import MAIN
 from ffilab.errors import UserError
 from ffilab.judge import again, claims
 

@@ -2,8 +2,6 @@
 
 import math
 
-import pandas as pd
-
 from ffilab.judge.estimates import Interval, Share
 
 
@@ -18,10 +16,6 @@ def leaning(measured: int, loaded: int) -> dict[str, Share]:
 def steps(*alarms: int) -> dict[int, Share]:
     """Alarms of each step, of a hundred benchmarks; of the third, of forty."""
     return {step: Share(events, 40 if step == 3 else 100) for step, events in enumerate(alarms, 1)}
-
-
-def log(inside: float) -> pd.DataFrame:
-    return pd.DataFrame([{"kind": "claims", "interval": "over layouts", "pairs": 12, "inside": inside}])
 
 
 UNKNOWN = Interval(1.1, math.nan, math.nan)
@@ -136,7 +130,6 @@ CASES = {
         "undecided": ({"time": 0.01, "ratio": 0.0102},),
         "unknown": ({"time": math.nan, "ratio": math.nan},),
     },
-    "history": {"agrees": (log(0.97),), "contradicts": (log(0.6),), "undecided": (log(0.9).iloc[:0],)},
     "prediction_1": {"agrees": (MANY,), "contradicts": (FEW,), "undecided": (CHANCE,)},
     "prediction_2": {
         "agrees": (steps(60, 58, 1),),

@@ -1,0 +1,181 @@
+"""The records of a chapter, as a page reads them: sessions that measure nothing.
+
+`session.jsonl` holds the processes and observations of a session, `<plan>.jsonl` beside it the timed arms of a plan.
+"""
+
+import itertools
+import json
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import pandas as pd
+
+from ffilab.bench.plan import Arm
+from ffilab.bench.record import MAIN, Record, merged, read
+from ffilab.budget import BUDGETS, Budget
+from ffilab.errors import UserError
+
+
+class Session:
+    """What both kinds have: the records of one chapter, by name."""
+
+    def __init__(self, corner: str, folder: Path, record: Record):
+        self.corner, self.folder, self._record = corner, folder, record
+        self._timed: dict[str, Record] = {}
+        self._merged: dict[str, Record] = {}
+        # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its own.
+        names = record.run["plan"]["earlier"]
+        self.earlier: list[Reading] = [Reading(corner, folder.parent / name, alone=True) for name in names]
+
+    @property
+    def record(self) -> Record:
+        """Processes and observations: `session.jsonl`."""
+        return self._record
+
+    @property
+    def interpreters(self) -> list[str]:
+        """Labels of the interpreters that the session measures on."""
+        return self.record.interpreters
+
+    @property
+    def budget(self) -> Budget:
+        return BUDGETS[self.record.run["plan"]["budget"]]
+
+    @property
+    def seed(self) -> int:
+        return self.record.run["plan"]["seed"]
+
+    @property
+    def machine(self) -> dict:
+        """Facts about the machine that measured."""
+        return self.record.run["machine"]
+
+    @property
+    def provenance(self) -> dict:
+        """What stands with every number: machine, method, builds, seeds, records."""
+        builds = self.record.run["interpreters"]
+        return {
+            **self.machine,
+            "budget": self.budget.name,
+            "is_result": self.budget.is_result,
+            "minutes": self.minutes,
+            "seeds": [one.seed for one in (*self.earlier, self)],
+            "records": [name for one in (*self.earlier, self) for name in one.names],
+            "rests_on": self.rests_on,
+            "kernels": {
+                label: f"{one['version']}; {one['route']}; `{one['config_args']}`" for label, one in builds.items()
+            },
+        }
+
+    @property
+    def rests_on(self) -> dict:
+        """What was varied: sessions, and by interpreter the number of builds and of layouts; a layout alone is one binary."""
+        drawn: dict[str, set] = {}
+        for one in (*self.earlier, self):
+            for label, known in one.record.run["layouts"].items():
+                drawn.setdefault(label, set()).update((each["build"], each["id"]) for each in known)
+        return {
+            "sessions": 1 + len(self.earlier),
+            "builds": {label: len({build for build, _ in each}) for label, each in drawn.items()},
+            "layouts": {label: len(each) for label, each in drawn.items()},
+        }
+
+    @property
+    def minutes(self) -> float | None:
+        """How long its processes and blocks took; None if no time was recorded, as in a simulated session."""
+        lines = [*self.record.children, *(block for name in self.plans for block in self._own(name).blocks)]
+        own = sum(line.get("wall_s", 0.0) for line in lines) / 60
+        return own + sum(one.minutes or 0 for one in self.earlier) or None
+
+    @property
+    def names(self) -> list[str]:
+        """The records that were written or read so far, by corner, session and file."""
+        return [f"{self.corner}/{self.record.run['plan']['session']}/{path.name}" for path in self.files]
+
+    @property
+    def plans(self) -> list[str]:
+        """The names of the timed plans that the session holds, whether they were read or not."""
+        return sorted(
+            path.stem for path in self.folder.glob("*.jsonl") if path.name != MAIN and ".superseded-" not in path.name
+        )
+
+    @property
+    def files(self) -> list[Path]:
+        """The records that were written or read so far."""
+        return [self.folder / MAIN, *(record.path for record in self._timed.values())]
+
+    def timed(self, name: str) -> Record:
+        """The record of a timed plan, with those of earlier sessions. Raises UserError if there is none, or if it was
+        interrupted."""
+        own = self._own(name)
+        if not self.earlier:
+            return own
+        # Put together once, and again if it was measured again.
+        if name not in self._merged or self._merged[name].sessions[-1] is not own:
+            self._merged[name] = merged([*(one.timed(name) for one in self.earlier), own])
+        return self._merged[name]
+
+    def _own(self, name: str) -> Record:
+        if name not in self._timed:
+            path = self.folder / f"{name}.jsonl"
+            if not path.is_file():
+                raise self._lacks(f"the timed plan {name!r}")
+            record = read(path)
+            if record.cut_off:
+                raise self._lacks(f"the timed plan {name!r}, which was interrupted")
+            self._timed[name] = record
+        return self._timed[name]
+
+    def frame(self, title: str) -> pd.DataFrame:
+        """The processes of an experiment, one tidy frame: see Record.frame. Raises UserError if there are none.
+
+        Of several sessions the processes stand one behind the other, and are numbered through. What ran once, as its author
+        ran it, is an example and no sample: of that the newest session's is shown.
+        """
+        try:
+            frames = [one.record.frame(title) for one in (*self.earlier, self)]
+        except KeyError as lacking:
+            raise self._lacks(f"the experiment {lacking}") from None
+        if frames[-1]["round"].nunique() < 2:
+            return frames[-1]
+        for before, frame in itertools.pairwise(frames):
+            for column in ("process", "round"):
+                frame[column] += 1 + before[column].max() if len(before) else 0
+        return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+
+    def observed(self, title: str, *arguments):
+        """What was seen when something was looked at. Raises UserError if it was not."""
+        key = json.loads(json.dumps(arguments))
+        for line in reversed(self.record.observations):
+            if (line["title"], line["arguments"]) == (title, key):
+                return line["value"]
+        raise self._lacks(f"the observation {title!r}" + (f" of {key}" if key else ""))
+
+    def _lacks(self, what: str) -> UserError:
+        return UserError(
+            f"The records of the chapter {self.corner!r} do not hold {what}: they were made by another version of it, or not to "
+            f"the end. Measure again: `make chapter NAME={self.corner}`."
+        )
+
+
+class Reading(Session):
+    """A session that measures nothing: what it is asked for is in its records, or cannot be had."""
+
+    def __init__(self, corner: str, folder: Path, alone: bool = False):
+        record = read(folder / MAIN)
+        if alone:
+            # One of several that another session rests on: that one names them all.
+            record.run["plan"]["earlier"] = []
+        super().__init__(corner, folder, record)
+
+    def time(self, name: str, arms: list[Arm], *_, **__) -> Record:
+        return self.timed(name)
+
+    def run(self, title: str, cases: list, repeats: int, may_fail: bool | Collection[str] = False) -> pd.DataFrame:
+        return self.frame(title)
+
+    def observe(self, title: str, look: Callable, *arguments):
+        return self.observed(title, *arguments)
+
+    def close(self) -> None:
+        """Nothing to do: the records are as they were."""

@@ -1,0 +1,238 @@
+"""The chapter on the boundary: its experiments answer, its claims get what they ask for, and a binding is one folder."""
+
+import copy
+import re
+import runpy
+import shutil
+from types import SimpleNamespace
+
+import pytest
+from corner import PAIR, Golden, rows_of
+
+from ffilab.bench import instructions
+from ffilab.bench.plan import plan
+from ffilab.budget import BUDGETS
+from ffilab.judge import ledger, verdicts
+from ffilab.judge.characteristics import rows as simulated_rows
+from ffilab.judge.claims import declared
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.simulation import TRUTHS, simulate
+from ffilab.paths import BY_PRODUCTS, NATIVE
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.boundary import claims, exercise, experiment, results
+from notebooks.boundary.experiment import BINDINGS, name
+
+SOURCES = NATIVE / "boundary"
+FOLDER = {"folder": experiment.LIBRARIES}
+
+
+# ---- the experiments ----
+
+EXPERIMENTS = [
+    ("original", {"bindings": ["C API", "ctypes CDLL"]}, {"binding", "ns"}),
+    ("first_use", {"binding": experiment.FLOOR, "linking": "default"}, set(results.FIRST_USE)),
+    ("first_use", {"binding": experiment.FLOOR, "linking": "lazy"}, set(results.FIRST_USE)),
+    ("one_object", {"binding": "Cython", "method": "add", "threads": 2, "calls": 100}, {"lost", "refused"}),
+    ("own_interpreter", {"binding": "C API"}, {"said"}),
+]
+
+
+@pytest.mark.parametrize(("function", "arguments", "columns"), EXPERIMENTS)
+def test_each_experiment_answers(function, arguments, columns):
+    rows = rows_of(GIL, experiment.EXPERIMENTS, function, {**FOLDER, **arguments})
+    assert all(set(row) == columns for row in rows)
+
+
+@pytest.mark.full
+@pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
+def test_call_trees_show_the_two_paths():
+    session = SimpleNamespace(observe=lambda title, look: look())
+    trees = {b: results.nodes(lines) for b, lines in experiment.call_trees(session, {GIL: {}}).items()}
+    for binding, tree in trees.items():
+        assert results.links(tree, binding).met.all(), binding
+        assert tree[0].share == 1
+        assert all(0 < node.share <= 1 for node in tree)
+    assert results.below(trees["ctypes CDLL"], "ffi_call") > 0
+
+
+class Timing:
+    """A session that only says what it was asked to time."""
+
+    def __init__(self, budget: str):
+        self.budget, self.interpreters = BUDGETS[budget], ["3.13", *PAIR]
+
+    def time(self, name, arms, interpreters=None, budget=None):
+        return plan(name, arms, interpreters or self.interpreters, budget, 1)
+
+
+def test_the_plan_of_the_claims_has_the_cells_that_claims_compare():
+    made = experiment.claims(Timing("quick"))
+    assert list(made.interpreters) == list(PAIR)
+    compared = {
+        (label, name(binding, signature))
+        for ratios in results.pairs().values()
+        for cells in ratios.values()
+        for label, binding, signature in cells
+    }
+    assert compared <= {(label, arm.name) for label, arm in made.cells()}
+    asked = {claim.id: {test.measured for test in claim.tests} for claim in declared("boundary").claims}
+    assert {claim: set(ratios) for claim, ratios in results.pairs().items()} == {
+        claim: names for claim, names in asked.items() if claim not in ("A10", "A11")
+    }
+
+
+# ---- the claims ----
+
+
+def profiled(taken: float, libffi: float, how: str = "perf cpu-clock") -> dict:
+    """A profile of one process, with samples in and beside the two groups that A10 speaks of."""
+    samples = {
+        "ffi_call": libffi,
+        "take_gil": taken,
+        "PyCFuncPtr_call": 20,
+        "_PyEval_EvalFrameDefault": 100,
+        "boundary_pyo3": 9,
+    }
+    return {"how": how, "costs": [[symbol, "object", count] for symbol, count in samples.items()]}
+
+
+def judged(session) -> dict[str, dict]:
+    """The ledger's rows of a run that passed its controls, by claim."""
+    handed = claims.measurements(session).complete()
+    return {row["id"]: row for _, row in ledger.rows_of(handed, {"is_result": True, "minutes": None}, [])}
+
+
+@pytest.mark.parametrize("truth", TRUTHS)
+def test_without_noise_the_verdict_is_that_of_the_truth(truth):
+    rows = simulated_rows("boundary", truth, "full", 0, noise=0)
+    assert list(rows) == ["A1", "A2", "A3", "A4", "A7", "A10", "A11", "A23"]
+    accepted = {
+        "as published": {verdicts.HOLDS},
+        "half the size": {verdicts.HOLDS, verdicts.IN_DIRECTION},
+        "no effect": {verdicts.REFUTED},
+        "the wrong sign": {verdicts.REFUTED},
+    }
+    assert {row["verdict"] for row in rows.values()} <= accepted[truth]
+    if truth == "half the size":
+        # A half of a published size is not that size.
+        sizes = {name for name, row in rows.items() if any(part["kind"] == "size" for part in row["parts"])}
+        assert {name for name, row in rows.items() if row["verdict"] == verdicts.IN_DIRECTION} == sizes
+
+
+def test_what_is_published_is_not_confirmed_by_a_run_that_can_tell_nothing():
+    for claim, row in simulated_rows("boundary", "as published", "full", 1, noise=150).items():
+        if claim != "A11":  # its trees are counted: a run has them, or it has not
+            assert row["verdict"] == verdicts.UNDECIDED_HERE, claim
+
+
+@pytest.mark.parametrize(
+    ("both", "answer"),
+    [
+        ([(11 + n % 2, 2) for n in range(10)], HOLDS),
+        ([(0.5 + 0.1 * (n % 2), 20) for n in range(10)], DOES_NOT_HOLD),
+        ([(30, 2), (0, 30)] * 2, UNDECIDED),
+        # However many samples it has, one process decides nothing.
+        ([(9000, 200)], UNDECIDED),
+    ],
+)
+def test_the_hand_off_holds_is_refuted_or_stays_open(both, answer):
+    session = simulate("boundary", "as published", "full", 3)
+    profiles = [profiled(taken, libffi) for taken, libffi in both]
+    title = "where the time goes, by process"
+    session.add_observation(title, {GIL: {"ctypes CDLL": profiles}, FREE_THREADED: {}})
+    assert {part["verdict"] for part in judged(session)["A10"]["parts"] if part["kind"] == "side"} == {answer}
+
+
+def with_observations(profiles, trees, **changed):
+    """The golden session with other profiles and call trees."""
+    session = Golden("boundary")
+    seen = {"where the time goes, by process": profiles, "call trees": trees}
+    session.observed = lambda title, *_: seen[title]
+    session.timed = {"claims": changed.get("record") or Golden("boundary").timed("claims")}.get
+    return session
+
+
+def test_claims_without_a_tool_or_a_binding_have_a_reason():
+    session = Golden("boundary")
+    record = copy.deepcopy(session.timed("claims"))
+    reason = "ImportError: no compiler"
+    for restart in record.restarts:
+        for label in PAIR:
+            missing = {key.partition("/")[2]: reason for key in record.loops if key.startswith(f"{label}/PyO3")}
+            restart.setdefault("missing", {}).setdefault(label, {}).update(missing)
+    for key in [key for key in record.loops if "/PyO3" in key]:
+        del record.loops[key]
+    trees = {"ctypes CDLL": session.observed("call trees")["ctypes CDLL"]}
+    rows = judged(with_observations("no perf", trees, record=record))
+    assert rows["A10"]["verdict"] == verdicts.CANNOT_TEST
+    assert "no perf" in rows["A10"]["reason"]
+    assert (rows["A11"]["verdict"], rows["A11"]["qualifier"]) == (verdicts.IN_PART, "1 of 2; 1 without a number")
+    assert "PyO3 was not built" in rows["A11"]["reason"]
+    assert reason in rows["A23"]["reason"]
+    # Instructions that were counted are no shares of time.
+    counted = {label: {"ctypes CDLL": [profiled(60, 20, "callgrind, own cost")]} for label in PAIR}
+    row = judged(with_observations(counted, "no valgrind"))["A10"]
+    assert (row["verdict"], row["measured"]) == (verdicts.CANNOT_TEST, {})
+    assert "instructions were counted" in row["reason"]
+
+
+# ---- a binding is one folder ----
+
+
+def test_a_binding_is_one_folder(tmp_path):
+    """Its binding.toml puts it in its place."""
+    for path in NATIVE.glob("boundary/*/binding.toml"):
+        (tmp_path / path.parent.name).mkdir()
+        shutil.copy(path, tmp_path / path.parent.name)
+    shutil.copy(SOURCES / "arms.py", tmp_path)
+    for title, order in (("Zig", 5), ("SWIG", 1000)):
+        (tmp_path / title.lower()).mkdir()
+        (tmp_path / title.lower() / "binding.toml").write_text(
+            f'[[binding]]\ntitle = "{title}"\norder = {order}\nmodule = "boundary_{title.lower()}"\n'
+        )
+    found = runpy.run_path(str(tmp_path / "arms.py"))
+    assert tuple(found["BINDINGS"]) == ("Zig", *BINDINGS, "SWIG")
+    assert found["BINDINGS"]["Zig"].module == "boundary_zig"
+    assert found["STANDS_IN"] == {"pyo3": "pyo3_0_27"}
+
+
+def test_the_page_on_the_bindings_shows_every_file_of_every_project():
+    page = (NATIVE.parent / "notebooks" / "boundary" / "bindings.md").read_text()
+    shown = set(re.findall(r"literalinclude} ../../native/boundary/(\S+)", page))
+    folders = [path.parent for path in SOURCES.glob("*/binding.toml")]
+    neither = {"binding.toml", "crates.lock"}
+    there = {path for folder in folders for path in folder.rglob("*") if path.is_file() and path.name not in neither}
+    assert {str(path.relative_to(SOURCES)) for path in there if not BY_PRODUCTS & set(path.parts)} == shown
+
+
+# ---- the exercises ----
+
+
+DECLARATION = """
+import ctypes, os
+
+class Int:
+    @classmethod
+    def from_param(cls, value):
+        {}
+"""
+REPAIRED = """if not isinstance(value, int):
+            raise TypeError("no int")
+        if not -2**31 <= value < 2**31:
+            raise OverflowError("no C int")
+        return ctypes.c_int(value)"""
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        ("return ctypes.c_int(value)", "gave -2147483648, and the contract asks for OverflowError"),
+        ("os.abort()", "the process ended"),
+        ("return ctypes.c_int(int(value))", "asks for TypeError"),
+        (REPAIRED, f"correct: all {len(exercise.CONTRACT)} calls are answered as the contract asks."),
+    ],
+)
+def test_a_declaration_is_held_to_the_contract(answer, says):
+    lines = exercise.check_declaration(DECLARATION.format(answer))
+    assert says in "\n".join(lines)
+    assert all(line.startswith("not correct") for line in lines) == (answer != REPAIRED)

@@ -1,0 +1,45 @@
+"""Shared by the tests of the chapters: a worker-side experiment in a process of its own, and golden records to change."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from ffilab.bench.case import Case, Outcome
+from ffilab.bench.session import Reading
+from ffilab.provision import installed
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+
+PAIR = (GIL, FREE_THREADED)
+# Every interpreter that is here: the chapter pair in the default suite, the others in `make test-all`.
+LABELS = [pytest.param(one.label, marks=() if one.label in PAIR else pytest.mark.full) for one in installed.present()]
+GOLDEN = Path(__file__).with_name("golden")
+
+
+def outcome_of(label: str, file: str, function: str, arguments: dict, **options) -> Outcome:
+    """How a function of a worker-side file ended on an interpreter; it must end well."""
+    outcome = Case(label, file, function, fixed=arguments, **options).run(seed=1)
+    assert outcome.ended == "ok", (label, function, outcome.ended, outcome.error)
+    return outcome
+
+
+def result_of(label: str, file: str, function: str, arguments: dict, **options):
+    """What a function of a worker-side file answers on an interpreter."""
+    return outcome_of(label, file, function, arguments, **options).result
+
+
+def rows_of(label: str, file: str, function: str, arguments: dict, **options) -> list[dict]:
+    """The same as a list of rows."""
+    result = result_of(label, file, function, arguments, **options)
+    return result if isinstance(result, list) else [result]
+
+
+class Golden(Reading):
+    """The golden records of a chapter, with other frames in place of some."""
+
+    def __init__(self, corner: str, frames: dict[str, pd.DataFrame] | None = None):
+        super().__init__(corner, GOLDEN / corner)
+        self._frames = frames or {}
+
+    def frame(self, title: str) -> pd.DataFrame:
+        return self._frames[title] if title in self._frames else super().frame(title)

@@ -1,0 +1,44 @@
+"""The pages of the book as the press assembles them before rendering, without measuring."""
+
+import re
+from functools import cache
+from pathlib import Path
+
+import nbformat
+
+from ffilab.judge import again
+from ffilab.paths import ROOT
+from ffilab.press.chapters import chapters, split
+from ffilab.press.places import headings, markdown
+from tests.golden_pages import GOLDEN
+
+
+@cache
+def anchors() -> dict[str, dict[str, str]]:
+    """By page of the table of contents, its anchors with their headings."""
+    listed = re.findall(r"(?:file|root): (\S+)", (ROOT / "_toc.yml").read_text())
+    found = {name: headings([path.read_text()]) for name in listed if (path := ROOT / f"{name}.md").exists()}
+    for chapter in chapters():
+        for name, page in split(nbformat.read(chapter.source, as_version=4), chapter.corner).items():
+            found[f"notebooks/{chapter.corner}/{name}"] = headings(markdown(page))
+    assert found.keys() == set(listed)
+    return found
+
+
+def source_tree(folder: Path) -> Path:
+    """Make a tree in which loaders was measured, and the other pages have no headings to link to yet."""
+    for page in anchors():
+        (folder / page).parent.mkdir(parents=True, exist_ok=True)
+        (folder / f"{page}.md").write_text("# A page: its title\n")
+    for name in ("_static", "_generated"):
+        (folder / "book" / name).mkdir()
+    (folder / "notebooks/loaders/loaders.md").unlink()
+    source = ROOT / "notebooks/loaders/loaders.ipynb"
+    (folder / "notebooks/loaders/loaders.ipynb").write_text(source.read_text())
+    return folder
+
+
+@cache
+def golden_rows() -> list[dict]:
+    """The ledger's rows of the golden records, as if their controls had passed."""
+    return [{**row, "stale": []} for row in again.rows(GOLDEN, whatever_the_controls=True)]

@@ -1,0 +1,247 @@
+"""The strings of GIL Balm keep the laws of str, leak nothing, and outlive whoever made them."""
+
+import json
+import subprocess
+
+import pytest
+from corner import LABELS, PAIR, outcome_of, result_of
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ffilab.bench.case import Case
+from ffilab.bench.session import Measuring
+from ffilab.bench.workers import WORKER
+from ffilab.paths import NATIVE_OUT, ROOT
+from ffilab.provision import installed
+from ffilab.provision.catalogue import BY_LABEL, GIL
+from notebooks.balm import experiment, results
+
+NEW, BLOCK, BEST = experiment.NEW, experiment.BLOCK, experiment.BEST
+# Letters and digits often, anything now and then; no surrogates, which have no UTF-8.
+CHARACTERS = st.one_of(st.characters(max_codepoint=127), st.characters(exclude_categories=["Cs"]))
+LINES = st.lists(st.one_of(st.text(CHARACTERS, max_size=12), st.text("ab", max_size=200)), min_size=1, max_size=6)
+
+
+def run(label, function, **arguments):
+    return result_of(label, experiment.EXPERIMENTS, function, {**experiment.FOLDER, **arguments}, timeout_s=120)
+
+
+def python_of(label):
+    return installed.load(BY_LABEL[label]).python
+
+
+# ---- the laws of str ----
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_the_laws_of_str_hold(label):
+    """Random lines, answered with the laws that their strings break."""
+    arguments = json.dumps({"folder": str(NATIVE_OUT / "balm")})
+    command = [python_of(label), "-I", WORKER, "case", ROOT / experiment.EXPERIMENTS, "laws", arguments]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+
+        @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+        @given(LINES)
+        def broken(lines):
+            server.stdin.write(json.dumps(lines) + "\n")
+            server.stdin.flush()
+            assert json.loads(server.stdout.readline() or "null") == []
+
+        broken()
+        server.stdin.close()
+        assert server.wait(timeout=10) == 0
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_every_line_is_the_same_as_pythons_own(label):
+    rows = run(label, "layouts")
+    assert {(row["method"], row["text"]) for row in rows} == {
+        (method, text) for method in experiment.OURS for text in ("ASCII", "mixed")
+    }
+    assert {row["wrong"] for row in rows} == {0}
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_what_works_and_what_does_not(label):
+    answers = {(row["probe"], row["kind"]): row["answer"] for row in run(label, "behaviour")}
+    for kind in (*experiment.OURS, results.COPIED):
+        assert answers["isinstance(x, str)", kind] == "True"
+        assert answers["type(x) is str", kind] == "False"
+        for probe in (
+            "{'pi': 1}[x], {x: 1}['pi']",
+            "int(n), float(n)",
+            "PyUnicode_AsUTF8(x)",
+            "re.match('p(.)', x)[1]",
+        ):
+            assert answers[probe, kind] == answers[probe, "str"], probe
+    assert answers["type(x).__name__", results.COPIED] == "'str'"
+    for kind in (BEST, "subclass of str"):
+        assert answers["pickle.loads(pickle.dumps(x))", kind] == "'pi'"
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_misuse_has_the_consequences_that_the_chapter_names(label):
+    def misused(what):
+        return {row["asked"]: row["answer"] for row in run(label, "misuse", what=what)}
+
+    zero = misused("a hash of 0")
+    assert (zero["x == 'key'"], zero["x in {'key'}"]) == ("True", "False")
+    assert "ValueError" in misused("no NUL at the end")["int(x)"]
+    assert misused("a borrowed reference") == {"was": "first", "is now": "another", "found in the new tuple": "True"}
+    assert misused("the maker's thread is gone") == {
+        "hash of every tuple": repr([True] * len(experiment.OURS)),
+        "buffers left": "0",
+    }
+    assert misused("alive at exit")["strings alive"] == str(experiment.LINES * len(experiment.OURS))
+    assert "ImportError" in misused("another interpreter")["import balm"]
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("what", experiment.MUTABLE)
+def test_a_list_in_memory_of_ours_works_until_it_grows(label, what):
+    ended = Case(label, experiment.EXPERIMENTS, "mutable", {"what": what}, experiment.FOLDER).run().ended
+    assert (ended == "ok") == (what not in experiment.GROWS), ended
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_nothing_leaks_and_the_gil_stays_off(label):
+    """Two threads hand strings to each other; then more of the same must not take more memory."""
+    arguments = {**experiment.FOLDER, "name": "balm", "strings": 1_000_000}
+    outcome = outcome_of(label, experiment.EXPERIMENTS, "sanitized", arguments, timeout_s=120)
+    assert outcome.result["buffers"] == 1  # the text itself
+    assert outcome.result["wrong"] == 0
+    assert outcome.result["grown"] < 4 << 20
+    assert outcome.gil_enabled != BY_LABEL[label].free_threaded
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("label", LABELS)
+def test_no_lock_is_held_in_a_forked_child(label):
+    """One in some ten forks would copy a lock that is held, and its child would hang."""
+    assert run(label, "forked", forks=150) == {"well": 150}
+
+
+def printed(label, code, *arguments):
+    """What a program prints in which `balm` and `arms` are there, line by line."""
+    start = (
+        "import sys; sys.path.insert(0, sys.argv[1])\nimport arms\nbalm, corpus = arms.load(sys.argv[2]), arms.corpus\n"
+    )
+    command = [python_of(label), "-I", "-c", start + code, experiment.SOURCES, NATIVE_OUT / "balm", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def test_bad_lengths_and_bad_text_are_errors():
+    code = """
+for make in (lambda: balm.Text(b"abc", [4]), lambda: balm.Text(b"abc", [-1]), lambda: balm.Text(b"abc", ["1"]),
+             lambda: balm.Text("abc", [1]), lambda: balm.Text(bytes([255]), [1]),
+             lambda: balm.Text(b"abc", [3]).strings("no such way"), lambda: balm.Text(b"abc", [3])[1],
+             lambda: balm.counterfeit(b"abc", 4)):
+    try:
+        make()
+    except Exception as error:
+        print(type(error).__name__)
+print(list(balm.Text("aé".encode(), [1, 2])), balm.Text(b"", []).strings("block"), balm.buffers_alive())
+"""
+    assert printed(GIL, code) == [
+        *("ValueError", "ValueError", "TypeError", "TypeError", "UnicodeDecodeError", "ValueError", "IndexError"),
+        *("ValueError", "['a', 'é'] () 0"),
+    ]
+
+
+# ---- tuples that end all their strings at once, and the floors ----
+
+AT_ONCE = (experiment.BLOCK_TUPLE, BEST)
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("method", AT_ONCE)
+def test_strings_that_somebody_keeps_outlive_the_tuple_that_ends_the_others(label, method):
+    code = """
+method = sys.argv[3]
+text = balm.Text(*corpus.ascii_text(5000))
+made, real = text.strings(method), text.strings("new")
+kept = {i: made[i] for i in (0, 1, 1500, 4998, 4999)}
+del made, text
+print(balm.buffers_alive())
+more = [balm.Text(*corpus.ascii_text(5000, seed)).strings(method) for seed in range(3)]
+print(all(kept[i] == real[i] and hash(kept[i]) == hash(real[i]) for i in kept))
+print(balm.buffers_alive())
+del kept
+print(balm.buffers_alive())
+del more
+print(balm.buffers_alive())
+"""
+    assert printed(label, code, method) == ["1", "True", "4", "3", "0"]
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("method", AT_ONCE)
+def test_a_tuple_may_be_dropped_by_a_thread_that_did_not_make_it(label, method):
+    """Strings of CPython that stand between ours lose one reference."""
+    code = """
+import threading
+method, box = sys.argv[3], []
+text = balm.Text(*corpus.mixed_text(3000))
+real = text.strings("new")
+other = next(i for i, line in enumerate(real) if not line.isascii())
+box.append(text.strings(method))
+kept = [box[0][other], box[0][-1]]
+before = sys.getrefcount(kept[0])
+thread = threading.Thread(target=box.clear)
+thread.start()
+thread.join()
+print(before - sys.getrefcount(kept[0]), kept == [real[other], real[-1]])
+del kept, text
+print(balm.buffers_alive(), balm.Text("é".encode(), [2]).strings(method), balm.Text(b"", []).strings(method))
+"""
+    assert printed(label, code, method) == ["1 True", "0 ('é',) ()"]
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_floors_write_what_they_say(label):
+    code = """
+import json
+text = arms.text(balm)
+print(json.dumps({what: text.floor(what) / corpus.LINES for what in sys.argv[3:]}))
+print(json.dumps(arms.written(sys.argv[2])), str.__basicsize__)
+for call in (lambda: text.floor("no such floor"), lambda: text.floor(3), lambda: balm.Text("é".encode(), [2]).floor("memory")):
+    try:
+        call()
+    except ValueError as error:
+        print(error)
+"""
+    names = [name.removeprefix("floor: ") for name in experiment.FLOORS]
+    floors, layouts, *errors = printed(label, code, *names)
+    layouts, size = layouts.rsplit(" ", 1)
+    shortest = int(size) + 8
+    assert json.loads(floors) == {**dict.fromkeys(names, shortest), "tuple alone": 8}
+    assert json.loads(layouts) == {"block": shortest + 8, "pages": shortest}
+    assert errors == ["no such floor: no such floor", *["a floor needs its name, and a text that is ASCII"] * 2]
+
+
+@pytest.mark.full
+def test_counts_of_instructions_and_bytes(labels, quiet_progress):
+    """Ended at once, strings cost fewer instructions than one by one; a floor does nothing that they do not."""
+    session = Measuring("balm", labels)
+    found = experiment.counts(session)
+    session.close()
+    assert set(found["bytes"]) == set(PAIR)
+    if isinstance(found["instructions"], str):
+        pytest.skip(found["instructions"])
+    for counted in found["instructions"].values():
+        assert set(counted) == set(experiment.COUNTED)
+        assert counted[experiment.BYTES] < counted[experiment.FLOOR] < counted[BLOCK]
+        assert all(counted[method] < counted[BLOCK] < counted[NEW] for method in AT_ONCE)
+
+
+@pytest.mark.full
+def test_a_build_s_own_layout_is_right_and_another_s_is_not(labels, quiet_progress):
+    session = Measuring("balm", labels)
+    found = results.by_layout(experiment.another_layout(session, experiment.layout_facts(session)))
+    session.close()
+    assert found[found.CPython == found.layout_of].right.all()
+    forged = found[(found.CPython != found.layout_of) & (found.made != experiment.A_MODULE)]
+    pairs = zip(forged.CPython, forged.layout_of)
+    kinds = [BY_LABEL[one].free_threaded != BY_LABEL[other].free_threaded for one, other in pairs]
+    assert not forged[kinds].right.any()
+    assert str(ROOT) not in (session.folder / "session.jsonl").read_text()

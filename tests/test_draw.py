@@ -1,0 +1,60 @@
+"""Tables, numbers and marks of a page."""
+
+import math
+import re
+from base64 import b64decode
+
+import pandas as pd
+
+from ffilab import draw, paths
+from ffilab.judge.estimates import Interval
+from ffilab.press import tables
+from ffilab.press.chapters import Chapter
+
+
+def test_what_is_shown_is_marked_by_what_is_known_then(monkeypatch):
+    monkeypatch.setattr(draw, "_page", dict(draw._page))
+    failed = []
+    draw.start_page(True, lambda: failed)
+    assert draw.mark() == ""
+    failed.append("A/A")
+    assert draw.mark() == draw.WITHHELD
+    draw.start_page(False, lambda: failed)
+    assert draw.mark() == draw.SMOKE
+
+
+def test_a_table_is_kept_as_csv_with_its_bounds_in_columns_of_their_own():
+    frame = pd.DataFrame({"arm": ["a", "b"], "time": ["1,050 ns [1,000, 1,100]", "not measured here"]})
+    assert draw.spread_out(frame).fillna("").to_dict("list") == {
+        "arm": ["a", "b"],
+        "time": ["1,050", "not measured here"],
+        "time, unit": ["ns", ""],
+        "time, low": ["1,000", ""],
+        "time, high": ["1,100", ""],
+    }
+    link = re.search(r'href="data:text/csv;base64,([^"]+)"', draw.csv_link(frame, "table"))
+    assert b64decode(link.group(1)).decode().splitlines()[0] == 'arm,time,"time, unit","time, low","time, high"'
+
+
+def test_a_table_is_kept_for_other_pages_with_its_mark(tmp_path, monkeypatch):
+    chapter = Chapter("loaders", executed_folder=tmp_path)
+    monkeypatch.setattr(tables, "Chapter", lambda corner: chapter)
+    monkeypatch.setenv(paths.TABLES_FOLDER, str(chapter.executed.parent / tables.TABLES))
+    monkeypatch.setattr(draw, "_page", dict(draw._page))
+    draw.start_page(False)
+    frame = pd.DataFrame({"arm": ["a"], "time": ["1.5 ns [1.4, 1.6]"]})
+    draw.table(frame, "What it took.", keep="times")
+    found = tables.read("loaders", "times")
+    pd.testing.assert_frame_equal(found.frame, frame)
+    assert (found.caption, found.mark) == ("What it took.", draw.SMOKE)
+    assert tables.read("loaders", "nothing") is None
+
+
+def test_an_interval_without_width_is_not_printed_as_one():
+    assert draw.text(Interval(0.814, 0.814, 0.814), "ns") == "0.814 ns (all values alike)"
+    assert draw.text(Interval(0.8, 0.7, 0.9)) == "0.80 [0.70, 0.90]"
+    assert draw.text(Interval(0.8, math.nan, math.nan), "ns") == "0.8 ns (no interval)"
+    assert draw.text(Interval(1.05, 1.0004, 1.1)) == "1.0500 [1.0004, 1.1000]"
+    assert draw.text(Interval(28.0, 0.2, 55.0), "ns") == "28.0 ns [0.2, 55.0]"
+    assert draw.text(Interval(math.nan, math.nan, math.nan)) == "not known"
+    assert draw.text(Interval(1760.0, 1760.0, 1760.0), "KiB") == "1,760 KiB (all values alike)"

@@ -1,0 +1,119 @@
+"""What is built under native/, and what a build leaves alone."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from ffilab import machine, native
+from ffilab.errors import UserError
+from ffilab.judge.claims import corners
+from ffilab.paths import BY_PRODUCTS, NATIVE, NOTEBOOKS
+from ffilab.press.chapters import with_uses
+from ffilab.provision import installed
+from ffilab.provision.catalogue import BY_LABEL
+
+MAKEFILE = """OUT ?= .
+all: $(OUT)/libtiny.so
+$(OUT)/libtiny.so: tiny.c
+\tmkdir -p $(OUT)
+\t$(CC) -fPIC -shared -o $@ tiny.c
+"""
+
+
+def sources(folder: Path) -> dict[Path, bytes]:
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return {path: path.read_bytes() for path in files if not BY_PRODUCTS & set(path.relative_to(folder).parts)}
+
+
+def test_a_build_leaves_the_sources_alone(tmp_path):
+    """A page is stale if its native sources changed, so that a build must not write among them."""
+    root = tmp_path / "native"
+    for corner in ("placement", "loaders", "convoy"):
+        ignore = shutil.ignore_patterns("machine", "__pycache__", *BY_PRODUCTS)
+        shutil.copytree(NATIVE / corner, root / corner, ignore=ignore)
+    before = sources(root)
+    native.build_all([], root, tmp_path / "out")
+    assert (tmp_path / "out" / "loaders" / "libloaders.so").exists()
+    assert sources(root) == before
+
+
+def tiny(corner: Path) -> Path:
+    project = corner / "library"
+    project.mkdir(parents=True)
+    (project / "Makefile").write_text(MAKEFILE)
+    (project / "tiny.c").write_text("int tiny(int x) { return x + 1; }\n")
+    return project
+
+
+def test_only_the_corners_that_are_asked_for(tmp_path):
+    for corner in ("wanted", "other"):
+        tiny(tmp_path / corner)
+    native.build_all([], tmp_path, tmp_path / "out", corners=["wanted"])
+    assert (tmp_path / "out" / "wanted" / "libtiny.so").exists()
+    assert not (tmp_path / "out" / "other").exists()
+
+
+@pytest.mark.parametrize("corner", corners())
+def test_a_chapter_declares_whose_projects_it_loads(corner):
+    """`make chapter` builds its own corner and those in `uses`: every other one is missing in a fresh clone."""
+    texts = [path.read_text() for path in (NOTEBOOKS / corner).glob("*.py") if path.stem not in ("contest", "levels")]
+    loaded = set(re.findall(r"(?:\{BUILT\}/|NATIVE_OUT / \")(\w+)", "".join(texts)))
+    assert loaded <= set(with_uses(corner))
+
+
+@pytest.mark.skipif(not shutil.which("gcc"), reason="the compiler that changes stands before gcc")
+def test_another_compiler_builds_again_and_records_name_it(monkeypatch, tmp_path):
+    tiny(tmp_path / "native" / "corner")
+    out, compiler = tmp_path / "out", tmp_path / "cc-of-mine"
+    monkeypatch.setattr(machine, "NATIVE_OUT", out)
+    monkeypatch.setenv("CC", str(compiler))
+    times = []
+    for version in ("1.0", "1.0", "2.0"):
+        compiler.write_text(f'#!/bin/sh\n[ "$*" = --version ] && echo "mine {version}" && exit\nexec gcc "$@"\n')
+        compiler.chmod(0o755)
+        machine.version_of.cache_clear()
+        native.build_all([], tmp_path / "native", out)
+        times.append((out / "corner" / "libtiny.so").stat().st_mtime_ns)
+    assert times[0] == times[1] < times[2]
+    monkeypatch.setenv("CC", "gcc")
+    assert machine.facts("corner")["compiler"] == "mine 2.0"
+    machine.version_of.cache_clear()
+
+
+def test_without_rust_its_projects_are_left_out_with_the_reason(monkeypatch, tmp_path):
+    crate = tmp_path / "corner" / "binding"
+    crate.mkdir(parents=True)
+    (crate / "Cargo.toml").write_text('[package]\nname = "x"\nversion = "0.1.0"\n')
+    tiny(tmp_path / "other")
+    which = shutil.which
+    monkeypatch.setattr(shutil, "which", lambda name, *a, **k: None if name == "cargo" else which(name, *a, **k))
+    failures = native.build_all([], tmp_path, tmp_path / "out")
+    assert len(failures) == 1
+    assert "Rust" in (tmp_path / "out" / "corner" / "missing-binding.txt").read_text()
+    assert (tmp_path / "out" / "other" / "libtiny.so").exists()
+
+
+def test_code_that_does_not_compile_is_named_with_its_error(tmp_path):
+    (tiny(tmp_path / "corner") / "tiny.c").write_text("int tiny( {\n")
+    with pytest.raises(UserError, match=r"native/corner/library: make failed \(tiny\.c:1:\d+: error"):
+        native.build_all([], tmp_path, tmp_path / "out")
+    assert not (tmp_path / "out" / "corner" / "libtiny.so").exists()
+
+
+def test_a_project_may_take_its_sources_from_a_neighbour(monkeypatch, tmp_path):
+    base, other = tmp_path / "corner" / "base", tmp_path / "corner" / "other"
+    for folder in (base, other):
+        folder.mkdir(parents=True)
+        (folder / "pyproject.toml").write_text('[project]\nname = "x"\n')
+        (folder / "version").write_text(folder.name)
+    (base / "code.c").write_text("int x;")
+    (other / "pyproject.toml").write_text('[tool.hidden-corners]\nsources-of = "base"\n')
+    built = []
+    monkeypatch.setattr(
+        native, "_run", lambda project, command, *_: built.append(Path(command[-1].removeprefix("file://")))
+    )
+    native.build(other, [installed.load(BY_LABEL["3.14"])], tmp_path / "out")
+    assert (built[0] / "code.c").read_text() == "int x;"
+    assert (built[0] / "version").read_text() == "other"

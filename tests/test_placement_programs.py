@@ -1,0 +1,288 @@
+"""What the chapter on code placement builds: interpreters linked again in other orders, and a small repository with a trap."""
+
+import itertools
+import shutil
+import subprocess
+from collections import Counter
+from contextlib import nullcontext
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from ffilab.bench import case, profile
+from ffilab.bench.session import Measuring
+from ffilab.errors import UserError
+from ffilab.provision import relink
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.placement import exercise, experiment, lottery, results, story
+from notebooks.placement.experiment import USUAL
+
+VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
+
+
+def lacking() -> str | None:
+    """Why the lottery's interpreters cannot be linked again here; None if they can."""
+    try:
+        return next(filter(None, map(relink.missing, lottery.BUILDS)), None)
+    except UserError as error:
+        return str(error)
+
+
+CAN_RELINK = pytest.mark.skipif(lacking() is not None, reason=str(lacking()))
+
+
+@pytest.fixture
+def session(quiet_progress):
+    return Measuring("placement", [])
+
+
+@pytest.fixture
+def linked(tmp_path, monkeypatch):
+    """The folder of linked interpreters."""
+    monkeypatch.setattr(lottery, "LINKED", tmp_path / "linked")
+    return lottery.LINKED
+
+
+# ---- the lottery ----
+
+
+def in_order(placed: list[str], wanted: list[str]) -> float:
+    """Share of neighbours in one list of functions that stand in the same order in another; those of one name are left out."""
+    once = set.intersection(*({name for name, n in Counter(names).items() if n == 1} for names in (placed, wanted)))
+    known = [name for name in wanted if name in once]
+    assert len(known) > 0.9 * len(wanted)
+    position = {name: number for number, name in enumerate(placed)}
+    return float(np.mean([position[a] < position[b] for a, b in itertools.pairwise(known)]))
+
+
+@pytest.mark.full
+@CAN_RELINK
+def test_the_orders_are_what_the_page_says_of_them(linked, monkeypatch):
+    functions = relink.functions(GIL)
+    # Static functions of one name, in several files, come together.
+    named = Counter(function.symbol for function in functions)
+    hot = [function for function in functions if function.part == ".text.hot." and named[function.symbol] == 1]
+    wanted = hot[::-7]
+    hottest = {function.symbol: 1000 - rank for rank, function in enumerate(wanted)}
+    monkeypatch.setattr(lottery, "hottest", lambda *_: ("samples", Counter(hottest)))
+    monkeypatch.setattr(lottery, "Reporter", lambda *_: nullcontext(SimpleNamespace(advance=lambda _: None)))
+    made = lottery.link_all(GIL, seed=1, orders=1, copies=1, hot=1, rounds=1)
+    (order,) = (program["file"] for program in made["programs"] if program["kind"] == "order")
+    files = [lottery.where(GIL, file) for file in ("default", "profile", order)]
+    original = relink.prefix(GIL) / "bin" / f"python{GIL}"
+    installed, default, by_profile, shuffled = map(relink.order_of, (original, *files))
+    # The linker's own order is that of the interpreter as it is installed.
+    assert in_order(default, installed) > 0.99
+    # What is hot stands side by side, and nothing else has moved.
+    symbols = [function.symbol for function in wanted]
+    assert in_order(by_profile, symbols) == 1
+    places = [by_profile.index(symbol) for symbol in symbols]
+    assert max(places) - min(places) < 1.1 * len(symbols)
+    assert in_order(by_profile, [symbol for symbol in installed if symbol not in symbols]) > 0.99
+    # By lot within the parts, and the parts as they were: what is hot stays with what is hot.
+    assert in_order(shuffled, installed) < 0.6
+    names = {function.symbol for function in hot}
+    places = [number for number, symbol in enumerate(shuffled) if symbol in names]
+    all_hot = sum(function.part == ".text.hot." for function in functions)
+    assert np.ptp(np.quantile(places, (0.01, 0.99))) < 1.2 * all_hot
+
+
+@pytest.mark.full
+@CAN_RELINK
+@pytest.mark.parametrize("label", lottery.BUILDS)
+def test_linked_programs_answer(label, linked):
+    lottery.prepare(label)
+    program = relink.link(label, lottery.where(label, lottery.DEFAULT))
+    asked = "import os, sys; print(sys.version, os.__file__, sys.flags.hash_randomization)"
+    command = [program, "-S", "-s", "-P", "-c", asked]
+    done = subprocess.run(command, capture_output=True, text=True, env=lottery.server_environment())
+    assert done.stderr == ""
+    assert ("free-threading" in done.stdout) == (label == FREE_THREADED)
+    assert done.stdout.split()[-2:] == [str(linked / label / "lib" / f"python{label}" / "os.py"), "0"]
+    broken = lottery.where(label, "broken")
+    broken.write_text("#!/bin/sh\nexit 3\n")
+    broken.chmod(0o755)
+    with pytest.raises(UserError, match="did not answer"):
+        lottery.duel(broken, program, turns=3, seed=1)
+
+
+@pytest.mark.full
+@VALGRIND
+@CAN_RELINK
+def test_a_profile_without_perf_has_no_start_of_the_process_in_it(linked, monkeypatch):
+    monkeypatch.setattr(lottery.profile, "perf_available", lambda: "perf is not installed")
+    lottery.prepare(GIL)
+    relink.link(GIL, lottery.where(GIL, lottery.DEFAULT))
+    found = lottery.take_profiles(10, 20)
+    assert results.five_hottest(found).unit == "share of instructions"
+    (counted,) = found["processes"]  # the same in each
+    assert next(iter(counted["hottest"])) == "_PyEval_EvalFrameDefault"
+    assert not [name for name in counted["hottest"] if "Pegen" in name or "siphash" in name]
+
+
+def test_where_nothing_can_be_linked_there_is_no_lottery(session, linked, monkeypatch):
+    monkeypatch.setattr(relink, "missing", lambda label: f"no objects of {label}")
+    made = lottery.linking(session)
+    assert made[GIL]["lacking"] == "no objects of 3.14"
+    assert lottery.duels(session, made).empty
+    assert lottery.misses(session, made, USUAL)[GIL] == "no order of CPython 3.14 was linked"
+    assert lottery.hot_functions(session) == "no objects of 3.14"
+
+
+def test_what_is_lacking_is_said(monkeypatch, tmp_path):
+    monkeypatch.setattr(relink, "prefix", lambda label: tmp_path)
+    assert "was not compiled here" in relink.missing(GIL)
+    (tmp_path / relink.OBJECTS).mkdir()
+    (tmp_path / relink.OBJECTS / relink.ARCHIVE).touch()
+    monkeypatch.setattr(relink.shutil, "which", lambda name: None)
+    assert "lld" in relink.missing(GIL)
+
+
+# ---- the story ----
+
+
+@pytest.fixture(scope="module")
+def histories():
+    """The repository, in the folder that tests build in."""
+    return story.make_repository()
+
+
+@pytest.fixture(scope="module")
+def revisions(histories):
+    return histories[results.TRAP]
+
+
+def test_the_histories_are_what_they_say(histories):
+    trap, quiet = histories[results.TRAP], histories[results.NO_TRAP]
+    assert len(trap) == len(quiet) == 1 + len(story.HISTORY)
+    assert trap[: story.AT] == quiet[: story.AT]
+    changes = ((trap, "report.h", story.CULPRIT), (quiet, "operations.h", story.HARMLESS["message"]))
+    for revisions, file, message in changes:
+        before, after = revisions[story.AT - 1 : story.AT + 1]
+        assert story.git("diff", "--name-only", before, after).split() == [file]
+        assert message in story.git("log", "--format=%s", after, "-1")
+    assert story.make_repository() == histories  # the same hashes again
+
+
+def test_the_small_machine_says_its_time(session, revisions):
+    names = story.compiled(session, revisions, exercise.SUSPECTS)
+    times = story.times(session, "the suspects", names, 2)
+    assert sorted(times.program) == sorted(2 * names)
+    assert (times.ns > 0).all()
+
+
+@pytest.mark.full
+@pytest.mark.skipif(not shutil.which("objcopy"), reason="there is no objcopy here")
+def test_the_commits_that_change_machine_code_are_named(histories):
+    """By the bytes of .text of neighbours."""
+    changed = set()
+    for revisions in histories.values():
+        codes = []
+        for revision in revisions:
+            story.build("neighbour", revision, [])
+            out = story.machine("neighbour").with_name("text")
+            copy = ["objcopy", "-O", "binary", "--only-section=.text", story.machine("neighbour"), out]
+            subprocess.run(copy, check=True)
+            codes.append(out.read_bytes())
+        for revision, before, after in zip(revisions[1:], codes, codes[1:]):
+            if before != after:
+                changed.add(story.git("show", "--no-patch", "--format=%s", revision).strip())
+    assert changed == set(story.CHANGE_CODE)
+
+
+def counts_of(revisions, versions):
+    return results.table(story.count(story.compile_all(revisions, versions))).set_index("program")
+
+
+@pytest.mark.full
+@VALGRIND
+def test_the_commit_changes_misses_and_not_instructions(histories):
+    counts = counts_of(histories[results.TRAP], story.PROGRAMS)
+    assert counts.instructions["slow"] / counts.instructions["fast"] == pytest.approx(1, abs=0.001)
+    assert counts.misses["slow"] > 20 * counts.misses["fast"]
+    assert counts.misses["hot"] < 2 * counts.misses["fast"]
+    assert counts.instructions["hot, aligned"] / counts.instructions["hot"] == pytest.approx(1, abs=0.001)
+    suspects = counts_of(histories[results.TRAP], exercise.SUSPECTS)
+    more = suspects.instructions / suspects.instructions["before"]
+    assert {name: "real" if more[name] > 1.2 else "placement" for name in exercise.TRUTH} == exercise.TRUTH
+    # Without the trap, neither work nor misses change.
+    versions = {"first": {"commit": 0, "changes": []}, "last": {"commit": len(story.HISTORY), "changes": []}}
+    quiet = counts_of(histories[results.NO_TRAP], versions)
+    assert quiet.instructions["last"] / quiet.instructions["first"] == pytest.approx(1, abs=0.001)
+    assert quiet.misses["last"] < 2 * quiet.misses["first"]
+
+
+@pytest.mark.full
+def test_bisection_finds_what_its_check_finds(session, histories, monkeypatch):
+    """With a check that looks at the header and not at the clock: no speed is asserted here."""
+    fake = story.REPOSITORY.parent / "look.sh"
+    fake.write_text("#!/bin/sh\n! grep -q 'aligned(4096)' report.h\n")
+    fake.chmod(0o755)
+    git = story.git
+    monkeypatch.setattr(story, "git", lambda *words, **options: git(*(str(fake) if word == "./check.sh" else word for word in words), **options))  # fmt: skip
+    found = story.bisections(session, histories).set_index("history")
+    # Where everything is good, git, told that the last commit is bad, names it.
+    assert found.found.to_dict() == {results.TRAP: 1.0, results.NO_TRAP: 0.0}
+    assert found.message[results.NO_TRAP] == story.HISTORY[-1]["message"]
+    assert all("is the first bad commit" in log for log in found.log)
+    assert git("status", "--short") == ""
+    assert git("rev-parse", "--abbrev-ref", "HEAD").strip() == "main"
+
+
+def test_a_blame_stands_if_the_limit_lies_between_again(monkeypatch):
+    """The limit is the middle of the two ends, and what is blamed is measured again, with its parent."""
+    times = {"a": 1.0, "b": 1.1, "c": 2.9, "d": 3.0}
+    answers = {"rev-parse": "c\n", "show": f"{story.CULPRIT}\n"}
+    monkeypatch.setattr(story, "took", times.get)
+    monkeypatch.setattr(story, "git", lambda *words, **_: answers.get(words[0], "log"))
+    found = story.bisect(list(times), results.TRAP)
+    assert (found["limit"], found["before"], found["blamed"]) == (2.0, 1.1, 2.9)
+    assert found["found"] == found["stands"] == 1.0
+
+
+@pytest.mark.full
+def test_the_check_script_decides_by_the_limit(revisions):
+    for limit, expected in (("1000000", "ok"), ("0.000001", "exit code 1")):
+        ended, out, err = case.program(["sh", "-c", f"cd '{story.REPOSITORY}' && ./check.sh {limit}"])
+        assert ended == expected, out + err
+    assert story.git("status", "--short") == ""
+
+
+def test_tools_that_are_not_there_are_named(session, linked, monkeypatch, tmp_path):
+    """Without perf, valgrind and counters the chapter goes on, and says what it lacks."""
+    default = lottery.where(GIL, lottery.DEFAULT)
+    default.parent.mkdir(parents=True)
+    default.touch()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    # It remembers what it found: not here, and not beyond this test.
+    monkeypatch.setattr(profile, "perf_available", profile.perf_available.__wrapped__)
+    assert "perf is not installed" in experiment.counted(session)
+    assert "perf is not installed" in story.hardware(session, ["fast"])
+    assert "no valgrind" in experiment.simulated(session, USUAL)
+    assert "no valgrind" in story.counts(session, [])
+    with pytest.raises(UserError, match="make doctor"):
+        experiment.cachegrind(["true"], USUAL)
+    assert "no valgrind" in lottery.count_misses(GIL, {"default": "default"}, {})
+
+
+# ---- the exercise ----
+
+SHIPPED = {"file": "operations.h", "find": "#define HOT\n", "replace": "#define HOT\n"}
+
+
+@pytest.mark.full
+@VALGRIND
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (SHIPPED, "Still open"),
+        ({**SHIPPED, "replace": '#define HOT __attribute__((section(".text.operations")))\n'}, "Mended"),
+        ({"file": "Makefile", "find": "-O2", "replace": "-O2 -falign-functions=64"}, "Not yet"),
+    ],
+    ids=["as shipped", "as solved", "aligned"],
+)
+def test_the_slow_commit_can_be_mended(change, expected, revisions):
+    names = story.compile_all(revisions, exercise.mending(change))
+    (line,) = exercise.check_mending(change, results.table(story.count(names)))
+    assert expected in line

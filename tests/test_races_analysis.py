@@ -1,0 +1,184 @@
+"""The analysis of the chapter on races: one event proves or refutes, a process is one trial, and chance is no loss."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from corner import Golden
+
+from ffilab.judge import characteristics, ledger, simulation, verdicts
+from ffilab.judge.claims import declared
+from ffilab.judge.estimates import Interval, Share
+from ffilab.judge.processes import chosen
+from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.races import claims, experiment, results
+
+
+def frames_of(session):
+    """The four experiments that the claims rest on, by the names that `claims.handed_in` has for them."""
+    return {
+        "original": results.lost_updates(session.frame("counter, as the talk ran it")),
+        "crossed": session.frame("counter, crossed"),
+        "bank": results.money(session.frame("bank")),
+        "python": session.frame("total += 1"),
+    }
+
+
+@pytest.fixture
+def frames():
+    return frames_of(simulation.simulate("races", "as published", "quick", noise=0))
+
+
+def answer(frames, claim, of, kind):
+    """The answer of the test of a kind whose part contains these words."""
+    handed = claims.handed_in("races", **frames).complete()
+    rows = {row["id"]: row for _, row in ledger.rows_of(handed, {"is_result": True, "minutes": None}, [])}
+    (part,) = [part["verdict"] for part in rows[claim]["parts"] if of in part["part"] and part["kind"] == kind]
+    return part
+
+
+def where(frame, **which):
+    """Which rows of a frame these are."""
+    return frame.index.isin(chosen(frame, **which).index)
+
+
+MET = {"interpreter": FREE_THREADED, "way": results.PYDLL, "threads": 50, "variant": "unsafe"}
+OVERDRAWN = {"interpreter": FREE_THREADED, "case": "unsafe, sleep", "loader": results.PYDLL}
+
+
+@pytest.mark.parametrize(
+    ("claim", "of", "which", "rows", "column", "least"),
+    [
+        ("A15", "meet inside of the call lose", "crossed", MET, "lost", 1e-5),
+        ("A16", "is overdrawn", "bank", OVERDRAWN, "created", 1),
+    ],
+)
+def test_one_run_proves_that_it_happens_and_none_leaves_it_open(frames, claim, of, which, rows, column, least):
+    frame = frames[which]
+    frame.loc[where(frame, **rows), column] = 0
+    assert answer(frames, claim, of, "occurs") == UNDECIDED
+    frame.loc[chosen(frame, **rows).index[0], column] = least
+    assert answer(frames, claim, of, "occurs") == HOLDS
+
+
+@pytest.mark.parametrize(
+    ("claim", "of", "which", "rows", "column", "least"),
+    [
+        ("A15", "the mutex version", "crossed", {**MET, "variant": "mutex"}, "lost", 1e-5),
+        ("A16", "with the GIL", "bank", {**OVERDRAWN, "interpreter": GIL}, "created", 1),
+    ],
+)
+def test_one_bad_run_refutes_that_it_never_happens(frames, claim, of, which, rows, column, least):
+    assert answer(frames, claim, of, "never") == HOLDS
+    frame = frames[which]
+    frame.loc[chosen(frame, **rows).index[0], column] = least
+    assert answer(frames, claim, of, "never") == DOES_NOT_HOLD
+
+
+@pytest.mark.parametrize(
+    ("slow", "fast", "side"), [(30, 12, HOLDS), (30, 0, HOLDS), (15, 12, UNDECIDED), (0, 20, DOES_NOT_HOLD)]
+)
+def test_without_a_sleep_it_is_hit_less_often(frames, slow, fast, side):
+    bank = frames["bank"]
+    for case, events in (("unsafe, sleep", slow), ("unsafe, fast", fast)):
+        rows = where(bank, **{**OVERDRAWN, "case": case})
+        bank.loc[rows, "created"] = (np.arange(rows.sum()) < events) * 50
+    assert answer(frames, "A17", "with the sleep", "side") == side
+
+
+def test_an_interpreter_that_is_absent_leaves_its_part_out(frames):
+    free_threaded = {name: frame[frame.interpreter == FREE_THREADED] for name, frame in frames.items()}
+    handed = claims.handed_in("races", **free_threaded).complete()
+    assert handed.measurements["C7"] == {}
+    assert answer(free_threaded, "A15", "with the GIL nothing", "never") == verdicts.NO_NUMBER
+
+
+@pytest.mark.parametrize(
+    ("truth", "right"), [("as published", {HOLDS}), ("no effect", {verdicts.REFUTED, verdicts.UNDECIDED_HERE})]
+)
+def test_without_noise_the_verdicts_are_those_of_the_truth(truth, right):
+    judged = characteristics.rows("races", truth, "full", 0, noise=0)
+    assert list(judged) == [claim.id for claim in declared("races").claims]
+    assert {row["verdict"] for row in judged.values()} == right
+
+
+def test_a_process_is_one_trial_however_many_of_its_rows_are_bad():
+    runs = pd.DataFrame({"process": [1, 1, 1, 2, 2, 2], "case": list("abcabc"), "lost": [0.1, 0.2, 0.0, 0.0, 0.0, 0.0]})
+    assert results.bad_processes(runs, "lost") == Share(1, 2)
+    assert results.bad_processes(runs, "lost", case="c") == Share(0, 2)
+    assert results.bad_processes(runs, "lost", case="d") is None
+
+
+def test_money_from_nothing_and_updates_lost():
+    bank = pd.DataFrame([{"withdrawn": 1000, "balance": 0}, {"withdrawn": 1050, "balance": 100}])
+    assert results.money(bank).created.tolist() == [0, 150]
+    original = pd.DataFrame([{"left": experiment.THREADS * experiment.ITERATIONS}, {"left": 250_000}])
+    assert results.lost_updates(original).lost.tolist() == [0, 0.5]
+
+
+def test_two_clusters_are_not_trimmed():
+    values = np.array([0.0] * 15 + [0.4] * 15)
+    assert results.expected(values).centre == pytest.approx(0.2)
+    # Seven runs of thirty with a loss: a 20 % trimmed mean would leave nearly all of it out.
+    assert results.expected(np.array([0.0] * 23 + [0.3] * 7)).centre == pytest.approx(0.07)
+    assert results.expected(np.zeros(30)).at() == Interval(0.0, 0.0, 0.0)
+
+
+def test_threads_that_never_met_withhold_what_rests_on_them():
+    crossed = Golden("races").frame("counter, crossed")
+    checks = results.calibrated(crossed.assign(met=1.0))
+    assert len(checks) == 4
+    assert all(check.passed for check in checks)
+    crossed["met"] = np.where(where(crossed, interpreter=FREE_THREADED, threads=50, way="ctypes PyDLL"), 0.02, 1.0)
+    failed = [check for check in results.calibrated(crossed) if not check.passed]
+    assert [(check.what, check.claims) for check in failed] == [(f"50 threads on {FREE_THREADED}", ("A15", "A18"))]
+
+
+def test_loss_goes_with_the_pairs_at_work_at_once():
+    """With the GIL released fifteen pairs of fifty threads overlap, and one without it; each pair loses 0.3 of its updates."""
+    rng, rows = np.random.default_rng(5), []
+    for label, run_, iterations, threads in (
+        (label, run_, iterations, threads)
+        for label in (GIL, FREE_THREADED)
+        for run_ in range(30)
+        for iterations in (experiment.SHORT, experiment.LONG)
+        for threads in experiment.CROWD_SIZES
+    ):
+        number = (15 if (threads, label) == (50, GIL) else 1) * (run_ % 4 > 0)
+        key = {"interpreter": label, "process": len(rows) // 8, "threads": threads, "iterations": iterations}
+        lost = number * 2 / threads * rng.normal(0.3, 0.03)
+        pairs = number / (threads * (threads - 1) / 2)
+        rows.append({**key, "lost": lost, "pairs": pairs, "overlapped": min(1.0, 0.06 * number), "preempted": 0})
+    runs = pd.DataFrame(rows)
+    overlap = results.overlap_and_loss(runs)
+    assert overlap[False].events == 0 < overlap[False].trials
+    assert overlap[True].events == overlap[True].trials
+    gil, free = (results.pairs_at_once(runs, label) for label in (GIL, FREE_THREADED))
+    assert (gil.centre, free.centre) == (pytest.approx(15 * 22 / 30), pytest.approx(22 / 30))
+    of_a_pair = [results.loss_of_a_pair(runs, label) for label in (GIL, FREE_THREADED)]
+    assert [loss.centre for loss in of_a_pair] == [pytest.approx(0.3, abs=0.02)] * 2
+    assert not results.difference(*of_a_pair).excludes(0)
+
+
+def test_the_model_of_payments_is_that_of_two_random_moments():
+    rng = np.random.default_rng(4)
+    moments = rng.uniform(0, experiment.SPREAD_NS, (2, 100_000))
+    for window in experiment.WINDOWS_NS:
+        simulated = (abs(moments[0] - moments[1]) < window).mean()
+        assert results.model_of_payments(window) == pytest.approx(simulated, abs=0.01)
+    shares = [
+        {"window_ns": window, "share": rng.binomial(500, results.model_of_payments(window + 45)) / 500}
+        for window in experiment.WINDOWS_NS
+        for _ in range(30)
+    ]
+    found = results.payments(pd.DataFrame(shares))
+    own = results.own_window(Interval.of(found.iloc[0]))
+    assert own.low < 45 < own.high
+    missed = results.misses(found)
+    assert 0 in missed["window"]
+    assert missed["with check"] == []
+
+
+def test_where_the_gil_may_go():
+    for statement, places in (("total += 1", 0), ("total += one()", 1)):
+        assert results.hand_overs_between(pd.DataFrame(experiment.instructions(statement))) == places
