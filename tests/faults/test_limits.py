@@ -110,5 +110,5 @@ def test_dated_in_the_future(tmp_path, monkeypatch):
     assert foreign.find(tmp_path, "corner") == right
     # The clock that is behind all records says nothing of them.
     later = measured(ahead + timedelta(days=1))
-    assert sessions.find(tmp_path, "corner") == right
-    assert sessions.find(later.parent / later.name, "corner") == later
+    assert foreign.find(tmp_path, "corner") == right
+    assert foreign.find(later.parent / later.name, "corner") == later

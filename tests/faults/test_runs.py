@@ -87,7 +87,7 @@ def test_processes_of_another_folder_are_left_alone(tree):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("moment", ["as soon as it is there", "while a cell runs"])
+@pytest.mark.parametrize("after", ["papermill", "worker"])
 @pytest.mark.parametrize(
     ("name", "sent"),
     [
@@ -100,10 +100,10 @@ def test_processes_of_another_folder_are_left_alone(tree):
         ("kernel", "SIGKILL"),
     ],
 )
-def test_signal(tree, name, sent, moment):
+def test_signal(tree, name, sent, after):
+    """To a part of the run, while papermill starts and while a cell runs."""
     run = small.start(tree)
-    if moment == "while a cell runs":
-        small.part(tree, "worker")
+    small.part(tree, after)
     small.part(tree, name).send_signal(getattr(signal, sent))
     said = ended(run, tree, 60)
     assert not small.is_ours(said), said
