@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ffilab.bench.case import Case
-from ffilab.bench.workers import WORKER
 from ffilab.bench.session import Measuring
+from ffilab.bench.workers import WORKER
 from ffilab.paths import NATIVE_OUT, ROOT
 from ffilab.provision import installed
 from ffilab.provision.catalogue import BY_LABEL, GIL
