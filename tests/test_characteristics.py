@@ -43,6 +43,7 @@ def test_what_is_right_follows_the_truth(identifier):
         assert right[truth] not in (HOLDS, IN_DIRECTION)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("corner", claims.corners())
 def test_a_small_table_made_again_agrees_with_the_one_that_is_kept(corner):
     """With another seed: every share of right verdicts is what the kept one makes likely."""

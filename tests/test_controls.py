@@ -94,7 +94,7 @@ def test_a_copy_that_does_not_start_fails_its_worker_and_is_removed(python, tmp_
         Worker(installed, "shared", tmp_path / "log")
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize("label", PAIR)
 def test_a_worker_on_a_copy_starts_and_finds_its_library(label, smoke):
     installed = load(BY_LABEL[label])
@@ -113,7 +113,7 @@ def test_a_worker_on_a_copy_starts_and_finds_its_library(label, smoke):
     assert not list(installed.python.parent.glob(f"copy-of-{os.getpid()}-*"))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.usefixtures("quiet_progress")
 def test_a_copy_that_cannot_be_made_is_missing_and_nothing_fails(smoke, tmp_path, monkeypatch):
     def refused(*_):
@@ -128,7 +128,7 @@ def test_a_copy_that_cannot_be_made_is_missing_and_nothing_fails(smoke, tmp_path
     assert not record.measured(GIL, COPIED)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
 def test_the_positive_control_is_one_per_cent_more_instructions():
     (first, longer), (second, _) = control_pair(1), control_pair(2)
@@ -145,7 +145,7 @@ def burn(seconds):
     subprocess.run(["sh", "-c", '"$@" &', "sh", sys.executable, "-c", code], check=True)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_watch_sees_strangers_and_not_ourselves():
     def own(seconds):
         subprocess.run([sys.executable, "-c", f"import time\nwhile time.process_time() < {seconds}: pass"], check=True)
@@ -273,14 +273,14 @@ def test_records_without_controls_are_withheld():
     assert any(reason.startswith("positive control") for reason in withheld(bare))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_of_a_thousand_clean_runs_hardly_any_is_withheld():
     rng = np.random.default_rng(5)
     bad = sum(bool(withheld(timed(rng))) for _ in range(1000))
     assert bad < 10
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_run_that_cannot_see_one_per_cent_is_withheld():
     rng = np.random.default_rng(6)
     found = [withheld(timed(rng, scatter=0.06)) for _ in range(50)]

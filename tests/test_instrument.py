@@ -85,7 +85,7 @@ def adaptive(folder, target, seconds, restarts=200):
     return runner.run(made, folder, statistics.widest)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_adaptive_run_stops_when_it_is_narrow_enough_but_not_before_it_can_know(tmp_path):
     record = adaptive(tmp_path, target=10.0, seconds=60)
     assert len(record.restarts) >= MIN_RESTARTS
@@ -98,13 +98,13 @@ def test_adaptive_run_stops_when_it_is_narrow_enough_but_not_before_it_can_know(
         assert statistics.widest(read(before), [((GIL, "a"), (GIL, "b"))]) > 10
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_adaptive_run_stops_when_its_time_is_spent(tmp_path):
     record = adaptive(tmp_path, target=0.0, seconds=3)
     assert MIN_RESTARTS <= len(record.restarts) < 200
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_stopping_by_width_keeps_the_coverage():
     """Looking at the width again and again must not spoil the interval. Known truth: 0."""
     rng = np.random.default_rng(11)
@@ -144,7 +144,7 @@ def test_adjusted_p_values_are_those_of_benjamini_and_hochberg():
     assert statistics.adjusted([]) == []
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
 def test_instruction_count_is_repeatable_to_a_tenth():
     arm = noop("CDLL")
@@ -153,7 +153,7 @@ def test_instruction_count_is_repeatable_to_a_tenth():
     assert first > 100
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
 def test_instruction_count_sees_what_was_injected():
     counts = instructions.per_call([GIL], [spin("short", 100), spin("long", 1100)])
@@ -190,7 +190,7 @@ def test_groups_of_symbols(symbol, binary, group):
     assert counted[group] == 7
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.skipif(profile.perf_available() is not None, reason=str(profile.perf_available()))
 def test_profile_groups_sum_to_the_whole_and_the_gil_shows_in_cdll():
     seen = profile.look(GIL, noop("CDLL"), 3_000_000)
@@ -213,7 +213,7 @@ def two_records(tmp_path_factory):
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_two_runs_are_compared_by_their_ratios(two_records):
     text = runs.report(tuple(record.path for record in two_records))
     assert "two runs, not one" in text
@@ -224,7 +224,7 @@ def test_two_runs_are_compared_by_their_ratios(two_records):
     assert {"CDLL", "PyDLL", EMPTY} <= set(table.arm)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_runs_without_a_common_cell(two_records):
     other = Record(None, {"plan": {"interpreters": [], "arms": [], "blocks": 1}})
     with pytest.raises(UserError, match="in common"):
@@ -242,7 +242,7 @@ def test_a_finding_is_an_interval_without_one():
     assert statistics.finding(comparison(1.05, 0.05)) is None
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_record_of_child_processes_is_not_compared(two_records):
     children = replace(two_records[0], run={"plan": {"seed": 1, "interpreters": [GIL], "blocks": 0}})
     with pytest.raises(UserError, match="child processes"):

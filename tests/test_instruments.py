@@ -11,7 +11,7 @@ from ffilab.press import ledger_page, matrix, tables
 from tests.test_ledger_page import row_of
 from tests.test_matrix import cell
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.full
 
 STATIC = ROOT / "book" / "_static"
 

@@ -60,6 +60,7 @@ def about_the_level(covered):
     return LEVEL - 0.015 <= covered <= LEVEL + 0.012
 
 
+@pytest.mark.full
 def test_the_interval_over_layouts_covers_and_that_of_one_binary_does_not(runs):
     truth, found = runs
     assert about_the_level(share([over.at() for over, *_ in found], itertools.repeat(truth, SIMULATIONS)))

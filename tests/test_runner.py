@@ -19,7 +19,7 @@ from ffilab.judge.estimates import MIN_VALUES
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
 ARMS = Path(__file__).with_name("hostile_arms.py")
-pytestmark = [pytest.mark.usefixtures("quiet_progress"), pytest.mark.slow]
+pytestmark = [pytest.mark.usefixtures("quiet_progress"), pytest.mark.full]
 
 
 def arm(function, **arguments):

@@ -79,6 +79,7 @@ def test_the_columns_are_ratios_to_the_yardstick_and_its_own_times():
     assert table.low[YARDSTICK] < table.value[YARDSTICK] < table.high[YARDSTICK]
 
 
+@pytest.mark.full
 def test_no_change_is_found_as_often_as_the_level_says():
     """Each of four arms in 60 pairs of runs; 2 % of them by chance."""
     found = []

@@ -221,7 +221,6 @@ def test_no_experiment_of_that_title():
         Record(None, {"plan": {}}).frame("none")
 
 
-@pytest.mark.slow
 def test_a_case_gets_its_arguments_as_they_are(session, tmp_path):
     file = tmp_path / "experiment.py"
     file.write_text(
@@ -245,7 +244,7 @@ def test_a_case_gets_its_arguments_as_they_are(session, tmp_path):
     assert "{built}/x.so" in text
 
 
-@pytest.mark.slow
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("code", "ended"),
     [
@@ -261,7 +260,7 @@ def test_how_a_process_ended_is_a_result(tmp_path, code, ended):
     assert Case(GIL, str(file), "bad", timeout_s=3).run().ended == ended
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_gil_that_an_import_turned_on_stops_the_chapter(session, tmp_path):
     file = tmp_path / "experiment.py"
     file.write_text("import sys\ndef on():\n    return {}\n\nsys._is_gil_enabled = lambda: True\n")
@@ -270,7 +269,6 @@ def test_the_gil_that_an_import_turned_on_stops_the_chapter(session, tmp_path):
         session.run("without", [Case(FREE_THREADED, str(file), "on")], 1)
 
 
-@pytest.mark.slow
 def test_a_program_prints_its_rows_last():
     printed = json.dumps([{"n": 1}, {"n": 2}])
     assert Program(("sh", "-c", f"echo noise; echo '{printed}'")).run().result == [{"n": 1}, {"n": 2}]
@@ -279,7 +277,7 @@ def test_a_program_prints_its_rows_last():
         Program(("nothing-like-it",)).run()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_timed_plan_that_was_interrupted_is_none_and_can_be_run_again(session, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
@@ -294,7 +292,7 @@ def test_a_timed_plan_that_was_interrupted_is_none_and_can_be_run_again(session,
     assert not session.time("fine", arms).cut_off
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_timed_arms_lie_beside_the_processes_of_their_session(session):
     record = session.time("fine", [Arm("fine", ARMS, "fine")])
     assert record.path == session.folder / "fine.jsonl"

@@ -37,6 +37,7 @@ def test_interval_covers_the_centre_of_normal_restarts(n):
 OF_BUDGETS = sorted({n for one in BUDGETS.values() if one.is_result for n in (one.few, one.repeats, one.layouts)})
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("n", OF_BUDGETS)
 def test_every_budget_makes_intervals_that_cover(n):
     """Of well-behaved values, of heavy tails, and of values that are a little skewed."""
@@ -107,6 +108,7 @@ def test_whole_chain_covers_under_process_effects_drift_and_heavy_tails():
     assert alarms / SIMULATIONS <= 1 - LEVEL + 0.015
 
 
+@pytest.mark.full
 def test_false_positives_of_the_signed_rank_test():
     rng = np.random.default_rng(3)
     alarms = [stats.wilcoxon(rng.normal(0, 1, 20)).pvalue < 0.05 for _ in range(SIMULATIONS)]

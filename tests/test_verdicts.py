@@ -132,6 +132,7 @@ def test_wider_intervals_decide_no_part_that_narrower_ones_left_open(numbers):
     assert {narrow.verdict, wide.verdict} != {HOLDS, REFUTED}
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("what", [DOES_NOT_HOLD, HOLDS])
 @pytest.mark.parametrize("parts", [2, 3, 7])
 def test_a_conjunction_errs_as_seldom_as_one_test(parts, what):

@@ -65,14 +65,14 @@ def withheld(session):
     return controls.reasons(controls.checks(session))
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_timed_plan_beside_burners_is_withheld(quiet_progress):
     with burners():
         reasons = withheld(timed())
     assert any("others used" in reason for reason in reasons), reasons
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_servers_beside_a_compiler_are_withheld(tmp_path, quiet_progress):
     with compiling(tmp_path):
         session = served()
