@@ -13,6 +13,8 @@ import sys
 import time
 from pathlib import Path
 
+import settings
+
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
@@ -51,7 +53,7 @@ def lock_folder():
     # Survives exec, so the verb itself holds the lock.
     os.set_inheritable(handle, True)
     # The next run knows by it what this one left, should it be killed (subprocesses.end_leftovers).
-    os.environ["FFILAB_RUN"] = str(ROOT / "_build")
+    os.environ[settings.RUN] = str(ROOT / "_build")
     return handle
 
 
@@ -158,7 +160,7 @@ def main():
             handle = lock_folder()
             prepare()
             os.close(handle)
-            del os.environ["FFILAB_RUN"]
+            del os.environ[settings.RUN]
         # Kept while the next Python starts, which would show them as a traceback: __main__.py lets them through.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     except Stop as stop:

@@ -3,6 +3,8 @@
 import os
 from dataclasses import dataclass
 
+from ffilab import settings
+
 
 @dataclass(frozen=True)
 class Budget:
@@ -57,4 +59,4 @@ BUDGETS = {
 
 def current() -> Budget:
     """The budget of the environment variable BUDGET; quick if it is not set."""
-    return BUDGETS[os.environ.get("BUDGET") or "quick"]
+    return BUDGETS[os.environ.get(settings.BUDGET) or "quick"]

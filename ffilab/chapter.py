@@ -2,17 +2,16 @@
 
 import functools
 import json
-import os
 import sys
 from pathlib import Path
 
 from IPython.display import Markdown, display
 
-from ffilab import draw
+from ffilab import draw, settings
 from ffilab.bench.session import Session, open_session, source
 from ffilab.errors import UserError
 from ffilab.judge import basis, controls, ledger
-from ffilab.paths import BUILD, PAGE_FILE
+from ffilab.paths import BUILD
 from ffilab.provision import installed
 from ffilab.provision.catalogue import ALL, FREE_THREADED, GIL
 
@@ -63,7 +62,7 @@ def begin(corner: str, gil_enabled: bool) -> Session:
 
 
 def failed_controls(session: Session, known: dict) -> list[str]:
-    """Which controls have failed, of all that the session holds by now. known: answers given before, by what it held then."""
+    """List the failed controls of what the session holds by now. known: a cache, by what the session held."""
     held = len(session.plans), len(session.record.experiments), len(session.record.children)
     if held not in known:
         try:
@@ -75,12 +74,12 @@ def failed_controls(session: Session, known: dict) -> list[str]:
 
 
 def left_out(labels: list[str]) -> list[str]:
-    """Labels of the book's interpreters that are not among these."""
+    """Return the labels of the book's interpreters that are not among these."""
     return [interpreter.label for interpreter in ALL if interpreter.label not in labels]
 
 
 def verdicts(session: Session) -> None:
-    """The run's own controls; then hand in what the records say of the corner's claims, and show the ledger's rows."""
+    """Show the run's controls, hand in the measurements of the corner's claims, and show the ledger's rows."""
     draw.table(
         controls.table(controls.everything(session)), "What the run says of itself, before any effect is looked at."
     )
@@ -89,7 +88,7 @@ def verdicts(session: Session) -> None:
 
 
 def end(session: Session, gil_enabled: bool) -> None:
-    """Last cell: the GIL is still as it was; the session is complete; show where the numbers come from."""
+    """End the chapter: check that the GIL is as it was, close the session, show where the numbers come from."""
     if source() is None:
         assert_gil(gil_enabled)
     session.close()
@@ -116,12 +115,12 @@ def end(session: Session, gil_enabled: bool) -> None:
         "Records": ", ".join(facts["records"]),
     }
     display(Markdown("| | |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in rows.items())))
-    if page := os.environ.get(PAGE_FILE):
+    if page := settings.told("page"):
         Path(page).write_text(json.dumps(described(session, gil_enabled)))
 
 
 def described(session: Session, gil_enabled: bool) -> dict:
-    """What the press keeps with the page: what it was made of, and how."""
+    """Return the facts that the press keeps with the page: what it was made from, and how."""
     builds = session.record.run["interpreters"]
     return {
         "corner": session.corner,

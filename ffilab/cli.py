@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from ffilab import paths
+from ffilab import paths, settings
 from ffilab.bench.alone import disturbs
 from ffilab.budget import BUDGETS
 from ffilab.errors import UserError
@@ -47,9 +47,9 @@ def verbs(context):
     """Hidden Corners of the Python FFI: set up, measure, judge, render."""
     disturbing = [name for name in DISTURBING if os.environ.get(name)]
     if disturbing and context.invoked_subcommand in MEASURING:
-        settings = ", ".join(f"{name}={os.environ[name]}" for name in disturbing)
+        values = ", ".join(f"{name}={os.environ[name]}" for name in disturbing)
         raise UserError(
-            f"{settings} would change the interpreters that are measured: `unset {' '.join(disturbing)}`, "
+            f"{values} would change the interpreters that are measured: `unset {' '.join(disturbing)}`, "
             "then run the same command again."
         )
     if disturbs():
@@ -57,15 +57,19 @@ def verbs(context):
 
 
 kernels_option = click.option(
-    "--kernels", envvar="KERNELS", default="", help="Labels such as '3.14 3.14t=/path/python', `pair` or `all`."
+    "--kernels", envvar=settings.KERNELS, default="", help="Labels such as '3.14 3.14t=/path/python', `pair` or `all`."
 )
 budget_option = click.option(
-    "--budget", envvar="BUDGET", default="quick", show_default=True, help="smoke, room, quick or full."
+    "--budget", envvar=settings.BUDGET, default="quick", show_default=True, help="smoke, room, quick or full."
 )
 
 
 from_option = click.option(
-    "--from", "source", envvar="FROM", default="", help="A folder or bundle of records: make the pages from them."
+    "--from",
+    "source",
+    envvar=settings.FROM,
+    default="",
+    help="A folder or bundle of records: make the pages from them.",
 )
 
 
@@ -220,13 +224,12 @@ def compare(run_a, run_b):
 def lab(kernels):
     """Start JupyterLab on loopback, with every interpreter that is set up and with layouts to measure on."""
     layout_pool = late("ffilab.layout_pool")
-    layouts = late("ffilab.bench.layouts")
 
     # With the native projects: a chapter that is run there loads them.
     labels = [interpreter.label for interpreter in late("ffilab.press.book").set_up(catalogue.parse(kernels))]
-    count = BUDGETS[budget_name(os.environ.get("BUDGET") or "quick")].layouts
+    count = BUDGETS[budget_name(os.environ.get(settings.BUDGET) or "quick")].layouts
     layout_pool.make(layout_pool.OF_LAB, labels, count, secrets.randbits(32))
-    environment = {**os.environ, layouts.ENVIRONMENT: str(layout_pool.OF_LAB)}
+    environment = {**os.environ, **settings.telling(layouts=str(layout_pool.OF_LAB))}
     environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
     command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--notebook-dir={paths.NOTEBOOKS}"]
     if os.geteuid() == 0:
@@ -268,7 +271,7 @@ def main():
     try:
         with explain_os_errors("the book's folder"):
             # Under the folder's lock: nobody else works here.
-            if os.environ.get(paths.RUN) == str(paths.BUILD):
+            if os.environ.get(settings.RUN) == str(paths.BUILD):
                 end_leftovers()
             verbs(standalone_mode=False)
     except UserError as error:

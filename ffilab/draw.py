@@ -8,7 +8,6 @@ import html
 import io
 import json
 import math
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -24,10 +23,10 @@ import seaborn as sns
 from IPython.display import HTML, Markdown, display
 from matplotlib import ticker
 
+from ffilab import settings
 from ffilab.bench.record import Record
 from ffilab.judge import ledger, statistics
 from ffilab.judge.estimates import Interval, Measurement
-from ffilab.paths import TABLES_FOLDER
 
 INK = {"light": "#1f2328", "dark": "#e6e6e6"}
 GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
@@ -62,19 +61,19 @@ def start_page(is_result: bool, failed: Callable[[], list[str]] = list) -> None:
 
 
 def mark() -> str:
-    """Why what is shown now is no result; empty if it is one."""
+    """Return why what is shown now is no result; empty if it is one."""
     if not _page["is_result"]:
         return SMOKE
     return WITHHELD if _page["failed"]() else ""
 
 
 def short_mark() -> str:
-    """The same in a word or two, for a sentence: the page's banner says the rest."""
+    """Return the first word or two of the mark, for a sentence: the page's banner says the rest."""
     return short(mark())
 
 
 def short(marked: str) -> str:
-    """The first word or two of a mark."""
+    """Return the first word or two of a mark."""
     return marked.partition(":")[0]
 
 
@@ -92,7 +91,7 @@ def figure(plot, alt: str, size: tuple[float, float] = (7.2, 3.6), data: pd.Data
 
 
 def pictures(plot, size: tuple[float, float], marked: str) -> dict[str, bytes]:
-    """`plot(figure)` as SVG for light and for dark pages, by mode. marked: why it is no result, across it."""
+    """Draw `plot(figure)` as SVG for light and for dark pages, by mode. marked: why it is no result, written across it."""
     drawn = {}
     for mode in ("light", "dark"):
         with plt.rc_context(_style(mode)):
@@ -110,7 +109,7 @@ def pictures(plot, size: tuple[float, float], marked: str) -> dict[str, bytes]:
 
 
 def csv_link(frame: pd.DataFrame, name: str) -> str:
-    """A link that holds a table as a CSV file: a value and its interval in columns of their own."""
+    """Return a link that holds a table as a CSV file, with values and bounds in columns of their own."""
     data = base64.b64encode(spread_out(frame).to_csv(index=False).encode()).decode()
     return f'<p class="ffi-csv"><a download="{name}.csv" href="data:text/csv;base64,{data}">CSV</a></p>'
 
@@ -121,7 +120,7 @@ WITH_BOUNDS = re.compile(
 
 
 def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
-    """The same table with a column each for value, unit and bounds where cells read `1.5 ns [1.4, 1.6]`."""
+    """Split columns whose cells read `1.5 ns [1.4, 1.6]` into value, unit and bounds."""
     columns = {}
     for name in frame.columns:
         cells = frame[name].astype(str)
@@ -161,7 +160,7 @@ def _style(mode: str) -> dict:
 
 
 def intervals(axes, rows: pd.DataFrame, label: str, hue: str | None = None) -> None:
-    """Points with their interval, one row each. `rows` has the columns `label`, value, low, high and maybe `hue`."""
+    """Draw points with their intervals, one row each. rows: columns `label`, value, low, high and maybe `hue`."""
     groups = list(dict.fromkeys(rows[hue])) if hue else [None]
     labels = list(dict.fromkeys(rows[label]))
     for number, group in enumerate(groups):
@@ -179,19 +178,19 @@ def intervals(axes, rows: pd.DataFrame, label: str, hue: str | None = None) -> N
 
 
 def legend_above(axes, columns: int = 2) -> None:
-    """The legend over the axes, where no point can lie."""
+    """Put the legend above the axes, where no point can lie."""
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0)
 
 
 def plain_ticks(axis) -> None:
-    """Ticks of a log axis at 1, 2 and 5, written as plain numbers."""
+    """Put ticks of a log axis at 1, 2 and 5, as plain numbers."""
     axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.12g}"))
     axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def number(value: float, uncertainty: float) -> str:
-    """A value with as many digits as its uncertainty justifies (two digits of the uncertainty)."""
+    """Format a value with as many digits as its uncertainty justifies (two digits of the uncertainty)."""
     if not math.isfinite(value):
         return "not known"
     if not math.isfinite(uncertainty) or uncertainty <= 0:
@@ -201,7 +200,7 @@ def number(value: float, uncertainty: float) -> str:
 
 
 def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
-    """`1.532 ns [1.489, 1.576]`: value, unit and interval in words fit for prose.
+    """Format value, unit and interval for prose: `1.532 ns [1.489, 1.576]`.
 
     An interval without width is not printed as one: `0.814 ns (all values alike)`; neither is one that too few values leave
     open: `0.814 ns (no interval)`.
@@ -234,25 +233,25 @@ def _looks_like(bound: float, shown: str, null: float) -> bool:
 
 
 def bounds(low: float, high: float) -> str:
-    """`[1.489, 1.576]`, with as many digits as the width justifies."""
+    """Format bounds with as many digits as the width justifies: `[1.489, 1.576]`."""
     width = (high - low) / 2
     return f"[{number(low, width)}, {number(high, width)}]"
 
 
 def words(value: Interval | Measurement | None, unit: str = "", factor: float = 1) -> str:
-    """The same for what may be missing, and for measurements: `not measured here` if there is nothing."""
+    """Format an interval or a measurement like `text`; `not measured here` for None."""
     if value is None:
         return NOT_MEASURED
     return text(value.interval if isinstance(value, Measurement) else value, unit, factor)
 
 
 def listed(items: list[str]) -> str:
-    """`a, b and c`."""
+    """Join items: `a, b and c`."""
     return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
 def capital(sentence: str) -> str:
-    """It begins with a capital; the rest stays."""
+    """Capitalize the first letter; the rest stays."""
     return sentence[:1].upper() + sentence[1:]
 
 
@@ -288,14 +287,14 @@ def table(frame: pd.DataFrame, caption: str = "", links: dict[str, str] | None =
 
 def keep_table(frame: pd.DataFrame, caption: str, name: str) -> None:
     """Hand a table to the press without showing it; does nothing where no press executes the page."""
-    if folder := os.environ.get(TABLES_FOLDER):
+    if folder := settings.told("tables"):
         Path(folder).mkdir(parents=True, exist_ok=True)
         kept = {"caption": caption, "mark": mark(), **json.loads(frame.to_json(orient="split", index=False))}
         (Path(folder) / f"{name}.json").write_text(json.dumps(kept, indent=1))
 
 
 def linked(rows: str, links: dict[str, str]) -> str:
-    """The rows of a table in HTML, with the cells that hold nothing but a key of `links` leading to its address."""
+    """Turn cells of a table in HTML whose whole text is a key of `links` into links."""
 
     def lead(cell: re.Match) -> str:
         address = links.get(html.unescape(cell[2]))
@@ -305,7 +304,7 @@ def linked(rows: str, links: dict[str, str]) -> str:
 
 
 def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
-    """The running A/A test as a table: each (arm, second copy of it) on every interpreter."""
+    """Return the running A/A test as a table: each (arm, second copy of it) on every interpreter."""
     return pd.DataFrame(
         [
             {
@@ -322,7 +321,7 @@ def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
 
 
 def plain(text: str) -> str:
-    """A text that is no markdown, for a page that is."""
+    """Escape a text for Markdown, and put it on one line."""
     return re.sub(r"([\\*_`<\[\]$])", r"\\\1", " ".join(text.split()))
 
 

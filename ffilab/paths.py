@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from ffilab import settings
 from ffilab.errors import UserError
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -14,7 +15,7 @@ KERNELS = ROOT / "kernels" / "kernels"
 NATIVE = ROOT / "native"
 NOTEBOOKS = ROOT / "notebooks"
 # Tests measure into a folder of their own, so that they never overwrite a reader's results.
-BUILD = Path(os.environ.get("FFILAB_BUILD") or ROOT / "_build")
+BUILD = Path(os.environ.get(settings.BUILD) or ROOT / "_build")
 NATIVE_OUT = ROOT / "_build" / "native"
 # Stands for NATIVE_OUT in the arguments of arms and cases, so that no record holds a path of one machine.
 BUILT = "{built}"
@@ -23,11 +24,6 @@ RESULTS = BUILD / "results"
 EXECUTED = BUILD / "executed"
 HTML = BUILD / "html"
 LOGS = BUILD / "logs"
-# The environment variable by which the next run knows the processes that a killed one left: it holds BUILD.
-RUN = "FFILAB_RUN"
-# Environment variables by which the press tells a notebook where to put what it reads then: what the page is made of, tables
-# for other pages, and answers to claims. Here, so that the press need not load what draws.
-PAGE_FILE, TABLES_FOLDER, HAND_IN_FOLDER = "FFILAB_PAGE", "FFILAB_TABLES", "FFILAB_HAND_IN"
 
 
 def cache() -> Path:

@@ -10,7 +10,8 @@ from pathlib import Path
 import psutil
 
 from ffilab.errors import UserError
-from ffilab.paths import BUILD, RUN
+from ffilab.paths import BUILD
+from ffilab.settings import RUN
 
 GRACE_S = 3
 # A file where a folder should be, or the other way round; links in a circle; a name that is too long.

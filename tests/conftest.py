@@ -19,9 +19,9 @@ os.makedirs(os.environ["FFILAB_BUILD"])
 os.environ["BUDGET"] = "smoke"
 # A shell that starts us in the background has SIGINT ignored; the tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-os.environ.pop("FFILAB_PROGRESS", None)
+os.environ.pop("FFILAB_TOLD", None)
 
-from ffilab import paths
+from ffilab import paths, settings
 from ffilab.budget import BUDGETS
 from ffilab.provision import installed
 
@@ -46,9 +46,15 @@ def smoke():
 
 
 @pytest.fixture
-def quiet_progress(tmp_path, monkeypatch):
+def tell(monkeypatch):
+    """Tell this process what a verb would have told it, for the time of a test."""
+    return lambda **told: monkeypatch.setenv(settings.TOLD, settings.telling(**told)[settings.TOLD])
+
+
+@pytest.fixture
+def quiet_progress(tmp_path, tell):
     """Send the bench's progress to a file instead of stderr."""
-    monkeypatch.setenv("FFILAB_PROGRESS", str(tmp_path / "progress.json"))
+    tell(progress=str(tmp_path / "progress.json"))
 
 
 @pytest.fixture(scope="session")

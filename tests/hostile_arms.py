@@ -117,7 +117,7 @@ class Padding:
     """Instead of a time: by how many bytes its environment is longer, and one more."""
 
     def timeit(self, loops):
-        return passes(1 + len(os.environ["FFILAB_PADDING"]))
+        return passes(1 + len(os.environ["PADDING"]))
 
 
 def padding():

@@ -60,10 +60,10 @@ def python(clone, code):
 
 def look_at_the_tree(clone):
     """What `make test` says of the tree and of what the pages are made from, to someone who follows a recipe."""
-    names = ("tree", "pages", "quotes", "lessons", "words", "ledger_page", "wording", "characteristics")
+    names = ("tree", "pages", "quotes", "lessons", "words", "ledger_page")
     files = [f"tests/test_{name}.py" for name in names]
-    # Without those that execute pages, and those of the table that takes half an hour.
-    chosen = ("-k", "not records_alone and not stale and not golden and not controls and not table and not small_table")
+    # Without those that execute pages.
+    chosen = ("-k", "not records_alone and not stale and not golden and not controls")
     run(clone, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, *chosen, PYTHONPATH=str(clone))
 
 

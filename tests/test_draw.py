@@ -6,7 +6,7 @@ from base64 import b64decode
 
 import pandas as pd
 
-from ffilab import draw, paths
+from ffilab import draw
 from ffilab.judge.estimates import Interval
 from ffilab.press import tables
 from ffilab.press.chapters import Chapter
@@ -36,10 +36,10 @@ def test_a_table_is_kept_as_csv_with_its_bounds_in_columns_of_their_own():
     assert b64decode(link.group(1)).decode().splitlines()[0] == 'arm,time,"time, unit","time, low","time, high"'
 
 
-def test_a_table_is_kept_for_other_pages_with_its_mark(tmp_path, monkeypatch):
+def test_a_table_is_kept_for_other_pages_with_its_mark(tmp_path, tell, monkeypatch):
     chapter = Chapter("loaders", executed_folder=tmp_path)
     monkeypatch.setattr(tables, "Chapter", lambda corner: chapter)
-    monkeypatch.setenv(paths.TABLES_FOLDER, str(chapter.executed.parent / tables.TABLES))
+    tell(tables=str(chapter.executed.parent / tables.TABLES))
     monkeypatch.setattr(draw, "_page", dict(draw._page))
     draw.start_page(False)
     frame = pd.DataFrame({"arm": ["a"], "time": ["1.5 ns [1.4, 1.6]"]})

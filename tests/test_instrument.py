@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffilab import machine
+from ffilab import machine, settings
 from ffilab.bench import instructions, profile, runner
 from ffilab.bench.noise import discard, noisy
 from ffilab.bench.plan import EMPTY, MIN_RESTARTS, plan
@@ -206,10 +206,10 @@ def test_profile_groups_sum_to_the_whole_and_the_gil_shows_in_cdll():
 
 @pytest.fixture(scope="module")
 def two_records(tmp_path_factory):
-    os.environ["FFILAB_PROGRESS"] = str(tmp_path_factory.mktemp("progress") / "p.json")
+    settings.tell(progress=str(tmp_path_factory.mktemp("progress") / "p.json"))
     arms, labels = [noop("CDLL"), noop("PyDLL", "PyDLL")], [GIL, FREE_THREADED]
     found = [runner.run(plan("pair", arms, labels, BUDGETS["smoke"]), tmp_path_factory.mktemp("run")) for _ in range(2)]
-    del os.environ["FFILAB_PROGRESS"]
+    settings.tell(progress=None)
     return found
 
 

@@ -26,25 +26,25 @@ PAIR = (GIL, FREE_THREADED)
 HOSTILE = str(Path(__file__).with_name("hostile_arms.py"))
 
 
-def test_without_a_linker_each_interpreter_has_its_own_layout(tmp_path, monkeypatch, capsys):
+def test_without_a_linker_each_interpreter_has_its_own_layout(tell, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(relink, "linker", lambda: None)
     pool = layout_pool.make(tmp_path / "pool", list(PAIR), 4, seed=1)
     assert {label: [one.id for one in known] for label, known in pool.items()} == {
         label: [AS_INSTALLED] for label in PAIR
     }
     assert pool[GIL][0].python == str(load(BY_LABEL[GIL]).python)
-    monkeypatch.setenv(layouts.ENVIRONMENT, str(tmp_path / "pool"))
+    tell(layouts=str(tmp_path / "pool"))
     assert layouts.current(list(PAIR)) == pool
     layout_pool.remove(tmp_path / "pool")
     with pytest.raises(UserError, match="start it again"):
         layouts.current(list(PAIR))
-    monkeypatch.delenv(layouts.ENVIRONMENT)
+    tell(layouts=None)
     assert layouts.current([GIL]) == {GIL: [layouts.as_installed(GIL)]}
 
 
-def test_an_interpreter_that_the_pool_does_not_know_is_taken_as_installed(tmp_path, monkeypatch):
+def test_an_interpreter_that_the_pool_does_not_know_is_taken_as_installed(tell, tmp_path, monkeypatch):
     (tmp_path / layouts.DESCRIPTION).write_text("{}")
-    monkeypatch.setenv(layouts.ENVIRONMENT, str(tmp_path))
+    tell(layouts=str(tmp_path))
     assert layouts.current([GIL])[GIL] == [layouts.as_installed(GIL)]
 
 
@@ -54,10 +54,10 @@ def hostile(function, name=None):
 
 @pytest.mark.full
 @pytest.mark.usefixtures("quiet_progress")
-def test_without_a_linker_a_run_works_and_its_rows_are_qualified(tmp_path, monkeypatch):
+def test_without_a_linker_a_run_works_and_its_rows_are_qualified(tell, tmp_path, monkeypatch):
     monkeypatch.setattr(relink, "linker", lambda: None)
     monkeypatch.setattr(sessions, "RECORDS", tmp_path / "records")
-    monkeypatch.setenv(layouts.ENVIRONMENT, str(tmp_path / "pool"))
+    tell(layouts=str(tmp_path / "pool"))
     layout_pool.make(tmp_path / "pool", list(PAIR), 4, seed=1)
     session = sessions.Measuring("corner", list(PAIR))
     record = session.time("fine", [hostile("fine")])

@@ -2,7 +2,6 @@ import json
 
 import pytest
 
-from ffilab import paths
 from ffilab.errors import UserError
 from ffilab.judge import claims, ledger, verdicts
 from ffilab.judge.claims import Claim
@@ -120,7 +119,7 @@ def write_claims(folder, test, head=""):
 NUMBER = Measurement(Location(1.2, 0.02, 19, 20), "")
 
 
-def test_what_is_handed_in_is_kept_only_where_the_press_asks_for_it(handed, tmp_path, monkeypatch):
+def test_what_is_handed_in_is_kept_only_where_the_press_asks_for_it(tell, handed, tmp_path, monkeypatch):
     """In JupyterLab nobody asks: what is seen there never gets into the ledger of the book."""
     for label in (GIL, FREE_THREADED):
         handed.put("X1", f"ratio on {label}", NUMBER)
@@ -129,7 +128,7 @@ def test_what_is_handed_in_is_kept_only_where_the_press_asks_for_it(handed, tmp_
     before = set(tmp_path.rglob("*"))
     assert [row["verdict"] for row in ledger.hand_in(None)] == [HOLDS]
     assert set(tmp_path.rglob("*")) == before
-    monkeypatch.setenv(paths.HAND_IN_FOLDER, str(tmp_path / "page" / "claims"))
+    tell(hand_in=str(tmp_path / "page" / "claims"))
     ledger.hand_in(None)
     kept = json.loads((tmp_path / "page" / "claims" / "X1.json").read_text())
     assert Measurement.from_json(kept["measurements"][f"ratio on {GIL}"]) == NUMBER

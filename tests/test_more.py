@@ -3,13 +3,13 @@
 import contextlib
 import json
 import math
-import os
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from made_up import timed, write
 
+from ffilab import settings
 from ffilab.bench import foreign
 from ffilab.bench import session as sessions
 from ffilab.bench.case import Outcome, Step
@@ -77,9 +77,9 @@ def test_layouts_are_drawn_for_a_book_and_taken_away(tmp_path, monkeypatch):
     monkeypatch.setattr(book.layout_pool, "POOLS", tmp_path)
     monkeypatch.setattr(book.layout_pool, "make", lambda folder, *_: folder.mkdir(parents=True))
     with contextlib.suppress(KeyboardInterrupt), book.drawn_layouts([GIL], BUDGETS["full"]):
-        assert [str(folder) for folder in tmp_path.iterdir()] == [os.environ[book.ENVIRONMENT]]
+        assert [str(folder) for folder in tmp_path.iterdir()] == [settings.told("layouts")]
         raise KeyboardInterrupt
-    assert book.ENVIRONMENT not in os.environ
+    assert settings.told("layouts") is None
     assert not list(tmp_path.iterdir())
 
 
@@ -97,7 +97,7 @@ def calls(seed, ratio, drawn=BOTH, loops=1000):
 
 
 @pytest.fixture
-def measured(monkeypatch, tmp_path, quiet_progress):
+def measured(tell, monkeypatch, tmp_path, quiet_progress):
     """Measure a session of a corner on top of others: two processes, and a timed plan that is made up."""
     monkeypatch.setattr(sessions, "RECORDS", tmp_path / "records")
     monkeypatch.setenv("BUDGET", "quick")
@@ -105,7 +105,7 @@ def measured(monkeypatch, tmp_path, quiet_progress):
     monkeypatch.setattr(sessions.layouts, "current", lambda labels: {label: [pool] for label in labels})
 
     def measure(*earlier, ns=1, loops=1000, layout="id0"):
-        monkeypatch.setenv(sessions.EARLIER, ",".join(earlier))
+        tell(earlier=earlier)
         pool.described = {**pool.described, "id": layout}
         session = sessions.Measuring("corner", [GIL])
         session.run("processes", [Step(lambda seed: Outcome({"ns": ns}, "ok"), {"way": "w"})], 2)

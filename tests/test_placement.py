@@ -286,14 +286,6 @@ def test_the_hottest_functions_of_a_process_are_chosen_by_the_others():
     assert found == Measurement(Counted(0.5), "share of instructions")
 
 
-def test_shares_of_bisections_have_exact_intervals():
-    """[1, 1] of three bisections would be wrong: these are binomial."""
-    bisections = pd.DataFrame({"history": results.TRAP, "found": [1.0, 1.0, 0.0], "stands": 1.0, "message": "a"})
-    share = results.blaming(bisections)
-    assert (share.events, share.trials) == (2, 3)
-    assert share.at().high < 1 or share.at().low < 0.5
-
-
 def test_a_planted_trap_alone_proves_no_more_than_a_part():
     """Nothing that chance did: D1, D3 and D6 hold in part at most, whatever the trap does."""
     d1, _, d3, *_, d6 = declared("placement").claims

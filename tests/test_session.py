@@ -111,14 +111,14 @@ def test_without_cases_there_is_an_empty_frame(session):
         session.frame("never run")
 
 
-def test_reading_gives_what_measuring_gave_and_measures_nothing(session, monkeypatch):
+def test_reading_gives_what_measuring_gave_and_measures_nothing(tell, session, monkeypatch):
     def must_not_run(*_):
         raise AssertionError("a reading session measured")
 
     step = Step(rows({"ns": 1.5}, {"ns": 2.5}), {"way": "CDLL"})
     measured = session.run("calls", [step], 2), session.observe("fact", lambda: {"a": [1, None]})
     session.close()
-    monkeypatch.setenv(sessions.FROM, str(session.folder.parent.parent))
+    tell(source=str(session.folder.parent.parent))
     again = sessions.open_session("corner", [])
     assert isinstance(again, sessions.Reading)
     assert again.interpreters == [GIL, FREE_THREADED]

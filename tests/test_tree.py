@@ -5,9 +5,12 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
+from ffilab import settings
 from ffilab.budget import BUDGETS
 from ffilab.judge.claims import corners, declared
 from ffilab.paths import KERNELS, NOTEBOOKS, ROOT
@@ -176,3 +179,43 @@ def test_what_depends_on_the_budget_knows_every_budget():
                 keys = {key.value for key in node.keys if isinstance(key, ast.Constant)}
                 if {"quick", "smoke"} <= keys:
                     assert keys == set(BUDGETS), (path, keys)
+
+
+BUDGETS_OF_ROOMS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["ffilab"]
+
+
+def room(path: Path) -> str:
+    """The room that a file belongs to: of those with a budget, the innermost folder."""
+    above = [folder.relative_to(ROOT).as_posix() for folder in path.parents if folder.is_relative_to(ROOT)]
+    return next((name for name in above if name in BUDGETS_OF_ROOMS["lines"]), "")
+
+
+def lines(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+def test_a_room_keeps_its_budget():
+    """Raise a budget in pyproject.toml if what grew teaches, measures or keeps a result honest, and say so in the commit."""
+    weight = dict.fromkeys(BUDGETS_OF_ROOMS["lines"], 0)
+    for path in PYTHON:
+        assert room(path), f"{path.relative_to(ROOT)} belongs to no room of pyproject.toml"
+        weight[room(path)] += lines(path)
+    over = {name: (weight[name], most) for name, most in BUDGETS_OF_ROOMS["lines"].items() if weight[name] > most}
+    assert not over, f"rooms over their budget (lines, budget): {over}"
+
+
+def test_no_module_is_long():
+    longer = set(BUDGETS_OF_ROOMS["longer_for_now"])
+    long = {path.relative_to(ROOT).as_posix() for path in PYTHON if lines(path) > BUDGETS_OF_ROOMS["module"]}
+    assert long == longer, (
+        f"too long: {sorted(long - longer)}; short enough to be taken off the list: {sorted(longer - long)}"
+    )
+
+
+def test_our_environment_variables_are_listed_once():
+    listed = {name: value for name, value in vars(settings).items() if name.isupper() and isinstance(value, str)}
+    assert len(listed) <= 8
+    ours = re.compile(r"""["'](FFILAB_\w+)["']""")
+    for path in PYTHON:
+        if "tests" not in path.relative_to(ROOT).parts and path.name not in ("settings.py", "link_recorder.py"):
+            assert not ours.search(path.read_text()), path

@@ -1,14 +1,12 @@
 """One measurement at a time on this machine, by a lock that all clones, studies and JupyterLab share."""
 
-import os
 import sys
 from contextlib import contextmanager
 
+from ffilab import settings
 from ffilab.locks import hold, is_held
 from ffilab.paths import cache
 
-# Set while it is held, for what is called inside and for children.
-HELD = "FFILAB_ALONE"
 FILE = "one-at-a-time"
 WAITING = (
     "  another measurement is running on this machine, in another clone or in JupyterLab: waiting until it has ended"
@@ -21,7 +19,7 @@ def alone():
 
     Where the cache cannot be written, nobody else can hold the lock: then it does not wait either.
     """
-    if os.environ.get(HELD):
+    if settings.told("alone"):
         yield
         return
     try:
@@ -33,11 +31,11 @@ def alone():
     with file:
         # No progress bar: the kernels have nothing that draws one.
         hold(file, lambda: print(WAITING, file=sys.stderr, flush=True))
-        os.environ[HELD] = "1"
+        settings.tell(alone=True)
         try:
             yield
         finally:
-            os.environ.pop(HELD, None)
+            settings.tell(alone=None)
 
 
 def disturbs() -> bool:

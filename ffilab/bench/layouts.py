@@ -9,17 +9,15 @@ What no layout redraws: libc, the kernel, and the compiler's choices; these belo
 """
 
 import json
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ffilab import settings
 from ffilab.errors import UserError
 from ffilab.paths import NATIVE_OUT
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import Installed, load
 
-# Where the pool of this run is, for the processes that the press starts.
-ENVIRONMENT = "FFILAB_LAYOUTS"
 DESCRIPTION = "pool.json"
 AS_INSTALLED = "as installed"
 
@@ -60,7 +58,7 @@ def as_installed(interpreter: Installed | str) -> Layout:
 
 def current(labels: list[str]) -> Pool:
     """The pool that the press made for this run; where it made none, each interpreter as it is installed."""
-    folder = os.environ.get(ENVIRONMENT)
+    folder = settings.told("layouts")
     known = read(Path(folder)) if folder else {}
     return {label: known.get(label) or [as_installed(label)] for label in labels}
 

@@ -106,6 +106,11 @@ class Record:
         }
 
     @cached_property
+    def ratios(self) -> dict:
+        """Of pairs of cells, as ffilab.judge has worked them out: figures, tables, sentences and claims ask for the same ones."""
+        return {}
+
+    @cached_property
     def noise(self) -> Noise:
         """Which blocks and restarts the plan's noise rule discards. The rule never looks at a block's own time."""
         if self.sessions:

@@ -1,12 +1,12 @@
 """Progress of a measurement: to the press through a file, to a reader at the keyboard on stderr."""
 
 import json
-import os
 import sys
 import time
 from pathlib import Path
 
-ENVIRONMENT = "FFILAB_PROGRESS"
+from ffilab import settings
+
 MIN_INTERVAL_S = 0.5
 
 
@@ -15,7 +15,7 @@ class Reporter:
 
     def __init__(self, title: str, total: int):
         self.title, self.total, self.done = title, total, 0
-        self._file = os.environ.get(ENVIRONMENT)
+        self._file = settings.told("progress")
         self._started = time.monotonic()
         self._last = 0.0
         self._width, self._deadline = "", None

@@ -7,7 +7,6 @@ is measured: the same calls return what the records hold (reading.py).
 
 import dataclasses
 import json
-import os
 import random
 import secrets
 from collections.abc import Callable, Collection
@@ -16,7 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ffilab import machine
+from ffilab import machine, settings
 from ffilab.bench import layouts, runner
 from ffilab.bench.alone import alone
 from ffilab.bench.case import Case, Outcome, Program, Step
@@ -32,10 +31,6 @@ from ffilab.paths import RECORDS, without_paths
 from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import load
 
-# A folder of records that a page is made from, instead of measuring.
-FROM = "FFILAB_FROM"
-# Names of the sessions on top of which a chapter measures another one, the oldest first, with commas between them.
-EARLIER = "FFILAB_EARLIER"
 LONGEST_KEPT = 200
 
 
@@ -52,7 +47,7 @@ class Measuring(Session):
             "seed": secrets.randbits(32),
             "budget": budget.name,
             "interpreters": interpreters,
-            "earlier": [name for name in os.environ.get(EARLIER, "").split(",") if name],
+            "earlier": settings.told("earlier", []),
         }
         self._writer = Writer(folder / MAIN)
         run = {
@@ -187,7 +182,7 @@ def shortened(value: str) -> str:
 
 def source() -> Path | None:
     """The folder of records that FROM names, as the press handed it on; None if the chapter is to measure."""
-    return Path(os.environ[FROM]) if os.environ.get(FROM) else None
+    return Path(folder) if (folder := settings.told("source")) else None
 
 
 def open_session(corner: str, interpreters: list[str]) -> Measuring | Reading:

@@ -24,7 +24,7 @@ WORKER = Path(__file__).with_name("worker.py")
 LOAD_TIMEOUT_S = 60
 BATCH_TIMEOUT_S = 30
 PAGE_BYTES = 4096
-PADDING = "FFILAB_PADDING"
+PADDING = "PADDING"
 
 
 class WorkerFailed(Exception):

@@ -6,6 +6,7 @@ some fifty verdicts at the usual 95 % would be expected to hold more than one th
 
 import math
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -74,6 +75,12 @@ def trimmed(n: int) -> int:
     return int(TRIM * n) if n >= TRIMMED_FROM else 0
 
 
+@cache
+def t_quantile(probability: float, freedom: float) -> float:
+    """A quantile of Student's t. A page asks for the same few some ten thousand times."""
+    return float(stats.t.ppf(probability, freedom))
+
+
 @dataclass(frozen=True)
 class Location:
     """Centre of independent values (restarts, processes): 20 % trimmed mean with its t interval.
@@ -131,7 +138,7 @@ class Location:
         centres, errors = np.array([one.centre for one in each]), np.array([one.error for one in each])
         between = float(centres.std(ddof=1)) / math.sqrt(len(each)), len(each) - 1
         own = math.sqrt(float((errors**2).mean()) / len(each)), sum(one.freedom for one in each)
-        error, freedom = max(between, own, key=lambda found: found[0] * float(stats.t.ppf(0.5 + LEVEL / 2, found[1])))
+        error, freedom = max(between, own, key=lambda found: found[0] * t_quantile(0.5 + LEVEL / 2, found[1]))
         return cls(float(centres.mean()), error, freedom, len(values), log)
 
     def at(self, level: float = LEVEL) -> Interval:
@@ -163,7 +170,7 @@ class Location:
         return self._around(LEVEL, self.within_freedom, self.within / math.sqrt(counted))
 
     def _around(self, level: float, freedom: float, error: float) -> Interval:
-        reach = float(stats.t.ppf(0.5 + level / 2, freedom)) * error if error != 0 else 0.0
+        reach = t_quantile(0.5 + level / 2, freedom) * error if error != 0 else 0.0
         found = Interval(self.centre, self.centre - reach, self.centre + reach)
         return found.map(math.exp) if self.log else found
 

@@ -5,15 +5,15 @@ Chapters hand in measurements; nobody hands in a verdict.
 
 import importlib
 import json
-import os
 from pathlib import Path
 
+from ffilab import settings
 from ffilab.errors import UserError
 from ffilab.judge import basis, controls, derived, verdicts
 from ffilab.judge.claims import Claim, all_claims, declared, in_words
 from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.rules import Answer, Rule, Size
-from ffilab.paths import EXECUTED, HAND_IN_FOLDER, RESULTS
+from ffilab.paths import EXECUTED, RESULTS
 
 # The press keeps this folder beside the page, and only if the whole chapter succeeds.
 CLAIMS = "claims"
@@ -180,7 +180,7 @@ def judged(session) -> list[tuple[dict, dict]]:
 
 def hand_in(session) -> list[dict]:
     """Called by a chapter: the judged rows of its claims. What was handed in is kept if the press executes the page."""
-    folder = os.environ.get(HAND_IN_FOLDER)
+    folder = settings.told("hand_in")
     rows = []
     for handed_in, row in judged(session):
         if folder:

@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from scipy import stats
 
 from ffilab.bench.plan import EMPTY
@@ -89,14 +88,23 @@ def over_units(record: Record, values: np.ndarray, log: bool = False) -> Locatio
 
 def pooled(values: np.ndarray, groups: list) -> tuple[float | None, int]:
     """Standard deviation of values within their groups, and its degrees of freedom; None if no group has two."""
-    frame = pd.DataFrame({"value": values, "group": pd.factorize(pd.Series(groups))[0]}).dropna()
-    within = frame.value - frame.groupby("group").value.transform("mean")
-    freedom = len(frame) - frame.group.nunique()
-    return (math.sqrt(float((within**2).sum()) / freedom), freedom) if freedom else (None, 0)
+    by_group: dict = {}
+    for value, group in zip(values.tolist(), groups):
+        if not math.isnan(value):
+            by_group.setdefault(group, []).append(value)
+    freedom = sum(map(len, by_group.values())) - len(by_group)
+    squares = sum(float(((group - np.mean(group)) ** 2).sum()) for group in map(np.array, by_group.values()))
+    return (math.sqrt(squares / freedom), freedom) if freedom else (None, 0)
 
 
 def ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location:
     """Time of one cell over that of another, over layouts and sessions, with what restarts of one layout add."""
+    if (slow, fast) not in record.ratios:
+        record.ratios[slow, fast] = _ratio_over_units(record, slow, fast)
+    return record.ratios[slow, fast]
+
+
+def _ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location:
     found = over_units(record, log_ratios(record, slow, fast), log=True)
     by_restart = log_ratios_by_restart(record, slow, fast)
     within, freedom = pooled(by_restart, [record.units[number] for number in record.noise.restarts])

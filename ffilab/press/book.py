@@ -6,10 +6,9 @@ import time
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from ffilab import layout_pool, native
+from ffilab import layout_pool, native, settings
 from ffilab.bench.alone import alone
 from ffilab.bench.foreign import NoSession, find
-from ffilab.bench.layouts import ENVIRONMENT
 from ffilab.budget import BUDGETS, Budget
 from ffilab.errors import UserError
 from ffilab.paths import HTML
@@ -20,7 +19,7 @@ from ffilab.press.execute import execute, sweep
 from ffilab.progress import minutes, say
 from ffilab.provision import build, environments, relink
 from ffilab.provision.catalogue import Request
-from ffilab.provision.installed import CHOSEN, Installed
+from ffilab.provision.installed import Installed
 from ffilab.subprocesses import explain_os_errors
 
 
@@ -49,7 +48,7 @@ def book(
         if source is None:
             interpreters = set_up(request, None if only is None else with_uses(only))
             labels = [interpreter.label for interpreter in interpreters]
-            os.environ[CHOSEN] = " ".join(labels)
+            settings.tell(interpreters=labels)
             further_builds(interpreters, BUDGETS[budget].builds)
             # Before anything is linked or measured: a page that cannot be added to is a mistake of the reader.
             earlier = {chapter.corner: sessions(chapter, budget) for chapter in wanted} if more else {}
@@ -108,10 +107,10 @@ def drawn_layouts(labels: list[str], budget: Budget):
     folder = layout_pool.POOLS / secrets.token_hex(4)
     try:
         layout_pool.make(folder, labels, budget.layouts, secrets.randbits(32), list(range(1, budget.builds + 1)))
-        os.environ[ENVIRONMENT] = str(folder)
+        settings.tell(layouts=str(folder))
         yield
     finally:
-        os.environ.pop(ENVIRONMENT, None)
+        settings.tell(layouts=None)
         layout_pool.remove(folder)
 
 

@@ -47,12 +47,12 @@ class Chapter:
 
     @property
     def page(self) -> str:
-        """Its page as the table of contents names it."""
+        """Return its page as the table of contents names it."""
         return f"notebooks/{self.corner}/{self.corner}"
 
     @property
     def facts(self) -> dict:
-        """What goes with the executed page; empty if there is nothing, or if the file is damaged."""
+        """Return the facts kept with the executed page; empty if there are none or the file is damaged."""
         try:
             found = json.loads((self.executed.parent / FACTS).read_text())
         except (OSError, ValueError, RecursionError):
@@ -61,12 +61,12 @@ class Chapter:
 
     @property
     def notebook(self) -> nbformat.NotebookNode:
-        """Its source. Raises UserError if it is damaged."""
+        """Read its source. Raises UserError if it is damaged."""
         return read_notebook(self.source, f"take it back (`git checkout {os.path.relpath(self.source)}`)", True)
 
     @property
     def executed_notebook(self) -> nbformat.NotebookNode:
-        """Its page. Raises UserError if it is damaged."""
+        """Read its executed page. Raises UserError if it is damaged."""
         return read_notebook(self.executed, f"make it again (`make chapter NAME={self.corner}`)")
 
     @property
@@ -76,16 +76,16 @@ class Chapter:
 
     @property
     def openings(self) -> list[str]:
-        """The first cell of each page: the heading, and what the reader will learn."""
+        """Return the first cell of each page: the heading, and what the reader will learn."""
         return [page.cells[0].source for page in split(self.notebook, self.corner).values()]
 
     @property
     def pages(self) -> list[str]:
-        """All its pages as the table of contents names them, the first one first: see `split`."""
+        """Return its pages as the table of contents names them, in order: see `split`."""
         return [f"notebooks/{self.corner}/{name}" for name in split(self.notebook, self.corner)]
 
     def changed(self) -> list[str]:
-        """What has changed since the page was made, in words; empty if it is fresh."""
+        """Name what has changed since the page was made; empty if the page is fresh."""
         facts = self.facts
         if not facts.keys() >= OF_FACTS:
             return ["everything: nothing is known of how it was made"]
@@ -94,7 +94,7 @@ class Chapter:
 
 
 def read_notebook(path: Path, mend: str, with_kernel: bool = False) -> nbformat.NotebookNode:
-    """A notebook that has cells, and with_kernel names a Jupyter kernel. Raises UserError, with what mends it, if the file is none or is damaged."""
+    """Read a notebook that has cells and, with_kernel, names a Jupyter kernel. Raises UserError, with `mend`, if it is damaged."""
     try:
         notebook = nbformat.read(path, as_version=4)
         _ = notebook.cells[0].source, notebook.metadata.kernelspec.name if with_kernel else None
@@ -105,7 +105,7 @@ def read_notebook(path: Path, mend: str, with_kernel: bool = False) -> nbformat.
 
 
 def split(notebook: nbformat.NotebookNode, first: str) -> dict[str, nbformat.NotebookNode]:
-    """The pages of a notebook, by name: a long chapter is measured in one session and read in several pages."""
+    """Split a notebook into its pages, by name: a long chapter is measured in one session and read in several pages."""
     parts = {first: []}
     for cell in notebook.cells:
         named = [tag.removeprefix(NEW_PAGE) for tag in cell.metadata.get("tags", []) if tag.startswith(NEW_PAGE)]
@@ -116,14 +116,14 @@ def split(notebook: nbformat.NotebookNode, first: str) -> dict[str, nbformat.Not
 
 
 def chapters(folder: Path = NOTEBOOKS) -> list[Chapter]:
-    """All chapters, by name."""
+    """Return all chapters in the order of their names."""
     return [
         Chapter(path.parent.name, folder) for path in sorted(folder.glob("*/*.ipynb")) if path.stem == path.parent.name
     ]
 
 
 def chapter(name: str, folder: Path = NOTEBOOKS) -> Chapter:
-    """One chapter. Raises UserError with the list of chapters if there is none of that name."""
+    """Return one chapter. Raises UserError with the list of chapters if there is none of that name."""
     by_name = {each.corner: each for each in chapters(folder)}
     if name not in by_name:
         raise UserError(f"There is no chapter {name!r}: NAME must be one of {', '.join(by_name)}.")
@@ -131,12 +131,12 @@ def chapter(name: str, folder: Path = NOTEBOOKS) -> Chapter:
 
 
 def digests(corner: str, facts: dict) -> dict[str, str]:
-    """Digests of all that a page is made from, by name. `facts`: what the page said of itself, see chapter.described."""
+    """Digest all that a page is made from, by name. facts: those kept with the page, see chapter.described."""
     return {**source_digests(corner), **record_digests(facts)}
 
 
 def source_digests(corner: str) -> dict[str, str]:
-    """Digests of a chapter's own files, and of those of the corners that it uses."""
+    """Digest a chapter's own files, and those of the corners that it uses."""
     folders = [NOTEBOOKS / name for name in with_uses(corner)]
     native = [path for name in with_uses(corner) for path in sources(NATIVE / name)]
     return {
@@ -158,7 +158,7 @@ def record_digests(facts: dict) -> dict[str, str]:
 
 
 def stamp(label: str) -> str | None:
-    """What identifies the interpreter of that label as it is now; None if it is not set up any more."""
+    """Return what identifies the interpreter of that label now; None if it is no longer set up."""
     try:
         return load(BY_LABEL[label]).facts["stamp"]
     except (UserError, KeyError):
@@ -166,7 +166,7 @@ def stamp(label: str) -> str | None:
 
 
 def with_uses(corner: str) -> list[str]:
-    """The corner, and those that it declares to use, and those that they do."""
+    """Return the corner, those that it declares to use, and those that they use."""
     reached, left = [], [corner]
     while left:
         name = left.pop(0)
@@ -177,7 +177,7 @@ def with_uses(corner: str) -> list[str]:
 
 
 def sources(folder: Path) -> list[Path]:
-    """The files of a corner's native folder, without what build tools leave there."""
+    """Return the files of a corner's native folder, without what build tools leave there."""
     return [
         path
         for path in folder.rglob("*")
@@ -186,7 +186,7 @@ def sources(folder: Path) -> list[Path]:
 
 
 def digest(paths: list[Path]) -> str:
-    """SHA-256 of the names and contents of files; a file that is gone has none."""
+    """Return the SHA-256 of the names and contents of files; a missing file counts as such."""
     combined = hashlib.sha256()
     for path in sorted(paths):
         relative = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name

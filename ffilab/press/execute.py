@@ -14,11 +14,10 @@ from pathlib import Path
 
 import nbformat
 
-from ffilab.bench.reporting import ENVIRONMENT
-from ffilab.bench.session import EARLIER, FROM
+from ffilab import settings
 from ffilab.errors import UserError
 from ffilab.judge import claims, ledger
-from ffilab.paths import BUILD, HAND_IN_FOLDER, LOGS, PAGE_FILE, ROOT, RUN, TABLES_FOLDER, swap
+from ffilab.paths import BUILD, LOGS, ROOT, swap
 from ffilab.press import tables
 from ffilab.press.chapters import FACTS, Chapter, record_digests, source_digests
 from ffilab.progress import Step, minutes, step
@@ -73,22 +72,24 @@ def execute(
             "start_timeout_s": START_TIMEOUT_S,
         }
         environment = {
-            **{key: value for key, value in os.environ.items() if key != FROM},
-            **({FROM: str(source)} if source else {}),
-            EARLIER: ",".join(earlier),
-            "BUDGET": budget,
-            ENVIRONMENT: str(progress),
+            **os.environ,
+            **settings.telling(
+                source=source and str(source),
+                earlier=list(earlier),
+                progress=str(progress),
+                hand_in=str(made / ledger.CLAIMS),
+                page=str(page),
+                tables=str(made / tables.TABLES),
+            ),
+            settings.BUDGET: budget,
             "PYTHONPATH": str(ROOT),
             "JUPYTER_PATH": str(ROOT / "kernels") if source is None else short,
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-            RUN: str(BUILD),
+            settings.RUN: str(BUILD),
             # What experiments put into temporary files, and the kernel's connection: a killed run leaves them here, and the
             # next one sweeps them. Not below `_build`, whose path may be too long for a socket's.
             "JUPYTER_RUNTIME_DIR": str(Path(scratch) / "runtime"),
             "TMPDIR": short,
-            HAND_IN_FOLDER: str(made / ledger.CLAIMS),
-            PAGE_FILE: str(page),
-            TABLES_FOLDER: str(made / tables.TABLES),
         }
         command = [sys.executable, "-m", "ffilab.press.run_notebook", json.dumps(order)]
         with (

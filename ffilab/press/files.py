@@ -34,14 +34,14 @@ def set_apart(page: nbformat.NotebookNode, static: Path, address: str) -> None:
 
 
 def image(attributes: str, drawing: str, static: Path, address: str) -> str:
-    """An element that shows a drawing from a file, when it comes into sight; its place is kept free until then."""
+    """Return an element that loads a drawing from a file when it comes into sight; its place is kept free until then."""
     source = keep(lighter(drawing).encode(), "svg", static, address)
     width, height = (round(float(points) * 4 / 3) for points in size(drawing))
     return f'<img {attributes} width="{width}" height="{height}" loading="lazy" decoding="async" src="{source}">'
 
 
 def keep(content: bytes, kind: str, static: Path, address: str) -> str:
-    """The address of a file with this content."""
+    """Save the content as a file named by its digest. Returns its address."""
     name = f"{hashlib.sha256(content).hexdigest()[:16]}.{kind}"
     (static / FOLDER).mkdir(parents=True, exist_ok=True)
     (static / FOLDER / name).write_bytes(content)
@@ -49,25 +49,25 @@ def keep(content: bytes, kind: str, static: Path, address: str) -> str:
 
 
 def csv_link(frame: pd.DataFrame, name: str, tree: Path) -> str:
-    """A link to a table as a CSV file, for a page of the book's own below `book/`."""
+    """Save a table as a CSV file. Returns a link to it for a page in `book/`."""
     content = draw.spread_out(frame).to_csv(index=False).encode()
     address = keep(content, "csv", tree / "book" / "_static", "../_static")
     return f'<p class="ffi-csv"><a download="{name}.csv" href="{address}">CSV</a></p>'
 
 
 def slug(*names: str) -> str:
-    """Names as a part of an address or of a class: lower case, one hyphen for whatever is no letter and no digit."""
+    """Turn names into a part of an address or class: lower case, a hyphen for anything but letters and digits."""
     return re.sub(r"[^a-z0-9]+", "-", " ".join(names).lower()).strip("-")
 
 
 def size(drawing: str) -> tuple[str, str]:
-    """Width and height in points."""
+    """Return width and height in points."""
     match = SIZE.search(drawing)
     return (match[1], match[2]) if match[1] else (match[4], match[3])
 
 
 def lighter(drawing: str) -> str:
-    """The same drawing with coordinates to a hundredth of a point, and without comments and metadata."""
+    """Round coordinates to a hundredth of a point, and drop comments and metadata."""
     drawing = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", drawing, flags=re.S)
     drawing = re.sub(
         r' (d|x|y|points)="([^"]*)"',
@@ -80,5 +80,5 @@ def lighter(drawing: str) -> str:
 
 
 def style() -> str:
-    """The rules that every figure of a notebook brings along, once for all pages."""
+    """Return the style rules of all figures, once for all pages."""
     return re.sub(r"</?style>", "", draw.SWITCH).strip() + "\n"

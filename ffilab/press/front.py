@@ -34,12 +34,12 @@ MARKED = "What it means is not said: {mark}."
 
 
 def read() -> dict:
-    """The declarations."""
+    """Read the declarations."""
     return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
 def plot(figure, frame: pd.DataFrame, declared: dict) -> None:
-    """A dot for each row: its value on a log axis, by group; the hues one below the other."""
+    """Draw a dot for each row: its value on a log axis, by group; one line for each hue."""
     axes = figure.subplots()
     groups, hues = list(dict.fromkeys(frame[declared["group"]])), list(dict.fromkeys(frame[declared["hue"]]))
     for number, hue in enumerate(hues):
@@ -61,7 +61,7 @@ def plot(figure, frame: pd.DataFrame, declared: dict) -> None:
 
 
 def drawn_rows(kept: tables.Table, declared: dict) -> pd.DataFrame:
-    """The rows that the figure shows: those with a value, of the declared hues, without the group that all are compared with."""
+    """Return the rows to draw: those with a value, of the declared hues, without the group that the others are compared with."""
     frame = kept.frame.dropna(subset=[declared["value"]])
     return frame[
         frame[declared["hue"]].isin(map(in_words, declared["hues"])) & (frame[declared["group"]] != declared["floor"])
@@ -69,7 +69,7 @@ def drawn_rows(kept: tables.Table, declared: dict) -> pd.DataFrame:
 
 
 def ranges(frame: pd.DataFrame, declared: dict) -> str:
-    """The alt text: the range of each group, on the first hue."""
+    """Write the alt text: the range of each group, on the first hue."""
     hue = frame[declared["hue"]].iloc[0]
     parts = [
         f"{group} {part[declared['value']].min():.2g} to {part[declared['value']].max():.2g}"
@@ -79,7 +79,7 @@ def ranges(frame: pd.DataFrame, declared: dict) -> str:
 
 
 def farthest(frame: pd.DataFrame, declared: dict) -> str:
-    """The caption's sentence on the largest value, with its interval."""
+    """Write the caption's sentence on the largest value, with its interval."""
     top = frame.loc[frame[declared["value"]].idxmax()]
     interval = Interval(*[top[f"{declared['value']}{end}"] for end in ("", ", low", ", high")])
     return (
@@ -89,7 +89,7 @@ def farthest(frame: pd.DataFrame, declared: dict) -> str:
 
 
 def figure(tree: Path, declared: dict) -> str:
-    """The figure as two files beside the pages, with its caption; a sentence if there is nothing to draw."""
+    """Save the figure for light and dark pages, and return it with its caption; a sentence if there is nothing to draw."""
     kept = tables.read(declared["corner"], declared["table"])
     frame = None if kept is None else drawn_rows(kept, declared)
     if frame is None or frame.empty:
@@ -109,7 +109,7 @@ def figure(tree: Path, declared: dict) -> str:
 
 
 def surprises(tree: Path, rows: list[dict]) -> str:
-    """The first few that have a number, what is decided first, no two of one chapter."""
+    """List the first few surprises that have a number: decided ones first, at most one of each chapter."""
     by_claim, decided, open_, taken = {row["id"]: row for row in rows}, [], [], set()
     for surprise in advice.read(FILE, "surprise"):
         found = advice.answer(surprise, by_claim.get(surprise.claim))
@@ -125,7 +125,7 @@ def surprises(tree: Path, rows: list[dict]) -> str:
 
 
 def questions(tree: Path, rows: list[dict], part: str) -> str:
-    """The questions of a part, each with the answer that the run chose and where it was measured."""
+    """List the questions of a part, each with this run's answer and a link to where it was measured."""
     by_claim = {row["id"]: row for row in rows}
     lines = [
         f"- {in_words(question.say)} {reply(question, by_claim)} {link(tree, question.link)}"
@@ -136,7 +136,7 @@ def questions(tree: Path, rows: list[dict], part: str) -> str:
 
 
 def reply(question: advice.Advice, by_claim: dict[str, dict]) -> str:
-    """The answer of a question: a claim's verdict, rows of a kept table, or the sentence that a test chooses."""
+    """Answer a question: by a claim's verdict, by rows of a kept table, or by the sentence that a test chooses."""
     if question.verdict_of:
         row = by_claim[question.verdict_of]
         stale = " The page of this verdict is stale." * bool(row.get("stale"))
@@ -148,13 +148,13 @@ def reply(question: advice.Advice, by_claim: dict[str, dict]) -> str:
 
 
 def in_line(kept: tables.Table) -> str:
-    """The rows of a small table in a sentence each."""
+    """Write each row of a small table as a sentence."""
     sentences = ["; ".join(f"{name}: {row[name]}" for name in kept.frame.columns) for _, row in kept.frame.iterrows()]
     return ". ".join(sentences) + "." + (f" **{draw.capital(kept.mark)}.**" if kept.mark else "")
 
 
 def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
-    """What the page's script needs: names, the text of each cell with its address, and the ratio of every two with its answer.
+    """Collect what the page's script needs: names, the text and address of each cell, and the ratio and answer of each pair.
 
     page: address of the page with all cells; each has a place of its own there, where the page says so by ending in '#'.
     """
@@ -184,7 +184,7 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
 
 
 def compared(data: dict, example: dict) -> str:
-    """One comparison in HTML, in the words and with the addresses that the script uses for any other."""
+    """Write one comparison in HTML, in the same words as the page's script."""
     label, signature = in_words(example["CPython"]), example["signature"]
     at = {key: {name: str(number) for number, name in enumerate(found)} for key, found in data["names"].items()}
     if label not in at["CPython"] or signature not in at["signature"]:
@@ -216,7 +216,7 @@ def compared(data: dict, example: dict) -> str:
 
 
 def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
-    """Two bindings, a signature and an interpreter: what each takes, and which takes less. Without JavaScript, the examples answered."""
+    """Make the form that compares two bindings. Without JavaScript it shows the examples with their answers."""
     cells, pairs = (tables.read(declared["corner"], declared[name]) for name in ("cells", "pairs"))
     if cells is None or pairs is None:
         return f"The table behind this question was not measured yet: {link(tree, declared['link'])}.\n"
@@ -248,12 +248,12 @@ def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
 
 
 def minutes_of(opening: str, parts: list[str]) -> int:
-    """What a page's opening says that these parts of it take."""
+    """Add up the minutes that a page's opening states for these parts."""
     return sum(int(minutes) for part in parts for minutes in re.findall(rf"{part}s?: (\d+) minutes", opening))
 
 
 def ways(declared: list[dict]) -> list[dict]:
-    """Each way with the minutes of its stops, as the pages say of themselves. Raises UserError for a page that is not there."""
+    """Return each way with the minutes of its stops, as the pages state them. Raises UserError for an unknown page."""
     openings = {page: text for each in chapters() for page, text in zip(each.pages, each.openings)}
     toc = (ROOT / "_toc.yml").read_text()
     both = ["Teaching", "Exercise"]
@@ -272,7 +272,7 @@ def ways(declared: list[dict]) -> list[dict]:
 
 
 def ways_page(tree: Path, declared: list[dict]) -> str:
-    """The ways as a list of their stops with minutes that add up."""
+    """List the stops of each way with their minutes."""
     lines = []
     for way in ways(declared):
         hours = f" ({way['total'] / 60:.1f} hours)" if way["total"] > 240 else ""
@@ -287,7 +287,7 @@ def ways_page(tree: Path, declared: list[dict]) -> str:
 
 
 def write(tree: Path, rows: list[dict]) -> None:
-    """The generated parts of the page."""
+    """Write the generated parts of the page."""
     folder, declared = tree / "book" / "_generated", read()
     (folder / "front_figure.md").write_text(figure(tree, declared["figure"]))
     (folder / "surprises.md").write_text(surprises(tree, rows))

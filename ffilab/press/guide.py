@@ -35,7 +35,7 @@ class Point:
 
 
 def steps(path: Path = FILE) -> list[Step]:
-    """All steps in order. Raises UserError for advice that stands under none of them."""
+    """Read the steps in order. Raises UserError for advice that belongs to none of them."""
     declared = [
         Step(**{**entry, "tables": tuple(Shown(**table) for table in entry.pop("tables", ()))})
         for entry in tomllib.loads(path.read_text(encoding="utf-8"))["step"]
@@ -46,7 +46,7 @@ def steps(path: Path = FILE) -> list[Step]:
 
 
 def points(path: Path = FILE) -> list[Point]:
-    """The checklist."""
+    """Read the checklist."""
     known = {field.name for field in fields(Point)}
     return [
         Point(**{key: entry[key] for key in known})
@@ -55,7 +55,7 @@ def points(path: Path = FILE) -> list[Point]:
 
 
 def steps_page(tree: Path, rows: list[dict]) -> str:
-    """Every step: question, answers, tables, and the advice that belongs to it with what this run found."""
+    """Show every step: question, answers, tables, and its advice with what this run found."""
     entries, by_claim, lines = advice.read(), {row["id"]: row for row in rows}, []
     for step in steps():
         lines += [f"## {step.title}", "", f"**{step.question}**", ""]
@@ -77,14 +77,14 @@ def page_of(advised: advice.Advice) -> str:
 
 
 def checklist_page(tree: Path) -> str:
-    """Each point with the places that do it."""
+    """List the points of the checklist with links to the places that do them."""
     return (
         "\n".join(f"- {point.say} {', '.join(link(tree, place) for place in point.links)}" for point in points()) + "\n"
     )
 
 
 def write(tree: Path, rows: list[dict]) -> None:
-    """The generated parts of the page."""
+    """Write the generated parts of the page."""
     folder = tree / "book" / "_generated"
     (folder / "decision_guide.md").write_text(steps_page(tree, rows))
     (folder / "checklist.md").write_text(checklist_page(tree))

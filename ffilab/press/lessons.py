@@ -14,7 +14,7 @@ IN_NOTEBOOK = re.compile(r"```\{admonition\} For instructors\n:class: [^\n]+\n(.
 
 
 def notes(chapter: Chapter) -> dict[str, str]:
-    """The notes of a chapter, by part; empty if it has none."""
+    """Read the notes of a chapter, by part; empty if it has none."""
     try:
         text = (chapter.source.parent / NOTES).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -24,30 +24,30 @@ def notes(chapter: Chapter) -> dict[str, str]:
 
 
 def expected(chapter: Chapter) -> dict[str, str]:
-    """By the number of a prediction: which wrong model to expect, and what to ask then."""
+    """Return by the number of a prediction which wrong model to expect, and what to ask then."""
     return dict(re.findall(r"^(\d+)\. (.+(?:\n   .+)*)", notes(chapter).get(EXPECTED, ""), re.M))
 
 
 def general(chapter: Chapter) -> str:
-    """What is to be known before the lesson begins, for the speaker."""
+    """Return what the speaker needs to know before the lesson begins."""
     known = notes(chapter)
     return "\n\n".join(f"**{part}**\n\n{known[part]}" for part in (LAPTOPS, SHORT) if part in known)
 
 
 def listed(head: str, what: str) -> str:
-    """The list of questions, or of objectives, in the head of a page; empty if there is none."""
+    """Return the list of questions or of objectives in the head of a page; empty if there is none."""
     match = re.search(rf"\*\*{what}\*\*\n\n((?:- .+\n)+)", head)
     return match[1] if match else ""
 
 
 def in_notebook(chapter: Chapter) -> list[str]:
-    """The notes that stand in the notebook itself, but for those that the run has to fill in."""
+    """Return the notes in the notebook itself, without those that the run fills in."""
     cells = chapter.notebook.cells
     return [text for cell in cells for text in IN_NOTEBOOK.findall(cell.source) if "{glue" not in text]
 
 
 def notes_page(chapters: list[Chapter], with_slides: bool = True) -> str:
-    """A section for each chapter, with links to it and to its slides."""
+    """Write a section for each chapter, with links to it and to its slides."""
     lines = []
     for chapter in chapters:
         slides = (

@@ -40,18 +40,18 @@ class Place:
 
     @property
     def word(self) -> str:
-        """The state in words; said so if the page is older than what it was made from."""
+        """Return the state in words, with a note if the page is stale."""
         return f"{self.state} (page is stale)" if self.stale else self.state
 
     @property
     def link(self) -> str:
-        """From a page in `book/`."""
+        """Return the address of the section, seen from a page in `book/`."""
         page, _, anchor = self.corner.page.partition("#")
         return f"../{page}.html{'#' * bool(anchor)}{anchor}" if page else ""
 
 
 def places(corners: list[Corner], rows: list[dict], identifier: str) -> list[Place]:
-    """Every corner with its state. For one that the talk sorts by its cost: as the claim on corners judged it."""
+    """Return every corner with its state. Corners that the talk sorts by cost have the state that the claim on corners gave them."""
     by_claim = {row["id"]: row for row in rows}
     return [_place(corner, by_claim, by_claim.get(identifier, {})) for corner in corners]
 
@@ -81,7 +81,7 @@ def cells(shown: list[Place]) -> dict[tuple[str, str], list[Place]]:
 
 
 def picture(shown: list[Place]) -> str:
-    """The map as an SVG. It is no image for a screen reader but a group of links, with a title and a description."""
+    """Draw the map as an SVG. For a screen reader it is a group of links with a title and a description."""
     by_cell = cells(shown)
     heights = {level: PAD + LINE * max(1, *(len(by_cell[level, cost]) for cost in COLUMNS)) for level in LEVELS}
     width, height = len(COLUMNS) * COLUMN, HEAD + sum(ROW + height for height in heights.values())
@@ -106,7 +106,7 @@ def picture(shown: list[Place]) -> str:
 
 
 def entry(place: Place, x: int, y: int) -> str:
-    """One corner: shape, name (a link, if the book looks at it), and the verdict in words."""
+    """Draw one corner: shape, name (a link, if the book looks at it), and the verdict in words."""
     name = html.escape(place.corner.name)
     bold = ' class="bold"' if place.corner.bold else ""
     mark = f'<g class="mark" transform="translate({x} {y - 5})">{SHAPES.get(place.state, PLAIN)}</g>'
@@ -119,7 +119,7 @@ def entry(place: Place, x: int, y: int) -> str:
 
 
 def described(shown: list[Place]) -> str:
-    """The map in a sentence or two, with the states of this run."""
+    """Describe the map in a sentence or two, with the states of this run."""
     tested = [place for place in shown if place.corner.claim]
     counts = {
         state: sum(place.state == state for place in tested) for state in dict.fromkeys(place.state for place in tested)
@@ -132,7 +132,7 @@ def described(shown: list[Place]) -> str:
 
 
 def table(shown: list[Place]) -> str:
-    """The same as a table."""
+    """Show the map as a table."""
     rows = []
     for place in shown:
         name = html.escape(place.corner.name)
@@ -160,7 +160,7 @@ def table(shown: list[Place]) -> str:
 
 
 def short(shown: list[Place]) -> str:
-    """The same as a list, in place of the picture where that would be too small to read."""
+    """Show the map as a list, for screens on which the picture is too small to read."""
     points = []
     for place in shown:
         if place.link:
@@ -174,7 +174,7 @@ def short(shown: list[Place]) -> str:
 
 
 def page(rows: list[dict]) -> str:
-    """The map for a page of `book/` to include: the picture, or the list on a phone; and the table, folded."""
+    """Write the map for a page of `book/`: the picture, or the list on a phone; and the table, folded."""
     identifier, corners = derived.read()
     shown = places(corners, rows, identifier)
     body = "\n".join([picture(shown), short(shown)])

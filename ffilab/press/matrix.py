@@ -27,7 +27,7 @@ HEADINGS = (*KEYS, *NUMBERS.values(), "instructions", "where", "record")
 
 
 def page(tree: Path) -> str:
-    """The table that `book/matrix.toml` names, or why there is none. tree: of the sources, where its CSV file is put."""
+    """Show the table that `book/matrix.toml` names, or say why there is none. tree: of the sources; its CSV file is put there."""
     shown = tomllib.loads(SHOWN.read_text(encoding="utf-8"))
     table = tables.read(shown["corner"], shown["table"])
     if table is None:
@@ -36,7 +36,7 @@ def page(tree: Path) -> str:
 
 
 def of(table: tables.Table, link: str = "") -> str:
-    """What the table holds, in a sentence; select boxes; the rows; a link to its CSV file."""
+    """Show a table: what it holds in a sentence, select boxes, the rows, a link to its CSV file."""
     frame = table.frame
     filled = int(frame["ns"].notna().sum())
     counts = (
@@ -58,7 +58,7 @@ def of(table: tables.Table, link: str = "") -> str:
 
 
 def labels() -> str:
-    """On a phone a row is a card: each of its cells begins with the heading of its column."""
+    """Return the rules by which, on a phone, each cell of a row begins with the heading of its column."""
     rules = "".join(
         f'.ffi-matrix td:nth-child({number})::before{{content:"{heading}: "}}'
         for number, heading in enumerate(HEADINGS, 1)
@@ -67,7 +67,7 @@ def labels() -> str:
 
 
 def choosers(frame: pd.DataFrame) -> str:
-    """A select box for each key, one for the order, and a line that says how many rows are shown; unseen without JavaScript."""
+    """Make select boxes for the keys and the order, and a line with the number of rows shown; hidden without JavaScript."""
     boxes = []
     for key in KEYS:
         options = "".join(f"<option>{html.escape(value)}</option>" for value in dict.fromkeys(frame[key]))
@@ -87,12 +87,12 @@ def choosers(frame: pd.DataFrame) -> str:
 
 
 def address(cell: dict) -> str:
-    """The address of a row on the page: `3-14t-pyo3-str-in-ascii`."""
+    """Return the address of a row on the page: `3-14t-pyo3-str-in-ascii`."""
     return files.slug(*(str(cell[key]) for key in KEYS))
 
 
 def row(one: dict, marked: bool) -> str:
-    """A cell of the matrix as a row of the page. marked: the numbers are no result."""
+    """Write a cell of the matrix as a row of the page. marked: the numbers are no result."""
     cells = [html.escape(str(one[key])) for key in KEYS]
     cells[-1] = f'<a href="#{address(one)}">{cells[-1]}</a>'
     columns = [f"<td>{cell}</td>" for cell in cells]
@@ -114,7 +114,7 @@ def row(one: dict, marked: bool) -> str:
 
 
 def number(cell: dict, column: str, marked: bool) -> str:
-    """A number with its interval; for sorting, the number alone."""
+    """Write a number with its interval; it is sorted by the number alone."""
     value, low, high = (cell[name] for name in (column, f"{column}, low", f"{column}, high"))
     if not known(value):
         return '<td data-order=""></td>'

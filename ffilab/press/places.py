@@ -68,7 +68,7 @@ def section(tree: Path, place: str) -> str:
 
 
 def since(corner: str) -> str:
-    """A sentence, with a space before it, if the page of a chapter is stale; nothing otherwise."""
+    """Return a sentence, with a space before it, if the page of a chapter is stale; otherwise nothing."""
     chapter = Chapter(corner)
     changed = chapter.changed() if chapter.is_executed else []
     return f" Its page is stale: {', '.join(changed)} changed since." if changed else ""
@@ -88,7 +88,7 @@ class Shown:
     optional: bool = False
 
     def read(self) -> tables.Table | None:
-        """The kept table, with the rows and columns to show; None without one."""
+        """Read the kept table with the rows and columns to show; None without one."""
         kept = tables.read(self.corner, in_words(self.table))
         if kept is None:
             return None
@@ -100,7 +100,7 @@ class Shown:
 
 
 def again(shown: Shown, tree: Path) -> list[str]:
-    """The table in MyST, folded under its heading, with its mark and a link to the section; a line that says so without one."""
+    """Show the table in MyST, folded under its heading, with its mark and a link; a line says so if it was not measured."""
     kept, heading = shown.read(), in_words(shown.heading)
     if kept is None:
         return [] if shown.optional else [f"- {heading}: not measured here.", ""]

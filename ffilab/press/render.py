@@ -62,7 +62,7 @@ def render() -> Path:
 
 
 def assemble(tree: Path) -> Path:
-    """A source tree as in the repository, with executed notebooks in place of the stripped ones."""
+    """Make a source tree as in the repository, with executed notebooks in place of the stripped ones."""
     shutil.rmtree(tree, ignore_errors=True)
     tree.mkdir(parents=True)
     for name in ("_config.yml", "_toc.yml"):
@@ -102,14 +102,14 @@ def assemble(tree: Path) -> Path:
 
 
 def link_terms(page: nbformat.NotebookNode, glossary: dict[str, list[str]]) -> None:
-    """Link the terms that the typed words of a page use."""
+    """Link the glossary's terms in the typed prose of a page."""
     typed = [cell for cell in page.cells if cell.cell_type == "markdown" and cell.id not in BANNERS]
     for cell, text in zip(typed, terms.linked([cell.source for cell in typed], glossary)):
         cell.source = text
 
 
 def downloads(chapter: Chapter, html: Path) -> None:
-    """What the download button of a page gives: its notebook as it was executed, with its figures in itself."""
+    """Put the executed notebook, with its figures in itself, behind the download button of its page."""
     for name, page in with_banner(chapter).items():
         target = html / "_sources" / "notebooks" / chapter.corner / f"{name}.ipynb"
         if target.exists():
@@ -117,12 +117,12 @@ def downloads(chapter: Chapter, html: Path) -> None:
 
 
 def without_tails(source: str) -> str:
-    """A source to be quoted, without the blank lines that the formatter wants before the marker of an end."""
+    """Drop the blank lines that the formatter puts before the marker that ends a quote."""
     return re.sub(r"\n\n+(?=\s*# \[/)", "\n", source)
 
 
 def with_banner(chapter: Chapter) -> dict[str, nbformat.NotebookNode]:
-    """The executed pages by name. Behind the heading of each: what has changed since it was made, and which controls failed."""
+    """Return the executed pages by name; a banner behind the heading says what has changed since and which controls failed."""
     pages = split(chapter.executed_notebook, chapter.corner)
     measure_again = f"Measure again: `make chapter NAME={chapter.corner}`."
     changed, failed = chapter.changed(), chapter.facts.get("withheld", [])
@@ -144,7 +144,7 @@ def with_banner(chapter: Chapter) -> dict[str, nbformat.NotebookNode]:
 
 
 def gone(page: nbformat.NotebookNode, folder: Path) -> list[str]:
-    """What a page in this folder quotes and the files do not hold any more: files, and markers in them."""
+    """List the files and markers that a page quotes and that are no longer there."""
     missing = []
     for file, options in re.findall(
         r"\{literalinclude\} (\S+)\n((?::.*\n)*)", "\n".join(cell.source for cell in page.cells)
@@ -157,7 +157,7 @@ def gone(page: nbformat.NotebookNode, folder: Path) -> list[str]:
 
 
 def not_measured(chapter: Chapter) -> dict[str, str]:
-    """The pages of a chapter that was not measured yet, by name: heading, what it teaches, and how to measure it."""
+    """Return placeholders for the pages of a chapter, by name: heading, what it teaches, and how to measure it."""
     return {
         name: f"{page.cells[0].source}\n\n:::{{warning}}\nThis chapter was not measured on this machine yet: "
         f"`make chapter NAME={chapter.corner}`, or `make book` for all of them.\n:::\n"

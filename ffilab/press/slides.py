@@ -50,7 +50,7 @@ class Deck:
 
 
 def glued(notebook) -> dict[str, str]:
-    """What the run handed to the prose, by name."""
+    """Return the glued texts of a notebook by name."""
     texts = {}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
@@ -60,7 +60,7 @@ def glued(notebook) -> dict[str, str]:
 
 
 def plain(text: str, known: dict[str, str]) -> str:
-    """Markdown of a page as markdown of a slide: glue filled in, other roles as their text, citations left out."""
+    """Turn Markdown of a page into that of a slide: glue filled in, other roles as their text, no citations."""
     text = re.sub(r"\{glue:text\}`([^`]+)`", lambda role: html.escape(known[role[1]], quote=False), text)
     text = re.sub(r" ?\{cite\}`[^`]*`", "", text)
     text = re.sub(r"\{\w+\}`([^`<]+?) *<[^`]*>`", r"\1", text)
@@ -68,7 +68,7 @@ def plain(text: str, known: dict[str, str]) -> str:
 
 
 def deck(chapter: Chapter) -> Deck:
-    """The slides of an executed chapter."""
+    """Make the slides of an executed chapter."""
     notebook = chapter.executed_notebook
     known, facts = glued(notebook), chapter.facts
     title = re.match(r"# (.+)", notebook.cells[0].source)[1]
@@ -112,7 +112,7 @@ def deck(chapter: Chapter) -> Deck:
 
 
 def standing(chapter: Chapter, facts: dict) -> str:
-    """Where the numbers come from, and what is to be known before one of them is read."""
+    """Say where the numbers come from, and which marks apply to all of them."""
     lines = [
         f"Measured on {facts.get('machine', 'an unknown machine')}, {facts.get('measured', '')[:16].replace('T', ' ')}, "
         f"budget {facts.get('budget', 'not known')}."
@@ -129,7 +129,7 @@ def standing(chapter: Chapter, facts: dict) -> str:
 
 
 def pictured(made: Deck, heading: str, figure: str) -> Slide:
-    """A slide with a figure, in its light and its dark version. Its text with the numbers is the speaker's."""
+    """Make a slide with a figure for light and dark; its alt text goes to the speaker's notes."""
     number, images, text = len(made.pictures) // 2 + 1, [], ""
     for mode, alt, drawn in IMAGE.findall(figure):
         name, text = f"{made.corner}-{number}-{mode}.svg", html.unescape(alt)
@@ -141,7 +141,7 @@ def pictured(made: Deck, heading: str, figure: str) -> Slide:
 
 
 def page(made: Deck) -> str:
-    """A deck as HTML."""
+    """Return a deck as HTML."""
     sections = []
     for number, slide in enumerate(made.slides):
         level = "h2" if number else "h1"

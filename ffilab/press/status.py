@@ -17,7 +17,7 @@ from ffilab.provision.installed import same_build
 
 
 def chapters_page() -> str:
-    """A table made from what goes with each page: Jupyter kernel, GIL, budget, duration, when, and whether it is fresh."""
+    """Make a table of the facts of each page: Jupyter kernel, GIL, budget, duration, when, and whether it is fresh."""
     rows = [
         "| Chapter | Jupyter kernel | GIL | Budget | Duration | Measured (UTC) | State |",
         "|---|---|---|---|---|---|---|",
@@ -42,12 +42,12 @@ def _row(chapter: Chapter) -> str:
 
 
 def partner_of(label: str) -> str:
-    """Label of the other build of the same version; records may come from a clone that knows more versions than this."""
+    """Return the label of the other build of a version. The catalogue need not know it: records may come from elsewhere."""
     return label.removesuffix("t") if label.endswith("t") else f"{label}t"
 
 
 def interpreters_page() -> str:
-    """Which interpreters the pages were measured on, by which route and with which flags; what was left out, and how to add it."""
+    """Say which interpreters the pages were measured on, how they were built, which were left out, and how to add them."""
     builds = {}
     for chapter in chapters():
         for label, facts in chapter.facts.get("builds", {}).items():
@@ -66,7 +66,7 @@ def interpreters_page() -> str:
 
 
 def characteristics_page(rows: list[dict]) -> str:
-    """The operating characteristics, a row for each claim and truth."""
+    """Show the operating characteristics: a row for each claim and truth."""
     wrong = max((row["wrong"] for row in rows), default=0)
     short = sum(characteristics.falls_short(row) for row in rows)
     lines = [
@@ -87,18 +87,18 @@ def characteristics_page(rows: list[dict]) -> str:
 
 
 def in_order() -> list[Chapter]:
-    """The chapters in the order of the table of contents."""
+    """Return the chapters in the order of the table of contents."""
     toc = (ROOT / "_toc.yml").read_text()
     return sorted((each for each in chapters() if each.page in toc), key=lambda each: toc.index(each.page))
 
 
 def contents_page() -> str:
-    """The chapters with their titles, as a list."""
+    """List the chapters with their titles."""
     return "\n".join(f"- {{doc}}`../{chapter.page}`" for chapter in in_order()) + "\n"
 
 
 def course_page() -> str:
-    """What a lesson takes, as each chapter says of itself, and the Jupyter kernel that it needs."""
+    """Show the minutes that each chapter states, and the Jupyter kernel that it needs."""
     rows = ["| Chapter | Teaching | Exercise | Jupyter kernel |", "|---|---|---|---|"]
     for chapter in in_order():
         text = "\n".join(chapter.openings)
@@ -118,7 +118,7 @@ PURPOSES = {
 
 
 def budgets_page() -> str:
-    """The budgets, with the numbers that the quoted experiments take from them."""
+    """Show the budgets, with the numbers that experiments take from them."""
     rows = [
         "| `BUDGET` | what it is for | `repeats` | `few` | `scale` | restarts × blocks |",
         "|---|---|---|---|---|---|",
@@ -130,7 +130,7 @@ def budgets_page() -> str:
 
 
 def minutes_page(rows: list[dict]) -> str:
-    """How long the chapters of this copy measured, by budget, as their records say."""
+    """Say how long the chapters of this copy measured, by budget."""
     spent = {}
     for row in rows:
         if took := row["provenance"].get("minutes"):
@@ -140,7 +140,7 @@ def minutes_page(rows: list[dict]) -> str:
 
 
 def _minutes_in_words(budget: str, seconds: dict[str, float]) -> str:
-    """One budget: seconds of each of its chapters."""
+    """Write the sentence for one budget. seconds: by chapter."""
     each = "in the one chapter" if len(seconds) == 1 else f"in each of {len(seconds)} chapters"
     least, most = minutes(min(seconds.values())), minutes(max(seconds.values()))
     together = f", {minutes(sum(seconds.values()))} in all" if len(seconds) > 1 else ""

@@ -23,8 +23,7 @@ class Table:
 
 
 def read(corner: str, name: str) -> Table | None:
-    """A table that the chapter of a corner keeps; None if the chapter was not measured, or before it kept this table, or if the file
-    is damaged."""
+    """Read a table that the chapter of a corner keeps; None if it is missing or damaged."""
     chapter = Chapter(corner)
     try:
         kept = json.loads((chapter.executed.parent / TABLES / f"{name}.json").read_text())

@@ -12,7 +12,7 @@ EVERYDAY = {"way", "block", "company", "neighbour", "floor", "attach", "detach",
 
 
 def of(glossary: str) -> dict[str, list[str]]:
-    """The terms of the glossary's page as they are called there, each with the words that mean it: `GIL, lock` has two."""
+    """Return the terms of the glossary, each with the words that mean it: `GIL, lock` has two."""
     inside = re.search(r"^```\{glossary\}\n(.*?)^```", glossary, re.M | re.S)
     terms = {}
     for line in inside[1].splitlines():
@@ -22,7 +22,7 @@ def of(glossary: str) -> dict[str, list[str]]:
 
 
 def linked(cells: list[str], terms: dict[str, list[str]]) -> list[str]:
-    """The markdown cells of one page, with a link to the glossary at the first use of each term."""
+    """Link the first use of each term in the Markdown cells of one page to the glossary."""
     entries = {word: entry for entry, words in terms.items() for word in words}
     if not entries:
         return cells
@@ -44,7 +44,7 @@ def linked(cells: list[str], terms: dict[str, list[str]]) -> list[str]:
 
 
 def forms(word: str) -> str:
-    """A pattern for a term, its plural, and its capital at the beginning of a sentence."""
+    """Return a pattern for a term, its plural, and its form with a capital."""
     first = re.escape(word[0]) if word[0].isupper() else f"[{word[0]}{word[0].upper()}]"
     rest = re.sub(r"(?:\\ |\s)+", r"\\s+", re.escape(word[1:]))
     if word.endswith("y") and word[-2] not in "aeiou":

@@ -6,11 +6,11 @@ Standard library only, as it is imported by every chapter.
 import errno
 import functools
 import json
-import os
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from ffilab import settings
 from ffilab.errors import UserError
 from ffilab.paths import KERNELS
 from ffilab.provision.catalogue import ALL, CHAPTER_PAIR, Interpreter
@@ -79,14 +79,10 @@ def _soabi(python: Path) -> str:
     ).stdout.strip()
 
 
-# The interpreters that `make book KERNELS=...` asked for, as labels; unset in JupyterLab: all that are there.
-CHOSEN = "FFILAB_KERNELS"
-
-
 def present() -> list[Installed]:
     """All interpreters whose environment is in place and that this run asked for, in version order."""
     found = []
-    chosen = os.environ.get(CHOSEN, "").split()
+    chosen = settings.told("interpreters")
     for interpreter in ALL:
         if chosen and interpreter.label not in chosen:
             continue

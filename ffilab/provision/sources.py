@@ -10,6 +10,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
+from ffilab import settings
 from ffilab.errors import UserError
 from ffilab.locks import hold
 from ffilab.paths import cache
@@ -33,7 +34,7 @@ def debian_sites() -> list[str]:
 
 def candidate_urls(source: Source) -> list[str]:
     """Addresses to try, in order. FFILAB_SOURCE_MIRROR (a folder URL) replaces them all."""
-    mirror = os.environ.get("FFILAB_SOURCE_MIRROR")
+    mirror = os.environ.get(settings.SOURCE_MIRROR)
     if mirror:
         return [f"{mirror.rstrip('/')}/Python-{source.release}.tar.xz"]
     return [source.python_org, *(f"{site.rstrip('/')}/{source.debian_path}" for site in debian_sites())]

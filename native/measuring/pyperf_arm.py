@@ -1,6 +1,6 @@
-"""One arm, measured by pyperf: `python pyperf_arm.py --inherit-environ FFILAB_ARM -o OUT.json`.
+"""One arm, measured by pyperf: `python pyperf_arm.py --inherit-environ ARM -o OUT.json`.
 
-The arm is the same that our own worker runs; FFILAB_ARM holds its file, function and arguments as JSON.
+The arm is the same that our own worker runs; ARM holds its file, function and arguments as JSON.
 """
 
 import importlib.util
@@ -12,7 +12,7 @@ import pyperf
 
 # [main]
 def main():
-    arm = json.loads(os.environ["FFILAB_ARM"])
+    arm = json.loads(os.environ["ARM"])
     spec = importlib.util.spec_from_file_location("arm", arm["file"])
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

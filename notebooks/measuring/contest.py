@@ -22,8 +22,8 @@ from pathlib import Path
 import pyperf
 from scipy import stats
 
-from ffilab import machine
-from ffilab.bench import reporting, runner
+from ffilab import machine, settings
+from ffilab.bench import runner
 from ffilab.bench.plan import Arm, plan
 from ffilab.bench.record import Record
 from ffilab.bench.workers import described
@@ -103,14 +103,14 @@ def pyperf_run(arm: Arm, label: str, out: Path, options: tuple[str, ...], scale:
     """Measure one arm with pyperf into `out`; returns the wall seconds that it took."""
     if scale < 1:
         options = ("-p2", "-n1", "-w1", "--min-time=0.01")
-    inherited = ("--quiet", "--inherit-environ", "FFILAB_ARM")
+    inherited = ("--quiet", "--inherit-environ", "ARM")
     began = time.monotonic()
     with group(
         [load(BY_LABEL[label]).python, PYPERF_ARM, *inherited, "-o", out, *options],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env={**os.environ, "FFILAB_ARM": json.dumps(described(arm))},
+        env={**os.environ, "ARM": json.dumps(described(arm))},
     ) as process:
         _, err = process.communicate()
     if process.returncode:
@@ -184,7 +184,7 @@ class Contest:
     def run(self) -> dict:
         with tempfile.TemporaryDirectory() as folder:
             # One bar for the reader: the single runs report into a file that nobody reads.
-            os.environ[reporting.ENVIRONMENT] = str(Path(folder) / "progress.json")
+            settings.tell(progress=str(Path(folder) / "progress.json"))
             parts = [
                 ("A/A, idle", lambda: self.aa("idle", Path(folder))),
                 ("A/A, a burner on one core", lambda: self.aa("burner", Path(folder))),

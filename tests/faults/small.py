@@ -14,6 +14,7 @@ import psutil
 import pytest
 from conftest import clean_environment
 
+from ffilab import settings
 from ffilab.locks import is_held
 from ffilab.paths import ROOT
 
@@ -61,7 +62,7 @@ def clone(folder: Path, *cells: str) -> Path:
 # A run without provisioning and rendering, from the lock to the kernel.
 RUN = """import os, sys
 sys.path.insert(0, {root!r})
-from ffilab import bootstrap, cli
+from ffilab import bootstrap, cli, settings
 bootstrap.lock_folder()
 
 def book(**options):
@@ -91,7 +92,7 @@ def start(tree: Path, *program: str) -> subprocess.Popen:
         stderr=subprocess.STDOUT,
         text=True,
         start_new_session=True,
-        env=clean_environment(FFILAB_ALONE="1"),
+        env=clean_environment(**settings.telling(alone=True)),
     )
 
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from conftest import clean_environment
 
-from ffilab import machine
+from ffilab import machine, settings
 from ffilab import quota as quotas
 from ffilab.bench import runner
 from ffilab.bench.plan import Arm, plan
@@ -188,7 +188,9 @@ def disturbed(folder, disturb):
     """The record of a run in a process of its own, which gets to work and is then disturbed: `disturb(process, path)`."""
     path = folder / "twins.jsonl"
     code = RUN.format(root=str(ROOT), tests=str(ROOT / "tests"), folder=str(folder))
-    environment = clean_environment(FFILAB_PROGRESS=str(folder.parent / "progress"), PYTHONDONTWRITEBYTECODE="1")
+    environment = clean_environment(
+        PYTHONDONTWRITEBYTECODE="1", **settings.telling(progress=str(folder.parent / "progress"))
+    )
     with group([sys.executable, "-c", code], env=environment, stderr=subprocess.PIPE, text=True) as process:
         small.wait_for(lambda: path.exists() and path.read_text().count('"kind": "block"') >= 6)
         disturb(process, path)

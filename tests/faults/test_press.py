@@ -6,7 +6,7 @@ import nbformat
 import pytest
 
 from faults import small
-from ffilab import paths
+from ffilab import paths, settings
 from ffilab.errors import UserError
 from ffilab.judge import claims
 from ffilab.press import execute, render
@@ -40,7 +40,7 @@ def fails(chapter, says, **limits):
         execute.execute(chapter, "smoke", made_from={}, **limits)
     assert chapter.executed.read_text() == BEFORE
     assert {path.name for path in chapter.executed_folder.parent.iterdir()} == {"notebooks", "executed"}
-    assert not small.running(lambda process: process.environ().get(paths.RUN) == str(paths.BUILD))
+    assert not small.running(lambda process: process.environ().get(settings.RUN) == str(paths.BUILD))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_a_good_chapter_takes_the_place_of_the_old_one(chapter, monkeypatch, tmp
     execute.execute(made, "smoke", made_from={}, cell_timeout_s=30)
     cells = nbformat.read(made.executed, as_version=4).cells
     assert [cell.execution_count for cell in cells] == [1, 2, 3, 4]
-    assert small.wait_for(lambda: not small.running(lambda one: one.environ().get(paths.RUN) == str(paths.BUILD)), 5)
+    assert small.wait_for(lambda: not small.running(lambda one: one.environ().get(settings.RUN) == str(paths.BUILD)), 5)
     assert not list(tmp_path.rglob("history.sqlite"))
 
 

@@ -139,8 +139,8 @@ def test_a_measurement_waits_for_the_one_of_another_clone(tmp_path):
     assert second.returncode == 0
 
 
-def test_a_verb_that_only_reads_says_that_a_measurement_is_running(monkeypatch, tmp_path):
-    monkeypatch.delenv("FFILAB_ALONE", raising=False)
+def test_a_verb_that_only_reads_says_that_a_measurement_is_running(tell, monkeypatch, tmp_path):
+    tell(alone=None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     command = [sys.executable, "-m", "ffilab", "judge", "nowhere"]
     with alone():

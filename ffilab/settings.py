@@ -1,0 +1,40 @@
+"""The environment variables of this project, all of them. Standard library only: bootstrap.py and the workers' side read it."""
+
+import json
+import os
+
+# What a reader sets; the README explains them.
+KERNELS = "KERNELS"
+BUDGET = "BUDGET"
+FROM = "FROM"
+# Another folder than `_build`, for tests.
+BUILD = "FFILAB_BUILD"
+# Marks the processes of a verb that works in `_build`, whose path it holds: the next one ends what a killed one left.
+RUN = "FFILAB_RUN"
+# A JSON object: what a verb tells the processes that it starts; see `told`.
+TOLD = "FFILAB_TOLD"
+# Addresses to be used instead of a download, for tests.
+SOURCE_MIRROR = "FFILAB_SOURCE_MIRROR"
+# Where link_recorder.py, which runs alone, keeps what it records.
+LINKS = "FFILAB_LINKS"
+
+
+def everything_told() -> dict:
+    """What the verb that started this process told it; empty in JupyterLab and in a shell."""
+    return json.loads(os.environ.get(TOLD) or "{}")
+
+
+def told(name: str, default=None):
+    """One of these: `source`, `earlier`, `layouts`, `interpreters`, `page`, `tables`, `hand_in`, `progress`, `alone`."""
+    return everything_told().get(name, default)
+
+
+def telling(**settings) -> dict[str, str]:
+    """The environment variable that tells a child these settings besides those that we were told; None takes one away."""
+    merged = {**everything_told(), **settings}
+    return {TOLD: json.dumps({name: value for name, value in merged.items() if value is not None})}
+
+
+def tell(**settings) -> None:
+    """Tell them to every process that is started from here on."""
+    os.environ.update(telling(**settings))
