@@ -290,7 +290,7 @@ def test_packages_that_cannot_be_had_leave_no_half_environment(monkeypatch, kern
 
 def test_facts_do_not_hold_the_folder_in_which_an_interpreter_was_built(monkeypatch):
     """A cache that was moved still has it in its configuration: the pair would seem to come from two builds."""
-    ours = "'--enable-optimizations' '--prefix=/srv/former/cache/cpython-3.14.7{}' 'CC=cc'"
+    ours = "'--enable-optimizations' '--prefix=/former/cache/cpython-3.14.7{}' 'CC=cc'"
     facts = {
         one: {"full": "3.14.7", "config_args": ours.format("t" if one.free_threaded else "")}
         for one in (GIL, GIL.partner)
