@@ -116,23 +116,24 @@ def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
     """A second copy of the chapter on loaders, under another name and with claims of its own: notebook, native side, words and
     notes. It is measured as the first thing in a clone in which nothing was measured."""
     for folder in ("notebooks", "native"):
-        shutil.copytree(clone / folder / "loaders", clone / folder / "seconds", ignore=shutil.ignore_patterns("build"))
-    (clone / "tests/words/seconds.py").write_text((clone / "tests/words/loaders.py").read_text())
-    copies = [*clone.glob("n*/seconds/**/*"), clone / "tests/words/seconds.py"]
+        shutil.copytree(clone / folder / "loaders", clone / folder / "encore", ignore=shutil.ignore_patterns("build"))
+    (clone / "tests/words/encore.py").write_text((clone / "tests/words/loaders.py").read_text())
+    copies = [*clone.glob("n*/encore/**/*"), clone / "tests/words/encore.py"]
     for path in filter(Path.is_file, copies):
         # Claims X12 to X14 instead of A12 to A14.
-        path.write_text(re.sub(r"\bA(1[234])\b", r"X\1", path.read_text().replace("loaders", "seconds")))
-        path.rename(path.with_name(path.name.replace("loaders", "seconds")))
-    add(clone / "_toc.yml", "      - file: notebooks/seconds/seconds\n", before="  - caption: What it adds up to")
-    run(clone, "make", "chapter", "NAME=seconds", "BUDGET=smoke", "KERNELS=pair")
+        path.write_text(re.sub(r"\bA(1[234])\b", r"X\1", path.read_text().replace("loaders", "encore")))
+        path.rename(path.with_name(path.name.replace("loaders", "encore")))
+    (clone / "tests/test_encore.py").write_text('"""Nothing to test that the other chapter does not."""\n')
+    add(clone / "_toc.yml", "      - file: notebooks/encore/encore\n", before="  - caption: What it adds up to")
+    run(clone, "make", "chapter", "NAME=encore", "BUDGET=smoke", "KERNELS=pair")
     html = clone / "_build" / "html"
-    assert "Questions" in (html / "notebooks/seconds/seconds.html").read_text()
+    assert "Questions" in (html / "notebooks/encore/encore.html").read_text()
     # The others say that they were not measured; the ledger knows the new claims; the course table lists the chapter.
     assert "was not measured on this machine yet" in (html / "notebooks/loaders/loaders.html").read_text()
     rows = {row["id"]: row["verdict"] for row in json.loads((clone / "_build/results/ledger.json").read_text())}
     assert rows["X12"] == "cannot be tested here"  # a smoke test is no result
     assert rows["A12"] == "not measured yet"
-    assert "notebooks/seconds/seconds.html" in (html / "book/instructors.html").read_text()
+    assert "notebooks/encore/encore.html" in (html / "book/instructors.html").read_text()
     look_at_the_tree(clone)
 
 
