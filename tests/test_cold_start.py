@@ -53,7 +53,7 @@ def press(tmp_path, monkeypatch):
     monkeypatch.setattr(book, "chapters", lambda: [Chapter(corner, executed_folder=tmp_path) for corner in corners])
     monkeypatch.setattr(book.status, "in_order", lambda: [Chapter("loaders")])
     monkeypatch.setattr(book, "source_digests", lambda corner: {})
-    monkeypatch.setattr(book, "set_up", lambda request: [installed.Installed(parse("3.14").required[0], None, {})])
+    monkeypatch.setattr(book, "set_up", lambda *_: [installed.Installed(parse("3.14").required[0], None, {})])
     monkeypatch.setattr(book, "drawn_layouts", lambda *_: contextlib.nullcontext())
     monkeypatch.setattr(book, "execute", lambda chapter, *_, **__: events.append(chapter.corner))
     monkeypatch.setattr(book.render, "render", lambda: events.append("render"))
