@@ -7,7 +7,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ffilab.bench import runner
+from ffilab.bench import runner, workers
 from ffilab.bench.plan import Arm, plan
 from ffilab.provision.catalogue import GIL
 
@@ -33,7 +33,7 @@ def group_of(pid):
     ],
 )
 def test_a_worker_that_fails_costs_one_restart(smoke, tmp_path, monkeypatch, quiet_progress, function, reason):
-    monkeypatch.setattr(runner, "BATCH_TIMEOUT_S", 4)
+    monkeypatch.setattr(workers, "BATCH_TIMEOUT_S", 4)
     arms = [Arm(function, str(ARMS), function, {"marker": str(tmp_path / "marker")})]
     record = runner.run(plan("faults", arms, [GIL], smoke, 1, False), tmp_path / "run")
     (failure,) = record.failures
