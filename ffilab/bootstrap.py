@@ -13,11 +13,11 @@ import sys
 import time
 from pathlib import Path
 
-import settings
-
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
+# Of the environment variables in settings.py the one that is needed before anything else can be imported.
+RUN = "FFILAB_RUN"
 MINIMUM = (3, 11)
 # Verbs that write to this folder: one at a time.
 READERS = {"doctor", "lab", "compare", "judge", "--help"}
@@ -53,7 +53,7 @@ def lock_folder():
     # Survives exec, so the verb itself holds the lock.
     os.set_inheritable(handle, True)
     # The next run knows by it what this one left, should it be killed (subprocesses.end_leftovers).
-    os.environ[settings.RUN] = str(ROOT / "_build")
+    os.environ[RUN] = str(ROOT / "_build")
     return handle
 
 
@@ -160,7 +160,7 @@ def main():
             handle = lock_folder()
             prepare()
             os.close(handle)
-            del os.environ[settings.RUN]
+            del os.environ[RUN]
         # Kept while the next Python starts, which would show them as a traceback: __main__.py lets them through.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGTERM})
     except Stop as stop:

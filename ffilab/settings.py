@@ -1,7 +1,9 @@
-"""The environment variables of this project, all of them. Standard library only: bootstrap.py and the workers' side read it."""
+"""The environment variables of this project, all of them."""
 
 import json
 import os
+
+from ffilab import bootstrap
 
 # What a reader sets; the README explains them.
 KERNELS = "KERNELS"
@@ -10,7 +12,7 @@ FROM = "FROM"
 # Another folder than `_build`, for tests.
 BUILD = "FFILAB_BUILD"
 # Marks the processes of a verb that works in `_build`, whose path it holds: the next one ends what a killed one left.
-RUN = "FFILAB_RUN"
+RUN = bootstrap.RUN
 # A JSON object: what a verb tells the processes that it starts; see `told`.
 TOLD = "FFILAB_TOLD"
 # Addresses to be used instead of a download, for tests.

@@ -215,7 +215,12 @@ def test_no_module_is_long():
 def test_our_environment_variables_are_listed_once():
     listed = {name: value for name, value in vars(settings).items() if name.isupper() and isinstance(value, str)}
     assert len(listed) <= 8
+    # The last two run before, or without, anything else of ours.
     ours = re.compile(r"""["'](FFILAB_\w+)["']""")
     for path in PYTHON:
-        if "tests" not in path.relative_to(ROOT).parts and path.name not in ("settings.py", "link_recorder.py"):
+        if "tests" not in path.relative_to(ROOT).parts and path.name not in (
+            "settings.py",
+            "link_recorder.py",
+            "bootstrap.py",
+        ):
             assert not ours.search(path.read_text()), path

@@ -1,7 +1,6 @@
 """What a number is known by: an estimate that gives its interval at any level.
 
-One level serves the whole book: an interval that excludes a value does so at one in a hundred on each side. A ledger of
-some fifty verdicts at the usual 95 % would be expected to hold more than one that is wrong.
+One level serves the whole book: of some fifty verdicts at the usual 95 %, more than one would be expected to be wrong.
 """
 
 import math
@@ -12,10 +11,8 @@ from typing import ClassVar
 import numpy as np
 from scipy import stats
 
-LEVEL = 0.98
-TRIM = 0.2
-TRIMMED_FROM = 10
-POWER = 0.8
+LEVEL, POWER = 0.98, 0.8
+TRIM, TRIMMED_FROM = 0.2, 10
 MIN_VALUES = 3
 # Of the value that the next build will show; a verdict never rests on it.
 PREDICTION_LEVEL = 0.95
@@ -75,10 +72,8 @@ def trimmed(n: int) -> int:
     return int(TRIM * n) if n >= TRIMMED_FROM else 0
 
 
-@cache
-def t_quantile(probability: float, freedom: float) -> float:
-    """A quantile of Student's t. A page asks for the same few some ten thousand times."""
-    return float(stats.t.ppf(probability, freedom))
+# A page asks for the same few some ten thousand times.
+t_quantile = cache(lambda probability, freedom: float(stats.t.ppf(probability, freedom)))
 
 
 @dataclass(frozen=True)
@@ -109,7 +104,7 @@ class Location:
 
     @classmethod
     def of(cls, values: np.ndarray, log: bool = False) -> "Location":
-        """From the values themselves. NaN bounds below MIN_VALUES values."""
+        """From the values. NaN bounds below MIN_VALUES of them."""
         values = np.asarray(values, dtype=float)
         n = len(values)
         if n < MIN_VALUES:
