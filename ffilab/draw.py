@@ -1,6 +1,6 @@
 """Figures, tables and glued numbers of a notebook.
 
-A figure is drawn twice, for light and for dark pages, and carries its alt text.
+A figure has two colourings, for light and for dark pages, and carries its alt text.
 """
 
 import base64
@@ -92,20 +92,20 @@ def figure(plot, alt: str, size: tuple[float, float] = (7.2, 3.6), data: pd.Data
 
 def pictures(plot, size: tuple[float, float], marked: str) -> dict[str, bytes]:
     """Draw `plot(figure)` as SVG for light and for dark pages, by mode. marked: why it is no result, written across it."""
-    drawn = {}
-    for mode in ("light", "dark"):
-        with plt.rc_context(_style(mode)):
-            # The same records, the same picture: jitter is drawn from here.
-            np.random.seed(0)
-            drawing = plt.figure(figsize=size, layout="constrained")
-            plot(drawing)
-            if marked:
-                drawing.text(0.5, 0.5, marked, rotation=20, size=22, alpha=0.35, ha="center", va="center")
-            buffer = io.BytesIO()
-            drawing.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-            plt.close(drawing)
-        drawn[mode] = buffer.getvalue()
-    return drawn
+    with plt.rc_context(_style()):
+        # The same records, the same picture: jitter is drawn from here.
+        np.random.seed(0)
+        drawing = plt.figure(figsize=size, layout="constrained")
+        plot(drawing)
+        if marked:
+            drawing.text(0.5, 0.5, marked, rotation=20, size=22, alpha=0.35, ha="center", va="center")
+        buffer = io.BytesIO()
+        drawing.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+        plt.close(drawing)
+    light = dark = buffer.getvalue()
+    for colour in (INK, GRID):
+        dark = dark.replace(colour["light"].encode(), colour["dark"].encode())
+    return {"light": light, "dark": dark}
 
 
 def csv_link(frame: pd.DataFrame, name: str) -> str:
@@ -135,8 +135,8 @@ def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _style(mode: str) -> dict:
-    ink, grid = INK[mode], GRID[mode]
+def _style() -> dict:
+    ink, grid = INK["light"], GRID["light"]
     style = sns.axes_style("whitegrid", {"axes.edgecolor": grid, "grid.color": grid})
     style.update(sns.plotting_context("notebook"))
     style.update(

@@ -197,10 +197,11 @@ class Record:
 
 def medians(rows: np.ndarray) -> np.ndarray:
     """The median of each row over what was kept of it; NaN if that is nothing."""
-    kept = ~np.isnan(rows).all(axis=1)
-    found = np.full(len(rows), np.nan)
-    found[kept] = np.nanmedian(rows[kept], axis=1)
-    return found
+    # As numpy's nanmedian, which is slow for many short rows: NaN comes last.
+    ordered, kept = np.sort(rows, axis=1), np.isfinite(rows).sum(axis=1)
+    every = np.arange(len(rows))
+    middle = ordered[every, np.maximum(kept - 1, 0) // 2] + ordered[every, np.minimum(kept // 2, rows.shape[1] - 1)]
+    return np.where(kept, middle / 2, np.nan)
 
 
 def padded(rows: Collection[list]) -> np.ndarray:
