@@ -154,7 +154,7 @@ def test_a_binding_is_one_folder(clone):
         from ffilab.bench.session import Measuring
         from ffilab.provision import installed
         from notebooks.boundary import experiment
-        failures = native.build_all(installed.pair())
+        failures = native.build_all(installed.pair(), corners=["boundary"])
         assert not failures, failures
         assert "Second" in experiment.BINDINGS
         session = Measuring("boundary", ["{GIL}", "{FREE_THREADED}"])
