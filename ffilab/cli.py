@@ -146,7 +146,7 @@ further_words = {"ignore_unknown_options": True}
 def test(pytest_options):
     """Set up the chapter pair and run the default tests. Further words go to pytest."""
     set_up_for_tests(slow=False)
-    sys.exit(pytest("not full", *pytest_options))
+    sys.exit(pytest("not full", "worksteal", *pytest_options))
 
 
 @verbs.command("test-all", context_settings=further_words)
@@ -154,7 +154,8 @@ def test(pytest_options):
 def test_all(pytest_options):
     """Set up the chapter pair and run the long tests. Further words go to pytest."""
     set_up_for_tests(slow=True)
-    sys.exit(pytest("full", *pytest_options))
+    # By file: what measures or renders for many tests of a file does it once.
+    sys.exit(pytest("full", "loadfile", *pytest_options))
 
 
 def set_up_for_tests(slow: bool) -> None:
@@ -162,10 +163,13 @@ def set_up_for_tests(slow: bool) -> None:
     late("ffilab.press.book").set_up(catalogue.parse("pair"), slow=slow)
 
 
-def pytest(part: str, *options: str) -> int:
-    """Run the tests with this marker expression. Returns pytest's exit code, and 0 if options chose none of these tests."""
-    command = [sys.executable, "-m", "pytest", "-m", part, "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal"]
-    code = subprocess.run([*command, *options], cwd=paths.ROOT).returncode
+def pytest(part: str, shared_by: str, *options: str) -> int:
+    """Run the tests with this marker expression on all cores. shared_by: how pytest-xdist hands them out.
+
+    Returns pytest's exit code, and 0 if options chose none of these tests.
+    """
+    command = [sys.executable, "-m", "pytest", "-m", part, "-n", "auto", "--maxprocesses", "4", "--dist", shared_by]
+    code = subprocess.run([*command, "--durations=15", *options], cwd=paths.ROOT).returncode
     return 0 if code == 5 and options else code
 
 
