@@ -8,7 +8,7 @@ import tempfile
 
 import pytest
 
-if "PYTEST_XDIST_WORKER" not in os.environ:
+if "PYTEST_XDIST_WORKER" not in os.environ or "FFILAB_BUILD" not in os.environ:
     SHARED = tempfile.mkdtemp(prefix="ffilab-tests-")
     atexit.register(shutil.rmtree, SHARED, ignore_errors=True)
 else:
@@ -30,7 +30,7 @@ pytest_plugins = ["tests.durations"]
 
 def clean_environment(**extra):
     """What a reader's shell has: nothing of pytest's, and no lock that `make test` holds."""
-    dropped = ("FFILAB_", "PYTHON", "JUPYTER", "BUDGET", "KERNELS", "FROM", "MAKE", "MFLAGS")
+    dropped = ("FFILAB_", "PYTHON", "JUPYTER", "BUDGET", "KERNELS", "FROM", "MAKE", "MFLAGS", "PYTEST_XDIST")
     return {**{k: v for k, v in os.environ.items() if not k.startswith(dropped)}, **extra}
 
 

@@ -6,6 +6,7 @@ import nbformat
 import pytest
 
 from ffilab import paths
+from ffilab.bench.alone import alone
 from ffilab.errors import UserError
 from ffilab.judge import claims, verdicts
 from ffilab.press import chapters, execute, render
@@ -33,7 +34,8 @@ def is_the_same_again(chapter, folder):
 def live(tmp_path_factory):
     """One chapter as it was measured in smoke budget."""
     chapter = Chapter("loaders", executed_folder=tmp_path_factory.mktemp("live"))
-    execute.execute(chapter, "smoke")
+    with alone():
+        execute.execute(chapter, "smoke")
     return chapter
 
 
@@ -50,8 +52,9 @@ def test_a_measured_chapter_is_the_same_when_it_is_made_from_its_records(live, t
 @pytest.fixture(scope="module")
 def html():
     """Every chapter in smoke budget, rendered with warnings as errors."""
-    for chapter in chapters.chapters():
-        execute.execute(chapter, "smoke")
+    with alone():
+        for chapter in chapters.chapters():
+            execute.execute(chapter, "smoke")
     return render.render().parent
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import psutil
 import pytest
 
-from ffilab.bench import runner
+from ffilab.bench import runner, workers
 from ffilab.bench.plan import EMPTY, Arm, controls, plan
 from ffilab.bench.record import read
 from ffilab.bench.worker import PARTS
@@ -86,7 +86,7 @@ def test_missing_arm_is_named_and_the_rest_is_kept(run):
     [("dies", "exit code 7"), ("hangs", "did not answer"), ("clock_steps_back", "-5 ns"), ("nonsense", "'many' ns")],
 )
 def test_one_bad_restart_is_named_and_the_rest_is_kept(run, smoke, tmp_path, monkeypatch, function, reason):
-    monkeypatch.setattr(runner, "BATCH_TIMEOUT_S", 2)
+    monkeypatch.setattr(workers, "BATCH_TIMEOUT_S", 2)
     # The first restart calibrates; the marker lets exactly one later batch go wrong.
     record = run(arm("fine"), arm(function, marker=str(tmp_path / "marker")))
     assert len(record.failures) == 1

@@ -201,4 +201,5 @@ def _limit(pid: int, memory_bytes: int | None) -> None:
     for limit, value in limits.items():
         # It may have ended, or be held to less already.
         with suppress(ValueError, OSError):
-            resource.prlimit(pid, limit, (value, value))
+            # The soft limit alone: AddressSanitizer sets what it read a moment before, and could not raise the hard one again.
+            resource.prlimit(pid, limit, (value, resource.getrlimit(limit)[1]))
