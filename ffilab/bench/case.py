@@ -87,8 +87,8 @@ class Case:
         outcome = answer(self.command(seed, layout), self.timeout_s, environment, self.memory_bytes)
         if outcome.result is None:
             return outcome
-        found = outcome.result
-        return Outcome(found["result"], outcome.ended, outcome.error, found["gil_enabled"])
+        answered = outcome.result
+        return Outcome(answered["result"], outcome.ended, outcome.error, answered["gil_enabled"])
 
 
 @dataclass(frozen=True)

@@ -70,12 +70,12 @@ def find(folder: Path, corner: str) -> Path:
 
     Raises NoSession if there is none, and UserError if a record is damaged.
     """
-    found = newest(folder, corner, checked=True)
-    main = read(found / MAIN)
-    for session in [found, *(found.parent / name for name in main.run["plan"]["earlier"])]:
+    folder_of_session = newest(folder, corner, checked=True)
+    main = read(folder_of_session / MAIN)
+    for session in [folder_of_session, *(folder_of_session.parent / name for name in main.run["plan"]["earlier"])]:
         for path in sorted(session.glob("*.jsonl")):
             check(path)
-    return found
+    return folder_of_session
 
 
 def newest(folder: Path, corner: str, checked: bool = False) -> Path:

@@ -41,13 +41,13 @@ def available() -> str | None:
 
 def command(label: str, arm: Arm, loops: int) -> list[str]:
     """The command line that runs one arm, on its own, on one interpreter."""
-    made = described(arm)
+    ready = described(arm)
     return [
         *python(label),
         "arm",
-        made["file"],
-        made["function"],
-        json.dumps(made["arguments"]),
+        ready["file"],
+        ready["function"],
+        json.dumps(ready["arguments"]),
         str(WARM_UP),
         str(loops),
     ]

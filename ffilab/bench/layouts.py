@@ -52,21 +52,21 @@ Pool = dict[str, list[Layout]]
 
 def as_installed(interpreter: Installed | str) -> Layout:
     """An interpreter (or the one of that label) as its environment has it: one layout, in every restart."""
-    found = load(BY_LABEL[interpreter]) if isinstance(interpreter, str) else interpreter
-    return Layout(found.label, 0, AS_INSTALLED, 0, 1, str(found.python), str(NATIVE_OUT))
+    installed = load(BY_LABEL[interpreter]) if isinstance(interpreter, str) else interpreter
+    return Layout(installed.label, 0, AS_INSTALLED, 0, 1, str(installed.python), str(NATIVE_OUT))
 
 
 def current(labels: list[str]) -> Pool:
     """The pool that the press made for this run; where it made none, each interpreter as it is installed."""
     folder = settings.told("layouts")
-    known = read(Path(folder)) if folder else {}
-    return {label: known.get(label) or [as_installed(label)] for label in labels}
+    pool = read(Path(folder)) if folder else {}
+    return {label: pool.get(label) or [as_installed(label)] for label in labels}
 
 
 def read(folder: Path) -> Pool:
     """A pool that was made in this folder. Raises UserError if it is gone."""
     try:
-        found = json.loads((folder / DESCRIPTION).read_text())
+        described = json.loads((folder / DESCRIPTION).read_text())
     except (OSError, ValueError):
         raise UserError("The layouts of this run are gone: start it again.") from None
-    return {label: [Layout(**one) for one in layouts] for label, layouts in found.items()}
+    return {label: [Layout(**layout) for layout in layouts] for label, layouts in described.items()}

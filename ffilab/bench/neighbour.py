@@ -23,7 +23,7 @@ def shares(blocks: list[dict], cells: list[str]) -> dict[str, np.ndarray]:
 
     What counts as quiet is found for each session and interpreter, from all its probes.
     """
-    found = {cell: np.zeros(len(blocks)) for cell in cells}
+    busy_shares = {cell: np.zeros(len(blocks)) for cell in cells}
     # Session, interpreter and cell to the numbers of its blocks; within a session all its batches have as many probes.
     where: dict[tuple, list[int]] = {}
     for number, block in enumerate(blocks):
@@ -31,13 +31,13 @@ def shares(blocks: list[dict], cells: list[str]) -> dict[str, np.ndarray]:
             where.setdefault((block.get("session", 0), cell.split("/")[0], cell), []).append(number)
     probes = {key: np.array([blocks[number]["probes"][key[2]] for number in numbers]) for key, numbers in where.items()}
     for level in dict.fromkeys(key[:2] for key in probes):
-        of_level = {key: each for key, each in probes.items() if key[:2] == level}
-        limit = BUSY * float(np.quantile(np.concatenate([each.ravel() for each in of_level.values()]), QUIET))
-        for key, each in of_level.items():
-            if key[2] in found:
-                busy = each > limit
-                found[key[2]][where[key]] = (busy[:, 1:].mean(axis=1) + busy[:, :-1].mean(axis=1)) / 2
-    return found
+        of_level = {key: times for key, times in probes.items() if key[:2] == level}
+        limit = BUSY * float(np.quantile(np.concatenate([times.ravel() for times in of_level.values()]), QUIET))
+        for key, times in of_level.items():
+            if key[2] in busy_shares:
+                busy = times > limit
+                busy_shares[key[2]][where[key]] = (busy[:, 1:].mean(axis=1) + busy[:, :-1].mean(axis=1)) / 2
+    return busy_shares
 
 
 def discarded(company: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -87,11 +87,11 @@ def look(label: str, arm: Arm, loops: int) -> dict:
     return {"how": how, "costs": [[symbol, binary, cost] for (symbol, binary), cost in costs.most_common() if cost]}
 
 
-def grouped(found: dict, groups: tuple[tuple[str, re.Pattern], ...] = ()) -> dict[str, int]:
+def grouped(sample: dict, groups: tuple[tuple[str, re.Pattern], ...] = ()) -> dict[str, int]:
     """What `look` saw, by group of symbols; the first group that matches wins, those of the caller before ours."""
     groups = (*groups, *GROUPS)
     counted = Counter()
-    for symbol, binary, cost in found["costs"]:
+    for symbol, binary, cost in sample["costs"]:
         name = next((name for name, pattern in groups if pattern.search(f"{symbol} {binary}")), OTHER)
         counted[name] += cost
     return {name: counted[name] for name in dict.fromkeys([*(name for name, _ in GROUPS), OTHER])}

@@ -59,11 +59,12 @@ class Session:
             "budget": self.budget.name,
             "is_result": self.budget.is_result,
             "minutes": self.minutes,
-            "seeds": [one.seed for one in (*self.earlier, self)],
-            "records": [name for one in (*self.earlier, self) for name in one.names],
+            "seeds": [session.seed for session in (*self.earlier, self)],
+            "records": [name for session in (*self.earlier, self) for name in session.names],
             "rests_on": self.rests_on,
             "kernels": {
-                label: f"{one['version']}; {one['route']}; `{one['config_args']}`" for label, one in builds.items()
+                label: f"{build['version']}; {build['route']}; `{build['config_args']}`"
+                for label, build in builds.items()
             },
         }
 
@@ -71,13 +72,13 @@ class Session:
     def rests_on(self) -> dict:
         """What was varied: sessions, and by interpreter the number of builds and of layouts; a layout alone is one binary."""
         drawn: dict[str, set] = {}
-        for one in (*self.earlier, self):
-            for label, known in one.record.run["layouts"].items():
-                drawn.setdefault(label, set()).update((each["build"], each["id"]) for each in known)
+        for session in (*self.earlier, self):
+            for label, layouts in session.record.run["layouts"].items():
+                drawn.setdefault(label, set()).update((layout["build"], layout["id"]) for layout in layouts)
         return {
             "sessions": 1 + len(self.earlier),
-            "builds": {label: len({build for build, _ in each}) for label, each in drawn.items()},
-            "layouts": {label: len(each) for label, each in drawn.items()},
+            "builds": {label: len({build for build, _ in identities}) for label, identities in drawn.items()},
+            "layouts": {label: len(identities) for label, identities in drawn.items()},
         }
 
     @property
@@ -85,7 +86,7 @@ class Session:
         """How long its processes and blocks took; None if no time was recorded, as in a simulated session."""
         lines = [*self.record.children, *(block for name in self.plans for block in self._own(name).blocks)]
         own = sum(line.get("wall_s", 0.0) for line in lines) / 60
-        return own + sum(one.minutes or 0 for one in self.earlier) or None
+        return own + sum(session.minutes or 0 for session in self.earlier) or None
 
     @property
     def names(self) -> list[str]:
@@ -112,7 +113,7 @@ class Session:
             return own
         # Put together once, and again if it was measured again.
         if name not in self._merged or self._merged[name].sessions[-1] is not own:
-            self._merged[name] = merged([*(one.timed(name) for one in self.earlier), own])
+            self._merged[name] = merged([*(session.timed(name) for session in self.earlier), own])
         return self._merged[name]
 
     def _own(self, name: str) -> Record:
@@ -133,7 +134,7 @@ class Session:
         ran it, is an example and no sample: of that the newest session's is shown.
         """
         try:
-            frames = [one.record.frame(title) for one in (*self.earlier, self)]
+            frames = [session.record.frame(title) for session in (*self.earlier, self)]
         except KeyError as lacking:
             raise self._lacks(f"the experiment {lacking}") from None
         if frames[-1]["round"].nunique() < 2:

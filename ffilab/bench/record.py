@@ -69,7 +69,7 @@ class Unit:
         drawn, session = line.get("layouts") or {}, line.get("session", 0)
         if line.get("layout") is None:
             return cls(session, 1, None, line["restart"])
-        return cls(session, max((one["build"] for one in drawn.values()), default=1), line["layout"])
+        return cls(session, max((layout["build"] for layout in drawn.values()), default=1), line["layout"])
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,12 @@ class Record:
     def noise(self) -> Noise:
         """Which blocks and restarts the plan's noise rule discards. The rule never looks at a block's own time."""
         if self.sessions:
-            return _joined([one.noise for one in self.sessions], [len(one.blocks) for one in self.sessions])
-        found = discard(self.blocks, self.run["plan"]["blocks"], self.block_ns)
-        said = neighbour.said(self.blocks, self.company)
-        return replace(found, report=f"{found.report}; {said}") if said else found
+            return _joined(
+                [session.noise for session in self.sessions], [len(session.blocks) for session in self.sessions]
+            )
+        noise = discard(self.blocks, self.run["plan"]["blocks"], self.block_ns)
+        about_company = neighbour.said(self.blocks, self.company)
+        return replace(noise, report=f"{noise.report}; {about_company}") if about_company else noise
 
     @cached_property
     def units(self) -> dict[int, Unit]:
@@ -229,10 +231,10 @@ def rows_of(child: dict) -> list[dict]:
 
 def flat(result: dict, above: str = "") -> dict:
     """A nested dictionary as one of depth one: {"a": {"b": 1}} becomes {"a.b": 1}."""
-    found = {}
+    flattened = {}
     for key, value in result.items():
-        found |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {f"{above}{key}": value}
-    return found
+        flattened |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {f"{above}{key}": value}
+    return flattened
 
 
 # Restarts of the next session count from here.

@@ -183,7 +183,7 @@ def run(
             plan=plan.as_json(),
             # Records of a corner lie in its folder, one folder for each session.
             machine=machine.facts(folder.parent.name),
-            interpreters={label: one.facts for label, one in interpreters.items()},
+            interpreters={label: interpreter.facts for label, interpreter in interpreters.items()},
         )
         with Reporter(plan.name, plan.restarts * plan.blocks) as reporter:
             began = time.monotonic()
@@ -197,7 +197,7 @@ def run(
                         writer.write("stopped", restarts=number, width=now, seconds=round(spent, 2))
                         break
                 layout = given[number]
-                drawn = {label: known[(layout or 0) % len(known)] for label, known in pool.items()}
+                drawn = {label: pool_of[(layout or 0) % len(pool_of)] for label, pool_of in pool.items()}
                 try:
                     restart = Restart(plan, interpreters, cores.next() if plan.pin else None, kept, order, drawn)
                     try:
@@ -210,7 +210,7 @@ def run(
                             "restart",
                             restart=number,
                             layout=layout,
-                            layouts={label: one.described for label, one in drawn.items()},
+                            layouts={label: layout.described for label, layout in drawn.items()},
                             cpu=restart.cpu,
                             facts=restart.facts,
                             missing=restart.missing,

@@ -55,7 +55,8 @@ class Measuring(Session):
             "machine": machine.facts(corner),
             "interpreters": {label: load(BY_LABEL[label]).facts for label in interpreters},
             "layouts": {
-                label: [one.described for one in known] for label, known in layouts.current(interpreters).items()
+                label: [layout.described for layout in of_label]
+                for label, of_label in layouts.current(interpreters).items()
             },
         }
         self._writer.write("run", **run)
@@ -75,8 +76,8 @@ class Measuring(Session):
             # A cell that runs again, in JupyterLab: what it measured before is kept, under another name.
             self._timed.pop(name, None)
             path.rename(path.with_name(f"{name}.superseded-{datetime.now(UTC):%H%M%S%f}.jsonl"))
-        made = plan(name, arms, interpreters or self.interpreters, budget or self.budget, seed, **further)
-        runner.run(made, self.folder, width)
+        planned = plan(name, arms, interpreters or self.interpreters, budget or self.budget, seed, **further)
+        runner.run(planned, self.folder, width)
         return self.timed(name)
 
     @alone()
@@ -98,8 +99,8 @@ class Measuring(Session):
             for number in range(repeats):
                 for case in order.sample(cases, len(cases)):
                     fails = may_fail if isinstance(may_fail, bool) else case.interpreter in may_fail
-                    known = pool.get(case.interpreter) if isinstance(case, Case) else None
-                    layout = known and known[(given[number] or 0) % len(known)]
+                    of_label = pool.get(case.interpreter) if isinstance(case, Case) else None
+                    layout = of_label and of_label[(given[number] or 0) % len(of_label)]
                     self._one(title, case, number, process, order.getrandbits(32), fails, layout)
                     process += 1
                     reporter.advance(f"round {number + 1} of {repeats}")

@@ -119,10 +119,10 @@ class Worker:
         Where an arm lies in the heap, against the pages, may cost it a third, and a process's address randomisation does not
         change that. In a fixed order the same arm would pay in every restart, and no interval would show it.
         """
-        made = order.sample(arms, len(arms))
-        gaps = [order.randrange(0, PAGE_BYTES, 16) for _ in made]
+        shuffled = order.sample(arms, len(arms))
+        gaps = [order.randrange(0, PAGE_BYTES, 16) for _ in shuffled]
         self.loaded = self.ask(
-            LOAD_TIMEOUT_S, op="load", cpu=cpu, arms={a.name: described(a, self._layout) for a in made}, gaps=gaps
+            LOAD_TIMEOUT_S, op="load", cpu=cpu, arms={a.name: described(a, self._layout) for a in shuffled}, gaps=gaps
         )
 
     def move(self, cpu: int | None) -> None:

@@ -13,7 +13,7 @@ def rows(folder: Path, whatever_the_controls: bool = False) -> list[dict]:
 
     whatever_the_controls: judge even what a run's own controls would withhold; for tests with records that were cut down.
     """
-    found = []
+    judged_rows = []
     for corner in claims.corners():
         try:
             session = Reading(corner, find(folder, corner))
@@ -24,14 +24,14 @@ def rows(folder: Path, whatever_the_controls: bool = False) -> list[dict]:
             if whatever_the_controls
             else ledger.judged(session)
         )
-        found += [row for _, row in judged]
-    return sorted(found, key=lambda row: claims.place(row["id"]))
+        judged_rows += [row for _, row in judged]
+    return sorted(judged_rows, key=lambda row: claims.place(row["id"]))
 
 
 def report(folder: Path) -> str:
     """The same in words, one line for each claim. Raises UserError if no corner has a session there."""
-    if not (found := rows(folder)):
+    if not (ledger_rows := rows(folder)):
         raise UserError(f"There is no complete session of any chapter in {folder}.")
-    lines = [f"{row['id']:4} {ledger.in_one_line(row)}" for row in found]
-    wrong = ledger.expected_wrong(found)
+    lines = [f"{row['id']:4} {ledger.in_one_line(row)}" for row in ledger_rows]
+    wrong = ledger.expected_wrong(ledger_rows)
     return "\n".join([*lines, f"Expected wrong verdicts among these: {wrong:.2f} at most."])

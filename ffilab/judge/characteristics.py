@@ -45,7 +45,7 @@ def table(corners: list[str], runs: int, budget: str = "full", seed: int = 0) ->
     runs in which a part of the claim got the opposite of its right answer.
     """
     provenance = {"command": COMMAND, "commit": machine.commit(), "budget": budget, "seed": seed}
-    found = []
+    results = []
     for corner in corners:
         for number, truth in enumerate(TRUTHS):
             right = rows(corner, truth, budget, seed, noise=0)
@@ -54,7 +54,7 @@ def table(corners: list[str], runs: int, budget: str = "full", seed: int = 0) ->
                 for identifier, row in rows(corner, truth, budget, seed + 10_000 * number + run + 1).items():
                     shares[identifier][row["verdict"]] += 1
                     wrong[identifier] += is_wrong(row, right[identifier])
-            found += [
+            results += [
                 {
                     "claim": identifier,
                     "truth": truth,
@@ -66,12 +66,12 @@ def table(corners: list[str], runs: int, budget: str = "full", seed: int = 0) ->
                 }
                 for identifier, row in right.items()
             ]
-    return in_order(found)
+    return in_order(results)
 
 
-def falls_short(one: dict) -> bool:
+def falls_short(row: dict) -> bool:
     """Is the right verdict given too seldom at this plan?"""
-    return one["verdicts"].get(one["right"], 0.0) < MIN_RIGHT
+    return row["verdicts"].get(row["right"], 0.0) < MIN_RIGHT
 
 
 def kept() -> list[dict]:
@@ -79,29 +79,29 @@ def kept() -> list[dict]:
     return read_json(EVIDENCE)
 
 
-def keep(found: list[dict], replace_all: bool = True, path: Path = EVIDENCE) -> None:
+def keep(results: list[dict], replace_all: bool = True, path: Path = EVIDENCE) -> None:
     """Write the table; of the one that was kept, rows of other claims stay unless all are replaced."""
-    fresh = {one["claim"] for one in found}
-    others = [] if replace_all or not path.exists() else [one for one in kept() if one["claim"] not in fresh]
+    fresh = {row["claim"] for row in results}
+    others = [] if replace_all or not path.exists() else [row for row in kept() if row["claim"] not in fresh]
     path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [json.dumps(one) for one in in_order([*others, *found])]
+    lines = [json.dumps(row) for row in in_order([*others, *results])]
     path.write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 
-def in_order(found: list[dict]) -> list[dict]:
+def in_order(results: list[dict]) -> list[dict]:
     """By claim, and from the published effect to the wrong sign."""
-    return sorted(found, key=lambda one: (claims.place(one["claim"]), list(TRUTHS).index(one["truth"])))
+    return sorted(results, key=lambda row: (claims.place(row["claim"]), list(TRUTHS).index(row["truth"])))
 
 
-def report(found: list[dict]) -> str:
+def report(results: list[dict]) -> str:
     """What the table is held to, and what falls short, in words."""
-    wrong = [one for one in found if one["wrong"] > MAX_WRONG]
-    short = [one for one in found if falls_short(one)]
+    wrong = [row for row in results if row["wrong"] > MAX_WRONG]
+    short = [row for row in results if falls_short(row)]
     lines = [
-        f"{len(found)} rows; wrong in more than {MAX_WRONG:.0%} of the runs: {len(wrong)}; right in fewer than {MIN_RIGHT:.0%}: {len(short)}"
+        f"{len(results)} rows; wrong in more than {MAX_WRONG:.0%} of the runs: {len(wrong)}; right in fewer than {MIN_RIGHT:.0%}: {len(short)}"
     ]
     lines += [
-        f"  {one['claim']:4} {one['truth']}: right is {one['right']!r} ({one['verdicts'].get(one['right'], 0):.1%}); wrong {one['wrong']:.1%}"
-        for one in in_order([*wrong, *(one for one in short if one not in wrong)])
+        f"  {row['claim']:4} {row['truth']}: right is {row['right']!r} ({row['verdicts'].get(row['right'], 0):.1%}); wrong {row['wrong']:.1%}"
+        for row in in_order([*wrong, *(row for row in short if row not in wrong)])
     ]
     return "\n".join(lines)

@@ -59,11 +59,11 @@ def read(path: Path, corner: str) -> Declared:
     _known(path, "the file", text, {"uses", "claim"})
     entries = _tables(path, "the file", "claim", text.get("claim", []))
     uses = text.get("uses", [])
-    if not isinstance(uses, list) or not all(isinstance(one, str) for one in uses):
+    if not isinstance(uses, list) or not all(isinstance(name, str) for name in uses):
         raise UserError(f"{_name(path)}: `uses` needs a list of the names of corners.")
-    for one in uses:
-        if not (path.parent.parent / one / "claims.toml").is_file():
-            raise UserError(f"{_name(path)}: `uses` names {one!r}, and there is no such corner.")
+    for name in uses:
+        if not (path.parent.parent / name / "claims.toml").is_file():
+            raise UserError(f"{_name(path)}: `uses` names {name!r}, and there is no such corner.")
     return Declared(tuple(_claim(path, entry, corner) for entry in entries), tuple(uses))
 
 
@@ -79,14 +79,14 @@ def corners() -> list[str]:
 
 def all_claims() -> list[Claim]:
     """Every claim, in the order of the documents: A1, A2, … D7. Raises UserError for an id that stands twice."""
-    found = [claim for corner in corners() for claim in declared(corner).claims]
-    found += read(UNWRITTEN, "").claims if UNWRITTEN.exists() else ()
-    seen = set()
-    for claim in found:
-        if claim.id in seen:
+    claims = [claim for corner in corners() for claim in declared(corner).claims]
+    claims += read(UNWRITTEN, "").claims if UNWRITTEN.exists() else ()
+    identifiers = set()
+    for claim in claims:
+        if claim.id in identifiers:
             raise UserError(f"The claim {claim.id} stands twice in the files of claims.")
-        seen.add(claim.id)
-    return sorted(found, key=lambda claim: place(claim.id))
+        identifiers.add(claim.id)
+    return sorted(claims, key=lambda claim: place(claim.id))
 
 
 def place(identifier: str) -> tuple[str, int]:
@@ -131,8 +131,8 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
         raise UserError(f"{_name(path)}: {what} tests the size of {lonely[0]!r}, and not its side.")
     if tests and all(isinstance(test, Size) for test in tests):
         raise UserError(f"{_name(path)}: {what} tests sizes only.")
-    said = (entry[key] for key in ("where", "claim", "published"))
-    return Claim(entry["id"], corner, *said, tests, tuple(untested), not_measurable, section, saw, differs)
+    texts = (entry[key] for key in ("where", "claim", "published"))
+    return Claim(entry["id"], corner, *texts, tests, tuple(untested), not_measurable, section, saw, differs)
 
 
 def _rule(path: Path, what: str, entry: dict) -> Rule:
@@ -151,10 +151,10 @@ def _rule(path: Path, what: str, entry: dict) -> Rule:
     return rule
 
 
-def _tables(path: Path, what: str, key: str, found) -> list[dict]:
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+def _tables(path: Path, what: str, key: str, value) -> list[dict]:
+    if not isinstance(value, list) or not all(isinstance(table, dict) for table in value):
         raise UserError(f"{_name(path)}: {what} needs a list of tables as `{key}`.")
-    return found
+    return value
 
 
 def in_words(name: str) -> str:

@@ -50,24 +50,24 @@ class Check:
 
 def checks(session) -> list[Check]:
     """All checks of a session, whether it measures or is read."""
-    found = [
-        check(f"processes of {title!r}", _of_title(one.record, title))
+    results = [
+        check(f"processes of {title!r}", _of_title(part.record, title))
         for check in (strangers, throttled)
-        for one in (*session.earlier, session)
-        for title in dict.fromkeys(line["title"] for line in one.record.experiments)
+        for part in (*session.earlier, session)
+        for title in dict.fromkeys(line["title"] for line in part.record.experiments)
     ]
     plans = [session.timed(name) for name in session.plans]
     # One family for each kind of control: the more pairs are looked at, the more it takes for an alarm.
     pairs = sum(len(record.interpreters) for record in plans)
     for record in plans:
         name = record.run["plan"]["name"]
-        found += [check(f"blocks of {name!r}", record.blocks) for check in (strangers, throttled)]
-        found += [lost(name, record), stolen(name, record), frequency(name, record)]
+        results += [check(f"blocks of {name!r}", record.blocks) for check in (strangers, throttled)]
+        results += [lost(name, record), stolen(name, record), frequency(name, record)]
         for label in record.interpreters:
             for twins in TWINS:
-                found.append(same(name, record, label, twins, 1 - (1 - LEVEL) / max(1, len(TWINS) * pairs)))
-        found.append(more(name, record))
-    return found
+                results.append(same(name, record, label, twins, 1 - (1 - LEVEL) / max(1, len(TWINS) * pairs)))
+        results.append(more(name, record))
+    return results
 
 
 def of_corner(session) -> list[Check]:
@@ -81,20 +81,20 @@ def everything(session) -> list[Check]:
     return [*checks(session), *of_corner(session)]
 
 
-def reasons(found: list[Check], claim: str | None = None) -> list[str]:
+def reasons(results: list[Check], claim: str | None = None) -> list[str]:
     """Why verdicts are withheld: all of the session's, and with `claim` those of that one too; empty if all checks passed."""
     return [
         f"{check.kind}, {check.what}: {check.found}"
-        for check in found
+        for check in results
         if not check.passed and (check.claims is None or claim in check.claims)
     ]
 
 
-def table(found: list[Check]) -> pd.DataFrame:
+def table(results: list[Check]) -> pd.DataFrame:
     """For the page, a row for each kind: how many passed, and the worst of them; those that did not pass each have their own."""
     rows = []
-    for kind in dict.fromkeys(check.kind for check in found):
-        of_kind = [check for check in found if check.kind == kind]
+    for kind in dict.fromkeys(check.kind for check in results):
+        of_kind = [check for check in results if check.kind == kind]
         passed = sum(check.passed for check in of_kind)
         shown = [check for check in of_kind if not check.passed] or [max(of_kind, key=lambda check: check.size)]
         rows += [
@@ -114,10 +114,10 @@ def strangers(what: str, lines: list[dict]) -> Check:
 def throttled(what: str, lines: list[dict]) -> Check:
     """Did a quota on CPU time, as containers have it, keep the run from its cores? To threads that share a quota it looks like
     a lock. Lines: blocks, or processes. Those of tests/golden were recorded before this was watched."""
-    known = [line for line in lines if "throttled_s" in line]
-    if not known:
+    watched = [line for line in lines if "throttled_s" in line]
+    if not watched:
         return Check("quota", what, "not looked at by the version that measured", True)
-    share = sum(line["throttled_s"] for line in known) / max(1e-9, sum(line["wall_s"] for line in known))
+    share = sum(line["throttled_s"] for line in watched) / max(1e-9, sum(line["wall_s"] for line in watched))
     found = f"a quota took {share:.2f} cores on average (at most {MAX_THROTTLED:g} are accepted)"
     return Check("quota", what, found, share <= MAX_THROTTLED, share)
 
@@ -139,10 +139,10 @@ def stolen(name: str, record: Record) -> Check:
 
 def frequency(name: str, record: Record) -> Check:
     """Did the processor keep its frequency, as far as the system shows it?"""
-    seen = pd.DataFrame(record.blocks, columns=["restart", "mhz"]).dropna()
-    if seen.empty:
+    blocks = pd.DataFrame(record.blocks, columns=["restart", "mhz"]).dropna()
+    if blocks.empty:
         return Check("frequency", repr(name), "not visible here", True)
-    by_restart = seen.groupby("restart").mhz.median()
+    by_restart = blocks.groupby("restart").mhz.median()
     spread = float(by_restart.max() / by_restart.min())
     found = f"fastest over slowest restart {spread:.2f} (at most {MAX_FREQUENCY:g} is accepted)"
     return Check("frequency", repr(name), found, spread <= MAX_FREQUENCY, spread)
@@ -150,13 +150,13 @@ def frequency(name: str, record: Record) -> Check:
 
 def same(name: str, record: Record, label: str, twins: tuple[str, str], level: float) -> Check:
     """A/A: two arms that do not differ. An alarm is a difference that is certainly larger than NEGLIGIBLE."""
-    one, other = twins
-    what = f"{one} / {other}, in {name!r} on {label}"
-    if lacking := [arm for arm in twins if (label, arm) in record.missing or not record.measured(label, arm)]:
+    arm, twin = twins
+    what = f"{arm} / {twin}, in {name!r} on {label}"
+    if lacking := [name for name in twins if (label, name) in record.missing or not record.measured(label, name)]:
         # A control that an interpreter cannot run is named, and is no alarm. A plan without controls is one.
-        known = [record.missing[label, arm] for arm in lacking if (label, arm) in record.missing]
-        return Check("A/A", what, known[0] if known else NO_CONTROL, bool(known))
-    interval = over_units(record, log_ratios(record, (label, one), (label, other)), log=True).at(level)
+        reasons_given = [record.missing[label, name] for name in lacking if (label, name) in record.missing]
+        return Check("A/A", what, reasons_given[0] if reasons_given else NO_CONTROL, bool(reasons_given))
+    interval = over_units(record, log_ratios(record, (label, arm), (label, twin)), log=True).at(level)
     alarm = not interval.is_known or differ(interval)
     found = f"{interval.value:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
     return Check("A/A", what, found, not alarm, abs(np.log(interval.value)))

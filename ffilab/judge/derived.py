@@ -47,19 +47,19 @@ class Corner:
 def read(path: Path = FILE) -> tuple[str, list[Corner]]:
     """Id of the claim, and all corners. Raises UserError, with what is wrong, for what the ledger does not know."""
     text = tomllib.loads(path.read_text(encoding="utf-8"))
-    known, tests, found = {field.name for field in fields(Corner)}, rules(), []
+    keys, tests, corners = {field.name for field in fields(Corner)}, rules(), []
     for entry in text["corner"]:
-        if unknown := set(entry) - known:
+        if unknown := set(entry) - keys:
             raise UserError(f"{path.name}: a key that is not known: {', '.join(sorted(unknown))}.")
-        one = Corner(**{**entry, "measured": in_words(entry.get("measured", ""))})
-        if one.level not in LEVELS or (one.costs or COSTS[0]) not in COSTS:
-            raise UserError(f"{path.name}: {one.name!r} needs a level of {LEVELS}, and a cost of {COSTS}.")
-        if one.claim and (one.claim, one.measured) not in tests:
-            raise UserError(f"{path.name}: {one.name!r} rests on {one.test!r}, which the ledger does not test.")
-        if bool(one.claim) != bool(one.costs) or (one.bold and not one.claim):
-            raise UserError(f"{path.name}: {one.name!r} needs a cost with a test, or neither if it is not bold.")
-        found.append(one)
-    return text["claim"], found
+        corner = Corner(**{**entry, "measured": in_words(entry.get("measured", ""))})
+        if corner.level not in LEVELS or (corner.costs or COSTS[0]) not in COSTS:
+            raise UserError(f"{path.name}: {corner.name!r} needs a level of {LEVELS}, and a cost of {COSTS}.")
+        if corner.claim and (corner.claim, corner.measured) not in tests:
+            raise UserError(f"{path.name}: {corner.name!r} rests on {corner.test!r}, which the ledger does not test.")
+        if bool(corner.claim) != bool(corner.costs) or (corner.bold and not corner.claim):
+            raise UserError(f"{path.name}: {corner.name!r} needs a cost with a test, or neither if it is not bold.")
+        corners.append(corner)
+    return text["claim"], corners
 
 
 def rules() -> dict[tuple[str, str], Rule]:
@@ -69,10 +69,10 @@ def rules() -> dict[tuple[str, str], Rule]:
     }
 
 
-def claim_of(one: Claim, corners: list[Corner], tests: dict[tuple[str, str], Rule]) -> Claim:
+def claim_of(claim: Claim, corners: list[Corner], tests: dict[tuple[str, str], Rule]) -> Claim:
     """The claim with a test for each corner that the talk sorts."""
-    given = [replace(tests[c.claim, c.measured], measured=c.test, part=c.part) for c in corners if c.bold]
-    return replace(one, tests=tuple(given))
+    tests_of_corners = [replace(tests[c.claim, c.measured], measured=c.test, part=c.part) for c in corners if c.bold]
+    return replace(claim, tests=tuple(tests_of_corners))
 
 
 def handed_in(corners: list[Corner], by_claim: dict[str, dict | None], rows: dict[str, dict]) -> dict | None:
@@ -80,36 +80,38 @@ def handed_in(corners: list[Corner], by_claim: dict[str, dict | None], rows: dic
 
     by_claim: what the chapters handed in for each claim. rows: their rows of the ledger.
     """
-    bold = [one for one in corners if one.bold]
-    if all(by_claim.get(one.claim) is None for one in bold):
+    bold = [corner for corner in corners if corner.bold]
+    if all(by_claim.get(corner.claim) is None for corner in bold):
         return None
     measurements, missing = {}, {}
-    for one in bold:
-        given, row = by_claim.get(one.claim), rows[one.claim]
+    for corner in bold:
+        given, row = by_claim.get(corner.claim), rows[corner.claim]
         if given is None or row["verdict"] in (verdicts.NOT_MEASURED, verdicts.NOT_WRITTEN):
-            missing[one.test] = f"{one.claim}: {row['reason']}"
+            missing[corner.test] = f"{corner.claim}: {row['reason']}"
         elif row["verdict"] == verdicts.WITHHELD or not given["provenance"]["is_result"]:
-            missing[one.test] = f"{one.claim} is {'withheld' if row['verdict'] == verdicts.WITHHELD else 'no result'}"
-        elif one.measured in given["measurements"]:
-            measurements[one.test] = given["measurements"][one.measured]
+            missing[corner.test] = (
+                f"{corner.claim} is {'withheld' if row['verdict'] == verdicts.WITHHELD else 'no result'}"
+            )
+        elif corner.measured in given["measurements"]:
+            measurements[corner.test] = given["measurements"][corner.measured]
         else:
-            missing[one.test] = f"{one.claim}: {given['missing'].get(one.measured, 'was not measured')}"
+            missing[corner.test] = f"{corner.claim}: {given['missing'].get(corner.measured, 'was not measured')}"
     return {"measurements": measurements, "missing": missing, "provenance": {"is_result": True}}
 
 
 def judged(rows: list[dict], by_claim: dict[str, dict | None], judge) -> list[dict]:
     """The rows of the ledger, with the derived claim judged by the others. judge: that of ffilab/judge/ledger.py."""
     identifier, corners = read()
-    claim = next((one for one in all_claims() if one.id == identifier), None)
+    claim = next((claim for claim in all_claims() if claim.id == identifier), None)
     if claim is None:
         raise UserError(f"{FILE.name}: there is no claim {identifier}.")
-    known = {row["id"]: row for row in rows}
-    handed = handed_in(corners, by_claim, known)
+    by_id = {row["id"]: row for row in rows}
+    handed = handed_in(corners, by_claim, by_id)
     row = judge(claim_of(claim, corners, rules()), handed)
     if handed is None:
         row.update(verdict=verdicts.NOT_MEASURED, reason="none of the chapters that it rests on was measured yet")
     # It is no chapter's, and its numbers come from several runs.
     row["provenance"] = {}
-    stale = [change for one in corners if one.bold for change in known[one.claim].get("stale", [])]
+    stale = [change for corner in corners if corner.bold for change in by_id[corner.claim].get("stale", [])]
     row["stale"] = list(dict.fromkeys(stale))
-    return [row if each["id"] == identifier else each for each in rows]
+    return [row if other["id"] == identifier else other for other in rows]

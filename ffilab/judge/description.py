@@ -38,10 +38,10 @@ def moments(samples: dict[str, np.ndarray]) -> pd.DataFrame:
     )
 
 
-def cliffs_delta(one: np.ndarray, other: np.ndarray) -> float:
+def cliffs_delta(left: np.ndarray, right: np.ndarray) -> float:
     """P(one > other) - P(one < other), from -1 to 1 (Cliff 1993, DOI 10.1037/0033-2909.114.3.494)."""
-    u = stats.mannwhitneyu(one, other).statistic
-    return float(2 * u / (len(one) * len(other)) - 1)
+    u = stats.mannwhitneyu(left, right).statistic
+    return float(2 * u / (len(left) * len(right)) - 1)
 
 
 def pairs(samples: dict[str, np.ndarray]) -> pd.DataFrame:

@@ -57,9 +57,9 @@ class Interval:
         return Interval(1 / self.value, 1 / self.high, 1 / self.low)
 
 
-def known(found: Interval | None) -> bool:
+def known(interval: Interval | None) -> bool:
     """Is there an estimate, and an interval with it?"""
-    return found is not None and found.is_known
+    return interval is not None and interval.is_known
 
 
 def _squared(effect: float, gap: float) -> float:
@@ -127,13 +127,13 @@ class Location:
         MIN_VALUES groups nothing is known of what a group adds, and the values are taken together.
         """
         values, groups = np.asarray(values, dtype=float), np.asarray(groups)
-        each = [cls.of(values[groups == one], log) for one in dict.fromkeys(groups.tolist())]
-        if len(each) < MIN_VALUES or not all(math.isfinite(one.error) for one in each):
+        parts = [cls.of(values[groups == group], log) for group in dict.fromkeys(groups.tolist())]
+        if len(parts) < MIN_VALUES or not all(math.isfinite(group.error) for group in parts):
             return cls.of(values, log)
-        centres, errors = np.array([one.centre for one in each]), np.array([one.error for one in each])
-        between = float(centres.std(ddof=1)) / math.sqrt(len(each)), len(each) - 1
-        own = math.sqrt(float((errors**2).mean()) / len(each)), sum(one.freedom for one in each)
-        error, freedom = max(between, own, key=lambda found: found[0] * t_quantile(0.5 + LEVEL / 2, found[1]))
+        centres, errors = np.array([[group.centre, group.error] for group in parts]).T
+        between = float(centres.std(ddof=1)) / math.sqrt(len(parts)), len(parts) - 1
+        own = math.sqrt(float((errors**2).mean()) / len(parts)), sum(group.freedom for group in parts)
+        error, freedom = max(between, own, key=lambda way: way[0] * t_quantile(0.5 + LEVEL / 2, way[1]))
         return cls(float(centres.mean()), error, freedom, len(values), log)
 
     def at(self, level: float = LEVEL) -> Interval:
@@ -160,14 +160,14 @@ class Location:
         if self.within is None:
             return self._around(LEVEL, self.within_freedom, math.nan)
         # Which layouts are trimmed is theirs and not chance: the restarts of the others count, and no more.
-        each = self.n // self.sessions
-        counted = self.restarts * (1 - 2 * trimmed(each) / each)
+        per_session = self.n // self.sessions
+        counted = self.restarts * (1 - 2 * trimmed(per_session) / per_session)
         return self._around(LEVEL, self.within_freedom, self.within / math.sqrt(counted))
 
     def _around(self, level: float, freedom: float, error: float) -> Interval:
         reach = t_quantile(0.5 + level / 2, freedom) * error if error != 0 else 0.0
-        found = Interval(self.centre, self.centre - reach, self.centre + reach)
-        return found.map(math.exp) if self.log else found
+        interval = Interval(self.centre, self.centre - reach, self.centre + reach)
+        return interval.map(math.exp) if self.log else interval
 
     @property
     def mde(self) -> float:
@@ -182,15 +182,15 @@ class Location:
         return _squared(effect, gap)
 
 
-def difference(one: Location, other: Location) -> Location:
+def difference(first: Location, second: Location) -> Location:
     """The centre of one group of values less that of another, independent one: of ratios the quotient.
 
     The degrees of freedom are Welch's (1947).
     """
-    error = math.hypot(one.error, other.error)
-    parts = sum(group.error**4 / group.freedom for group in (one, other) if group.error)
-    freedom = error**4 / parts if parts else one.freedom + other.freedom
-    return Location(one.centre - other.centre, error, freedom, one.n + other.n, log=one.log)
+    error = math.hypot(first.error, second.error)
+    parts = sum(group.error**4 / group.freedom for group in (first, second) if group.error)
+    freedom = error**4 / parts if parts else first.freedom + second.freedom
+    return Location(first.centre - second.centre, error, freedom, first.n + second.n, log=first.log)
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ class Handed:
         self.measurements: dict[str, dict[str, Measurement]] = {identifier: {} for identifier in self._open}
         self.missing: dict[str, dict[str, str]] = {identifier: {} for identifier in self._open}
 
-    def put(self, identifier: str, name: str, found: Measurement | str | None) -> None:
+    def put(self, identifier: str, name: str, measurement: Measurement | str | None) -> None:
         """Hand in one number under the name that a rule gives it, or the reason why there is none.
 
         {GIL} and {FREE_THREADED} in a name stand for the labels of the chapter pair. Raises ValueError for a claim or a
@@ -45,10 +45,10 @@ class Handed:
                 f"notebooks/{self.corner}/claims.toml has no test {name!r} for {identifier} (open: {known})"
             )
         self._open[identifier].remove(name)
-        if isinstance(found, Measurement):
-            self.measurements[identifier][name] = found
+        if isinstance(measurement, Measurement):
+            self.measurements[identifier][name] = measurement
         else:
-            self.missing[identifier][name] = found or "was not measured"
+            self.missing[identifier][name] = measurement or "was not measured"
 
     def complete(self) -> "Handed":
         """All of it, once every test has got a number or a reason. Raises ValueError with what was forgotten."""
@@ -118,15 +118,15 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
     row["provenance"] = provenance = handed_in["provenance"]
     if claim.not_measurable:
         return row
-    found = {name: Measurement.from_json(given) for name, given in handed_in["measurements"].items()}
-    if unknown := set(found) - {rule.measured for rule in claim.tests}:
+    numbers = {name: Measurement.from_json(given) for name, given in handed_in["measurements"].items()}
+    if unknown := set(numbers) - {rule.measured for rule in claim.tests}:
         raise ValueError(f"{claim.id}: no test measures {', '.join(sorted(unknown))}")
-    for name, measurement in found.items():
+    for name, measurement in numbers.items():
         interval = measurement.interval
         row["measured"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
         if isinstance(measurement.estimate, Counted):
             row["counted"].append(name)
-        beside = {what: [one.low, one.high] for what, one in basis.three(measurement.estimate).items()}
+        beside = {what: [interval.low, interval.high] for what, interval in basis.three(measurement.estimate).items()}
         beside.pop("over layouts", None)
         if beside:
             row["beside"][name] = beside
@@ -137,7 +137,7 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
     if handed_in.get("withheld"):
         row["verdict"], row["reason"] = verdicts.WITHHELD, "; ".join(handed_in["withheld"])
         return row
-    verdict = verdicts.of_claim(claim, found, handed_in["missing"])
+    verdict = verdicts.of_claim(claim, numbers, handed_in["missing"])
     row["verdict"] = verdict.verdict
     # A claim that follows from others has no layouts of its own.
     limit = basis.qualifier(provenance["rests_on"]) if "rests_on" in provenance else ""
@@ -160,16 +160,18 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
 
 def rows_of(handed: Handed, provenance: dict, failed: list[controls.Check]) -> list[tuple[dict, dict]]:
     """For each claim of a corner, what is handed in and the judged row. failed: checks that did not pass."""
-    found = []
+    judged = []
     for claim in declared(handed.corner).claims:
         handed_in = {
-            "measurements": {name: one.as_json() for name, one in handed.measurements[claim.id].items()},
+            "measurements": {
+                name: measurement.as_json() for name, measurement in handed.measurements[claim.id].items()
+            },
             "missing": handed.missing[claim.id],
             "withheld": controls.reasons(failed, claim.id),
             "provenance": provenance,
         }
-        found.append((handed_in, judge(claim, handed_in)))
-    return found
+        judged.append((handed_in, judge(claim, handed_in)))
+    return judged
 
 
 def judged(session) -> list[tuple[dict, dict]]:

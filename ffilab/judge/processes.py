@@ -64,14 +64,14 @@ def extremes(logs: np.ndarray) -> Interval:
     """
     count = max(1, round(FIFTH * len(logs)))
     halves = (slice(0, None, 2), slice(1, None, 2))
-    found = []
+    differences = []
     for choose, measure in (halves, halves[::-1]):
         if not logs[:, choose].size or not logs[:, measure].size:
             return Interval(*[float("nan")] * 3)
         ranked = np.argsort(np.median(logs[:, choose], axis=1))
         slow, fast = logs[ranked[-count:], measure], logs[ranked[:count], measure]
-        found.append(slow.mean(axis=0) - fast.mean(axis=0))
-    return statistics.ratio_interval(np.concatenate(found))
+        differences.append(slow.mean(axis=0) - fast.mean(axis=0))
+    return statistics.ratio_interval(np.concatenate(differences))
 
 
 @functools.cache
@@ -96,15 +96,15 @@ def range_without_noise(logs: np.ndarray, span_of: int | None = None) -> Spread:
     trimmed give no degrees of freedom.
     """
     cases, rounds = logs.shape
-    each = [estimates.Location.of(row) for row in logs]
-    noise = float(np.mean([one.error**2 for one in each])) if rounds > 1 else float("nan")
-    of_means = float(np.var([one.centre for one in each], ddof=1)) if cases > 1 else float("nan")
+    by_case = [estimates.Location.of(row) for row in logs]
+    noise = float(np.mean([location.error**2 for location in by_case])) if rounds > 1 else float("nan")
+    of_means = float(np.var([location.centre for location in by_case], ddof=1)) if cases > 1 else float("nan")
     return Spread(of_means, noise, cases, rounds - 2 * estimates.trimmed(rounds), expected_range(span_of or cases))
 
 
 def ratio_of_groups(left: np.ndarray, right: np.ndarray) -> Measurement | None:
     """Centre of one group of values over that of another, independent one, from their logarithms; None if one is missing."""
-    one, other = Location.of(left, log=True), Location.of(right, log=True)
-    if not min(one.n, other.n):
+    first, second = Location.of(left, log=True), Location.of(right, log=True)
+    if not min(first.n, second.n):
         return None
-    return Measurement(estimates.difference(one, other), "ratio")
+    return Measurement(estimates.difference(first, second), "ratio")

@@ -57,32 +57,34 @@ class Rule:
             return f"an experiment: {' or '.join(EXPERIMENTS)}"
         return None
 
-    def answer(self, found: Measurement, level: float = LEVEL) -> Answer:
+    def answer(self, measurement: Measurement, level: float = LEVEL) -> Answer:
         """The answer at a level. Raises TypeError if the measurement is of another kind than the test."""
-        if self.counts and not isinstance(found.estimate, Share):
+        if self.counts and not isinstance(measurement.estimate, Share):
             raise TypeError(
-                f"{self.measured}: counts of runs with an event are to be handed in, not a {type(found.estimate).__name__}"
+                f"{self.measured}: counts of runs with an event are to be handed in, not a {type(measurement.estimate).__name__}"
             )
-        interval = found.estimate.at(level)
+        interval = measurement.estimate.at(level)
         if not interval.is_known:
-            return Answer(UNDECIDED, f"{found.estimate.n} runs are too few for an interval", found.estimate.n)
-        return self.of(found, interval)
+            return Answer(
+                UNDECIDED, f"{measurement.estimate.n} runs are too few for an interval", measurement.estimate.n
+            )
+        return self.of(measurement, interval)
 
-    def of(self, found: Measurement, interval: Interval) -> Answer:
+    def of(self, measurement: Measurement, interval: Interval) -> Answer:
         raise NotImplementedError
 
 
-def _factor(found: Measurement, bound: float) -> float:
+def _factor(measurement: Measurement, bound: float) -> float:
     """How many times as many runs would probably tell the estimate from a bound."""
-    estimate = found.estimate
+    estimate = measurement.estimate
     value = estimate.at().value
     if isinstance(estimate, Location) and estimate.log:
         return estimate.factor(abs(math.log(value / bound))) if bound > 0 else math.nan
     return estimate.factor(abs(value - bound))
 
 
-def _nearest(found: Measurement, *bounds: float) -> float:
-    return max(_factor(found, bound) for bound in bounds)
+def _nearest(measurement: Measurement, *bounds: float) -> float:
+    return max(_factor(measurement, bound) for bound in bounds)
 
 
 @dataclass(frozen=True)
@@ -111,15 +113,18 @@ class Side(Rule):
     def bound(self) -> float:
         return self.null + self.interest if self.direction == "above" else self.null - self.interest
 
-    def of(self, found: Measurement, interval: Interval) -> Answer:
+    def of(self, measurement: Measurement, interval: Interval) -> Answer:
         above = self.direction == "above"
         if interval.low > self.bound if above else interval.high < self.bound:
-            return Answer(HOLDS, self._beyond(interval), found.estimate.n)
+            return Answer(HOLDS, self._beyond(interval), measurement.estimate.n)
         if interval.high < self.bound if above else interval.low > self.bound:
             return Answer(
-                DOES_NOT_HOLD, self._before(interval), found.estimate.n, no_effect=not interval.excludes(self.null)
+                DOES_NOT_HOLD,
+                self._before(interval),
+                measurement.estimate.n,
+                no_effect=not interval.excludes(self.null),
             )
-        return Answer(UNDECIDED, self._across(interval), found.estimate.n, _factor(found, self.bound))
+        return Answer(UNDECIDED, self._across(interval), measurement.estimate.n, _factor(measurement, self.bound))
 
     def _beyond(self, interval: Interval) -> str:
         where = f"{self.direction} {self.bound:g}"
@@ -172,11 +177,11 @@ class Size(Rule):
         slack = self.margin * abs(self.published - self.null)
         return self.published - slack, self.published + slack
 
-    def of(self, found: Measurement, interval: Interval) -> Answer:
+    def of(self, measurement: Measurement, interval: Interval) -> Answer:
         low, high = self.bounds
         slack = self.margin * abs(self.published - self.null)
         where = f"the published {self.published:g} ± {slack:.2g} ({self.margin * 100:.0f} % of its effect)"
-        return _within(found, interval, low, high, where)
+        return _within(measurement, interval, low, high, where)
 
 
 @dataclass(frozen=True)
@@ -193,20 +198,20 @@ class Equal(Rule):
             return "a `margin` no larger than `null` itself"
         return super().problem()
 
-    def of(self, found: Measurement, interval: Interval) -> Answer:
+    def of(self, measurement: Measurement, interval: Interval) -> Answer:
         where = f"{self.null:g} ± {self.margin:g}" if self.margin else f"{self.null:g}, the one value that agrees"
-        return _within(found, interval, self.null - self.margin, self.null + self.margin, where)
+        return _within(measurement, interval, self.null - self.margin, self.null + self.margin, where)
 
 
-def _within(found: Measurement, interval: Interval, low: float, high: float, where: str) -> Answer:
-    n = found.estimate.n
+def _within(measurement: Measurement, interval: Interval, low: float, high: float, where: str) -> Answer:
+    n = measurement.estimate.n
     if low == high == interval.low == interval.high:
         return Answer(HOLDS, f"it is {interval.value:g}, as claimed", n)
     if low <= interval.low and interval.high <= high:
         return Answer(HOLDS, _whole(interval, f"within {where}"), n)
     if interval.low > high or interval.high < low:
         return Answer(DOES_NOT_HOLD, _whole(interval, f"outside {where}"), n)
-    return Answer(UNDECIDED, f"the interval crosses the edge of {where}", n, _nearest(found, low, high))
+    return Answer(UNDECIDED, f"the interval crosses the edge of {where}", n, _nearest(measurement, low, high))
 
 
 def _is_point(interval: Interval) -> bool:
@@ -227,8 +232,8 @@ class Occurs(Rule):
     by_interval: ClassVar[bool] = False
     counts: ClassVar[bool] = True
 
-    def of(self, found: Measurement, interval: Interval) -> Answer:
-        share = found.estimate
+    def of(self, measurement: Measurement, interval: Interval) -> Answer:
+        share = measurement.estimate
         if share.events:
             return Answer(HOLDS, f"it happened in {share.events} of {share.trials} runs", share.trials)
         return Answer(
@@ -254,16 +259,16 @@ class Never(Rule):
             return "a `rate` between 0 and 1: the share of runs that is to be excluded"
         return super().problem()
 
-    def of(self, found: Measurement, interval: Interval) -> Answer:
-        share = found.estimate
+    def of(self, measurement: Measurement, interval: Interval) -> Answer:
+        share = measurement.estimate
         if share.events:
             return Answer(DOES_NOT_HOLD, f"it happened in {share.events} of {share.trials} runs", share.trials)
-        seen = f"it happened in none of {share.trials} runs, which leaves room for up to {share.at().high:.1%} of all"
+        none = f"it happened in none of {share.trials} runs, which leaves room for up to {share.at().high:.1%} of all"
         if share.never(self.rate):
-            return Answer(HOLDS, seen, share.trials)
+            return Answer(HOLDS, none, share.trials)
         needed = math.ceil(math.log((1 - LEVEL) / 2) / math.log(1 - self.rate))
         return Answer(
-            UNDECIDED, f"{seen}; to exclude {self.rate:g} takes {needed} runs", share.trials, needed / share.trials
+            UNDECIDED, f"{none}; to exclude {self.rate:g} takes {needed} runs", share.trials, needed / share.trials
         )
 
 
@@ -273,12 +278,14 @@ class Conformance(Rule):
 
     by_interval: ClassVar[bool] = False
 
-    def of(self, found: Measurement, interval: Interval) -> Answer:
-        value = found.interval.value
+    def of(self, measurement: Measurement, interval: Interval) -> Answer:
+        value = measurement.interval.value
         if value == 1:
-            return Answer(HOLDS, "true by construction: all checks of our own code passed", found.estimate.n)
+            return Answer(HOLDS, "true by construction: all checks of our own code passed", measurement.estimate.n)
         return Answer(
-            DOES_NOT_HOLD, f"it should be true by construction, and {value:.3g} of the checks passed", found.estimate.n
+            DOES_NOT_HOLD,
+            f"it should be true by construction, and {value:.3g} of the checks passed",
+            measurement.estimate.n,
         )
 
 

@@ -117,7 +117,7 @@ class Simulated(Session):
         blocks = [
             {
                 "restart": restart,
-                "ns": {key: 1e6 * found[restart, block] for key, found in ns.items()},
+                "ns": {key: 1e6 * times[restart, block] for key, times in ns.items()},
                 "wall_s": 0.1,
                 "steal_s": 0.0,
                 "involuntary": 0,
@@ -150,14 +150,14 @@ class Simulated(Session):
                 number += 1
         self.record.experiments.append({"title": title, "run": 1, "processes": number})
 
-    def add_observation(self, title: str, seen, *arguments) -> None:
+    def add_observation(self, title: str, value, *arguments) -> None:
         """Something looked at once."""
-        self.record.observations.append({"title": title, "arguments": list(arguments), "value": seen})
+        self.record.observations.append({"title": title, "arguments": list(arguments), "value": value})
 
 
 def simulate(corner: str, truth: str, budget: str = "full", seed: int = 0, noise: float = 1) -> Simulated:
     """A made-up session of a corner: `simulated` of notebooks/<corner>/simulated.py."""
-    made = importlib.import_module(f"notebooks.{corner}.simulated")
-    session = Simulated(corner, truth, made.INTERPRETERS, budget, seed, noise)
-    made.simulated(session)
+    corner_side = importlib.import_module(f"notebooks.{corner}.simulated")
+    session = Simulated(corner, truth, corner_side.INTERPRETERS, budget, seed, noise)
+    corner_side.simulated(session)
     return session

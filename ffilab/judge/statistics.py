@@ -73,17 +73,17 @@ def log_ratios_by_restart(record: Record, slow: tuple[str, str], fast: tuple[str
 def over_units(record: Record, values: np.ndarray, log: bool = False) -> Location:
     """The centre of values, one for each row of `record.times`, over all that the record rests on: layouts, and sessions and
     builds where there are several. Of these levels the one counts that makes the widest interval."""
-    known = np.isfinite(values)
+    finite = np.isfinite(values)
     # A unit of which nothing was kept says nothing.
-    units, values = [unit for unit, is_known in zip(record.kept, known) if is_known], values[known]
+    units, values = [unit for unit, is_finite in zip(record.kept, finite) if is_finite], values[finite]
     sessions, builds = ([getattr(unit, level) for unit in units] for level in ("session", "build"))
     levels = [Location.over_groups(values, groups, log) for groups in (sessions, builds)]
-    found = max(levels, key=lambda one: one.at().half_width if one.at().is_known else math.inf)
-    found = replace(found, sessions=max(1, len(set(sessions))))
+    location = max(levels, key=lambda candidate: candidate.at().half_width if candidate.at().is_known else math.inf)
+    location = replace(location, sessions=max(1, len(set(sessions))))
     if any(unit.layout is None for unit in units):
-        return found
+        return location
     spread, freedom = pooled(values, sessions)
-    return replace(found, spread=spread, spread_freedom=freedom, restarts=len(record.noise.restarts))
+    return replace(location, spread=spread, spread_freedom=freedom, restarts=len(record.noise.restarts))
 
 
 def pooled(values: np.ndarray, groups: list) -> tuple[float | None, int]:
@@ -105,15 +105,15 @@ def ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str
 
 
 def _ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location:
-    found = over_units(record, log_ratios(record, slow, fast), log=True)
+    location = over_units(record, log_ratios(record, slow, fast), log=True)
     by_restart = log_ratios_by_restart(record, slow, fast)
     within, freedom = pooled(by_restart, [record.units[number] for number in record.noise.restarts])
-    if within and found.spread is not None and within > found.spread:
+    if within and location.spread is not None and within > location.spread:
         # Layouts scatter by their restarts at least: where they seem to scatter by less, all of it is one scatter.
-        squares = within**2 * freedom + found.spread**2 * found.spread_freedom
-        freedom += found.spread_freedom
+        squares = within**2 * freedom + location.spread**2 * location.spread_freedom
+        freedom += location.spread_freedom
         within = math.sqrt(squares / freedom)
-    return replace(found, within=within, within_freedom=freedom, restarts=int(np.isfinite(by_restart).sum()))
+    return replace(location, within=within, within_freedom=freedom, restarts=int(np.isfinite(by_restart).sum()))
 
 
 def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty: str = EMPTY) -> Comparison:
@@ -129,14 +129,14 @@ def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty:
     with np.errstate(invalid="ignore", divide="ignore"):
         net = np.log(net_slow / net_fast)
     positive = np.isfinite(net[np.isfinite(net_slow) & np.isfinite(net_fast)]).all()
-    known = log_ratio[np.isfinite(log_ratio)]
+    finite = log_ratio[np.isfinite(log_ratio)]
     return Comparison(
         slow,
         fast,
         estimate=ratio_over_units(record, slow, fast),
         net_ratio=over_units(record, net, log=True).at() if positive else Interval(*[math.nan] * 3),
         difference=over_units(record, difference).at(),
-        p=float(stats.wilcoxon(known).pvalue) if np.any(known) else 1.0,
+        p=float(stats.wilcoxon(finite).pvalue) if np.any(finite) else 1.0,
     )
 
 

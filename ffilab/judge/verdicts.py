@@ -46,9 +46,9 @@ class Verdict:
     parts: tuple[tuple[Rule, Answer], ...]
 
 
-def holm(rules: list[Rule], found: dict[str, Measurement], what: str) -> set[Rule]:
+def holm(rules: list[Rule], measurements: dict[str, Measurement], what: str) -> set[Rule]:
     """Which of these are answered so (refuted, or held), with the chance of any wrong answer that one test alone has."""
-    tested = [rule for rule in rules if rule.measured in found]
+    tested = [rule for rule in rules if rule.measured in measurements]
     given: set[Rule] = set()
     while True:
         left = sum(rule.by_interval for rule in tested) - sum(rule.by_interval for rule in given)
@@ -57,14 +57,14 @@ def holm(rules: list[Rule], found: dict[str, Measurement], what: str) -> set[Rul
             rule
             for rule in tested
             if rule not in given
-            and rule.answer(found[rule.measured], level if rule.by_interval else LEVEL).verdict == what
+            and rule.answer(measurements[rule.measured], level if rule.by_interval else LEVEL).verdict == what
         }
         if not more:
             return given
         given |= more
 
 
-def answers(claim: Claim, found: dict[str, Measurement], missing: dict[str, str]) -> list[tuple[Rule, Answer]]:
+def answers(claim: Claim, measurements: dict[str, Measurement], missing: dict[str, str]) -> list[tuple[Rule, Answer]]:
     """The answer of each test. Raises ValueError if nothing was handed in for one, neither a number nor a reason.
 
     What refutes a part has to do so for certain among all parts. So has what holds, unless all parts hold: then none of
@@ -72,8 +72,8 @@ def answers(claim: Claim, found: dict[str, Measurement], missing: dict[str, str]
     """
     plain = {}
     for rule in claim.tests:
-        if rule.measured in found:
-            plain[rule] = rule.answer(found[rule.measured])
+        if rule.measured in measurements:
+            plain[rule] = rule.answer(measurements[rule.measured])
         elif rule.measured in missing:
             plain[rule] = Answer(NO_NUMBER, missing[rule.measured])
         else:
@@ -83,9 +83,9 @@ def answers(claim: Claim, found: dict[str, Measurement], missing: dict[str, str]
         [rule for rule in claim.tests if not isinstance(rule, Size)],
         [rule for rule in claim.tests if isinstance(rule, Size)],
     ):
-        certain |= holm(family, found, DOES_NOT_HOLD)
+        certain |= holm(family, measurements, DOES_NOT_HOLD)
         whole = all(plain[rule].verdict == HOLDS for rule in family)
-        certain |= set(family) if whole else holm(family, found, HOLDS)
+        certain |= set(family) if whole else holm(family, measurements, HOLDS)
     return [(rule, answer if rule in certain else _open(answer, len(claim.tests))) for rule, answer in plain.items()]
 
 
@@ -101,9 +101,9 @@ def _open(answer: Answer, tests: int) -> Answer:
     )
 
 
-def of_claim(claim: Claim, found: dict[str, Measurement], missing: dict[str, str]) -> Verdict:
+def of_claim(claim: Claim, measurements: dict[str, Measurement], missing: dict[str, str]) -> Verdict:
     """The verdict of a claim with tests. Raises ValueError for a test for which nothing was handed in."""
-    given = answers(claim, found, missing)
+    given = answers(claim, measurements, missing)
     checks = [answer.verdict for rule, answer in given if isinstance(rule, Conformance)]
     parts = [answer for rule, answer in given if not isinstance(rule, Size | Conformance)]
     count = {what: sum(answer.verdict == what for answer in parts) for what in (HOLDS, DOES_NOT_HOLD, NO_NUMBER)}
