@@ -24,7 +24,7 @@ READERS = {"doctor", "lab", "compare", "judge", "--help"}
 
 
 class Stop(Exception):
-    """A sentence for the reader."""
+    """Ends the command with one sentence for the reader."""
 
 
 def lock_folder():
@@ -64,9 +64,9 @@ def suitable_python():
     import shutil
 
     for minor in range(20, MINIMUM[1] - 1, -1):
-        found = shutil.which(f"python3.{minor}")
-        if found:
-            return found
+        python = shutil.which(f"python3.{minor}")
+        if python:
+            return python
     raise Stop(
         f"This needs Python {MINIMUM[0]}.{MINIMUM[1]} or newer to start with, and python3 is {sys.version.split()[0]}: "
         "install a newer one (`make doctor` names the command)."
@@ -104,7 +104,7 @@ LOCK = ROOT / "requirements" / "book.txt"
 
 
 def is_ready():
-    """Is all that the lock names in `.venv`, and does its Python start?"""
+    """Is everything in the lock installed in `.venv`, and does its Python start?"""
     return stamp().exists() and starts(PYTHON)
 
 
@@ -139,7 +139,7 @@ def prepare():
 
 
 def stamp():
-    """A file that is there if what the lock names is installed."""
+    """Return the path of the file that marks a complete installation of this lock."""
     return VENV / f"ready-book-{hashlib.sha256(LOCK.read_bytes()).hexdigest()[:16]}"
 
 

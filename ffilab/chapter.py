@@ -37,7 +37,7 @@ def begin(corner: str, gil_enabled: bool) -> Session:
     """Check the interpreter, open the session through which the chapter measures, say what it can show."""
     if source() is None:
         assert_gil(gil_enabled)
-    session = open_session(corner, [one.label for one in installed.present()])
+    session = open_session(corner, [interpreter.label for interpreter in installed.present()])
     draw.start_page(session.budget.is_result, functools.partial(failed_controls, session, {}))
     facts, builds = session.machine, session.record.run["interpreters"]
     lines = [
@@ -61,16 +61,16 @@ def begin(corner: str, gil_enabled: bool) -> Session:
     return session
 
 
-def failed_controls(session: Session, known: dict) -> list[str]:
-    """List the failed controls of what the session holds by now. known: a cache, by what the session held."""
+def failed_controls(session: Session, cache: dict) -> list[str]:
+    """List the failed controls of what the session holds so far. cache: the lists by what the session held."""
     held = len(session.plans), len(session.record.experiments), len(session.record.children)
-    if held not in known:
+    if held not in cache:
         try:
-            known[held] = controls.reasons(controls.checks(session))
+            cache[held] = controls.reasons(controls.checks(session))
         except UserError:
-            # A plan that was interrupted, in JupyterLab: nothing is known yet.
-            known[held] = []
-    return known[held]
+            # A plan that was interrupted, in JupyterLab: nothing can be said yet.
+            cache[held] = []
+    return cache[held]
 
 
 def left_out(labels: list[str]) -> list[str]:
@@ -137,7 +137,7 @@ def described(session: Session, gil_enabled: bool) -> dict:
         # Below _build, if they lie there: a clone may be moved.
         "records": [
             str(p.relative_to(BUILD) if p.is_relative_to(BUILD) else p)
-            for one in (*session.earlier, session)
-            for p in one.files
+            for part_of_run in (*session.earlier, session)
+            for p in part_of_run.files
         ],
     }

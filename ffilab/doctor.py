@@ -1,4 +1,4 @@
-"""`make doctor`: what is missing or noisy on this machine, with the command that mends it.
+"""`make doctor`: what is missing or noisy on this machine, with the command that fixes it.
 
 Standard library only, also in what it imports of ours: it runs on a bare machine, before anything is installed.
 Exit code 0 if everything that is needed is there, else 1.

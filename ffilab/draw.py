@@ -328,8 +328,8 @@ def plain(text: str) -> str:
 def verdict(row: dict) -> None:
     """Show the ledger's row for a claim."""
     beside = "; ".join(
-        f"{name}: " + ", ".join(f"{what} {bounds(*interval)}" for what, interval in each.items())
-        for name, each in row["beside"].items()
+        f"{name}: " + ", ".join(f"{what} {bounds(*interval)}" for what, interval in intervals.items())
+        for name, intervals in row["beside"].items()
     )
     measured = "; ".join(
         f"{name} {text(Interval(value, *row['interval'][name]))}" for name, value in row["measured"].items()

@@ -2,7 +2,7 @@
 
 
 class UserError(Exception):
-    """Something that the reader can mend. The text says what is wrong and what to do next.
+    """Something that the reader can fix. The text says what is wrong and what to do next.
 
     The command line prints it as one sentence and exits with a non-zero code;
     a traceback always means a defect of ours.

@@ -48,12 +48,12 @@ def make(folder: Path, labels: list[str], count: int, seed: int, builds: list[in
         _strip(label, folder / STRIPPED / label)
     if work:
         with step(f"{len(work)} layouts") as bar, ThreadPoolExecutor(os.cpu_count() or 1) as crew:
-            made = crew.map(lambda one: _make(folder, *one, seed, builds or [1]), work)
-            for done, layout in enumerate(made, 1):
+            layouts = crew.map(lambda item: _make(folder, *item, seed, builds or [1]), work)
+            for done, layout in enumerate(layouts, 1):
                 pool.setdefault(layout.label, []).append(layout)
                 bar.update(done / len(work), layout.label)
     (folder / DESCRIPTION).write_text(
-        json.dumps({label: [asdict(one) for one in each] for label, each in pool.items()})
+        json.dumps({label: [asdict(layout) for layout in layouts] for label, layouts in pool.items()})
     )
     return pool
 
@@ -62,8 +62,8 @@ def _make(folder: Path, label: str, number: int, seed: int, builds: list[int]) -
     # GIL and t-build draw independently.
     drawn = random.Random(f"{seed}/{label}/{number}").getrandbits(31)
     order = random.Random(drawn)
-    known = [build for build in builds if build in relink.builds(label)] or [1]
-    build = known[number % len(known)]
+    present = [build for build in builds if build in relink.builds(label)] or [1]
+    build = present[number % len(present)]
     interpreter, home = load(BY_LABEL[label]), folder / label / str(number)
     program = home / "bin" / f"python{label}"
     pad = order.randrange(0, relink.MAX_PAD, relink.ALIGNED)
@@ -100,8 +100,8 @@ def _library(label: str, home: Path, stripped: Path, order: random.Random, build
 def _libffi(module: Path) -> Path | None:
     """The libffi that a module is linked with, where the loader finds it; None if it says nothing."""
     listing = subprocess.run(["ldd", module], capture_output=True, text=True).stdout
-    found = re.search(r"libffi\S* => (\S+)", listing)
-    return Path(found.group(1)) if found else None
+    match = re.search(r"libffi\S* => (\S+)", listing)
+    return Path(match.group(1)) if match else None
 
 
 def _environment(interpreter: Installed, home: Path, program: Path) -> Path:
@@ -161,5 +161,5 @@ def _mirror(here: Path, there: Path, copied, entered: set[str]) -> None:
 
 
 def remove(folder: Path) -> None:
-    """Take a pool away."""
+    """Remove a pool."""
     shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""One at a time, by locks of the system on files. Standard library only, as it is imported by every chapter.
+"""File locks: one process at a time. Standard library only, as it is imported by every chapter.
 
 A child that gets the file's descriptor keeps the lock held for as long as it works.
 """

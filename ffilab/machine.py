@@ -1,4 +1,4 @@
-"""Facts about this machine: what it is, and how noisy it is just now."""
+"""Facts about this machine: what it is, and how noisy it is now."""
 
 import functools
 import os
@@ -84,7 +84,7 @@ def compiler_version() -> str:
 
 @functools.cache
 def version_of(command: tuple[str, ...]) -> str:
-    """The first line of what a compiler says of itself."""
+    """Return the first line of a compiler's `--version`."""
     return next(iter(_output(*command, "--version").splitlines()), "") or "unknown"
 
 
@@ -167,7 +167,7 @@ def _busy_s() -> float:
 
 def _own_s() -> float:
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(one.ru_utime + one.ru_stime for one in used)
+    return sum(usage.ru_utime + usage.ru_stime for usage in used)
 
 
 def _output(*command: str) -> str:

@@ -65,7 +65,7 @@ def build_all(
     ]
     # Libraries first: one that fails stops everything.
     work = [(project, []) for project in chosen if not is_extension(project)]
-    work += [(project, [one]) for one in interpreters for project in chosen if is_extension(project)]
+    work += [(project, [interpreter]) for interpreter in interpreters for project in chosen if is_extension(project)]
     failures = []
     with (
         explain_os_errors(str(out)),
@@ -80,7 +80,7 @@ def build_all(
             for number, done in enumerate(as_completed(builds), 1):
                 failures += done.result()
                 project, wanted = builds[done]
-                name = " ".join([str(project.relative_to(root)), *(one.label for one in wanted)])
+                name = " ".join([str(project.relative_to(root)), *(interpreter.label for interpreter in wanted)])
                 bar.update(number / len(work), name)
         except BaseException:
             # The other builds end with the first that fails, and with Ctrl-C.
@@ -93,7 +93,7 @@ def build_all(
 
 
 def is_sample(project: Path) -> bool:
-    """Is it material that a chapter copies and builds itself? Its Makefile would build in the source folder."""
+    """Is this a sample that a chapter copies and builds itself? Its Makefile would build in the source folder."""
     makefile = project / "Makefile"
     return makefile.exists() and "$(OUT)" not in makefile.read_text()
 
@@ -136,8 +136,8 @@ def _libraries(project: Path, out: Path) -> None:
     environment = native_links.environment(out, records)
     stamp = Path(environment["CC"]).parent / f".{project.name}"
     # Seen from the project, its outputs have no space in their path unless the reader put one between the two.
-    seen = os.path.relpath(out, project) if native_links.has_space(out) else out
-    command = ["make", "--no-print-directory", f"OUT={seen}", f"CC={environment['CC']}"]
+    shown_out = os.path.relpath(out, project) if native_links.has_space(out) else out
+    command = ["make", "--no-print-directory", f"OUT={shown_out}", f"CC={environment['CC']}"]
     command += [] if stamp.exists() else ["--always-make"]
     # What is killed may leave half a library, which make takes for a whole one: the next run makes all anew.
     stamp.unlink(missing_ok=True)
@@ -181,7 +181,7 @@ def note_compiler(out: Path) -> None:
 
 
 def ours(project: Path) -> dict:
-    """What a project says to us: `tool.hidden-corners` in pyproject.toml, else `package.metadata.hidden-corners` in Cargo.toml."""
+    """Read a project's settings for this book: `tool.hidden-corners` in pyproject.toml, else `package.metadata.hidden-corners` in Cargo.toml."""
     if is_extension(project):
         return tomllib.loads((project / "pyproject.toml").read_text()).get("tool", {}).get("hidden-corners", {})
     if (project / "Cargo.toml").exists():
@@ -191,16 +191,16 @@ def ours(project: Path) -> dict:
 
 
 def distribution(project: Path) -> str:
-    """What a project's pyproject.toml calls it."""
+    """Return the name of a project from its pyproject.toml."""
     return tomllib.loads((project / "pyproject.toml").read_text()).get("project", {}).get("name", project.name)
 
 
 def unsupported(project: Path, interpreter: Installed) -> str | None:
     """Why the project's tool does not serve this interpreter, as its pyproject.toml states it; None if it does."""
-    said = ours(project)
-    if "only" in said and interpreter.label not in said["only"]:
-        return f"made for {' '.join(said['only'])} only"
-    return said.get("unsupported", {}).get(interpreter.label)
+    declared = ours(project)
+    if "only" in declared and interpreter.label not in declared["only"]:
+        return f"made for {' '.join(declared['only'])} only"
+    return declared.get("unsupported", {}).get(interpreter.label)
 
 
 def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -> None:
@@ -294,8 +294,8 @@ def last_error(log: Path) -> str:
     """The last error line of a build log, else its last line."""
     lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
     for pattern in ERROR_LINES:
-        if found := [line for line in lines if pattern.search(line)]:
-            return found[-1]
+        if matching := [line for line in lines if pattern.search(line)]:
+            return matching[-1]
     return (lines or ["no output"])[-1]
 
 

@@ -44,16 +44,16 @@ def records_of(out: Path, project: str, tag: str = LIBRARIES) -> Path:
 def environment(out: Path, records: Path) -> dict[str, str]:
     """Variables by which the tools of a build use the compilers that keep records. Raises UserError if there is no compiler."""
     folder = _wrappers(out)
-    found = {"CC": str(folder / "cc"), "CXX": str(folder / "c++"), link_recorder.LINKS: str(records)}
+    variables = {"CC": str(folder / "cc"), "CXX": str(folder / "c++"), link_recorder.LINKS: str(records)}
     host = re.search(r"^host: (.+)$", _rustc(), re.MULTILINE)
     # Whoever names a linker for Rust keeps it; those modules are then not linked again.
     variable = host and f"CARGO_TARGET_{re.sub('[-.]', '_', host.group(1)).upper()}_LINKER"
-    return found | ({variable: found["CC"]} if variable and variable not in os.environ else {})
+    return variables | ({variable: variables["CC"]} if variable and variable not in os.environ else {})
 
 
 @functools.cache
 def _rustc() -> str:
-    """What rustc says of itself; nothing if there is none."""
+    """Return the output of `rustc -vV`; empty without rustc."""
     return subprocess.run(["rustc", "-vV"], capture_output=True, text=True).stdout if shutil.which("rustc") else ""
 
 
@@ -87,9 +87,9 @@ def has_space(path: Path) -> bool:
 
 def _cxx() -> list[str]:
     named = r"(gcc|clang|cc)(?=(-[\d.]+)?$)"
-    words = [re.sub(named, lambda found: OF_CXX[found.group(1)], word) for word in shlex.split(compiler())]
-    known = [shlex.split(os.environ.get("CXX", "")), words, ["c++"], ["g++"], ["clang++"]]
-    return next((one for one in known if one and shutil.which(one[0])), ["c++"])
+    words = [re.sub(named, lambda match: OF_CXX[match.group(1)], word) for word in shlex.split(compiler())]
+    candidates = [shlex.split(os.environ.get("CXX", "")), words, ["c++"], ["g++"], ["clang++"]]
+    return next((candidate for candidate in candidates if candidate and shutil.which(candidate[0])), ["c++"])
 
 
 def digest() -> str:
@@ -122,7 +122,7 @@ def settle(records: Path) -> None:
 
 def _settle(folder: Path) -> None:
     arguments = json.loads((folder / DESCRIPTION).read_text())["arguments"]
-    inputs = [folder / one for one in arguments if (folder / one).suffix in {".o", ".a", ".rlib"}]
+    inputs = [folder / argument for argument in arguments if (folder / argument).suffix in {".o", ".a", ".rlib"}]
     for file in inputs:
         if subprocess.run(["objcopy", "--strip-debug", file], capture_output=True).returncode:
             raise UserError(f"objcopy cannot read {file.name}.")
@@ -151,8 +151,8 @@ def link(record: Path, target: Path, order: random.Random) -> Path:
     if not relink.linker():
         raise UserError("There is no linker that orders functions (lld): `make doctor` names its package.")
     described = json.loads((record / DESCRIPTION).read_text())
-    known = tuple(relink.Function(*pair) for pair in json.loads((record / FUNCTIONS).read_text()))
-    placed = relink.shuffled(known, order)
+    functions = tuple(relink.Function(*pair) for pair in json.loads((record / FUNCTIONS).read_text()))
+    placed = relink.shuffled(functions, order)
     pad = order.randrange(0, relink.MAX_PAD, relink.ALIGNED)
     return relink.run(target, described["arguments"], placed, pad, described["compiler"], record)
 
@@ -163,16 +163,16 @@ def recorded(corner: Path, tag: str) -> dict[Path, Path | None]:
     tag: the interpreter's SOABI. Paths of the objects are relative to the corner.
     """
     plain = {record.name: record for record in records_of(corner, "").glob("*/*")}
-    found = {path: plain.get(name_of(path.name)) for path in corner.glob("*.so")}
+    record_by_path = {path: plain.get(name_of(path.name)) for path in corner.glob("*.so")}
     # Cargo's folders also hold what became an extension module.
     crates = {path: plain.get(name_of(path.name)) for path in corner.glob("cargo/*/release/*.so")}
-    found |= {path: record for path, record in crates.items() if record}
+    record_by_path |= {path: record for path, record in crates.items() if record}
     for distribution in distributions(path=[str(corner / tag)]):
         for file in distribution.files or ():
             if file.suffix == ".so":
                 records = records_of(corner, distribution.metadata["Name"], tag)
-                found[corner / tag / file] = records / name_of(file.name)
+                record_by_path[corner / tag / file] = records / name_of(file.name)
     return {
         path.relative_to(corner): record if record and (record / FUNCTIONS).exists() else None
-        for path, record in sorted(found.items())
+        for path, record in sorted(record_by_path.items())
     }

@@ -42,11 +42,11 @@ class Advice:
 
 def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
     """All entries of a kind, in the order of the file. Raises UserError, with what is wrong, for what the ledger does not know."""
-    known = {field.name for field in fields(Advice)}
+    keys = {field.name for field in fields(Advice)}
     rules = derived.rules()
     entries = []
     for entry in tomllib.loads(path.read_text(encoding="utf-8"))[kind]:
-        if unknown := set(entry) - known:
+        if unknown := set(entry) - keys:
             raise UserError(f"{path.name}: a key that is not known: {', '.join(sorted(unknown))}.")
         advice = Advice(**{**entry, "measured": in_words(entry.get("measured", ""))})
         if not (NOTEBOOKS / advice.corner).is_dir():

@@ -54,10 +54,10 @@ class Chapter:
     def facts(self) -> dict:
         """Return the facts kept with the executed page; empty if there are none or the file is damaged."""
         try:
-            found = json.loads((self.executed.parent / FACTS).read_text())
+            facts = json.loads((self.executed.parent / FACTS).read_text())
         except (OSError, ValueError, RecursionError):
             return {}
-        return found if isinstance(found, dict) else {}
+        return facts if isinstance(facts, dict) else {}
 
     @property
     def notebook(self) -> nbformat.NotebookNode:
@@ -124,7 +124,7 @@ def chapters(folder: Path = NOTEBOOKS) -> list[Chapter]:
 
 def chapter(name: str, folder: Path = NOTEBOOKS) -> Chapter:
     """Return one chapter. Raises UserError with the list of chapters if there is none of that name."""
-    by_name = {each.corner: each for each in chapters(folder)}
+    by_name = {chapter.corner: chapter for chapter in chapters(folder)}
     if name not in by_name:
         raise UserError(f"There is no chapter {name!r}: NAME must be one of {', '.join(by_name)}.")
     return by_name[name]

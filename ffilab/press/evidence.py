@@ -15,7 +15,7 @@ INTERVALS = {
 
 
 def read(name: str, folder: Path = FOLDER) -> list[dict]:
-    """What a study left; nothing if it was not run."""
+    """Read the rows that a study left; nothing if it was not run."""
     path = folder / f"{name}.json"
     return read_json(path) if path.exists() else []
 

@@ -57,13 +57,13 @@ def execute(
         tempfile.TemporaryDirectory(dir=out.parent.parent) as scratch,
         tempfile.TemporaryDirectory(prefix=temporary(), ignore_cleanup_errors=True) as short,
     ):
-        made, progress, page, answer = (Path(scratch) / part for part in (name, "progress.json", FACTS, "answer.json"))
-        made.mkdir()
+        new, progress, page, answer = (Path(scratch) / part for part in (name, "progress.json", FACTS, "answer.json"))
+        new.mkdir()
         # Before it runs: what changes meanwhile is not what the page was made from.
         made_from = made_from or source_digests(name)
         order = {
             "source": str(chapter.source),
-            "target": str(made / chapter.source.name),
+            "target": str(new / chapter.source.name),
             "answer": str(answer),
             "cwd": str(chapter.source.parent),
             "connection": str(Path(short) / "kernel.json"),
@@ -77,9 +77,9 @@ def execute(
                 source=source and str(source),
                 earlier=list(earlier),
                 progress=str(progress),
-                hand_in=str(made / ledger.CLAIMS),
+                hand_in=str(new / ledger.CLAIMS),
                 page=str(page),
-                tables=str(made / tables.TABLES),
+                tables=str(new / tables.TABLES),
             ),
             settings.BUDGET: budget,
             "PYTHONPATH": str(ROOT),
@@ -101,12 +101,12 @@ def execute(
             finally:
                 # The Jupyter kernel and its workers have sessions of their own: papermill's group does not hold them.
                 end_leftovers()
-        _check(name, made / chapter.source.name, code, limit, answer, log)
-        _join_streams(made / chapter.source.name)
-        _keep_facts(page, made / FACTS, made_from)
+        _check(name, new / chapter.source.name, code, limit, answer, log)
+        _join_streams(new / chapter.source.name)
+        _keep_facts(page, new / FACTS, made_from)
         if chapter.source.is_relative_to(ROOT):
-            _check_hand_in(name, made)
-        swap(made, out)
+            _check_hand_in(name, new)
+        swap(new, out)
     return chapter.executed
 
 
@@ -120,12 +120,12 @@ def _own_kernel(folder: Path) -> str:
     return name
 
 
-def _check_hand_in(name: str, made: Path) -> None:
+def _check_hand_in(name: str, folder: Path) -> None:
     """Before the page takes the place of the last one: does it answer for all claims of its corner?"""
     lacking = [
         claim.id
         for claim in claims.all_claims()
-        if claim.corner == name and not (made / ledger.CLAIMS / f"{claim.id}.json").exists()
+        if claim.corner == name and not (folder / ledger.CLAIMS / f"{claim.id}.json").exists()
     ]
     if lacking:
         raise UserError(

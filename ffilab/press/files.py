@@ -28,8 +28,8 @@ def set_apart(page: nbformat.NotebookNode, static: Path, address: str) -> None:
         for output in cell.get("outputs", []):
             if "text/html" in output.get("data", {}):
                 text = SWITCH.sub("", "".join(output.data["text/html"]))
-                text = IMAGE.sub(lambda found: image(found[1], b64decode(found[2]).decode(), static, address), text)
-                text = CSV.sub(lambda found: f'href="{keep(b64decode(found[1]), "csv", static, address)}"', text)
+                text = IMAGE.sub(lambda match: image(match[1], b64decode(match[2]).decode(), static, address), text)
+                text = CSV.sub(lambda match: f'href="{keep(b64decode(match[1]), "csv", static, address)}"', text)
                 output.data["text/html"] = text
 
 
@@ -71,8 +71,8 @@ def lighter(drawing: str) -> str:
     drawing = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", drawing, flags=re.S)
     drawing = re.sub(
         r' (d|x|y|points)="([^"]*)"',
-        lambda found: (
-            f' {found[1]}="{re.sub(r"-?[0-9]+[.][0-9]+", lambda one: f"{float(one[0]):.2f}".rstrip("0").rstrip("."), found[2])}"'
+        lambda match: (
+            f' {match[1]}="{re.sub(r"-?[0-9]+[.][0-9]+", lambda digits: f"{float(digits[0]):.2f}".rstrip("0").rstrip("."), match[2])}"'
         ),
         drawing,
     )

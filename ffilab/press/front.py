@@ -97,7 +97,9 @@ def figure(tree: Path, declared: dict) -> str:
     folder = tree / "book" / "_static"
     alt = html.escape(ranges(frame, declared) + (f" {kept.mark}." if kept.mark else ""))
     images = []
-    for mode, drawn in draw.pictures(lambda one: plot(one, frame, declared), (7.2, 4.4), draw.short(kept.mark)).items():
+    for mode, drawn in draw.pictures(
+        lambda canvas: plot(canvas, frame, declared), (7.2, 4.4), draw.short(kept.mark)
+    ).items():
         (folder / f"front-{mode}.svg").write_bytes(drawn)
         images.append(f'<img class="ffi-{mode}" alt="{alt}" src="../_static/front-{mode}.svg">')
     mark = f" **{draw.capital(kept.mark)}.**" if kept.mark else ""
@@ -112,15 +114,15 @@ def surprises(tree: Path, rows: list[dict]) -> str:
     """List the first few surprises that have a number: decided ones first, at most one of each chapter."""
     by_claim, decided, open_, taken = {row["id"]: row for row in rows}, [], [], set()
     for surprise in advice.read(FILE, "surprise"):
-        found = advice.answer(surprise, by_claim.get(surprise.claim))
-        if found is not None:
-            (open_ if found == UNDECIDED else decided).append(surprise)
+        verdict = advice.answer(surprise, by_claim.get(surprise.claim))
+        if verdict is not None:
+            (open_ if verdict == UNDECIDED else decided).append(surprise)
     lines = []
     for surprise in decided + open_:
         if len(lines) < SURPRISES and surprise.corner not in taken:
             taken.add(surprise.corner)
-            found = advice.evidence(surprise, by_claim[surprise.claim])
-            lines.append(f"{len(lines) + 1}. {surprise.say} {found} {link(tree, surprise.link)}")
+            sentence = advice.evidence(surprise, by_claim[surprise.claim])
+            lines.append(f"{len(lines) + 1}. {surprise.say} {sentence} {link(tree, surprise.link)}")
     return "\n".join(lines) + "\n" if lines else "No chapter of this copy has a number for one yet.\n"
 
 
@@ -160,19 +162,19 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
     """
     keys = ["CPython", "signature", "binding"]
     names = {key: list(dict.fromkeys(cells.frame[key])) for key in keys}
-    at = {key: {name: number for number, name in enumerate(found)} for key, found in names.items()}
+    at = {key: {name: number for number, name in enumerate(labels)} for key, labels in names.items()}
     found_cells = {}
     for row in cells.frame.to_dict("records"):
         address = page + files.slug(row["CPython"], row["binding"], row["signature"]) if page.endswith("#") else page
-        known = row["ns"] is not None and math.isfinite(row["ns"])
-        text = draw.text(Interval(row["ns"], row["ns, low"], row["ns, high"]), "ns") if known else "no number here"
+        measured = row["ns"] is not None and math.isfinite(row["ns"])
+        text = draw.text(Interval(row["ns"], row["ns, low"], row["ns, high"]), "ns") if measured else "no number here"
         found_cells[",".join(str(at[key][row[key]]) for key in keys)] = [text, address, row.get("why") or ""]
     found_pairs = {}
     for row in pairs.frame.to_dict("records"):
         key = [at["CPython"].get(row["CPython"]), at["signature"].get(row["signature"])]
         key += [at["binding"].get(row[name]) for name in ("binding a", "binding b")]
-        found = Interval(*[math.nan if row[name] is None else row[name] for name in ("ratio", "low", "high")])
-        found_pairs[",".join(map(str, key))] = [draw.text(found), row["answer"]]
+        ratio = Interval(*[math.nan if row[name] is None else row[name] for name in ("ratio", "low", "high")])
+        found_pairs[",".join(map(str, key))] = [draw.text(ratio), row["answer"]]
     words = {**ANSWERS, "ratio": RATIO, "missing": NO_PAIR, "marked": MARKED.format(mark=cells.mark or pairs.mark)}
     return {
         "names": names,
@@ -186,7 +188,7 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
 def compared(data: dict, example: dict) -> str:
     """Write one comparison in HTML, in the same words as the page's script."""
     label, signature = in_words(example["CPython"]), example["signature"]
-    at = {key: {name: str(number) for number, name in enumerate(found)} for key, found in data["names"].items()}
+    at = {key: {name: str(number) for number, name in enumerate(labels)} for key, labels in data["names"].items()}
     if label not in at["CPython"] or signature not in at["signature"]:
         return ""
     asked = [name for name in (example["one"], example["other"]) if name in at["binding"]]
@@ -254,7 +256,7 @@ def minutes_of(opening: str, parts: list[str]) -> int:
 
 def ways(declared: list[dict]) -> list[dict]:
     """Return each way with the minutes of its stops, as the pages state them. Raises UserError for an unknown page."""
-    openings = {page: text for each in chapters() for page, text in zip(each.pages, each.openings)}
+    openings = {page: text for chapter in chapters() for page, text in zip(chapter.pages, chapter.openings)}
     toc = (ROOT / "_toc.yml").read_text()
     both = ["Teaching", "Exercise"]
     everything = [{"page": page, "parts": both} for page in sorted(openings, key=toc.find) if f"{page}\n" in toc]

@@ -47,10 +47,9 @@ def steps(path: Path = FILE) -> list[Step]:
 
 def points(path: Path = FILE) -> list[Point]:
     """Read the checklist."""
-    known = {field.name for field in fields(Point)}
+    keys = {field.name for field in fields(Point)}
     return [
-        Point(**{key: entry[key] for key in known})
-        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["check"]
+        Point(**{key: entry[key] for key in keys}) for entry in tomllib.loads(path.read_text(encoding="utf-8"))["check"]
     ]
 
 

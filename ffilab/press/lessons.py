@@ -30,8 +30,8 @@ def expected(chapter: Chapter) -> dict[str, str]:
 
 def general(chapter: Chapter) -> str:
     """Return what the speaker needs to know before the lesson begins."""
-    known = notes(chapter)
-    return "\n\n".join(f"**{part}**\n\n{known[part]}" for part in (LAPTOPS, SHORT) if part in known)
+    text_by_part = notes(chapter)
+    return "\n\n".join(f"**{part}**\n\n{text_by_part[part]}" for part in (LAPTOPS, SHORT) if part in text_by_part)
 
 
 def listed(head: str, what: str) -> str:

@@ -91,26 +91,28 @@ def address(cell: dict) -> str:
     return files.slug(*(str(cell[key]) for key in KEYS))
 
 
-def row(one: dict, marked: bool) -> str:
+def row(entry: dict, marked: bool) -> str:
     """Write a cell of the matrix as a row of the page. marked: the numbers are no result."""
-    cells = [html.escape(str(one[key])) for key in KEYS]
-    cells[-1] = f'<a href="#{address(one)}">{cells[-1]}</a>'
+    cells = [html.escape(str(entry[key])) for key in KEYS]
+    cells[-1] = f'<a href="#{address(entry)}">{cells[-1]}</a>'
     columns = [f"<td>{cell}</td>" for cell in cells]
-    if known(one["ns"]):
-        columns += [number(one, column, marked) for column in NUMBERS]
+    if known(entry["ns"]):
+        columns += [number(entry, column, marked) for column in NUMBERS]
     else:
         columns += [
-            f'<td data-order="" class="ffi-why"><span>not here: {html.escape(one["why"])}</span></td>',
+            f'<td data-order="" class="ffi-why"><span>not here: {html.escape(entry["why"])}</span></td>',
             *['<td data-order=""></td>'] * (len(NUMBERS) - 1),
         ]
-    counted = one["instructions"]
+    counted = entry["instructions"]
     columns.append(
         f'<td data-order="{counted:.0f}">{counted:,.0f}</td>' if known(counted) else '<td data-order=""></td>'
     )
-    where = f'<a href="../{html.escape(one["section"])}">section</a> · <a href="../{html.escape(one["code"])}">code</a>'
-    note = f" · {html.escape(one['why'])}" if one["why"] and known(one["ns"]) else ""
-    columns += [f"<td>{where}{note}</td>", f"<td>{html.escape(one['record'])}</td>"]
-    return f'<tr id="{address(one)}">{"".join(columns)}</tr>'
+    where = (
+        f'<a href="../{html.escape(entry["section"])}">section</a> · <a href="../{html.escape(entry["code"])}">code</a>'
+    )
+    note = f" · {html.escape(entry['why'])}" if entry["why"] and known(entry["ns"]) else ""
+    columns += [f"<td>{where}{note}</td>", f"<td>{html.escape(entry['record'])}</td>"]
+    return f'<tr id="{address(entry)}">{"".join(columns)}</tr>'
 
 
 def number(cell: dict, column: str, marked: bool) -> str:

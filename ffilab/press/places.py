@@ -17,12 +17,12 @@ from ffilab.press.chapters import Chapter
 
 def headings(cells: list[str]) -> dict[str, str]:
     """Return the headings of a page's Markdown cells in order, by their anchors as myst-parser makes them."""
-    found = {}
+    by_anchor = {}
     for cell in cells:
         for node in SyntaxTreeNode(MarkdownIt().parse(cell)).children:
             if node.type == "heading":
-                found[compute_unique_slug(node, found)] = node.children[0].content
-    return found
+                by_anchor[compute_unique_slug(node, by_anchor)] = node.children[0].content
+    return by_anchor
 
 
 def markdown(notebook: nbformat.NotebookNode) -> list[str]:
@@ -43,19 +43,19 @@ def target(tree: Path, place: str) -> tuple[str, dict[str, str], str]:
     else:
         path = path.with_suffix(".md")
         cells = [path.read_text("utf-8")]
-    known = headings(cells)
-    return f"../{path.relative_to(tree)}", known, anchor if anchor in known else ""
+    titles = headings(cells)
+    return f"../{path.relative_to(tree)}", titles, anchor if anchor in titles else ""
 
 
-def title(known: dict[str, str]) -> str:
+def title(titles: dict[str, str]) -> str:
     """Return a page's title, up to its colon, from its headings."""
-    return next(iter(known.values())).split(":")[0]
+    return next(iter(titles.values())).split(":")[0]
 
 
 def link(tree: Path, place: str, text: str = "") -> str:
     """Link to a place, from a page in `book/`. text: by default the heading."""
-    address, known, anchor = target(tree, place)
-    text = text or (known[anchor] if anchor else title(known))
+    address, titles, anchor = target(tree, place)
+    text = text or (titles[anchor] if anchor else title(titles))
     return f"[{text}]({address}{'#' * bool(anchor)}{anchor})"
 
 
@@ -63,8 +63,8 @@ def section(tree: Path, place: str) -> str:
     """Link to the page of a place and, in brackets, to its heading: `[Title](page.md) ([Heading](page.md#heading))`."""
     if not place:
         return ""
-    address, known, anchor = target(tree, place)
-    return f"[{title(known)}]({address})" + (f" ([{known[anchor]}]({address}#{anchor}))" if anchor else "")
+    address, titles, anchor = target(tree, place)
+    return f"[{title(titles)}]({address})" + (f" ([{titles[anchor]}]({address}#{anchor}))" if anchor else "")
 
 
 def since(corner: str) -> str:

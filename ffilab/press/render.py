@@ -90,7 +90,7 @@ def assemble(tree: Path) -> Path:
             else:
                 (folder / f"{name}.md").write_text(text)
     (tree / "book" / "_static" / files.STYLE).write_text(files.style())
-    stale = {each.corner: each.changed() for each in chapters() if each.is_executed}
+    stale = {chapter.corner: chapter.changed() for chapter in chapters() if chapter.is_executed}
     rows = ledger.collect(stale)
     status.write(tree / "book" / "_generated", rows)
     ledger_page.write(tree, rows)

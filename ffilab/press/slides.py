@@ -59,9 +59,9 @@ def glued(notebook) -> dict[str, str]:
     return texts
 
 
-def plain(text: str, known: dict[str, str]) -> str:
+def plain(text: str, glued_texts: dict[str, str]) -> str:
     """Turn Markdown of a page into that of a slide: glue filled in, other roles as their text, no citations."""
-    text = re.sub(r"\{glue:text\}`([^`]+)`", lambda role: html.escape(known[role[1]], quote=False), text)
+    text = re.sub(r"\{glue:text\}`([^`]+)`", lambda role: html.escape(glued_texts[role[1]], quote=False), text)
     text = re.sub(r" ?\{cite\}`[^`]*`", "", text)
     text = re.sub(r"\{\w+\}`([^`<]+?) *<[^`]*>`", r"\1", text)
     return re.sub(r"\{\w+\}`([^`]+)`", lambda role: role[1].rpartition("/")[2].replace("_", " "), text)
@@ -70,45 +70,45 @@ def plain(text: str, known: dict[str, str]) -> str:
 def deck(chapter: Chapter) -> Deck:
     """Make the slides of an executed chapter."""
     notebook = chapter.executed_notebook
-    known, facts = glued(notebook), chapter.facts
+    glued_texts, facts = glued(notebook), chapter.facts
     title = re.match(r"# (.+)", notebook.cells[0].source)[1]
-    made = Deck(chapter.corner, title)
-    made.slides.append(Slide(title, standing(chapter, facts), notes=lessons.general(chapter)))
+    new = Deck(chapter.corner, title)
+    new.slides.append(Slide(title, standing(chapter, facts), notes=lessons.general(chapter)))
     heading, asked, expected, verdicts = "", {}, lessons.expected(chapter), []
     for cell in notebook.cells:
         text = cell.source if cell.cell_type == "markdown" else ""
         for part in re.split(r"(?m)^(?=#{1,3} )", text):
             if named := re.match(r"#{1,3} (.+)", part):
-                heading = plain(named[1], known)
+                heading = plain(named[1], glued_texts)
             if questions := lessons.listed(part, "Questions"):
-                made.slides.append(Slide(f"{heading}: questions", plain(questions, known)))
+                new.slides.append(Slide(f"{heading}: questions", plain(questions, glued_texts)))
             if heading == "Your prediction":
                 asked |= dict(re.findall(r"^(\d+)\. (.+(?:\n   .+)*)", part, re.M))
-                made.slides += [
-                    Slide(f"Your prediction ({number})", plain(question, known), notes=expected.get(number, ""))
+                new.slides += [
+                    Slide(f"Your prediction ({number})", plain(question, glued_texts), notes=expected.get(number, ""))
                     for number, question in asked.items()
                     if re.search(rf"^{number}\. ", part, re.M)
                 ]
             for number, answer in PREDICTED.findall(part):
-                question = f"> {plain(asked.get(number, ''), known)}".replace("\n", " ")
-                made.slides.append(
+                question = f"> {plain(asked.get(number, ''), glued_texts)}".replace("\n", " ")
+                new.slides.append(
                     Slide(
                         f"You predicted ({number})",
-                        f"{question}\n\n{plain(answer, known)}",
+                        f"{question}\n\n{plain(answer, glued_texts)}",
                         notes=expected.get(number, ""),
                     )
                 )
             if heading == "Key points" and (points := re.search(r"(?:^- .+\n?)+", part, re.M)):
-                made.slides.append(Slide("Key points", plain(points[0], known)))
+                new.slides.append(Slide("Key points", plain(points[0], glued_texts)))
         for output in cell.get("outputs", []):
             data = output.get("data", {})
             for figure in FIGURE.findall(data.get("text/html", "")):
-                made.slides.append(pictured(made, heading, figure))
-            if found := VERDICT.match(data.get("text/markdown", "")):
-                verdicts.append(f"- {found[0]}")
+                new.slides.append(pictured(new, heading, figure))
+            if match := VERDICT.match(data.get("text/markdown", "")):
+                verdicts.append(f"- {match[0]}")
     # A slide holds so many that they can be read from the last row.
-    made.slides += [Slide("Verdicts of this run", "\n".join(verdicts[n : n + 5])) for n in range(0, len(verdicts), 5)]
-    return made
+    new.slides += [Slide("Verdicts of this run", "\n".join(verdicts[n : n + 5])) for n in range(0, len(verdicts), 5)]
+    return new
 
 
 def standing(chapter: Chapter, facts: dict) -> str:
@@ -128,22 +128,22 @@ def standing(chapter: Chapter, facts: dict) -> str:
     return "\n\n".join(lines)
 
 
-def pictured(made: Deck, heading: str, figure: str) -> Slide:
+def pictured(deck: Deck, heading: str, figure: str) -> Slide:
     """Make a slide with a figure for light and dark; its alt text goes to the speaker's notes."""
-    number, images, text = len(made.pictures) // 2 + 1, [], ""
+    number, images, text = len(deck.pictures) // 2 + 1, [], ""
     for mode, alt, drawn in IMAGE.findall(figure):
-        name, text = f"{made.corner}-{number}-{mode}.svg", html.unescape(alt)
-        made.pictures[name] = base64.b64decode(drawn)
+        name, text = f"{deck.corner}-{number}-{mode}.svg", html.unescape(alt)
+        deck.pictures[name] = base64.b64decode(drawn)
         images.append(f'<img class="ffi-{mode}" loading="lazy" alt="{alt}" src="figures/{name}">')
     # What is drawn; the numbers, which a picture shows better than a list, are in its alternative text and in the notes.
     caption = f"<figcaption>{html.escape(text.partition(': ')[0], quote=False)}</figcaption>"
     return Slide(heading, picture=f"<figure>{''.join(images)}{caption}</figure>", notes=html.escape(text, quote=False))
 
 
-def page(made: Deck) -> str:
+def page(deck: Deck) -> str:
     """Return a deck as HTML."""
     sections = []
-    for number, slide in enumerate(made.slides):
+    for number, slide in enumerate(deck.slides):
         level = "h2" if number else "h1"
         body = markdown.render(slide.body)
         notes = f'<aside class="notes">{markdown.render(slide.notes)}</aside>' if slide.notes else ""
@@ -151,8 +151,8 @@ def page(made: Deck) -> str:
         sections.append(
             f"<section{long}>\n<{level}>{markdown.renderInline(slide.title)}</{level}>\n{body}{slide.picture}{notes}</section>"
         )
-    address = f"../notebooks/{made.corner}/{made.corner}.html"
-    return TEMPLATE.format(title=html.escape(made.title), chapter=address, sections="\n".join(sections))
+    address = f"../notebooks/{deck.corner}/{deck.corner}.html"
+    return TEMPLATE.format(title=html.escape(deck.title), chapter=address, sections="\n".join(sections))
 
 
 def write(folder: Path, chapters: list[Chapter]) -> list[Path]:
@@ -167,11 +167,11 @@ def write(folder: Path, chapters: list[Chapter]) -> list[Path]:
     decks = []
     for chapter in chapters:
         if chapter.is_executed:
-            made = deck(chapter)
-            for name, picture in made.pictures.items():
+            new = deck(chapter)
+            for name, picture in new.pictures.items():
                 (folder / "figures" / name).write_bytes(picture)
             decks.append(folder / f"{chapter.corner}.html")
-            decks[-1].write_text(page(made), encoding="utf-8")
+            decks[-1].write_text(page(new), encoding="utf-8")
     return decks
 
 

@@ -89,7 +89,9 @@ def characteristics_page(rows: list[dict]) -> str:
 def in_order() -> list[Chapter]:
     """Return the chapters in the order of the table of contents."""
     toc = (ROOT / "_toc.yml").read_text()
-    return sorted((each for each in chapters() if each.page in toc), key=lambda each: toc.index(each.page))
+    return sorted(
+        (chapter for chapter in chapters() if chapter.page in toc), key=lambda chapter: toc.index(chapter.page)
+    )
 
 
 def contents_page() -> str:
@@ -102,8 +104,8 @@ def course_page() -> str:
     rows = ["| Chapter | Teaching | Exercise | Jupyter kernel |", "|---|---|---|---|"]
     for chapter in in_order():
         text = "\n".join(chapter.openings)
-        said = [sum(map(int, re.findall(rf"{part}: (\d+) minutes", text))) for part in ("Teaching", "Exercises?")]
-        times = [f"{minutes} min" if minutes else "" for minutes in said]
+        stated = [sum(map(int, re.findall(rf"{part}: (\d+) minutes", text))) for part in ("Teaching", "Exercises?")]
+        times = [f"{minutes} min" if minutes else "" for minutes in stated]
         rows.append(f"| {{doc}}`../{chapter.page}` | {times[0]} | {times[1]} | {chapter.jupyter_kernel} |")
     return "\n".join(rows) + "\n"
 
@@ -141,11 +143,11 @@ def minutes_page(rows: list[dict]) -> str:
 
 def _minutes_in_words(budget: str, seconds: dict[str, float]) -> str:
     """Write the sentence for one budget. seconds: by chapter."""
-    each = "in the one chapter" if len(seconds) == 1 else f"in each of {len(seconds)} chapters"
+    where = "in the one chapter" if len(seconds) == 1 else f"in each of {len(seconds)} chapters"
     least, most = minutes(min(seconds.values())), minutes(max(seconds.values()))
     together = f", {minutes(sum(seconds.values()))} in all" if len(seconds) > 1 else ""
     span = most if least == most else f"{least} to {most}"
-    return f"In this copy, `{budget}` measured for {span} {each}{together}."
+    return f"In this copy, `{budget}` measured for {span} {where}{together}."
 
 
 def write(folder: Path, rows: list[dict]) -> None:

@@ -54,7 +54,7 @@ START = "import ctypes, sys, zlib; print('%d.%d' % sys.version_info[:2] + 't' * 
 
 @functools.cache
 def _starts(path: str, state: tuple[int, int] | None, label: str) -> bool:
-    """Does a file run as this interpreter? state: of the file, so that another one is asked anew."""
+    """Does a file run as this interpreter? state: of the file; part of the cache key, so that a new file is checked again."""
     if not state:
         return False
     try:
@@ -70,7 +70,7 @@ def made_by() -> dict[str, str]:
 
 
 def facts(interpreter: Interpreter, number: int = 1) -> dict:
-    """What was noted when it was built; nothing if that cannot be read."""
+    """Read the facts noted at the build; empty if they cannot be read."""
     try:
         return json.loads((prefix(interpreter, number) / FACTS).read_text())
     except (OSError, ValueError):
@@ -119,12 +119,12 @@ def unpacked(source: Source, work: Path, bar: Step) -> Path:
 
 
 def make_environment(cc: str) -> dict[str, str]:
-    """Ours, without what a make above us says to its children."""
+    """Return the environment for a build, without the variables of a make that started us."""
     return {**{k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL")}, "CC": cc, **FIXED}
 
 
 def without_randomisation() -> list[str]:
-    """The front of a command that runs without address randomisation; empty where there is no such thing."""
+    """Return the words that run a command without address randomisation; empty where that is impossible."""
     front = ["setarch", "--addr-no-randomize"]
     possible = shutil.which(front[0]) and not subprocess.run([*front, "true"], capture_output=True).returncode
     return front if possible else []

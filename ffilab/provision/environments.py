@@ -21,14 +21,14 @@ from ffilab.subprocesses import explain_os_errors, logged, tail
 SYNC = ("pip", "sync", "--no-config", "--require-hashes", "--compile-bytecode")
 
 
-def stamp(found: Found) -> str:
+def stamp(base: Found) -> str:
     """A hash of what the environment is made from: it is made again if that changes."""
-    lock = (folder(found.interpreter) / "requirements.txt").read_bytes()
-    path = os.path.realpath(found.executable).encode()
+    lock = (folder(base.interpreter) / "requirements.txt").read_bytes()
+    path = os.path.realpath(base.executable).encode()
     parts = [lock, path, " ".join(SYNC).encode()]
-    if found.route == "source":
+    if base.route == "source":
         # A build may have taken the place of another one.
-        parts.append(json.dumps(build.facts(found.interpreter).get("compiler", "")).encode())
+        parts.append(json.dumps(build.facts(base.interpreter).get("compiler", "")).encode())
     return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
@@ -42,11 +42,11 @@ def remove(environment: Path) -> None:
     shutil.rmtree(environment, ignore_errors=True)
 
 
-def make(found: Found) -> Installed:
+def make(base: Found) -> Installed:
     """Create or renew one environment; a no-op if it is up to date."""
-    interpreter = found.interpreter
+    interpreter = base.interpreter
     target = folder(interpreter) / ".venv"
-    wanted = stamp(found)
+    wanted = stamp(base)
     try:
         if (current := load(interpreter)).facts["stamp"] == wanted and suits(probe(str(current.python)), interpreter):
             return current
@@ -58,7 +58,7 @@ def make(found: Found) -> Installed:
         log.unlink(missing_ok=True)
         lock = target.parent / "requirements.txt"
         for command in (
-            [uv(), "venv", "--no-config", "--no-project", "--python", found.executable, str(target)],
+            [uv(), "venv", "--no-config", "--no-project", "--python", base.executable, str(target)],
             [uv(), *SYNC, "--python", str(python(interpreter)), str(lock)],
         ):
             if logged(command, log):
@@ -70,22 +70,22 @@ def make(found: Found) -> Installed:
         if not suits(probe(str(python(interpreter))), interpreter):
             remove(target)
             raise UserError(
-                f"{found.executable} says that it is {interpreter.label}, and an environment made of it is not: "
+                f"{base.executable} says that it is {interpreter.label}, and an environment made of it is not: "
                 f'name another one with KERNELS="{interpreter.label}=/path/to/python".'
             )
-        (target / FACTS).write_text(json.dumps({**describe(found), "stamp": wanted}, indent=1))
+        (target / FACTS).write_text(json.dumps({**describe(base), "stamp": wanted}, indent=1))
     return load(interpreter)
 
 
-def describe(found: Found) -> dict:
+def describe(base: Found) -> dict:
     """Facts about the build that belong beside every figure: route, flags, compiler."""
-    facts = probe(found.executable)
+    facts = probe(base.executable)
     return {
-        "route": found.route,
+        "route": base.route,
         "version": facts["full"],
         # A cache that was moved has the folder in which it was built.
         "config_args": re.sub(r"(?<=--prefix=)[^\s']*", "PREFIX", facts["config_args"]),
-        "packages": packages(python(found.interpreter)),
+        "packages": packages(python(base.interpreter)),
     }
 
 
@@ -101,8 +101,8 @@ def packages(executable: Path) -> dict[str, str]:
 
 def provision(request: Request) -> list[Installed]:
     """Set up the interpreters of a request with their environments. Say which were left out, and how to add them."""
-    found, left_out = find(request)
-    interpreters = [make(one) for one in found]
+    usable, left_out = find(request)
+    interpreters = [make(interpreter) for interpreter in usable]
     for installed in interpreters:
         say(f"  {installed.name}: {installed.facts['version'].split(' (')[0]}, route {installed.facts['route']}")
     if left_out:

@@ -64,9 +64,9 @@ def load(interpreter: Interpreter) -> Installed:
     return Installed(interpreter, python(interpreter), loaded)
 
 
-def soabi(one: Installed) -> str:
+def soabi(interpreter: Installed) -> str:
     """The tag of extensions for this interpreter, such as cpython-314t-x86_64-linux-gnu."""
-    return _soabi(one.python)
+    return _soabi(interpreter.python)
 
 
 @functools.cache
@@ -81,25 +81,25 @@ def _soabi(python: Path) -> str:
 
 def present() -> list[Installed]:
     """All interpreters whose environment is in place and that this run asked for, in version order."""
-    found = []
+    interpreters = []
     chosen = settings.told("interpreters")
     for interpreter in ALL:
         if chosen and interpreter.label not in chosen:
             continue
         try:
-            found.append(load(interpreter))
+            interpreters.append(load(interpreter))
         except UserError:
             continue
-    return found
+    return interpreters
 
 
-def same_build(one: dict, other: dict) -> bool:
-    """Do a GIL build and a t-build, described by their facts, come by one route with the same flags?"""
+def same_build(facts: dict, other_facts: dict) -> bool:
+    """Do a GIL build and a t-build, described by their facts, come by the same route with the same flags?"""
 
     def flags(facts):
         return sorted(set(facts["config_args"].split()) - {"'--disable-gil'"})
 
-    return one["route"] == other["route"] and flags(one) == flags(other)
+    return facts["route"] == other_facts["route"] and flags(facts) == flags(other_facts)
 
 
 def pair() -> list[Installed]:

@@ -34,7 +34,7 @@ A_DAY_S = 86_400
 
 @dataclass(frozen=True)
 class Found:
-    """An interpreter and how we came by it. Routes: named, uv, download, source."""
+    """An interpreter and the route by which it was obtained. Routes: named, uv, download, source."""
 
     interpreter: Interpreter
     executable: str
@@ -44,10 +44,10 @@ class Found:
 def uv() -> str:
     """Path of the uv that our own lock installed, else one on PATH. Raises UserError if neither is there."""
     ours = Path(sys.executable).with_name("uv")
-    found = str(ours) if ours.exists() else shutil.which("uv")
-    if not found:
+    path = str(ours) if ours.exists() else shutil.which("uv")
+    if not path:
         raise UserError("uv is missing: run `python3 ffilab/bootstrap.py kernels`, which installs the pinned one.")
-    return found
+    return path
 
 
 def probe(executable: str) -> dict | None:
@@ -89,7 +89,7 @@ def named(interpreter: Interpreter, path: str) -> Found:
 
 
 def known_to_uv(interpreter: Interpreter) -> Found | None:
-    """One that uv finds on this machine, without downloading; or one under a name that uv does not look for."""
+    """Find an interpreter on this machine: one that uv finds without downloading, or one under a name that uv does not look for."""
     request = interpreter.label if interpreter.free_threaded else f"{interpreter.version}+gil"
     answer = subprocess.run(
         [uv(), "python", "find", "--system", "--no-python-downloads", "--no-project", "--no-config", request],
@@ -111,9 +111,9 @@ def known_to_uv(interpreter: Interpreter) -> Found | None:
 
 def reason(stderr: str) -> str:
     """The first cause that uv names, in one line; addresses are left out."""
-    said = [line.strip() for line in stderr.splitlines() if line.strip()]
-    causes = [line.removeprefix("cause:").strip() for line in said if line.startswith("cause:")]
-    return re.sub(r"\s*`?\(?\w+://[^\s`)]+[`)]*", "", (causes or said or ["it says nothing"])[0])
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    causes = [line.removeprefix("cause:").strip() for line in lines if line.startswith("cause:")]
+    return re.sub(r"\s*`?\(?\w+://[^\s`)]+[`)]*", "", (causes or lines or ["it says nothing"])[0])
 
 
 class Downloads:
@@ -147,8 +147,8 @@ class Downloads:
         if answer.returncode:
             return self._give_up(reason(answer.stderr))
         self._note.unlink(missing_ok=True)
-        found = known_to_uv(interpreter)
-        return found and Found(interpreter, found.executable, "download")
+        usable = known_to_uv(interpreter)
+        return usable and Found(interpreter, usable.executable, "download")
 
     def _give_up(self, why: str) -> None:
         self.failed = True
@@ -173,17 +173,17 @@ def find(request: Request) -> tuple[list[Found], list[Interpreter]]:
     that a comparison between them compares the GIL and not two distributors.
     Raises UserError for what is required and cannot be had.
     """
-    found = {i: named(i, path) for i, path in request.named.items()}
+    chosen = {i: named(i, path) for i, path in request.named.items()}
     downloads = Downloads()
     left_out = []
     for wanted, required in ((request.required, True), (request.optional, False)):
-        for group in _by_version(i for i in wanted if i not in found):
+        for group in _by_version(i for i in wanted if i not in chosen):
             for interpreter, result in zip(group, _by_one_route(group, downloads, required)):
                 if result:
-                    found[interpreter] = result
+                    chosen[interpreter] = result
                 else:
                     left_out.append(interpreter)
-    return sorted(found.values(), key=lambda f: f.interpreter), left_out
+    return sorted(chosen.values(), key=lambda f: f.interpreter), left_out
 
 
 def _by_version(wanted: Iterator[Interpreter]) -> list[list[Interpreter]]:

@@ -78,7 +78,7 @@ def builds(label: str) -> list[int]:
 
 
 def missing(label: str) -> str | None:
-    """None if this interpreter can be linked again here, else what is lacking."""
+    """Return what is lacking to link this interpreter again here; None if nothing is."""
     if not (objects(label) / ARCHIVE).exists():
         return f"CPython {label} was not compiled here, and its objects are not known"
     return None if linker() else "there is no linker that orders functions (lld): `make doctor` names its package"
@@ -99,15 +99,15 @@ def read_functions(*files: Path) -> list[tuple[str, str]]:
     listing = subprocess.run(["objdump", "-t", *files], capture_output=True, text=True)
     if listing.returncode:
         raise UserError(f"objdump cannot read objects ({listing.stderr.strip()[-100:]}).")
-    found = re.findall(r"^\S+ .{5}.F (\.text\.\S+)\s+\S+\s+(?:\.hidden )?(\S+)$", listing.stdout, re.MULTILINE)
-    return list(dict.fromkeys((symbol, section) for section, symbol in found))
+    pairs = re.findall(r"^\S+ .{5}.F (\.text\.\S+)\s+\S+\s+(?:\.hidden )?(\S+)$", listing.stdout, re.MULTILINE)
+    return list(dict.fromkeys((symbol, section) for section, symbol in pairs))
 
 
-def shuffled(known: tuple[Function, ...], order: random.Random) -> list[Function]:
-    """All of them in random order within each part, the parts in the linker's own order."""
+def shuffled(functions: tuple[Function, ...], order: random.Random) -> list[Function]:
+    """Shuffle functions within each part; the parts stay in the linker's own order."""
     placed = []
     for part in (*PARTS, NORMAL):
-        members = [function for function in known if function.part == part]
+        members = [function for function in functions if function.part == part]
         placed += order.sample(members, len(members))
     return placed
 
@@ -115,10 +115,10 @@ def shuffled(known: tuple[Function, ...], order: random.Random) -> list[Function
 def order_of(program: Path) -> list[str]:
     """Names of a program's functions by address. Raises UserError if it has no symbols."""
     listing = subprocess.run(["nm", "-n", "--defined-only", program], capture_output=True, text=True)
-    found = [line.split()[-1] for line in listing.stdout.splitlines() if re.search(r" [tT] ", line)]
-    if not found:
+    names = [line.split()[-1] for line in listing.stdout.splitlines() if re.search(r" [tT] ", line)]
+    if not names:
         raise UserError(f"{program.name} has no symbols.")
-    return found
+    return names
 
 
 def link(label: str, target: Path, order: list[Function] | None = None, pad: int = 0, build: int = 1) -> Path:
@@ -136,9 +136,9 @@ def link_ctypes(label: str, target: Path, order: random.Random, pad: int = 0, bu
     """Link `_ctypes` with its functions in random order, beside a copy of libffi that it finds there."""
     folder = objects(label, build)
     libraries = json.loads((folder / LIBRARIES).read_text())
-    known = tuple(Function(*pair) for pair in json.loads((folder / FUNCTIONS).read_text())[CTYPES])
+    functions = tuple(Function(*pair) for pair in json.loads((folder / FUNCTIONS).read_text())[CTYPES])
     inputs = ["-shared", "-Wl,-rpath,$ORIGIN", *sorted((folder / CTYPES).glob("*.o")), *libraries[CTYPES]]
-    return run(target, inputs, shuffled(known, order), pad)
+    return run(target, inputs, shuffled(functions, order), pad)
 
 
 def run(
@@ -184,8 +184,8 @@ def keep_objects(tree: Path, prefix: Path, executable: Path) -> None:
     """Keep in `prefix` what is linked again: from a compiled source tree, and from what its interpreter says of itself."""
     folder = prefix / OBJECTS
     (folder / CTYPES).mkdir(parents=True, exist_ok=True)
-    said = "import json, sysconfig; print(json.dumps({k: str(v) for k, v in sysconfig.get_config_vars().items()}))"
-    answer = subprocess.run([executable, "-I", "-c", said], capture_output=True, text=True, check=True)
+    program = "import json, sysconfig; print(json.dumps({k: str(v) for k, v in sysconfig.get_config_vars().items()}))"
+    answer = subprocess.run([executable, "-I", "-c", program], capture_output=True, text=True, check=True)
     variables = json.loads(answer.stdout)
     kept = [(tree / variables["LIBRARY"], folder / ARCHIVE), (tree / "Programs" / "python.o", folder / MAIN)]
     kept += [(file, folder / CTYPES / file.name) for file in (tree / "Modules" / "_ctypes").glob("*.o")]
@@ -197,16 +197,16 @@ def keep_objects(tree: Path, prefix: Path, executable: Path) -> None:
     }
     (folder / LIBRARIES).write_text(json.dumps({**libraries, "interpreter": [*libraries["interpreter"], "-pthread"]}))
     ctypes_objects = sorted((folder / CTYPES).glob("*.o"))
-    found = {"interpreter": read_functions(folder / ARCHIVE, folder / MAIN), CTYPES: read_functions(*ctypes_objects)}
-    (folder / FUNCTIONS).write_text(json.dumps(found))
+    by_part = {"interpreter": read_functions(folder / ARCHIVE, folder / MAIN), CTYPES: read_functions(*ctypes_objects)}
+    (folder / FUNCTIONS).write_text(json.dumps(by_part))
 
 
-def differences(label: str, one: int, other: int) -> dict:
+def differences(label: str, first: int, second: int) -> dict:
     """Two builds of an interpreter by one recipe, object by object: how many there are, and the names of those that differ in
     any byte."""
     with tempfile.TemporaryDirectory() as scratch:
         folders = []
-        for number in (one, other):
+        for number in (first, second):
             folder = Path(scratch) / str(number)
             shutil.copytree(objects(label, number) / CTYPES, folder)
             subprocess.run(["ar", "x", objects(label, number) / ARCHIVE], cwd=folder, check=True)

@@ -76,11 +76,11 @@ def _fetch(source: Source, target: Path, step: Step) -> Path:
             # A disk that is full, or Ctrl-C.
             partial.unlink(missing_ok=True)
             raise
-        found = sha256(partial)
-        if found != source.sha256:
+        actual = sha256(partial)
+        if actual != source.sha256:
             partial.unlink()
             say(f"  {_site(url)} sent other bytes than the pinned ones; they were thrown away.")
-            refusals.append(f"{_site(url)}: SHA-256 {found[:12]}… instead of {source.sha256[:12]}…")
+            refusals.append(f"{_site(url)}: SHA-256 {actual[:12]}… instead of {source.sha256[:12]}…")
             continue
         partial.rename(target)
         return target
