@@ -255,7 +255,7 @@ def about_interpreters() -> str:
     elif lacking:
         lines.append(
             f"Every chapter needs {' and '.join(PAIR)}. `make book` takes them from this machine, else lets uv download them, "
-            "else compiles them, about four minutes each.\nThey come without compiling by one of these:"
+            "else compiles them, about five minutes each on two cores.\nThey come without compiling by one of these:"
         )
         lines += [f"  {way}" for way in WAYS_TO_THE_PAIR]
     return "\n".join(lines)

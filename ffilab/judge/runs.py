@@ -104,6 +104,8 @@ def basis(record: Record) -> str:
 def report(paths: tuple[Path, Path]) -> str:
     """The whole comparison in words. Raises UserError for a file that is no record."""
     for path in paths:
+        if path == Path():
+            raise UserError("Name two records: `make compare A=_build/records/….jsonl B=…`.")
         if not path.is_file():
             raise UserError(f"There is no record {path}: records are in _build/records, one .jsonl a run.")
     first, second = map(read, paths)

@@ -3,7 +3,7 @@
 import os
 import secrets
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 from ffilab import layout_pool, native, settings
@@ -65,6 +65,8 @@ def book(
                     left = (time.monotonic() - began_chapters) / number * (len(wanted) - number)
                     say(f"  {number} of {len(wanted)} chapters; the others take about {minutes(round(left, -1))}")
         render.render()
+    if only is not None:
+        say(f"  the chapter is {os.path.relpath(HTML / f'{wanted[0].page}.html')}")
     say(f"  {minutes(time.monotonic() - began)} in all")
 
 
@@ -136,13 +138,13 @@ def with_records(wanted: list[Chapter], source: Path) -> list[Chapter]:
     """Return the chapters that have records in a folder; name those that have none. Raises UserError if none has."""
     there = []
     for chapter in wanted:
-        try:
+        with suppress(NoSession):
             find(source, chapter.corner)
             there.append(chapter)
-        except NoSession:
-            if len(wanted) == 1:
-                raise
-            say(f"  no records of the chapter {chapter.corner}: its page stays as it is")
     if not there:
-        raise NoSession(f"{source} holds no complete session of any chapter: name a folder or bundle of records.")
+        which = f"the chapter {wanted[0].corner!r}" if len(wanted) == 1 else "any chapter"
+        raise NoSession(f"{source} holds no complete session of {which}: name a folder or bundle of records.")
+    for chapter in wanted:
+        if chapter not in there:
+            say(f"  no records of the chapter {chapter.corner}: its page stays as it is")
     return there

@@ -126,7 +126,8 @@ def chapter(name: str, folder: Path = NOTEBOOKS) -> Chapter:
     """Return one chapter. Raises UserError with the list of chapters if there is none of that name."""
     by_name = {chapter.corner: chapter for chapter in chapters(folder)}
     if name not in by_name:
-        raise UserError(f"There is no chapter {name!r}: NAME must be one of {', '.join(by_name)}.")
+        problem = f"There is no chapter {name!r}" if name else "Name a chapter"
+        raise UserError(f"{problem}: NAME must be one of {', '.join(by_name)}.")
     return by_name[name]
 
 

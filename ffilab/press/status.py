@@ -59,7 +59,7 @@ def interpreters_page() -> str:
         rows.append(f"| {label} | {version.split(' (')[0]} | {route} | {same} | `{flags}` |")
     if absent := left_out([label for label, *_ in builds]):
         rows.append(
-            f"\nLeft out of this run: {', '.join(absent)}. They would have to be compiled, about four minutes each on two "
+            f"\nLeft out of this run: {', '.join(absent)}. They would have to be compiled, about five minutes each on two "
             f'cores. Add them with `make book KERNELS=all`, or one by one with `make book KERNELS="{GIL} {FREE_THREADED} {absent[0]}"`.'
         )
     return "\n".join(rows) + "\n"

@@ -205,7 +205,7 @@ def _compile(interpreter: Interpreter, number: int, work: Path, whole: bool) -> 
     last = last_seconds()
     say(
         f"  {interpreter.name}: no prebuilt one at hand, compiling {interpreter.source.release} on {jobs} cores "
-        f"({f'the last time it took {minutes(last)}' if last else 'about 5 minutes on two cores'})"
+        f"({f'the last time it took {minutes(last)}' if last else 'about five minutes on two cores'})"
     )
     with step(f"compile {interpreter.name}") as bar:
         tree, log = unpacked(interpreter.source, work, bar), work / "build.log"
