@@ -125,6 +125,11 @@ def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
         path.rename(path.with_name(path.name.replace("loaders", "encore")))
     (clone / "tests/test_encore.py").write_text('"""Nothing to test that the other chapter does not."""\n')
     add(clone / "_toc.yml", "      - file: notebooks/encore/encore\n", before="  - caption: What it adds up to")
+    rooms = clone / "pyproject.toml"
+    raised = re.sub(
+        r"^(native|notebooks|tests) = (\d+)", lambda m: f"{m[1]} = {int(m[2]) + 1500}", rooms.read_text(), flags=re.M
+    )
+    rooms.write_text(raised)
     run(clone, "make", "chapter", "NAME=encore", "BUDGET=smoke", "KERNELS=pair")
     html = clone / "_build" / "html"
     assert "Questions" in (html / "notebooks/encore/encore.html").read_text()
