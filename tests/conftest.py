@@ -87,6 +87,15 @@ def browser():
         chromium.close()
 
 
+@pytest.fixture
+def executed(corner, request):
+    """The chapter of a parametrised `corner`, made from golden records, of a `variant` if the test has one. Shared: see golden_pages.py."""
+    from tests import golden_pages
+
+    variant = request.getfixturevalue("variant") if "variant" in request.fixturenames else golden_pages.MEASURED
+    return golden_pages.page(corner, variant)
+
+
 @pytest.fixture(scope="session")
 def golden_book():
     """The whole book made from golden records of real runs: a folder of pages."""

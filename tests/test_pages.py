@@ -21,8 +21,8 @@ CORNERS = corners()
 
 
 @pytest.mark.parametrize("corner", CORNERS)
-def test_a_page_is_made_from_records_alone(corner):
-    notebook = page(corner).executed_notebook
+def test_a_page_is_made_from_records_alone(corner, executed):
+    notebook = executed.executed_notebook
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     shown = "".join(output["data"].get("text/markdown", "") for output in outputs if "data" in output)
     facts = json.loads((GOLDEN / corner / "session.jsonl").read_text().splitlines()[0])["machine"]

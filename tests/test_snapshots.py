@@ -15,7 +15,8 @@ import pytest
 
 from ffilab.judge import again
 from ffilab.judge.claims import corners
-from tests.golden_pages import VARIANTS, page, records
+from ffilab.press.chapters import Chapter
+from tests.golden_pages import VARIANTS, records
 
 RENEW = "python3 ffilab/bootstrap.py test tests/test_snapshots.py --renew"
 SNAPSHOTS = Path(__file__).with_name("snapshots")
@@ -57,8 +58,8 @@ def ledger(variant: str) -> dict[str, dict]:
     return rows
 
 
-def snapshot(corner: str, variant: str, rows: dict) -> str:
-    said = {**contents(page(corner, variant).executed_notebook), "ledger": rows[corner]}
+def snapshot(chapter: Chapter, rows: dict) -> str:
+    said = {**contents(chapter.executed_notebook), "ledger": rows[chapter.corner]}
     return json.dumps(said, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -69,8 +70,8 @@ def rows():
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("corner", corners())
-def test_page_says_what_it_said(corner, variant, rows, pytestconfig):
-    file, shown = SNAPSHOTS / f"{corner}-{variant}.json", snapshot(corner, variant, rows[variant])
+def test_page_says_what_it_said(corner, variant, executed, rows, pytestconfig):
+    file, shown = SNAPSHOTS / f"{corner}-{variant}.json", snapshot(executed, rows[variant])
     if pytestconfig.getoption("--renew"):
         file.write_text(shown)
     kept = file.read_text()
