@@ -272,7 +272,6 @@ def test_records_that_hold_no_such_answer_are_said_to():
     ("answer", "says"),
     [
         (source("cell[0] += 1", OF_CELLS), "Correct after eight more: 1,600,000"),
-        (source("self.value += 1"), "Not correct after eight threads"),
         (source("cell[0] += 2", OF_CELLS), "counted twice"),
         (source("cell[0] += 1", f"{OF_CELLS} if self.cells.clear() else 0"), "Not correct"),
         (source("self.lock.acquire()"), "No end within"),
@@ -283,5 +282,5 @@ def test_records_that_hold_no_such_answer_are_said_to():
     ],
 )
 def test_a_counter_of_the_readers_is_checked(monkeypatch, answer, says):
-    monkeypatch.setattr(experiment, "COUNTER_SECONDS", 2)
+    monkeypatch.setattr(experiment, "COUNTER_SECONDS", 2 if says.startswith("No end") else 60)
     assert says in " ".join(exercise.check_counter(answer, looking(lambda title, look, *given: look(*given))))

@@ -172,4 +172,4 @@ def test_the_page_on_numbers_names_the_limits_of_the_code():
     assert f"More than {controls.MAX_STRANGERS:g} of a core" in text
     assert f"{controls.MAX_STEAL:.0%} of the time".replace("%", " %") in text
     assert f"a factor of {controls.MAX_FREQUENCY:g}" in text
-    assert f"larger than {controls.NEGLIGIBLE:.0%}".replace("%", " %") in text
+    assert f"lies beyond {controls.NEGLIGIBLE:.0%}".replace("%", " %") in text
