@@ -21,6 +21,7 @@ from ffilab.paths import BY_PRODUCTS, NATIVE
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import claims, exercise, experiment, results
 from notebooks.boundary.experiment import BINDINGS, name
+from tests.boundary.test_results import profiled
 
 SOURCES = NATIVE / "boundary"
 FOLDER = {"folder": experiment.LIBRARIES}
@@ -82,18 +83,6 @@ def test_the_plan_of_the_claims_has_the_cells_that_claims_compare():
 
 
 # ---- the claims ----
-
-
-def profiled(taken: float, libffi: float, how: str = "perf cpu-clock") -> dict:
-    """A profile of one process, with samples in and beside the two groups that A10 speaks of."""
-    samples = {
-        "ffi_call": libffi,
-        "take_gil": taken,
-        "PyCFuncPtr_call": 20,
-        "_PyEval_EvalFrameDefault": 100,
-        "boundary_pyo3": 9,
-    }
-    return {"how": how, "costs": [[symbol, "object", count] for symbol, count in samples.items()]}
 
 
 def judged(session) -> dict[str, dict]:
