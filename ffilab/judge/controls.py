@@ -12,13 +12,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ffilab.bench.plan import APART, APART_AGAIN, COPIED, STEPS, STEPS_MORE, control_pair
+from ffilab.bench.plan import APART, APART_AGAIN, STEPS, STEPS_MORE, control_pair
 from ffilab.bench.record import Record, medians
 from ffilab.judge.estimates import LEVEL, Interval
 from ffilab.judge.statistics import log_ratios, over_units
 
-# Two pieces of work that do not differ: in one process, in two processes, on two copies of the interpreter's file.
-TWINS = ((control_pair(2)[0], control_pair(1)[0]), (APART_AGAIN, APART), (COPIED, APART))
+# Two pieces of work that do not differ: in one process, in two processes.
+TWINS = ((control_pair(2)[0], control_pair(1)[0]), (APART_AGAIN, APART))
 # Of one core, on average over an experiment. An idle system needs a hundredth.
 MAX_STRANGERS = 0.15
 # Of the time that a plan measured.
