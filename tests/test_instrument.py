@@ -69,7 +69,7 @@ def test_there_are_four_pairs_of_controls_and_two_on_each_interpreter():
 def restarts_of(is_disturbed, given=(0, 1, 2, 3), blocks=4, wall_s=None):
     """The restarts of a run, by layout, blocks and whether again; is_disturbed(restart, block)."""
     made, done, found = SimpleNamespace(blocks=blocks, wall_s=wall_s), [], []
-    for number, (layout, count, again) in enumerate(runner.all_turns(made, list(given), done, random.Random(1))):
+    for number, (layout, count, again, _) in enumerate(runner.all_turns(made, list(given), done, random.Random(1))):
         found.append((layout, count, again))
         done += [
             {"layout": layout, "again": again, "strangers_s": float(is_disturbed(number, block)), "wall_s": 1.0}
@@ -97,6 +97,12 @@ def test_half_of_the_blocks_are_measured_again_at_most_and_again_while_they_stay
 def test_without_layouts_whole_restarts_are_added():
     found = restarts_of(lambda restart, block: restart == 2 or (restart, block) == (0, 0), given=[None] * 4)
     assert found[4:] == [(None, 4, True)]
+
+
+def test_the_default_link_has_a_restart_that_nothing_takes_the_place_of():
+    made = SimpleNamespace(blocks=4, wall_s=None)
+    found = list(runner.all_turns(made, [0, 1, 2], [], random.Random(1), default=2))
+    assert found == [(0, 4, False, False), (1, 4, False, False), (None, 4, False, True), (2, 4, False, False)]
 
 
 def test_a_wall_time_ends_a_run_and_nothing_is_measured_again():
