@@ -125,6 +125,33 @@ def test_discarded_blocks_are_nan_and_the_comparison_goes_on():
     assert ratio.low <= 1.1 <= ratio.high
 
 
+@pytest.mark.parametrize(
+    ("siblings", "cpus"), [("", [2]), ("2", [2]), ("2,6", [2, 6]), ("0-2", [0, 1, 2]), ("1-2,9", [1, 2, 9])]
+)
+def test_a_pinned_worker_is_disturbed_on_its_core_and_its_siblings(siblings, cpus, monkeypatch):
+    monkeypatch.setattr(machine.quota, "read", lambda path: siblings)
+    assert machine.cpus_of(2) == cpus
+    assert machine.cpus_of(None) == machine.cores_to_pin()
+
+
+def test_the_watch_counts_strangers_and_stolen_time_where_they_disturb(monkeypatch):
+    """What others do on another core is their affair."""
+    used, ours = {0: 0.0, 1: 0.0, 2: 0.0}, [0.0]
+
+    def cpu_times(percpu):
+        return [SimpleNamespace(user=seconds, system=0.0, steal=seconds / 10) for seconds in used.values()]
+
+    monkeypatch.setattr(machine.psutil, "cpu_times", cpu_times)
+    monkeypatch.setattr(machine, "_own_s", lambda: ours[0])
+    monkeypatch.setattr(machine, "cpus_of", lambda cpu: [0, 2] if cpu is None else [cpu])
+    watches = {cpu: machine.Watch(cpu) for cpu in (None, 0, 1, 2)}
+    used |= {0: 1.0, 1: 5.0, 2: 0.5}
+    ours[0] = 0.2
+    found = {cpu: watch.end(children_s=0.3) for cpu, watch in watches.items()}
+    assert {cpu: one["strangers_s"] for cpu, one in found.items()} == {None: 1.0, 0: 0.5, 1: 4.5, 2: 0.0}
+    assert {cpu: one["steal_s"] for cpu, one in found.items()} == {None: 0.15, 0: 0.1, 1: 0.5, 2: 0.05}
+
+
 def test_cores_are_usable_ones():
     core = machine.Cores().next()
     assert core is None or core in os.sched_getaffinity(0)
