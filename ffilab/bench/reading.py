@@ -28,9 +28,16 @@ class Session:
         self._merged: dict[str, Record] = {}
         # The plans and titles that were asked for: see `ffilab.judge.ledger.Handed`.
         self.reads: set[str] = set()
+        self._once: dict[Callable, object] = {}
         # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its own.
         names = record.run["plan"]["earlier"]
         self.earlier: list[Reading] = [Reading(corner, folder.parent / name, alone=True) for name in names]
+
+    def once(self, make: Callable):
+        """Return `make(self)`: worked out once, and again when the session has measured more."""
+        if make not in self._once:
+            self._once[make] = make(self)
+        return self._once[make]
 
     @property
     def record(self) -> Record:

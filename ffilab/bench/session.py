@@ -194,6 +194,8 @@ class Measuring(Session):
         return random.Random(f"{self.seed}/{name}/{self._runs[name]}").getrandbits(32)
 
     def _must_be_open(self) -> None:
+        """Before anything is measured or written."""
+        self._once.clear()
         if self.record.end:
             raise UserError("This session is closed: run the cell with `chapter.begin` again, and all that follow.")
 
