@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ffilab import machine, settings
 from ffilab.bench import instructions, noise, profile, runner
-from ffilab.bench.plan import EMPTY, plan
+from ffilab.bench.plan import EMPTY, controls, plan
 from ffilab.bench.record import Record
 from ffilab.budget import BUDGETS
 from ffilab.errors import UserError
@@ -56,6 +56,11 @@ def test_disturbances_are_said_in_a_sentence():
     told = noise.said(noise.Disturbed(12, 1, 400), "quota", "processes")
     assert told == "12 of 400 processes were measured again, 1 left out: quota"
     assert "more than half" in noise.said(noise.Disturbed(20, 30, 40), "quota", "processes")
+
+
+def test_there_are_four_pairs_of_controls_and_two_on_each_interpreter():
+    pairs = {number: sum(arm.group == "shared" for arm in controls(number)) // 2 for number in (1, 2, 3, 6)}
+    assert pairs == {1: 4, 2: 2, 3: 2, 6: 2}
 
 
 # ---- which restarts a run makes ----

@@ -6,7 +6,7 @@ how busy the neighbour was in its minutes. A probe, always the same loop, before
 tells how much of the batch had such company (bench/worker.py). A batch that had company is left out.
 
 What is quiet is found for each core, restart and arm: a slow core, a clock that falls and an arm that slows its own probes are
-no company. A restart that had company from end to end is told by the same core having been quicker before it *and* behind it.
+no company. A restart that had company from end to end is told by what the same core does later, once it is quiet.
 """
 
 from typing import NamedTuple
@@ -16,7 +16,7 @@ import numpy as np
 # A probe that takes so many times as long as on a quiet core has company. Layouts and clock rates move it by less.
 BUSY = 1.3
 # This quantile of the probes of one arm in one restart counts as quiet.
-QUIET = 0.1
+QUIET = 0.05
 # Share of its work that a batch may have had company: one end of its first or last part.
 MOST = 1 / 8
 
@@ -43,12 +43,12 @@ def shares(blocks: list[dict], cells: list[str], cores: dict[int, int | None]) -
 def levels(times: np.ndarray, restarts: np.ndarray) -> np.ndarray:
     """What a probe takes on the quiet core, for each batch (row) of one arm on one core, in the order of measuring.
 
-    In each restart its fastest decile; but not more than what the core showed both before and behind it.
+    In each restart its fastest twentieth; but not more than in any later one. Company at the very end cannot be told from a clock
+    that fell.
     """
     known, each = np.unique(restarts, return_inverse=True)
     fastest = np.array([np.quantile(times[each == number], QUIET) for number in range(len(known))])
-    before, behind = np.minimum.accumulate(fastest), np.minimum.accumulate(fastest[::-1])[::-1]
-    return np.maximum(before, behind)[each]
+    return np.minimum.accumulate(fastest[::-1])[::-1][each]
 
 
 def discarded(company: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
