@@ -69,7 +69,7 @@ def test_there_are_four_pairs_of_controls_and_two_on_each_interpreter():
 def restarts_of(is_disturbed, given=(0, 1, 2, 3), blocks=4, wall_s=None):
     """The restarts of a run, by layout, blocks and whether again; is_disturbed(restart, block)."""
     made, done, found = SimpleNamespace(blocks=blocks, wall_s=wall_s), [], []
-    for number, (layout, count, again) in enumerate(runner.all_turns(made, list(given), done, random.Random(1))):
+    for number, (layout, count, again, _) in enumerate(runner.all_turns(made, list(given), done, random.Random(1))):
         found.append((layout, count, again))
         done += [
             {"layout": layout, "again": again, "strangers_s": float(is_disturbed(number, block)), "wall_s": 1.0}
@@ -99,6 +99,12 @@ def test_without_layouts_whole_restarts_are_added():
     assert found[4:] == [(None, 4, True)]
 
 
+def test_the_default_link_has_a_restart_that_nothing_takes_the_place_of():
+    made = SimpleNamespace(blocks=4, wall_s=None)
+    found = list(runner.all_turns(made, [0, 1, 2], [], random.Random(1), default=2))
+    assert found == [(0, 4, False, False), (1, 4, False, False), (None, 4, False, True), (2, 4, False, False)]
+
+
 def test_a_wall_time_ends_a_run_and_nothing_is_measured_again():
     assert len(restarts_of(lambda restart, block: True, given=[0] * 100, wall_s=0.0)) == runner.LEAST_RESTARTS
     assert len(restarts_of(lambda restart, block: True, given=[0] * 20, wall_s=60)) == 20
@@ -117,6 +123,33 @@ def test_discarded_blocks_are_nan_and_the_comparison_goes_on():
     assert np.isnan(record.times("k", "a")).sum() == 12
     ratio = statistics.compare(record, ("k", "a"), ("k", "b")).ratio
     assert ratio.low <= 1.1 <= ratio.high
+
+
+@pytest.mark.parametrize(
+    ("siblings", "cpus"), [("", [2]), ("2", [2]), ("2,6", [2, 6]), ("0-2", [0, 1, 2]), ("1-2,9", [1, 2, 9])]
+)
+def test_a_pinned_worker_is_disturbed_on_its_core_and_its_siblings(siblings, cpus, monkeypatch):
+    monkeypatch.setattr(machine.quota, "read", lambda path: siblings)
+    assert machine.cpus_of(2) == cpus
+    assert machine.cpus_of(None) == machine.cores_to_pin()
+
+
+def test_the_watch_counts_strangers_and_stolen_time_where_they_disturb(monkeypatch):
+    """What others do on another core is their affair."""
+    used, ours = {0: 0.0, 1: 0.0, 2: 0.0}, [0.0]
+
+    def cpu_times(percpu):
+        return [SimpleNamespace(user=seconds, system=0.0, steal=seconds / 10) for seconds in used.values()]
+
+    monkeypatch.setattr(machine.psutil, "cpu_times", cpu_times)
+    monkeypatch.setattr(machine, "_own_s", lambda: ours[0])
+    monkeypatch.setattr(machine, "cpus_of", lambda cpu: [0, 2] if cpu is None else [cpu])
+    watches = {cpu: machine.Watch(cpu) for cpu in (None, 0, 1, 2)}
+    used |= {0: 1.0, 1: 5.0, 2: 0.5}
+    ours[0] = 0.2
+    found = {cpu: watch.end(children_s=0.3) for cpu, watch in watches.items()}
+    assert {cpu: one["strangers_s"] for cpu, one in found.items()} == {None: 1.0, 0: 0.5, 1: 4.5, 2: 0.0}
+    assert {cpu: one["steal_s"] for cpu, one in found.items()} == {None: 0.15, 0: 0.1, 1: 0.5, 2: 0.05}
 
 
 def test_cores_are_usable_ones():
