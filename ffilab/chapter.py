@@ -65,7 +65,8 @@ def left_out(labels: list[str]) -> list[str]:
 
 
 def verdicts(session: Session) -> None:
-    """Show the run's controls, hand in the measurements of the corner's claims, and show the ledger's rows."""
+    """Say what was measured again, show the run's controls, hand in the measurements of the corner's claims, show the ledger's rows."""
+    display(Markdown(f"Disturbed by others: {controls.repaired(session) or 'nothing that could be'}."))
     draw.table(
         controls.table(controls.everything(session)), "What the run says of itself, before any effect is looked at."
     )

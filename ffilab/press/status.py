@@ -113,7 +113,7 @@ def course_page() -> str:
 # What each budget is for.
 PURPOSES = {
     "smoke": "proves that the code runs. Its figures are marked, and they are no result",
-    "room": "for a workshop: a result in a minute or two for each chapter. The intervals are wide, and many verdicts stay undecided",
+    "room": "for a workshop: a result in a minute or two for each chapter. The intervals are wide, and many parts stay open",
     "quick": "the default",
     "full": "more restarts, and several builds",
 }
