@@ -133,14 +133,17 @@ class Session:
     def frame(self, title: str) -> pd.DataFrame:
         """The processes of an experiment, one tidy frame: see Record.frame. Raises UserError if there are none.
 
-        Of several sessions the processes stand one behind the other, and are numbered through. What ran once, as its author
-        ran it, is an example and no sample: of that the newest session's is shown.
+        Of several sessions the processes stand one behind the other, and are numbered through; the column `session` says which of
+        them (0 is the oldest) each comes from. What ran once, as its author ran it, is an example and no sample: of that the
+        newest session's is shown.
         """
         self.reads.add(title)
         try:
             frames = [session.record.frame(title) for session in (*self.earlier, self)]
         except KeyError as lacking:
             raise self._lacks(f"the experiment {lacking}") from None
+        for number, frame in enumerate(frames):
+            frame["session"] = number
         if frames[-1]["round"].nunique() < 2:
             return frames[-1]
         for before, frame in itertools.pairwise(frames):

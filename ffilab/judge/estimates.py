@@ -11,56 +11,15 @@ from typing import ClassVar
 import numpy as np
 from scipy import stats
 
+from ffilab.judge.interval import Interval
+from ffilab.judge.interval import known as known
+
 LEVEL, POWER = 0.98, 0.8
 # Trimming leaves so few degrees of freedom that below fifteen values it makes wider intervals than it mends.
 TRIM, TRIMMED_FROM = 0.2, 15
 MIN_VALUES = 3
 # Of the value that the next build will show; a verdict never rests on it.
 PREDICTION_LEVEL = 0.95
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate with its interval, in the unit of the estimate."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def half_width(self) -> float:
-        return (self.high - self.low) / 2
-
-    @property
-    def is_known(self) -> bool:
-        """False if there were too few values for bounds."""
-        return math.isfinite(self.low) and math.isfinite(self.high)
-
-    def excludes(self, point: float) -> bool:
-        return self.high < point or self.low > point
-
-    @classmethod
-    def of(cls, row) -> "Interval":
-        """The interval in a row of a table with the columns value, low and high."""
-        return cls(row.value, row.low, row.high)
-
-    def map(self, function) -> "Interval":
-        """Apply an increasing function to all three numbers."""
-        return Interval(function(self.value), function(self.low), function(self.high))
-
-    def __neg__(self) -> "Interval":
-        """The same difference the other way round."""
-        return Interval(-self.value, -self.high, -self.low)
-
-    @property
-    def inverse(self) -> "Interval":
-        """The same ratio the other way round, of positive numbers."""
-        return Interval(1 / self.value, 1 / self.high, 1 / self.low)
-
-
-def known(interval: Interval | None) -> bool:
-    """Is there an estimate, and an interval with it?"""
-    return interval is not None and interval.is_known
 
 
 def _squared(effect: float, gap: float) -> float:
@@ -277,6 +236,40 @@ class Counted:
 
 
 @dataclass(frozen=True)
+class Ranked:
+    """The median of independent ratios, some of them zero or infinite, with the interval of the sign test: it ends at a ratio,
+    and may have no end. At LEVEL it takes seven of them, in all sessions.
+
+    ratios: in rising order.
+    """
+
+    ratios: tuple[float, ...]
+
+    @classmethod
+    def of(cls, ratios: np.ndarray) -> "Ranked":
+        """From the ratios; NaN, as of two zeros, says nothing and is left out."""
+        return cls(tuple(sorted(float(ratio) for ratio in ratios if not math.isnan(ratio))))
+
+    def at(self, level: float = LEVEL) -> Interval:
+        # Of an even number the lower one of the two in the middle.
+        middle = self.ratios[(self.n - 1) // 2]
+        # How many of each side may lie beyond a bound.
+        beyond = int(stats.binom.ppf((1 - level) / 2, self.n, 0.5)) - 1
+        if beyond < 0:
+            return Interval(middle, math.nan, math.nan)
+        return Interval(middle, self.ratios[beyond], self.ratios[-1 - beyond])
+
+    @property
+    def n(self) -> int:
+        return len(self.ratios)
+
+    mde: ClassVar[float] = math.nan
+
+    def factor(self, gap: float) -> float:
+        return math.nan
+
+
+@dataclass(frozen=True)
 class Spread:
     """Largest over smallest of so many cases drawn from many, each measured without noise: a ratio, 1 if all are equal.
 
@@ -322,8 +315,8 @@ class Spread:
         return _squared(self.at().half_width, gap)
 
 
-Estimate = Location | Share | ShareDifference | Counted | Spread
-KINDS = {kind.__name__: kind for kind in (Location, Share, ShareDifference, Counted, Spread)}
+Estimate = Location | Share | ShareDifference | Counted | Ranked | Spread
+KINDS = {kind.__name__: kind for kind in (Location, Share, ShareDifference, Counted, Ranked, Spread)}
 
 
 @dataclass(frozen=True)
