@@ -71,7 +71,11 @@ def _settled(control: Control, level: float) -> Check:
         return Check(control.kind, control.what, "too few values for an interval", True, source=control.source)
     bias = off(interval, control.truth, control.estimate.log)
     shown = f"{interval.value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
-    built_in = f", built in: {control.truth:g}" * (control.truth not in (0, 1))
+    built_in = ""
+    if control.truth not in (0, 1):
+        built_in = (
+            f", built in: {control.truth:g}; known to ± {control.estimate.at().half_width:.1%} at the book's level"
+        )
     size = abs(control.estimate.centre - (math.log(control.truth) if control.estimate.log else control.truth))
     return Check(control.kind, control.what, shown + built_in, bias == 0, size, control.source, bias)
 
@@ -85,6 +89,10 @@ def off(interval: Interval, truth: float, log: bool = True) -> float:
 
 def everything(session) -> list[Check]:
     """What every session is asked, and what the corner asks of its own: `controls` of notebooks/<corner>/claims.py."""
+    return session.once(_everything)
+
+
+def _everything(session) -> list[Check]:
     corner = importlib.import_module(f"notebooks.{session.corner}.claims")
     of_corner = corner.controls(session) if hasattr(corner, "controls") else []
     return settled([*checks(session), *of_corner])
@@ -94,7 +102,7 @@ def checks(session) -> list[Check | Control]:
     """What every session is asked."""
     found: list[Check | Control] = []
     for title in dict.fromkeys(line["title"] for line in session.record.experiments):
-        found.append(disturbed("processes", title, session.record.disturbed(title)))
+        found.append(disturbed("processes", title, session.disturbed(title)))
     for name in session.plans:
         record = session.timed(name)
         found += [disturbed("blocks", name, record.disturbed()), lost(name, record)]
@@ -124,7 +132,9 @@ def same(name: str, record: Record, label: str, twins: tuple[str, str]) -> Check
     what = f"{arm} / {twin}, in {name!r} on {label}"
     if lacking := [name for name in twins if not record.measured(label, name)]:
         return Check("A/A", what, record.missing.get((label, lacking[0]), "this record holds no such control"), True)
-    return Control("A/A", what, name, over_units(record, log_ratios(record, (label, arm), (label, twin)), log=True))
+    # To copies a session adds nothing, and what is asked is whether this one was biased.
+    found = over_units(record, log_ratios(record, (label, arm), (label, twin)), log=True, of=0)
+    return Control("A/A", what, name, found)
 
 
 def more(name: str, record: Record) -> list[Control]:
@@ -137,7 +147,7 @@ def more(name: str, record: Record) -> list[Control]:
     if not pairs:
         return []
     # The median: where the arms of one pair happen to lie may cost it a third, in a restart or two.
-    found = over_units(record, medians(np.transpose(pairs)), log=True)
+    found = over_units(record, medians(np.transpose(pairs)), log=True, of=0)
     return [Control("positive control", f"1 % more work, in {name!r}", name, found, STEPS_MORE / STEPS)]
 
 
@@ -148,8 +158,8 @@ def pairs_of(record: Record, label: str) -> list[tuple[str, str]]:
 
 
 def withheld(checks: list[Check], handed) -> dict[str, dict[str, str]]:
-    """Say which numbers are withheld, by claim and name, and why: those made from what a failed check speaks of, where the bias is
-    more than an answer can bear. handed: a `ledger.Handed`."""
+    """Say which answers are withheld, by claim and `Rule.key`, and why: those on numbers made from what a failed check speaks of,
+    where the bias is more than the answer can bear. handed: a `ledger.Handed`."""
     failed = [check for check in checks if not check.passed and check.source]
     reasons: dict[str, dict[str, str]] = {}
     for claim in declared(handed.corner).claims:
@@ -160,7 +170,7 @@ def withheld(checks: list[Check], handed) -> dict[str, dict[str, str]]:
             sources = handed.rests_on[claim.id][rule.measured]
             for check in failed:
                 if check.source in sources and check.bias > bearable:
-                    reasons.setdefault(claim.id, {})[rule.measured] = said(check)
+                    reasons.setdefault(claim.id, {}).setdefault(rule.key, said(check))
     return reasons
 
 
