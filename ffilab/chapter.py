@@ -66,7 +66,7 @@ def failed_controls(session: Session, cache: dict) -> list[str]:
     held = len(session.plans), len(session.record.experiments), len(session.record.children)
     if held not in cache:
         try:
-            cache[held] = controls.reasons(controls.checks(session))
+            cache[held] = [controls.said(check) for check in controls.everything(session) if not check.passed]
         except UserError:
             # A plan that was interrupted, in JupyterLab: nothing can be said yet.
             cache[held] = []
@@ -133,7 +133,9 @@ def described(session: Session, gil_enabled: bool) -> dict:
         "machine": session.machine["cpu"],
         "measured": session.machine["date"],
         "read": source() is not None,
-        "withheld": controls.reasons(controls.checks(session)) if session.budget.is_result else [],
+        "withheld": [controls.said(check) for check in controls.everything(session) if not check.passed]
+        if session.budget.is_result
+        else [],
         # Below _build, if they lie there: a clone may be moved.
         "records": [
             str(p.relative_to(BUILD) if p.is_relative_to(BUILD) else p)

@@ -160,14 +160,14 @@ def test_what_is_true_by_construction_is_no_claim_that_was_tested():
 
 
 def test_one_event_proves_a_caveat_and_none_leaves_it_open():
-    assert judged()["B6"]["verdict"] == verdicts.HOLDS
+    assert judged()["B6"]["verdict"] == verdicts.YES
     golden = Golden("balm")
     misused, others, grown = (golden.frame(title) for title in (MISUSED, OTHERS, GROWN))
     number = misused.asked == "int(x)"
     once = misused.copy()
     once.loc[number & (once.interpreter == FREE_THREADED), "answer"] = "12"
     row = judged(**{MISUSED: once})["B6"]
-    assert row["verdict"] == verdicts.HOLDS
+    assert row["verdict"] == verdicts.YES
     assert "1 of 2 runs" in row["reason"]
     none = {
         MISUSED: misused.assign(answer=misused.answer.where(~number, "12")),
@@ -226,8 +226,8 @@ def test_copies_that_differ_withhold_the_claims_on_one_thread(factor, passed):
 @pytest.mark.parametrize(
     ("truth", "measured", "forgery"),
     [
-        ("as published", {verdicts.HOLDS}, verdicts.HOLDS),
-        ("half the size", {verdicts.IN_DIRECTION}, verdicts.HOLDS),
+        ("as published", {verdicts.YES}, verdicts.YES),
+        ("half the size", {verdicts.IN_DIRECTION}, verdicts.YES),
         ("no effect", {verdicts.REFUTED}, verdicts.UNDECIDED_HERE),
         ("the wrong sign", {verdicts.REFUTED}, verdicts.UNDECIDED_HERE),
     ],

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from ffilab.judge import characteristics, claims, verdicts
-from ffilab.judge.rules import HOLDS, Conformance
+from ffilab.judge.rules import YES, Conformance
 from ffilab.judge.simulation import TRUTHS
 from ffilab.judge.verdicts import IN_DIRECTION, IN_PART
 
@@ -37,10 +37,10 @@ def test_a_row_is_held_to_its_limits(key):
 @pytest.mark.parametrize("identifier", TESTED)
 def test_what_is_right_follows_the_truth(identifier):
     right = {truth: KEPT[identifier, truth]["right"] for truth in TRUTHS}
-    assert right["as published"] == (IN_PART if TESTED[identifier].untested else HOLDS)
-    assert right["half the size"] in (HOLDS, IN_DIRECTION, IN_PART)
+    assert right["as published"] == (IN_PART if TESTED[identifier].untested else YES)
+    assert right["half the size"] in (YES, IN_DIRECTION, IN_PART)
     for truth in ("no effect", "the wrong sign"):
-        assert right[truth] not in (HOLDS, IN_DIRECTION)
+        assert right[truth] not in (YES, IN_DIRECTION)
 
 
 @pytest.mark.full

@@ -16,7 +16,7 @@ from ffilab.bench.session import Measuring
 from ffilab.judge import verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
+from ffilab.judge.rules import NO, YES
 from ffilab.judge.simulation import simulate
 from ffilab.paths import BUILT, NATIVE, ROOT
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -234,10 +234,10 @@ TESTED = [claim for claim in CLAIMS if CLAIMS[claim].tests]
 @pytest.mark.parametrize(
     ("truth", "side"),
     [
-        ("as published", HOLDS),
-        ("half the size", HOLDS),
-        ("no effect", DOES_NOT_HOLD),
-        ("the wrong sign", DOES_NOT_HOLD),
+        ("as published", YES),
+        ("half the size", YES),
+        ("no effect", NO),
+        ("the wrong sign", NO),
     ],
 )
 def test_without_noise_the_verdicts_are_those_of_the_truth(truth, side):

@@ -10,7 +10,7 @@ from ffilab.errors import UserError
 from ffilab.judge import derived, ledger, verdicts
 from ffilab.judge.claims import all_claims
 from ffilab.judge.estimates import Location, Measurement, Share
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Occurs, Side
+from ffilab.judge.rules import NO, OPEN, YES, Occurs, Side
 from ffilab.press import map as corner_map
 from tests.source_pages import anchors
 
@@ -88,7 +88,7 @@ def test_every_claim_can_get_a_verdict_or_says_why_none_is_possible():
 
 def test_if_every_part_holds_only_the_sorting_by_level_is_left():
     row = row_of(ledger_of({}))
-    assert [part["verdict"] for part in row["parts"]] == [HOLDS] * len(BOLD)
+    assert [part["verdict"] for part in row["parts"]] == [YES] * len(BOLD)
     assert row["verdict"] == verdicts.IN_PART
     assert row["untested"]
     # As many chances to be wrong as any claim has.
@@ -98,9 +98,9 @@ def test_if_every_part_holds_only_the_sorting_by_level_is_left():
 def test_a_corner_that_costs_nothing_is_refuted_and_drawn_so():
     rows = ledger_of({"dynamic loading": False})
     part = next(part for part in row_of(rows)["parts"] if part["part"].startswith("dynamic"))
-    assert part["verdict"] == DOES_NOT_HOLD
+    assert part["verdict"] == NO
     one = places(rows)["dynamic loading"]
-    assert one.state == DOES_NOT_HOLD
+    assert one.state == NO
     assert f'class="fails"><a href="{one.link}"' in corner_map.picture(list(places(rows).values()))
 
 
@@ -128,12 +128,12 @@ def test_many_parts_share_the_level():
     rule = TESTS[corner.claim, corner.measured]
     given = derived.claim_of(CLAIMS[CLAIM], CORNERS, TESTS)
     close = Measurement(Location(math.log(rule.bound) + 0.027, 0.01, 19, 20, log=True), "")
-    assert rule.answer(close).verdict == HOLDS
+    assert rule.answer(close).verdict == YES
     found = {test.measured: number(test, None if test.by_interval else False) for test in given.tests}
     answers = dict(
         (test.part, answer.verdict) for test, answer in verdicts.answers(given, {**found, corner.test: close}, {})
     )
-    assert answers[corner.part] == UNDECIDED
+    assert answers[corner.part] == OPEN
 
 
 def test_the_map_is_text_with_links_for_everyone():

@@ -12,7 +12,7 @@ import pytest
 from ffilab.judge import verdicts
 from ffilab.judge.claims import all_claims, in_words
 from ffilab.judge.estimates import Interval
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Occurs
+from ffilab.judge.rules import NO, OPEN, YES, Occurs
 from ffilab.paths import ROOT
 from ffilab.press import advice, files, front, guide, places, tables
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -28,7 +28,7 @@ SHOWN = [shown for step in guide.steps() for shown in step.tables]
 SHOWN += [places.Shown(**one.table) for one in QUESTIONS if one.table]
 
 
-def row_of(one, answer=HOLDS, verdict=HOLDS, **further):
+def row_of(one, answer=YES, verdict=YES, **further):
     return {
         "id": one.claim,
         "verdict": verdict,
@@ -83,7 +83,7 @@ def test_every_table_that_is_shown_is_kept_by_its_chapter():
 
 @pytest.mark.parametrize("one", RESTING, ids=lambda one: f"{one.corner}: {one.measured}"[:50])
 def test_questions_and_surprises_say_another_thing_for_each_answer(one):
-    possible = [HOLDS, UNDECIDED] + [DOES_NOT_HOLD] * (not isinstance(RULES[one.claim, one.measured], Occurs))
+    possible = [YES, OPEN] + [NO] * (not isinstance(RULES[one.claim, one.measured], Occurs))
     said = [advice.evidence(one, row_of(one, answer)) for answer in possible]
     said.append(advice.evidence(one, row_of(one, verdict=verdicts.WITHHELD, parts=[])))
     said.append(advice.evidence(one, None))
@@ -98,11 +98,11 @@ def test_questions_and_surprises_say_another_thing_for_each_answer(one):
 
 
 def test_surprises_are_those_with_a_number_decided_ones_first_and_one_from_each_chapter(tree):
-    answers = [None, UNDECIDED, HOLDS, DOES_NOT_HOLD, HOLDS]
+    answers = [None, OPEN, YES, NO, YES]
     rows = [
         row_of(one, answer) if answer else row_of(one, parts=[], verdict=verdicts.WITHHELD)
         for one, answer in zip(SURPRISES, answers)
-        if not (answer == DOES_NOT_HOLD and isinstance(RULES[one.claim, one.measured], Occurs))
+        if not (answer == NO and isinstance(RULES[one.claim, one.measured], Occurs))
     ]
     found = front.surprises(tree, rows)
     expected = [SURPRISES[number].say for number in (2, 3, 4)]

@@ -21,7 +21,7 @@ from ffilab.budget import BUDGETS
 from ffilab.judge import basis, ledger, statistics
 from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted, Location, Measurement
-from ffilab.judge.rules import HOLDS, Side
+from ffilab.judge.rules import YES, Side
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
 PAIR = (GIL, FREE_THREADED)
@@ -252,8 +252,8 @@ def an_estimate(drawn):
 def test_a_row_of_the_ledger_says_what_the_next_build_may_show():
     estimate = an_estimate([*range(16), *range(4)])
     found = row(estimate, rests_on())
-    assert found["verdict"] == HOLDS
-    assert ledger.verdict_of(found) == HOLDS
+    assert found["verdict"] == YES
+    assert ledger.verdict_of(found) == YES
     assert list(found["beside"]) == ["x"]
     beside, own = found["beside"]["x"], found["interval"]["x"]
     assert list(beside) == ["the next build", "these binaries alone"]
@@ -263,11 +263,11 @@ def test_a_row_of_the_ledger_says_what_the_next_build_may_show():
 
 def test_a_row_of_one_binary_says_so_and_nothing_of_the_next_build():
     found = row(an_estimate(None), rests_on(gil=1))
-    assert ledger.verdict_of(found) == f"{HOLDS} (of this binary alone)"
+    assert ledger.verdict_of(found) == f"{YES} (of this binary alone)"
     assert found["beside"] == {}
     # What was counted, and not timed, has nothing beside it either.
     assert row(Counted(1.2), rests_on())["beside"] == {}
-    assert ledger.verdict_of(row(Counted(1.2), rests_on())) == HOLDS
+    assert ledger.verdict_of(row(Counted(1.2), rests_on())) == YES
 
 
 def test_the_three_intervals_have_their_names():

@@ -6,7 +6,7 @@ from ffilab.errors import UserError
 from ffilab.judge import claims, ledger, verdicts
 from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted, Location, Measurement
-from ffilab.judge.rules import HOLDS, Side
+from ffilab.judge.rules import YES, Side
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
 SIDE = Side("x", direction="above", null=1.0, interest=0.05)
@@ -33,9 +33,9 @@ def claim(*rules, corner="c", **further):
 
 def test_a_row_has_its_verdict_and_each_part_with_its_answer():
     row = ledger.judge(claim(SIDE), handed_in(1.2))
-    assert (row["verdict"], row["measured"], row["interval"]) == (HOLDS, {"x": 1.2}, {"x": [1.2, 1.2]})
+    assert (row["verdict"], row["measured"], row["interval"]) == (YES, {"x": 1.2}, {"x": [1.2, 1.2]})
     assert [(part["kind"], part["verdict"], part["experiment"]) for part in row["parts"]] == [
-        ("side", HOLDS, "corrected")
+        ("side", YES, "corrected")
     ]
     assert "corrected" not in row["reason"]
 
@@ -126,7 +126,7 @@ def test_what_is_handed_in_is_kept_only_where_the_press_asks_for_it(tell, handed
     judged = ledger.rows_of(handed.complete(), {"is_result": True}, [])
     monkeypatch.setattr(ledger, "judged", lambda session: judged)
     before = set(tmp_path.rglob("*"))
-    assert [row["verdict"] for row in ledger.hand_in(None)] == [HOLDS]
+    assert [row["verdict"] for row in ledger.hand_in(None)] == [YES]
     assert set(tmp_path.rglob("*")) == before
     tell(hand_in=str(tmp_path / "page" / "claims"))
     ledger.hand_in(None)

@@ -10,7 +10,7 @@ from ffilab.errors import UserError
 from ffilab.judge import claims, ledger, verdicts
 from ffilab.judge.claims import Claim, all_claims
 from ffilab.judge.estimates import Counted, Measurement
-from ffilab.judge.rules import HOLDS, Side, Size
+from ffilab.judge.rules import YES, Side, Size
 from ffilab.press import ledger_page
 from tests.prose import faults_of_markdown as faults
 from tests.source_pages import anchors, golden_rows, source_tree
@@ -47,7 +47,7 @@ def test_each_measured_claim_says_what_its_author_saw_what_differs_and_where(cla
 @pytest.mark.parametrize(
     ("value", "verdict", "says"),
     [
-        (2.0, HOLDS, None),
+        (2.0, YES, None),
         (1.2, verdicts.IN_DIRECTION, "1 holds and 1 does not hold"),
         (1.0, verdicts.REFUTED, "2 do not hold"),
     ],

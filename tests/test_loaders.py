@@ -15,7 +15,7 @@ from ffilab.budget import BUDGETS
 from ffilab.judge import controls, ledger, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.estimates import Interval, Share
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.simulation import TRUTHS, simulate
 from ffilab.paths import ROOT
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -136,15 +136,15 @@ def test_which_number_carries_over_is_found(carries_over):
     price = Interval.of(results.prices(record).set_index("function").loc["noop"])
     missed = results.misses(record, GIL)
     answers = {key: results.carries(price, missed[key]) for key in ("difference", "ratio")}
-    assert answers == {key: HOLDS if key == carries_over else DOES_NOT_HOLD for key in answers}
+    assert answers == {key: YES if key == carries_over else NO for key in answers}
 
 
 def test_no_price_carries_nothing_and_too_few_values_say_nothing():
     close = {"getpid": Interval(0.0, -0.1, 0.1)}
-    assert results.carries(Interval(1.0, -1.0, 3.0), close) == UNDECIDED
-    assert results.carries(Interval(20.0, np.nan, np.nan), close) == UNDECIDED
-    assert results.carries(Interval(20.0, 19.0, 21.0), {"getpid": Interval(0.0, np.nan, np.nan)}) == UNDECIDED
-    assert results.carries(Interval(-20.0, -21.0, -19.0), close) == HOLDS
+    assert results.carries(Interval(1.0, -1.0, 3.0), close) == OPEN
+    assert results.carries(Interval(20.0, np.nan, np.nan), close) == OPEN
+    assert results.carries(Interval(20.0, 19.0, 21.0), {"getpid": Interval(0.0, np.nan, np.nan)}) == OPEN
+    assert results.carries(Interval(-20.0, -21.0, -19.0), close) == YES
 
 
 @pytest.mark.parametrize(("again", "passed"), [(1.0, True), (1.2, False)])
@@ -181,8 +181,8 @@ def test_a_process_that_died_did_not_meet_and_one_that_crashed_is_counted():
 def test_without_noise_the_verdicts_are_those_of_the_truth(truth):
     judged = {claim: row["verdict"] for claim, row in simulated_rows("loaders", truth, "full", 0, noise=0).items()}
     if truth in ("as published", "half the size"):
-        direction = verdicts.HOLDS if truth == "as published" else verdicts.IN_DIRECTION
-        assert judged == {"A12": direction, "A13": verdicts.HOLDS, "A14": verdicts.HOLDS}
+        direction = verdicts.YES if truth == "as published" else verdicts.IN_DIRECTION
+        assert judged == {"A12": direction, "A13": verdicts.YES, "A14": verdicts.YES}
     else:
         assert judged == dict.fromkeys(("A12", "A13", "A14"), verdicts.REFUTED)
 
@@ -197,7 +197,7 @@ def test_one_crash_in_a_safe_case_refutes_its_part_and_no_other():
     crashed |= {"result": None, "ended": "killed by SIGSEGV"}
     judged = ledger.rows_of(claims.measurements(session).complete(), {"is_result": True}, [])
     row = next(row for _, row in judged if row["id"] == "A14")
-    refuted = [part["part"] for part in row["parts"] if part["verdict"] == DOES_NOT_HOLD]
+    refuted = [part["part"] for part in row["parts"] if part["verdict"] == NO]
     assert refuted == [f"crashes of the C API through PyDLL on {GIL}"]
     assert ledger.verdict_of(row) == f"{verdicts.REFUTED} (1 of 6 parts)"
 

@@ -11,7 +11,7 @@ from corner import LABELS, result_of
 from ffilab.judge import ledger, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
+from ffilab.judge.rules import NO, YES
 from ffilab.judge.simulation import simulate
 from ffilab.paths import BUILT, NATIVE, ROOT
 from notebooks.pinning import claims, exercise, experiment, results
@@ -91,9 +91,9 @@ def test_the_rules_find_what_was_put_in(truth):
     row = simulated_rows("pinning", truth, "quick", 0, noise=0)["A24"]
     for part in row["parts"]:
         if part["kind"] == "occurs":
-            assert (part["verdict"] == HOLDS) == (truth == "as published")
+            assert (part["verdict"] == YES) == (truth == "as published")
         else:
-            assert part["verdict"] == (HOLDS if truth == "as published" else DOES_NOT_HOLD), part
+            assert part["verdict"] == (YES if truth == "as published" else NO), part
 
 
 def test_numbers_are_what_was_put_in():

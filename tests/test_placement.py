@@ -14,7 +14,7 @@ from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import LEVEL, Counted, Measurement
 from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_of_groups
-from ffilab.judge.rules import HOLDS
+from ffilab.judge.rules import YES
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.placement import claims, exercise, experiment, lottery, results
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, USUAL, WESTMERE, Cache
@@ -298,8 +298,8 @@ def test_a_planted_trap_alone_proves_no_more_than_a_part():
 @pytest.mark.parametrize(
     ("truth", "expected"),
     [
-        ("as published", {HOLDS, verdicts.IN_PART}),
-        ("half the size", {HOLDS, verdicts.IN_DIRECTION, verdicts.IN_PART}),
+        ("as published", {YES, verdicts.IN_PART}),
+        ("half the size", {YES, verdicts.IN_DIRECTION, verdicts.IN_PART}),
         ("no effect", {verdicts.REFUTED}),
         ("the wrong sign", {verdicts.REFUTED}),
     ],

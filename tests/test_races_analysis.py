@@ -9,7 +9,7 @@ from ffilab.judge import characteristics, ledger, simulation, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.processes import chosen
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.races import claims, experiment, results
 
@@ -56,9 +56,9 @@ OVERDRAWN = {"interpreter": FREE_THREADED, "case": "unsafe, sleep", "loader": re
 def test_one_run_proves_that_it_happens_and_none_leaves_it_open(frames, claim, of, which, rows, column, least):
     frame = frames[which]
     frame.loc[where(frame, **rows), column] = 0
-    assert answer(frames, claim, of, "occurs") == UNDECIDED
+    assert answer(frames, claim, of, "occurs") == OPEN
     frame.loc[chosen(frame, **rows).index[0], column] = least
-    assert answer(frames, claim, of, "occurs") == HOLDS
+    assert answer(frames, claim, of, "occurs") == YES
 
 
 @pytest.mark.parametrize(
@@ -69,15 +69,13 @@ def test_one_run_proves_that_it_happens_and_none_leaves_it_open(frames, claim, o
     ],
 )
 def test_one_bad_run_refutes_that_it_never_happens(frames, claim, of, which, rows, column, least):
-    assert answer(frames, claim, of, "never") == HOLDS
+    assert answer(frames, claim, of, "never") == YES
     frame = frames[which]
     frame.loc[chosen(frame, **rows).index[0], column] = least
-    assert answer(frames, claim, of, "never") == DOES_NOT_HOLD
+    assert answer(frames, claim, of, "never") == NO
 
 
-@pytest.mark.parametrize(
-    ("slow", "fast", "side"), [(30, 12, HOLDS), (30, 0, HOLDS), (15, 12, UNDECIDED), (0, 20, DOES_NOT_HOLD)]
-)
+@pytest.mark.parametrize(("slow", "fast", "side"), [(30, 12, YES), (30, 0, YES), (15, 12, OPEN), (0, 20, NO)])
 def test_without_a_sleep_it_is_hit_less_often(frames, slow, fast, side):
     bank = frames["bank"]
     for case, events in (("unsafe, sleep", slow), ("unsafe, fast", fast)):
@@ -94,7 +92,7 @@ def test_an_interpreter_that_is_absent_leaves_its_part_out(frames):
 
 
 @pytest.mark.parametrize(
-    ("truth", "right"), [("as published", {HOLDS}), ("no effect", {verdicts.REFUTED, verdicts.UNDECIDED_HERE})]
+    ("truth", "right"), [("as published", {YES}), ("no effect", {verdicts.REFUTED, verdicts.UNDECIDED_HERE})]
 )
 def test_without_noise_the_verdicts_are_those_of_the_truth(truth, right):
     judged = characteristics.rows("races", truth, "full", 0, noise=0)

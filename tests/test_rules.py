@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from ffilab.judge import controls
 from ffilab.judge.estimates import LEVEL, Counted, Interval, Location, Measurement, Share
 from ffilab.judge.rules import (
-    DOES_NOT_HOLD,
-    HOLDS,
     KINDS,
-    UNDECIDED,
+    NO,
+    OPEN,
+    YES,
     Conformance,
     Equal,
     Never,
@@ -28,7 +28,7 @@ BELOW = Side("x", direction="below", null=1.0, interest=0.5)
 NOT_SLOWER = Side("x", direction="above", null=1.0, interest=-0.1)
 SIZE = Size("x", null=1.0, published=1.4, margin=0.25)
 EQUAL = Equal("x", null=1.0, margin=0.1)
-OPPOSITE = {HOLDS: DOES_NOT_HOLD, DOES_NOT_HOLD: HOLDS}
+OPPOSITE = {YES: NO, NO: YES}
 
 
 def number(value, n=20):
@@ -43,22 +43,22 @@ def of(rule, value, low, high):
 @pytest.mark.parametrize(
     ("rule", "interval", "verdict"),
     [
-        (ABOVE, (1.05, 1.03, 1.07), HOLDS),
-        (ABOVE, (1.05, 0.97, 1.15), UNDECIDED),  # no evidence is no refutation
-        (ABOVE, (1.01, 1.001, 1.015), DOES_NOT_HOLD),  # on the claimed side, and certainly too small to care
-        (ABOVE, (0.80, 0.79, 0.81), DOES_NOT_HOLD),
-        (BELOW, (0.30, 0.20, 0.40), HOLDS),
-        (BELOW, (0.30, 0.10, 0.60), UNDECIDED),
-        (BELOW, (0.90, 0.80, 0.99), DOES_NOT_HOLD),
-        (NOT_SLOWER, (0.97, 0.93, 1.01), HOLDS),
-        (NOT_SLOWER, (0.72, 0.60, 0.80), DOES_NOT_HOLD),
-        (SIZE, (1.40, 1.35, 1.45), HOLDS),
-        (SIZE, (1.20, 1.15, 1.25), DOES_NOT_HOLD),
-        (SIZE, (1.20, 1.00, 1.40), UNDECIDED),  # an interval that reaches the published size is no agreement
-        (SIZE, (1.40, 1.20, 1.60), UNDECIDED),
-        (EQUAL, (1.01, 0.95, 1.05), HOLDS),
-        (EQUAL, (1.01, 0.85, 1.25), UNDECIDED),
-        (EQUAL, (0.50, 0.45, 0.55), DOES_NOT_HOLD),
+        (ABOVE, (1.05, 1.03, 1.07), YES),
+        (ABOVE, (1.05, 0.97, 1.15), OPEN),  # no evidence is no refutation
+        (ABOVE, (1.01, 1.001, 1.015), NO),  # on the claimed side, and certainly too small to care
+        (ABOVE, (0.80, 0.79, 0.81), NO),
+        (BELOW, (0.30, 0.20, 0.40), YES),
+        (BELOW, (0.30, 0.10, 0.60), OPEN),
+        (BELOW, (0.90, 0.80, 0.99), NO),
+        (NOT_SLOWER, (0.97, 0.93, 1.01), YES),
+        (NOT_SLOWER, (0.72, 0.60, 0.80), NO),
+        (SIZE, (1.40, 1.35, 1.45), YES),
+        (SIZE, (1.20, 1.15, 1.25), NO),
+        (SIZE, (1.20, 1.00, 1.40), OPEN),  # an interval that reaches the published size is no agreement
+        (SIZE, (1.40, 1.20, 1.60), OPEN),
+        (EQUAL, (1.01, 0.95, 1.05), YES),
+        (EQUAL, (1.01, 0.85, 1.25), OPEN),
+        (EQUAL, (0.50, 0.45, 0.55), NO),
     ],
 )
 def test_three_answers(rule, interval, verdict):
@@ -68,13 +68,13 @@ def test_three_answers(rule, interval, verdict):
 @pytest.mark.parametrize(
     ("rule", "events", "trials", "verdict", "says"),
     [
-        (Occurs("x"), 1, 30, HOLDS, "1 of 30"),
-        (Occurs("x"), 0, 30, UNDECIDED, "none of 30 runs; if it happened in 5.2% of all runs or more"),
-        (Never("x", rate=0.15), 1, 30, DOES_NOT_HOLD, "1 of 30"),
-        (Never("x", rate=0.15), 0, 30, HOLDS, "room for up to 14.2% of all"),
-        (Never("x", rate=0.15), 0, 10, UNDECIDED, "takes 29 runs"),
-        (Never("x", rate=0.15), 0, 28, UNDECIDED, "takes 29 runs"),
-        (Never("x", rate=0.15), 0, 29, HOLDS, "14.7%"),
+        (Occurs("x"), 1, 30, YES, "1 of 30"),
+        (Occurs("x"), 0, 30, OPEN, "none of 30 runs; if it happened in 5.2% of all runs or more"),
+        (Never("x", rate=0.15), 1, 30, NO, "1 of 30"),
+        (Never("x", rate=0.15), 0, 30, YES, "room for up to 14.2% of all"),
+        (Never("x", rate=0.15), 0, 10, OPEN, "takes 29 runs"),
+        (Never("x", rate=0.15), 0, 28, OPEN, "takes 29 runs"),
+        (Never("x", rate=0.15), 0, 29, YES, "14.7%"),
     ],
 )
 def test_one_event_proves_or_refutes_and_none_says_how_much_it_can(rule, events, trials, verdict, says):
@@ -84,8 +84,8 @@ def test_one_event_proves_or_refutes_and_none_says_how_much_it_can(rule, events,
 
 
 def test_conformance_is_about_our_own_code():
-    assert Conformance("x").answer(Measurement(Counted(1.0), "")).verdict == HOLDS
-    assert Conformance("x").answer(Measurement(Counted(0.9), "")).verdict == DOES_NOT_HOLD
+    assert Conformance("x").answer(Measurement(Counted(1.0), "")).verdict == YES
+    assert Conformance("x").answer(Measurement(Counted(0.9), "")).verdict == NO
 
 
 @pytest.mark.parametrize("kind", [Occurs, Never])
@@ -97,7 +97,7 @@ def test_an_event_is_counted_and_not_estimated(kind):
 @pytest.mark.parametrize("rule", [ABOVE, BELOW, SIZE, EQUAL])
 def test_too_few_runs_are_undecided(rule):
     answer = rule.answer(Measurement(Location.of(np.array([1.0, 1.1])), ""))
-    assert answer.verdict == UNDECIDED
+    assert answer.verdict == OPEN
     assert "too few" in answer.reason
 
 
@@ -114,14 +114,14 @@ def test_width_decides_nothing(rule, points):
     """A narrower interval inside a wider one never turns its answer into another; what the wider one decides, it decides."""
     a, b, middle, c, d = sorted(points)
     narrow, wide = of(rule, middle, b, c), of(rule, middle, a, d)
-    assert wide in (narrow, UNDECIDED)
+    assert wide in (narrow, OPEN)
 
 
 @given(RULES, FLOATS, st.floats(0, 2), st.floats(0.5, 0.9999), st.floats(0.5, 0.9999))
 def test_a_higher_level_decides_nothing_that_a_lower_one_leaves_open(rule, centre, error, one, other):
     found = Measurement(Location(centre, error, 10, 11), "")
     low, high = (rule.answer(found, level).verdict for level in sorted((one, other)))
-    assert high in (low, UNDECIDED)
+    assert high in (low, OPEN)
 
 
 @settings(deadline=None)
@@ -131,7 +131,7 @@ def test_more_runs_without_an_event_never_weaken_never(events, trials, more, rat
     events = min(events, trials)
     for rule in (Never("x", rate=rate), Occurs("x")):
         before, after = (rule.answer(Measurement(Share(events, n), "")).verdict for n in (trials, trials + more))
-        assert after == before or before == UNDECIDED
+        assert after == before or before == OPEN
 
 
 @pytest.mark.parametrize("n", [5, 10, 40, 160])
@@ -140,7 +140,7 @@ def test_a_true_claim_is_refuted_as_seldom_as_the_level_says_whatever_the_number
     rng = np.random.default_rng(n)
     wrong = np.mean(
         [
-            ABOVE.answer(Measurement(Location.of(rng.normal(ABOVE.bound, 0.03, n)), "")).verdict == DOES_NOT_HOLD
+            ABOVE.answer(Measurement(Location.of(rng.normal(ABOVE.bound, 0.03, n)), "")).verdict == NO
             for _ in range(3000)
         ]
     )
@@ -155,7 +155,7 @@ def test_what_it_takes_is_about_what_it_takes():
     truth, sigma = ABOVE.bound + 0.01, 0.03
     needed = 20 * ABOVE.answer(Measurement(Location(truth, sigma / math.sqrt(20), 19, 20), "")).takes
     decided = [
-        ABOVE.answer(Measurement(Location.of(rng.normal(truth, sigma, round(needed))), "")).verdict == HOLDS
+        ABOVE.answer(Measurement(Location.of(rng.normal(truth, sigma, round(needed))), "")).verdict == YES
         for _ in range(500)
     ]
     assert 0.65 < np.mean(decided) < 0.95

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ffilab.judge import verdicts
 from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted, Location, Measurement, Share
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, Conformance, Never, Occurs, Side, Size
+from ffilab.judge.rules import NO, YES, Conformance, Never, Occurs, Side, Size
 from ffilab.judge.verdicts import (
     ALPHA,
     CANNOT_TEST,
@@ -37,21 +37,26 @@ def at(value, error=0.005, n=20):
     return Measurement(Location(value, error, n - 1, n), "")
 
 
-UP, DOWN, OPEN = at(1.4), at(0.8), at(1.02)
+UP, DOWN, STRADDLES = at(1.4), at(0.8), at(1.02)
 
 
 @pytest.mark.parametrize(
     ("rules", "found", "verdict", "qualifier"),
     [
-        ([side("x")], {"x": UP}, HOLDS, ""),
-        ([side("x")], {"x": OPEN}, UNDECIDED_HERE, ""),
+        ([side("x")], {"x": UP}, YES, ""),
+        ([side("x")], {"x": STRADDLES}, UNDECIDED_HERE, ""),
         ([side("x")], {"x": DOWN}, REFUTED, ""),
-        ([side("x"), size("x")], {"x": UP}, HOLDS, ""),
+        ([side("x"), size("x")], {"x": UP}, YES, ""),
         ([side("x"), size("x")], {"x": at(1.1)}, IN_DIRECTION, "size differs"),
         ([side("x"), size("x")], {"x": at(1.4, 0.06)}, IN_DIRECTION, "size not resolved"),
         ([side("x"), side("y"), side("z")], {"x": UP, "y": UP, "z": DOWN}, IN_PART, "2 of 3; 1 refuted"),
-        ([side("x"), side("y"), side("z")], {"x": UP, "y": OPEN, "z": DOWN}, IN_PART, "1 of 3; 1 refuted, 1 undecided"),
-        ([side("x"), side("y")], {"x": DOWN, "y": OPEN}, REFUTED, "1 of 2 parts; the others are open"),
+        (
+            [side("x"), side("y"), side("z")],
+            {"x": UP, "y": STRADDLES, "z": DOWN},
+            IN_PART,
+            "1 of 3; 1 refuted, 1 undecided",
+        ),
+        ([side("x"), side("y")], {"x": DOWN, "y": STRADDLES}, REFUTED, "1 of 2 parts; the others are open"),
         ([side("x"), side("y")], {"x": DOWN, "y": DOWN}, REFUTED, ""),
         # An interval that contains "nothing" is no proof of the opposite, and is not called so.
         ([side("x")], {"x": at(1.0, 0.001)}, REFUTED, "no effect of interest"),
@@ -59,7 +64,7 @@ UP, DOWN, OPEN = at(1.4), at(0.8), at(1.02)
         (
             [Occurs("x"), Never("y", rate=0.15)],
             {"x": Measurement(Share(1, 30), ""), "y": Measurement(Share(0, 30), "")},
-            HOLDS,
+            YES,
             "",
         ),
         ([Conformance("x")], {"x": Measurement(Counted(1), "")}, CONFORMS, ""),
@@ -123,17 +128,17 @@ def test_wider_intervals_decide_no_part_that_narrower_ones_left_open(numbers):
         )
         for wider in (False, True)
     )
-    for what in (HOLDS, DOES_NOT_HOLD):
+    for what in (YES, NO):
         held = [
             {rule.measured for rule, answer in verdict.parts if answer.verdict == what} for verdict in (narrow, wide)
         ]
         # More refutations elsewhere may let Holm's procedure refute a part; width alone never decides one for the claim.
         assert held[1] <= held[0]
-    assert {narrow.verdict, wide.verdict} != {HOLDS, REFUTED}
+    assert {narrow.verdict, wide.verdict} != {YES, REFUTED}
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("what", [DOES_NOT_HOLD, HOLDS])
+@pytest.mark.parametrize("what", [NO, YES])
 @pytest.mark.parametrize("parts", [2, 3, 7])
 def test_a_conjunction_errs_as_seldom_as_one_test(parts, what):
     """All parts lie on their very bound, the worst case: none may be refuted for certain, and none may hold."""
@@ -151,14 +156,14 @@ def test_holm_decides_what_remains_at_the_level_of_what_remains():
     """Two parts: the second is refuted at the plain level only, and counts once the first is refuted."""
     rules = [side("x"), side("y")]
     border = at(1.02 - 0.0135, 0.005)  # between the quantiles of .99 and .995
-    assert verdicts.holm(rules, {"x": DOWN, "y": border}, DOES_NOT_HOLD) == set(rules)
-    assert verdicts.holm(rules, {"x": UP, "y": border}, DOES_NOT_HOLD) == set()
+    assert verdicts.holm(rules, {"x": DOWN, "y": border}, NO) == set(rules)
+    assert verdicts.holm(rules, {"x": UP, "y": border}, NO) == set()
 
 
 def test_a_part_that_holds_beside_others_that_do_not_holds_for_certain_among_all():
     border = at(1.02 + 0.0135, 0.005)
     rules = [side("x"), side("y")]
-    assert of_claim(claim(*rules), {"x": UP, "y": border}, {}).verdict == HOLDS
-    given = of_claim(claim(*rules), {"x": OPEN, "y": border}, {})
+    assert of_claim(claim(*rules), {"x": UP, "y": border}, {}).verdict == YES
+    given = of_claim(claim(*rules), {"x": STRADDLES, "y": border}, {})
     assert given.verdict == UNDECIDED_HERE
     assert "chance among 2 tests" in given.parts[1][1].reason

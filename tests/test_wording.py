@@ -8,10 +8,10 @@ from ffilab.judge import ledger, verdicts
 from ffilab.judge.claims import Claim, all_claims
 from ffilab.judge.estimates import Counted, Location, Measurement, Share
 from ffilab.judge.rules import (
-    DOES_NOT_HOLD,
-    HOLDS,
     KINDS,
-    UNDECIDED,
+    NO,
+    OPEN,
+    YES,
     Conformance,
     Equal,
     Never,
@@ -47,46 +47,46 @@ NEVER = Never("a / b", "the part", rate=0.15)
 
 # Each kind in each form: rule, measurement, answer, and what its reason has to say.
 FORMS = [
-    (ABOVE, about(1.2), HOLDS, "the whole interval lies above 1.05"),
-    (ABOVE, about(0.8), DOES_NOT_HOLD, "the other way round: the whole interval lies below 1"),
-    (ABOVE, about(1.02), DOES_NOT_HOLD, "less than is of interest: the whole interval lies between 1 and 1.05"),
-    (ABOVE, about(1.0), DOES_NOT_HOLD, "no effect of interest: the interval contains 1, and does not reach 1.05"),
-    (ABOVE, about(1.05), UNDECIDED, "the side is clear; the interval contains 1.05"),
-    (ABOVE, about(1.02, 0.05), UNDECIDED, "the interval contains 1, no effect, and 1.05"),
-    (ABOVE, count(1.2), HOLDS, "it is 1.2, above 1.05"),
-    (ABOVE, count(1.0), DOES_NOT_HOLD, "no effect of interest: it is 1"),
-    (ABOVE, count(0.8), DOES_NOT_HOLD, "the other way round: it is 0.8, below 1"),
-    (ABOVE, Measurement(Location.of([1.2]), ""), UNDECIDED, "too few"),
-    (BELOW, about(0.3), HOLDS, "the whole interval lies below 0.5"),
-    (BELOW, about(1.3), DOES_NOT_HOLD, "the other way round: the whole interval lies above 1"),
-    (BELOW, about(0.7), DOES_NOT_HOLD, "less than is of interest: the whole interval lies between 1 and 0.5"),
-    (BELOW, about(0.5), UNDECIDED, "the side is clear; the interval contains 0.5"),
-    (NOT_SLOWER, about(0.97), HOLDS, "the whole interval lies above 0.9, the margin"),
-    (NOT_SLOWER, about(0.8), DOES_NOT_HOLD, "beyond the margin: the whole interval lies below 0.9"),
-    (NOT_SLOWER, about(0.9), UNDECIDED, "the interval contains 0.9, the margin"),
-    (SIZE, about(1.4), HOLDS, "within the published 1.4 ± 0.1 (25 % of its effect)"),
-    (SIZE, about(1.1), DOES_NOT_HOLD, "outside the published 1.4 ± 0.1"),
-    (SIZE, about(1.3), UNDECIDED, "crosses the edge of the published 1.4 ± 0.1"),
-    (EQUAL, about(1.0), HOLDS, "within 1 ± 0.1"),
-    (EQUAL, about(1.3), DOES_NOT_HOLD, "outside 1 ± 0.1"),
-    (EQUAL, about(1.1), UNDECIDED, "crosses the edge of 1 ± 0.1"),
-    (EXACTLY, count(1.0), HOLDS, "it is 1, as claimed"),
-    (EXACTLY, count(0.8), DOES_NOT_HOLD, "it is 0.8, outside 1"),
-    (Occurs("a / b"), runs(5), HOLDS, "it happened in 5 of 30 runs"),
-    (Occurs("a / b"), runs(0), UNDECIDED, "none of 30 runs"),
-    (NEVER, runs(0), HOLDS, "none of 30 runs, which leaves room for up to 14.2% of all"),
-    (NEVER, runs(2), DOES_NOT_HOLD, "2 of 30 runs"),
-    (NEVER, runs(0, 10), UNDECIDED, "to exclude 0.15 takes 29 runs"),
-    (Conformance("a / b"), count(1), HOLDS, "true by construction"),
-    (Conformance("a / b"), count(0.5), DOES_NOT_HOLD, "should be true by construction"),
+    (ABOVE, about(1.2), YES, "the whole interval lies above 1.05"),
+    (ABOVE, about(0.8), NO, "the other way round: the whole interval lies below 1"),
+    (ABOVE, about(1.02), NO, "less than is of interest: the whole interval lies between 1 and 1.05"),
+    (ABOVE, about(1.0), NO, "no effect of interest: the interval contains 1, and does not reach 1.05"),
+    (ABOVE, about(1.05), OPEN, "the side is clear; the interval contains 1.05"),
+    (ABOVE, about(1.02, 0.05), OPEN, "the interval contains 1, no effect, and 1.05"),
+    (ABOVE, count(1.2), YES, "it is 1.2, above 1.05"),
+    (ABOVE, count(1.0), NO, "no effect of interest: it is 1"),
+    (ABOVE, count(0.8), NO, "the other way round: it is 0.8, below 1"),
+    (ABOVE, Measurement(Location.of([1.2]), ""), OPEN, "too few"),
+    (BELOW, about(0.3), YES, "the whole interval lies below 0.5"),
+    (BELOW, about(1.3), NO, "the other way round: the whole interval lies above 1"),
+    (BELOW, about(0.7), NO, "less than is of interest: the whole interval lies between 1 and 0.5"),
+    (BELOW, about(0.5), OPEN, "the side is clear; the interval contains 0.5"),
+    (NOT_SLOWER, about(0.97), YES, "the whole interval lies above 0.9, the margin"),
+    (NOT_SLOWER, about(0.8), NO, "beyond the margin: the whole interval lies below 0.9"),
+    (NOT_SLOWER, about(0.9), OPEN, "the interval contains 0.9, the margin"),
+    (SIZE, about(1.4), YES, "within the published 1.4 ± 0.1 (25 % of its effect)"),
+    (SIZE, about(1.1), NO, "outside the published 1.4 ± 0.1"),
+    (SIZE, about(1.3), OPEN, "crosses the edge of the published 1.4 ± 0.1"),
+    (EQUAL, about(1.0), YES, "within 1 ± 0.1"),
+    (EQUAL, about(1.3), NO, "outside 1 ± 0.1"),
+    (EQUAL, about(1.1), OPEN, "crosses the edge of 1 ± 0.1"),
+    (EXACTLY, count(1.0), YES, "it is 1, as claimed"),
+    (EXACTLY, count(0.8), NO, "it is 0.8, outside 1"),
+    (Occurs("a / b"), runs(5), YES, "it happened in 5 of 30 runs"),
+    (Occurs("a / b"), runs(0), OPEN, "none of 30 runs"),
+    (NEVER, runs(0), YES, "none of 30 runs, which leaves room for up to 14.2% of all"),
+    (NEVER, runs(2), NO, "2 of 30 runs"),
+    (NEVER, runs(0, 10), OPEN, "to exclude 0.15 takes 29 runs"),
+    (Conformance("a / b"), count(1), YES, "true by construction"),
+    (Conformance("a / b"), count(0.5), NO, "should be true by construction"),
 ]  # fmt: skip
 
 
 def test_every_kind_stands_in_every_form():
     for kind in KINDS.values():
         answers = {answer for rule, _, answer, _ in FORMS if type(rule) is kind}
-        possible = {Occurs: {HOLDS, UNDECIDED}, Conformance: {HOLDS, DOES_NOT_HOLD}}
-        assert answers == possible.get(kind, {HOLDS, DOES_NOT_HOLD, UNDECIDED})
+        possible = {Occurs: {YES, OPEN}, Conformance: {YES, NO}}
+        assert answers == possible.get(kind, {YES, NO, OPEN})
 
 
 def handed_in(measured, withheld=(), missing=None, **provenance):
@@ -160,7 +160,7 @@ def advised(one, verdict, interval=(1.3, 1.2, 1.4)):
     value, low, high = interval
     row = {
         "id": one.claim,
-        "verdict": HOLDS,
+        "verdict": YES,
         "parts": [part],
         "measured": {one.measured: value},
         "interval": {one.measured: [low, high]},
@@ -171,7 +171,7 @@ def advised(one, verdict, interval=(1.3, 1.2, 1.4)):
 
 @pytest.mark.parametrize("one", ADVICE, ids=lambda one: one.say[2:32])
 def test_advice_reads_well_in_every_form(one):
-    forms = [verdict for verdict in (HOLDS, DOES_NOT_HOLD, UNDECIDED) if one.claim]
+    forms = [verdict for verdict in (YES, NO, OPEN) if one.claim]
     texts = [text for verdict in forms if (text := advised(one, verdict))]
     texts += [
         advice.evidence(one, None),

@@ -23,6 +23,8 @@ class Session:
         self.corner, self.folder, self._record = corner, folder, record
         self._timed: dict[str, Record] = {}
         self._merged: dict[str, Record] = {}
+        # The plans and titles that were asked for: see `ffilab.judge.ledger.Handed`.
+        self.reads: set[str] = set()
         # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its own.
         names = record.run["plan"]["earlier"]
         self.earlier: list[Reading] = [Reading(corner, folder.parent / name, alone=True) for name in names]
@@ -108,6 +110,7 @@ class Session:
     def timed(self, name: str) -> Record:
         """The record of a timed plan, with those of earlier sessions. Raises UserError if there is none, or if it was
         interrupted."""
+        self.reads.add(name)
         own = self._own(name)
         if not self.earlier:
             return own
@@ -133,6 +136,7 @@ class Session:
         Of several sessions the processes stand one behind the other, and are numbered through. What ran once, as its author
         ran it, is an example and no sample: of that the newest session's is shown.
         """
+        self.reads.add(title)
         try:
             frames = [session.record.frame(title) for session in (*self.earlier, self)]
         except KeyError as lacking:

@@ -175,6 +175,11 @@ class Record:
         """Of each cell ("interpreter/arm"): the share of its work, in each block, during which the core had a neighbour."""
         return neighbour.shares(self.blocks, list(self.loops))
 
+    def disturbed(self, title: str | None = None) -> tuple[int, int, int]:
+        """Return how many blocks (of a title: processes) were measured again, were left out as disturbed, and were planned."""
+        lines = self.blocks if title is None else [line for line in self.children if line["title"] == title]
+        return 0, 0, len(lines)
+
     def measured(self, interpreter: str, arm: str) -> bool:
         """Was this cell timed? Not if the arm could not be made there, or was not asked for."""
         return f"{interpreter}/{arm}" in self.loops

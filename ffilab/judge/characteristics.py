@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ffilab import machine
 from ffilab.judge import claims, ledger, verdicts
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
+from ffilab.judge.rules import NO, YES
 from ffilab.judge.simulation import TRUTHS, simulate
 from ffilab.paths import ROOT, read_json
 
@@ -18,7 +18,7 @@ EVIDENCE = ROOT / "book" / "evidence" / "operating_characteristics.json"
 COMMAND = "python3 ffilab/bootstrap.py study characteristics"
 # What the table is held to, at the plan of `full`.
 MAX_WRONG, MIN_RIGHT = 0.01, 0.8
-DECIDED = (HOLDS, DOES_NOT_HOLD)
+DECIDED = (YES, NO)
 
 
 def rows(corner: str, truth: str, budget: str, seed: int, noise: float = 1) -> dict[str, dict]:

@@ -88,10 +88,10 @@ def handed_in(corners: list[Corner], by_claim: dict[str, dict | None], rows: dic
         given, row = by_claim.get(corner.claim), rows[corner.claim]
         if given is None or row["verdict"] in (verdicts.NOT_MEASURED, verdicts.NOT_WRITTEN):
             missing[corner.test] = f"{corner.claim}: {row['reason']}"
-        elif row["verdict"] == verdicts.WITHHELD or not given["provenance"]["is_result"]:
-            missing[corner.test] = (
-                f"{corner.claim} is {'withheld' if row['verdict'] == verdicts.WITHHELD else 'no result'}"
-            )
+        elif not given["provenance"]["is_result"]:
+            missing[corner.test] = f"{corner.claim} is no result"
+        elif corner.measured in given.get("withheld", {}):
+            missing[corner.test] = f"{corner.claim} is withheld: {given['withheld'][corner.measured]}"
         elif corner.measured in given["measurements"]:
             measurements[corner.test] = given["measurements"][corner.measured]
         else:

@@ -12,7 +12,7 @@ from ffilab.errors import UserError
 from ffilab.judge import basis, controls, derived, verdicts
 from ffilab.judge.claims import Claim, all_claims, declared, in_words
 from ffilab.judge.estimates import Counted, Measurement
-from ffilab.judge.rules import Answer, Rule, Size
+from ffilab.judge.rules import KINDS, NO, YES, Answer, Rule, Size
 from ffilab.paths import EXECUTED, RESULTS
 
 # The press keeps this folder beside the page, and only if the whole chapter succeeds.
@@ -20,22 +20,30 @@ CLAIMS = "claims"
 
 
 class Handed:
-    """What a chapter hands in for its claims. Every name is checked against the rules when it is put."""
+    """What a chapter hands in for its claims. Every name is checked against the rules when it is put.
 
-    def __init__(self, corner: str):
-        self.corner = corner
+    rests_on: for each number, the plans and titles that were read for it, by `Session.reads`.
+    """
+
+    def __init__(self, session):
+        self.corner = session.corner
+        self._session = session
+        self.rests_on: dict[str, dict[str, set[str]]] = {}
+        session.reads.clear()
         self._open = {
             # A side and a size may speak of one number.
             claim.id: list(dict.fromkeys(test.measured for test in claim.tests))
-            for claim in declared(corner).claims
+            for claim in declared(self.corner).claims
         }
         self.measurements: dict[str, dict[str, Measurement]] = {identifier: {} for identifier in self._open}
         self.missing: dict[str, dict[str, str]] = {identifier: {} for identifier in self._open}
 
-    def put(self, identifier: str, name: str, measurement: Measurement | str | None) -> None:
+    def put(self, identifier: str, name: str, given) -> None:
         """Hand in one number under the name that a rule gives it, or the reason why there is none.
 
-        {GIL} and {FREE_THREADED} in a name stand for the labels of the chapter pair. Raises ValueError for a claim or a
+        given: a Measurement, a reason, None, or a function that returns one of them. What the function reads of the session is
+        what this number rests on; what was read outside of such functions counts for all that follow. {GIL} and
+        {FREE_THREADED} in a name stand for the labels of the chapter pair. Raises ValueError for a claim or a
         name that the corner's claims.toml does not have, or that was put already.
         """
         name = in_words(name)
@@ -45,6 +53,11 @@ class Handed:
                 f"notebooks/{self.corner}/claims.toml has no test {name!r} for {identifier} (open: {known})"
             )
         self._open[identifier].remove(name)
+        outside = set(self._session.reads)
+        measurement = given() if callable(given) else given
+        self.rests_on.setdefault(identifier, {})[name] = set(self._session.reads)
+        # What this function has read is no other number's.
+        self._session.reads.intersection_update(outside)
         if isinstance(measurement, Measurement):
             self.measurements[identifier][name] = measurement
         else:
@@ -65,11 +78,15 @@ def measured(session) -> Handed:
 
 def answers(session) -> dict[tuple[str, Rule], Answer]:
     """What the rules answer to a session's numbers, by claim and test, for a page that chooses its words by them."""
-    handed = measured(session)
+    handed, withheld = measured(session), {}
+    if session.budget.is_result:
+        withheld = controls.withheld(controls.everything(session), measured(session))
     return {
         (claim.id, rule): answer
         for claim in declared(session.corner).claims
-        for rule, answer in verdicts.answers(claim, handed.measurements[claim.id], handed.missing[claim.id])
+        for rule, answer in verdicts.answers(
+            claim, handed.measurements[claim.id], handed.missing[claim.id], withheld.get(claim.id, {})
+        )
     }
 
 
@@ -97,8 +114,11 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         "interval": {},
         # Of a comparison over layouts: the next build, and these binaries alone.
         "beside": {},
+        "kind": verdicts.kind(claim),
         "verdict": verdicts.NOT_MEASURED if claim.corner else verdicts.NOT_WRITTEN,
         "qualifier": "",
+        # Whether the published size agrees.
+        "size": "",
         "reason": "its chapter was not measured yet" if claim.corner else "its chapter is not written yet",
         "takes": "",
         "parts": [],
@@ -112,7 +132,7 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         "provenance": {},
     }
     if claim.not_measurable:
-        row["verdict"], row["reason"] = verdicts.NOT_MEASURABLE, claim.not_measurable
+        row["verdict"], row["reason"] = row["kind"], claim.not_measurable
     if handed_in is None:
         return row
     row["provenance"] = provenance = handed_in["provenance"]
@@ -130,15 +150,11 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         beside.pop("over layouts", None)
         if beside:
             row["beside"][name] = beside
-    # Before any effect is looked at.
     if not provenance["is_result"]:
-        row["verdict"], row["reason"] = verdicts.CANNOT_TEST, "smoke test: its figures are no result"
+        row["verdict"], row["reason"] = verdicts.NO_RESULT, "smoke test: its figures are no result"
         return row
-    if handed_in.get("withheld"):
-        row["verdict"], row["reason"] = verdicts.WITHHELD, "; ".join(handed_in["withheld"])
-        return row
-    verdict = verdicts.of_claim(claim, numbers, handed_in["missing"])
-    row["verdict"] = verdict.verdict
+    verdict = verdicts.of_claim(claim, numbers, handed_in["missing"], handed_in.get("withheld"))
+    row["verdict"], row["size"] = verdict.word, verdict.size
     # A claim that follows from others has no layouts of its own.
     limit = basis.qualifier(provenance["rests_on"]) if "rests_on" in provenance else ""
     row["qualifier"] = "; ".join(filter(None, (verdict.qualifier, limit)))
@@ -158,8 +174,9 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
     return row
 
 
-def rows_of(handed: Handed, provenance: dict, failed: list[controls.Check]) -> list[tuple[dict, dict]]:
-    """For each claim of a corner, what is handed in and the judged row. failed: checks that did not pass."""
+def rows_of(handed: Handed, provenance: dict, checks: list[controls.Check]) -> list[tuple[dict, dict]]:
+    """For each claim of a corner, what is handed in and the judged row. checks: what the run's controls found."""
+    withheld = controls.withheld(checks, handed)
     judged = []
     for claim in declared(handed.corner).claims:
         handed_in = {
@@ -167,7 +184,7 @@ def rows_of(handed: Handed, provenance: dict, failed: list[controls.Check]) -> l
                 name: measurement.as_json() for name, measurement in handed.measurements[claim.id].items()
             },
             "missing": handed.missing[claim.id],
-            "withheld": controls.reasons(failed, claim.id),
+            "withheld": withheld.get(claim.id, {}),
             "provenance": provenance,
         }
         judged.append((handed_in, judge(claim, handed_in)))
@@ -176,8 +193,7 @@ def rows_of(handed: Handed, provenance: dict, failed: list[controls.Check]) -> l
 
 def judged(session) -> list[tuple[dict, dict]]:
     """The same of a session: first its controls, then its claims."""
-    failed = [check for check in controls.everything(session) if not check.passed]
-    return rows_of(measured(session), session.provenance, failed)
+    return rows_of(measured(session), session.provenance, controls.everything(session))
 
 
 def hand_in(session) -> list[dict]:
@@ -200,11 +216,11 @@ def part_title(part: dict) -> str:
 
 def part_in_words(part: dict) -> str:
     """A part of a row with why it is answered so: `ratio, in the published size: the whole interval lies outside …`."""
-    return f"{part_title(part)}: {'no number here: ' * (part['verdict'] == verdicts.NO_NUMBER)}{part['reason']}"
+    return f"{part_title(part)}: {part['verdict']}, {part['reason']}"
 
 
 def verdict_of(row: dict) -> str:
-    """A row's verdict with what it needs to be read right: `holds in direction (size differs)`."""
+    """A row's verdict with what stands behind it: `mixed (3 yes, 1 open)`."""
     return row["verdict"] + (f" ({row['qualifier']})" if row["qualifier"] else "")
 
 
@@ -214,16 +230,16 @@ def in_one_line(row: dict) -> str:
 
 
 def expected_wrong(rows: list[dict]) -> float:
-    """How many wrong verdicts the book's level lets one expect in a ledger, at most.
-
-    One chance for each claim that was tested, one more where it holds in part, and one for its sizes.
-    """
-    chances = 0
-    for row in rows:
-        if row["verdict"] in verdicts.TESTED:
-            sized = any(part["kind"] == "size" for part in row["parts"])
-            chances += 1 + (row["verdict"] == verdicts.IN_PART) + sized
-    return verdicts.ALPHA * chances
+    """How many wrong answers the book's level lets one expect in a ledger, at most: one chance for each part that was answered
+    by an interval, and for each size."""
+    by_interval = {name for name, rule in KINDS.items() if rule.by_interval}
+    answered = [
+        part
+        for row in rows
+        for part in row["parts"]
+        if part["kind"] in by_interval and part["verdict"] in (YES, NO) and part["measured"] not in row["counted"]
+    ]
+    return verdicts.ALPHA * len(answered)
 
 
 def collect(stale: dict[str, list[str]] | None = None) -> list[dict]:

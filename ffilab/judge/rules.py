@@ -1,4 +1,4 @@
-"""The kinds of tests that a claim can have, each with three answers: holds, does not hold, undecided.
+"""The kinds of tests that a part of a claim can have, each with three answers: yes, no, open.
 
 Laws, tested with hypothesis: a narrower interval inside a wider one never turns an answer into its opposite, and a wider
 one never decides what a narrower one left open. Ignorance is no refutation, and width is no agreement.
@@ -8,9 +8,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ffilab.judge.estimates import LEVEL, Interval, Location, Measurement, Share
+from ffilab.judge.estimates import LEVEL, Counted, Interval, Location, Measurement, Share
 
-HOLDS, DOES_NOT_HOLD, UNDECIDED = "holds", "does not hold", "undecided"
+YES, NO, OPEN = "yes", "no", "open"
 DIRECTIONS = ("above", "below")
 # Which experiment decides: the one that its author ran, run again, or the corrected one.
 EXPERIMENTS = ("as run", "corrected")
@@ -42,7 +42,7 @@ class Rule:
     measured: str
     part: str = ""
     experiment: str = "corrected"
-    # Can an interval refute it wrongly? Then the level is shared out among the tests of its claim.
+    # Does its answer rest on an interval, which may err?
     by_interval: ClassVar[bool] = True
     # What must be handed in: an estimate with an interval, or counted runs.
     counts: ClassVar[bool] = False
@@ -65,13 +65,32 @@ class Rule:
             )
         interval = measurement.estimate.at(level)
         if not interval.is_known:
-            return Answer(
-                UNDECIDED, f"{measurement.estimate.n} runs are too few for an interval", measurement.estimate.n
-            )
+            return Answer(OPEN, f"{measurement.estimate.n} runs are too few for an interval", measurement.estimate.n)
         return self.of(measurement, interval)
 
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
         raise NotImplementedError
+
+    def is_proof(self, measurement: Measurement) -> bool:
+        """Return whether the number proves its answer whatever else ran: an event that was seen, something counted."""
+        estimate = measurement.estimate
+        return isinstance(estimate, Counted) or (isinstance(estimate, Share) and self.counts and estimate.events > 0)
+
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        """Where its answer turns, in the unit of its number; the first one is the null."""
+        return ()
+
+    def bearable(self, log: bool) -> float:
+        """Return the bias that an answer can bear: half of the smallest effect of interest, or of the margin.
+
+        log: the number is a ratio, and the bias is that of its logarithm. 0 for a rule without bounds.
+        """
+        null, *others = self.bounds or (1.0,)
+        if log and min(null, *others, math.inf) <= 0:
+            return 0.0
+        apart = [abs(math.log(other / null)) if log else abs(other - null) for other in others]
+        return min(apart, default=0.0) / 2
 
 
 def _factor(measurement: Measurement, bound: float) -> float:
@@ -110,21 +129,25 @@ class Side(Rule):
         return super().problem()
 
     @property
+    def bounds(self) -> tuple[float, ...]:
+        return self.null, self.bound
+
+    @property
     def bound(self) -> float:
         return self.null + self.interest if self.direction == "above" else self.null - self.interest
 
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
         above = self.direction == "above"
         if interval.low > self.bound if above else interval.high < self.bound:
-            return Answer(HOLDS, self._beyond(interval), measurement.estimate.n)
+            return Answer(YES, self._beyond(interval), measurement.estimate.n)
         if interval.high < self.bound if above else interval.low > self.bound:
             return Answer(
-                DOES_NOT_HOLD,
+                NO,
                 self._before(interval),
                 measurement.estimate.n,
                 no_effect=not interval.excludes(self.null),
             )
-        return Answer(UNDECIDED, self._across(interval), measurement.estimate.n, _factor(measurement, self.bound))
+        return Answer(OPEN, self._across(interval), measurement.estimate.n, _factor(measurement, self.bound))
 
     def _beyond(self, interval: Interval) -> str:
         where = f"{self.direction} {self.bound:g}"
@@ -173,12 +196,12 @@ class Size(Rule):
         return super().problem()
 
     @property
-    def bounds(self) -> tuple[float, float]:
+    def bounds(self) -> tuple[float, ...]:
         slack = self.margin * abs(self.published - self.null)
-        return self.published - slack, self.published + slack
+        return self.published, self.published - slack, self.published + slack
 
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
-        low, high = self.bounds
+        _, low, high = self.bounds
         slack = self.margin * abs(self.published - self.null)
         where = f"the published {self.published:g} ± {slack:.2g} ({self.margin * 100:.0f} % of its effect)"
         return _within(measurement, interval, low, high, where)
@@ -198,6 +221,10 @@ class Equal(Rule):
             return "a `margin` no larger than `null` itself"
         return super().problem()
 
+    @property
+    def bounds(self) -> tuple[float, ...]:
+        return self.null, self.null - self.margin, self.null + self.margin
+
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
         where = f"{self.null:g} ± {self.margin:g}" if self.margin else f"{self.null:g}, the one value that agrees"
         return _within(measurement, interval, self.null - self.margin, self.null + self.margin, where)
@@ -206,12 +233,12 @@ class Equal(Rule):
 def _within(measurement: Measurement, interval: Interval, low: float, high: float, where: str) -> Answer:
     n = measurement.estimate.n
     if low == high == interval.low == interval.high:
-        return Answer(HOLDS, f"it is {interval.value:g}, as claimed", n)
+        return Answer(YES, f"it is {interval.value:g}, as claimed", n)
     if low <= interval.low and interval.high <= high:
-        return Answer(HOLDS, _whole(interval, f"within {where}"), n)
+        return Answer(YES, _whole(interval, f"within {where}"), n)
     if interval.low > high or interval.high < low:
-        return Answer(DOES_NOT_HOLD, _whole(interval, f"outside {where}"), n)
-    return Answer(UNDECIDED, f"the interval crosses the edge of {where}", n, _nearest(measurement, low, high))
+        return Answer(NO, _whole(interval, f"outside {where}"), n)
+    return Answer(OPEN, f"the interval crosses the edge of {where}", n, _nearest(measurement, low, high))
 
 
 def _is_point(interval: Interval) -> bool:
@@ -226,50 +253,53 @@ def _whole(interval: Interval, where: str) -> str:
 
 
 @dataclass(frozen=True)
-class Occurs(Rule):
-    """It happens: one event proves it. None in N is undecided, and says which rate N runs would probably have shown."""
+class Event(Rule):
+    """What `occurs` and `never` share: one event among the runs decides, and none bounds the share of all runs.
 
-    by_interval: ClassVar[bool] = False
-    counts: ClassVar[bool] = True
-
-    def of(self, measurement: Measurement, interval: Interval) -> Answer:
-        share = measurement.estimate
-        if share.events:
-            return Answer(HOLDS, f"it happened in {share.events} of {share.trials} runs", share.trials)
-        return Answer(
-            UNDECIDED,
-            f"it happened in none of {share.trials} runs; if it happened in {share.mde:.1%} of all runs or more, "
-            "so many would have shown it in four cases of five",
-            share.trials,
-        )
-
-
-@dataclass(frozen=True)
-class Never(Rule):
-    """It does not happen: one event refutes it. None in N is enough if the share's interval ends at `rate` or below."""
+    rate: none in N decides as well if the share's interval (Clopper and Pearson) ends at `rate` or below.
+    """
 
     rate: float = math.nan
     by_interval: ClassVar[bool] = False
     counts: ClassVar[bool] = True
+    # The answers to an event that was seen, and to none in enough runs.
+    seen: ClassVar[str] = ""
+    unseen: ClassVar[str] = ""
 
     def problem(self) -> str | None:
         if wrong := _finite(self, "rate"):
             return wrong
         if not 0 < self.rate < 1:
-            return "a `rate` between 0 and 1: the share of runs that is to be excluded"
+            return "a `rate` between 0 and 1: what is rarer counts as not happening"
         return super().problem()
 
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
         share = measurement.estimate
         if share.events:
-            return Answer(DOES_NOT_HOLD, f"it happened in {share.events} of {share.trials} runs", share.trials)
-        none = f"it happened in none of {share.trials} runs, which leaves room for up to {share.at().high:.1%} of all"
+            return Answer(self.seen, f"it happened in {share.events} of {share.trials} runs", share.trials)
+        none = f"not seen in {share.trials} runs, so rarer than {share.at().high:.1%}"
         if share.never(self.rate):
-            return Answer(HOLDS, none, share.trials)
+            return Answer(self.unseen, none, share.trials)
         needed = math.ceil(math.log((1 - LEVEL) / 2) / math.log(1 - self.rate))
         return Answer(
-            UNDECIDED, f"{none}; to exclude {self.rate:g} takes {needed} runs", share.trials, needed / share.trials
+            OPEN, f"{none}; to exclude {self.rate:.1%} takes {needed} runs", share.trials, needed / share.trials
         )
+
+
+@dataclass(frozen=True)
+class Occurs(Event):
+    """It happens: one event proves it. None in N says no if all rates above `rate` are excluded: not seen, rarer than that."""
+
+    seen: ClassVar[str] = YES
+    unseen: ClassVar[str] = NO
+
+
+@dataclass(frozen=True)
+class Never(Event):
+    """It does not happen: one event refutes it. None in N says yes if all rates above `rate` are excluded."""
+
+    seen: ClassVar[str] = NO
+    unseen: ClassVar[str] = YES
 
 
 @dataclass(frozen=True)
@@ -281,9 +311,9 @@ class Conformance(Rule):
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
         value = measurement.interval.value
         if value == 1:
-            return Answer(HOLDS, "true by construction: all checks of our own code passed", measurement.estimate.n)
+            return Answer(YES, "true by construction: all checks of our own code passed", measurement.estimate.n)
         return Answer(
-            DOES_NOT_HOLD,
+            NO,
             f"it should be true by construction, and {value:.3g} of the checks passed",
             measurement.estimate.n,
         )

@@ -16,7 +16,7 @@ from ffilab.errors import UserError
 from ffilab.judge import derived, verdicts
 from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Interval
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED, Occurs, Rule
+from ffilab.judge.rules import NO, OPEN, YES, Occurs, Rule
 from ffilab.paths import NOTEBOOKS, ROOT
 
 FILE = ROOT / "book" / "decision_guide.toml"
@@ -88,7 +88,7 @@ def evidence(advice: Advice, row: dict | None) -> str:
         smoke = row is not None and row.get("provenance", {}).get("is_result") is False
         return f"This run has no number on it (claim {advice.claim}){': it was a smoke test' * smoke}."
     part = next(part for part in row["parts"] if part["measured"] == advice.measured)
-    form = {HOLDS: advice.holds, DOES_NOT_HOLD: advice.fails, UNDECIDED: advice.undecided}[verdict]
+    form = {YES: advice.holds, NO: advice.fails, OPEN: advice.undecided}[verdict]
     sentence = form.format(value=value_of(row, advice.measured), why=draw.plain(part["reason"]))
     return sentence + " The page of this number is stale." * bool(row.get("stale"))
 

@@ -14,7 +14,7 @@ from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import LEVEL, Interval
-from ffilab.judge.rules import UNDECIDED
+from ffilab.judge.rules import OPEN
 from ffilab.paths import ROOT
 from ffilab.press import advice, files, tables
 from ffilab.press.chapters import chapters
@@ -116,7 +116,7 @@ def surprises(tree: Path, rows: list[dict]) -> str:
     for surprise in advice.read(FILE, "surprise"):
         verdict = advice.answer(surprise, by_claim.get(surprise.claim))
         if verdict is not None:
-            (open_ if verdict == UNDECIDED else decided).append(surprise)
+            (open_ if verdict == OPEN else decided).append(surprise)
     lines = []
     for surprise in decided + open_:
         if len(lines) < SURPRISES and surprise.corner not in taken:

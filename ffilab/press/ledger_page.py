@@ -16,7 +16,7 @@ from ffilab import draw
 from ffilab.draw import plain
 from ffilab.judge import basis, ledger, verdicts
 from ffilab.judge.estimates import LEVEL
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.press import advice, places
 from ffilab.press.files import slug
 
@@ -26,7 +26,7 @@ MOST_UNFOLDED, MOST_IN_ONE_FOLD = 2, 12
 MOST_SAID = 3
 # How a verdict is marked: a badge of sphinx-design.
 BADGES = {
-    HOLDS: "success",
+    YES: "success",
     verdicts.IN_DIRECTION: "success",
     verdicts.IN_PART: "info",
     verdicts.REFUTED: "danger",
@@ -35,7 +35,7 @@ BADGES = {
 }
 # How it is drawn: Okabe and Ito's colours, and a hatching for those who see none.
 DRAWN = {
-    HOLDS: ("#009E73", ""),
+    YES: ("#009E73", ""),
     verdicts.IN_DIRECTION: ("#56B4E9", "//"),
     verdicts.IN_PART: ("#0072B2", "\\\\"),
     verdicts.UNDECIDED_HERE: ("#F0E442", "||"),
@@ -51,7 +51,7 @@ DOCUMENTS = {
     "D": "D: a post on code placement",
 }
 # Verdicts beside which it is told what the author saw and what differs here: of claims that were tested and do not simply hold.
-COMPARED = tuple(verdict for verdict in verdicts.TESTED if verdict != HOLDS)
+COMPARED = tuple(verdict for verdict in verdicts.TESTED if verdict != YES)
 
 
 def since(row: dict) -> str:
@@ -252,8 +252,8 @@ def beside(row: dict) -> str:
 def here(row: dict) -> str:
     """Say in a sentence or two how the tests were answered; those that do not hold with their numbers."""
     answers = Counter(part["verdict"] for part in row["parts"])
-    names = {HOLDS: "holds", DOES_NOT_HOLD: "does not hold", UNDECIDED: "is undecided"}
-    several = {HOLDS: "hold", DOES_NOT_HOLD: "do not hold", UNDECIDED: "are undecided"}
+    names = {YES: "holds", NO: "does not hold", OPEN: "is undecided"}
+    several = {YES: "hold", NO: "do not hold", OPEN: "are undecided"}
     counts = [
         f"{answers[answer]} {(names if answers[answer] == 1 else several).get(answer, 'cannot be tested')}"
         for answer in sorted(answers, key=lambda answer: list(names).index(answer) if answer in names else 9)
@@ -267,7 +267,7 @@ def here(row: dict) -> str:
     refuted = [
         f"Not held: {plain(ledger.part_title(part))}, with {advice.value_of(row, part['measured'])}: {plain(part['reason'])}."
         for part in row["parts"]
-        if part["verdict"] == DOES_NOT_HOLD and part["measured"] in row["measured"]
+        if part["verdict"] == NO and part["measured"] in row["measured"]
     ]
     words += refuted[:MOST_SAID]
     words += ["The other tests that do not hold are listed above."] * (len(refuted) > MOST_SAID)

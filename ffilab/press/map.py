@@ -9,20 +9,20 @@ from dataclasses import dataclass
 
 from ffilab.judge import derived, verdicts
 from ffilab.judge.derived import COSTS, LEVELS, Corner
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.rules import NO, OPEN, YES
 
 NOT_TESTED, SHOWN = "not tested here", "shown, and not judged"
 WITHHELD, NOT_MEASURED, NO_NUMBER = "withheld", "not measured yet", "no number here"
 # How each state is marked: a shape beside the word, so that no colour is needed. Colours: book/_static/map.css.
 SHAPES = {
-    HOLDS: '<circle cx="0" cy="0" r="6"/>',
-    DOES_NOT_HOLD: '<path d="M-5-5 5 5M-5 5 5-5"/>',
-    UNDECIDED: '<path d="M0-6 6 0 0 6-6 0Z"/>',
+    YES: '<circle cx="0" cy="0" r="6"/>',
+    NO: '<path d="M-5-5 5 5M-5 5 5-5"/>',
+    OPEN: '<path d="M0-6 6 0 0 6-6 0Z"/>',
     WITHHELD: '<path d="M0-6 6 5H-6Z"/>',
 }
 PLAIN = '<circle cx="0" cy="0" r="3"/>'
-SIGNS = {HOLDS: "●", DOES_NOT_HOLD: "✕", UNDECIDED: "◆", WITHHELD: "▲"}
-CLASSES = {HOLDS: "holds", DOES_NOT_HOLD: "fails", UNDECIDED: "open", WITHHELD: "withheld"}
+SIGNS = {YES: "●", NO: "✕", OPEN: "◆", WITHHELD: "▲"}
+CLASSES = {YES: "holds", NO: "fails", OPEN: "open", WITHHELD: "withheld"}
 # Measures of the picture, in its own units.
 COLUMN, LINE, HEAD, ROW, PAD = 233, 40, 30, 26, 14
 COLUMNS = (*COSTS, "")

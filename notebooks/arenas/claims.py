@@ -3,7 +3,7 @@
 import numpy as np
 
 from ffilab.bench.session import Session
-from ffilab.judge.controls import Check
+from ffilab.judge.controls import Control
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import chosen, difference, measured, ratio
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -14,23 +14,22 @@ NO_HUGE_PAGES = "this system gave no huge pages to a program that asked for them
 HELD_BACK = {"mmap_threshold=131072": "large, pinned", "trim_threshold=1073741824": "small"}
 
 
-def controls(session: Session) -> list[Check]:
+def controls(session: Session) -> list[Control]:
     """The chapter's own A/A test: the talk's condition twice. An alarm withholds what rests on this experiment."""
     return [
-        Check(
+        Control(
             "A/A of the talk's experiment",
-            f"{column}, the same − the same, on {label}",
-            f"{found.value:.3f} [{found.low:.3f}, {found.high:.3f}] MiB",
-            not (found.low > results.ALARM or found.high < -results.ALARM),
-            abs(found.value),
-            claims=("A19", "A20"),
+            f"{column} in MiB, the same − the same, on {label}",
+            "the talk's experiment",
+            found.estimate,
+            truth=0.0,
         )
         for (label, column), found in results.twins(results.talk(session.frame("the talk's experiment"))).items()
     ]
 
 
 def measurements(session: Session) -> Handed:
-    handed = Handed(session.corner)
+    handed = Handed(session)
     here = session.observed("this system", session.interpreters)
     runs = results.talk(session.frame("the talk's experiment"))
     cells = results.grid(session.frame("Python × native threads"))

@@ -10,7 +10,7 @@ from ffilab.judge import ledger
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval, Measurement
 from ffilab.judge.processes import chosen, interval_of, ratio
-from ffilab.judge.rules import DOES_NOT_HOLD, Answer, Side, Size
+from ffilab.judge.rules import NO, Answer, Side, Size
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import claims, results, words
 from notebooks.arenas.experiment import (
@@ -286,7 +286,7 @@ def glue_talk(runs: pd.DataFrame, here: dict) -> None:
         rss = results.between(runs, FREE_THREADED, (condition, AS_RUN), "rss")
         at_once = results.between(runs, FREE_THREADED, (condition, AS_RUN), "at_once", ratio)
         draw.glue(short, words.control(name, FREE_THREADED, rss, at_once))
-    draw.glue("alarms", words.alarms(list(results.twins(runs).values())))
+    draw.glue("alarms", words.alarms([found.interval for found in results.twins(runs).values()]))
     draw.glue("prediction-1", words.prediction_1(*parts.values(), TALK["python_threads"] * TALK["native_threads"]))
     whole, none = (interval_of(runs, "rss", interpreter=FREE_THREADED, condition=one) for one in (AS_RUN, NONE))
     draw.glue("prediction-2", words.prediction_2(whole, none, parts[FREE_THREADED]))
@@ -330,7 +330,7 @@ def glue_answers(session: Session, runs: pd.DataFrame) -> None:
 def _rated(answer: Answer) -> str:
     """The verdict, told apart where it says that there is no effect of interest."""
     if answer.no_effect:
-        return words.NO_EFFECT if answer.verdict == DOES_NOT_HOLD else words.PERHAPS_NONE
+        return words.NO_EFFECT if answer.verdict == NO else words.PERHAPS_NONE
     return answer.verdict
 
 

@@ -120,14 +120,14 @@ def same_minus_same(runs: pd.DataFrame, label: str, column: str) -> Measurement 
     )
 
 
-def twins(runs: pd.DataFrame) -> dict[tuple[str, str], Interval]:
+def twins(runs: pd.DataFrame) -> dict[tuple[str, str], Measurement]:
     """The same of every interpreter that ran it, by interpreter and column."""
     found = {
         (label, column): same_minus_same(runs, label, column)
         for label in sorted(set(runs.interpreter))
         for column in ("rss", "held")
     }
-    return {which: one.interval for which, one in found.items() if one}
+    return {which: one for which, one in found.items() if one}
 
 
 def grown(runs: pd.DataFrame) -> pd.DataFrame:

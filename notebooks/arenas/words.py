@@ -5,7 +5,7 @@ Verdicts are those of ffilab/judge/rules.py, intervals of MiB if nothing else is
 
 from ffilab.draw import listed, number, text
 from ffilab.judge.estimates import Interval, known
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
+from ffilab.judge.rules import NO, YES
 from notebooks.arenas.results import ALARM
 
 MIB = "MiB"
@@ -46,12 +46,12 @@ def published_number(side: str, size: str, more: Interval | None, published: flo
     if not known(more):
         return "Whether the talk's number appears cannot be told here: there are no huge pages, or too few values, to compare."
     said = f"with huge pages for all the builds differ by {text(more, MIB)}, and the talk's by {published:g} {MIB}"
-    if side == HOLDS and size == HOLDS:
+    if side == YES and size == YES:
         return f"The talk's number appears here: {said}."
-    if side == HOLDS:
-        how = "of another size" if size == DOES_NOT_HOLD else "its size is not resolved"
+    if side == YES:
+        how = "of another size" if size == NO else "its size is not resolved"
         return f"The talk's direction appears here, {how}: {said}."
-    if side == DOES_NOT_HOLD:
+    if side == NO:
         return f"The talk's number does not appear here: {said}."
     return f"Whether the talk's number appears cannot be told here: {said}."
 
@@ -61,9 +61,9 @@ def arenas_account(verdict: str, held: Interval | None, rss: Interval | None) ->
     if not known(held) or not known(rss):
         return "How much of it is memory of arenas cannot be told here: there are no huge pages, or too few values, to compare."
     said = f"by glibc's own account the builds differ by {text(held, MIB)}, by the kernel's by {text(rss, MIB)}"
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"What the arenas hold differs too: {said}."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"It is not memory of arenas: {said}."
     return f"Whether it is memory of arenas cannot be told here: {said}."
 
@@ -133,10 +133,10 @@ def reached(at_once: str, held: str, threads: Interval | None, mib: Interval | N
     if not known(threads) or not known(mib):
         return f"How many threads exist at once in each build is not known here: {UNKNOWN}."
     ways = {
-        HOLDS: "more native threads exist at once without the GIL",
-        DOES_NOT_HOLD: "there are not more native threads at once without the GIL",
+        YES: "more native threads exist at once without the GIL",
+        NO: "there are not more native threads at once without the GIL",
     }
-    amounts = {HOLDS: "glibc holds more with them", DOES_NOT_HOLD: "glibc does not hold more"}
+    amounts = {YES: "glibc holds more with them", NO: "glibc does not hold more"}
     first = ways.get(at_once, "whether more native threads exist at once without the GIL cannot be told")
     then = amounts.get(held, "whether glibc holds more cannot be told")
     return f"Where calls keep the GIL, {first} (factor {text(threads)}); {then} (factor {text(mib)})."
@@ -156,11 +156,11 @@ def released(ratio: Interval | None) -> str:
 def risk(released_ratio: Interval | None, at_once: str) -> str:
     """What removing the GIL changes: threads at once by release of the GIL, and the verdict on those without the GIL."""
     more = known(released_ratio) and released_ratio.low > 1
-    if more and at_once == HOLDS:
+    if more and at_once == YES:
         return "Calls that queue up for the GIL run at the same time without it; a library that releases the GIL had that risk all along."
-    if at_once == HOLDS:
+    if at_once == YES:
         return "More native threads exist at once without the GIL; that releasing it does the same was not seen here."
-    if at_once == DOES_NOT_HOLD:
+    if at_once == NO:
         return "In this run, removing the GIL does not let more native threads exist at once."
     return "Whether removing the GIL lets more native threads exist at once cannot be told here."
 
@@ -292,9 +292,9 @@ def threshold(setting: str, verdict: str, less: Interval | None) -> str:
     if not known(less):
         return f"What {setting} does is not known here: {UNKNOWN}."
     said = f"the difference to no setting is {text(less, MIB)}"
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"Setting {setting} does what the talk says: {said}."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"Setting {setting} does not do what the talk says: {said}."
     return f"Whether {setting} does what the talk says cannot be told here: {said}."
 
@@ -316,15 +316,15 @@ def remedy(name: str, work: str, memory: Interval | None, rate: Interval | None)
 
 def ratings(verdicts: dict[str, str]) -> str:
     """A21: how the rules answer, by scenario: is the allocator that the talk prefers the better one?"""
-    kinds = {HOLDS: [], DOES_NOT_HOLD: [], NO_EFFECT: [], PERHAPS_NONE: []}
+    kinds = {YES: [], NO: [], NO_EFFECT: [], PERHAPS_NONE: []}
     open_ = []
     for scenario, verdict in verdicts.items():
         kinds.get(verdict, open_).append(scenario)
     parts = [
         f"{what} {len(found)} ({'; '.join(found)})"
         for what, found in (
-            ("with the talk", kinds[HOLDS]),
-            ("against it", kinds[DOES_NOT_HOLD]),
+            ("with the talk", kinds[YES]),
+            ("against it", kinds[NO]),
             (NO_EFFECT, kinds[NO_EFFECT]),
             (f"{PERHAPS_NONE} among so many tests,", kinds[PERHAPS_NONE]),
             ("undecided or not measured", open_),

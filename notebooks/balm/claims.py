@@ -1,7 +1,7 @@
 """What the chapter "GIL Balm" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
 from ffilab.bench.session import Session
-from ffilab.judge.controls import Check, twins
+from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import exact
@@ -13,16 +13,16 @@ OTHER_LAYOUT = "forgeries by another build's layout that went wrong"
 GROWN = "processes that ended when a list in memory of ours grew or was cleared"
 
 
-def controls(session: Session) -> list[Check]:
-    """The chapter's own A/A test: the rule twice in the corrected experiment. An alarm withholds B1 and B2."""
+def controls(session: Session) -> list[Control]:
+    """The chapter's own A/A test: the rule twice in the corrected experiment."""
     return [
-        twins("A/A of CPython's own strings", f"{NEW}, again / {NEW} on {label}", ratio, ("B1", "B2"), results.ALARM)
-        for label, ratio in results.twins(session.timed("ways")).items()
+        Control("A/A of CPython's own strings", f"{NEW}, again / {NEW} on {label}", "ways", found.estimate)
+        for label, found in results.twins(session.timed("ways")).items()
     ]
 
 
 def measurements(session: Session) -> Handed:
-    handed = Handed(session.corner)
+    handed = Handed(session)
     record = session.timed("ways")
     runs = session.frame("as the author ran it")
 

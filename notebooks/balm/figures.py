@@ -296,7 +296,10 @@ def glue_ways(record: Record) -> None:
     draw.glue("still-pays", words.still_pays(*gains, change))
     draw.glue("prediction-1", words.prediction_1(*(cost(record, label, NEW) for label in PAIR)))
     draw.glue("prediction-4", words.prediction_4(change))
-    draw.glue("same-twice", words.same_call_twice(results.twins(record), results.ALARM))
+    draw.glue(
+        "same-twice",
+        words.same_call_twice({label: found.ratio for label, found in results.twins(record).items()}, results.ALARM),
+    )
     for label, name in NAMES.items():
         parts = results.parts_of_a_block(record, label)
         draw.glue(f"what-bounds-{name}", words.what_bounds(WHERE[label], parts))

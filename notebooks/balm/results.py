@@ -7,6 +7,7 @@ from ffilab.bench.record import Record
 from ffilab.judge import estimates, statistics
 from ffilab.judge.estimates import Interval, Measurement, Share
 from ffilab.judge.processes import chosen, interval_of, ratio
+from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.balm.experiment import (
     A_MODULE,
@@ -65,9 +66,9 @@ def original_ratio(runs: pd.DataFrame, slow: tuple[str, int], fast: tuple[str, i
     return ratio(*(per_string(runs, method=method, threads=threads) for method, threads in (slow, fast)))
 
 
-def twins(record: Record) -> dict[str, Interval]:
+def twins(record: Record) -> dict[str, Comparison]:
     """The A/A test by interpreter: the rule over a second copy of it, in one run."""
-    return {label: found.ratio for label, _, found in statistics.false_alarms(record, COPIES)}
+    return {label: found for label, _, found in statistics.false_alarms(record, COPIES)}
 
 
 def gains(record: Record) -> dict[str, dict[str, Interval | None]]:

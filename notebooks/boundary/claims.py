@@ -10,7 +10,7 @@ ORDER = "share of its links that the call tree shows"
 
 
 def measurements(session: Session) -> Handed:
-    handed = Handed(session.corner)
+    handed = Handed(session)
     for row in results.decisive(session.timed("claims")).itertuples():
         handed.put(row.claim, row.name, row.found)
     hand_off(handed, session.observed("where the time goes, by process"))

@@ -1,9 +1,7 @@
 """What the chapter "The GIL convoy" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
-import math
-
 from ffilab.bench.session import Session
-from ffilab.judge.controls import Check
+from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Interval, known
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import measured, ratio
@@ -20,27 +18,17 @@ def alarming(found: Interval | None) -> bool:
     return known(found) and (found.low > ALIKE or found.high < 1 / ALIKE)
 
 
-def controls(session: Session) -> list[Check]:
+def controls(session: Session) -> list[Control]:
     """The chapter's own A/A test: the server with one CPU thread twice. An alarm withholds what rests on that case."""
     runs = session.frame("echo server")
     found = ratio(rates(runs, AGAIN), rates(runs, CONVOY))
     if found is None:
         return []
-    same = found.interval
-    return [
-        Check(
-            "A/A of the convoy",
-            f"{AGAIN} / {CONVOY}",
-            f"{same.value:.3f} [{same.low:.3f}, {same.high:.3f}]",
-            not alarming(same),
-            abs(math.log(same.value)),
-            claims=("C3", "C4", "C6", "C10"),
-        )
-    ]
+    return [Control("A/A of the convoy", f"{AGAIN} / {CONVOY}", "echo server", found.estimate)]
 
 
 def measurements(session: Session) -> Handed:
-    handed = Handed(session.corner)
+    handed = Handed(session)
     runs, counts, hashed = (session.frame(title) for title in ("echo server", "countdown", "SHA-256"))
 
     handed.put("C1", "countdown, 2 threads / 1: {GIL}", ratio(steps(counts, 2, DEFAULT_S), steps(counts, 1, DEFAULT_S)))

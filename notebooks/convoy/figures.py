@@ -12,7 +12,7 @@ from ffilab.judge import ledger, statistics
 from ffilab.judge.estimates import POWER, Interval, Location, Measurement
 from ffilab.judge.estimates import difference as independent
 from ffilab.judge.processes import chosen, difference, measured, ratio
-from ffilab.judge.rules import UNDECIDED
+from ffilab.judge.rules import OPEN
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import claims, results, words
 from notebooks.convoy.experiment import (
@@ -96,7 +96,7 @@ PLACES = {"not pinned": CONVOY, "client apart": APART}
 def answers(session: Session) -> Callable[[str, str], str]:
     """What the rules answer to a claim and number; those on sizes are left to the ledger. Undecided, where nothing is measured."""
     found = ledger.sides(session)
-    return lambda claim, name: found.get((claim, f"{name}: {GIL}"), UNDECIDED)
+    return lambda claim, name: found.get((claim, f"{name}: {GIL}"), OPEN)
 
 
 def interval(found: Measurement | None) -> Interval | None:

@@ -5,7 +5,7 @@ A ratio is an Interval, a verdict one of ffilab/judge/rules.py; None: there is n
 
 from ffilab.draw import listed, text
 from ffilab.judge.estimates import Interval, known
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
+from ffilab.judge.rules import NO, YES
 
 UNKNOWN = "too few values, or none"
 # Of the model: two switch intervals a request, off by a tenth of it at most, as in the rule of C10.
@@ -35,18 +35,18 @@ def _found(ratio: Interval | None) -> str:
 
 def divided(ratio: Interval | None, verdict: str) -> str:
     """C1: a step of two threads together over one of a single thread."""
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"With the GIL, two threads are no faster at it than one: a step takes {text(ratio)} times the time."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"Even with the GIL, two threads are faster at it than one: {text(ratio.inverse)} times as many steps a second."
     return f"Whether two threads are faster than one with the GIL cannot be told here ({_found(ratio)})."
 
 
 def hashed(ratio: Interval | None, verdict: str) -> str:
     """C2: SHA-256 in one thread over two."""
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"With the GIL, two threads hash {text(ratio)} times as fast as one: hashlib lets go of it."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"With the GIL, two threads do not hash faster than one by what would matter ({_found(ratio)})."
     return f"Whether two threads hash faster than one with the GIL cannot be told here ({_found(ratio)})."
 
@@ -54,9 +54,9 @@ def hashed(ratio: Interval | None, verdict: str) -> str:
 def short_intervals(one: Interval | None, eight: Interval | None, verdict: str, published: float) -> str:
     """C5: a step at 1 µs over one at 5 ms, with one thread and with eight, each within its processes; the author's with eight."""
     alone = f"With a single thread, which nobody else asks for the GIL, the ratio is {text(one)}." if known(one) else ""
-    if verdict == HOLDS:
+    if verdict == YES:
         said = f"With eight threads, a step takes {text(eight)} times as long at 1 µs as at 5 ms: a short interval has its price."
-    elif verdict == DOES_NOT_HOLD:
+    elif verdict == NO:
         said = f"With eight threads, a step does not take longer at 1 µs than at 5 ms by what would matter ({_found(eight)})."
     else:
         said = f"Whether a short interval slows eight threads cannot be told here ({_found(eight)})."
@@ -102,10 +102,10 @@ def convoy(thread: Interval | None, process: Interval | None, verdict: str) -> s
     both = (
         f"a CPU process leaves {text(process)} times the rate that a CPU thread leaves" if known(process) else UNKNOWN
     )
-    if verdict == HOLDS:
+    if verdict == YES:
         alone = f"; without any CPU work it is {text(thread)} times" if known(thread) else ""
         return f"The convoy is there: {both}{alone}."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"No convoy of the size that would matter is seen here: {both}."
     return f"Whether there is a convoy cannot be told here: {both}."
 
@@ -125,9 +125,9 @@ def model(added: Interval | None, verdict: str) -> str:
     if not known(added):
         return f"What one CPU thread adds to a request is not known here: {UNKNOWN}."
     said = f"On average over requests and processes, one CPU thread adds {text(added)} switch intervals to a request"
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"{said}; the model says {MODEL}, and that is what is found."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"{said}; the model says {MODEL}, and that is {'too many' if added.value < MODEL else 'too few'} here."
     return f"{said}; whether the {MODEL} of the model is right cannot be told from that."
 
@@ -184,9 +184,9 @@ def calls(shares: dict[str, Interval | None]) -> str:
 
 def one_wait(wait: Interval | None, verdict: str) -> str:
     """C8: from asking for the GIL to having it, in switch intervals."""
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"Who asks for the GIL has it after one switch interval: {text(wait)}."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"Who asks for the GIL does not have it after one switch interval here, but after {text(wait)}."
     return f"Whether one switch interval is the wait cannot be told here ({text(wait) if known(wait) else UNKNOWN})."
 
@@ -247,9 +247,9 @@ def relief(ratio: Interval | None, verdict: str, published: float) -> str:
 
 
 def _relief(ratio: Interval | None, verdict: str) -> str:
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"A shorter interval relieves the server: {text(ratio)} times as many requests at 10 µs as at 5 ms."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return (
             f"A shorter interval does not relieve the server by what would matter ({_found(ratio)} at 10 µs over 5 ms)."
         )
@@ -260,12 +260,12 @@ def one_core(one: Interval | None, same: Interval | None, relieves: str, flaw: s
     """C6: rate on one core over not pinned, and with the client on the same core over apart; the verdicts of both parts."""
     places = f"the same core over apart: {_found(same)}"
     first = {
-        HOLDS: f"Everything on one core relieves the server ({_found(one)})",
-        DOES_NOT_HOLD: f"Everything on one core does not relieve the server by what would matter ({_found(one)})",
+        YES: f"Everything on one core relieves the server ({_found(one)})",
+        NO: f"Everything on one core does not relieve the server by what would matter ({_found(one)})",
     }.get(relieves, f"Whether one core relieves the server cannot be told here ({_found(one)})")
     second = {
-        HOLDS: f"with the client apart the relief is gone ({places}), as the author's note says",
-        DOES_NOT_HOLD: f"with the client apart most of it stays ({places}), and the author's note is not confirmed",
+        YES: f"with the client apart the relief is gone ({places}), as the author's note says",
+        NO: f"with the client apart most of it stays ({places}), and the author's note is not confirmed",
     }.get(flaw, f"whether the client's place decides cannot be told ({places})")
     return f"{first}; {second}."
 

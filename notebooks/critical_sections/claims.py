@@ -14,7 +14,7 @@ from notebooks.critical_sections.experiment import PYO3_CALL
 
 
 def measurements(session: Session) -> Handed:
-    handed = Handed(session.corner)
+    handed = Handed(session)
     record = session.timed("single")
     code = session.observed("code of locks")
     stand_ins = session.observed("bindings by a stand-in")

@@ -133,7 +133,7 @@ def calibrated(runs: pd.DataFrame, cores: int) -> list[Check]:
             f"the work of one, in {len(runs)} runs on {cores} cores" if cores > 1 else "the work of one, on one core"
         )
         words = f"{shown} times {number}"
-        checks.append(Check("two at once", f"two {how}", words, passed, abs(most - found.value), claims=()))
+        checks.append(Check("two at once", f"two {how}", words, passed, abs(most - found.value)))
     return checks
 
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from ffilab.bench.session import Session
-from ffilab.judge.controls import Check, twins
+from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -11,16 +11,16 @@ from notebooks.loaders import results
 from notebooks.loaders.experiment import HAZARDS
 
 
-def controls(session: Session) -> list[Check]:
-    """The chapter's own A/A test: the same call twice, where the loaders are compared. An alarm withholds A12."""
+def controls(session: Session) -> list[Control]:
+    """The chapter's own A/A test: the same call twice, where the loaders are compared."""
     return [
-        twins("A/A of the loaders", f"CDLL noop again / CDLL noop on {label}", ratio, ("A12",))
-        for label, ratio in results.twins(session.timed("calls")).items()
+        Control("A/A of the loaders", f"CDLL noop again / CDLL noop on {label}", "calls", found.estimate)
+        for label, found in results.twins(session.timed("calls")).items()
     ]
 
 
 def measurements(session: Session) -> Handed:
-    handed = Handed(session.corner)
+    handed = Handed(session)
     record = session.timed("calls")
     shares = results.shares_kept(session.frame("counting thread"))
     ends = results.ends(pd.concat([session.frame(title) for title in HAZARDS], ignore_index=True))

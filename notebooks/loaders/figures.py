@@ -99,7 +99,7 @@ def glue_ratios(record: Record, found: pd.DataFrame) -> None:
 
 def glue_alarms(record: Record) -> None:
     """Hand the A/A result to the prose."""
-    draw.glue("alarms", words.same_call_twice(list(results.twins(record).values())))
+    draw.glue("alarms", words.same_call_twice([found.ratio for found in results.twins(record).values()]))
     mde = max(comparison.mde for _, _, comparison in statistics.false_alarms(record, results.COPIES))
     draw.glue("mde", f"{mde:.2%} of a call's time on the interpreter where it is largest")
 

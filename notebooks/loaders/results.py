@@ -6,7 +6,8 @@ from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval, Location, Share
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.rules import NO, OPEN, YES
+from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.loaders.experiment import DECLARED, LOADERS
 
@@ -102,14 +103,14 @@ def misses(record: Record, label: str) -> dict[str, dict[str, Interval]]:
 
 
 def carries(price: Interval, missed: dict[str, Interval]) -> str:
-    """Does what was carried over say the price of every function to within WITHIN of the price of noop? HOLDS if each interval
-    lies within, DOES_NOT_HOLD if one lies outside."""
+    """Does what was carried over say the price of every function to within WITHIN of the price of noop? YES if each interval
+    lies within, NO if one lies outside."""
     if not price.is_known or not price.excludes(0):
-        return UNDECIDED
+        return OPEN
     room = WITHIN * abs(price.value)
     if any(one.low > room or one.high < -room for one in missed.values()):
-        return DOES_NOT_HOLD
-    return HOLDS if all(-room <= one.low and one.high <= room for one in missed.values()) else UNDECIDED
+        return NO
+    return YES if all(-room <= one.low and one.high <= room for one in missed.values()) else OPEN
 
 
 def costs_more(price: Interval) -> bool:
@@ -122,9 +123,9 @@ def gil_over_free_threaded(record: Record) -> Interval:
     return statistics.over_units(record, extra(record, GIL, "noop") - extra(record, FREE_THREADED, "noop")).at()
 
 
-def twins(record: Record) -> dict[str, Interval]:
+def twins(record: Record) -> dict[str, Comparison]:
     """The same call against itself, by interpreter: a ratio that should be 1."""
-    return {label: found.ratio for label, _, found in statistics.false_alarms(record, COPIES)}
+    return {label: found for label, _, found in statistics.false_alarms(record, COPIES)}
 
 
 def audit_cost(record: Record) -> dict[str, Interval]:

@@ -6,7 +6,7 @@
 from ffilab.draw import capital, number, text
 from ffilab.judge.controls import differ
 from ffilab.judge.estimates import Interval, Share
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
+from ffilab.judge.rules import NO, YES
 from notebooks.loaders.experiment import SLEEP_MS
 from notebooks.loaders.results import WITHIN, carries, costs_more
 
@@ -89,9 +89,9 @@ def hook(cost: Interval | None) -> str:
 def difference_carried(where: str, noop: Interval, prices: dict[str, Interval], missed: dict[str, Interval]) -> str:
     """Do the nanoseconds of noop say those of other functions? prices, missed: by function, in ns."""
     verdict = carries(noop, missed)
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"{capital(where)}, the difference carries over: {_reach('that of noop', noop, missed)}."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         every = {"noop": noop, **prices}
         least, most = (pick(every, key=lambda name: every[name].value) for pick in (min, max))
         return (
@@ -104,9 +104,9 @@ def difference_carried(where: str, noop: Interval, prices: dict[str, Interval], 
 def ratio_carried(where: str, noop: Interval, missed: dict[str, Interval]) -> str:
     """Does the ratio of noop say the price of other functions? missed: by function, in ns."""
     verdict = carries(noop, missed)
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"{capital(where)}, the ratio carries over: {_reach('that of noop', noop, missed)}."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         worst = max(missed, key=lambda name: abs(missed[name].value))
         return (
             f"{capital(where)}, the ratio does not carry over: from that of noop, the price of {worst} comes out wrong by "
@@ -143,18 +143,18 @@ def _why(noop: Interval, missed: dict[str, Interval]) -> str:
 
 def number_to_carry(where: str, difference: str, ratio: str) -> str:
     """The advice, from the two verdicts."""
-    if difference == HOLDS and ratio == HOLDS:
+    if difference == YES and ratio == YES:
         return f"{capital(where)}, both the nanoseconds and the ratio of noop can be carried to the other functions tested."
-    if difference == HOLDS:
-        rest = "not the ratio" if ratio == DOES_NOT_HOLD else "of the ratio nothing is known"
+    if difference == YES:
+        rest = "not the ratio" if ratio == NO else "of the ratio nothing is known"
         return f"{capital(where)}, carry the nanoseconds of noop; {rest}."
-    if ratio == HOLDS:
-        rest = "not the nanoseconds" if difference == DOES_NOT_HOLD else "of the nanoseconds nothing is known"
+    if ratio == YES:
+        rest = "not the nanoseconds" if difference == NO else "of the nanoseconds nothing is known"
         return f"{capital(where)}, carry the ratio of noop; {rest}."
-    if difference == ratio == DOES_NOT_HOLD:
+    if difference == ratio == NO:
         return f"{capital(where)}, neither the nanoseconds nor the ratio of noop can be carried; measure your own signature."
-    if DOES_NOT_HOLD in (difference, ratio):
-        lost, left = ("ratio", "nanoseconds") if ratio == DOES_NOT_HOLD else ("nanoseconds", "ratio")
+    if NO in (difference, ratio):
+        lost, left = ("ratio", "nanoseconds") if ratio == NO else ("nanoseconds", "ratio")
         return (
             f"{capital(where)}, do not carry the {lost} of noop; whether the {left} can be carried is undecided here."
         )
@@ -164,21 +164,21 @@ def number_to_carry(where: str, difference: str, ratio: str) -> str:
 def blocking(gil: str, free_threaded: str) -> str:
     """Claim A13. The verdicts on: PyDLL blocks with the GIL; the other thread keeps its speed without it."""
     with_gil = {
-        HOLDS: "Where there is a GIL, a sleeping call through PyDLL blocked the other thread",
-        DOES_NOT_HOLD: "Even where there is a GIL, a sleeping call through PyDLL did not block the other thread",
+        YES: "Where there is a GIL, a sleeping call through PyDLL blocked the other thread",
+        NO: "Even where there is a GIL, a sleeping call through PyDLL did not block the other thread",
     }.get(gil, "Whether a sleeping call through PyDLL blocks another thread where there is a GIL cannot be told here")
     without = {
-        HOLDS: "without a GIL, the other thread kept its speed",
-        DOES_NOT_HOLD: "without a GIL, the other thread did not keep its speed",
+        YES: "without a GIL, the other thread kept its speed",
+        NO: "without a GIL, the other thread did not keep its speed",
     }.get(free_threaded, "whether the other thread keeps its speed without a GIL cannot be told here")
     return f"{with_gil}; {without}."
 
 
 def releasing(verdict: str) -> str:
     """The part of A14: does another thread keep its speed beside CDLL, with the GIL?"""
-    if verdict == HOLDS:
+    if verdict == YES:
         return "Beside a sleeping call through CDLL, another thread kept its speed with the GIL."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return "Beside a sleeping call through CDLL, another thread did not keep its speed with the GIL."
     return "Whether another thread keeps its speed beside a sleeping call through CDLL cannot be told here."
 
@@ -209,21 +209,21 @@ def crash(where: str, loader: str, share: Share) -> str:
 
 
 def _has(share: Share) -> str:
-    """HOLDS if it happens; DOES_NOT_HOLD if it is rare; else neither is known. As the rules "occurs" and "never" have it."""
+    """YES if it happens; NO if it is rare; else neither is known. As the rules "occurs" and "never" have it."""
     if share.events:
-        return HOLDS
-    return DOES_NOT_HOLD if share.never(RARE) else ""
+        return YES
+    return NO if share.never(RARE) else ""
 
 
 def removing_the_gil(gil: Share, free_threaded: Share) -> str:
     """Deadlocks of PyDLL in both builds: does the deadlock go with the GIL?"""
     with_gil, without = _has(gil), _has(free_threaded)
     counts = f"{gil.events} of {gil.trials} processes with the GIL, {free_threaded.events} of {free_threaded.trials} without it"
-    if with_gil == HOLDS and without == DOES_NOT_HOLD:
+    if with_gil == YES and without == NO:
         return f"In this program, PyDLL deadlocked only where there is a GIL ({counts})."
-    if without == HOLDS:
+    if without == YES:
         return f"In this program, PyDLL deadlocked without a GIL ({counts})."
-    if with_gil == without == DOES_NOT_HOLD:
+    if with_gil == without == NO:
         return f"In this program, PyDLL did not deadlock in either build ({counts})."
     return f"Whether the deadlock of PyDLL goes with the GIL cannot be told here ({counts})."
 

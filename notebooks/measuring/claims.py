@@ -7,7 +7,7 @@ from notebooks.measuring import results
 
 
 def measurements(session: Session) -> Handed:
-    handed = Handed(session.corner)
+    handed = Handed(session)
     for name, title in (
         ("share of processes in which CDLL and PyDLL are called different", "the talk's method"),
         ("share of A/A pairs that the talk's method calls significant", "the talk's method against itself"),

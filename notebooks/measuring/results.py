@@ -289,7 +289,7 @@ def alike(pairs: list[Comparison]) -> Check:
     """The chapter's own A/A test: if it fails, what rests on the same run is withheld."""
     alarms = alarms_among(pairs)
     found = "too few restarts" if alarms is None else f"{alarms} of {len(pairs)} pairs called different"
-    return Check("A/A", "copies of one call, in 'copies'", found, alarms == 0, float(alarms or 0), claims=("D7",))
+    return Check("A/A", "copies of one call, in 'copies'", found, alarms == 0, float(alarms or 0), source="copies")
 
 
 def widths(record: Record, found: Comparison) -> dict[str, float]:

@@ -1,11 +1,9 @@
 """What the chapter "Where threads run" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
-import math
-
 import pandas as pd
 
 from ffilab.bench.session import Session
-from ffilab.judge.controls import Check
+from ffilab.judge.controls import Check, Control
 from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -31,28 +29,29 @@ def copies(speeds: pd.DataFrame, lateness: pd.DataFrame) -> list[tuple[str, str,
     ]
 
 
-def controls(session: Session) -> list[Check]:
+def controls(session: Session) -> list[Check | Control]:
     """The chapter's own A/A tests, and whether a thread that was pinned stayed where it was put."""
     speeds, lateness = session.frame("throughput"), session.frame("latency")
     found = [
-        Check(
+        Control(
             "A/A of placements",
             f"{column} of {AGAIN} / {FREE}, {work} on {label}",
-            f"{one.interval.value:.3f} [{one.interval.low:.3f}, {one.interval.high:.3f}]",
-            not (one.interval.low > ALIKE[column] or one.interval.high < 1 / ALIKE[column]),
-            abs(math.log(one.interval.value)),
-            claims=("A24",),
+            "throughput" if column == "per_s" else "latency",
+            one.estimate,
         )
         for column, label, work, one in copies(speeds, lateness)
         if one
     ]
     away = results.strayed(speeds)
     where = ", ".join(dict.fromkeys(away)) or "none was seen elsewhere"
-    return [*found, Check("pinned threads stay", "threads on one core", where, not away, len(away), claims=("A24",))]
+    return [
+        *found,
+        Check("pinned threads stay", "threads on one core", where, not away, len(away), source="throughput"),
+    ]
 
 
 def measurements(session: Session) -> Handed:
-    handed = Handed(session.corner)
+    handed = Handed(session)
     speeds, lateness, races = (session.frame(title) for title in ("throughput", "latency", "race"))
 
     def faster(label: str, work: str) -> Measurement | str:

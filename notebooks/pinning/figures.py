@@ -7,7 +7,7 @@ from ffilab.bench.session import Session
 from ffilab.judge import ledger
 from ffilab.judge.estimates import Interval, Measurement
 from ffilab.judge.processes import chosen
-from ffilab.judge.rules import UNDECIDED
+from ffilab.judge.rules import OPEN
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import claims, results, words
 from notebooks.pinning.experiment import (
@@ -188,8 +188,8 @@ def glue_throughput(session: Session, speeds: pd.DataFrame) -> None:
         "python": f"throughput of Python in two threads, a core each / not pinned: {FREE_THREADED}",
     }
     given = {key: interval(handed.measurements["A24"].get(name)) for key, name in names.items()}
-    draw.glue("native-gain", words.native_gain(given["native"], sides.get(("A24", names["native"]), UNDECIDED)))
-    draw.glue("python-gain", words.python_gain(given["python"], sides.get(("A24", names["python"]), UNDECIDED)))
+    draw.glue("native-gain", words.native_gain(given["native"], sides.get(("A24", names["native"]), OPEN)))
+    draw.glue("python-gain", words.python_gain(given["python"], sides.get(("A24", names["python"]), OPEN)))
     draw.glue("prediction-1", words.prediction_1(given["native"]))
     gil = over(ONE_CORE, GIL, PYTHON)
     draw.glue("one-core", words.one_core(over(ONE_CORE, GIL, NATIVE), over(ONE_CORE, FREE_THREADED, PYTHON), gil))
@@ -205,7 +205,7 @@ def glue_latency(session: Session, speeds: pd.DataFrame, lateness: pd.DataFrame)
     names = {label: f"p99 beside a Python thread, not pinned / a core each: {label}" for label in PAIR}
     found = {label: handed.measurements["A24"].get(name) for label, name in names.items()}
     given = {label: interval(one) for label, one in found.items()}
-    verdicts = {label: sides.get(("A24", name), UNDECIDED) for label, name in names.items()}
+    verdicts = {label: sides.get(("A24", name), OPEN) for label, name in names.items()}
     draw.glue("tail-gil", words.tail_gil(given[GIL], verdicts[GIL]))
     draw.glue("tail-free", words.tail_free(given[FREE_THREADED], verdicts[FREE_THREADED]))
     other = {label: one and one.inverse for label, one in given.items()}
@@ -227,7 +227,7 @@ def glue_latency(session: Session, speeds: pd.DataFrame, lateness: pd.DataFrame)
         "tails with the GIL": names[GIL],
         "tails without the GIL": names[FREE_THREADED],
     }
-    draw.glue("takeaway", words.takeaway({what: sides.get(("A24", name), UNDECIDED) for what, name in gained.items()}))
+    draw.glue("takeaway", words.takeaway({what: sides.get(("A24", name), OPEN) for what, name in gained.items()}))
 
 
 def glue_race(session: Session, races: pd.DataFrame) -> None:
@@ -235,7 +235,7 @@ def glue_race(session: Session, races: pd.DataFrame) -> None:
     name = f"share of updates lost, a core each minus one core: {FREE_THREADED}"
     more = interval(results.lost_more(races, FREE_THREADED))
     both = [results.lost(races, FREE_THREADED, placement) for placement in (APART, ONE_CORE)]
-    draw.glue("race", words.race(more, *both, sides.get(("A24", name), UNDECIDED)))
+    draw.glue("race", words.race(more, *both, sides.get(("A24", name), OPEN)))
     draw.glue("prediction-4", words.prediction_4(more))
     found = results.losing(races, FREE_THREADED, APART)
     draw.glue("bugs", words.bugs(*((found.estimate.events, found.estimate.trials) if found else (0, 0))))

@@ -5,7 +5,7 @@ A ratio is an Interval, a verdict one of ffilab/judge/rules.py; None: there is n
 
 from ffilab.draw import listed, text
 from ffilab.judge.estimates import Interval, known
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS
+from ffilab.judge.rules import NO, YES
 
 UNKNOWN = "too few values, or none"
 
@@ -22,9 +22,9 @@ def _change(ratio: Interval | None, more: str, less: str) -> str:
 
 
 def _gain(what: str, ratio: Interval | None, verdict: str) -> str:
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"{what}: pinning gains, the throughput grows by a factor of {text(ratio)}."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         if known(ratio) and ratio.high < 1:
             return f"{what}: pinning costs, without it the throughput is larger by a factor of {text(ratio.inverse)}."
         return f"{what}: pinning gains no throughput by what would matter ({_found(ratio)})."
@@ -63,9 +63,9 @@ def moves(free: Interval | None, apart: Interval | None) -> str:
 
 
 def _tail(where: str, ratio: Interval | None, verdict: str) -> str:
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"{where}, a core for each thread shortens the tail: p99 falls by a factor of {text(ratio)}."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         if known(ratio) and ratio.high < 1:
             return f"{where}, a core for each thread makes the tail longer: p99 grows by a factor of {text(ratio.inverse)}."
         return f"{where}, a core for each thread does not shorten the tail by what would matter ({_found(ratio)})."
@@ -94,11 +94,11 @@ def race(more: Interval | None, apart: Interval | None, one: Interval | None, ve
     both = ""
     if known(apart) and known(one):
         both = f": {text(apart, '%', 100)} with a core each, {text(one, '%', 100)} on one core"
-    if verdict == HOLDS:
+    if verdict == YES:
         return (
             f"Where the threads run decides what the race costs{both}. On one core the same mistake is harder to see."
         )
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"Two cores do not make this race cost more by what would matter{both or f' ({UNKNOWN})'}."
     return f"Whether the race costs more on two cores cannot be told here{both or f' ({UNKNOWN})'}."
 
@@ -184,9 +184,9 @@ def objection_machine(cores: int, free: Interval | None) -> str:
 def takeaway(gains: dict[str, str]) -> str:
     """The verdicts of the rules on gains, by what they are about."""
     parts = {
-        "it pays for": [what for what, verdict in gains.items() if verdict == HOLDS],
-        "it does not pay for": [what for what, verdict in gains.items() if verdict == DOES_NOT_HOLD],
-        "it cannot be told for": [what for what, verdict in gains.items() if verdict not in (HOLDS, DOES_NOT_HOLD)],
+        "it pays for": [what for what, verdict in gains.items() if verdict == YES],
+        "it does not pay for": [what for what, verdict in gains.items() if verdict == NO],
+        "it cannot be told for": [what for what, verdict in gains.items() if verdict not in (YES, NO)],
     }
     said = "; ".join(f"{which} {listed(whats)}" for which, whats in parts.items() if whats)
     return f"Pinning each thread to a core of its own, here: {said}."

@@ -1,7 +1,7 @@
 """What the chapter "Code placement" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
 from ffilab.bench.session import Session
-from ffilab.judge.controls import Check, twins
+from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from notebooks.placement import results
@@ -13,7 +13,7 @@ from notebooks.placement.story import PROGRAMS
 BENCHMARK = "call_method"
 
 
-def controls(session: Session) -> list[Check]:
+def controls(session: Session) -> list[Control]:
     """The lottery's own A/A test: the linker's own order against itself. An alarm withholds what random orders are asked for."""
     duels = session.frame("relink lottery")
     found = []
@@ -22,14 +22,14 @@ def controls(session: Session) -> list[Check]:
         if not (of_it.kind == "copy").any():
             continue
         for benchmark in BENCHMARKS:
-            ratio = results.itself(of_it, benchmark)
+            own = results.itself(of_it, benchmark)
             what = f"{benchmark}: the linker's own order / itself on {label}"
-            found.append(twins("A/A of the lottery", what, ratio, ("D1", "D3", "D6")))
+            found.append(Control("A/A of the lottery", what, "relink lottery", own))
     return found
 
 
 def measurements(session: Session) -> Handed:
-    handed = Handed(session.corner)
+    handed = Handed(session)
     times, names = session.frame("the small machine"), list(PROGRAMS)
     counts = results.table(session.observed("instructions and misses of the small machine", names))
     stalls = session.observed("hardware counters of the small machine", names, session.budget.repeats)

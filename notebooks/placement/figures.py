@@ -12,7 +12,7 @@ from ffilab.bench.session import Session
 from ffilab.judge import ledger
 from ffilab.judge.estimates import Interval
 from ffilab.judge.processes import interval_of
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.placement import results, words
 from notebooks.placement.claims import BENCHMARK
@@ -42,7 +42,7 @@ BITS, PAGE_BITS = 16, 12
 
 def beyond(found: Interval, bound: float) -> str:
     """The answer of the same limit, where no rule asks."""
-    return HOLDS if found.low > bound else DOES_NOT_HOLD if found.high < bound else UNDECIDED
+    return YES if found.low > bound else NO if found.high < bound else OPEN
 
 
 # ---- functions at a distance ----
@@ -440,11 +440,15 @@ def reasoned_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
                     rows.append({**row, "time over the middle shuffled order": why})
                     continue
                 faster = results.faster_orders(of_it, benchmark, kind)
-                own = results.over_default if kind != "copy" else results.itself
+                own = (
+                    results.over_default(of_it, benchmark, kind)
+                    if kind != "copy"
+                    else results.itself(of_it, benchmark).at()
+                )
                 rows.append(
                     {
                         **row,
-                        "time over the linker's order": draw.text(own(of_it, benchmark, *[kind] * (kind != "copy"))),
+                        "time over the linker's order": draw.text(own),
                         "time over the middle shuffled order": draw.words(results.over_orders(of_it, benchmark, kind)),
                         # No interval: the program's own noise is in each of these comparisons.
                         "shuffled orders that are faster": f"{faster.events} of {faster.trials}",

@@ -192,9 +192,9 @@ def faster_orders(runs: pd.DataFrame, benchmark: str, kind: str) -> Share:
     return Share(int((among < centres(logs_of(runs, benchmark, kind))).sum()), len(among))
 
 
-def itself(runs: pd.DataFrame, benchmark: str) -> Interval:
+def itself(runs: pd.DataFrame, benchmark: str) -> Location:
     """Time of the linker's own order over that of the same program, over all duels of the copies: 1, but for noise."""
-    return statistics.ratio_interval(logs_of(runs, benchmark, "copy"))
+    return Location.of(logs_of(runs, benchmark, "copy"), log=True)
 
 
 def by_round(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:

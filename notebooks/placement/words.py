@@ -8,7 +8,7 @@ import math
 
 from ffilab.draw import capital, listed, number, text, words
 from ffilab.judge.estimates import Interval, Share
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.rules import NO, OPEN, YES
 from notebooks.placement.experiment import APART, DENSE, MANY, SPREAD, Cache
 from notebooks.placement.results import CALL_BYTES, ORDERS, PUBLISHED, THRESHOLDS, TOO_SLOW, sets_met
 
@@ -236,11 +236,11 @@ def orders_differ(where: str, benchmark: str, found: Interval | str, verdict: st
     if not found.is_known:
         return f"{what}how far the orders lie apart is not known: {UNKNOWN}."
     apart = f"slowest over fastest of {ORDERS} such orders, noise taken out, {text(found)}"
-    if verdict == UNDECIDED and found.low > THRESHOLDS[0]:
+    if verdict == OPEN and found.low > THRESHOLDS[0]:
         return f"{what}the orders {_by_itself()}: {apart}."
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"{what}the orders differ: {apart}."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"{what}the orders do not differ by what somebody would call a regression: {apart}."
     return f"{what}whether the orders differ by {_percent(THRESHOLDS[0] - 1)} or more cannot be told here: {apart}."
 
@@ -311,9 +311,9 @@ def hot_together(
     said = f"{capital(where)}, in {benchmark}, "
     among = f"{faster.events} of {faster.trials} random orders are faster than it"
     middle = f"its time over that of the middle random order is {text(ratio)}, and {among}"
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"{said}hot functions together are faster than half of all orders: {middle}."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"{said}hot functions together are not faster than half of all orders by what would matter: {middle}."
     return f"{said}whether hot functions together are faster than half of all orders cannot be told here: {middle}."
 
@@ -331,13 +331,13 @@ def miss_more(where: str, benchmark: str, found: Interval | str, lowest: float, 
     if not found.is_known:
         return f"{what}{among}. Whether slow orders miss more often is not known: {UNKNOWN}."
     apart = f"slower less faster half {text(found)}"
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"{what}{among}. The slow orders miss more often than the fast ones: {apart}."
     if found.high < 0:
         return f"{what}{among}. The slow orders miss less often than the fast ones: {apart}."
-    if verdict == DOES_NOT_HOLD and found.low > -MATTERS:
+    if verdict == NO and found.low > -MATTERS:
         return f"{what}{among}. Slow and fast orders show no difference of {MATTERS:g} or more: {apart}."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return (
             f"{what}{among}. The slow orders do not miss more often than the fast ones by what would matter: {apart}."
         )
@@ -364,9 +364,9 @@ def five_hottest(found: Interval | str, unit: str, verdict: str) -> str:
     # A share of instructions is counted once, and has no interval.
     part = f"{100 * found.value:.1f} %" if found.low == found.high else text(found, "%", 100)
     said = f"Five functions hold {part} of call_method ({unit})"
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"{said}: more than the 64 % of the text."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"{said}: less than the 64 % of the text."
     return f"{said}: on which side of the text's 64 % that lies cannot be told here."
 
@@ -420,9 +420,9 @@ def same_work(instructions: float | str, misses: float | str, verdict: str) -> s
     if isinstance(instructions, str) or isinstance(misses, str):
         return f"Instructions and misses: not measured here, as {instructions if isinstance(instructions, str) else misses}."
     more = f"{number(misses, max(0.1, misses / 100))} times as many misses"
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"Slow over fast, counted by a simulator: the same instructions to within 0.2 %, and {more}."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"Slow over fast, counted by a simulator: other instructions, {instructions:.4f} times as many, and {more}. The work differs."
     return "Whether slow and fast execute the same instructions cannot be told here."
 
@@ -440,9 +440,9 @@ def blamed(found: Share, others: dict[str, int], verdict: str) -> str:
     """Bisections with the trap that blame the commit that moved the operations, and what others were blamed. verdict: D5's."""
     said = f"With the trap, {share_fragment(found)} blame the commit that moved the operations"
     said += "".join(f"; {count} {'blames' if count == 1 else 'blame'} “{message}”" for message, count in others.items())
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"{said}. So bisection finds it, in more than seven of ten cases."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"{said}. So bisection does not find it in seven of ten cases."
     return f"{said}. Whether it finds it in seven of ten cases cannot be told here."
 
@@ -465,9 +465,9 @@ def blamed_by_chance(messages: dict[str, int], stands: Share, without_code: int,
         f"Without a trap, {trials} bisections blame {many} different commit{'s' * (many > 1)}, the commonest "
         f"{max(messages.values())} times. Measured again, {share_fragment(stands)} are slow again with a fast parent{_by_a_coin(stands, without_code)}"
     )
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"{said}. So more than half of what bisection blames here falls at the second look."
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return (
             f"{said}. So more than half of it stands the second look, and something does differ between these commits."
         )
@@ -503,12 +503,12 @@ def limits(virtual: bool | None, governor: str | None, counters_: list | str, pr
 def objection_planted(differ: list[str], stands: Share | None, without_code: int = 0) -> str:
     """“You built the trap.” differ: verdicts of D1 by lot, one for each build; stands: of bisections without a trap, of which
     so many blame a commit that changes no machine code."""
-    known = [one for one in differ if one in (HOLDS, DOES_NOT_HOLD)]
+    known = [one for one in differ if one in (YES, NO)]
     if len(known) < len(differ) or not differ:
         said = "What chance does to CPython's call_method cannot be told in every build of this run."
-    elif set(known) == {HOLDS}:
+    elif set(known) == {YES}:
         said = "Chance does it as well, in its measure: in every build that was linked, random orders of call_method differ."
-    elif set(known) == {DOES_NOT_HOLD}:
+    elif set(known) == {NO}:
         said = "Chance does not do it to call_method here: its random orders do not differ by what would matter."
     else:
         said = "Chance does it in one build and not in the other: random orders of call_method differ in one only."
@@ -535,13 +535,13 @@ def objection_simulated(found: dict[str, tuple[Interval | str, str]], counters_:
     counted = {name: verdict for name, (one, verdict) in found.items() if not isinstance(one, str)}
     if not counted:
         return f"It is not. {seen} And no order was simulated in this run, so nothing is known of how its misses go with time."
-    by = {answer: [name for name, verdict in counted.items() if verdict == answer] for answer in (HOLDS, DOES_NOT_HOLD)}
-    open_ = [name for name in counted if name not in (*by[HOLDS], *by[DOES_NOT_HOLD])]
+    by = {answer: [name for name, verdict in counted.items() if verdict == answer] for answer in (YES, NO)}
+    open_ = [name for name in counted if name not in (*by[YES], *by[NO])]
     parts = []
-    if by[HOLDS]:
-        parts.append(f"slow orders also miss more often in {listed(by[HOLDS])}")
-    if by[DOES_NOT_HOLD]:
-        parts.append(f"time and simulated misses do not go together in {listed(by[DOES_NOT_HOLD])}")
+    if by[YES]:
+        parts.append(f"slow orders also miss more often in {listed(by[YES])}")
+    if by[NO]:
+        parts.append(f"time and simulated misses do not go together in {listed(by[NO])}")
     if open_:
         parts.append(f"whether they do cannot be told in {listed(open_)}")
     return f"It is not. {seen} What can be asked without them is whether its misses go with the time of the clock: {'; '.join(parts)}."
@@ -567,9 +567,9 @@ def prediction_2(found: dict[str, tuple[Interval | str, str]]) -> str:
 def _apart(found: Interval, verdict: str) -> str:
     if not found.is_known:
         return f"not known, as {UNKNOWN}"
-    if verdict == HOLDS:
+    if verdict == YES:
         return f"{text(found)}"
-    if verdict == DOES_NOT_HOLD:
+    if verdict == NO:
         return f"nothing that somebody would call a regression, {text(found)}"
     if found.low > THRESHOLDS[0]:
         return f"they {_by_itself()}, {text(found)}"

@@ -16,7 +16,7 @@ from notebooks.races.results import PYDLL, SAFE, TEAM_SIZES
 def measurements(session: Session) -> Handed:
     original = results.lost_updates(session.frame("counter, as the talk ran it"))
     bank = results.money(session.frame("bank"))
-    return handed_in(session.corner, original, session.frame("counter, crossed"), bank, session.frame("total += 1"))
+    return handed_in(session, original, session.frame("counter, crossed"), bank, session.frame("total += 1"))
 
 
 def controls(session: Session) -> list[Check]:
@@ -25,10 +25,11 @@ def controls(session: Session) -> list[Check]:
 
 
 def handed_in(
-    corner: str, original: pd.DataFrame, crossed: pd.DataFrame, bank: pd.DataFrame, python: pd.DataFrame
+    session: Session, original: pd.DataFrame, crossed: pd.DataFrame, bank: pd.DataFrame, python: pd.DataFrame
 ) -> Handed:
     """The same from the four experiments."""
-    handed = Handed(corner)
+    handed = Handed(session)
+    session.reads |= {"counter, as the talk ran it", "counter, crossed", "bank", "total += 1"}
     pydll = {"loader": PYDLL}
 
     found = bad(original, "lost", interpreter=FREE_THREADED, variant="unsafe", **pydll)

@@ -126,7 +126,7 @@ def calibrated(crossed: pd.DataFrame) -> list[Check]:
             passed = share.events >= MUST_MEET * share.trials
             what = f"{threads} threads on {label}"
             found.append(
-                Check("threads meet", what, said, passed, 1 - share.events / share.trials, claims=("A15", "A18"))
+                Check("threads meet", what, said, passed, 1 - share.events / share.trials, source="counter, crossed")
             )
     return found
 

@@ -15,7 +15,7 @@ from ffilab.budget import BUDGETS
 from ffilab.judge import ledger, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.simulation import TRUTHS, simulate
 from ffilab.paths import BY_PRODUCTS, NATIVE
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -96,8 +96,8 @@ def test_without_noise_the_verdict_is_that_of_the_truth(truth):
     rows = simulated_rows("boundary", truth, "full", 0, noise=0)
     assert list(rows) == ["A1", "A2", "A3", "A4", "A7", "A10", "A11", "A23"]
     accepted = {
-        "as published": {verdicts.HOLDS},
-        "half the size": {verdicts.HOLDS, verdicts.IN_DIRECTION},
+        "as published": {verdicts.YES},
+        "half the size": {verdicts.YES, verdicts.IN_DIRECTION},
         "no effect": {verdicts.REFUTED},
         "the wrong sign": {verdicts.REFUTED},
     }
@@ -117,11 +117,11 @@ def test_what_is_published_is_not_confirmed_by_a_run_that_can_tell_nothing():
 @pytest.mark.parametrize(
     ("both", "answer"),
     [
-        ([(11 + n % 2, 2) for n in range(10)], HOLDS),
-        ([(0.5 + 0.1 * (n % 2), 20) for n in range(10)], DOES_NOT_HOLD),
-        ([(30, 2), (0, 30)] * 2, UNDECIDED),
+        ([(11 + n % 2, 2) for n in range(10)], YES),
+        ([(0.5 + 0.1 * (n % 2), 20) for n in range(10)], NO),
+        ([(30, 2), (0, 30)] * 2, OPEN),
         # However many samples it has, one process decides nothing.
-        ([(9000, 200)], UNDECIDED),
+        ([(9000, 200)], OPEN),
     ],
 )
 def test_the_hand_off_holds_is_refuted_or_stays_open(both, answer):

@@ -3,7 +3,7 @@
 import math
 
 from ffilab.judge.estimates import Interval
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.rules import NO, OPEN, YES
 from notebooks.arenas.words import NO_EFFECT, PERHAPS_NONE
 
 
@@ -15,7 +15,7 @@ def made(value, low=None, high=None):
 
 UNKNOWN = Interval(1.2, math.nan, math.nan)
 # MiB.
-MUCH, FALLS, OPEN = made(31.9, 31.0, 32.8), made(-31.9, -32.8, -31.0), made(0.1, -0.3, 0.5)
+MUCH, FALLS, STRADDLES = made(31.9, 31.0, 32.8), made(-31.9, -32.8, -31.0), made(0.1, -0.3, 0.5)
 SMALL, NOTHING = made(0.4, 0.3, 0.5), made(0.01, -0.2, 0.22)
 # Ratios.
 ABOVE, BELOW, AROUND = made(1.5, 1.35, 1.65), made(0.6, 0.55, 0.65), made(1.01, 0.9, 1.12)
@@ -44,28 +44,28 @@ CASES = {
     "grew": {
         "agrees": ("As the talk ran it", made(0.5), made(32.4), MUCH),
         "contradicts": ("As the talk ran it", made(32.4), made(0.5), FALLS),
-        "undecided": ("As the talk ran it", SMALL, SMALL, OPEN),
+        "undecided": ("As the talk ran it", SMALL, SMALL, STRADDLES),
         "unknown": ("As the talk ran it", UNKNOWN, UNKNOWN, UNKNOWN),
         "missing": ("As the talk ran it", None, None, None),
     },
     "published_number": {
-        "agrees": (HOLDS, HOLDS, MUCH, 32.01),
-        "contradicts": (DOES_NOT_HOLD, DOES_NOT_HOLD, FALLS, 32.01),
-        "undecided": (UNDECIDED, UNDECIDED, made(4.0, 2.0, 6.0), 32.01),
-        "another size": (HOLDS, DOES_NOT_HOLD, made(16.0), 32.01),
-        "size open": (HOLDS, UNDECIDED, made(25.0), 32.01),
-        "missing": (UNDECIDED, UNDECIDED, None, 32.01),
+        "agrees": (YES, YES, MUCH, 32.01),
+        "contradicts": (NO, NO, FALLS, 32.01),
+        "undecided": (OPEN, OPEN, made(4.0, 2.0, 6.0), 32.01),
+        "another size": (YES, NO, made(16.0), 32.01),
+        "size open": (YES, OPEN, made(25.0), 32.01),
+        "missing": (OPEN, OPEN, None, 32.01),
     },
     "arenas_account": {
-        "agrees": (HOLDS, MUCH, MUCH),
-        "contradicts": (DOES_NOT_HOLD, OPEN, MUCH),
-        "undecided": (UNDECIDED, made(1.0, 0.5, 1.5), MUCH),
-        "missing": (UNDECIDED, None, None),
+        "agrees": (YES, MUCH, MUCH),
+        "contradicts": (NO, STRADDLES, MUCH),
+        "undecided": (OPEN, made(1.0, 0.5, 1.5), MUCH),
+        "missing": (OPEN, None, None),
     },
     "native_threads": {
         "agrees": ("With the GIL", SMALL),
         "contradicts": ("With the GIL", -SMALL),
-        "undecided": ("With the GIL", OPEN),
+        "undecided": ("With the GIL", STRADDLES),
         "unknown": ("With the GIL", UNKNOWN),
     },
     "amplification": {"agrees": (ABOVE,), "contradicts": (BELOW,), "undecided": (AROUND,), "missing": (None,)},
@@ -83,37 +83,37 @@ CASES = {
     },
     "equal_concurrency": {"agrees": (AROUND,), "contradicts": (ABOVE,), "undecided": (UNKNOWN,), "less": (BELOW,)},
     "reached": {
-        "agrees": (HOLDS, HOLDS, ABOVE, ABOVE),
-        "contradicts": (DOES_NOT_HOLD, DOES_NOT_HOLD, BELOW, BELOW),
-        "undecided": (UNDECIDED, UNDECIDED, AROUND, AROUND),
-        "missing": (UNDECIDED, UNDECIDED, None, None),
+        "agrees": (YES, YES, ABOVE, ABOVE),
+        "contradicts": (NO, NO, BELOW, BELOW),
+        "undecided": (OPEN, OPEN, AROUND, AROUND),
+        "missing": (OPEN, OPEN, None, None),
     },
     "released": {"agrees": (ABOVE,), "contradicts": (BELOW,), "undecided": (AROUND,), "missing": (None,)},
     "risk": {
-        "agrees": (ABOVE, HOLDS),
-        "contradicts": (BELOW, DOES_NOT_HOLD),
-        "undecided": (AROUND, UNDECIDED),
-        "one of them": (AROUND, HOLDS),
+        "agrees": (ABOVE, YES),
+        "contradicts": (BELOW, NO),
+        "undecided": (AROUND, OPEN),
+        "one of them": (AROUND, YES),
     },
     "more_arenas": {
-        "agrees": (builds(ABOVE, BELOW), OPEN, OPEN, 16, 64),
+        "agrees": (builds(ABOVE, BELOW), STRADDLES, STRADDLES, 16, 64),
         "contradicts": (builds(BELOW, ABOVE), FALLS, FALLS, 16, 64),
-        "undecided": (builds(AROUND, AROUND), OPEN, OPEN, 16, 64),
-        "one": (builds(ABOVE, None), OPEN, OPEN, 16, 64),
+        "undecided": (builds(AROUND, AROUND), STRADDLES, STRADDLES, 16, 64),
+        "one": (builds(ABOVE, None), STRADDLES, STRADDLES, 16, 64),
         "missing": (builds(None, None), None, None, 16, 64),
     },
     "control": {
-        "agrees": ("one arena", "3.14t", OPEN, BELOW),
+        "agrees": ("one arena", "3.14t", STRADDLES, BELOW),
         "contradicts": ("one arena", "3.14t", FALLS, ABOVE),
         "undecided": ("one arena", "3.14t", UNKNOWN, AROUND),
         "more": ("one arena", "3.14t", MUCH, AROUND),
-        "RSS alone": ("one arena", "3.14t", OPEN, None),
+        "RSS alone": ("one arena", "3.14t", STRADDLES, None),
     },
     "steps": {
         "agrees": (STEP, of_each(SMALL, SMALL, MUCH)),
         "contradicts": (STEP, of_each(-SMALL, -SMALL, FALLS)),
-        "undecided": (STEP, of_each(OPEN, OPEN, UNKNOWN)),
-        "each its own": (STEP, of_each(SMALL, -SMALL, OPEN)),
+        "undecided": (STEP, of_each(STRADDLES, STRADDLES, UNKNOWN)),
+        "each its own": (STEP, of_each(SMALL, -SMALL, STRADDLES)),
         "missing": (STEP, {}),
     },
     "product": {
@@ -133,22 +133,22 @@ CASES = {
     "held": {
         "agrees": ("thread pool, all freed", MUCH, made(30.0)),
         "contradicts": ("thread pool, all freed", MUCH, FALLS),
-        "undecided": ("thread pool, all freed", MUCH, OPEN),
-        "nothing": ("thread pool, all freed", NOTHING, OPEN),
+        "undecided": ("thread pool, all freed", MUCH, STRADDLES),
+        "nothing": ("thread pool, all freed", NOTHING, STRADDLES),
         "wide": ("thread pool, all freed", made(61.0, 6.0, 115.0), made(59.0, 5.0, 114.0)),
         "unknown": ("thread pool, all freed", UNKNOWN, UNKNOWN),
     },
     "still_growing": {
-        "agrees": ({"a pool": OPEN, "short-lived threads": OPEN},),
+        "agrees": ({"a pool": STRADDLES, "short-lived threads": STRADDLES},),
         "contradicts": ({"a pool": MUCH, "short-lived threads": MUCH},),
         "undecided": ({"a pool": UNKNOWN, "short-lived threads": None},),
-        "shrinks": ({"a pool": FALLS, "short-lived threads": OPEN},),
+        "shrinks": ({"a pool": FALLS, "short-lived threads": STRADDLES},),
     },
     "threshold": {
-        "agrees": ("mmap_threshold", HOLDS, FALLS),
-        "contradicts": ("mmap_threshold", DOES_NOT_HOLD, MUCH),
-        "undecided": ("mmap_threshold", UNDECIDED, made(-9.0, -12.0, -6.0)),
-        "missing": ("mmap_threshold", UNDECIDED, None),
+        "agrees": ("mmap_threshold", YES, FALLS),
+        "contradicts": ("mmap_threshold", NO, MUCH),
+        "undecided": ("mmap_threshold", OPEN, made(-9.0, -12.0, -6.0)),
+        "missing": ("mmap_threshold", OPEN, None),
     },
     "remedy": {
         "agrees": ("arena_max=1", "by turns", BELOW, BELOW),
@@ -158,11 +158,11 @@ CASES = {
         "missing": ("arena_max=1", "by turns", None, None),
     },
     "ratings": {
-        "agrees": (rated(HOLDS, HOLDS, HOLDS),),
-        "contradicts": (rated(DOES_NOT_HOLD, DOES_NOT_HOLD, DOES_NOT_HOLD),),
-        "undecided": (rated(UNDECIDED, UNDECIDED, UNDECIDED),),
-        "mixed": (rated(HOLDS, DOES_NOT_HOLD, "no number"),),
-        "no effect": (rated(NO_EFFECT, PERHAPS_NONE, UNDECIDED),),
+        "agrees": (rated(YES, YES, YES),),
+        "contradicts": (rated(NO, NO, NO),),
+        "undecided": (rated(OPEN, OPEN, OPEN),),
+        "mixed": (rated(YES, NO, "no number"),),
+        "no effect": (rated(NO_EFFECT, PERHAPS_NONE, OPEN),),
     },
     "limits": {
         "agrees": (64, {"glibc": (0, 5), "jemalloc": (5, 5)}),
@@ -177,8 +177,8 @@ CASES = {
         "missing": ("small", {}),
     },
     "alarms": {
-        "agrees": ([OPEN, NOTHING],),
-        "contradicts": ([OPEN, MUCH],),
+        "agrees": ([STRADDLES, NOTHING],),
+        "contradicts": ([STRADDLES, MUCH],),
         "undecided": ([UNKNOWN],),
         "small alarm": ([made(0.05, 0.02, 0.08)],),
     },
@@ -188,7 +188,7 @@ CASES = {
         "undecided": (UNKNOWN, None, 400),
     },
     "prediction_2": {
-        "agrees": (made(2.4), made(2.2), OPEN),
+        "agrees": (made(2.4), made(2.2), STRADDLES),
         "contradicts": (made(2.4), NOTHING, made(2.3)),
         "undecided": (None, None, None),
         "a part": (made(2.4), made(1.9), made(0.5)),

@@ -3,12 +3,12 @@
 import math
 
 from ffilab.judge.estimates import Interval
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.rules import NO, OPEN, YES
 
 UP, DOWN, AROUND = Interval(3.0, 2.5, 3.6), Interval(0.4, 0.35, 0.45), Interval(1.02, 0.9, 1.15)
 UNKNOWN = Interval(1.2, math.nan, math.nan)
 MOST, HALF, FEW = Interval(0.97, 0.955, 0.985), Interval(0.5, 0.4, 0.6), Interval(0.02, 0.01, 0.03)
-OPEN = Interval(0.85, 0.6, 0.99)
+STRADDLES = Interval(0.85, 0.6, 0.99)
 TWO, ONE, BETWEEN = Interval(2.02, 1.95, 2.09), Interval(1.04, 1.0, 1.08), Interval(1.7, 1.2, 2.2)
 MICROSECONDS, LESS, NONE = Interval(52.0, 48.0, 56.0), Interval(-20.0, -25.0, -15.0), Interval(1.0, -5.0, 7.0)
 
@@ -25,13 +25,13 @@ def side(**further):
     }
 
 
-def judged(agrees=UP, contradicts=AROUND, undecided=OPEN):
+def judged(agrees=UP, contradicts=AROUND, undecided=STRADDLES):
     """Of a ratio and what its rule says."""
     return {
-        "agrees": (agrees, HOLDS),
-        "contradicts": (contradicts, DOES_NOT_HOLD),
-        "undecided": (undecided, UNDECIDED),
-        "none": (None, UNDECIDED),
+        "agrees": (agrees, YES),
+        "contradicts": (contradicts, NO),
+        "undecided": (undecided, OPEN),
+        "none": (None, OPEN),
     }
 
 
@@ -39,10 +39,10 @@ CASES = {
     "divided": judged(AROUND, DOWN),
     "hashed": judged(),
     "short_intervals": {
-        "agrees": (AROUND, UP, HOLDS, 12.02),
-        "contradicts": (AROUND, AROUND, DOES_NOT_HOLD, 12.02),
-        "undecided": (UNKNOWN, OPEN, UNDECIDED, 12.02),
-        "none": (None, None, UNDECIDED, 12.02),
+        "agrees": (AROUND, UP, YES, 12.02),
+        "contradicts": (AROUND, AROUND, NO, 12.02),
+        "undecided": (UNKNOWN, STRADDLES, OPEN, 12.02),
+        "none": (None, None, OPEN, 12.02),
     },
     "idle": side(),
     "baselines": {
@@ -54,24 +54,24 @@ CASES = {
         "none": ([], [], None),
     },
     "convoy": {
-        "agrees": (UP, UP, HOLDS),
-        "contradicts": (AROUND, AROUND, DOES_NOT_HOLD),
-        "undecided": (AROUND, OPEN, UNDECIDED),
-        "none": (None, None, UNDECIDED),
+        "agrees": (UP, UP, YES),
+        "contradicts": (AROUND, AROUND, NO),
+        "undecided": (AROUND, STRADDLES, OPEN),
+        "none": (None, None, OPEN),
     },
     "strangers": side(),
     "model": {
-        "agrees": (TWO, HOLDS),
-        "contradicts": (ONE, DOES_NOT_HOLD),
-        "undecided": (BETWEEN, UNDECIDED),
-        "more": (UP, DOES_NOT_HOLD),
-        "none": (None, UNDECIDED),
+        "agrees": (TWO, YES),
+        "contradicts": (ONE, NO),
+        "undecided": (BETWEEN, OPEN),
+        "more": (UP, NO),
+        "none": (None, OPEN),
     },
     "mixture": {
         "agrees": ("Where nothing is pinned", FEW, HALF, HALF),
         "contradicts": ("Where nothing is pinned", FEW, MOST, FEW),
         "undecided": ("Where nothing is pinned", FEW, HALF, FEW),
-        "mostly": ("Where nothing is pinned", FEW, OPEN, FEW),
+        "mostly": ("Where nothing is pinned", FEW, STRADDLES, FEW),
         "two": ("Where nothing is pinned", FEW, FEW, MOST),
         "no wait": ("Where nothing is pinned", MOST, FEW, FEW),
         "unknown": ("Where nothing is pinned", FEW, None, UNKNOWN),
@@ -93,7 +93,7 @@ CASES = {
     "forced": {
         "agrees": (MOST,),
         "contradicts": (HALF,),
-        "undecided": (OPEN,),
+        "undecided": (STRADDLES,),
         "none": (None,),
     },
     "slack": {
@@ -111,10 +111,10 @@ CASES = {
     },
     "relief": {case: (*found, 110.0) for case, found in judged().items()},
     "one_core": {
-        "agrees": (UP, UP, HOLDS, HOLDS),
-        "contradicts": (AROUND, AROUND, DOES_NOT_HOLD, DOES_NOT_HOLD),
-        "undecided": (OPEN, OPEN, UNDECIDED, UNDECIDED),
-        "none": (None, None, UNDECIDED, UNDECIDED),
+        "agrees": (UP, UP, YES, YES),
+        "contradicts": (AROUND, AROUND, NO, NO),
+        "undecided": (STRADDLES, STRADDLES, OPEN, OPEN),
+        "none": (None, None, OPEN, OPEN),
     },
     "without_gil": side(),
     "remedies": {
@@ -133,10 +133,10 @@ CASES = {
     "prediction_1": side(contains=(Interval(108.0, 30.0, 390.0),), more=(Interval(500.0, 400.0, 600.0),)),
     "prediction_2": side(),
     "prediction_3": {
-        "agrees": (TWO, HOLDS, [2.0, 2.01, 2.03]),
-        "contradicts": (ONE, DOES_NOT_HOLD, [1.04, 2.05, 1.05]),
-        "undecided": (BETWEEN, UNDECIDED, [1.04, 2.05, 1.05]),
-        "none": (None, UNDECIDED, []),
+        "agrees": (TWO, YES, [2.0, 2.01, 2.03]),
+        "contradicts": (ONE, NO, [1.04, 2.05, 1.05]),
+        "undecided": (BETWEEN, OPEN, [1.04, 2.05, 1.05]),
+        "none": (None, OPEN, []),
     },
     "prediction_4": {
         "agrees": (UP, AROUND),

@@ -3,7 +3,7 @@
 import math
 
 from ffilab.judge.estimates import Interval, Share
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.rules import NO, OPEN, YES
 
 GIL, FREE = "with the GIL", "without the GIL"
 FUNCTIONS = ("getpid", "add_one", "halve", "first_byte")
@@ -17,7 +17,7 @@ def made(value, low=None, high=None):
 
 UNKNOWN = Interval(1.2, math.nan, math.nan)
 ABOVE, BELOW, AROUND = made(1.5, 1.45, 1.55), made(0.6, 0.55, 0.65), made(1.01, 0.9, 1.12)
-DEAR, CHEAP, OPEN = made(25.0, 24.0, 26.0), made(-25.0, -26.0, -24.0), made(1.0, -3.0, 5.0)
+DEAR, CHEAP, STRADDLES = made(25.0, 24.0, 26.0), made(-25.0, -26.0, -24.0), made(1.0, -3.0, 5.0)
 
 
 def every(*found):
@@ -52,7 +52,7 @@ CASES = {
     "price": {
         "agrees": (GIL, DEAR),
         "contradicts": (GIL, CHEAP),
-        "undecided": (GIL, OPEN),
+        "undecided": (GIL, STRADDLES),
         "unknown": (GIL, UNKNOWN),
     },
     "same_call_twice": {
@@ -74,39 +74,39 @@ CASES = {
         "no price": (GIL, DEAR, None),
         "not measured": (GIL, None, None),
     },
-    "hook": {"agrees": (DEAR,), "contradicts": (CHEAP,), "undecided": (OPEN,), "not measured": (None,)},
+    "hook": {"agrees": (DEAR,), "contradicts": (CHEAP,), "undecided": (STRADDLES,), "not measured": (None,)},
     "difference_carried": {
         "agrees": (GIL, DEAR, PRICES, CLOSE),
         "contradicts": (GIL, DEAR, PRICES, FAR),
         "undecided": (GIL, DEAR, PRICES, WIDE),
-        "no price": (GIL, OPEN, PRICES, CLOSE),
+        "no price": (GIL, STRADDLES, PRICES, CLOSE),
         "unknown": (GIL, UNKNOWN, PRICES, NOT_KNOWN),
     },
     "ratio_carried": {
         "agrees": (GIL, DEAR, CLOSE),
         "contradicts": (GIL, DEAR, FAR),
         "undecided": (GIL, DEAR, WIDE),
-        "no price": (GIL, OPEN, CLOSE),
+        "no price": (GIL, STRADDLES, CLOSE),
         "unknown": (GIL, UNKNOWN, NOT_KNOWN),
     },
     "number_to_carry": {
-        "agrees": (GIL, HOLDS, DOES_NOT_HOLD),
-        "contradicts": (GIL, DOES_NOT_HOLD, HOLDS),
-        "undecided": (GIL, UNDECIDED, UNDECIDED),
-        "both": (GIL, HOLDS, HOLDS),
-        "neither": (GIL, DOES_NOT_HOLD, DOES_NOT_HOLD),
-        "no ratio": (GIL, UNDECIDED, DOES_NOT_HOLD),
-        "no difference": (GIL, DOES_NOT_HOLD, UNDECIDED),
-        "difference, and perhaps the ratio": (GIL, HOLDS, UNDECIDED),
-        "ratio, and perhaps the difference": (GIL, UNDECIDED, HOLDS),
+        "agrees": (GIL, YES, NO),
+        "contradicts": (GIL, NO, YES),
+        "undecided": (GIL, OPEN, OPEN),
+        "both": (GIL, YES, YES),
+        "neither": (GIL, NO, NO),
+        "no ratio": (GIL, OPEN, NO),
+        "no difference": (GIL, NO, OPEN),
+        "difference, and perhaps the ratio": (GIL, YES, OPEN),
+        "ratio, and perhaps the difference": (GIL, OPEN, YES),
     },
     "blocking": {
-        "agrees": (HOLDS, HOLDS),
-        "contradicts": (DOES_NOT_HOLD, DOES_NOT_HOLD),
-        "undecided": (UNDECIDED, UNDECIDED),
-        "in part": (HOLDS, UNDECIDED),
+        "agrees": (YES, YES),
+        "contradicts": (NO, NO),
+        "undecided": (OPEN, OPEN),
+        "in part": (YES, OPEN),
     },
-    "releasing": {"agrees": (HOLDS,), "contradicts": (DOES_NOT_HOLD,), "undecided": (UNDECIDED,)},
+    "releasing": {"agrees": (YES,), "contradicts": (NO,), "undecided": (OPEN,)},
     "pause": {"agrees": (GIL, 100.2, 10), "contradicts": (GIL, 0.08, 10), "undecided": (GIL, 47.0, 10)},
     "deadlock": {"agrees": (GIL, "PyDLL", ALL), "contradicts": (GIL, "PyDLL", NONE), "undecided": (GIL, "PyDLL", FEW)},
     "crash": {"agrees": (GIL, "CDLL", ALL), "contradicts": (GIL, "CDLL", NONE), "undecided": (GIL, "CDLL", FEW)},
@@ -121,15 +121,15 @@ CASES = {
     "cheaper": {
         "agrees": (DEAR, made(14.0), made(11.0)),
         "contradicts": (made(14.0), DEAR, made(-11.0, -12.0, -10.0)),
-        "undecided": (DEAR, made(24.0), OPEN),
-        "in neither": (CHEAP, CHEAP, OPEN),
+        "undecided": (DEAR, made(24.0), STRADDLES),
+        "in neither": (CHEAP, CHEAP, STRADDLES),
         "gone": (DEAR, made(0.5, -0.5, 1.5), made(24.0)),
         "unknown": (UNKNOWN, UNKNOWN, UNKNOWN),
     },
     "timeline": {
         "agrees": (GIL, DEAR),
         "contradicts": (GIL, CHEAP),
-        "undecided": (GIL, OPEN),
+        "undecided": (GIL, STRADDLES),
         "unknown": (GIL, UNKNOWN),
     },
     "prediction_1": {
@@ -141,19 +141,19 @@ CASES = {
     "prediction_2": {
         "agrees": (DEAR, made(14.0), made(11.0)),
         "contradicts": (made(14.0), DEAR, made(-11.0, -12.0, -10.0)),
-        "undecided": (DEAR, made(24.0), OPEN),
-        "in neither": (CHEAP, CHEAP, OPEN),
+        "undecided": (DEAR, made(24.0), STRADDLES),
+        "in neither": (CHEAP, CHEAP, STRADDLES),
         "unknown": (UNKNOWN, UNKNOWN, UNKNOWN),
     },
     "prediction_3": {
-        "agrees": (SHARES, HOLDS, HOLDS),
-        "contradicts": (INVERTED, DOES_NOT_HOLD, DOES_NOT_HOLD),
-        "undecided": (SHARES, UNDECIDED, UNDECIDED),
+        "agrees": (SHARES, YES, YES),
+        "contradicts": (INVERTED, NO, NO),
+        "undecided": (SHARES, OPEN, OPEN),
     },
     "prediction_4": {
-        "agrees": ((HOLDS, DOES_NOT_HOLD), (HOLDS, DOES_NOT_HOLD)),
-        "contradicts": ((DOES_NOT_HOLD, HOLDS), (DOES_NOT_HOLD, HOLDS)),
-        "undecided": ((UNDECIDED, UNDECIDED), (UNDECIDED, DOES_NOT_HOLD)),
+        "agrees": ((YES, NO), (YES, NO)),
+        "contradicts": ((NO, YES), (NO, YES)),
+        "undecided": ((OPEN, OPEN), (OPEN, NO)),
     },
     "prediction_5": {
         "agrees": (ends(ALL, NONE),),

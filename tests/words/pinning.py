@@ -3,7 +3,7 @@
 import math
 
 from ffilab.judge.estimates import Interval
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.rules import NO, OPEN, YES
 
 UP, DOWN, AROUND = Interval(1.6, 1.4, 1.8), Interval(0.55, 0.5, 0.6), Interval(1.01, 0.9, 1.12)
 UNKNOWN = Interval(1.2, math.nan, math.nan)
@@ -12,12 +12,12 @@ NONE = Interval(0.0, 0.0, 0.0)
 HALF, LITTLE, NEITHER = Interval(0.5, 0.4, 0.6), Interval(0.02, 0.01, 0.03), Interval(0.01, -0.1, 0.12)
 
 JUDGED = {
-    "agrees": (UP, HOLDS),
-    "contradicts": (DOWN, DOES_NOT_HOLD),
-    "undecided": (AROUND, UNDECIDED),
-    "no effect": (AROUND, DOES_NOT_HOLD),
-    "unknown": (UNKNOWN, UNDECIDED),
-    "none": (None, UNDECIDED),
+    "agrees": (UP, YES),
+    "contradicts": (DOWN, NO),
+    "undecided": (AROUND, OPEN),
+    "no effect": (AROUND, NO),
+    "unknown": (UNKNOWN, OPEN),
+    "none": (None, OPEN),
 }
 SIDE = {"agrees": (UP,), "contradicts": (DOWN,), "undecided": (AROUND,), "unknown": (UNKNOWN,), "none": (None,)}
 TWO = {"agrees": (UP, UP), "contradicts": (DOWN, DOWN), "undecided": (AROUND, AROUND), "none": (None, None)}
@@ -42,10 +42,10 @@ CASES = {
     "tail_free": JUDGED,
     "tail_one_core": TWO,
     "race": {
-        "agrees": (HALF, HALF, LITTLE, HOLDS),
-        "contradicts": (LITTLE, HALF, HALF, DOES_NOT_HOLD),
-        "undecided": (NEITHER, HALF, HALF, UNDECIDED),
-        "none": (None, None, None, UNDECIDED),
+        "agrees": (HALF, HALF, LITTLE, YES),
+        "contradicts": (LITTLE, HALF, HALF, NO),
+        "undecided": (NEITHER, HALF, HALF, OPEN),
+        "none": (None, None, None, OPEN),
     },
     "bugs": {"agrees": (9, 10), "contradicts": (0, 10), "undecided": (0, 0)},
     "could_find": {"agrees": (0.03, 0.2), "contradicts": (0.2, 0.9), "undecided": (None, None), "nan": (math.nan, 0.1)},
@@ -66,9 +66,9 @@ CASES = {
         "more cores": (8, SOME),
     },
     "takeaway": {
-        "agrees": ({"throughput": HOLDS, "tails": HOLDS},),
-        "contradicts": ({"throughput": DOES_NOT_HOLD, "tails": DOES_NOT_HOLD},),
-        "undecided": ({"throughput": UNDECIDED, "tails": UNDECIDED},),
-        "mixed": ({"throughput": HOLDS, "tails": UNDECIDED},),
+        "agrees": ({"throughput": YES, "tails": YES},),
+        "contradicts": ({"throughput": NO, "tails": NO},),
+        "undecided": ({"throughput": OPEN, "tails": OPEN},),
+        "mixed": ({"throughput": YES, "tails": OPEN},),
     },
 }

@@ -3,7 +3,7 @@
 import math
 
 from ffilab.judge.estimates import Interval, Share
-from ffilab.judge.rules import DOES_NOT_HOLD, HOLDS, UNDECIDED
+from ffilab.judge.rules import NO, OPEN, YES
 from notebooks.placement.experiment import APART, DENSE, USUAL
 
 GIL, FREE = "with the GIL", "without the GIL"
@@ -82,11 +82,11 @@ CASES = {
         "not measured": (ABOVE, None),
     },
     "orders_differ": {
-        "agrees": (GIL, "call_method", ABOVE, HOLDS),
-        "contradicts": (GIL, "call_method", Interval(1.005, 1.0, 1.01), DOES_NOT_HOLD),
-        "undecided": (GIL, "call_method", Interval(1.03, 1.0, 1.1), UNDECIDED),
-        "by itself": (GIL, "call_method", Interval(1.07, 1.03, 1.1), UNDECIDED),
-        "unknown": (GIL, "call_method", UNKNOWN, UNDECIDED),
+        "agrees": (GIL, "call_method", ABOVE, YES),
+        "contradicts": (GIL, "call_method", Interval(1.005, 1.0, 1.01), NO),
+        "undecided": (GIL, "call_method", Interval(1.03, 1.0, 1.1), OPEN),
+        "by itself": (GIL, "call_method", Interval(1.07, 1.03, 1.1), OPEN),
+        "unknown": (GIL, "call_method", UNKNOWN, OPEN),
         "not linked": (GIL, "call_method", "no objects", ""),
     },
     "luck": {
@@ -102,18 +102,18 @@ CASES = {
     },
     "linking": {"agrees": (2.1,), "contradicts": (91.0,), "undecided": (0.0,)},
     "hot_together": {
-        "agrees": (GIL, "containers", BELOW, Share(1, 15), HOLDS),
-        "contradicts": (GIL, "containers", ABOVE, Share(14, 15), DOES_NOT_HOLD),
-        "undecided": (GIL, "containers", AROUND, Share(7, 15), UNDECIDED),
+        "agrees": (GIL, "containers", BELOW, Share(1, 15), YES),
+        "contradicts": (GIL, "containers", ABOVE, Share(14, 15), NO),
+        "undecided": (GIL, "containers", AROUND, Share(7, 15), OPEN),
         "absent": (GIL, "containers", None, None, "", "mold shuffles by a seed and takes no order"),
     },
     "miss_more": {
-        "agrees": (GIL, "containers", MORE, 2.1, 9.2, HOLDS),
-        "contradicts": (GIL, "containers", FEWER, 2.1, 9.2, DOES_NOT_HOLD),
-        "undecided": (GIL, "containers", AS_MANY, 2.1, 9.2, UNDECIDED),
-        "no matter": (GIL, "containers", Interval(0.1, -0.2, 0.4), 2.1, 9.2, DOES_NOT_HOLD),
-        "none": (GIL, "call_method", Interval(0.001, -0.002, 0.004), 0.037, 0.041, DOES_NOT_HOLD),
-        "unknown": (GIL, "containers", UNKNOWN, 2.1, 9.2, UNDECIDED),
+        "agrees": (GIL, "containers", MORE, 2.1, 9.2, YES),
+        "contradicts": (GIL, "containers", FEWER, 2.1, 9.2, NO),
+        "undecided": (GIL, "containers", AS_MANY, 2.1, 9.2, OPEN),
+        "no matter": (GIL, "containers", Interval(0.1, -0.2, 0.4), 2.1, 9.2, NO),
+        "none": (GIL, "call_method", Interval(0.001, -0.002, 0.004), 0.037, 0.041, NO),
+        "unknown": (GIL, "containers", UNKNOWN, 2.1, 9.2, OPEN),
         "not counted": (GIL, "containers", NO_VALGRIND, 0.0, 0.0, ""),
     },
     "own_order": {
@@ -123,10 +123,10 @@ CASES = {
         "not counted": (GIL, "containers", NO_VALGRIND),
     },
     "five_hottest": {
-        "agrees": (Interval(0.9, 0.88, 0.92), "share of samples", HOLDS),
-        "contradicts": (Interval(0.5, 0.48, 0.52), "share of samples", DOES_NOT_HOLD),
-        "undecided": (Interval(0.64, 0.6, 0.68), "share of samples", UNDECIDED),
-        "counted": (Interval(0.9, 0.9, 0.9), "share of instructions", HOLDS),
+        "agrees": (Interval(0.9, 0.88, 0.92), "share of samples", YES),
+        "contradicts": (Interval(0.5, 0.48, 0.52), "share of samples", NO),
+        "undecided": (Interval(0.64, 0.6, 0.68), "share of samples", OPEN),
+        "counted": (Interval(0.9, 0.9, 0.9), "share of instructions", YES),
         "not measured": (NO_VALGRIND, "", ""),
     },
     "lottery_for_alt": {
@@ -139,9 +139,9 @@ CASES = {
     "as_before": {"agrees": (ABOVE,), "contradicts": (BELOW,), "undecided": (AROUND,), "not measured": (None,)},
     "aligned": {"agrees": (ABOVE,), "contradicts": (BELOW,), "undecided": (AROUND,), "unknown": (UNKNOWN,)},
     "same_work": {
-        "agrees": (1.00001, 110.2, HOLDS),
-        "contradicts": (1.4, 1.1, DOES_NOT_HOLD),
-        "undecided": (1.0, 110.2, UNDECIDED),
+        "agrees": (1.00001, 110.2, YES),
+        "contradicts": (1.4, 1.1, NO),
+        "undecided": (1.0, 110.2, OPEN),
         "not counted": (NO_VALGRIND, NO_VALGRIND, ""),
     },
     "stalls": {
@@ -151,15 +151,15 @@ CASES = {
         "no counters": ("this machine shows no hardware counters to us",),
     },
     "blamed": {
-        "agrees": (ALL, {}, HOLDS),
-        "contradicts": (NONE, {"report.h: who calls it": 20}, DOES_NOT_HOLD),
-        "undecided": (SOME, {"report.h: who calls it": 1, "Shorter messages": 10}, UNDECIDED),
+        "agrees": (ALL, {}, YES),
+        "contradicts": (NONE, {"report.h: who calls it": 20}, NO),
+        "undecided": (SOME, {"report.h: who calls it": 1, "Shorter messages": 10}, OPEN),
     },
     "blamed_by_chance": {
-        "agrees": (MESSAGES, NONE, 0, HOLDS),
-        "contradicts": ({"Shorter messages": 20}, ALL, 0, DOES_NOT_HOLD),
-        "undecided": (MESSAGES, SOME, 7, UNDECIDED),
-        "one": (MESSAGES, Share(1, 20), 1, HOLDS),
+        "agrees": (MESSAGES, NONE, 0, YES),
+        "contradicts": ({"Shorter messages": 20}, ALL, 0, NO),
+        "undecided": (MESSAGES, SOME, 7, OPEN),
+        "one": (MESSAGES, Share(1, 20), 1, YES),
     },
     "limits": {
         "agrees": (True, None, "this machine shows no hardware counters to us", "AMD EPYC"),
@@ -167,30 +167,30 @@ CASES = {
         "undecided": (None, None, "perf is not installed", None),
     },
     "objection_planted": {
-        "agrees": ([HOLDS, HOLDS], NONE),
-        "contradicts": ([DOES_NOT_HOLD, DOES_NOT_HOLD], NONE),
-        "undecided": ([HOLDS, UNDECIDED], SOME, 6),
-        "one build": ([HOLDS, DOES_NOT_HOLD], NONE),
+        "agrees": ([YES, YES], NONE),
+        "contradicts": ([NO, NO], NONE),
+        "undecided": ([YES, OPEN], SOME, 6),
+        "one build": ([YES, NO], NONE),
         "not linked": ([], None),
     },
     "objection_pages": {"agrees": (AROUND, FAR), "contradicts": (FAR, AROUND), "undecided": (AROUND, UNKNOWN)},
     "objection_simulated": {
-        "agrees": ({f"containers {GIL}": (MORE, HOLDS)}, "no counters"),
-        "contradicts": ({f"containers {GIL}": (FEWER, DOES_NOT_HOLD)}, ROWS),
-        "undecided": ({f"containers {GIL}": (AS_MANY, UNDECIDED)}, "no counters"),
+        "agrees": ({f"containers {GIL}": (MORE, YES)}, "no counters"),
+        "contradicts": ({f"containers {GIL}": (FEWER, NO)}, ROWS),
+        "undecided": ({f"containers {GIL}": (AS_MANY, OPEN)}, "no counters"),
         "all three": (
-            {"a": (MORE, HOLDS), "b": (FEWER, DOES_NOT_HOLD), "c": (AS_MANY, UNDECIDED), "d": (NO_VALGRIND, "")},
+            {"a": (MORE, YES), "b": (FEWER, NO), "c": (AS_MANY, OPEN), "d": (NO_VALGRIND, "")},
             "no counters",
         ),
         "nothing": ({"a": (NO_VALGRIND, "")}, "no counters"),
     },
     "prediction_1": {"agrees": (FAR,), "contradicts": (BELOW,), "undecided": (AROUND,), "unknown": (UNKNOWN,)},
     "prediction_2": {
-        "agrees": ({GIL: (ABOVE, HOLDS), FREE: (ABOVE, HOLDS)},),
-        "contradicts": ({build: (Interval(1.0, 1.0, 1.01), DOES_NOT_HOLD) for build in (GIL, FREE)},),
-        "undecided": ({GIL: (AROUND, UNDECIDED), FREE: (UNKNOWN, UNDECIDED)},),
-        "by itself": ({GIL: (Interval(1.07, 1.03, 1.1), UNDECIDED), FREE: (ABOVE, HOLDS)},),
-        "not linked": ({GIL: (ABOVE, HOLDS), FREE: ("no objects", "")},),
+        "agrees": ({GIL: (ABOVE, YES), FREE: (ABOVE, YES)},),
+        "contradicts": ({build: (Interval(1.0, 1.0, 1.01), NO) for build in (GIL, FREE)},),
+        "undecided": ({GIL: (AROUND, OPEN), FREE: (UNKNOWN, OPEN)},),
+        "by itself": ({GIL: (Interval(1.07, 1.03, 1.1), OPEN), FREE: (ABOVE, YES)},),
+        "not linked": ({GIL: (ABOVE, YES), FREE: ("no objects", "")},),
     },
     "prediction_3": {
         "agrees": ({GIL: (SOME, NONE, 2.04), FREE: (SOME, Share(0, 4), 0.1)},),

@@ -1,0 +1,169 @@
+"""How often a run withholds what it measured, on an idle machine and beside other work.
+
+python3 ffilab/bootstrap.py study notebooks.measuring.withholding   one round and more; Ctrl-C loses nothing
+
+A round is a book of all chapters on an idle machine and one beside an editor; at the end of every second round comes one beside
+a compiler. Each chapter is measured as `make book` does it, in a folder of its own. What is kept are the records: they are judged
+anew, by the rules of now, whenever the summary is made (book/evidence/withholding.json).
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+import time
+from collections import Counter, defaultdict
+from contextlib import contextmanager
+from pathlib import Path
+
+from ffilab import machine, settings
+from ffilab.bench.alone import alone
+from ffilab.bench.reading import Reading
+from ffilab.budget import BUDGETS
+from ffilab.judge import ledger
+from ffilab.judge.rules import NO, YES
+from ffilab.judge.verdicts import WITHHELD
+from ffilab.paths import BUILD, NATIVE, RECORDS, ROOT
+from ffilab.press.book import drawn_layouts
+from ffilab.press.chapters import chapters
+from ffilab.press.execute import execute
+from ffilab.progress import say
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.subprocesses import group
+
+EVIDENCE = ROOT / "book" / "evidence" / "withholding.json"
+COMMAND = "python3 ffilab/bootstrap.py study notebooks.measuring.withholding"
+# An editor, or a browser: bursts of one core that last a second, a tenth of the time.
+BURST_S, SHARE = 1.0, 0.1
+ROUNDS = 3
+# What a compiler is busy with: a file that needs no header of CPython.
+COMPILED = NATIVE / "measuring" / "library" / "spin.c"
+
+
+def editor() -> None:
+    """Use a core for a second now and then, until killed. The pauses are exponential."""
+    while True:
+        time.sleep(random.expovariate(SHARE / (BURST_S * (1 - SHARE))))
+        end = time.monotonic() + BURST_S
+        while time.monotonic() < end:
+            pass
+
+
+def compiler() -> None:
+    """Compile one file again and again, until killed."""
+    while True:
+        subprocess.run([machine.compiler(), "-O2", "-c", COMPILED, "-o", os.devnull], check=True)
+
+
+# Each load and how many processes it has.
+LOADS = {"idle": 0, "editor": 1, "compiler": machine.cores_usable()}
+
+
+@contextmanager
+def beside(load: str):
+    """Run the processes of a load meanwhile."""
+    command = [sys.executable, "-m", __spec__.name, load]
+    if not LOADS[load]:
+        yield
+        return
+    with group(["sh", "-c", " & ".join(["exec " + " ".join(command)] * LOADS[load]) + " & wait"], cwd=ROOT):
+        yield
+
+
+def measure(load: str, budget: str, index: Path) -> None:
+    """Measure all chapters beside a load; a line of the index for each, as it ends."""
+    settings.tell(interpreters=[GIL, FREE_THREADED])
+    try:
+        with drawn_layouts([GIL, FREE_THREADED], BUDGETS[budget]):
+            for chapter in chapters():
+                began = time.monotonic()
+                with alone(), beside(load):
+                    execute(chapter, budget)
+                line = {
+                    "load": load,
+                    "chapter": chapter.corner,
+                    "session": Path(chapter.facts["records"][0]).parent.name,
+                    "minutes": round((time.monotonic() - began) / 60, 2),
+                    "commit": machine.commit(),
+                }
+                with index.open("a") as kept:
+                    kept.write(json.dumps(line) + "\n")
+    finally:
+        if index.exists():
+            summarise(index)
+
+
+def judged(line: dict) -> dict:
+    """What the rules say of one run: its numbers, what was withheld and measured again, and the answer to each part."""
+    session = Reading(line["chapter"], RECORDS / line["chapter"] / line["session"])
+    rows = [row for _, row in ledger.judged(session)]
+    parts = {(row["id"], part["measured"], part["kind"]): part["verdict"] for row in rows for part in row["parts"]}
+    again = [session.record.disturbed(title) for title in {one["title"] for one in session.record.experiments}]
+    again += [session.timed(name).disturbed() for name in session.plans]
+    numbers = {(row["id"], name) for row in rows for name in row["measured"]}
+    withheld = {(identifier, name) for (identifier, name, _), answer in parts.items() if answer == WITHHELD}
+    return {
+        **line,
+        "numbers": len(numbers),
+        "withheld": len(withheld),
+        "measured_again": sum(one[0] for one in again),
+        "left_out": sum(one[1] for one in again),
+        "units": sum(one[2] for one in again),
+        "answers": parts,
+    }
+
+
+def summarise(index: Path) -> list[dict]:
+    """Judge all kept runs anew, keep and return a row for each load and chapter.
+
+    wrong: answers opposite to the one that most idle runs gave.
+    """
+    runs = [judged(json.loads(line)) for line in index.read_text().splitlines()]
+    votes: dict = defaultdict(Counter)
+    for run in runs:
+        if run["load"] == "idle":
+            for part, answer in run["answers"].items():
+                votes[part][answer] += answer in (YES, NO)
+    right = {part: count.most_common(1)[0][0] for part, count in votes.items() if count.total()}
+    rows = []
+    for load in LOADS:
+        for corner in sorted({run["chapter"] for run in runs}):
+            chosen = [run for run in runs if (run["load"], run["chapter"]) == (load, corner)]
+            if not chosen:
+                continue
+            answers = [(part, answer) for run in chosen for part, answer in run["answers"].items()]
+            sums = ("numbers", "withheld", "measured_again", "left_out", "units", "minutes")
+            rows.append(
+                {
+                    "load": load,
+                    "chapter": corner,
+                    "runs": len(chosen),
+                    **{name: round(sum(run[name] for run in chosen), 2) for name in sums},
+                    "answered": sum(answer in (YES, NO) for _, answer in answers),
+                    "wrong": sum(answer in (YES, NO) and right.get(part, answer) != answer for part, answer in answers),
+                    "provenance": {"command": COMMAND, "budget": BUDGETS["quick"].name, "commit": chosen[-1]["commit"]},
+                }
+            )
+    EVIDENCE.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    return rows
+
+
+def main(budget: str) -> None:
+    """Measure further rounds, in a folder beside the reader's own pages."""
+    own = ROOT / "_build" / "withholding"
+    if own != BUILD:
+        environment = {**os.environ, settings.BUILD: str(own), settings.BUDGET: budget}
+        subprocess.run([sys.executable, "-m", __name__, "measure", budget], env=environment, cwd=ROOT, check=True)
+        return
+    index = BUILD / "runs.jsonl"
+    index.parent.mkdir(parents=True, exist_ok=True)
+    for number in range(ROUNDS):
+        for load in ("idle", "editor", *["compiler"] * (number == 1)):
+            say(f"round {number + 1} of {ROUNDS}: all chapters, {load}")
+            measure(load, budget, index)
+
+
+if __name__ == "__main__":
+    what = sys.argv[1]
+    {"editor": editor, "compiler": compiler}.get(what, lambda: main(sys.argv[2]))()
