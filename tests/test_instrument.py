@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from corner import noop, spin
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -19,7 +20,6 @@ from ffilab.errors import UserError
 from ffilab.judge import description, runs, statistics
 from ffilab.judge.estimates import LEVEL, Location
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.measuring.contest import noop, spin
 
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 
