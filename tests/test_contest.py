@@ -9,9 +9,10 @@ from pyperf._utils import is_significant
 
 from ffilab.bench.layouts import as_installed
 from ffilab.judge.estimates import LEVEL, Location, Share
+from ffilab.paths import ROOT
 from ffilab.provision import relink
 from ffilab.provision.catalogue import GIL
-from notebooks.measuring import contest, contest_results
+from notebooks.measuring import contest, contest_results, kept
 from notebooks.measuring.contest_results import AGAIN, MORE, OTHER, OURS, TITLES, TRUTHS
 
 MACHINE = {"date": "2026-11-24T03:00:00", "cpu": "a processor"}
@@ -101,14 +102,14 @@ def test_students_t_is_that_of_pyperf():
 
 def test_what_is_kept_gives_the_same_estimate():
     values = np.random.default_rng(6).normal(0.1, 0.01, 20)
-    again = contest_results.estimate(json.loads(json.dumps(contest.kept(values))))
+    again = contest_results.estimate(json.loads(json.dumps(contest.as_json(values))))
     assert again.at().value == pytest.approx(Location.of(values, log=True).at().value, abs=1e-5)
     one = Location(0.1, 0.01, 4.5, 5, log=True)
-    assert contest_results.estimate(json.loads(json.dumps(contest.kept(one)))) == one
+    assert contest_results.estimate(json.loads(json.dumps(contest.as_json(one)))) == one
 
 
 def test_the_plan_has_every_row_and_was_written_without_a_result():
-    text = (contest.ROOT / "book" / "contest.md").read_text()
+    text = (ROOT / "book" / "contest.md").read_text()
     assert "_generated" not in text
     for word in (
         "timeit",
@@ -133,7 +134,7 @@ def test_an_interrupted_study_keeps_its_runs(tmp_path, monkeypatch, quiet_progre
         return {name: np.zeros(3) for name in contest_results.PAIRS}
 
     monkeypatch.setattr(contest, "ROWS", {row: (False, measure) for row in TITLES})
-    monkeypatch.setattr(contest, "RESULTS", tmp_path)
+    monkeypatch.setattr(kept, "RESULTS", tmp_path)
     monkeypatch.setattr(contest, "counted", lambda: ({contest_results.CALL: 300}, {AGAIN: 1.0}))
     monkeypatch.setattr(contest.layout_pool, "make", lambda *_, **__: {GIL: [as_installed(GIL)] * 2})
     monkeypatch.setattr(contest.relink, "missing", lambda label: None)
@@ -148,7 +149,7 @@ def test_an_interrupted_study_keeps_its_runs(tmp_path, monkeypatch, quiet_progre
 @pytest.mark.full
 @pytest.mark.skipif(relink.missing(GIL) is not None, reason="no layouts here")
 def test_contest_in_small_keeps_every_row(tmp_path, monkeypatch, quiet_progress):
-    monkeypatch.setattr(contest, "RESULTS", tmp_path / "results")
+    monkeypatch.setattr(kept, "RESULTS", tmp_path / "results")
     monkeypatch.setattr(contest, "RECORDS", tmp_path / "records")
     contest.main("smoke", sessions=1)
     (session,) = json.loads((tmp_path / "results" / "contest.json").read_text())

@@ -32,14 +32,14 @@ from ffilab.budget import BUDGETS, Budget
 from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Location, difference
-from ffilab.paths import BUILT, NATIVE, RECORDS, RESULTS, ROOT, read_json
+from ffilab.paths import BUILT, NATIVE, RECORDS
 from ffilab.progress import say, step
 from ffilab.provision import relink
 from ffilab.provision.catalogue import GIL
 from ffilab.subprocesses import group
+from notebooks.measuring import kept
 from notebooks.measuring.contest_results import AGAIN, CALL, MORE, OTHER, PAIRS, TITLES
 
-EVIDENCE = ROOT / "book" / "evidence"
 PYPERF_ARM, TIMEIT_ARM = (NATIVE / "measuring" / f"{tool}_arm.py" for tool in ("pyperf", "timeit"))
 SPIN_ARMS, SPIN = "native/measuring/arms.py", f"{BUILT}/measuring/libspin.so"
 # Of the C loop that is called; the longer ones are chosen by counted instructions.
@@ -257,7 +257,7 @@ ROWS: dict[str, tuple[bool, Callable[[At], Found]]] = {
 assert list(ROWS) == list(TITLES)
 
 
-def kept(found: Location | np.ndarray) -> dict:
+def as_json(found: Location | np.ndarray) -> dict:
     """What stands in the evidence: the values of the units, so that another estimator can judge them; else the estimate."""
     if isinstance(found, Location):
         return {name: getattr(found, name) for name in ("centre", "error", "freedom", "n")}
@@ -295,7 +295,7 @@ def session(size: Size, keep: Callable[[dict], None]) -> None:
                     "core": core if confined else None,
                     "seconds": round(time.monotonic() - began, 1),
                     "strangers_s": watch.end()["strangers_s"],
-                    "ratios": {name: kept(one) for name, one in ratios.items()},
+                    "ratios": {name: as_json(one) for name, one in ratios.items()},
                 }
                 found["runs"].append(run)
                 keep(found)
@@ -307,27 +307,13 @@ def main(budget: str, sessions: int | None = None) -> None:
         raise UserError(f"The contest needs layouts: {lacking}.")
     if reason := instructions.available():
         raise UserError(f"The contest counts instructions: {reason}.")
-    result = BUDGETS[budget].is_result
-    path = (EVIDENCE if result else RESULTS) / "contest.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    earlier = read_json(path) if path.exists() else []
-
-    def keep(now: dict) -> None:
-        write(path, [*earlier, now])
-
-    count = SESSIONS[budget] if sessions is None else sessions
+    size, path = Size() if BUDGETS[budget].is_result else SMALLEST, kept.file("contest", budget)
+    count = sessions or SESSIONS[budget]
     with tempfile.TemporaryDirectory() as folder:
         # One line for each run: what the instrument says of itself goes where nobody reads it.
         settings.tell(progress=str(Path(folder) / "progress.json"))
         for number in range(count):
             say(f"  session {number + 1} of {count}")
-            session(Size() if result else SMALLEST, keep)
-            earlier = read_json(path)
-    say(f"  kept in {path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name}")
-
-
-def write(path: Path, sessions: list[dict]) -> None:
-    """Put all sessions into a file, a session in a line, in one step."""
-    new = path.with_name(f"{path.name}.new")
-    new.write_text("[\n" + ",\n".join(json.dumps(one) for one in sessions) + "\n]\n")
-    new.replace(path)
+            earlier = kept.read(path)
+            session(size, lambda now, earlier=earlier: kept.write(path, [*earlier, now]))
+    say(f"  kept in {path.name}")

@@ -12,7 +12,6 @@ from scipy import stats
 
 from ffilab import draw
 from ffilab.judge.estimates import LEVEL, Location, Share, difference
-from ffilab.paths import ROOT, read_json
 from ffilab.provision.catalogue import GIL
 
 CALL, AGAIN, OTHER = "a call", "the same call", "through CDLL"
@@ -33,12 +32,6 @@ OURS = "layouts"
 TRUTHS = ("same binary", "another layout", "another session")
 # Enough values for a t quantile that says something.
 MIN_PAIRS = 2
-
-
-def kept() -> list[dict]:
-    """The sessions that the repository keeps; none, if the contest was not run yet."""
-    path = ROOT / "book" / "evidence" / "contest.json"
-    return read_json(path) if path.exists() else []
 
 
 def estimate(found: dict) -> Location:
