@@ -51,6 +51,11 @@ class Rule:
     def title(self) -> str:
         return self.part or self.measured
 
+    @property
+    def key(self) -> str:
+        """The name of its answer: a side and a size may speak of one number."""
+        return self.measured
+
     def problem(self) -> str | None:
         """What is wrong with this test as it was written, or None."""
         if self.experiment not in EXPERIMENTS:
@@ -187,6 +192,10 @@ class Size(Rule):
     null: float = math.nan
     published: float = math.nan
     margin: float = math.nan
+
+    @property
+    def key(self) -> str:
+        return f"{self.measured}, in the published size"
 
     def problem(self) -> str | None:
         if wrong := _finite(self, "null", "published", "margin"):
