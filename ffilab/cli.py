@@ -193,7 +193,7 @@ def study(name, budget, corner):
     late(name).main(budget)
 
 
-def characteristics(corner: str | None, runs: int = 1000) -> None:
+def characteristics(corner: str | None) -> None:
     """Simulate records whose truth is known, and keep how often which verdict is given (book/evidence)."""
     study = late("ffilab.judge.characteristics")
     corners = late("ffilab.judge.claims").corners()
@@ -201,9 +201,10 @@ def characteristics(corner: str | None, runs: int = 1000) -> None:
         raise UserError(f"There is no corner {corner!r}: --corner must be one of {', '.join(corners)}.")
     rows = []
     for name in [corner] if corner else corners:
-        with step(f"{runs} sessions of {name} for each truth"):
-            rows += study.table([name], runs)
-    study.keep(rows, replace_all=not corner)
+        with step(f"{study.RUNS} sessions of {name} for each truth and budget"):
+            for part in study.table([name]):
+                study.keep(part)
+                rows += part
     click.echo(study.report(rows))
 
 

@@ -156,19 +156,27 @@ class Session:
         word = next(filter(None, (record.disturbed_by(name) for record in reversed(self._holding(name)))), "")
         return noise.said(self.disturbed(name), word, "processes")
 
+    def mostly_lost(self, title: str) -> set[str]:
+        """The cases of an experiment that are shown though more than half of their processes stayed disturbed."""
+        return mostly_lost([place for record in self._holding(title) for place in by_place(record.processes(title))])
+
     def frame(self, title: str, disturbed: bool = False) -> pd.DataFrame:
         """The processes of an experiment, one tidy frame: see Record.frame. Raises UserError if there are none.
 
-        Of several sessions the processes stand one behind the other, and are numbered through.
+        Of several sessions the processes stand one behind the other, and are numbered through; the column `session` says which of
+        them (0 is the oldest) each comes from. What ran once, as its author ran it, is an example and no sample: of that the
+        newest session's is shown.
         disturbed: also those that are left out, with a column that says by what.
         """
         self.reads.add(title)
         records = self._holding(title)
-        whole = mostly_lost([place for record in records for place in by_place(record.processes(title))])
+        whole = self.mostly_lost(title)
         try:
             frames = [record.frame(title, disturbed, whole) for record in records]
         except KeyError as lacking:
             raise self._lacks(f"the experiment {lacking}") from None
+        for number, frame in enumerate(frames):
+            frame["session"] = number
         for before, frame in itertools.pairwise(frames):
             for column in ("process", "round"):
                 frame[column] += 1 + before[column].max() if len(before) else 0

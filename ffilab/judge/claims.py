@@ -142,7 +142,7 @@ def _rule(path: Path, what: str, entry: dict) -> Rule:
     kind = KINDS[entry["kind"]]
     given = {key: value for key, value in entry.items() if key != "kind"}
     _known(path, where, given, {field.name for field in fields(kind)})
-    texts = [key for key in ("measured", "part", "experiment", "direction") if key in given]
+    texts = [key for key in ("measured", "part", "experiment", "direction", "hard") if key in given]
     if not given.get("measured") or not all(isinstance(given[key], str) for key in texts):
         raise UserError(f"{_name(path)}: {where} needs the name `measured`, and texts where texts belong.")
     rule = kind(**given | {key: in_words(given[key]) for key in ("measured", "part") if key in given})

@@ -123,7 +123,7 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         "where": claim.where,
         "measured": {},
         "interval": {},
-        # Of a comparison over layouts: the next build, and these binaries alone.
+        # Of a comparison over layouts: where another session will come out.
         "beside": {},
         "kind": verdicts.kind(claim),
         "verdict": verdicts.NOT_MEASURED if claim.corner else verdicts.NOT_WRITTEN,
@@ -157,8 +157,8 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         row["measured"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
         if isinstance(measurement.estimate, Counted):
             row["counted"].append(name)
-        beside = {what: [interval.low, interval.high] for what, interval in basis.three(measurement.estimate).items()}
-        beside.pop("over layouts", None)
+        beside = {what: [interval.low, interval.high] for what, interval in basis.two(measurement.estimate).items()}
+        beside.pop(basis.MIDDLE, None)
         if beside:
             row["beside"][name] = beside
     if not provenance["is_result"]:

@@ -21,7 +21,7 @@ class Answer:
     """What a test says of a measurement, and why.
 
     runs: how many runs (restarts, processes) it had. takes: how many times as many would probably decide it; NaN if that
-    cannot be said. no_effect: it does not hold because there is no effect of interest, which may be none at all.
+    cannot be said, infinity if no number of runs in these sessions does. sessions: how many of them would. no_effect: it does not hold because there is no effect of interest, which may be none at all.
     """
 
     verdict: str
@@ -29,6 +29,7 @@ class Answer:
     runs: int = 0
     takes: float = math.nan
     no_effect: bool = False
+    sessions: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,14 @@ class Rule:
     """What all kinds have.
 
     measured: the name under which its chapter hands in the number. part: the part of the claim that it decides, in words;
-    where it is empty, `measured` stands for it. experiment: one of EXPERIMENTS.
+    where it is empty, `measured` stands for it. experiment: one of EXPERIMENTS. hard: why `quick` seldom decides it, or why its
+    margin is narrow, where that is so (tests/test_characteristics.py).
     """
 
     measured: str
     part: str = ""
     experiment: str = "corrected"
+    hard: str = ""
     # Does its answer rest on an interval, which may err?
     by_interval: ClassVar[bool] = True
     # What must be handed in: an estimate with an interval, or counted runs.
@@ -98,17 +101,15 @@ class Rule:
         return min(apart, default=0.0) / 2
 
 
-def _factor(measurement: Measurement, bound: float) -> float:
-    """How many times as many runs would probably tell the estimate from a bound."""
+def _open(measurement: Measurement, reason: str, *bounds: float) -> Answer:
+    """No answer yet; with how many times as many runs, or how many sessions, would probably tell the estimate from all bounds."""
     estimate = measurement.estimate
-    value = estimate.at().value
-    if isinstance(estimate, Location) and estimate.log:
-        return estimate.factor(abs(math.log(value / bound))) if bound > 0 else math.nan
-    return estimate.factor(abs(value - bound))
-
-
-def _nearest(measurement: Measurement, *bounds: float) -> float:
-    return max(_factor(measurement, bound) for bound in bounds)
+    value, is_log = estimate.at().value, isinstance(estimate, Location) and estimate.log
+    if is_log and min(bounds) <= 0:
+        return Answer(OPEN, reason, estimate.n)
+    gap = min(abs(math.log(value / bound) if is_log else value - bound) for bound in bounds)
+    sessions = estimate.sessions_for(gap) if isinstance(estimate, Location) else math.nan
+    return Answer(OPEN, reason, estimate.n, estimate.factor(gap), sessions=sessions)
 
 
 @dataclass(frozen=True)
@@ -152,7 +153,7 @@ class Side(Rule):
                 measurement.estimate.n,
                 no_effect=not interval.excludes(self.null),
             )
-        return Answer(OPEN, self._across(interval), measurement.estimate.n, _factor(measurement, self.bound))
+        return _open(measurement, self._across(interval), self.bound)
 
     def _beyond(self, interval: Interval) -> str:
         where = f"{self.direction} {self.bound:g}"
@@ -247,7 +248,7 @@ def _within(measurement: Measurement, interval: Interval, low: float, high: floa
         return Answer(YES, _whole(interval, f"within {where}"), n)
     if interval.low > high or interval.high < low:
         return Answer(NO, _whole(interval, f"outside {where}"), n)
-    return Answer(OPEN, f"the interval crosses the edge of {where}", n, _nearest(measurement, low, high))
+    return _open(measurement, f"the interval crosses the edge of {where}", low, high)
 
 
 def _is_point(interval: Interval) -> bool:

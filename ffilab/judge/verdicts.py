@@ -34,7 +34,8 @@ AGREES, DIFFERS = "agrees", "differs"
 SIZES = {YES: AGREES, NO: DIFFERS, OPEN: OPEN}
 # One side of an interval errs so often.
 ALPHA = (1 - LEVEL) / 2
-MOST_TIMES = 100
+# Nobody is advised to measure more often than that.
+MOST_TIMES, MOST_SESSIONS = 100, 10
 
 
 @dataclass(frozen=True)
@@ -138,7 +139,12 @@ def what_it_takes(verdict: Verdict, minutes: float | None) -> str:
     if known:
         most = max(known, key=lambda answer: answer.takes)
         times = max(most.takes, 1.1)
-        if most.takes > MOST_TIMES:
+        if math.isinf(most.takes) and most.sessions <= MOST_SESSIONS:
+            # What a session adds does not become less by runs in it.
+            words.append(
+                f"No number of runs in one session decides it: it would probably take {math.ceil(most.sessions)} sessions (`make more`)."
+            )
+        elif most.takes > MOST_TIMES:
             words.append(
                 f"More than {MOST_TIMES} times as many runs would not do: the number lies too close to the limit."
             )

@@ -16,7 +16,7 @@ from ffilab.bench.instructions import Node
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record
 from ffilab.judge import description, statistics
-from ffilab.judge.estimates import LEVEL, Interval
+from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary import results, words
 from notebooks.boundary.experiment import (
@@ -260,25 +260,22 @@ def order(record: Record, label: str, signature: str = INT) -> pd.DataFrame:
         statistics.compare(record, (label, name(dear, signature)), (label, name(cheap, signature)))
         for cheap, dear in itertools.pairwise(ranked)
     ]
-    adjusted = statistics.adjusted([pair.p for pair in pairs])
     rows = [
         {
             "binding": ranked[0],
             TURN: draw.text(statistics.per_call(record, (label, name(ranked[0], signature)))),
             "over the one above": "",
-            "BH p": "",
             "told apart": "",
             "n": len(record.kept),
         }
     ]
-    for binding, pair, p in zip(ranked[1:], pairs, adjusted):
-        apart = statistics.finding(pair) == "slower" and p < 1 - LEVEL
+    for binding, pair in zip(ranked[1:], pairs):
+        apart = statistics.finding(pair) == "slower"
         rows.append(
             {
                 "binding": binding,
                 TURN: draw.text(statistics.per_call(record, (label, name(binding, signature)))),
                 "over the one above": draw.text(pair.ratio),
-                "BH p": f"{p:.2g}",
                 "told apart": "yes" if apart else f"no (smallest to be found: {pair.mde:.1%})",
                 "n": pair.estimate.n,
             }

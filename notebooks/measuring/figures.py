@@ -303,18 +303,16 @@ def collector(found: dict[str, Location]) -> pd.DataFrame:
 
 
 def copies(pairs: list[Comparison]) -> pd.DataFrame:
-    """Every pair of copies with our interval and verdict, p adjusted over the family."""
-    adjusted = statistics.adjusted([pair.p for pair in pairs])
+    """Every pair of copies with our interval and finding."""
     return pd.DataFrame(
         [
             {
                 "pair": f"{pair.slow[1]} / {pair.fast[1]}",
                 "ratio of times": draw.text(pair.ratio),
                 "n, layouts": pair.estimate.n,
-                "BH p": p_value(p),
                 "finding": statistics.finding(pair) or "none",
             }
-            for pair, p in zip(pairs, adjusted)
+            for pair in pairs
         ]
     )
 
