@@ -12,8 +12,10 @@ from ffilab.judge.estimates import LEVEL, Counted, Interval, Location, Measureme
 
 YES, NO, OPEN = "yes", "no", "open"
 DIRECTIONS = ("above", "below")
-# Which experiment decides: the one that its author ran, run again, or the corrected one.
-EXPERIMENTS = ("as run", "corrected")
+# Which experiment decides: the one that its author ran, run again, or the corrected one. What stands beside the claim, another
+# experiment or a question of ours, is answered and shown, and counts for no word and no size.
+BESIDE = "beside"
+EXPERIMENTS = ("as run", "corrected", BESIDE)
 
 
 @dataclass(frozen=True)
@@ -51,10 +53,15 @@ class Rule:
     def title(self) -> str:
         return self.part or self.measured
 
+    @property
+    def decides(self) -> bool:
+        """Is it a part of the claim, and does not only stand beside it?"""
+        return self.experiment != BESIDE
+
     def problem(self) -> str | None:
         """What is wrong with this test as it was written, or None."""
         if self.experiment not in EXPERIMENTS:
-            return f"an experiment: {' or '.join(EXPERIMENTS)}"
+            return f"an experiment: {', '.join(EXPERIMENTS)}"
         return None
 
     def answer(self, measurement: Measurement, level: float = LEVEL) -> Answer:

@@ -84,8 +84,9 @@ def of_claim(
     if kind(claim) == BY_CONSTRUCTION:
         passed = all(answer.verdict == YES for _, answer in given)
         return Verdict(BY_CONSTRUCTION if passed else NO_RESULT, "" if passed else CODE_FAILED, "", tuple(given))
-    parts = [(rule, answer.verdict) for rule, answer in given if not isinstance(rule, Size)]
-    sizes = [answer.verdict for rule, answer in given if isinstance(rule, Size)]
+    deciding = [(rule, answer.verdict) for rule, answer in given if rule.decides]
+    parts = [(rule, answer) for rule, answer in deciding if not isinstance(rule, Size)]
+    sizes = [answer for rule, answer in deciding if isinstance(rule, Size)]
     return Verdict(*word(parts), size(sizes), tuple(given))
 
 
@@ -119,9 +120,10 @@ def what_it_takes(verdict: Verdict, minutes: float | None) -> str:
 
     minutes: how long the chapter measured. As long as a part is open, nobody asks for sizes.
     """
-    lacks = any(answer.verdict == NO_NUMBER for _, answer in verdict.parts)
+    deciding = [(rule, answer) for rule, answer in verdict.parts if rule.decides]
+    lacks = any(answer.verdict == NO_NUMBER for _, answer in deciding)
     words = ["It would take what is missing here."] if lacks else []
-    undecided = [(rule, answer) for rule, answer in verdict.parts if answer.verdict == OPEN]
+    undecided = [(rule, answer) for rule, answer in deciding if answer.verdict == OPEN]
     sides = [pair for pair in undecided if not isinstance(pair[0], Size)]
     known = [answer for _, answer in sides or undecided if not math.isnan(answer.takes)]
     if known:
