@@ -1,6 +1,5 @@
 """The frame of a chapter: its first and last cell, its verdicts, and the provenance of its numbers."""
 
-import functools
 import json
 import sys
 from pathlib import Path
@@ -9,7 +8,6 @@ from IPython.display import Markdown, display
 
 from ffilab import draw, settings
 from ffilab.bench.session import Session, open_session, source
-from ffilab.errors import UserError
 from ffilab.judge import basis, controls, ledger
 from ffilab.paths import BUILD
 from ffilab.provision import installed
@@ -38,7 +36,7 @@ def begin(corner: str, gil_enabled: bool) -> Session:
     if source() is None:
         assert_gil(gil_enabled)
     session = open_session(corner, [interpreter.label for interpreter in installed.present()])
-    draw.start_page(session.budget.is_result, functools.partial(failed_controls, session, {}))
+    draw.start_page(session.budget.is_result)
     facts, builds = session.machine, session.record.run["interpreters"]
     lines = [
         f"CPython {runs_on(gil_enabled)}, GIL {'on' if gil_enabled else 'off'}. Budget: {session.budget.name}. "
@@ -59,18 +57,6 @@ def begin(corner: str, gil_enabled: bool) -> Session:
             lines.append(f"{partner} and {label} come from different builds: compare them with care.")
     display(Markdown("\n\n".join(lines)))
     return session
-
-
-def failed_controls(session: Session, cache: dict) -> list[str]:
-    """List the failed controls of what the session holds so far. cache: the lists by what the session held."""
-    held = len(session.plans), len(session.record.experiments), len(session.record.children)
-    if held not in cache:
-        try:
-            cache[held] = [controls.said(check) for check in controls.everything(session) if not check.passed]
-        except UserError:
-            # A plan that was interrupted, in JupyterLab: nothing can be said yet.
-            cache[held] = []
-    return cache[held]
 
 
 def left_out(labels: list[str]) -> list[str]:
@@ -133,9 +119,6 @@ def described(session: Session, gil_enabled: bool) -> dict:
         "machine": session.machine["cpu"],
         "measured": session.machine["date"],
         "read": source() is not None,
-        "withheld": [controls.said(check) for check in controls.everything(session) if not check.passed]
-        if session.budget.is_result
-        else [],
         # Below _build, if they lie there: a clone may be moved.
         "records": [
             str(p.relative_to(BUILD) if p.is_relative_to(BUILD) else p)

@@ -209,11 +209,12 @@ def characteristics(corner: str | None, runs: int = 1000) -> None:
 
 @verbs.command()
 @click.argument("source", default="")
-def judge(source):
-    """Print the ledger for a folder or bundle of records, without measuring."""
+@click.argument("claim", default="")
+def judge(source, claim):
+    """Print the ledger for a folder or bundle of records, without measuring; or one claim of it (judge RECORDS A12)."""
     if not source:
         raise UserError("Name the records: `make judge FROM=_build/records`.")
-    click.echo(late("ffilab.judge.again").report(records(source)))
+    click.echo(late("ffilab.judge.again").report(records(source), claim))
 
 
 @verbs.command()

@@ -9,7 +9,6 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import matplotlib
@@ -41,7 +40,6 @@ html[data-theme=dark] .ffi-light, body[data-jp-theme-light=false] .ffi-light {di
 .ffi-csv {font-size: 0.8em; text-align: right; margin: 0}
 </style>"""
 SMOKE = "smoke test: no result"
-WITHHELD = "withheld: a control of this run failed"
 # Okabe and Ito's palette, told apart with every kind of colour vision.
 PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
 # A shape for each colour: no group is told by its colour alone.
@@ -49,22 +47,17 @@ MARKERS = ["o", "s", "^", "D", "v", "P"]
 GLUE_PREFIX = "application/papermill.record/"
 NOT_MEASURED = "not measured here"
 # `chapter.begin` says how the numbers of this page are marked; see start_page.
-_page = {"is_result": True, "failed": list}
+_page = {"is_result": True}
 
 
-def start_page(is_result: bool, failed: Callable[[], list[str]] = list) -> None:
-    """From here on, mark every figure, table and number as no result, or as withheld, or not at all.
-
-    failed: which controls of the run have failed by now, in words; asked again for each thing shown.
-    """
-    _page.update(is_result=is_result, failed=failed)
+def start_page(is_result: bool) -> None:
+    """From here on, mark every figure, table and number as no result, or not at all."""
+    _page.update(is_result=is_result)
 
 
 def mark() -> str:
     """Return why what is shown now is no result; empty if it is one."""
-    if not _page["is_result"]:
-        return SMOKE
-    return WITHHELD if _page["failed"]() else ""
+    return "" if _page["is_result"] else SMOKE
 
 
 def short_mark() -> str:
@@ -326,21 +319,24 @@ def plain(text: str) -> str:
 
 
 def verdict(row: dict) -> None:
-    """Show the ledger's row for a claim."""
+    """Show the ledger's row for a claim: word, counts and size, each number with its interval, and each part with its answer."""
     beside = "; ".join(
         f"{name}: " + ", ".join(f"{what} {bounds(*interval)}" for what, interval in intervals.items())
         for name, intervals in row["beside"].items()
     )
     measured = "; ".join(
-        f"{name} {text(Interval(value, *row['interval'][name]))}" for name, value in row["measured"].items()
+        f"{name} {text(Interval(value, *row['interval'][name]))}{' (withheld)' * ledger.is_withheld(row, name)}"
+        for name, value in row["measured"].items()
     )
+    why = "".join(f"\n  - {plain(ledger.part_in_words(part))}" for part in row["parts"]) or f" {plain(row['reason'])}"
     display(
         Markdown(
             f"**{row['id']}: {ledger.verdict_of(row)}.** {plain(row['claim'])}\n\n- Published: {plain(row['published'])}\n"
             f"- Here: {measured or 'nothing measured'}\n"
             + (f"- Beside it: {beside}\n" if beside else "")
-            + f"- Why: {plain(row['reason'])}"
-            + (f"\n- Undecided: {plain(row['takes'])}" if row["takes"] else "")
+            + (f"- Published size: {row['size']}\n" if row["size"] else "")
+            + f"- Why:{why}"
+            + (f"\n- Open: {plain(row['takes'])}" if row["takes"] else "")
             + (f"\n- Not tested: {'; '.join(map(plain, row['untested']))}" if row["untested"] else "")
         )
     )

@@ -128,41 +128,48 @@ def noise() -> dict:
     return {"load": os.getloadavg()[0], "steal_s": getattr(psutil.cpu_times(), "steal", 0.0)}
 
 
-def steal_s(cpu: int | None) -> float:
-    """Seconds that the hypervisor took from one core so far; from all of them, if the work is not pinned."""
-    times = psutil.cpu_times() if cpu is None else psutil.cpu_times(percpu=True)[cpu]
-    return getattr(times, "steal", 0.0)
+def cpus_of(cpu: int | None) -> list[int]:
+    """The CPUs on which others disturb a measurement: its core and that core's other hardware threads, where it is kept on one;
+    else all that this process may use."""
+    if cpu is None:
+        return cores_to_pin()
+    siblings = quota.read(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+    ranges = [part.split("-") for part in siblings.split(",") if part]
+    return sorted({cpu, *(number for ends in ranges for number in range(int(ends[0]), int(ends[-1]) + 1))})
 
 
 class Watch:
-    """What came between a measurement and its cores, from here to `end`.
+    """What came between a measurement and its CPUs (`cpus_of`), from here to `end`.
 
-    Strangers: CPU time of all processes, less ours. Ours are this process and its children that have ended; of children that still run, the caller knows. What is left is
-    other people's, and what the system did for us in its own name.
-    A quota on CPU time: how long it kept us from the cores.
+    Strangers: CPU time of all processes there, less ours. Ours are this process and its children that have ended; of children
+    that still run, the caller knows. What is left is other people's, and what the system did for us in its own name.
+    A quota on CPU time: how long it kept us from the cores. A hypervisor: how long it gave them to others.
     """
 
-    def __init__(self):
-        self._wall, self._busy, self._ours = time.monotonic(), _busy_s(), _own_s()
+    def __init__(self, cpu: int | None = None):
+        self._cpus = cpus_of(cpu)
         # To find them takes longer than to read them, and stands in each block.
         self._groups = quota.cgroups()
-        self._throttled = quota.throttled_s(self._groups)
+        self._began = self._read()
 
     def end(self, children_s: float = 0.0) -> dict[str, float]:
-        """CPU seconds of strangers (a tick of the clock is 10 ms, so that it may be a little below 0), seconds that a quota
-        took from all cores together, and seconds that passed. children_s: what our children that still run have used."""
-        strangers = _busy_s() - self._busy - (_own_s() - self._ours) - children_s
+        """CPU seconds of strangers (a tick of the clock is 10 ms, so that it may be a little below 0), seconds that a quota and
+        a hypervisor took from all cores together, and seconds that passed. children_s: what our children that still run have used."""
+        busy, stolen, ours, throttled, wall = (now - then for now, then in zip(self._read(), self._began))
         return {
-            "strangers_s": round(strangers, 4),
-            "throttled_s": round(quota.throttled_s(self._groups) - self._throttled, 4),
-            "wall_s": round(time.monotonic() - self._wall, 4),
+            "strangers_s": round(busy - ours - children_s, 4),
+            "throttled_s": round(throttled, 4),
+            "steal_s": round(stolen, 4),
+            "wall_s": round(wall, 4),
         }
 
-
-def _busy_s() -> float:
-    """CPU seconds of all processes since the machine was started, without what the hypervisor gave to others."""
-    times = psutil.cpu_times()
-    return sum(getattr(times, name, 0.0) for name in ("user", "nice", "system", "irq", "softirq"))
+    def _read(self) -> tuple[float, ...]:
+        times = psutil.cpu_times(percpu=True)
+        # Without what the hypervisor gave to others. A container may show fewer CPUs than it names: then all of them.
+        shown = [times[number] for number in self._cpus if number < len(times)] or times
+        busy = sum(getattr(each, name, 0.0) for each in shown for name in ("user", "nice", "system", "irq", "softirq"))
+        stolen = sum(getattr(each, "steal", 0.0) for each in shown)
+        return busy, stolen, _own_s(), quota.throttled_s(self._groups), time.monotonic()
 
 
 def _own_s() -> float:
@@ -175,15 +182,6 @@ def _output(*command: str) -> str:
         return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
-
-
-def frequency() -> float | None:
-    """Current CPU frequency in MHz as the system reports it (virtual machines: a constant), or None."""
-    try:
-        current = psutil.cpu_freq()
-    except (OSError, NotImplementedError, RuntimeError):
-        return None
-    return round(current.current, 1) if current else None
 
 
 class Cores:

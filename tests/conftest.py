@@ -21,7 +21,7 @@ os.environ["BUDGET"] = "smoke"
 signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("FFILAB_TOLD", None)
 
-from ffilab import paths, settings
+from ffilab import machine, paths, settings
 from ffilab.budget import BUDGETS
 from ffilab.provision import installed
 
@@ -55,6 +55,20 @@ def tell(monkeypatch):
 def quiet_progress(tmp_path, tell):
     """Send the bench's progress to a file instead of stderr."""
     tell(progress=str(tmp_path / "progress.json"))
+
+
+@pytest.fixture
+def quiet_machine(monkeypatch):
+    """Nothing disturbs what a test measures, whatever else runs."""
+
+    class Quiet:
+        def __init__(self, cpu=None):
+            pass
+
+        def end(self, children_s=0.0):
+            return {"strangers_s": 0.0, "throttled_s": 0.0, "steal_s": 0.0, "wall_s": 0.1}
+
+    monkeypatch.setattr(machine, "Watch", Quiet)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,9 @@
-"""The instrument: noise rule, adaptive runs, description, second and third axis, two runs compared."""
+"""The instrument: what is disturbed and measured again, description, second and third axis, two runs compared."""
 
-import json
 import os
+import random
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,52 +11,97 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ffilab import machine, settings
-from ffilab.bench import instructions, profile, runner
-from ffilab.bench.noise import discard, noisy
-from ffilab.bench.plan import EMPTY, MIN_RESTARTS, plan
-from ffilab.bench.record import Record, read
-from ffilab.budget import BUDGETS, Budget
+from ffilab.bench import instructions, noise, profile, runner
+from ffilab.bench.plan import EMPTY, controls, plan
+from ffilab.bench.record import Record
+from ffilab.budget import BUDGETS
 from ffilab.errors import UserError
 from ffilab.judge import description, runs, statistics
-from ffilab.judge.estimates import LEVEL, Location
+from ffilab.judge.estimates import Location
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.measuring.contest import noop, spin
 
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 
 
-def block(restart, steal=0.0, involuntary=0, ns=100_000_000):
-    return {"restart": restart, "ns": {"k/a": ns}, "steal_s": steal, "involuntary": involuntary}
-
-
-def test_noise_rule_discards_stolen_and_interrupted_blocks_only():
-    assert not noisy(block(0))
-    assert noisy(block(0, steal=0.01))
-    assert noisy(block(0, involuntary=50))
-    assert not noisy(block(0, involuntary=5))
+@pytest.mark.parametrize(
+    ("line", "word"),
+    [
+        ({}, ""),
+        ({"strangers_s": 0.04, "wall_s": 0.06}, ""),  # four ticks may be the grain of the clock
+        ({"strangers_s": 0.06, "wall_s": 0.3}, "other load"),
+        ({"strangers_s": 0.06, "wall_s": 0.5}, ""),
+        ({"throttled_s": 0.06, "wall_s": 2.0}, "quota"),
+        ({"throttled_s": 0.06, "wall_s": 4.0}, ""),
+        ({"steal_s": 0.06, "wall_s": 2.0}, "stolen time"),
+        ({"steal_s": 0.02, "wall_s": 0.1}, ""),
+        ({"steal_s": 1.0, "strangers_s": 1.0, "wall_s": 1.0}, "other load"),
+    ],
+)
+def test_what_disturbed_is_told_by_what_happened(line, word):
+    assert noise.disturbed(line) == word
 
 
 @given(st.lists(st.integers(1, 10**12), min_size=8, max_size=8))
-def test_noise_rule_never_looks_at_a_time(times):
-    """Whatever the times are: with the same noise per second, the same blocks go."""
-    marks = [0, 0, 1, 0, 0, 0, 1, 0]
-    blocks = [block(n // 4, steal=m * ns / 1e9, ns=ns) for n, (m, ns) in enumerate(zip(marks, times))]
-    assert discard(blocks, 4).blocks == {2, 6}
+def test_the_rule_never_looks_at_a_time(times):
+    blocks = [
+        {"restart": n // 4, "ns": {"k/a": ns}, "strangers_s": 0.1 * (n in (2, 6)), "wall_s": 0.1}
+        for n, ns in enumerate(times)
+    ]
+    assert noise.discard(blocks, [0, 1]).blocks == {2, 6}
 
 
-def test_noise_rule_keeps_everything_where_noise_is_normal():
-    blocks = [block(n // 4, steal=1.0) for n in range(16)]
-    noise = discard(blocks, 4)
-    assert noise.blocks == set()
-    assert noise.restarts == [0, 1, 2, 3]
-    assert "normal state" in noise.report
+def test_disturbances_are_said_in_a_sentence():
+    assert noise.said(noise.Disturbed(0, 0, 40), "", "processes") == "none of 40 processes was disturbed"
+    told = noise.said(noise.Disturbed(12, 1, 400), "quota", "processes")
+    assert told == "12 of 400 processes were measured again, 1 left out: quota"
+    assert "more than half" in noise.said(noise.Disturbed(20, 30, 40), "quota", "processes")
 
 
-def test_a_noisy_restart_goes_whole_and_is_reported():
-    blocks = [block(r, steal=float(r == 1)) for r in range(4) for _ in range(4)]
-    noise = discard(blocks, 4)
-    assert noise.restarts == [0, 2, 3]
-    assert "4 of 16 blocks and 1 of 4 restarts" in noise.report
+def test_there_are_four_pairs_of_controls_and_two_on_each_interpreter():
+    pairs = {number: sum(arm.group == "shared" for arm in controls(number)) // 2 for number in (1, 2, 3, 6)}
+    assert pairs == {1: 4, 2: 2, 3: 2, 6: 2}
+
+
+# ---- which restarts a run makes ----
+
+
+def restarts_of(is_disturbed, given=(0, 1, 2, 3), blocks=4, wall_s=None):
+    """The restarts of a run, by layout, blocks and whether again; is_disturbed(restart, block)."""
+    made, done, found = SimpleNamespace(blocks=blocks, wall_s=wall_s), [], []
+    for number, (layout, count, again) in enumerate(runner.all_turns(made, list(given), done, random.Random(1))):
+        found.append((layout, count, again))
+        done += [
+            {"layout": layout, "again": again, "strangers_s": float(is_disturbed(number, block)), "wall_s": 1.0}
+            for block in range(count)
+        ]
+    return found
+
+
+def test_layouts_that_lost_blocks_get_them_again_and_others_nothing():
+    assert restarts_of(lambda restart, block: False) == [(layout, 4, False) for layout in range(4)]
+    lost = {(1, 0): 1, (1, 3): 1, (2, 1): 1}
+    assert sorted(restarts_of(lambda *place: place in lost)[4:]) == [(1, 2, True), (2, 1, True)]
+    # Of ten blocks one is not worth a restart.
+    assert len(restarts_of(lambda *place: place == (0, 0), blocks=10)) == 4
+
+
+def test_half_of_the_blocks_are_measured_again_at_most_and_again_while_they_stay_disturbed():
+    always = restarts_of(lambda restart, block: True)
+    assert sum(count for _, count, again in always if again) == 8
+    # One layout whose first repair is disturbed too.
+    found = restarts_of(lambda restart, block: restart in (1, 4))
+    assert found[4:] == [(1, 4, True), (1, 4, True)]
+
+
+def test_without_layouts_whole_restarts_are_added():
+    found = restarts_of(lambda restart, block: restart == 2 or (restart, block) == (0, 0), given=[None] * 4)
+    assert found[4:] == [(None, 4, True)]
+
+
+def test_a_wall_time_ends_a_run_and_nothing_is_measured_again():
+    assert len(restarts_of(lambda restart, block: True, given=[0] * 100, wall_s=0.0)) == runner.LEAST_RESTARTS
+    assert len(restarts_of(lambda restart, block: True, given=[0] * 20, wall_s=60)) == 20
 
 
 def test_discarded_blocks_are_nan_and_the_comparison_goes_on():
@@ -65,7 +111,7 @@ def test_discarded_blocks_are_nan_and_the_comparison_goes_on():
         for number in range(10):
             bad = number == 3
             ns = {"k/a": 3_000_000 if bad else int(1.1e6 * rng.normal(1, 0.01)), "k/b": 1_000_000, "k/empty loop": 1000}
-            blocks.append({"restart": restart, "ns": ns, "steal_s": float(bad)})
+            blocks.append({"restart": restart, "ns": ns, "steal_s": float(bad), "wall_s": 1.0})
     run = {"plan": {"seed": 1, "interpreters": ["k"], "blocks": 10}}
     record = Record(None, run, loops=dict.fromkeys(ns, 1000), blocks=blocks)
     assert np.isnan(record.times("k", "a")).sum() == 12
@@ -76,48 +122,6 @@ def test_discarded_blocks_are_nan_and_the_comparison_goes_on():
 def test_cores_are_usable_ones():
     core = machine.Cores().next()
     assert core is None or core in os.sched_getaffinity(0)
-
-
-def adaptive(folder, target, seconds, restarts=200):
-    budget = Budget("test", restarts=restarts, blocks=4, seconds=seconds, batch_ms=0.5, scale=1, repeats=1)
-    pair = ((GIL, "a"), (GIL, "b"))
-    made = plan("adaptive", [noop("a"), noop("b")], [GIL], budget, target=target, watch=(pair,))
-    return runner.run(made, folder, statistics.widest)
-
-
-@pytest.mark.full
-def test_adaptive_run_stops_when_it_is_narrow_enough_but_not_before_it_can_know(tmp_path):
-    record = adaptive(tmp_path, target=10.0, seconds=60)
-    assert len(record.restarts) >= MIN_RESTARTS
-    # On a core with company, batches are left out, and a width is known later: never earlier than it had to.
-    lines = record.path.read_text().splitlines(keepends=True)
-    begins = [at for at, line in enumerate(lines) if json.loads(line)["kind"] == "restart"]
-    for at in begins[MIN_RESTARTS:]:
-        before = tmp_path / "before.jsonl"
-        before.write_text("".join(lines[:at]))
-        assert statistics.widest(read(before), [((GIL, "a"), (GIL, "b"))]) > 10
-
-
-@pytest.mark.full
-def test_adaptive_run_stops_when_its_time_is_spent(tmp_path):
-    record = adaptive(tmp_path, target=0.0, seconds=3)
-    assert MIN_RESTARTS <= len(record.restarts) < 200
-
-
-@pytest.mark.full
-def test_stopping_by_width_keeps_the_coverage():
-    """Looking at the width again and again must not spoil the interval. Known truth: 0."""
-    rng = np.random.default_rng(11)
-    hits, simulations = 0, 1000
-    for _ in range(simulations):
-        values = rng.standard_t(3, 60) * 0.01
-        n = MIN_RESTARTS
-        while n < 60 and statistics.location_interval(values[:n]).half_width > 0.005:
-            n += 2
-        interval = statistics.location_interval(values[:n])
-        hits += interval.low <= 0 <= interval.high
-    # 1,000 simulations know a share of 98 % to about a point.
-    assert LEVEL - 0.02 <= hits / simulations <= LEVEL + 0.012
 
 
 def test_description_matches_its_definitions():

@@ -1,5 +1,6 @@
 """Layouts: what a restart draws anew, what of it is on record, and what a page says that it rests on."""
 
+import dataclasses
 import itertools
 import json
 import random
@@ -14,8 +15,7 @@ from made_up import FACTS, timed
 from ffilab import chapter
 from ffilab.bench import runner
 from ffilab.bench.layouts import Layout
-from ffilab.bench.noise import discard, noisy
-from ffilab.bench.plan import COPIED, EMPTY, Arm, control_pair, plan
+from ffilab.bench.plan import APART, EMPTY, Arm, control_pair, plan
 from ffilab.bench.record import SESSION, Record, Unit, merged
 from ffilab.budget import BUDGETS
 from ffilab.judge import basis, ledger, statistics
@@ -92,7 +92,7 @@ def test_what_is_compared_lies_side_by_side_in_a_complete_block():
 def test_the_controls_lie_side_by_side(smoke):
     made = plan("p", [Arm("mine", "f", "g")], PAIR, smoke)
     block = [arm.name for _, arm in runner.side_by_side(made.cells(), random.Random(2))]
-    places = [place for place, name in enumerate(block) if name in (*control_pair(1), *control_pair(2), COPIED)]
+    places = [place for place, name in enumerate(block) if name in (*control_pair(1), *control_pair(2), APART)]
     assert max(places) - min(places) < sum(name.startswith("control") for name in block)
 
 
@@ -158,20 +158,51 @@ def test_sessions_without_layouts_know_their_restarts_apart():
     assert [unit.session for unit in merged(bare).kept] == [0] * 3 + [1] * 4
 
 
-def test_the_noise_rule_decides_in_each_session_for_itself():
-    quiet, busy = a_record([0, 1, 2, 3], blocks=4), a_record([0, 1, 2, 3], blocks=4, steal_s=1.0)
-    for block in quiet.blocks[:4]:
-        block["steal_s"] = 1.0
-    one = quiet.blocks[5]
-    one["steal_s"] = 1.0
-    both = merged([quiet, busy])
-    # The first loses its first restart, and a block; where noise is normal nothing is lost.
-    assert both.noise.restarts == [1, 2, 3, *(SESSION + n for n in range(4))]
-    assert both.noise.blocks == {0, 1, 2, 3, 5}
-    assert "1 of 4 restarts" in both.noise.report
-    assert "normal state" in both.noise.report
-    assert merged([busy, quiet]).noise.blocks == {16, 17, 18, 19, 21}
-    assert np.isnan(both.times(GIL, "a")).sum() == 1
+BUSY = {"strangers_s": 0.06, "wall_s": 0.1}
+
+
+def test_a_disturbed_session_counts_for_nothing_beside_clean_ones_and_does_not_spoil_them():
+    clean, busy = a_record([0, 1, 2, 3]), a_record([0, 1, 2, 3], **BUSY)
+    clean.blocks[4] |= BUSY
+    both = merged([busy, clean, clean])
+    assert {unit.session for unit in both.kept} == {1, 2}
+    assert both.disturbed() == (0, 14, 36)
+    assert both.noise.report == "0 of 36 blocks were measured again, 14 left out: other load"
+    assert np.isnan(both.times(GIL, "a")).sum() == 2
+    # Alone it is shown, and said to be what it is.
+    assert busy.disturbed().is_most
+    assert not np.isnan(busy.times(GIL, "a")).any()
+    assert "more than half, and all are shown: other load" in busy.noise.report
+
+
+def test_what_was_measured_again_stands_in_the_row_of_its_layout():
+    record = a_record([0, 1, 2, 1, 2])
+    for block in record.blocks[3:5]:
+        block |= BUSY
+    # The last restart is a repair of the second: two blocks of its layout.
+    record.restarts[4] |= {"again": True, "blocks": 2, "layout": 1}
+    record.blocks.pop()
+    for block in record.blocks[12:]:
+        block["again"] = True
+    assert record.noise.restarts == [0, 1, 2, 3, 4]
+    assert record.disturbed() == (2, 0, 12)
+    assert record.disturbed_by() == "other load"
+    times = record.times(GIL, "a")
+    assert np.isfinite(times).sum(axis=1).tolist() == [3, 6, 3]
+    # One that lost all of its blocks is no restart, and one that lacks some was cut off.
+    record.blocks[5] |= BUSY
+    assert dataclasses.replace(record).noise.restarts == [0, 2, 3, 4]
+    record.blocks.pop()
+    assert dataclasses.replace(record).noise.restarts == [0, 2, 3]
+
+
+def test_builds_that_differ_between_interpreters_are_told():
+    def unit(*builds):
+        drawn = {label: {"build": build} for label, build in zip(PAIR, builds)}
+        return Unit.of({"restart": 0, "layout": 4, "layouts": drawn})
+
+    assert unit(2, 2).build == 2
+    assert len({unit(2, 3).build, unit(3, 1).build, unit(1, 3).build, unit(3, 3).build}) == 4
 
 
 def test_a_cell_that_one_session_lacks_is_not_measured_in_both():
@@ -184,22 +215,6 @@ def test_a_cell_that_one_session_lacks_is_not_measured_in_both():
         assert both.measured(GIL, "a")
         assert not both.measured(GIL, "b")
         assert both.times(GIL, "a").shape == both.by_restart(GIL, "a").shape == (4, 5)
-
-
-def test_the_noise_rule_scales_with_what_a_block_should_last():
-    """A block that took ten times as long, as others were on its core, may not have ten times as many interruptions."""
-    slow = {"restart": 0, "ns": {"k/a": 1e9}, "involuntary": 60, "steal_s": 0.0}
-    assert not noisy(slow)
-    assert noisy(slow, block_ns=1e8)
-    stolen = {**slow, "involuntary": 0, "steal_s": 0.005}
-    assert not noisy(stolen)
-    assert noisy(stolen, block_ns=1e8)
-    blocks = [{**slow, "restart": n // 4, "involuntary": 60 * (n == 5)} for n in range(16)]
-    assert discard(blocks, 4, block_ns=1e8).blocks == {5}
-    assert discard(blocks, 4).blocks == set()
-    record = a_record([0, 1, 2], blocks=4)
-    record.blocks[1]["involuntary"] = 50
-    assert record.noise.blocks == {1}
 
 
 # ---- what a page says that it rests on ----

@@ -97,7 +97,7 @@ def calls(seed, ratio, drawn=BOTH, loops=1000):
 
 
 @pytest.fixture
-def measured(tell, monkeypatch, tmp_path, quiet_progress):
+def measured(tell, monkeypatch, tmp_path, quiet_progress, quiet_machine):
     """Measure a session of a corner on top of others: two processes, and a timed plan that is made up."""
     monkeypatch.setattr(sessions, "RECORDS", tmp_path / "records")
     monkeypatch.setenv("BUDGET", "quick")

@@ -3,7 +3,7 @@
   const form = document.querySelector(".ffi-choose");
   const cards = [...document.querySelectorAll(".ffi-claim")];
   if (!form || !cards.length) return;
-  const names = ["verdict", "document", "chapter"];
+  const names = ["verdict", "size", "document", "chapter"];
   const said = form.querySelector("output");
   form.hidden = false;
 

@@ -3,62 +3,91 @@
 On a virtual machine it is another machine's; on a machine of one's own it may be one's browser. It slows what lives on the
 core's width more than what waits for one result after the other, and so it changes ratios too: what a run says would depend on
 how busy the neighbour was in its minutes. A probe, always the same loop, before, between and behind the parts of each batch
-tells how much of the batch had such company (bench/worker.py). A batch that had company is discarded.
+tells how much of the batch had such company (bench/worker.py). A batch that had company is left out.
+
+What is quiet is found for each core, restart and arm: a slow core, a clock that falls and an arm that slows its own probes are
+no company. A restart that had company from end to end is told by what the same core does later, once it is quiet.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 # A probe that takes so many times as long as on a quiet core has company. Layouts and clock rates move it by less.
 BUSY = 1.3
-# This quantile of an interpreter's probes counts as quiet. A core that has company nearly always cannot be told from a quiet one.
-QUIET = 0.02
+# This quantile of the probes of one arm in one restart counts as quiet.
+QUIET = 0.05
 # Share of its work that a batch may have had company: one end of its first or last part.
 MOST = 1 / 8
-# With fewer quiet batches than this, company is the normal state of the core, and none is discarded.
-FEWEST = 0.1
 
 
-def shares(blocks: list[dict], cells: list[str]) -> dict[str, np.ndarray]:
+def shares(blocks: list[dict], cells: list[str], cores: dict[int, int | None]) -> dict[str, np.ndarray]:
     """Of each cell ("interpreter/arm"): the share of its work in each block that had company. 0 where there are no probes.
 
-    What counts as quiet is found for each session and interpreter, from all its probes.
+    cores: the core of each restart, by its number, where it was kept on one.
     """
     busy_shares = {cell: np.zeros(len(blocks)) for cell in cells}
-    # Session, interpreter and cell to the numbers of its blocks; within a session all its batches have as many probes.
+    # Session, core and cell to the numbers of its blocks; within a session all its batches have as many probes.
     where: dict[tuple, list[int]] = {}
     for number, block in enumerate(blocks):
         for cell in block.get("probes", {}):
-            where.setdefault((block.get("session", 0), cell.split("/")[0], cell), []).append(number)
-    probes = {key: np.array([blocks[number]["probes"][key[2]] for number in numbers]) for key, numbers in where.items()}
-    for level in dict.fromkeys(key[:2] for key in probes):
-        of_level = {key: times for key, times in probes.items() if key[:2] == level}
-        limit = BUSY * float(np.quantile(np.concatenate([times.ravel() for times in of_level.values()]), QUIET))
-        for key, times in of_level.items():
-            if key[2] in busy_shares:
-                busy = times > limit
-                busy_shares[key[2]][where[key]] = (busy[:, 1:].mean(axis=1) + busy[:, :-1].mean(axis=1)) / 2
+            if cell in busy_shares:
+                where.setdefault((block.get("session", 0), cores.get(block["restart"]), cell), []).append(number)
+    for (_, _, cell), numbers in where.items():
+        times = np.array([blocks[number]["probes"][cell] for number in numbers], dtype=float)
+        busy = times > BUSY * levels(times, np.array([blocks[number]["restart"] for number in numbers]))[:, None]
+        busy_shares[cell][numbers] = (busy[:, 1:].mean(axis=1) + busy[:, :-1].mean(axis=1)) / 2
     return busy_shares
 
 
+def levels(times: np.ndarray, restarts: np.ndarray) -> np.ndarray:
+    """What a probe takes on the quiet core, for each batch (row) of one arm on one core, in the order of measuring.
+
+    In each restart its fastest twentieth; but not more than in any later one. Company at the very end cannot be told from a clock
+    that fell.
+    """
+    known, each = np.unique(restarts, return_inverse=True)
+    fastest = np.array([np.quantile(times[each == number], QUIET) for number in range(len(known))])
+    return np.minimum.accumulate(fastest[::-1])[::-1][each]
+
+
 def discarded(company: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Which batches of each cell count for nothing, as their core had company; none of all, if that is its normal state."""
-    is_normal = quiet(company) < FEWEST
-    return {cell: (share > MOST) & (not is_normal) for cell, share in company.items()}
-
-
-def quiet(company: dict[str, np.ndarray]) -> float:
-    """Share of all batches that had no company worth the name."""
-    return float(np.mean([share <= MOST for share in company.values()])) if company else 1.0
+    """Which batches of each cell count for nothing, as their core had company."""
+    return {cell: share > MOST for cell, share in company.items()}
 
 
 def said(blocks: list[dict], company: dict[str, np.ndarray]) -> str:
-    """What became of the batches, in words; empty where nothing is known of company."""
-    if not blocks or not any("probes" in block for block in blocks):
+    """Describe what became of the batches; empty where nothing is known of company."""
+    if not any("probes" in block for block in blocks):
         return ""
-    kept = quiet(company)
-    if kept < FEWEST:
-        return (
-            f"on {1 - kept:.0%} of all batches something else ran on the same core; as this is its normal state here, none of "
-            "them was discarded, and what is said holds for a core with company"
-        )
-    return f"{1 - kept:.0%} of all batches discarded as something else ran on the same core"
+    left_out = float(np.mean(list(discarded(company).values()))) if company else 0.0
+    return f"{left_out:.0%} of all batches left out, as something else ran on the same core"
+
+
+class Unequal(NamedTuple):
+    """How much more often one cell's batches are left out than those of the others in the same restarts.
+
+    more: its share less theirs. error: standard error of that, over n restarts (blocks of one are not independent).
+    """
+
+    cell: str
+    more: float
+    error: float
+    n: int
+
+
+def unequal(left_out: dict[str, np.ndarray], restarts: np.ndarray) -> list[Unequal]:
+    """Compare how often each cell is left out; empty where there is nothing to compare.
+
+    left_out: as from `discarded`. restarts: the restart of each block. A cell that is left out more often than the others is
+    not compared at the same moments as they are: its numbers may be biased.
+    """
+    known = np.unique(restarts)
+    if len(left_out) < 2 or len(known) < 2:
+        return []
+    by_restart = np.array([[row[restarts == restart].mean() for restart in known] for row in left_out.values()])
+    apart = by_restart - (by_restart.sum(axis=0) - by_restart) / (len(by_restart) - 1)
+    errors = apart.std(axis=1, ddof=1) / np.sqrt(len(known))
+    return [
+        Unequal(cell, float(row.mean()), float(error), len(known)) for cell, row, error in zip(left_out, apart, errors)
+    ]

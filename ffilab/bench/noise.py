@@ -1,55 +1,90 @@
-"""The noise rule: which blocks and restarts do not count, as other work took their core.
+"""Which blocks and processes were disturbed: told by what happened meanwhile, never by what was measured.
 
-It was fixed before any time was seen, and never looks at a block's own time.
+What was disturbed is measured again at the end of its run (runner.py, session.py); what stays disturbed is left out, and counted.
+If that would be more than half of all, nothing is left out: a number has to exist to be shown, and the controls withhold it.
 """
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
-# A tick of the steal clock is 10 ms.
-MAX_STEAL_SHARE = 0.01
-MAX_INVOLUNTARY_PER_S = 100
+# Five ticks of the system's clocks: one or two come from their grain.
+LEAST_S = 0.05
+# Share of the time that passed: of others on the CPUs that the measured one may use; of a quota or a hypervisor, which took them away.
+MAX_STRANGERS, MAX_TAKEN = 0.15, 0.02
+
+
+class Disturbed(NamedTuple):
+    """How many blocks or processes were measured again, how many are left out, and how many were planned."""
+
+    again: int
+    left_out: int
+    planned: int
+
+    @property
+    def is_most(self) -> bool:
+        """Did more than half stay disturbed? Then none is left out."""
+        return 2 * self.left_out > self.planned
 
 
 @dataclass(frozen=True)
 class Noise:
-    """What the noise rule decided. `blocks`: indices discarded; `restarts`: numbers kept; `report`: in words."""
+    """What becomes of a plan's blocks. `blocks`: indices left out; `restarts`: numbers that count; `report`: in words."""
 
     blocks: set[int]
     restarts: list[int]
     report: str
 
 
-def noisy(block: dict, block_ns: float | None = None) -> bool:
-    """Did the hypervisor or other processes take a noticeable part of this block? A made-up block may have no noise.
+def disturbed(line: dict) -> str:
+    """Say what disturbed a block or a process: "other load", "quota", "stolen time", or nothing. What a line lacks did not happen."""
+    for word, seconds, share in (
+        ("other load", "strangers_s", MAX_STRANGERS),
+        ("quota", "throttled_s", MAX_TAKEN),
+        ("stolen time", "steal_s", MAX_TAKEN),
+    ):
+        took = line.get(seconds, 0.0)
+        if took >= LEAST_S and took > share * line.get("wall_s", 0.0):
+            return word
+    return ""
 
-    block_ns: how long a block should last. A rule that scaled with what was timed would look at the time.
-    """
-    seconds = (block_ns or sum(block["ns"].values())) / 1e9
-    switches = max(1, MAX_INVOLUNTARY_PER_S * seconds)
-    return block.get("steal_s", 0) > MAX_STEAL_SHARE * seconds or block.get("involuntary", 0) > switches
+
+def most_frequent(lines: Iterable[dict]) -> str:
+    """Return the word for what disturbed most of these lines; empty if nothing did."""
+    words = Counter(word for line in lines if (word := disturbed(line)))
+    return words.most_common(1)[0][0] if words else ""
 
 
-def discard(blocks: list[dict], blocks_per_restart: int, block_ns: float | None = None) -> Noise:
-    """Apply the noise rule.
+def counted(blocks: list[dict]) -> Disturbed:
+    """Count the blocks of a plan. One that was measured again takes the place of any that was disturbed."""
+    again = [block for block in blocks if block.get("again")]
+    repaired = sum(not disturbed(block) for block in again)
+    lost = sum(bool(disturbed(block)) for block in blocks if not block.get("again"))
+    return Disturbed(len(again), max(0, lost - repaired), len(blocks) - len(again))
 
-    A noisy block is discarded. A restart that loses half of its blocks is discarded whole. If half of the restarts
-    would go, the noise is the machine's normal state: then nothing is discarded, and the report says so.
-    """
+
+def of_places(places: list[list[dict]]) -> Disturbed:
+    """Count the processes of an experiment: of each place the planned one, and what was measured again for it."""
+    lost = sum(all(map(disturbed, tries)) for tries in places)
+    return Disturbed(sum(map(len, places)) - len(places), lost, len(places))
+
+
+def said(found: Disturbed, word: str, what: str) -> str:
+    """Describe what was disturbed. what: "blocks", "processes"; word: what disturbed most of them."""
+    if not found.again and not found.left_out:
+        return f"none of {found.planned} {what} was disturbed"
+    if found.is_most:
+        return f"{found.left_out} of {found.planned} {what} stayed disturbed, more than half, and all are shown: {word}"
+    return f"{found.again} of {found.planned} {what} were measured again, {found.left_out} left out: {word}"
+
+
+def discard(blocks: list[dict], complete: list[int]) -> Noise:
+    """Leave out the disturbed blocks of complete restarts, and restarts of which nothing is left."""
     if not blocks:
         return Noise(set(), [], "nothing: each run had a process of its own, and all of them count")
-    members: dict[int, list[int]] = {}
-    for number, block in enumerate(blocks):
-        members.setdefault(block["restart"], []).append(number)
-    complete = {r: numbers for r, numbers in members.items() if len(numbers) == blocks_per_restart}
-    bad = {n for numbers in complete.values() for n in numbers if noisy(blocks[n], block_ns)}
-    kept = [r for r, numbers in complete.items() if 2 * sum(n in bad for n in numbers) < len(numbers)]
-    total = sum(map(len, complete.values()))
-    if 2 * len(kept) <= len(complete):
-        words = (
-            f"{len(bad)} of {total} blocks were noisy; as this is the machine's normal state here, none was discarded"
-        )
-        return Noise(set(), list(complete), words)
-    words = (
-        f"{len(bad)} of {total} blocks and {len(complete) - len(kept)} of {len(complete)} restarts discarded as noisy"
-    )
-    return Noise(bad, kept, words)
+    found = counted(blocks)
+    left_out = set() if found.is_most else {number for number, block in enumerate(blocks) if disturbed(block)}
+    kept = {block["restart"] for number, block in enumerate(blocks) if number not in left_out}
+    report = said(found, most_frequent(blocks), "blocks")
+    return Noise(left_out, [restart for restart in complete if restart in kept], report)

@@ -9,18 +9,13 @@ from ffilab.errors import UserError
 
 EMPTY = "empty loop"
 MIN_BLOCKS = 4
-# An adaptive run does not look at widths of fewer restarts: they are too uncertain themselves.
-MIN_RESTARTS = 10
 ARMS_OF_OUR_OWN = "ffilab/bench/empty.py"
 # The controls of a run. STEPS_MORE is one per cent more instructions (tests/test_controls.py counts them).
 CONTROL_ARMS = "ffilab/bench/control.py"
 STEPS, STEPS_MORE = 100, 101
 APART, APART_AGAIN = "control, a process apart", "control, another process apart"
-COPIED = "control, a process on a copy of the interpreter"
-# Pairs of controls on all interpreters together, at least; and arms for which one more is due.
-MIN_PAIRS, ARMS_A_PAIR = 16, 16
-# A group of arms whose worker runs on a fresh copy of the interpreter's file.
-COPY_OF_INTERPRETER = "copy of the interpreter"
+# Pairs of controls on all interpreters together; and on each of them at least: the work of the first two is the same.
+PAIRS, PAIRS_OF_EACH = 4, 2
 
 
 @dataclass(frozen=True)
@@ -55,16 +50,15 @@ def control_pair(number: int) -> tuple[str, str]:
     return f"control {number}", f"control {number}, 1 % more work"
 
 
-def controls(arms: int = 0, interpreters: int = 1) -> list[Arm]:
-    """What a plan of so many arms on so many interpreters times beside its own, on each of them.
+def controls(interpreters: int = 1) -> list[Arm]:
+    """What a plan on so many interpreters times beside its own arms, on each of them.
 
     Pairs in one process: the same work twice (no difference may be found) and with one per cent more of it (this difference
-    must be found). The more arms a plan has, the fewer blocks each gets, and the more pairs share the task. And processes
-    that are alike in everything: two of them, and one on a fresh copy of the interpreter (no difference may be found).
+    must be found). And the same work in two processes (no difference may be found).
     """
-    pairs = range(1, max(2, math.ceil(MIN_PAIRS / interpreters), arms // ARMS_A_PAIR) + 1)
+    pairs = range(1, max(PAIRS_OF_EACH, math.ceil(PAIRS / interpreters)) + 1)
     names = [(name, steps, "shared") for n in pairs for name, steps in zip(control_pair(n), (STEPS, STEPS_MORE))]
-    names += [(APART, STEPS, "apart"), (APART_AGAIN, STEPS, "apart again"), (COPIED, STEPS, COPY_OF_INTERPRETER)]
+    names += [(APART, STEPS, "apart"), (APART_AGAIN, STEPS, "apart again")]
     return [
         Arm(name, CONTROL_ARMS, "control", {"steps": steps}, group, beside="control") for name, steps, group in names
     ]
@@ -77,9 +71,7 @@ class Plan:
     pin: keep all workers of a restart on one core, chosen anew for each restart. Only one worker runs at a time,
     so they do not compete, and what slows the whole core slows all arms of a block alike. What shares the core does not: see
     neighbour.py. Not for arms that start threads.
-    restarts is a number if `target` is None. Else the run is adaptive: it goes on until the interval of the
-    widest pair in `watch` is narrower than `target` (half-width as a fraction), or `seconds` are spent, or
-    `restarts` are done; never fewer than MIN_RESTARTS. It looks at width only, never at sign or significance.
+    wall_s: if given, no restart begins after so many seconds, and nothing is measured again. It looks at the clock alone.
     kept: groups whose worker lives through all restarts and moves to the core of each: restarted in name only.
     """
 
@@ -93,8 +85,7 @@ class Plan:
     budget: str
     seconds: float
     pin: bool = True
-    target: float | None = None
-    watch: tuple[tuple[tuple[str, str], tuple[str, str]], ...] = ()
+    wall_s: float | None = None
     kept: tuple[str, ...] = ()
 
     def cells(self) -> list[tuple[str, Arm]]:
@@ -112,13 +103,13 @@ def plan(
 ) -> Plan:
     """A plan with the limits of a budget. The seed is drawn afresh and recorded unless one is given.
 
-    further: `pin`, `target`, `watch` and `kept`, as in Plan. Every group gets an empty loop of its own, as the loop's cost
+    further: `pin`, `wall_s` and `kept`, as in Plan. Every group gets an empty loop of its own, as the loop's cost
     belongs to its process. with_controls: False only where the plan is an A/A test itself, and its wall time is compared.
     """
     arms = list(arms)
     groups = dict.fromkeys((arm.group, arm.interpreters) for arm in arms)
     if with_controls:
-        arms += controls(len(arms), max(1, len(interpreters)))
+        arms += controls(max(1, len(interpreters)))
     for group, confined in groups:
         title = EMPTY if group == "shared" else f"{EMPTY} ({group})"
         if title not in [arm.name for arm in arms]:
@@ -129,10 +120,10 @@ def plan(
         raise UserError("No interpreter is set up to measure on: run `python3 ffilab/bootstrap.py kernels`.")
     cells = sum(not arm.interpreters or i in arm.interpreters for arm in arms for i in interpreters)
     block_s = cells * budget.batch_ms / 1e3
-    # A fixed run fits its blocks into the time; an adaptive one stops between restarts.
+    # Blocks are fitted into the time, unless the run stops between restarts.
     blocks = (
         budget.blocks
-        if further.get("target") is not None
+        if further.get("wall_s") is not None
         else min(budget.blocks, max(MIN_BLOCKS, int(budget.seconds / (block_s * budget.restarts))))
     )
     return Plan(

@@ -10,6 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from ffilab.bench import noise
+from ffilab.bench.children import by_place, mostly_lost
+from ffilab.bench.noise import Disturbed
 from ffilab.bench.plan import Arm
 from ffilab.bench.record import MAIN, Record, merged, read
 from ffilab.budget import BUDGETS, Budget
@@ -25,9 +28,16 @@ class Session:
         self._merged: dict[str, Record] = {}
         # The plans and titles that were asked for: see `ffilab.judge.ledger.Handed`.
         self.reads: set[str] = set()
+        self._once: dict[Callable, object] = {}
         # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its own.
         names = record.run["plan"]["earlier"]
         self.earlier: list[Reading] = [Reading(corner, folder.parent / name, alone=True) for name in names]
+
+    def once(self, make: Callable):
+        """Return `make(self)`: worked out once, and again when the session has measured more."""
+        if make not in self._once:
+            self._once[make] = make(self)
+        return self._once[make]
 
     @property
     def record(self) -> Record:
@@ -130,23 +140,49 @@ class Session:
             self._timed[name] = record
         return self._timed[name]
 
-    def frame(self, title: str) -> pd.DataFrame:
+    def disturbed(self, name: str) -> Disturbed:
+        """Count what was disturbed of a timed plan, in blocks, or of an experiment, in processes: over all sessions that count.
+
+        Raises UserError if there is no such plan or experiment.
+        """
+        if name in self.plans:
+            return self.timed(name).disturbed()
+        return Disturbed(*map(sum, zip(*(record.disturbed(name) for record in self._holding(name)))))
+
+    def said(self, name: str) -> str:
+        """What was disturbed of a plan or an experiment, in words for the page. Raises UserError as `disturbed` does."""
+        if name in self.plans:
+            return self.timed(name).noise.report
+        word = next(filter(None, (record.disturbed_by(name) for record in reversed(self._holding(name)))), "")
+        return noise.said(self.disturbed(name), word, "processes")
+
+    def frame(self, title: str, disturbed: bool = False) -> pd.DataFrame:
         """The processes of an experiment, one tidy frame: see Record.frame. Raises UserError if there are none.
 
-        Of several sessions the processes stand one behind the other, and are numbered through. What ran once, as its author
-        ran it, is an example and no sample: of that the newest session's is shown.
+        Of several sessions the processes stand one behind the other, and are numbered through.
+        disturbed: also those that are left out, with a column that says by what.
         """
         self.reads.add(title)
+        records = self._holding(title)
+        whole = mostly_lost([place for record in records for place in by_place(record.processes(title))])
         try:
-            frames = [session.record.frame(title) for session in (*self.earlier, self)]
+            frames = [record.frame(title, disturbed, whole) for record in records]
         except KeyError as lacking:
             raise self._lacks(f"the experiment {lacking}") from None
-        if frames[-1]["round"].nunique() < 2:
-            return frames[-1]
         for before, frame in itertools.pairwise(frames):
             for column in ("process", "round"):
                 frame[column] += 1 + before[column].max() if len(before) else 0
         return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+
+    def _holding(self, title: str) -> list[Record]:
+        """The records whose processes count for an experiment. What ran once, as its author ran it, is an example and no
+        sample: of that the newest session's is shown. Raises UserError if one lacks it."""
+        records = [session.record for session in (*self.earlier, self)]
+        try:
+            once = all(line["round"] == 0 for line in [record.processes(title) for record in records][-1])
+        except KeyError as lacking:
+            raise self._lacks(f"the experiment {lacking}") from None
+        return records[-1:] if once else records
 
     def observed(self, title: str, *arguments):
         """What was seen when something was looked at. Raises UserError if it was not."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,8 +19,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ffilab.bench import neighbour
-from ffilab.bench.noise import Noise, discard
+from ffilab.bench import neighbour, noise
+from ffilab.bench.children import HOW, by_place, chosen, mostly_lost, rows_of
+from ffilab.bench.noise import Disturbed, Noise
 from ffilab.errors import UserError
 
 KINDS = ("loops", "restart", "block", "failure", "experiment", "child", "observation", "end")
@@ -56,10 +58,13 @@ class Writer:
 
 @dataclass(frozen=True)
 class Unit:
-    """What a comparison counts as one: a session's layout, linked from one of the builds; or one restart, if it drew none."""
+    """What a comparison counts as one: a session's layout, linked from one of the builds; or one restart, if it drew none.
+
+    build: its number; those of all interpreters in the order of their labels, where they differ.
+    """
 
     session: int
-    build: int
+    build: int | tuple[int, ...]
     layout: int | None
     restart: int | None = None
 
@@ -69,7 +74,8 @@ class Unit:
         drawn, session = line.get("layouts") or {}, line.get("session", 0)
         if line.get("layout") is None:
             return cls(session, 1, None, line["restart"])
-        return cls(session, max((layout["build"] for layout in drawn.values()), default=1), line["layout"])
+        builds = tuple(layout["build"] for _, layout in sorted(drawn.items())) or (1,)
+        return cls(session, builds[0] if len(set(builds)) == 1 else builds, line["layout"])
 
 
 @dataclass(frozen=True)
@@ -112,14 +118,50 @@ class Record:
 
     @cached_property
     def noise(self) -> Noise:
-        """Which blocks and restarts the plan's noise rule discards. The rule never looks at a block's own time."""
-        if self.sessions:
-            return _joined(
-                [session.noise for session in self.sessions], [len(session.blocks) for session in self.sessions]
-            )
-        noise = discard(self.blocks, self.run["plan"]["blocks"], self.block_ns)
+        """Which blocks are left out as they were disturbed, and which restarts count. It never looks at a block's own time."""
+        decided = noise.discard(self.blocks, self._complete)
         about_company = neighbour.said(self.blocks, self.company)
-        return replace(noise, report=f"{noise.report}; {about_company}") if about_company else noise
+        return replace(decided, report=f"{decided.report}; {about_company}") if about_company else decided
+
+    @cached_property
+    def _complete(self) -> list[int]:
+        """Numbers of the restarts that have all their blocks."""
+        if self.sessions:
+            return [
+                restart + number * SESSION
+                for number, session in enumerate(self.sessions)
+                for restart in session._complete
+            ]
+        planned = {line["restart"]: line["blocks"] for line in self.restarts if "blocks" in line}
+        return [
+            restart
+            for restart, count in Counter(block["restart"] for block in self.blocks).items()
+            if count == planned.get(restart, self.run["plan"]["blocks"])
+        ]
+
+    def processes(self, title: str) -> list[dict]:
+        """The processes of the last run of an experiment, in the order of running. Raises KeyError if there is none."""
+        run = self._last(title)["run"]
+        return [line for line in self.children if (line["title"], line["run"]) == (title, run)]
+
+    def _last(self, title: str) -> dict:
+        runs = [line for line in self.experiments if line["title"] == title]
+        if not runs:
+            raise KeyError(title)
+        return runs[-1]
+
+    def disturbed(self, title: str | None = None) -> Disturbed:
+        """Count what was disturbed: measured again, left out, planned. In blocks; with a title in processes of that experiment."""
+        return noise.counted(self.blocks) if title is None else noise.of_places(by_place(self.processes(title)))
+
+    def disturbed_by(self, title: str | None = None) -> str:
+        """The word for what disturbed most of them; empty if nothing did."""
+        return noise.most_frequent(self.blocks if title is None else self.processes(title))
+
+    @property
+    def unequal(self) -> list[neighbour.Unequal]:
+        """How unequally the cells lost batches to a neighbour: see neighbour.unequal."""
+        return neighbour.unequal(self._discarded, np.array([block["restart"] for block in self.blocks]))
 
     @cached_property
     def units(self) -> dict[int, Unit]:
@@ -133,8 +175,8 @@ class Record:
         return list(dict.fromkeys(self.units[number] for number in self.noise.restarts))
 
     def times(self, interpreter: str, arm: str) -> np.ndarray:
-        """Nanoseconds per loop of one cell, shape (units, blocks); NaN in blocks that the noise rule discards, in batches whose
-        core had company (see bench/neighbour.py), and where a unit has fewer blocks than another.
+        """Nanoseconds per loop of one cell, shape (units, blocks); NaN in blocks that were disturbed (noise.py), in batches whose
+        core had company (neighbour.py), and where a unit has fewer blocks than another.
 
         The unit is the layout: the blocks of all restarts with it stand in one row. Without layouts it is the restart.
         Raises KeyError if the arm was not measured on this interpreter.
@@ -147,7 +189,7 @@ class Record:
     def by_restart(self, interpreter: str, arm: str) -> np.ndarray:
         """The same, shape (restarts, blocks): a row for each restart of `noise.restarts`.
 
-        Only complete restarts count: every cell of every block is there. Raises KeyError as `times` does.
+        Only complete restarts count. Raises KeyError as `times` does.
         """
         if (interpreter, arm) in self.missing:
             raise KeyError(f"{arm} on {interpreter}: {self.missing[interpreter, arm]}")
@@ -157,7 +199,7 @@ class Record:
 
     def rows(self, interpreter: str, arm: str, discarded: np.ndarray) -> np.ndarray:
         """Nanoseconds per loop of one cell, shape (restarts, blocks), NaN in the blocks that are `discarded` and in those that
-        the noise rule discards."""
+        were disturbed."""
         key = f"{interpreter}/{arm}"
         rows = {restart: [] for restart in self.noise.restarts}
         for number, block in enumerate(self.blocks):
@@ -173,32 +215,35 @@ class Record:
     @cached_property
     def company(self) -> dict[str, np.ndarray]:
         """Of each cell ("interpreter/arm"): the share of its work, in each block, during which the core had a neighbour."""
-        return neighbour.shares(self.blocks, list(self.loops))
-
-    def disturbed(self, title: str | None = None) -> tuple[int, int, int]:
-        """Return how many blocks (of a title: processes) were measured again, were left out as disturbed, and were planned."""
-        lines = self.blocks if title is None else [line for line in self.children if line["title"] == title]
-        return 0, 0, len(lines)
+        cores = {line["restart"]: line.get("cpu") for line in self.restarts}
+        return neighbour.shares(self.blocks, list(self.loops), cores)
 
     def measured(self, interpreter: str, arm: str) -> bool:
         """Was this cell timed? Not if the arm could not be made there, or was not asked for."""
         return f"{interpreter}/{arm}" in self.loops
 
-    def frame(self, title: str) -> pd.DataFrame:
+    def frame(self, title: str, disturbed: bool = False, whole: set[str] | None = None) -> pd.DataFrame:
         """The processes of one experiment, tidy: a row for each process, or for each row that a process brought back.
 
         Columns: interpreter, the named factors of the case, the values of the result (nested ones with a dot between
         the names), process (their number, in the order of running), round, ended. A process that brought nothing has
         one row, with its factors and how it ended. Of an experiment that was run again, the last run counts.
+        Processes that stayed disturbed are left out, unless that would be more than half of all, or of those of one case; what
+        was measured again stands in the place of what it replaces.
+
+        disturbed: all processes, also those that were replaced, with a further column `disturbed`: by what, or an empty text.
+        whole: the cases that keep what stayed disturbed; by the rule above, if not given.
         Raises KeyError if there is no complete experiment of that title.
         """
-        runs = [line for line in self.experiments if line["title"] == title]
-        if not runs:
-            raise KeyError(title)
-        lines = [line for line in self.children if (line["title"], line["run"]) == (title, runs[-1]["run"])]
-        if len(lines) < runs[-1]["processes"]:
+        lines = self.processes(title)
+        places = by_place(lines)
+        if len(places) < self._last(title)["processes"]:
             raise KeyError(f"{title}, which was interrupted")
-        rows = [row for line in lines for row in rows_of(line)]
+        if disturbed:
+            rows = [{**row, "disturbed": noise.disturbed(line)} for line in lines for row in rows_of(line)]
+        else:
+            kept = chosen(places, mostly_lost(places) if whole is None else whole)
+            rows = [row for line in kept for row in rows_of(line)]
         return pd.DataFrame(rows, columns=None if rows else ["interpreter", *HOW])
 
 
@@ -215,31 +260,6 @@ def padded(rows: Collection[list]) -> np.ndarray:
     """Rows of different lengths as one array, filled up with NaN."""
     widest = max(map(len, rows))
     return np.array([[*row, *[np.nan] * (widest - len(row))] for row in rows])
-
-
-# Columns that say how a process went.
-HOW = ("process", "round", "ended")
-
-
-def rows_of(child: dict) -> list[dict]:
-    """The rows of one process. Raises ValueError if a value has the name of a factor, or of what else is a column."""
-    what = {"interpreter": child["interpreter"], **child["factors"]}
-    how = {key: child[key] for key in HOW}
-    rows = []
-    for result in child["result"] if isinstance(child["result"], list) else [child["result"] or {}]:
-        values = flat(result)
-        if twice := set(values) & {*what, *how}:
-            raise ValueError(f"{child['title']}: a result has a value of the name {', '.join(twice)}, which is taken")
-        rows.append({**what, **values, **how})
-    return rows
-
-
-def flat(result: dict, above: str = "") -> dict:
-    """A nested dictionary as one of depth one: {"a": {"b": 1}} becomes {"a.b": 1}."""
-    flattened = {}
-    for key, value in result.items():
-        flattened |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {f"{above}{key}": value}
-    return flattened
 
 
 # Restarts of the next session count from here.
@@ -262,16 +282,6 @@ def merged(records: list[Record]) -> Record:
         for all_of_them, lines in zip((restarts, blocks, failures), numbered):
             all_of_them += lines
     return replace(last, loops=loops, restarts=restarts, blocks=blocks, failures=failures, sessions=tuple(records))
-
-
-def _joined(noises: list[Noise], blocks: list[int]) -> Noise:
-    """What the noise rule decided of each session, with the numbers that `merged` gives."""
-    offsets = [sum(blocks[:number]) for number in range(len(blocks))]
-    return Noise(
-        {index + offset for noise, offset in zip(noises, offsets) for index in noise.blocks},
-        [restart + number * SESSION for number, noise in enumerate(noises) for restart in noise.restarts],
-        "; ".join(dict.fromkeys(noise.report for noise in noises)),
-    )
 
 
 def read(path: Path) -> Record:

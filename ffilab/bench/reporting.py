@@ -18,7 +18,6 @@ class Reporter:
         self._file = settings.told("progress")
         self._started = time.monotonic()
         self._last = 0.0
-        self._width, self._deadline = "", None
 
     def __enter__(self):
         return self
@@ -27,9 +26,9 @@ class Reporter:
         if not self._file:
             sys.stderr.write("\r" + " " * 79 + "\r")
 
-    def adapt(self, width: str, seconds_left: float) -> None:
-        """Of an adaptive run: how wide the intervals are, and how long it may still take at most."""
-        self._width, self._deadline = width, time.monotonic() + max(0, seconds_left)
+    def add(self, steps: int) -> None:
+        """There is more to do than was planned."""
+        self.total += steps
 
     def advance(self, detail: str = "") -> None:
         self.done += 1
@@ -39,9 +38,6 @@ class Reporter:
         self._last = now
         elapsed = now - self._started
         left = elapsed / self.done * (self.total - self.done)
-        if self._deadline is not None:
-            left = min(left, max(0, self._deadline - now))
-            detail = f"{detail}, {self._width}"
         if self._file:
             text = json.dumps({"title": self.title, "detail": detail, "left_s": round(left, 1)})
             temporary = Path(self._file + ".tmp")

@@ -2,14 +2,15 @@
 
 import random
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 from ffilab import machine
-from ffilab.bench import layouts
+from ffilab.bench import layouts, noise
 from ffilab.bench.alone import alone
 from ffilab.bench.layouts import Layout, Pool
-from ffilab.bench.plan import COPY_OF_INTERPRETER, MIN_RESTARTS, Arm, Plan
+from ffilab.bench.plan import Arm, Plan
 from ffilab.bench.record import Record, Writer, read
 from ffilab.bench.reporting import Reporter
 from ffilab.bench.workers import PAGE_BYTES, Worker, WorkerFailed
@@ -20,6 +21,10 @@ from ffilab.provision.installed import Installed, load
 from ffilab.subprocesses import explain_os_errors
 
 MAX_LOOPS = 1 << 40
+# Of a run that its wall time ends: an interval needs no fewer.
+LEAST_RESTARTS = 4
+# Share of a layout's blocks that has to be lost before it is worth a restart of its own.
+WORTH = 0.25
 # That many failed restarts, and more than a third of those tried, end a run.
 MAX_FAILURES = 3
 
@@ -54,20 +59,11 @@ class Restart:
             for label in plan.interpreters:
                 arms = [arm for interpreter, arm in plan.cells() if interpreter == label]
                 for group in dict.fromkeys(arm.group for arm in arms):
-                    self._start(plan, interpreters[label], group, [arm for arm in arms if arm.group == group])
+                    self._load(plan, interpreters[label], group, [arm for arm in arms if arm.group == group])
         except BaseException:
             self.close()
             raise
         self.cells = [(label, arm) for label, arm in plan.cells() if arm.name not in self.missing.get(label, {})]
-
-    def _start(self, plan: Plan, interpreter: Installed, group: str, arms: list[Arm]) -> None:
-        try:
-            self._load(plan, interpreter, group, arms)
-        except WorkerFailed as failure:
-            if group != COPY_OF_INTERPRETER:
-                raise
-            # A control that cannot be had is said to be missing; what is measured does not depend on it.
-            self.missing.setdefault(interpreter.label, {}).update({arm.name: str(failure) for arm in arms})
 
     def _load(self, plan: Plan, interpreter: Installed, group: str, arms: list[Arm]) -> None:
         place = interpreter.label, group
@@ -155,17 +151,53 @@ def turns(pool: Pool, restarts: int, order: random.Random) -> list[int | None]:
     return order.sample(given, restarts) if restarts < 2 * count else given
 
 
+# One restart that is to come: the number of its layout, how many blocks, and whether they take the place of disturbed ones.
+Turn = tuple[int | None, int, bool]
+
+
+def all_turns(plan: Plan, given: list[int | None], done: list[dict], order: random.Random) -> Iterator[Turn]:
+    """The restarts of a run: those that were planned; then more on the layouts that lost a part of their blocks, as many as lost.
+
+    done: the blocks measured so far, each with its `layout`. Half as many as were planned are measured again at most.
+    """
+    began = time.monotonic()
+    for number, layout in enumerate(given):
+        if plan.wall_s is not None and number >= LEAST_RESTARTS and time.monotonic() - began >= plan.wall_s:
+            return
+        yield layout, plan.blocks, False
+    left = 0 if plan.wall_s is not None else len(done) // 2
+    while repairs := lost(done, plan.blocks):
+        for layout, blocks in order.sample(repairs, len(repairs)):
+            blocks = min(blocks, left)
+            if not blocks:
+                return
+            left -= blocks
+            yield layout, blocks, True
+
+
+def lost(done: list[dict], blocks: int) -> list[tuple[int | None, int]]:
+    """Layouts that a good part of their blocks was disturbed of, with the number of these, in restarts of so many blocks at most.
+
+    Where no layouts are drawn, each restart stands for itself: then they are whole ones, as many as were lost in all.
+    """
+    planned = Counter(block["layout"] for block in done if not block["again"])
+    clean = Counter(block["layout"] for block in done if not noise.disturbed(block))
+    missing = {layout: count - clean[layout] for layout, count in planned.items()}
+    if None in missing:
+        return [(None, blocks)] * (missing[None] // blocks)
+    return [
+        (layout, min(count, blocks))
+        for layout, count in missing.items()
+        if count > 0 and count >= WORTH * planned[layout]
+    ]
+
+
 @alone()
 @explain_os_errors("the folder of records")
-def run(
-    plan: Plan, folder: Path, width: Callable[[Record, tuple], float] | None = None, pool: Pool | None = None
-) -> Record:
+def run(plan: Plan, folder: Path, pool: Pool | None = None) -> Record:
     """Measure a plan; return its record, `folder/NAME.jsonl`, which is on disk from the first block on.
 
     pool: the layouts to draw from; those that the press made, if none are given.
-
-    width: for an adaptive plan, the function that tells how wide the intervals of `plan.watch` are by now
-    (`ffilab.judge.statistics.widest`). Measuring itself knows no statistics.
 
     Raises UserError if an interpreter is missing or too many restarts fail (MAX_FAILURES).
     """
@@ -175,6 +207,7 @@ def run(
     given = turns(pool, plan.restarts, random.Random(f"{plan.seed}/layouts"))
     loops = None
     failures = 0
+    done: list[dict] = []
     kept: Workers = {}
     writer = Writer(folder / f"{plan.name}.jsonl")
     try:
@@ -186,17 +219,10 @@ def run(
             interpreters={label: interpreter.facts for label, interpreter in interpreters.items()},
         )
         with Reporter(plan.name, plan.restarts * plan.blocks) as reporter:
-            began = time.monotonic()
             cores = machine.Cores()
-            for number in range(plan.restarts):
-                if number - failures >= MIN_RESTARTS and plan.target is not None:
-                    now = width(read(writer.path), plan.watch)
-                    spent = time.monotonic() - began
-                    reporter.adapt(f"width ±{now:.2%} of ±{plan.target:.2%}", plan.seconds - spent)
-                    if now <= plan.target or spent >= plan.seconds:
-                        writer.write("stopped", restarts=number, width=now, seconds=round(spent, 2))
-                        break
-                layout = given[number]
+            for number, (layout, blocks, again) in enumerate(all_turns(plan, given, done, order)):
+                if again:
+                    reporter.add(blocks)
                 drawn = {label: pool_of[(layout or 0) % len(pool_of)] for label, pool_of in pool.items()}
                 try:
                     restart = Restart(plan, interpreters, cores.next() if plan.pin else None, kept, order, drawn)
@@ -212,10 +238,17 @@ def run(
                             layout=layout,
                             layouts={label: layout.described for label, layout in drawn.items()},
                             cpu=restart.cpu,
+                            blocks=blocks,
+                            again=again,
                             facts=restart.facts,
                             missing=restart.missing,
                         )
-                        _blocks(plan, number, restart, loops, order, writer, reporter)
+                        _warm_up(restart, loops)
+                        for block in range(blocks):
+                            line = {"restart": number, "block": block, "again": again, **_block(restart, loops, order)}
+                            writer.write("block", **line)
+                            done.append({**line, "layout": layout})
+                            reporter.advance(f"{len(restart.cells)} arms, restart {number + 1}")
                     finally:
                         restart.close()
                 except WorkerFailed as failure:
@@ -245,32 +278,18 @@ def side_by_side(cells: list[tuple[str, Arm]], order: random.Random) -> list[tup
     return [cell for group in groups for cell in order.sample(group, len(group))]
 
 
-def _blocks(plan, number, restart, loops, order, writer, reporter):
+def _warm_up(restart: Restart, loops: dict[str, int]) -> None:
     for label, arm in restart.cells:
         restart.worker(label, arm).time(arm.name, max(1, loops[cell_key(label, arm)] // 5))
-    for block in range(plan.blocks):
-        cells = side_by_side(restart.cells, order)
-        before = machine.steal_s(restart.cpu)
-        watch, used = machine.Watch(), sum(worker.cpu_s for worker in restart.workers.values())
-        ns, probes, involuntary = {}, {}, 0
-        for label, arm in cells:
-            key = cell_key(label, arm)
-            answer = restart.worker(label, arm).time(arm.name, loops[key])
-            ns[key], probes[key] = answer["ns"], answer["probes"]
-            involuntary += answer["involuntary"]
-        stolen = machine.steal_s(restart.cpu) - before
-        others = watch.end(sum(worker.cpu_s for worker in restart.workers.values()) - used)
-        writer.write(
-            "block",
-            restart=number,
-            **others,
-            block=block,
-            ns=ns,
-            probes=probes,
-            involuntary=involuntary,
-            steal_s=round(stolen, 4),
-            load=machine.noise()["load"],
-            mhz=machine.frequency(),
-        )
-        most = "" if plan.target is not None else f" of {plan.restarts}"
-        reporter.advance(f"{len(cells)} arms, restart {number + 1}{most}")
+
+
+def _block(restart: Restart, loops: dict[str, int], order: random.Random) -> dict:
+    """Time every cell once, in random order; return what stands in the line of the block."""
+    watch, used = machine.Watch(restart.cpu), sum(worker.cpu_s for worker in restart.workers.values())
+    ns, probes = {}, {}
+    for label, arm in side_by_side(restart.cells, order):
+        key = cell_key(label, arm)
+        answer = restart.worker(label, arm).time(arm.name, loops[key])
+        ns[key], probes[key] = answer["ns"], answer["probes"]
+    others = watch.end(sum(worker.cpu_s for worker in restart.workers.values()) - used)
+    return {**others, "ns": ns, "probes": probes, "load": machine.noise()["load"]}

@@ -10,20 +10,22 @@ import json
 import random
 import secrets
 from collections.abc import Callable, Collection
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
 
 from ffilab import machine, settings
-from ffilab.bench import layouts, runner
+from ffilab.bench import layouts, noise, runner
 from ffilab.bench.alone import alone
 from ffilab.bench.case import Case, Outcome, Program, Step
+from ffilab.bench.children import rows_of
 from ffilab.bench.foreign import newest
 from ffilab.bench.layouts import Layout
 from ffilab.bench.plan import Arm, plan
 from ffilab.bench.reading import Reading, Session
-from ffilab.bench.record import MAIN, Record, Writer, rows_of
+from ffilab.bench.record import MAIN, Record, Writer
 from ffilab.bench.reporting import Reporter
 from ffilab.budget import current
 from ffilab.errors import UserError
@@ -32,6 +34,16 @@ from ffilab.provision.catalogue import BY_LABEL
 from ffilab.provision.installed import load
 
 LONGEST_KEPT = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A process that an experiment is to have: its case, its round, the layout it runs on, its number."""
+
+    case: Case | Program | Step
+    round: int
+    layout: Layout | None
+    process: int
 
 
 class Measuring(Session):
@@ -66,9 +78,8 @@ class Measuring(Session):
     def time(self, name: str, arms: list[Arm], interpreters: list[str] | None = None, budget=None, **further) -> Record:
         """Time arms on all interpreters of the session (or on some), interleaved in one run; returns its record.
 
-        budget: another than the session's. further: `pin`, `target`, `watch` as in Plan, and `width` as in runner.run.
+        budget: another than the session's. further: `pin`, `wall_s` and `kept` as in Plan.
         """
-        width = further.pop("width", None)
         self._must_be_open()
         path = self.folder / f"{name}.jsonl"
         seed = self._next_seed(name)
@@ -77,7 +88,7 @@ class Measuring(Session):
             self._timed.pop(name, None)
             path.rename(path.with_name(f"{name}.superseded-{datetime.now(UTC):%H%M%S%f}.jsonl"))
         planned = plan(name, arms, interpreters or self.interpreters, budget or self.budget, seed, **further)
-        runner.run(planned, self.folder, width)
+        runner.run(planned, self.folder)
         return self.timed(name)
 
     @alone()
@@ -85,6 +96,8 @@ class Measuring(Session):
         self, title: str, cases: list[Case | Program | Step], repeats: int, may_fail: bool | Collection[str] = False
     ) -> pd.DataFrame:
         """Run every case `repeats` times, each round in a fresh random order; write every outcome; return the frame.
+
+        Processes that were disturbed (noise.py) run again at the end, half as many as were planned at most.
 
         may_fail: whether a process may bring nothing, or the interpreters on which it may. Where it must not, UserError is
         raised, with the case and how it ended. An experiment that is run again, in JupyterLab, takes the place of the first.
@@ -94,21 +107,34 @@ class Measuring(Session):
         pool = layouts.current(sorted({case.interpreter for case in cases if isinstance(case, Case)}))
         given = runner.turns(pool, repeats, order) if pool else [None] * repeats
         self._write("experiment", title=title, run=self._runs[title], processes=repeats * len(cases))
+        planned: list[Planned] = []
         with Reporter(title, repeats * len(cases)) as reporter:
-            process = 0
             for number in range(repeats):
                 for case in order.sample(cases, len(cases)):
-                    fails = may_fail if isinstance(may_fail, bool) else case.interpreter in may_fail
                     of_label = pool.get(case.interpreter) if isinstance(case, Case) else None
                     layout = of_label and of_label[(given[number] or 0) % len(of_label)]
-                    self._one(title, case, number, process, order.getrandbits(32), fails, layout)
-                    process += 1
-                    reporter.advance(f"round {number + 1} of {repeats}")
+                    planned.append(Planned(case, number, layout, len(planned)))
+            lost = [one for one in planned if self._one(title, one, one.process, order, may_fail, reporter)]
+            again = range(len(planned), len(planned) + -(-len(planned) // 2))
+            reporter.add(min(len(lost), len(again)))
+            order.shuffle(lost)
+            for process in again:
+                # What stays disturbed is tried once more, behind the others.
+                if lost and self._one(title, one := lost.pop(0), process, order, may_fail, reporter):
+                    lost.append(one)
         return self.frame(title)
 
     def _one(
-        self, title: str, case, number: int, process: int, seed: int, may_fail: bool, layout: Layout | None
-    ) -> None:
+        self,
+        title: str,
+        planned: Planned,
+        process: int,
+        order: random.Random,
+        may_fail: bool | Collection[str],
+        reporter: Reporter,
+    ) -> bool:
+        """Run a planned process, for the first time or again, and write down how it went. Was it disturbed?"""
+        case, layout, seed = planned.case, planned.layout, order.getrandbits(32)
         watch = machine.Watch()
         outcome: Outcome = case.run(seed, layout) if layout else case.run(seed)
         others = watch.end()
@@ -116,7 +142,7 @@ class Measuring(Session):
             "title": title,
             "run": self._runs[title],
             "process": process,
-            "round": number,
+            "round": planned.round,
             "seed": seed,
             "interpreter": case.interpreter,
             "layout": layout and layout.described,
@@ -130,6 +156,8 @@ class Measuring(Session):
             "gil_enabled": outcome.gil_enabled,
             **others,
         }
+        if process != planned.process:
+            child |= {"again": True, "replaces": planned.process}
         self._write("child", **child)
         rows_of(child)
         what = f"{title}, {', '.join(f'{key} {value}' for key, value in case.columns.items())} on {case.interpreter}"
@@ -138,8 +166,11 @@ class Measuring(Session):
                 f"{what}: the GIL was on at the end of this process. Something that it imports does not declare itself "
                 "GIL-free, and its results would not be those of a free-threaded build."
             )
-        if outcome.result is None and not may_fail:
+        fails = may_fail if isinstance(may_fail, bool) else case.interpreter in may_fail
+        if outcome.result is None and not fails:
             raise UserError(f"{what} brought no result: {outcome.ended}. {outcome.error.strip()}")
+        reporter.advance(f"round {planned.round + 1}")
+        return bool(noise.disturbed(child))
 
     def observe(self, title: str, look: Callable, *arguments):
         """Look at something once, `look(*arguments)`, and write down what was seen; returns it as it was written.
@@ -162,6 +193,8 @@ class Measuring(Session):
         return random.Random(f"{self.seed}/{name}/{self._runs[name]}").getrandbits(32)
 
     def _must_be_open(self) -> None:
+        """Before anything is measured or written."""
+        self._once.clear()
         if self.record.end:
             raise UserError("This session is closed: run the cell with `chapter.begin` again, and all that follow.")
 

@@ -15,7 +15,7 @@ mistaken for an answer:
     {"op": "pin", "cpu": core to move to or null}
         -> {}
     {"op": "time", "arm": name, "loops": n}
-        -> {"ns": elapsed, "probes": [ns, …], "involuntary": context switches, "cpu_s": CPU seconds of this process so far}
+        -> {"ns": elapsed, "probes": [ns, …], "cpu_s": CPU seconds of this process so far}
 
 Each order has a "number", and its answer the same one: what an arm that forked, or an earlier batch, answers is not taken for it.
 
@@ -128,11 +128,9 @@ def serve(orders, results):
             if order["loops"] >= PRE_ROLL:
                 # Untimed: what another worker left in the caches is gone before the clock starts.
                 arms[order["arm"]].timeit(order["loops"] // PRE_ROLL)
-            before = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
             elapsed, probes = batch(arms[order["arm"]], order["loops"])
-            after = resource.getrusage(resource.RUSAGE_SELF)
-            used = round(after.ru_utime + after.ru_stime, 4)
-            answer({"ns": elapsed, "probes": probes, "involuntary": after.ru_nivcsw - before, "cpu_s": used})
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            answer({"ns": elapsed, "probes": probes, "cpu_s": round(used.ru_utime + used.ru_stime, 4)})
 
 
 def case(file, function, arguments):

@@ -5,18 +5,14 @@ import json
 import os
 import random
 import select
-import shutil
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 
-import psutil
-
 from ffilab.bench.layouts import Layout, as_installed
-from ffilab.bench.plan import COPY_OF_INTERPRETER, Arm
+from ffilab.bench.plan import Arm
 from ffilab.errors import UserError
-from ffilab.paths import ROOT, resolved, without_paths
+from ffilab.paths import ROOT, resolved
 from ffilab.provision.installed import Installed
 from ffilab.subprocesses import kill_group, refused
 
@@ -43,7 +39,6 @@ class Worker:
         self.loaded: dict = {}
         self._layout = layout or as_installed(interpreter)
         python = Path(self._layout.python)
-        self._copy = fresh_copy(python) if group == COPY_OF_INTERPRETER else None
         log.parent.mkdir(parents=True, exist_ok=True)
         self._orders = 0
         # A GIL forced from outside would hide what a module does to it.
@@ -53,14 +48,12 @@ class Worker:
         try:
             # What is the worker's is closed here in any case, and what is ours if it does not start.
             with contextlib.ExitStack() as its, contextlib.ExitStack() as undo:
-                if self._copy:
-                    undo.callback(self._copy.unlink, missing_ok=True)
                 to_worker, self._commands = _pipe(its, undo)
                 from_worker, self._answers = reversed(_pipe(undo, its))
                 sink = its.enter_context(log.open("ab"))
                 self._process = subprocess.Popen(
                     [
-                        str(self._copy or python),
+                        str(python),
                         "-I",
                         str(WORKER),
                         "serve",
@@ -78,10 +71,6 @@ class Worker:
         except OSError as error:
             if sentence := refused(error):
                 raise sentence from None
-            if self._copy:
-                raise WorkerFailed(
-                    f"the copy of the interpreter does not start ({without_paths(str(error))})"
-                ) from None
             raise UserError(
                 f"{interpreter.name} does not start ({error}): run `python3 ffilab/bootstrap.py kernels`."
             ) from None
@@ -156,8 +145,6 @@ class Worker:
         os.close(self._commands)
         os.close(self._answers)
         kill_group(self._process)
-        if self._copy:
-            self._copy.unlink(missing_ok=True)
 
 
 def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[int, int]:
@@ -166,31 +153,6 @@ def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[i
     for stack, end in zip((reader, writer), ends):
         stack.callback(os.close, end)
     return ends
-
-
-def fresh_copy(python: Path) -> Path:
-    """A copy of an interpreter's executable, beside it, where it finds its library: the same bytes in other pages of memory.
-
-    What a killed run left there is removed. Raises WorkerFailed if nothing can be written there.
-    """
-    folder = Path(python).parent
-    copy = None
-    try:
-        for left in folder.glob("copy-of-*"):
-            maker = left.name.split("-")[2]
-            if maker.isdecimal() and not psutil.pid_exists(int(maker)):
-                left.unlink(missing_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f"copy-of-{os.getpid()}-", dir=folder)
-        os.close(handle)
-        copy = Path(name)
-        return Path(shutil.copy(Path(python).resolve(), copy))
-    except OSError as error:
-        if copy:
-            # A full disk leaves half of it.
-            copy.unlink(missing_ok=True)
-        if sentence := refused(error):
-            raise sentence from None
-        raise WorkerFailed(f"a copy of the interpreter could not be made ({without_paths(str(error))})") from None
 
 
 def described(arm: Arm, layout: Layout | None = None) -> dict:

@@ -28,10 +28,11 @@ def rows(folder: Path, whatever_the_controls: bool = False) -> list[dict]:
     return sorted(judged_rows, key=lambda row: claims.place(row["id"]))
 
 
-def report(folder: Path) -> str:
-    """The same in words, one line for each claim. Raises UserError if no corner has a session there."""
+def report(folder: Path, claim: str = "") -> str:
+    """The same in words: each claim, or one by its id, with a line for each part. Raises UserError if there is no such row."""
     if not (ledger_rows := rows(folder)):
         raise UserError(f"There is no complete session of any chapter in {folder}.")
-    lines = [f"{row['id']:4} {ledger.in_one_line(row)}" for row in ledger_rows]
-    wrong = ledger.expected_wrong(ledger_rows)
-    return "\n".join([*lines, f"Expected wrong verdicts among these: {wrong:.2f} at most."])
+    if claim and not (ledger_rows := [row for row in ledger_rows if row["id"] == claim.upper()]):
+        raise UserError(f"No chapter that was measured in {folder} tests a claim {claim}.")
+    lines = [line for row in ledger_rows for line in (*ledger.in_lines(row), "")]
+    return "\n".join([*lines, ledger.trusted(ledger_rows)])

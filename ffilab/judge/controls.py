@@ -71,7 +71,11 @@ def _settled(control: Control, level: float) -> Check:
         return Check(control.kind, control.what, "too few values for an interval", True, source=control.source)
     bias = off(interval, control.truth, control.estimate.log)
     shown = f"{interval.value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
-    built_in = f", built in: {control.truth:g}" * (control.truth not in (0, 1))
+    built_in = ""
+    if control.truth not in (0, 1):
+        built_in = (
+            f", built in: {control.truth:g}; known to ± {control.estimate.at().half_width:.1%} at the book's level"
+        )
     size = abs(control.estimate.centre - (math.log(control.truth) if control.estimate.log else control.truth))
     return Check(control.kind, control.what, shown + built_in, bias == 0, size, control.source, bias)
 
@@ -85,6 +89,10 @@ def off(interval: Interval, truth: float, log: bool = True) -> float:
 
 def everything(session) -> list[Check]:
     """What every session is asked, and what the corner asks of its own: `controls` of notebooks/<corner>/claims.py."""
+    return session.once(_everything)
+
+
+def _everything(session) -> list[Check]:
     corner = importlib.import_module(f"notebooks.{session.corner}.claims")
     of_corner = corner.controls(session) if hasattr(corner, "controls") else []
     return settled([*checks(session), *of_corner])
@@ -94,7 +102,7 @@ def checks(session) -> list[Check | Control]:
     """What every session is asked."""
     found: list[Check | Control] = []
     for title in dict.fromkeys(line["title"] for line in session.record.experiments):
-        found.append(disturbed("processes", title, session.record.disturbed(title)))
+        found.append(disturbed("processes", title, session.disturbed(title)))
     for name in session.plans:
         record = session.timed(name)
         found += [disturbed("blocks", name, record.disturbed()), lost(name, record)]
@@ -148,8 +156,8 @@ def pairs_of(record: Record, label: str) -> list[tuple[str, str]]:
 
 
 def withheld(checks: list[Check], handed) -> dict[str, dict[str, str]]:
-    """Say which numbers are withheld, by claim and name, and why: those made from what a failed check speaks of, where the bias is
-    more than an answer can bear. handed: a `ledger.Handed`."""
+    """Say which answers are withheld, by claim and `Rule.key`, and why: those on numbers made from what a failed check speaks of,
+    where the bias is more than the answer can bear. handed: a `ledger.Handed`."""
     failed = [check for check in checks if not check.passed and check.source]
     reasons: dict[str, dict[str, str]] = {}
     for claim in declared(handed.corner).claims:
@@ -160,7 +168,7 @@ def withheld(checks: list[Check], handed) -> dict[str, dict[str, str]]:
             sources = handed.rests_on[claim.id][rule.measured]
             for check in failed:
                 if check.source in sources and check.bias > bearable:
-                    reasons.setdefault(claim.id, {})[rule.measured] = said(check)
+                    reasons.setdefault(claim.id, {}).setdefault(rule.key, said(check))
     return reasons
 
 

@@ -2,9 +2,9 @@
 
 `book/corners.toml` lists the corners of the talk, with one test of the ledger for each that this book measures. The claim is a
 conjunction of the corners that the talk sorts by their cost, and its parts are those tests again, with the numbers that their
-chapters handed in. So it is judged like every other claim: what is said of one part holds at the book's level, for their
-number. One test for a corner, named beforehand: no corner gets a second chance. A test whose chapter was not measured, whose
-controls failed or whose tests have changed has no number here either. On which level a corner lies is the talk's judgement.
+chapters handed in. So it is judged like every other claim, each part at the book's level. One test for a corner, named
+beforehand: no corner gets a second chance. A test whose chapter was not measured, or whose tests have changed, has no number here
+either; what is withheld there is withheld here. On which level a corner lies is the talk's judgement.
 """
 
 import tomllib
@@ -83,20 +83,25 @@ def handed_in(corners: list[Corner], by_claim: dict[str, dict | None], rows: dic
     bold = [corner for corner in corners if corner.bold]
     if all(by_claim.get(corner.claim) is None for corner in bold):
         return None
-    measurements, missing = {}, {}
+    measurements, missing, withheld = {}, {}, {}
     for corner in bold:
         given, row = by_claim.get(corner.claim), rows[corner.claim]
         if given is None or row["verdict"] in (verdicts.NOT_MEASURED, verdicts.NOT_WRITTEN):
             missing[corner.test] = f"{corner.claim}: {row['reason']}"
         elif not given["provenance"]["is_result"]:
             missing[corner.test] = f"{corner.claim} is no result"
-        elif corner.measured in given.get("withheld", {}):
-            missing[corner.test] = f"{corner.claim} is withheld: {given['withheld'][corner.measured]}"
         elif corner.measured in given["measurements"]:
             measurements[corner.test] = given["measurements"][corner.measured]
+            if why := given.get("withheld", {}).get(corner.measured):
+                withheld[corner.test] = why
         else:
             missing[corner.test] = f"{corner.claim}: {given['missing'].get(corner.measured, 'was not measured')}"
-    return {"measurements": measurements, "missing": missing, "provenance": {"is_result": True}}
+    return {
+        "measurements": measurements,
+        "missing": missing,
+        "withheld": withheld,
+        "provenance": {"is_result": True},
+    }
 
 
 def judged(rows: list[dict], by_claim: dict[str, dict | None], judge) -> list[dict]:

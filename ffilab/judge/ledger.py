@@ -11,8 +11,8 @@ from ffilab import settings
 from ffilab.errors import UserError
 from ffilab.judge import basis, controls, derived, verdicts
 from ffilab.judge.claims import Claim, all_claims, declared, in_words
-from ffilab.judge.estimates import Counted, Measurement
-from ffilab.judge.rules import BESIDE, KINDS, NO, YES, Answer, Rule, Size
+from ffilab.judge.estimates import LEVEL, Counted, Measurement
+from ffilab.judge.rules import BESIDE, KINDS, NO, OPEN, YES, Answer, Event, Rule, Size
 from ffilab.paths import EXECUTED, RESULTS
 
 # The press keeps this folder beside the page, and only if the whole chapter succeeds.
@@ -73,16 +73,27 @@ class Handed:
 
 def measured(session) -> Handed:
     """What a session's records say about the claims of its corner: `measurements` of notebooks/<corner>/claims.py."""
+    return session.once(_measured)
+
+
+def _measured(session) -> Handed:
     return importlib.import_module(f"notebooks.{session.corner}.claims").measurements(session).complete()
 
 
 def answers(session) -> dict[tuple[str, Rule], Answer]:
-    """What the rules answer to a session's numbers, by claim and test, for a page that chooses its words by them."""
+    """What the rules answer to a session's numbers, by claim and test, for a page that chooses its words by them.
+
+    A sentence has a form for yes, no and open: what is withheld is open in it, and the reason says why.
+    """
+    return session.once(_answers)
+
+
+def _answers(session) -> dict[tuple[str, Rule], Answer]:
     handed, withheld = measured(session), {}
     if session.budget.is_result:
-        withheld = controls.withheld(controls.everything(session), measured(session))
+        withheld = controls.withheld(controls.everything(session), handed)
     return {
-        (claim.id, rule): answer
+        (claim.id, rule): Answer(OPEN, f"withheld: {answer.reason}") if answer.verdict == verdicts.WITHHELD else answer
         for claim in declared(session.corner).claims
         for rule, answer in verdicts.answers(
             claim, handed.measurements[claim.id], handed.missing[claim.id], withheld.get(claim.id, {})
@@ -91,7 +102,7 @@ def answers(session) -> dict[tuple[str, Rule], Answer]:
 
 
 def sides(session) -> dict[tuple[str, str], str]:
-    """The verdicts among them by claim and number; those on sizes are left to the ledger."""
+    """The same in a word, by claim and number; those on sizes are left to the ledger."""
     return {
         (claim, rule.measured): answer.verdict
         for (claim, rule), answer in answers(session).items()
@@ -208,6 +219,20 @@ def hand_in(session) -> list[dict]:
     return rows
 
 
+def counts_of(row: dict) -> str:
+    """How the parts of a row were answered, without its sizes: `3 yes, 1 no`. Empty if it has none."""
+    return verdicts.counts([part["verdict"] for part in row["parts"] if part["kind"] != "size"])
+
+
+def is_withheld(row: dict, name: str) -> bool:
+    """Is what this number says of the claim withheld?"""
+    return any(
+        part["verdict"] == verdicts.WITHHELD
+        for part in row["parts"]
+        if part["measured"] == name and part["kind"] != "size"
+    )
+
+
 def part_title(part: dict) -> str:
     """What a part of a row is about: `ratio, in the published size`."""
     what = f"{part['part']}{', in the published size' * (part['kind'] == 'size')}"
@@ -224,22 +249,37 @@ def verdict_of(row: dict) -> str:
     return row["verdict"] + (f" ({row['qualifier']})" if row["qualifier"] else "")
 
 
-def in_one_line(row: dict) -> str:
-    """Verdict, reasons, and what would decide it."""
-    return f"{verdict_of(row)}: {row['reason']}" + (f". {row['takes']}" if row["takes"] else "")
+def in_lines(row: dict) -> list[str]:
+    """A row in words: id, verdict and size; then each part, and what would decide what is open."""
+    size = f"; published size: {row['size']}" if row["size"] else ""
+    parts = [f"  {part_in_words(part)}" for part in row["parts"]] or [f"  {row['reason']}"]
+    further = [f"  Not tested: {part}" for part in row["untested"]] + ([f"  {row['takes']}"] if row["takes"] else [])
+    return [f"{row['id']}: {verdict_of(row)}{size}", *parts, *further]
 
 
 def expected_wrong(rows: list[dict]) -> float:
-    """How many wrong answers the book's level lets one expect in a ledger, at most: one chance for each part that was answered
-    by an interval, and for each size."""
-    by_interval = {name for name, rule in KINDS.items() if rule.by_interval}
-    answered = [
-        part
-        for row in rows
-        for part in row["parts"]
-        if part["kind"] in by_interval and part["verdict"] in (YES, NO) and part["measured"] not in row["counted"]
-    ]
-    return verdicts.ALPHA * len(answered)
+    """How many wrong answers the book's level lets one expect in a ledger, at most: one chance for each part, and each size, that an
+    interval answered."""
+    return verdicts.ALPHA * sum(
+        _may_err(part) for row in rows for part in row["parts"] if part["measured"] not in row["counted"]
+    )
+
+
+def trusted(rows: list[dict]) -> str:
+    """The same in a sentence."""
+    answered = sum(part["verdict"] in (YES, NO) for row in rows for part in row["parts"])
+    return (
+        f"{answered} parts and sizes are answered, each at the level of its interval, {LEVEL:.0%}: {expected_wrong(rows):.2f} wrong answers are "
+        "to be expected among them at most, as far as the intervals cover what they say."
+    )
+
+
+def _may_err(part: dict) -> bool:
+    """Return whether a part was answered by an interval. An event that was seen is none; that it is rarer than a rate rests on one."""
+    rule = KINDS[part["kind"]]
+    return (
+        part["verdict"] == rule.unseen if issubclass(rule, Event) else rule.by_interval and part["verdict"] in (YES, NO)
+    )
 
 
 def collect(stale: dict[str, list[str]] | None = None) -> list[dict]:

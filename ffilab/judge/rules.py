@@ -58,6 +58,11 @@ class Rule:
         """Is it a part of the claim, and does not only stand beside it?"""
         return self.experiment != BESIDE
 
+    @property
+    def key(self) -> str:
+        """The name of its answer: a side and a size may speak of one number."""
+        return self.measured
+
     def problem(self) -> str | None:
         """What is wrong with this test as it was written, or None."""
         if self.experiment not in EXPERIMENTS:
@@ -144,17 +149,12 @@ class Side(Rule):
         return self.null + self.interest if self.direction == "above" else self.null - self.interest
 
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
-        above = self.direction == "above"
+        above, n = self.direction == "above", measurement.estimate.n
         if interval.low > self.bound if above else interval.high < self.bound:
-            return Answer(YES, self._beyond(interval), measurement.estimate.n)
+            return Answer(YES, self._beyond(interval), n)
         if interval.high < self.bound if above else interval.low > self.bound:
-            return Answer(
-                NO,
-                self._before(interval),
-                measurement.estimate.n,
-                no_effect=not interval.excludes(self.null),
-            )
-        return Answer(OPEN, self._across(interval), measurement.estimate.n, _factor(measurement, self.bound))
+            return Answer(NO, self._before(interval), n, no_effect=not interval.excludes(self.null))
+        return Answer(OPEN, self._across(interval), n, _factor(measurement, self.bound))
 
     def _beyond(self, interval: Interval) -> str:
         where = f"{self.direction} {self.bound:g}"
@@ -194,6 +194,10 @@ class Size(Rule):
     null: float = math.nan
     published: float = math.nan
     margin: float = math.nan
+
+    @property
+    def key(self) -> str:
+        return f"{self.measured}, in the published size"
 
     def problem(self) -> str | None:
         if wrong := _finite(self, "null", "published", "margin"):
@@ -316,14 +320,10 @@ class Conformance(Rule):
     by_interval: ClassVar[bool] = False
 
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
-        value = measurement.interval.value
+        value, n = interval.value, measurement.estimate.n
         if value == 1:
-            return Answer(YES, "true by construction: all checks of our own code passed", measurement.estimate.n)
-        return Answer(
-            NO,
-            f"it should be true by construction, and {value:.3g} of the checks passed",
-            measurement.estimate.n,
-        )
+            return Answer(YES, "true by construction: all checks of our own code passed", n)
+        return Answer(NO, f"it should be true by construction, and {value:.3g} of the checks passed", n)
 
 
 KINDS = {

@@ -155,18 +155,6 @@ def ratio_of_ratios(
     return over_units(record, difference, log=True).at()
 
 
-def widest(record: Record, pairs: list[tuple[tuple[str, str], tuple[str, str]]]) -> float:
-    """Half-width of the widest ratio interval among pairs of cells, as a fraction of the ratio.
-
-    What an adaptive run looks at; it says nothing about sign or significance. Infinity if there is no interval yet.
-    """
-    widths = []
-    for slow, fast in pairs:
-        interval = over_units(record, log_ratios(record, slow, fast)).at()
-        widths.append(interval.half_width if np.isfinite(interval.half_width) else float("inf"))
-    return max(widths)
-
-
 def adjusted(p_values: list[float]) -> list[float]:
     """Benjamini-Hochberg over the family of a chapter: adjusted p-values in the same order."""
     return [float(p) for p in stats.false_discovery_control(p_values, method="bh")] if p_values else []

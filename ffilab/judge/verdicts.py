@@ -59,7 +59,7 @@ def kind(claim: Claim) -> str:
 def answers(
     claim: Claim, measurements: dict[str, Measurement], missing: dict[str, str], withheld: dict[str, str]
 ) -> list[tuple[Rule, Answer]]:
-    """Return the answer of each test. missing, withheld: by number, why it is not there or not given.
+    """Return the answer of each test. missing: by number, why it is not there. withheld: by `Rule.key`, why it is not given.
 
     Raises ValueError if nothing was handed in for a test, neither a number nor a reason.
     """
@@ -67,7 +67,7 @@ def answers(
     for rule in claim.tests:
         if rule.measured in measurements:
             measurement = measurements[rule.measured]
-            why = "" if rule.is_proof(measurement) else withheld.get(rule.measured, "")
+            why = "" if rule.is_proof(measurement) else withheld.get(rule.key, "")
             given.append((rule, Answer(WITHHELD, why) if why else rule.answer(measurement)))
         elif rule.measured in missing:
             given.append((rule, Answer(NO_NUMBER, missing[rule.measured])))
@@ -81,9 +81,11 @@ def of_claim(
 ) -> Verdict:
     """Return the verdict of a claim with tests. Raises ValueError as `answers` does."""
     given = answers(claim, measurements, missing, withheld or {})
-    if kind(claim) == BY_CONSTRUCTION:
-        passed = all(answer.verdict == YES for _, answer in given)
-        return Verdict(BY_CONSTRUCTION if passed else NO_RESULT, "" if passed else CODE_FAILED, "", tuple(given))
+    of_our_code = [answer.verdict for rule, answer in given if isinstance(rule, Conformance)]
+    if NO in of_our_code:
+        return Verdict(NO_RESULT, CODE_FAILED, "", tuple(given))
+    if kind(claim) == BY_CONSTRUCTION and set(of_our_code) == {YES}:
+        return Verdict(BY_CONSTRUCTION, "", "", tuple(given))
     deciding = [(rule, answer.verdict) for rule, answer in given if rule.decides]
     parts = [(rule, answer) for rule, answer in deciding if not isinstance(rule, Size)]
     sizes = [answer for rule, answer in deciding if isinstance(rule, Size)]
@@ -93,17 +95,24 @@ def of_claim(
 def word(parts: list[tuple[Rule, str]]) -> tuple[str, str]:
     """Return a claim's word and what counts stand behind it, from the answers to its parts."""
     count = Counter(answer for _, answer in parts)
-    said = ", ".join(f"{count[what]} {what}" for what in (YES, NO, OPEN, NO_NUMBER, WITHHELD) if count[what])
     # What must never happen is not safe in part: nobody should read "mixed" above a lock that loses updates.
     unsafe = any(isinstance(rule, Never) and answer == NO for rule, answer in parts)
-    answered = count[YES] + count[NO]
-    if count[YES] == len(parts):
-        return HOLDS, ""
-    if count[NO] == len(parts) or unsafe:
-        return FAILS, "" if count[NO] == len(parts) else said
-    if answered:
-        return MIXED, said
-    return (WITHHELD if count[WITHHELD] else OPEN), said * (len(count) > 1 or not count[OPEN])
+    if set(count) == {YES}:
+        what = HOLDS
+    elif set(count) == {NO} or unsafe:
+        what = FAILS
+    elif count[YES] + count[NO]:
+        what = MIXED
+    else:
+        what = WITHHELD if count[WITHHELD] and not count[OPEN] else OPEN
+    # Where all parts agree, the word says so.
+    return what, "" if len(count) == 1 and NO_NUMBER not in count else counts(list(count.elements()))
+
+
+def counts(given: list[str]) -> str:
+    """Return how many parts were answered how: `3 yes, 1 no, 1 open`."""
+    count = Counter(given)
+    return ", ".join(f"{count[what]} {what}" for what in (YES, NO, OPEN, NO_NUMBER, WITHHELD) if count[what])
 
 
 def size(answers_to_sizes: list[str]) -> str:
@@ -123,6 +132,8 @@ def what_it_takes(verdict: Verdict, minutes: float | None) -> str:
     deciding = [(rule, answer) for rule, answer in verdict.parts if rule.decides]
     lacks = any(answer.verdict == NO_NUMBER for _, answer in deciding)
     words = ["It would take what is missing here."] if lacks else []
+    if any(answer.verdict == WITHHELD for _, answer in deciding):
+        words.append("What is withheld takes another run.")
     undecided = [(rule, answer) for rule, answer in deciding if answer.verdict == OPEN]
     sides = [pair for pair in undecided if not isinstance(pair[0], Size)]
     known = [answer for _, answer in sides or undecided if not math.isnan(answer.takes)]

@@ -16,7 +16,7 @@ from ffilab.errors import UserError
 from ffilab.judge import derived, verdicts
 from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Interval
-from ffilab.judge.rules import NO, OPEN, YES, Occurs, Rule
+from ffilab.judge.rules import NO, OPEN, YES, Rule
 from ffilab.paths import NOTEBOOKS, ROOT
 
 FILE = ROOT / "book" / "decision_guide.toml"
@@ -61,33 +61,33 @@ def _problem(advice: Advice, rules: dict[tuple[str, str], Rule]) -> str:
     forms = (advice.holds, advice.fails, advice.undecided)
     if not advice.claim:
         return "has answers, and names no claim" if any(forms) or advice.measured else ""
-    rule = rules.get((advice.claim, advice.measured))
-    if rule is None:
+    if (advice.claim, advice.measured) not in rules:
         return f"rests on {advice.claim}: {advice.measured!r}, which the ledger does not test"
-    # That it never happens cannot be seen.
-    needed = (advice.holds, advice.undecided) if isinstance(rule, Occurs) else forms
-    return "" if all(needed) else "lacks a sentence for one of the answers"
+    return "" if all(forms) else "lacks a sentence for one of the answers"
 
 
 def answer(advice: Advice, row: dict | None) -> str | None:
-    """What this run answers to the test behind it: holds, does not hold, or undecided; None without a number that counts."""
-    if row is None or row["verdict"] == verdicts.WITHHELD:
-        return None
-    part = next((part for part in row["parts"] if part["measured"] == advice.measured), None)
-    return None if part is None or part["verdict"] == verdicts.NO_NUMBER else part["verdict"]
+    """What this run answers to the test behind it: yes, no or open; None without a number that is given."""
+    part = part_of(advice, row)
+    return part["verdict"] if part and part["verdict"] in (YES, NO, OPEN) else None
+
+
+def part_of(advice: Advice, row: dict | None) -> dict | None:
+    """The part of a claim's row that the entry rests on; None if the row has none."""
+    parts = row["parts"] if row else []
+    return next((part for part in parts if part["measured"] == advice.measured and part.get("kind") != "size"), None)
 
 
 def evidence(advice: Advice, row: dict | None) -> str:
     """What this run found, as the ledger's row says; nothing for what rests on no claim."""
     if not advice.claim:
         return ""
-    verdict = answer(advice, row)
-    if row and row["verdict"] == verdicts.WITHHELD:
-        return f"What this run found on it (claim {advice.claim}) is withheld: a control failed."
+    verdict, part = answer(advice, row), part_of(advice, row)
+    if part and part["verdict"] == verdicts.WITHHELD:
+        return f"What this run found on it (claim {advice.claim}) is withheld: {draw.plain(part['reason'])}."
     if verdict is None:
         smoke = row is not None and row.get("provenance", {}).get("is_result") is False
         return f"This run has no number on it (claim {advice.claim}){': it was a smoke test' * smoke}."
-    part = next(part for part in row["parts"] if part["measured"] == advice.measured)
     form = {YES: advice.holds, NO: advice.fails, OPEN: advice.undecided}[verdict]
     sentence = form.format(value=value_of(row, advice.measured), why=draw.plain(part["reason"]))
     return sentence + " The page of this number is stale." * bool(row.get("stale"))

@@ -15,10 +15,10 @@ import pandas as pd
 from ffilab import draw
 from ffilab.draw import plain
 from ffilab.judge import basis, ledger, verdicts
-from ffilab.judge.estimates import LEVEL
-from ffilab.judge.rules import NO, OPEN, YES
+from ffilab.judge.rules import NO
 from ffilab.press import advice, places
 from ffilab.press.files import slug
+from ffilab.press.ledger_figure import given, plot_summary, summary
 
 # Of a claim with more lines than this, they are folded; with more than the second, by subjects.
 MOST_UNFOLDED, MOST_IN_ONE_FOLD = 2, 12
@@ -26,24 +26,15 @@ MOST_UNFOLDED, MOST_IN_ONE_FOLD = 2, 12
 MOST_SAID = 3
 # How a verdict is marked: a badge of sphinx-design.
 BADGES = {
-    YES: "success",
-    verdicts.IN_DIRECTION: "success",
-    verdicts.IN_PART: "info",
-    verdicts.REFUTED: "danger",
+    verdicts.HOLDS: "success",
+    verdicts.MIXED: "info",
+    verdicts.FAILS: "danger",
     verdicts.WITHHELD: "warning",
-    verdicts.CONFORMS: "primary",
+    verdicts.AGREES: "success",
+    verdicts.DIFFERS: "danger",
 }
-# How it is drawn: Okabe and Ito's colours, and a hatching for those who see none.
-DRAWN = {
-    YES: ("#009E73", ""),
-    verdicts.IN_DIRECTION: ("#56B4E9", "//"),
-    verdicts.IN_PART: ("#0072B2", "\\\\"),
-    verdicts.UNDECIDED_HERE: ("#F0E442", "||"),
-    verdicts.REFUTED: ("#D55E00", "xx"),
-    verdicts.WITHHELD: ("#CC79A7", "--"),
-    verdicts.CONFORMS: ("#E69F00", "++"),
-}
-NOT_TESTED = ("#999999", "")
+# What a card says of the published size where none is asked for.
+NO_SIZE = "no size asked for"
 DOCUMENTS = {
     "A": "A: a talk on the Python FFI",
     "B": "B: a post on forged strings",
@@ -51,7 +42,7 @@ DOCUMENTS = {
     "D": "D: a post on code placement",
 }
 # Verdicts beside which it is told what the author saw and what differs here: of claims that were tested and do not simply hold.
-COMPARED = tuple(verdict for verdict in verdicts.TESTED if verdict != YES)
+COMPARED = tuple(verdict for verdict in verdicts.TESTED if verdict != verdicts.HOLDS)
 
 
 def since(row: dict) -> str:
@@ -64,11 +55,7 @@ def page(rows: list[dict], tree: Path | None = None) -> str:
 
     tree: the assembled sources, in which the sections are looked up; without it a card links to its chapter.
     """
-    lines = [trust(rows), "", summary(rows), ""]
-    for verdict in _verdicts(rows):
-        claims = [f"[{row['id']}](#claim-{row['id'].lower()})" for row in rows if row["verdict"] == verdict]
-        lines.append(f"- {badge(verdict)} {', '.join(claims)}")
-    lines += ["", "```{raw} html", TO_TAKE, choosers(rows), "```"]
+    lines = [trust(rows), "", summary(rows), "", *overview(rows), "", "```{raw} html", TO_TAKE, choosers(rows), "```"]
     for document in dict.fromkeys(row["id"][0] for row in rows):
         lines += ["", f"## Document {DOCUMENTS.get(document, document)}"]
         lines += [card(row, tree) for row in rows if row["id"].startswith(document)]
@@ -83,56 +70,28 @@ def page(rows: list[dict], tree: Path | None = None) -> str:
     return "\n".join(lines) + "\n"
 
 
+def overview(rows: list[dict]) -> list[str]:
+    """List the claims by verdict, with the answers to their parts and the published size; kinds without a verdict come last."""
+    lines = ["| Verdict | Claims | Published size agrees | differs | open |", "|---|---|---|---|---|"]
+    for verdict in given(rows):
+        of_it = [row for row in rows if row["verdict"] == verdict]
+        sizes = [
+            ", ".join(to_card(row) for row in of_it if row["size"] == size)
+            for size in (verdicts.AGREES, verdicts.DIFFERS, verdicts.OPEN)
+        ]
+        claims = ", ".join(to_card(row) + f" ({ledger.counts_of(row)})" * (verdict == verdicts.MIXED) for row in of_it)
+        lines.append(f"| {badge(verdict)} | {claims} | {' | '.join(sizes)} |")
+    return lines
+
+
+def to_card(row: dict) -> str:
+    return f"[{row['id']}](#claim-{row['id'].lower()})"
+
+
 TO_TAKE = (
     '<p class="ffi-take">The ledger of this run, to take away: <a download href="../_static/ledger.csv">CSV</a>, a line for each test; '
     '<a download href="../_static/ledger.json">JSON</a>, an entry for each claim.</p>'
 )
-
-
-def _verdicts(rows: list[dict]) -> list[str]:
-    """List the verdicts that were given: first those on claims that were tested."""
-    given = dict.fromkeys(row["verdict"] for row in rows)
-    return sorted(given, key=lambda verdict: verdicts.TESTED.index(verdict) if verdict in verdicts.TESTED else 99)
-
-
-def by_document(rows: list[dict]) -> pd.DataFrame:
-    """Count the claims of each document (rows) by verdict (columns)."""
-    counts = pd.crosstab([row["id"][0] for row in rows], [row["verdict"] for row in rows])
-    return counts.reindex(columns=_verdicts(rows))
-
-
-def summary_for_alt(rows: list[dict]) -> str:
-    """Put the figure into words, with its numbers."""
-    documents = [
-        f"{document}: " + ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
-        for document, counts in by_document(rows).iterrows()
-    ]
-    return f"Verdicts on {len(rows)} claims by document. {'. '.join(documents)}."
-
-
-def summary(rows: list[dict]) -> str:
-    """Show the figure: of the two files that `write` makes, the page's theme chooses one."""
-    alt = html.escape(summary_for_alt(rows))
-    images = "".join(f'<img class="ffi-{mode}" alt="{alt}" src="../_static/ledger-{mode}.svg">' for mode in draw.INK)
-    style = f'{draw.SWITCH}\n<link rel="stylesheet" href="../_static/ledger.css">'
-    return f'```{{raw}} html\n{style}\n<figure class="ffi-figure" tabindex="0">{images}</figure>\n```'
-
-
-def plot_summary(figure, rows: list[dict]) -> None:
-    """Draw a bar for each document, divided by verdicts, with the number of claims in each part."""
-    table = by_document(rows)
-    axes, left = figure.subplots(), pd.Series(0, index=table.index)
-    for verdict, counts in table.items():
-        colour, hatch = DRAWN.get(verdict, NOT_TESTED)
-        bars = axes.barh(table.index, counts, left=left, color=colour, hatch=hatch, edgecolor="white", label=verdict)
-        for text in axes.bar_label(bars, [count or "" for count in counts], label_type="center", color="black", size=9):
-            if text.get_text():
-                text.set_bbox({"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": "none"})
-        left = left + counts
-    axes.invert_yaxis()
-    axes.grid(axis="y", visible=False)
-    axes.set(xlabel="claims", ylabel="document")
-    figure.legend(loc="outside upper center", ncols=3, frameon=False, fontsize=9)
 
 
 def choosers(rows: list[dict]) -> str:
@@ -140,6 +99,7 @@ def choosers(rows: list[dict]) -> str:
     boxes = []
     for name, values in (
         ("verdict", [row["verdict"] for row in rows]),
+        ("size", [row["size"] or NO_SIZE for row in rows]),
         ("document", [row["id"][0] for row in rows]),
         ("chapter", [row["chapter"] for row in rows if row["chapter"]]),
     ):
@@ -147,7 +107,8 @@ def choosers(rows: list[dict]) -> str:
             f'<option value="{slug(value)}">{html.escape(DOCUMENTS.get(value, value).replace("_", " "))} ({count})</option>'
             for value, count in Counter(values).items()
         )
-        boxes.append(f'<label>{name} <select name="{name}"><option value="">all</option>{options}</select></label>')
+        label = {"size": "published size"}.get(name, name)
+        boxes.append(f'<label>{label} <select name="{name}"><option value="">all</option>{options}</select></label>')
     return (
         f'<form class="ffi-choose" hidden aria-label="Choose claims">{"".join(boxes)}<button type="reset">show all</button>'
         '<output aria-live="polite"></output></form>'
@@ -162,6 +123,7 @@ def card(row: dict, tree: Path | None = None) -> str:
     """Show one claim: verdict, what was said and published, what was measured here, why the verdict is so, and where."""
     name = row["id"].lower()
     classes = [f"ffi-verdict-{slug(row['verdict'])}", f"ffi-document-{name[0]}"]
+    classes += [f"ffi-size-{slug(row['size'] or NO_SIZE)}"]
     classes += [f"ffi-chapter-{slug(row['chapter'])}"] if row["chapter"] else []
     lines = [
         "",
@@ -178,8 +140,7 @@ def card(row: dict, tree: Path | None = None) -> str:
         "",
     ]
     points = findings(row)
-    verdict = f"*Verdict:* {ledger.verdict_of(row)}"
-    lines += [f"{verdict}." if row["parts"] else f"{verdict}: {plain(row['reason']).rstrip('.')}.", ""]
+    lines += [answered(row), ""]
     if len(points) <= MOST_UNFOLDED:
         lines += [line for _, line in points]
     elif len(points) <= MOST_IN_ONE_FOLD:
@@ -199,6 +160,20 @@ def card(row: dict, tree: Path | None = None) -> str:
     return "\n".join([*lines, "::::::"])
 
 
+def answered(row: dict) -> str:
+    """Say the verdict with the answers that are behind it, and whether the published size agrees; or the kind of the claim."""
+    if not row["parts"]:
+        what = "Kind" if row["verdict"] == verdicts.NOT_MEASURABLE else "Verdict"
+        return f"*{what}:* {row['verdict']}: {plain(row['reason']).rstrip('.')}."
+    if row["verdict"] == verdicts.BY_CONSTRUCTION:
+        return f"*Kind:* {row['verdict']}, so there is no verdict."
+    qualified = f" ({row['qualifier']})" if row["qualifier"] else ""
+    if not qualified and (counts := ledger.counts_of(row)):
+        qualified = f" ({counts})"
+    size = f" *Published size:* {badge(row['size'])}." if row["size"] else ""
+    return f"*Verdict:* {row['verdict']}{qualified}.{size}"
+
+
 def findings(row: dict) -> list[tuple[str, str]]:
     """List (subject, lines) of each number that was handed in, with the answers that rest on it; then what has no test.
 
@@ -207,6 +182,7 @@ def findings(row: dict) -> list[tuple[str, str]]:
     points = []
     for name in dict.fromkeys([*(part["measured"] for part in row["parts"]), *row["measured"]]):
         number = advice.value_of(row, name) if name in row["measured"] else "no number here"
+        number += " (withheld)" * ledger.is_withheld(row, name)
         answers = [part for part in row["parts"] if part["measured"] == name]
         lines = [f"- {plain(name)}: **{number}**"]
         lines += [
@@ -250,27 +226,17 @@ def beside(row: dict) -> str:
 
 
 def here(row: dict) -> str:
-    """Say in a sentence or two how the tests were answered; those that do not hold with their numbers."""
-    answers = Counter(part["verdict"] for part in row["parts"])
-    names = {YES: "holds", NO: "does not hold", OPEN: "is undecided"}
-    several = {YES: "hold", NO: "do not hold", OPEN: "are undecided"}
-    counts = [
-        f"{answers[answer]} {(names if answers[answer] == 1 else several).get(answer, 'cannot be tested')}"
-        for answer in sorted(answers, key=lambda answer: list(names).index(answer) if answer in names else 9)
-    ]
-    total = len(row["parts"])
-    words = [
-        f"Of {total} tests {draw.listed(counts)}."
-        if total > 1
-        else f"The one test {names.get(next(iter(answers)), 'has no number')}."
-    ]
+    """Say in a sentence or two how the parts were answered; those that are answered with no with their numbers."""
+    parts = sum(part["kind"] != "size" for part in row["parts"])
+    words = [f"{parts} {'part' if parts == 1 else 'parts'}: {ledger.counts_of(row)}."]
+    words += [f"The published size: {row['size']}."] if row["size"] else []
     refuted = [
-        f"Not held: {plain(ledger.part_title(part))}, with {advice.value_of(row, part['measured'])}: {plain(part['reason'])}."
+        f"No: {plain(ledger.part_title(part))}, with {advice.value_of(row, part['measured'])}: {plain(part['reason'])}."
         for part in row["parts"]
         if part["verdict"] == NO and part["measured"] in row["measured"]
     ]
     words += refuted[:MOST_SAID]
-    words += ["The other tests that do not hold are listed above."] * (len(refuted) > MOST_SAID)
+    words += ["The other parts that are answered so are listed above."] * (len(refuted) > MOST_SAID)
     return " ".join(words)
 
 
@@ -280,22 +246,26 @@ def published(text: str) -> str:
 
 
 def trust(rows: list[dict]) -> str:
-    """Say how many claims were tested, how many wrong verdicts to expect at most, and what was withheld."""
-    given = Counter(row["verdict"] for row in rows)
-    tested = sum(given[verdict] for verdict in verdicts.TESTED)
-    words = [
-        f"Of {len(rows)} claims this run tested {tested}. All intervals are {LEVEL:.0%} intervals; at this level one has to expect "
-        f"{ledger.expected_wrong(rows):.2f} wrong verdicts among them at most, as far as the intervals cover what they say."
-    ]
-    others = [f"{verdict}: {count}" for verdict, count in given.items() if verdict not in verdicts.TESTED]
+    """Say how many claims were tested, how many wrong answers to expect at most, and what was withheld."""
+    count = Counter(row["verdict"] for row in rows)
+    tested = sum(count[verdict] for verdict in verdicts.TESTED)
+    words = [f"Of {len(rows)} claims this run tested {tested}. {ledger.trusted(rows)}"]
+    kinds = [kind for kind in (verdicts.BY_CONSTRUCTION, verdicts.NOT_MEASURABLE) if count[kind]]
+    if kinds:
+        words.append(
+            f"No verdict is given where a claim is {' or '.join(f'{kind} ({count[kind]})' for kind in kinds)}."
+        )
+    others = [f"{verdict}: {number}" for verdict, number in count.items() if verdict not in (*verdicts.TESTED, *kinds)]
     if others:
         words.append(f"Not tested: {', '.join(others)}.")
-    if withheld := sorted({row["chapter"] for row in rows if row["verdict"] == verdicts.WITHHELD}):
-        words.append(f"Controls failed in {', '.join(withheld)}: the verdicts that depend on them are withheld.")
+    if withheld := [part for row in rows for part in row["parts"] if part["verdict"] == verdicts.WITHHELD]:
+        words.append(
+            f"{len(withheld)} of {sum(len(row['parts']) for row in rows)} answers are withheld; the cards say why."
+        )
     return " ".join(words)
 
 
-OF_CLAIM = ("id", "where", "claim", "published", "verdict", "qualifier", "chapter", "section")
+OF_CLAIM = ("id", "where", "claim", "published", "kind", "verdict", "qualifier", "size", "chapter", "section")
 
 
 def as_table(rows: list[dict]) -> pd.DataFrame:
@@ -310,7 +280,7 @@ def as_table(rows: list[dict]) -> pd.DataFrame:
                 {key: row[key] for key in OF_CLAIM}
                 | {
                     "test": part.get("part", ""),
-                    "kind": part.get("kind", ""),
+                    "test_kind": part.get("kind", ""),
                     "experiment": part.get("experiment", ""),
                     "measured": name,
                     "value": row["measured"].get(name),

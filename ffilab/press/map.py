@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from ffilab.judge import derived, verdicts
 from ffilab.judge.derived import COSTS, LEVELS, Corner
 from ffilab.judge.rules import NO, OPEN, YES
+from ffilab.judge.verdicts import WITHHELD
 
 NOT_TESTED, SHOWN = "not tested here", "shown, and not judged"
-WITHHELD, NOT_MEASURED, NO_NUMBER = "withheld", "not measured yet", "no number here"
+NOT_MEASURED, NO_NUMBER = "not measured yet", "no number here"
 # How each state is marked: a shape beside the word, so that no colour is needed. Colours: book/_static/map.css.
 SHAPES = {
     YES: '<circle cx="0" cy="0" r="6"/>',
@@ -60,8 +61,6 @@ def _place(corner: Corner, by_claim: dict[str, dict], judged: dict) -> Place:
     if not corner.claim:
         return Place(corner, SHOWN if corner.page else NOT_TESTED)
     row = by_claim.get(corner.claim, {})
-    if row.get("verdict") == verdicts.WITHHELD:
-        return Place(corner, WITHHELD, "a control of its chapter failed")
     name, parts = (corner.test, judged.get("parts", [])) if corner.bold else (corner.measured, row.get("parts", []))
     part = next((part for part in parts if part["measured"] == name and part["kind"] != "size"), None)
     if part is None:

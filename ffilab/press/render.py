@@ -8,7 +8,6 @@ from pathlib import Path
 
 import nbformat
 
-from ffilab import draw
 from ffilab.errors import UserError
 from ffilab.judge import ledger
 from ffilab.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
@@ -17,8 +16,8 @@ from ffilab.press.chapters import Chapter, chapters, split
 from ffilab.progress import say, step
 from ffilab.subprocesses import explain_os_errors, logged
 
-# Cells that the press puts above a page.
-BANNERS = {"withheld", "stale"}
+# The cell that the press puts above a page.
+BANNER = "stale"
 
 
 def render() -> Path:
@@ -103,7 +102,7 @@ def assemble(tree: Path) -> Path:
 
 def link_terms(page: nbformat.NotebookNode, glossary: dict[str, list[str]]) -> None:
     """Link the glossary's terms in the typed prose of a page."""
-    typed = [cell for cell in page.cells if cell.cell_type == "markdown" and cell.id not in BANNERS]
+    typed = [cell for cell in page.cells if cell.cell_type == "markdown" and cell.id != BANNER]
     for cell, text in zip(typed, terms.linked([cell.source for cell in typed], glossary)):
         cell.source = text
 
@@ -122,24 +121,15 @@ def without_tails(source: str) -> str:
 
 
 def with_banner(chapter: Chapter) -> dict[str, nbformat.NotebookNode]:
-    """Return the executed pages by name; a banner behind the heading says what has changed since and which controls failed."""
+    """Return the executed pages by name; a banner behind the heading says what has changed since."""
     pages = split(chapter.executed_notebook, chapter.corner)
-    measure_again = f"Measure again: `make chapter NAME={chapter.corner}`."
-    changed, failed = chapter.changed(), chapter.facts.get("withheld", [])
-    words = {}
-    if failed:
-        words["withheld"] = (
-            "Controls of the run that this page shows have failed. What it shows is marked as withheld, and no verdict rests on "
-            f"it. {measure_again}\n\n" + "\n".join(f"- {draw.plain(reason)}" for reason in failed)
+    if changed := chapter.changed():
+        text = (
+            f"This page is stale. Since it was made, this has changed: {', '.join(changed)}. "
+            f"Measure again: `make chapter NAME={chapter.corner}`."
         )
-    if changed:
-        words["stale"] = (
-            f"This page is stale. Since it was made, this has changed: {', '.join(changed)}. {measure_again}"
-        )
-    for page in pages.values():
-        for name, text in words.items():
-            cell = nbformat.v4.new_markdown_cell(f":::{{warning}}\n{text}\n:::", id=name)
-            page.cells.insert(1, cell)
+        for page in pages.values():
+            page.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{warning}}\n{text}\n:::", id=BANNER))
     return pages
 
 

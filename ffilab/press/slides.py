@@ -1,7 +1,7 @@
 """Slides of the chapters, made of the executed pages: questions, predictions, figures, the run's answers, key points, verdicts.
 
-A deck is one page of reveal.js, which is copied beside it; nothing is loaded from elsewhere. What is marked on the page, as a
-smoke test or as withheld, is marked here.
+A deck is one page of reveal.js, which is copied beside it; nothing is loaded from elsewhere. What is marked on the page as a
+smoke test is marked here.
 """
 
 import ast
@@ -119,10 +119,6 @@ def standing(chapter: Chapter, facts: dict) -> str:
     ]
     if facts.get("budget") == "smoke":
         lines.append("**This is a smoke test: none of its figures is a result.**")
-    if failed := facts.get("withheld", []):
-        lines.append(
-            f"**Withheld: controls of this run failed.** {failed[0]}" + (" (and others)" if failed[1:] else "")
-        )
     if changed := chapter.changed():
         lines.append(f"**Stale**: since it was measured, this has changed: {', '.join(changed)}.")
     return "\n\n".join(lines)

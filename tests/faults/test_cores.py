@@ -39,7 +39,7 @@ RESTARTS = 10
 def twins(smoke, seed, batch_ms=1):
     """A plan of one worker in each of ten restarts, with two pairs of controls, and none in processes apart."""
     budget = dataclasses.replace(smoke, restarts=RESTARTS, batch_ms=batch_ms)
-    pairs = [arm for arm in control_arms(0, 8) if arm.group == "shared"]
+    pairs = [arm for arm in control_arms(8) if arm.group == "shared"]
     return plan("twins", [*TWINS, *pairs], [GIL], budget, seed, with_controls=False)
 
 

@@ -31,7 +31,7 @@ def open_files():
 
 def limited(smoke):
     """A plan of four workers, one of them on a copy of the interpreter."""
-    return plan("limits", [Arm("plain", str(ARMS), "plain"), *controls(0, 8)], [GIL], smoke, 1, False)
+    return plan("limits", [Arm("plain", str(ARMS), "plain"), *controls(8)], [GIL], smoke, 1, False)
 
 
 def assert_nothing_is_left(before):
