@@ -34,11 +34,11 @@ MAIN = "session.jsonl"
 class Unit:
     """What a comparison counts as one: a session's layout, linked from one of the builds; or one restart, if it drew none.
 
-    build: its number; those of all interpreters in the order of their labels, where they differ.
+    build: its number; where the interpreters' builds differ, their digits in the order of the labels: 23 is a 2 beside a 3.
     """
 
     session: int
-    build: int | tuple[int, ...]
+    build: int
     layout: int | None
     restart: int | None = None
 
@@ -48,8 +48,9 @@ class Unit:
         drawn, session = line.get("layouts") or {}, line.get("session", 0)
         if line.get("layout") is None:
             return cls(session, 1, None, line["restart"])
-        builds = tuple(layout["build"] for _, layout in sorted(drawn.items())) or (1,)
-        return cls(session, builds[0] if len(set(builds)) == 1 else builds, line["layout"])
+        builds = [layout["build"] for _, layout in sorted(drawn.items())] or [1]
+        build = builds[0] if len(set(builds)) == 1 else int("".join(map(str, builds)))
+        return cls(session, build, line["layout"])
 
 
 @dataclass(frozen=True)
