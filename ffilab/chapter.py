@@ -65,7 +65,8 @@ def left_out(labels: list[str]) -> list[str]:
 
 
 def verdicts(session: Session) -> None:
-    """Show the run's controls, hand in the measurements of the corner's claims, and show the ledger's rows."""
+    """Say what was measured again, show the run's controls, hand in the measurements of the corner's claims, show the ledger's rows."""
+    display(Markdown(f"Disturbed by others: {controls.repaired(session) or 'nothing that could be'}."))
     draw.table(
         controls.table(controls.everything(session)), "What the run says of itself, before any effect is looked at."
     )
@@ -79,7 +80,6 @@ def end(session: Session, gil_enabled: bool) -> None:
         assert_gil(gil_enabled)
     session.close()
     facts, noise = session.provenance, session.record.end["machine"]
-    timed = [session.timed(path.stem) for path in session.files[1:]]
     packages = session.record.run["interpreters"].get(runs_on(gil_enabled), {}).get("packages", {})
     rows = {
         "Machine": f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gib']} GiB"
@@ -89,8 +89,7 @@ def end(session: Session, gil_enabled: bool) -> None:
         "Frequency governor": facts["governor"] or "not visible here",
         "Noise": f"load {facts['load']:.2f} at the start, {noise['load']:.2f} at the end; "
         f"{noise['steal_s'] - facts['steal_s']:.2f} s stolen by the hypervisor",
-        "Discarded": "; ".join(f"{record.run['plan']['name']}: {record.noise.report}" for record in timed)
-        or "nothing: each run had a process of its own, and all of them count",
+        "Disturbed": "; ".join(disturbed(session)) or "no process",
         "Run": f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}",
         "Rests on": basis.in_words(facts["rests_on"]),
         "Seed": ", ".join(map(str, facts["seeds"])),
@@ -103,6 +102,14 @@ def end(session: Session, gil_enabled: bool) -> None:
     display(Markdown("| | |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in rows.items())))
     if page := settings.told("page"):
         Path(page).write_text(json.dumps(described(session, gil_enabled)))
+
+
+def disturbed(session: Session) -> list[str]:
+    """Describe what was measured again or left out: of each timed plan, and of each experiment of which something was."""
+    titles = dict.fromkeys(line["title"] for line in session.record.experiments)
+    touched = [title for title in titles if any(session.disturbed(title)[:2])]
+    plans = [path.stem for path in session.files[1:]]
+    return [f"{name}: {session.said(name)}" for name in (*plans, *touched)]
 
 
 def described(session: Session, gil_enabled: bool) -> dict:

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ffilab.bench.record import Record, Writer
+from ffilab.bench.lines import Writer
+from ffilab.bench.record import Record
 from ffilab.provision.catalogue import GIL
 
 # Of a block that nothing disturbed.

@@ -12,14 +12,11 @@ from ffilab.press import tables
 from ffilab.press.chapters import Chapter
 
 
-def test_what_is_shown_is_marked_by_what_is_known_then(monkeypatch):
+def test_what_is_shown_is_marked_if_it_is_no_result(monkeypatch):
     monkeypatch.setattr(draw, "_page", dict(draw._page))
-    failed = []
-    draw.start_page(True, lambda: failed)
+    draw.start_page(True)
     assert draw.mark() == ""
-    failed.append("A/A")
-    assert draw.mark() == draw.WITHHELD
-    draw.start_page(False, lambda: failed)
+    draw.start_page(False)
     assert draw.mark() == draw.SMOKE
 
 

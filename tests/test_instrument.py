@@ -1,107 +1,23 @@
 """The instrument: what is disturbed and measured again, description, second and third axis, two runs compared."""
 
 import os
-import random
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from corner import noop, spin
 
 from ffilab import machine, settings
-from ffilab.bench import instructions, noise, profile, runner
-from ffilab.bench.plan import controls, plan
+from ffilab.bench import instructions, profile, runner
+from ffilab.bench.plan import plan
 from ffilab.bench.record import Record
 from ffilab.budget import BUDGETS
 from ffilab.errors import UserError
 from ffilab.judge import description, runs, statistics
 from ffilab.judge.estimates import Location
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.measuring.contest import noop, spin
 
 pytestmark = pytest.mark.usefixtures("quiet_progress")
-
-
-@pytest.mark.parametrize(
-    ("line", "word"),
-    [
-        ({}, ""),
-        ({"strangers_s": 0.04, "wall_s": 0.06}, ""),  # four ticks may be the grain of the clock
-        ({"strangers_s": 0.06, "wall_s": 0.3}, "other load"),
-        ({"strangers_s": 0.06, "wall_s": 0.5}, ""),
-        ({"throttled_s": 0.06, "wall_s": 2.0}, "quota"),
-        ({"throttled_s": 0.06, "wall_s": 4.0}, ""),
-        ({"steal_s": 0.06, "wall_s": 2.0}, "stolen time"),
-        ({"steal_s": 0.02, "wall_s": 0.1}, ""),
-        ({"steal_s": 1.0, "strangers_s": 1.0, "wall_s": 1.0}, "other load"),
-    ],
-)
-def test_what_disturbed_is_told_by_what_happened(line, word):
-    assert noise.disturbed(line) == word
-
-
-@given(st.lists(st.integers(1, 10**12), min_size=8, max_size=8))
-def test_the_rule_never_looks_at_a_time(times):
-    blocks = [
-        {"restart": n // 4, "ns": {"k/a": ns}, "strangers_s": 0.1 * (n in (2, 6)), "wall_s": 0.1}
-        for n, ns in enumerate(times)
-    ]
-    assert noise.discard(blocks, [0, 1]).blocks == {2, 6}
-
-
-def test_disturbances_are_said_in_a_sentence():
-    assert noise.said(noise.Disturbed(0, 0, 40), "", "processes") == "none of 40 processes was disturbed"
-    told = noise.said(noise.Disturbed(12, 1, 400), "quota", "processes")
-    assert told == "12 of 400 processes were measured again, 1 left out: quota"
-    assert "more than half" in noise.said(noise.Disturbed(20, 30, 40), "quota", "processes")
-
-
-def test_there_are_four_pairs_of_controls_and_two_on_each_interpreter():
-    pairs = {number: sum(arm.group == "shared" for arm in controls(number)) // 2 for number in (1, 2, 3, 6)}
-    assert pairs == {1: 4, 2: 2, 3: 2, 6: 2}
-
-
-# ---- which restarts a run makes ----
-
-
-def restarts_of(is_disturbed, given=(0, 1, 2, 3), blocks=4, wall_s=None):
-    """The restarts of a run, by layout, blocks and whether again; is_disturbed(restart, block)."""
-    made, done, found = SimpleNamespace(blocks=blocks, wall_s=wall_s), [], []
-    for number, (layout, count, again) in enumerate(runner.all_turns(made, list(given), done, random.Random(1))):
-        found.append((layout, count, again))
-        done += [
-            {"layout": layout, "again": again, "strangers_s": float(is_disturbed(number, block)), "wall_s": 1.0}
-            for block in range(count)
-        ]
-    return found
-
-
-def test_layouts_that_lost_blocks_get_them_again_and_others_nothing():
-    assert restarts_of(lambda restart, block: False) == [(layout, 4, False) for layout in range(4)]
-    lost = {(1, 0): 1, (1, 3): 1, (2, 1): 1}
-    assert sorted(restarts_of(lambda *place: place in lost)[4:]) == [(1, 2, True), (2, 1, True)]
-    # Of ten blocks one is not worth a restart.
-    assert len(restarts_of(lambda *place: place == (0, 0), blocks=10)) == 4
-
-
-def test_half_of_the_blocks_are_measured_again_at_most_and_again_while_they_stay_disturbed():
-    always = restarts_of(lambda restart, block: True)
-    assert sum(count for _, count, again in always if again) == 8
-    # One layout whose first repair is disturbed too.
-    found = restarts_of(lambda restart, block: restart in (1, 4))
-    assert found[4:] == [(1, 4, True), (1, 4, True)]
-
-
-def test_without_layouts_whole_restarts_are_added():
-    found = restarts_of(lambda restart, block: restart == 2 or (restart, block) == (0, 0), given=[None] * 4)
-    assert found[4:] == [(None, 4, True)]
-
-
-def test_a_wall_time_ends_a_run_and_nothing_is_measured_again():
-    assert len(restarts_of(lambda restart, block: True, given=[0] * 100, wall_s=0.0)) == runner.LEAST_RESTARTS
-    assert len(restarts_of(lambda restart, block: True, given=[0] * 20, wall_s=60)) == 20
 
 
 def test_discarded_blocks_are_nan_and_the_comparison_goes_on():

@@ -53,7 +53,7 @@ def hostile(function, name=None):
 
 
 @pytest.mark.full
-@pytest.mark.usefixtures("quiet_progress")
+@pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 def test_without_a_linker_a_run_works_and_its_rows_are_qualified(tell, tmp_path, monkeypatch):
     monkeypatch.setattr(relink, "linker", lambda: None)
     monkeypatch.setattr(sessions, "RECORDS", tmp_path / "records")
@@ -69,7 +69,7 @@ def test_without_a_linker_a_run_works_and_its_rows_are_qualified(tell, tmp_path,
 
 
 @pytest.mark.full
-@pytest.mark.usefixtures("quiet_progress")
+@pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 def test_the_environment_is_longer_by_another_number_in_each_restart(smoke, tmp_path):
     def seen(seed, folder):
         made = plan("p", [hostile("padding")], [GIL], smoke, seed, with_controls=False)
@@ -202,7 +202,7 @@ def test_what_is_copied_lies_in_pages_of_its_own(pool):
 
 @pytest.mark.full
 @LINKED
-@pytest.mark.usefixtures("quiet_progress")
+@pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 def test_a_run_on_a_pool_says_which_layout_each_restart_had(pool, smoke, tmp_path):
     made = plan("p", [hostile("fine"), hostile("program")], PAIR, smoke, seed=3, with_controls=False)
     record = runner.run(made, tmp_path, pool=pool)

@@ -10,18 +10,19 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from made_up import FACTS, timed
+from made_up import FACTS, timed, write
 
 from ffilab import chapter
 from ffilab.bench import runner
 from ffilab.bench.layouts import Layout
 from ffilab.bench.plan import APART, EMPTY, Arm, control_pair, plan
-from ffilab.bench.record import SESSION, Record, Unit, merged
+from ffilab.bench.record import SESSION, Record, Unit, merged, read
 from ffilab.budget import BUDGETS
 from ffilab.judge import basis, ledger, statistics
 from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted, Location, Measurement
-from ffilab.judge.rules import YES, Side
+from ffilab.judge.rules import Side
+from ffilab.judge.verdicts import HOLDS
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
 PAIR = (GIL, FREE_THREADED)
@@ -158,6 +159,24 @@ def test_sessions_without_layouts_know_their_restarts_apart():
     assert [unit.session for unit in merged(bare).kept] == [0] * 3 + [1] * 4
 
 
+def test_the_default_link_stands_beside_the_units(tmp_path):
+    record = a_record([0, 1, 2, 0], blocks=4)
+    record.restarts[2] |= {"layout": None, "default": True}
+    path = write(record, tmp_path / "calls.jsonl")
+    found = read(path)
+    assert found.kept == [Unit(0, 1, 0), Unit(0, 1, 1)]
+    assert len(found.blocks) == 12
+    assert found.disturbed() == (0, 0, 12)
+    assert found.default_link(GIL, "b") == pytest.approx([1100 * 1.02] * 4, rel=1e-3)
+    both = merged([found, found])
+    assert len(both.kept) == 4
+    assert len(both.default_link(GIL, "b")) == 8
+    assert not a_record([0, 1]).default_link(GIL, "b").size
+    for block in record.blocks[8:12]:
+        block |= BUSY
+    assert not read(write(record, tmp_path / "busy.jsonl")).default_link(GIL, "b").size
+
+
 BUSY = {"strangers_s": 0.06, "wall_s": 0.1}
 
 
@@ -267,8 +286,8 @@ def an_estimate(drawn):
 def test_a_row_of_the_ledger_says_what_the_next_build_may_show():
     estimate = an_estimate([*range(16), *range(4)])
     found = row(estimate, rests_on())
-    assert found["verdict"] == YES
-    assert ledger.verdict_of(found) == YES
+    assert found["verdict"] == HOLDS
+    assert ledger.verdict_of(found) == HOLDS
     assert list(found["beside"]) == ["x"]
     beside, own = found["beside"]["x"], found["interval"]["x"]
     assert list(beside) == ["the next build", "these binaries alone"]
@@ -278,11 +297,11 @@ def test_a_row_of_the_ledger_says_what_the_next_build_may_show():
 
 def test_a_row_of_one_binary_says_so_and_nothing_of_the_next_build():
     found = row(an_estimate(None), rests_on(gil=1))
-    assert ledger.verdict_of(found) == f"{YES} (of this binary alone)"
+    assert ledger.verdict_of(found) == f"{HOLDS} (of this binary alone)"
     assert found["beside"] == {}
     # What was counted, and not timed, has nothing beside it either.
     assert row(Counted(1.2), rests_on())["beside"] == {}
-    assert ledger.verdict_of(row(Counted(1.2), rests_on())) == YES
+    assert ledger.verdict_of(row(Counted(1.2), rests_on())) == HOLDS
 
 
 def test_the_three_intervals_have_their_names():

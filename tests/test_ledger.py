@@ -1,13 +1,17 @@
 import json
+from types import SimpleNamespace
 
 import pytest
 
+from ffilab.bench.foreign import find
+from ffilab.bench.reading import Reading
 from ffilab.errors import UserError
 from ffilab.judge import claims, ledger, verdicts
 from ffilab.judge.claims import Claim
-from ffilab.judge.estimates import Counted, Location, Measurement
-from ffilab.judge.rules import YES, Side
+from ffilab.judge.estimates import Counted, Location, Measurement, Share
+from ffilab.judge.rules import YES, Never, Occurs, Side, Size
 from ffilab.provision.catalogue import FREE_THREADED, GIL
+from tests.golden_pages import GOLDEN
 
 SIDE = Side("x", direction="above", null=1.0, interest=0.05)
 
@@ -18,13 +22,17 @@ def test_claims_are_those_of_the_four_documents():
     assert {claim.id for claim in claims.all_claims()} >= set(expected)
 
 
-def handed_in(value, is_result=True, withheld=()):
+def handed_in(value, is_result=True, withheld=None):
     return {
         "measurements": {"x": Measurement(Counted(value), "").as_json()},
         "missing": {},
-        "withheld": list(withheld),
+        "withheld": withheld or {},
         "provenance": {"is_result": is_result},
     }
+
+
+def about(value):
+    return Measurement(Location(value, 0.005, 19, 20), "")
 
 
 def claim(*rules, corner="c", **further):
@@ -33,7 +41,8 @@ def claim(*rules, corner="c", **further):
 
 def test_a_row_has_its_verdict_and_each_part_with_its_answer():
     row = ledger.judge(claim(SIDE), handed_in(1.2))
-    assert (row["verdict"], row["measured"], row["interval"]) == (YES, {"x": 1.2}, {"x": [1.2, 1.2]})
+    assert (row["verdict"], row["measured"], row["interval"]) == (verdicts.HOLDS, {"x": 1.2}, {"x": [1.2, 1.2]})
+    assert (row["kind"], row["size"]) == (verdicts.MEASURED, "")
     assert [(part["kind"], part["verdict"], part["experiment"]) for part in row["parts"]] == [
         ("side", YES, "corrected")
     ]
@@ -46,14 +55,29 @@ def test_what_its_author_ran_is_said_where_it_decides():
 
 
 def test_a_smoke_test_is_no_result():
-    assert ledger.judge(claim(SIDE), handed_in(1.2, is_result=False))["verdict"] == verdicts.CANNOT_TEST
+    assert ledger.judge(claim(SIDE), handed_in(1.2, is_result=False))["verdict"] == verdicts.NO_RESULT
 
 
-def test_a_run_that_fails_its_controls_has_no_verdict_whatever_it_measured():
+def test_what_is_withheld_decides_nothing_whatever_was_measured_and_says_why_at_its_part():
     for value in (0.5, 1.2):
-        row = ledger.judge(claim(SIDE), handed_in(value, withheld=["others used 1.00 cores"]))
-        assert (row["verdict"], row["reason"], row["parts"]) == (verdicts.WITHHELD, "others used 1.00 cores", [])
+        given = {**handed_in(1.2, withheld={"x": "disturbed"}), "measurements": {"x": about(value).as_json()}}
+        row = ledger.judge(claim(SIDE), given)
+        assert row["verdict"] == verdicts.WITHHELD
+        assert [(part["verdict"], part["reason"]) for part in row["parts"]] == [(verdicts.WITHHELD, "disturbed")]
         assert row["measured"] == {"x": value}
+        assert ledger.is_withheld(row, "x")
+
+
+def test_what_was_counted_is_given_whatever_else_ran():
+    assert ledger.judge(claim(SIDE), handed_in(1.2, withheld={"x": "disturbed"}))["verdict"] == verdicts.HOLDS
+
+
+def test_the_published_size_has_a_field_of_its_own():
+    size = Size("x", null=1.0, published=2.0, margin=0.25)
+    row = ledger.judge(claim(SIDE, size), handed_in(1.2))
+    assert (row["verdict"], row["qualifier"], row["size"]) == (verdicts.HOLDS, "", verdicts.DIFFERS)
+    assert ledger.counts_of(row) == "1 yes"
+    assert "published size: differs" in ledger.in_lines(row)[0]
 
 
 def test_nothing_handed_in_is_said_so():
@@ -68,7 +92,7 @@ def test_a_claim_that_no_measurement_decides_says_why():
 
 def test_why_a_number_is_missing_stands_in_the_reason():
     row = ledger.judge(claim(SIDE), {**handed_in(1.2), "measurements": {}, "missing": {"x": "there is no valgrind"}})
-    assert (row["verdict"], row["reason"]) == (verdicts.CANNOT_TEST, "x: no number here: there is no valgrind")
+    assert (row["verdict"], row["reason"]) == (verdicts.OPEN, "x: no number, there is no valgrind")
 
 
 def test_a_renamed_or_missing_number_is_an_error_and_no_weaker_test():
@@ -79,9 +103,19 @@ def test_a_renamed_or_missing_number_is_an_error_and_no_weaker_test():
         ledger.judge(claim(SIDE), {**handed_in(1.2), "measurements": {}})
 
 
-def test_expected_wrong_verdicts_count_the_chances_for_one():
-    row = ledger.judge(claim(SIDE), handed_in(1.2))
-    assert ledger.expected_wrong([row] * 46) == pytest.approx(0.46)
+def test_expected_wrong_answers_count_the_chances_for_one():
+    def expected(rule, number):
+        return ledger.expected_wrong(
+            [ledger.judge(claim(rule), {**handed_in(0), "measurements": {"x": number.as_json()}})]
+        )
+
+    assert expected(SIDE, about(1.2)) == expected(SIDE, about(0.9)) == pytest.approx(0.01)
+    assert expected(SIDE, about(1.05)) == 0  # it is open
+    assert expected(SIDE, Measurement(Counted(1.2), "")) == 0
+    # That something is rarer than a rate rests on an interval; that it was seen does not.
+    for rule in (Never("x", rate=0.15), Occurs("x", rate=0.15)):
+        assert expected(rule, Measurement(Share(0, 30), "")) == pytest.approx(0.01)
+        assert expected(rule, Measurement(Share(1, 30), "")) == 0
     assert ledger.expected_wrong([ledger.judge(claim(SIDE), None)]) == 0
 
 
@@ -106,7 +140,7 @@ def handed(monkeypatch, tmp_path):
     other = '{kind = "side", measured = "ratio on {FREE_THREADED}", direction = "above", null = 1.0, interest = 0.0}'
     write_claims(tmp_path, f"test = [{rule}, {other}]")
     monkeypatch.setattr(claims, "NOTEBOOKS", tmp_path)
-    return ledger.Handed("c")
+    return ledger.Handed(SimpleNamespace(corner="c", reads=set()))
 
 
 def write_claims(folder, test, head=""):
@@ -126,7 +160,7 @@ def test_what_is_handed_in_is_kept_only_where_the_press_asks_for_it(tell, handed
     judged = ledger.rows_of(handed.complete(), {"is_result": True}, [])
     monkeypatch.setattr(ledger, "judged", lambda session: judged)
     before = set(tmp_path.rglob("*"))
-    assert [row["verdict"] for row in ledger.hand_in(None)] == [YES]
+    assert [row["verdict"] for row in ledger.hand_in(None)] == [verdicts.HOLDS]
     assert set(tmp_path.rglob("*")) == before
     tell(hand_in=str(tmp_path / "page" / "claims"))
     ledger.hand_in(None)
@@ -166,10 +200,40 @@ def test_hand_in_misses_what_was_forgotten(handed):
         handed.complete()
 
 
+def test_a_number_rests_on_what_was_read_for_it_and_on_what_was_read_for_all():
+    session = SimpleNamespace(corner="loaders", reads={"left from before"})
+    handed = ledger.Handed(session)
+    session.reads.add("for all")
+
+    def reading(title):
+        session.reads.add(title)
+        return NUMBER
+
+    names = [(claim.id, test.measured) for claim in claims.declared("loaders").claims for test in claim.tests]
+    (first, second, third) = list(dict.fromkeys(names))[:3]
+    handed.put(*first, lambda: reading("one"))
+    handed.put(*second, lambda: reading("two"))
+    handed.put(*third, "was not built")
+    rests_on = {name: handed.rests_on[name[0]][name[1]] for name in (first, second, third)}
+    assert rests_on == {first: {"for all", "one"}, second: {"for all", "two"}, third: {"for all"}}
+
+
+def test_what_is_asked_of_a_session_is_worked_out_once_until_it_has_measured_more():
+    session, asked = Reading("loaders", find(GOLDEN, "loaders")), []
+
+    def make(given):
+        asked.append(given)
+        return len(asked)
+
+    assert [session.once(make), session.once(make)] == [1, 1]
+    assert ledger.sides(session) == ledger.sides(session)
+    assert ledger.answers(session) is ledger.answers(session)
+
+
 def test_rows_of_the_ledger_are_complete(results):
     ledger.collect()
     rows = json.loads((results / "ledger.json").read_text())
-    keys = {"id", "chapter", "published", "measured", "interval", "verdict", "reason", "provenance"}
+    keys = {"id", "chapter", "published", "measured", "interval", "verdict", "reason", "provenance", "kind", "size"}
     assert all(keys <= set(row) for row in rows)
     assert len(rows) == len(claims.all_claims())
 
@@ -215,7 +279,8 @@ GOOD = '{kind = "side", measured = "x", direction = "above", null = 1.0, interes
         (f'{GOOD}, {{kind = "size", measured = "y", null = 1.0, published = 1.2, margin = 0.1}}', "not its side"),
         ('{kind = "equal", measured = "x", null = 1.0}', "`margin`"),
         ('{kind = "never", measured = "x"}', "`rate`"),
-        ('{kind = "occurs", measured = "x", rate = 0.1}', "rate"),
+        ('{kind = "occurs", measured = "x"}', "`rate`"),
+        ('{kind = "occurs", measured = "x", rate = 0}', "between 0 and 1"),
         (f"{GOOD}, {GOOD}", "twice"),
         ('{kind = "occurs"}', "measured"),
         ('{kind = "occurs", measured = 3}', "measured"),

@@ -10,8 +10,9 @@ from ffilab.errors import UserError
 from ffilab.judge import claims, ledger, verdicts
 from ffilab.judge.claims import Claim, all_claims
 from ffilab.judge.estimates import Counted, Measurement
-from ffilab.judge.rules import YES, Side, Size
-from ffilab.press import ledger_page
+from ffilab.judge.rules import Conformance, Side, Size
+from ffilab.paths import ROOT
+from ffilab.press import ledger_figure, ledger_page
 from tests.prose import faults_of_markdown as faults
 from tests.source_pages import anchors, golden_rows, source_tree
 
@@ -25,7 +26,7 @@ def row_of(value, *rules, **further):
     handed = {
         "measurements": {"a / b": Measurement(Counted(value), "").as_json()},
         "missing": {},
-        "withheld": further.pop("withheld", []),
+        "withheld": further.pop("withheld", {}),
         "provenance": {"is_result": further.pop("is_result", True)},
     }
     return {**ledger.judge(claim, handed), "provenance": {}, "stale": []} | further
@@ -47,9 +48,9 @@ def test_each_measured_claim_says_what_its_author_saw_what_differs_and_where(cla
 @pytest.mark.parametrize(
     ("value", "verdict", "says"),
     [
-        (2.0, YES, None),
-        (1.2, verdicts.IN_DIRECTION, "1 holds and 1 does not hold"),
-        (1.0, verdicts.REFUTED, "2 do not hold"),
+        (2.0, verdicts.HOLDS, None),
+        (1.2, verdicts.HOLDS, None),
+        (1.0, verdicts.FAILS, "1 part: 1 no."),
     ],
 )
 def test_what_differs_is_told_unless_the_claim_simply_holds(value, verdict, says):
@@ -78,9 +79,9 @@ def test_many_tests_are_folded_by_subject():
     titles = re.findall(r"\{dropdown\} (.*)", ledger_page.card(row))
     assert len(row["parts"]) > ledger_page.MOST_IN_ONE_FOLD
     assert len(titles) == 4
-    assert sum(
-        int(count) for title in titles for count in re.findall(r"(\d+) (?:holds|undecided|does not)", title)
-    ) == len(row["parts"])
+    assert sum(int(count) for title in titles for count in re.findall(r"(\d+) (?:yes|no|open)\b", title)) == len(
+        row["parts"]
+    )
 
 
 def test_the_link_leads_to_the_section(tmp_path):
@@ -93,22 +94,59 @@ def test_cards_carry_what_they_are_chosen_by():
     text = ledger_page.page(rows)
     for row in rows:
         wanted = (
-            f"ffi-verdict-{ledger_page.slug(row['verdict'])} ffi-document-{row['id'][0].lower()} ffi-chapter-loaders"
+            f"ffi-verdict-{ledger_page.slug(row['verdict'])} ffi-document-{row['id'][0].lower()} "
+            f"ffi-size-{row['size']} ffi-chapter-loaders"
         )
         assert wanted in text
         assert f'<option value="{ledger_page.slug(row["verdict"])}">{row["verdict"]} (1)</option>' in text
+        assert f'<option value="{row["size"]}">{row["size"]} (1)</option>' in text
     assert '<option value="loaders">loaders (2)</option>' in text
     assert 'aria-live="polite"' in text
 
 
 def test_the_figure_says_its_numbers():
     rows = [row_of(2.0), row_of(2.0, id="A2"), row_of(1.0, id="B1")]
-    assert ledger_page.summary_for_alt(rows) == (
-        f"Verdicts on 3 claims by document. A: 2 holds. B: 1 {verdicts.REFUTED}."
-    )
-    assert ledger_page.by_document(rows).to_numpy().sum() == 3
-    # Each verdict that a rule can give has a colour of its own, and a hatching.
-    assert len(set(ledger_page.DRAWN.values()) | {ledger_page.NOT_TESTED}) == len(ledger_page.DRAWN) + 1
+    assert ledger_figure.summary_for_alt(rows) == "Verdicts on 3 claims by document. A: 2 holds. B: 1 does not hold."
+    assert ledger_figure.by_document(rows).to_numpy().sum() == 3
+    # Each word has a colour of its own, and a hatching; and each verdict that a claim can get is among them.
+    assert len(set(ledger_figure.DRAWN.values()) | {ledger_figure.NOT_TESTED}) == len(ledger_figure.DRAWN) + 1
+    assert {*verdicts.TESTED, verdicts.WITHHELD} <= set(ledger_figure.DRAWN)
+    style = (ROOT / "book" / "_static" / "ledger.css").read_text().lower()
+    for word, (colour, _) in ledger_figure.DRAWN.items():
+        assert f".ffi-verdict-{ledger_page.slug(word)} {{ border-left-color: {colour.lower()} " in style
+
+
+def test_a_number_that_is_withheld_says_so_where_it_stands():
+    row = row_of(1.2) | {"counted": []}
+    row["parts"][0] |= {"verdict": verdicts.WITHHELD, "reason": "disturbed"}
+    card = ledger_page.card(row)
+    assert "**1.2 (all values alike) (withheld)**" in card
+    assert "*withheld*; disturbed" in card
+    assert "1 of 2 answers are withheld" in ledger_page.trust([row])
+
+
+def test_the_head_says_how_many_wrong_answers_to_expect_and_keeps_kinds_apart():
+    kinds = [
+        ledger.judge(Claim("B4", "balm", "w", "c", "p", (Conformance("x"),)), counted(1)),
+        ledger.judge(Claim("C9", "convoy", "w", "c", "p", not_measurable="A text."), None),
+    ]
+    rows = [row_of(2.0), *({**row, "stale": [], "provenance": {}} for row in kinds)]
+    said = ledger_page.trust(rows)
+    assert "Of 3 claims this run tested 1." in said
+    assert "0.00 wrong answers are to be expected" in said
+    assert "98%" in said
+    assert "true by construction (1) or not measurable (1)" in said
+    assert "no verdict" in ledger_page.card(rows[1])
+    assert "*Kind:* not measurable: A text." in ledger_page.card(rows[2])
+
+
+def counted(value):
+    return {
+        "measurements": {"x": Measurement(Counted(value), "").as_json()},
+        "missing": {},
+        "withheld": {},
+        "provenance": {"is_result": True},
+    }
 
 
 def test_the_ledger_can_be_taken_away(tmp_path):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ffilab.bench import noise
 from ffilab.judge import controls
 from ffilab.judge.estimates import LEVEL, Counted, Interval, Location, Measurement, Share
 from ffilab.judge.rules import (
@@ -68,13 +69,16 @@ def test_three_answers(rule, interval, verdict):
 @pytest.mark.parametrize(
     ("rule", "events", "trials", "verdict", "says"),
     [
-        (Occurs("x"), 1, 30, YES, "1 of 30"),
-        (Occurs("x"), 0, 30, OPEN, "none of 30 runs; if it happened in 5.2% of all runs or more"),
+        (Occurs("x", rate=0.15), 1, 30, YES, "1 of 30"),
+        (Occurs("x", rate=0.15), 0, 30, NO, "not seen in 30 runs, so rarer than 14.2%"),
+        (Occurs("x", rate=0.15), 0, 28, OPEN, "to exclude 15.0% takes 29 runs"),
         (Never("x", rate=0.15), 1, 30, NO, "1 of 30"),
-        (Never("x", rate=0.15), 0, 30, YES, "room for up to 14.2% of all"),
+        (Never("x", rate=0.15), 0, 30, YES, "rarer than 14.2%"),
         (Never("x", rate=0.15), 0, 10, OPEN, "takes 29 runs"),
         (Never("x", rate=0.15), 0, 28, OPEN, "takes 29 runs"),
         (Never("x", rate=0.15), 0, 29, YES, "14.7%"),
+        (Never("x", rate=0.015), 0, 304, OPEN, "takes 305 runs"),
+        (Never("x", rate=0.015), 0, 305, YES, "rarer than 1.5%"),
     ],
 )
 def test_one_event_proves_or_refutes_and_none_says_how_much_it_can(rule, events, trials, verdict, says):
@@ -91,7 +95,36 @@ def test_conformance_is_about_our_own_code():
 @pytest.mark.parametrize("kind", [Occurs, Never])
 def test_an_event_is_counted_and_not_estimated(kind):
     with pytest.raises(TypeError, match="counts"):
-        kind("x").answer(number(0.0))
+        kind("x", rate=0.1).answer(number(0.0))
+
+
+@pytest.mark.parametrize(
+    ("rule", "log", "bias"),
+    [
+        (ABOVE, True, math.log(1.02) / 2),
+        (ABOVE, False, 0.01),
+        (NOT_SLOWER, False, 0.05),
+        (SIZE, True, math.log(1.5 / 1.4) / 2),
+        (SIZE, False, 0.05),
+        (EQUAL, False, 0.05),
+        (Side("x", direction="above", null=0.0, interest=0.1), True, 0.0),
+        (Side("x", direction="above", null=1.0, interest=0.0), True, 0.0),
+        (Never("x", rate=0.1), False, 0.0),
+        (Conformance("x"), False, 0.0),
+    ],
+)
+def test_a_bias_below_half_of_what_is_of_interest_can_be_borne(rule, log, bias):
+    assert rule.bearable(log) == pytest.approx(bias)
+
+
+def test_only_what_was_seen_or_counted_is_a_proof():
+    for kind in (Never, Occurs):
+        rule = kind("x", rate=0.1)
+        assert rule.is_proof(Measurement(Share(1, 30), ""))
+        assert not rule.is_proof(Measurement(Share(0, 30), ""))
+    assert not ABOVE.is_proof(Measurement(Share(30, 30), ""))
+    assert not ABOVE.is_proof(number(2.0))
+    assert ABOVE.is_proof(Measurement(Counted(2.0), ""))
 
 
 @pytest.mark.parametrize("rule", [ABOVE, BELOW, SIZE, EQUAL])
@@ -129,7 +162,7 @@ def test_a_higher_level_decides_nothing_that_a_lower_one_leaves_open(rule, centr
 def test_more_runs_without_an_event_never_weaken_never(events, trials, more, rate):
     """Nor do more runs turn a refutation, or a proof, into its opposite."""
     events = min(events, trials)
-    for rule in (Never("x", rate=rate), Occurs("x")):
+    for rule in (Never("x", rate=rate), Occurs("x", rate=rate)):
         before, after = (rule.answer(Measurement(Share(events, n), "")).verdict for n in (trials, trials + more))
         assert after == before or before == OPEN
 
@@ -169,7 +202,9 @@ def test_every_kind_is_described():
 def test_the_page_on_numbers_names_the_limits_of_the_code():
     text = (ROOT / "book" / "how_to_read.md").read_text()
     assert f"its {LEVEL:.0%} interval".replace("%", " %") in text
-    assert f"More than {controls.MAX_STRANGERS:g} of a core" in text
-    assert f"{controls.MAX_STEAL:.0%} of the time".replace("%", " %") in text
-    assert f"a factor of {controls.MAX_FREQUENCY:g}" in text
-    assert f"lies beyond {controls.NEGLIGIBLE:.0%}".replace("%", " %") in text
+    assert (
+        f"more than {noise.MAX_STRANGERS:.0%} of its time, and for {noise.LEAST_S:g} s or more".replace("%", " %")
+        in text
+    )
+    assert f"more than {noise.MAX_TAKEN:.0%} of it".replace("%", " %") in text
+    assert f"in {controls.ALARMS:.0%} of all sound runs".replace("%", " %") in text

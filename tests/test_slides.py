@@ -36,7 +36,7 @@ TEXTS = (
 GLUE = {"prediction-1": "It takes 1.5 [1.4, 1.6] times as long. (withheld)", "point": "a < b & `c`"}
 OUTPUTS = [
     {"text/html": f'<style></style><figure class="ffi-figure">{FIGURE}</figure><p>CSV</p>'},
-    {"text/markdown": "**A12: does not hold here.** It is fast.\n\n- Published: 2"},
+    {"text/markdown": "**A12: does not hold.** It is fast.\n\n- Published: 2"},
     {"text/markdown": "*A caption*"},
 ]
 
@@ -59,7 +59,7 @@ def chapter(tmp_path):
     made = nbformat.v4.new_notebook(cells=[*texts[:3], code, texts[3]])
     found = Chapter("loaders", executed_folder=tmp_path)
     nbformat.write(made, found.executed)
-    facts = {"budget": "smoke", "machine": "a machine", "measured": "2026-01-02T03:04:05", "withheld": ["a control"]}
+    facts = {"budget": "smoke", "machine": "a machine", "measured": "2026-01-02T03:04:05"}
     facts |= {"records": [], "read": True, "digests": {"the notebook": "another"}}
     (tmp_path / "loaders" / FACTS).write_text(json.dumps(facts))
     return found
@@ -78,7 +78,7 @@ def test_a_deck_holds_what_the_page_says_and_its_marks(chapter):
         "Verdicts of this run",
     ]
     title, questions, first, second, answer, picture, _, verdicts = made.slides
-    for mark in ("smoke test", "a control", "Stale", "the notebook", "a machine, 2026-01-02 03:04"):
+    for mark in ("smoke test", "Stale", "the notebook", "a machine, 2026-01-02 03:04"):
         assert mark in title.body
     assert questions.body == "- What does it cost?\n"
     assert first.body == "How much, through loaders?"
@@ -87,7 +87,7 @@ def test_a_deck_holds_what_the_page_says_and_its_marks(chapter):
     assert "More prose" not in answer.body
     assert first.notes == answer.notes == lessons.expected(chapter)["1"]
     assert picture.notes == "Ratio &lt; 2"
-    assert "A12: does not hold here" in verdicts.body
+    assert "A12: does not hold" in verdicts.body
     html = slides.page(made)
     assert "<li>a &lt; b &amp; <code>c</code></li>" in html
     assert "For instructors" not in html
@@ -96,9 +96,7 @@ def test_a_deck_holds_what_the_page_says_and_its_marks(chapter):
 
 def test_what_was_measured_in_full_carries_no_mark(chapter):
     facts = json.loads((chapter.executed.parent / FACTS).read_text())
-    (chapter.executed.parent / FACTS).write_text(
-        json.dumps({**facts, "budget": "quick", "withheld": [], "digests": {}})
-    )
+    (chapter.executed.parent / FACTS).write_text(json.dumps({**facts, "budget": "quick", "digests": {}}))
     assert slides.deck(chapter).slides[0].body == "Measured on a machine, 2026-01-02 03:04, budget quick."
 
 

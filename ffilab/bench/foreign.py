@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from ffilab.bench.record import MAIN, Record, damaged, read, whole
+from ffilab.bench.lines import damaged, whole
+from ffilab.bench.record import MAIN, Record, read
 from ffilab.errors import UserError
 from ffilab.paths import BUILD
 

@@ -156,6 +156,10 @@ class Session:
         word = next(filter(None, (record.disturbed_by(name) for record in reversed(self._holding(name)))), "")
         return noise.said(self.disturbed(name), word, "processes")
 
+    def mostly_lost(self, title: str) -> set[str]:
+        """The cases of an experiment that are shown though more than half of their processes stayed disturbed."""
+        return mostly_lost([place for record in self._holding(title) for place in by_place(record.processes(title))])
+
     def frame(self, title: str, disturbed: bool = False) -> pd.DataFrame:
         """The processes of an experiment, one tidy frame: see Record.frame. Raises UserError if there are none.
 
@@ -166,7 +170,7 @@ class Session:
         """
         self.reads.add(title)
         records = self._holding(title)
-        whole = mostly_lost([place for record in records for place in by_place(record.processes(title))])
+        whole = self.mostly_lost(title)
         try:
             frames = [record.frame(title, disturbed, whole) for record in records]
         except KeyError as lacking:

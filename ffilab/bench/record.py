@@ -8,8 +8,6 @@ with the factors of its case), `observation` (something looked at once), `end`.
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
@@ -21,6 +19,7 @@ import pandas as pd
 
 from ffilab.bench import neighbour, noise
 from ffilab.bench.children import HOW, by_place, chosen, mostly_lost, rows_of
+from ffilab.bench.lines import FORMAT, whole
 from ffilab.bench.noise import Disturbed, Noise
 from ffilab.errors import UserError
 
@@ -29,31 +28,6 @@ KINDS = ("loops", "restart", "block", "failure", "experiment", "child", "observa
 
 # The main record of a session; the others are named after their plan.
 MAIN = "session.jsonl"
-# Written into the first line; a record of another format is refused.
-FORMAT = 1
-
-
-class Writer:
-    """Appends lines to one record and flushes each. The last one, `end`, holds a digest of all lines before it."""
-
-    def __init__(self, path: Path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.path = path
-        self._file = path.open("x", encoding="utf-8")
-        self._digest = hashlib.sha256()
-
-    def write(self, kind: str, **fields) -> None:
-        if kind == "run":
-            fields["format"] = FORMAT
-        if kind == "end":
-            fields["sha256"] = self._digest.hexdigest()
-        line = json.dumps({"kind": kind, **fields}) + "\n"
-        self._file.write(line)
-        self._file.flush()
-        self._digest.update(line.encode())
-
-    def close(self) -> None:
-        self._file.close()
 
 
 @dataclass(frozen=True)
@@ -96,6 +70,8 @@ class Record:
     cut_off: bool = False
     # What it was put together from: see `merged`.
     sessions: tuple[Record, ...] = ()
+    # The restarts on the default link, the interpreters as they are installed: no draw, and so no unit.
+    default: Record | None = None
 
     @property
     def interpreters(self) -> list[str]:
@@ -218,6 +194,12 @@ class Record:
         cores = {line["restart"]: line.get("cpu") for line in self.restarts}
         return neighbour.shares(self.blocks, list(self.loops), cores)
 
+    def default_link(self, interpreter: str, arm: str) -> np.ndarray:
+        """Nanoseconds per loop of one cell on the default link, a value for each block, as in a row of `times`; none, if it was
+        not measured, or only disturbed."""
+        known = self.default and not self.default.disturbed().is_most and self.default.noise.restarts
+        return self.default.times(interpreter, arm).ravel() if known else np.array([])
+
     def measured(self, interpreter: str, arm: str) -> bool:
         """Was this cell timed? Not if the arm could not be made there, or was not asked for."""
         return f"{interpreter}/{arm}" in self.loops
@@ -281,7 +263,15 @@ def merged(records: list[Record]) -> Record:
             block["ns"] = {key: ns * loops[key] / record.loops[key] for key, ns in block["ns"].items() if key in loops}
         for all_of_them, lines in zip((restarts, blocks, failures), numbered):
             all_of_them += lines
-    return replace(last, loops=loops, restarts=restarts, blocks=blocks, failures=failures, sessions=tuple(records))
+    return replace(
+        last,
+        loops=loops,
+        restarts=restarts,
+        blocks=blocks,
+        failures=failures,
+        sessions=tuple(records),
+        default=merged(defaults) if (defaults := [record.default for record in records if record.default]) else None,
+    )
 
 
 def read(path: Path) -> Record:
@@ -304,7 +294,7 @@ def read(path: Path) -> Record:
         )
     by_kind = {kind: [line for line in lines if line["kind"] == kind] for kind in KINDS}
     end = by_kind["end"][-1] if by_kind["end"] else {}
-    return Record(
+    record = Record(
         path,
         lines[0],
         loops=by_kind["loops"][0]["loops"] if by_kind["loops"] else {},
@@ -318,37 +308,17 @@ def read(path: Path) -> Record:
         end=end,
         cut_off=cut_off or not end,
     )
-
-
-def damaged(path: Path, what: str) -> UserError:
-    return UserError(
-        f"The record {path} is damaged ({what}): copy it anew from where it was measured, or measure again."
+    apart = {line["restart"] for line in record.restarts if line.get("default")}
+    return (
+        replace(record, **_parts(record, apart, False), default=replace(record, **_parts(record, apart, True)))
+        if apart
+        else record
     )
 
 
-def whole(content: bytes, path: Path) -> tuple[list[dict], bool]:
-    """The lines of a record, and whether the last one was cut off. Raises UserError if another one is broken, or if they are
-    not those that were written: the digest in the last line says so."""
-    lines, digest = [], hashlib.sha256()
-    texts = content.split(b"\n")
-    last = texts.pop()
-    for number, text in enumerate([*texts, *([last] if last else [])], 1):
-        try:
-            line = json.loads(text.decode())
-        except (ValueError, RecursionError):
-            if number > 1 and number > len(texts):
-                return lines, True
-            if number == 1:
-                return [], True
-            raise damaged(path, f"line {number} is no JSON") from None
-        if not isinstance(line, dict) or not isinstance(line.get("kind"), str):
-            if number == 1:
-                return [], True
-            raise damaged(path, f"line {number} is of no kind")
-        if lines and lines[-1]["kind"] == "end":
-            raise damaged(path, f"line {number} stands behind its end")
-        if line["kind"] == "end" and line.get("sha256", digest.hexdigest()) != digest.hexdigest():
-            raise damaged(path, "its lines are not those that were written")
-        lines.append(line)
-        digest.update(text + b"\n")
-    return lines, False
+def _parts(record: Record, restarts: set[int], inside: bool) -> dict:
+    """The lines of these restarts, or of all others."""
+    return {
+        kind: [line for line in getattr(record, kind) if (line["restart"] in restarts) == inside]
+        for kind in ("restarts", "blocks")
+    }

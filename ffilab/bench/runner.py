@@ -5,13 +5,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from ffilab import machine
 from ffilab.bench import layouts, noise
 from ffilab.bench.alone import alone
 from ffilab.bench.layouts import Layout, Pool
+from ffilab.bench.lines import Writer
 from ffilab.bench.plan import Arm, Plan
-from ffilab.bench.record import Record, Writer, read
+from ffilab.bench.record import Record, read
 from ffilab.bench.reporting import Reporter
 from ffilab.bench.workers import PAGE_BYTES, Worker, WorkerFailed
 from ffilab.errors import UserError
@@ -151,20 +153,31 @@ def turns(pool: Pool, restarts: int, order: random.Random) -> list[int | None]:
     return order.sample(given, restarts) if restarts < 2 * count else given
 
 
-# One restart that is to come: the number of its layout, how many blocks, and whether they take the place of disturbed ones.
-Turn = tuple[int | None, int, bool]
+class Turn(NamedTuple):
+    """One restart that is to come: the number of its layout, and how many blocks. again: they take the place of disturbed ones.
+    default: on the interpreters as they are installed, beside the layouts that are drawn of them."""
+
+    layout: int | None
+    blocks: int
+    again: bool = False
+    default: bool = False
 
 
-def all_turns(plan: Plan, given: list[int | None], done: list[dict], order: random.Random) -> Iterator[Turn]:
+def all_turns(
+    plan: Plan, given: list[int | None], done: list[dict], order: random.Random, default: int | None = None
+) -> Iterator[Turn]:
     """The restarts of a run: those that were planned; then more on the layouts that lost a part of their blocks, as many as lost.
 
+    default: the place among them of a restart on the default link, if there is one.
     done: the blocks measured so far, each with its `layout`. Half as many as were planned are measured again at most.
     """
     began = time.monotonic()
     for number, layout in enumerate(given):
         if plan.wall_s is not None and number >= LEAST_RESTARTS and time.monotonic() - began >= plan.wall_s:
             return
-        yield layout, plan.blocks, False
+        if number == default:
+            yield Turn(None, plan.blocks, default=True)
+        yield Turn(layout, plan.blocks)
     left = 0 if plan.wall_s is not None else len(done) // 2
     while repairs := lost(done, plan.blocks):
         for layout, blocks in order.sample(repairs, len(repairs)):
@@ -172,7 +185,7 @@ def all_turns(plan: Plan, given: list[int | None], done: list[dict], order: rand
             if not blocks:
                 return
             left -= blocks
-            yield layout, blocks, True
+            yield Turn(layout, blocks, again=True)
 
 
 def lost(done: list[dict], blocks: int) -> list[tuple[int | None, int]]:
@@ -203,8 +216,14 @@ def run(plan: Plan, folder: Path, pool: Pool | None = None) -> Record:
     """
     interpreters = {label: load(BY_LABEL[label]) for label in plan.interpreters}
     order = random.Random(plan.seed)
+    drawing = random.Random(f"{plan.seed}/layouts")
+    # Of a chapter's plan; a study that brings its own layouts, or a run that its time ends, asks for nothing else.
+    with_default = pool is None and plan.wall_s is None
     pool = pool or layouts.current(list(plan.interpreters))
-    given = turns(pool, plan.restarts, random.Random(f"{plan.seed}/layouts"))
+    installed = {label: layouts.as_installed(interpreter) for label, interpreter in interpreters.items()}
+    given = turns(pool, plan.restarts, drawing)
+    # Not the first one, which calibrates.
+    default = drawing.randrange(1, plan.restarts) if with_default and given[0] is not None else None
     loops = None
     failures = 0
     done: list[dict] = []
@@ -220,10 +239,11 @@ def run(plan: Plan, folder: Path, pool: Pool | None = None) -> Record:
         )
         with Reporter(plan.name, plan.restarts * plan.blocks) as reporter:
             cores = machine.Cores()
-            for number, (layout, blocks, again) in enumerate(all_turns(plan, given, done, order)):
-                if again:
-                    reporter.add(blocks)
-                drawn = {label: pool_of[(layout or 0) % len(pool_of)] for label, pool_of in pool.items()}
+            for number, turn in enumerate(all_turns(plan, given, done, order, default)):
+                if turn.again or turn.default:
+                    reporter.add(turn.blocks)
+                drawn = {label: pool_of[(turn.layout or 0) % len(pool_of)] for label, pool_of in pool.items()}
+                drawn = installed if turn.default else drawn
                 try:
                     restart = Restart(plan, interpreters, cores.next() if plan.pin else None, kept, order, drawn)
                     try:
@@ -235,19 +255,23 @@ def run(plan: Plan, folder: Path, pool: Pool | None = None) -> Record:
                         writer.write(
                             "restart",
                             restart=number,
-                            layout=layout,
                             layouts={label: layout.described for label, layout in drawn.items()},
                             cpu=restart.cpu,
-                            blocks=blocks,
-                            again=again,
+                            **turn._asdict(),
                             facts=restart.facts,
                             missing=restart.missing,
                         )
                         _warm_up(restart, loops)
-                        for block in range(blocks):
-                            line = {"restart": number, "block": block, "again": again, **_block(restart, loops, order)}
+                        for block in range(turn.blocks):
+                            line = {
+                                "restart": number,
+                                "block": block,
+                                "again": turn.again,
+                                **_block(restart, loops, order),
+                            }
                             writer.write("block", **line)
-                            done.append({**line, "layout": layout})
+                            if not turn.default:
+                                done.append({**line, "layout": turn.layout})
                             reporter.advance(f"{len(restart.cells)} arms, restart {number + 1}")
                     finally:
                         restart.close()

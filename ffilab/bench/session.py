@@ -23,9 +23,10 @@ from ffilab.bench.case import Case, Outcome, Program, Step
 from ffilab.bench.children import rows_of
 from ffilab.bench.foreign import newest
 from ffilab.bench.layouts import Layout
+from ffilab.bench.lines import Writer
 from ffilab.bench.plan import Arm, plan
 from ffilab.bench.reading import Reading, Session
-from ffilab.bench.record import MAIN, Record, Writer
+from ffilab.bench.record import MAIN, Record
 from ffilab.bench.reporting import Reporter
 from ffilab.budget import current
 from ffilab.errors import UserError

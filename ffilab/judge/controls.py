@@ -13,10 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from ffilab.bench import noise
+from ffilab.bench.noise import Disturbed
 from ffilab.bench.plan import APART, APART_AGAIN, STEPS, STEPS_MORE, control_pair
 from ffilab.bench.record import Record, medians
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import Interval, Location
+from ffilab.judge.estimates import LEVEL, Interval, Location, t_quantile
 from ffilab.judge.statistics import log_ratios, over_units
 
 # Two pieces of work that do not differ: in one process, in two processes.
@@ -25,8 +27,8 @@ TWINS = ((control_pair(2)[0], control_pair(1)[0]), (APART_AGAIN, APART))
 NEGLIGIBLE = 0.01
 # The chance that any control of a sound chapter fails.
 ALARMS = 0.01
-# Of the units of a plan or an experiment: with more of them left out as disturbed, its numbers are withheld.
-MOST_DISTURBED = 0.5
+# An arm of which so much more than of the others is left out, for a neighbour on its core, may have been measured at other moments.
+MUCH_MORE = 0.1
 
 
 @dataclass(frozen=True)
@@ -101,22 +103,54 @@ def _everything(session) -> list[Check]:
 def checks(session) -> list[Check | Control]:
     """What every session is asked."""
     found: list[Check | Control] = []
-    for title in dict.fromkeys(line["title"] for line in session.record.experiments):
-        found.append(disturbed("processes", title, session.disturbed(title)))
+    found += [disturbed(session, name) for name in (*titles(session), *session.plans)]
     for name in session.plans:
         record = session.timed(name)
-        found += [disturbed("blocks", name, record.disturbed()), lost(name, record)]
+        found += [lost(name, record), *unequal(name, record)]
         found += [same(name, record, label, twins) for label in record.interpreters for twins in TWINS]
         found += more(name, record)
     return found
 
 
-def disturbed(what: str, source: str, counts: tuple[int, int, int]) -> Check:
-    """How many units were measured again, and how many were left out, since others used their cores meanwhile?"""
-    again, left_out, planned = counts
-    share = left_out / max(1, planned)
-    said = f"{again} of {planned} measured again, {left_out} left out"
-    return Check("disturbed", f"{what} of {source!r}", said, share <= MOST_DISTURBED, share, source)
+def titles(session) -> list[str]:
+    """The experiments in processes."""
+    return list(dict.fromkeys(line["title"] for line in session.record.experiments))
+
+
+def disturbed(session, name: str) -> Check:
+    """How much of a plan or an experiment was measured again, and how much stayed disturbed: more than half of it, or of a case?"""
+    counts = session.disturbed(name)
+    is_most = counts.is_most or (name not in session.plans and bool(session.mostly_lost(name)))
+    share = counts.left_out / max(1, counts.planned)
+    return Check("disturbed", repr(name), session.said(name), not is_most, share, name)
+
+
+def repaired(session) -> str:
+    """Say in one line what was measured again and what is left out: "12 of 400 processes were measured again, 1 left out: other load"."""
+    sessions = (*session.earlier, session)
+    lines = {
+        "processes": [line for each in sessions for line in each.record.children],
+        "blocks": [block for name in session.plans for block in session.timed(name).blocks],
+    }
+    said = []
+    for what, names in (("processes", titles(session)), ("blocks", session.plans)):
+        if names:
+            counts = Disturbed(*map(sum, zip(*(session.disturbed(name) for name in names))))
+            said.append(noise.said(counts, noise.most_frequent(lines[what]), what))
+    return "; ".join(said)
+
+
+def unequal(name: str, record: Record) -> list[Check]:
+    """Are batches of all arms left out alike, where a neighbour on the core disturbed them? The worst arm; it is shown, and withholds
+    nothing."""
+    found = record.unequal
+    if not found:
+        return []
+    level = 1 - (1 - LEVEL) / len(found)
+    sure = {one: one.more - t_quantile(0.5 + level / 2, one.n - 1) * one.error for one in found}
+    worst = max(sure, key=sure.get)
+    said = f"{worst.cell}: {worst.more:+.0%} of its batches, beside the others"
+    return [Check("left out alike", f"arms of {name!r}", said, sure[worst] <= MUCH_MORE, worst.more)]
 
 
 def lost(name: str, record: Record) -> Check:

@@ -12,8 +12,10 @@ from ffilab.judge.estimates import LEVEL, Counted, Interval, Location, Measureme
 
 YES, NO, OPEN = "yes", "no", "open"
 DIRECTIONS = ("above", "below")
-# Which experiment decides: the one that its author ran, run again, or the corrected one.
-EXPERIMENTS = ("as run", "corrected")
+# Which experiment decides: the one that its author ran, run again, or the corrected one. What stands beside the claim, another
+# experiment or a question of ours, is answered and shown, and counts for no word and no size.
+BESIDE = "beside"
+EXPERIMENTS = ("as run", "corrected", BESIDE)
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,11 @@ class Rule:
         return self.part or self.measured
 
     @property
+    def decides(self) -> bool:
+        """Is it a part of the claim, and does not only stand beside it?"""
+        return self.experiment != BESIDE
+
+    @property
     def key(self) -> str:
         """The name of its answer: a side and a size may speak of one number."""
         return self.measured
@@ -62,7 +69,7 @@ class Rule:
     def problem(self) -> str | None:
         """What is wrong with this test as it was written, or None."""
         if self.experiment not in EXPERIMENTS:
-            return f"an experiment: {' or '.join(EXPERIMENTS)}"
+            return f"an experiment: {', '.join(EXPERIMENTS)}"
         return None
 
     def answer(self, measurement: Measurement, level: float = LEVEL) -> Answer:
@@ -143,16 +150,11 @@ class Side(Rule):
         return self.null + self.interest if self.direction == "above" else self.null - self.interest
 
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
-        above = self.direction == "above"
+        above, n = self.direction == "above", measurement.estimate.n
         if interval.low > self.bound if above else interval.high < self.bound:
-            return Answer(YES, self._beyond(interval), measurement.estimate.n)
+            return Answer(YES, self._beyond(interval), n)
         if interval.high < self.bound if above else interval.low > self.bound:
-            return Answer(
-                NO,
-                self._before(interval),
-                measurement.estimate.n,
-                no_effect=not interval.excludes(self.null),
-            )
+            return Answer(NO, self._before(interval), n, no_effect=not interval.excludes(self.null))
         return _open(measurement, self._across(interval), self.bound)
 
     def _beyond(self, interval: Interval) -> str:
@@ -319,14 +321,10 @@ class Conformance(Rule):
     by_interval: ClassVar[bool] = False
 
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
-        value = measurement.interval.value
+        value, n = interval.value, measurement.estimate.n
         if value == 1:
-            return Answer(YES, "true by construction: all checks of our own code passed", measurement.estimate.n)
-        return Answer(
-            NO,
-            f"it should be true by construction, and {value:.3g} of the checks passed",
-            measurement.estimate.n,
-        )
+            return Answer(YES, "true by construction: all checks of our own code passed", n)
+        return Answer(NO, f"it should be true by construction, and {value:.3g} of the checks passed", n)
 
 
 KINDS = {

@@ -87,8 +87,9 @@ def of_claim(
         return Verdict(NO_RESULT, CODE_FAILED, "", tuple(given))
     if kind(claim) == BY_CONSTRUCTION and set(of_our_code) == {YES}:
         return Verdict(BY_CONSTRUCTION, "", "", tuple(given))
-    parts = [(rule, answer.verdict) for rule, answer in given if not isinstance(rule, Size)]
-    sizes = [answer.verdict for rule, answer in given if isinstance(rule, Size)]
+    deciding = [(rule, answer.verdict) for rule, answer in given if rule.decides]
+    parts = [(rule, answer) for rule, answer in deciding if not isinstance(rule, Size)]
+    sizes = [answer for rule, answer in deciding if isinstance(rule, Size)]
     return Verdict(*word(parts), size(sizes), tuple(given))
 
 
@@ -129,11 +130,12 @@ def what_it_takes(verdict: Verdict, minutes: float | None) -> str:
 
     minutes: how long the chapter measured. As long as a part is open, nobody asks for sizes.
     """
-    lacks = any(answer.verdict == NO_NUMBER for _, answer in verdict.parts)
+    deciding = [(rule, answer) for rule, answer in verdict.parts if rule.decides]
+    lacks = any(answer.verdict == NO_NUMBER for _, answer in deciding)
     words = ["It would take what is missing here."] if lacks else []
-    if any(answer.verdict == WITHHELD for _, answer in verdict.parts):
+    if any(answer.verdict == WITHHELD for _, answer in deciding):
         words.append("What is withheld takes another run.")
-    undecided = [(rule, answer) for rule, answer in verdict.parts if answer.verdict == OPEN]
+    undecided = [(rule, answer) for rule, answer in deciding if answer.verdict == OPEN]
     sides = [pair for pair in undecided if not isinstance(pair[0], Size)]
     known = [answer for _, answer in sides or undecided if not math.isnan(answer.takes)]
     if known:

@@ -99,4 +99,4 @@ def value_of(row: dict, name: str) -> str:
     if low == high:
         return f"{value:,.3g}" + ("" if name in row["counted"] else " (all values alike)")
     interval = Interval(value, low, high)
-    return draw.text(interval) if interval.is_known else f"{value:.3g} (too few runs for an interval)"
+    return draw.text(interval) if interval.is_known else f"{draw.number(value, 0)} (too few runs for an interval)"

@@ -76,7 +76,7 @@ def overview(rows: list[dict]) -> list[str]:
     for verdict in given(rows):
         of_it = [row for row in rows if row["verdict"] == verdict]
         sizes = [
-            ", ".join(to_card(row) for row in of_it if row["size"] == size)
+            ", ".join(row["id"] for row in of_it if row["size"] == size)
             for size in (verdicts.AGREES, verdicts.DIFFERS, verdicts.OPEN)
         ]
         claims = ", ".join(to_card(row) + f" ({ledger.counts_of(row)})" * (verdict == verdicts.MIXED) for row in of_it)
@@ -168,8 +168,8 @@ def answered(row: dict) -> str:
     if row["verdict"] == verdicts.BY_CONSTRUCTION:
         return f"*Kind:* {row['verdict']}, so there is no verdict."
     qualified = f" ({row['qualifier']})" if row["qualifier"] else ""
-    if not qualified and (counts := ledger.counts_of(row)):
-        qualified = f" ({counts})"
+    if not qualified and len(row["parts"]) > 1:
+        qualified = f" ({ledger.counts_of(row)})"
     size = f" *Published size:* {badge(row['size'])}." if row["size"] else ""
     return f"*Verdict:* {row['verdict']}{qualified}.{size}"
 

@@ -759,7 +759,7 @@ def glue_without_gil(record: Record, ratios: pd.DataFrame, decisive: Record) -> 
     draw.glue("prediction-4", words.prediction_4({b: one for (s, b), one in by_cell.items() if s == INT}))
     draw.glue("takeaway-without-gil", words.takeaway_without_gil(by_cell))
     tax = results.text_tax(decisive)
-    excess = {text: results.text_excess(decisive, text) for text in tax if text != INT}
+    excess = {text: results.text_surcharge(decisive, text).interval for text in tax if text != INT}
     draw.glue("tax-int", draw.text(tax[INT]))
     draw.glue("texts", words.texts(tax, excess))
 

@@ -17,8 +17,9 @@ from made_up import timed, write
 from faults import small
 from ffilab import draw
 from ffilab.bench import foreign
+from ffilab.bench.lines import Writer
 from ffilab.bench.plan import EMPTY, control_pair
-from ffilab.bench.record import MAIN, Writer, read
+from ffilab.bench.record import MAIN, read
 from ffilab.errors import UserError
 from ffilab.judge import again, runs
 from ffilab.paths import ROOT
@@ -297,7 +298,7 @@ def test_a_smoke_test_is_compared_and_decides_nothing(tmp_path):
 FILL = """
 import sys
 from pathlib import Path
-from ffilab.bench.record import Writer
+from ffilab.bench.lines import Writer
 from ffilab.errors import UserError
 from ffilab.subprocesses import explain_os_errors
 writer = Writer(Path(sys.argv[1]) / "x.jsonl")
