@@ -2,6 +2,7 @@
 
 import json
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,8 +11,8 @@ from scipy import optimize, stats
 
 from ffilab.bench.record import merged
 from ffilab.budget import BUDGETS
-from ffilab.judge import groups, statistics
-from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location
+from ffilab.judge import groups, ledger, statistics
+from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, Measurement, Share
 from ffilab.judge.rules import NO, OPEN, Side
 from ffilab.paths import ROOT
 from ffilab.provision.catalogue import GIL
@@ -191,3 +192,25 @@ def test_what_a_session_adds_is_what_the_kept_study_says():
     every, different = added(rows), added([row for row in rows if "same call" not in row[0]])
     assert 0.002 < every <= different < 0.008
     assert every - 0.001 <= groups.SESSION <= different + 0.001
+
+
+def test_numbers_of_processes_have_their_sessions_as_groups():
+    """As handed in; what rests on a timed plan has them already, and events are counted."""
+    rng = np.random.default_rng(9)
+    each = [rng.normal(centre, 0.1, 10) for centre in (0.0, 0.1, 0.3)]
+    together = Location.of(np.concatenate(each))
+
+    def handed(location):
+        numbers = {name: Measurement(location, "ns") for name in ("of processes", "timed")}
+        return SimpleNamespace(
+            measurements={"C1": numbers | {"events": Measurement(Share(1, 30), "share")}},
+            rests_on={"C1": {"of processes": {"a title"}, "timed": {"a plan"}, "events": {"a title"}}},
+        )
+
+    whole = handed(together)
+    ledger._with_sessions(whole, [handed(Location.of(values)) for values in each], {"a plan"})
+    found = whole.measurements["C1"]
+    assert found["of processes"].estimate.sessions == 3
+    assert found["of processes"].interval.half_width > found["timed"].interval.half_width
+    assert found["timed"].estimate == together
+    assert found["events"].estimate == Share(1, 30)

@@ -109,16 +109,11 @@ def test_classes_have_an_expected_value_and_a_trimmed_mean_is_the_centre_of_none
 def test_sessions_of_processes_are_groups():
     """Half of a process's standard deviation comes with each session: to take all as independent covers too seldom."""
     rng, which, hits, together = np.random.default_rng(3), np.repeat(np.arange(4), 10), [], []
-    for _ in range(1000):
+    for _ in range(600):
         values = rng.normal(0, 0.1, 40) + rng.normal(0, 0.05, 4)[which]
-        hits.append(not processes.measured(values, "", which).interval.excludes(0))
+        frame = pd.DataFrame({"case": "a", "ns": values, "session": which})
+        hits.append(not processes.interval_of(frame, "ns").excludes(0))
         together.append(not processes.measured(values, "").interval.excludes(0))
     assert np.mean(hits) > 0.96
     assert np.mean(together) < 0.92
-    both = pd.DataFrame({"case": "a", "ns": values, "session": which})
-    assert processes.interval_of(both, "ns") == processes.measured(values, "", which).interval
-    assert processes.session_of(both, case="a").tolist() == which.tolist()
-    slow = np.exp(values)
-    ratio = processes.ratio(slow, np.ones(40), which).estimate
-    assert (ratio.sessions, ratio.error) == (4, pytest.approx(processes.located(values, which).error))
-    assert processes.ratio(slow, np.ones(40), which, classes=True).estimate.sessions == 4
+    assert processes.interval_of(frame.drop(columns="session"), "ns") == processes.measured(values, "").interval
