@@ -180,7 +180,7 @@ def in_words(sessions: list[dict], found: pd.DataFrame) -> str:
             if broken
             else "no row has certainly more"
         )
-        parts.append(f"*{truth.capitalize()}*: {said}.")
+        parts.append(f"{truth.capitalize()}: {said}.")
     return " ".join([*parts, _better(found)])
 
 
@@ -195,8 +195,8 @@ def _better(found: pd.DataFrame) -> str:
         "a smaller scatter over sessions": others[f"scatter, {TRUTHS[2]}"] < own[f"scatter, {TRUTHS[2]}"],
         **{f"{name} found more often": _value(others[name]) > _value([own[name]])[0] for name in MORE},
     }
-    said = [f"{what}: {'; '.join(others.title[mask]) or 'none'}" for what, mask in asked.items()]
-    return f"Better than what the book prints, by the numbers of this table alone: {', '.join(said)}."
+    said = [f"{what} ({'; '.join(others.title[mask]) or 'none'})" for what, mask in asked.items()]
+    return f"Better than what the book prints, by the numbers of these tables alone: {', '.join(said)}."
 
 
 def _value(shares) -> np.ndarray:
