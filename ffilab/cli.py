@@ -179,7 +179,8 @@ def pytest(part: str, shared_by: str, *options: str) -> int:
 @click.option(
     "--corner", help="Of the study of characteristics: one corner only; its rows replace those that were kept."
 )
-def study(name, budget, corner):
+@click.option("--sessions", type=click.IntRange(min=1), help="Of a study that keeps sessions: so many more.")
+def study(name, budget, corner, sessions):
     """Run a study that is no chapter: `characteristics`, or a module such as notebooks.measuring.contest (its `main(budget)`)."""
     budget = budget_name(budget or "quick")
     if name == "characteristics":
@@ -190,7 +191,7 @@ def study(name, budget, corner):
             "notebooks.measuring.contest."
         )
     late("ffilab.native").build_all(environments.provision(catalogue.parse("pair")))
-    late(name).main(budget)
+    late(name).main(budget, **({"sessions": sessions} if sessions else {}))
 
 
 def characteristics(corner: str | None) -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from corner import noop, spin
 
 from ffilab import machine, settings
 from ffilab.bench import instructions, profile, runner
@@ -15,7 +16,6 @@ from ffilab.errors import UserError
 from ffilab.judge import description, runs, statistics
 from ffilab.judge.estimates import Location
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.measuring.contest import noop, spin
 
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 

@@ -174,5 +174,6 @@ def write(folder: Path, rows: list[dict]) -> None:
     (folder / "matrix.md").write_text(matrix.page(folder.parents[1]))
     (folder / "map.md").write_text(corner_map.page(rows))
     (folder / "minutes.md").write_text(minutes_page(rows))
-    (folder / "coverage.md").write_text(evidence.coverage_page(evidence.read("coverage"), evidence.read("levels")))
+    studies = (evidence.read(name) for name in ("sessions", "coverage", "levels"))
+    (folder / "coverage.md").write_text(evidence.coverage_page(*studies))
     (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))
