@@ -179,7 +179,8 @@ def pytest(part: str, shared_by: str, *options: str) -> int:
 @click.option(
     "--corner", help="Of the study of characteristics: one corner only; its rows replace those that were kept."
 )
-def study(name, budget, corner):
+@click.option("--sessions", type=click.IntRange(min=1), help="Of a study that keeps sessions: so many more.")
+def study(name, budget, corner, sessions):
     """Run a study that is no chapter: `characteristics`, or a module such as notebooks.measuring.contest (its `main(budget)`)."""
     budget = budget_name(budget or "quick")
     if name == "characteristics":
@@ -190,10 +191,10 @@ def study(name, budget, corner):
             "notebooks.measuring.contest."
         )
     late("ffilab.native").build_all(environments.provision(catalogue.parse("pair")))
-    late(name).main(budget)
+    late(name).main(budget, **({"sessions": sessions} if sessions else {}))
 
 
-def characteristics(corner: str | None, runs: int = 1000) -> None:
+def characteristics(corner: str | None) -> None:
     """Simulate records whose truth is known, and keep how often which verdict is given (book/evidence)."""
     study = late("ffilab.judge.characteristics")
     corners = late("ffilab.judge.claims").corners()
@@ -201,9 +202,10 @@ def characteristics(corner: str | None, runs: int = 1000) -> None:
         raise UserError(f"There is no corner {corner!r}: --corner must be one of {', '.join(corners)}.")
     rows = []
     for name in [corner] if corner else corners:
-        with step(f"{runs} sessions of {name} for each truth"):
-            rows += study.table([name], runs)
-    study.keep(rows, replace_all=not corner)
+        with step(f"{study.RUNS} sessions of {name} for each truth and budget"):
+            for part in study.table([name]):
+                study.keep(part)
+                rows += part
     click.echo(study.report(rows))
 
 

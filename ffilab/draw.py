@@ -196,10 +196,12 @@ def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
     """Format value, unit and interval for prose: `1.532 ns [1.489, 1.576]`.
 
     An interval without width is not printed as one: `0.814 ns (all values alike)`; neither is one that too few values leave
-    open: `0.814 ns (no interval)`.
+    open: `0.814 ns (no interval)`. One without an end, as of ratios to zero, is `120 or more`.
     """
     width = interval.half_width * abs(factor)
     alone = f"{number(interval.value * factor, 0)}{' ' if unit else ''}{unit}"
+    if interval.high == math.inf > interval.low:
+        return f"{number(interval.low * factor, 0)}{' ' if unit else ''}{unit} or more"
     if not math.isfinite(interval.value):
         return number(interval.value, width)
     if not math.isfinite(width):

@@ -6,14 +6,27 @@ import pandas as pd
 import pytest
 
 from ffilab.bench.case import Case, Outcome
+from ffilab.bench.plan import Arm
 from ffilab.bench.session import Reading
 from ffilab.provision import installed
 from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.loaders.experiment import ARMS, LIBRARY
+from notebooks.measuring.contest import SPIN, SPIN_ARMS
 
 PAIR = (GIL, FREE_THREADED)
 # Every interpreter that is here: the chapter pair in the default suite, the others in `make test-all`.
 LABELS = [pytest.param(one.label, marks=() if one.label in PAIR else pytest.mark.full) for one in installed.present()]
 GOLDEN = Path(__file__).with_name("golden")
+
+
+def noop(name: str, loader: str = "CDLL") -> Arm:
+    """A call of a C function that does nothing."""
+    return Arm(name, ARMS, "call", {"loader": loader, "function": "noop", "library": LIBRARY})
+
+
+def spin(name: str, iterations: int) -> Arm:
+    """A call of a C loop of a chosen length."""
+    return Arm(name, SPIN_ARMS, "spin", {"library": SPIN, "iterations": iterations})
 
 
 def outcome_of(label: str, file: str, function: str, arguments: dict, **options) -> Outcome:

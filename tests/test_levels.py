@@ -273,26 +273,3 @@ def test_the_half_width_that_components_predict_is_that_of_runs():
     by_hand = stats.t.ppf(0.99, 39) * math.sqrt(OF_LAYOUT**2 + OF_RESTART**2) / math.sqrt(40)
     assert levels.half_width(found, 40) == pytest.approx(by_hand)
     assert levels.half_width(found, 20) > levels.half_width(found, 40) > levels.half_width(found, 110)
-
-
-def a_session(rng):
-    """What `levels.session` brings back of one ratio: layouts of its own, and the first of them as one binary."""
-    layouts = rng.normal(0, OF_LAYOUT, levels.OVER)
-    over = a_record(rng, layouts, drawn_by(rng, levels.OVER))
-    alone = a_record(rng, layouts[:1], np.zeros(levels.OVER + 4, int))
-    return {
-        "over": statistics.ratio_over_units(over, SLOW, FAST),
-        "layouts": statistics.log_ratios(over, SLOW, FAST),
-        "alone": statistics.ratio_over_units(alone, SLOW, FAST),
-    }
-
-
-def test_an_honest_interval_holds_further_sessions_and_that_of_one_binary_does_not():
-    rng = np.random.default_rng(9)
-    found = [levels.shares([a_session(rng) for _ in range(levels.FURTHER)]) for _ in range(8)]
-    means = {name: np.mean([one[name] for one in found]) for name in ("over_layouts", "next_build", "this_binary")}
-    assert means["over_layouts"] >= 0.9
-    assert means["next_build"] == pytest.approx(PREDICTION_LEVEL, abs=0.03)
-    assert means["this_binary"] < 0.5
-    widths = found[0]["half_widths"]
-    assert widths["this_binary"] < widths["over_layouts"] < widths["next_build"]

@@ -1,6 +1,5 @@
 """The chapter on measuring: the talk's method, what its numbers are made of, a benchmark step by step, the exercises."""
 
-import json
 import random
 
 import numpy as np
@@ -16,7 +15,7 @@ from ffilab.judge.estimates import LEVEL, Measurement, Share
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.simulation import TRUTHS
 from ffilab.provision.catalogue import GIL
-from notebooks.measuring import contest, exercise, experiment, results
+from notebooks.measuring import exercise, experiment, results
 from notebooks.measuring.experiment import COPIES
 
 # ---- the experiments ----
@@ -41,21 +40,6 @@ def test_steps_take_their_timings(name, more):
     in_turns = all(sorted(copies[n : n + 2]) == [0, 1] for n in range(0, 60, 2))
     assert in_turns == (name == "interleaved")
     assert (copies[:30] == [0] * 30) != in_turns
-
-
-@pytest.mark.full
-def test_contest_in_small_writes_what_it_promises(tmp_path, monkeypatch, quiet_progress):
-    monkeypatch.setattr(contest, "RESULTS", tmp_path / "results")
-    monkeypatch.setattr(contest, "RECORDS", tmp_path / "records")
-    contest.main("smoke")
-    written = json.loads((tmp_path / "results" / "bench.json").read_text())
-    for state in ("idle", "burner"):
-        assert {"ours", "pyperf", "n"} <= set(written["aa"][state])
-    for what in ("loaders", "gil"):
-        assert {"ours", "pyperf", "seconds"} <= set(written["half_width"][what])
-    assert {"ours", "pyperf"} <= set(written["detect"])
-    # Two A/A runs, two half-widths, the calibration, one detection.
-    assert len(list((tmp_path / "records" / "contest").glob("*/*.jsonl"))) == 6
 
 
 # ---- the talk's method ----

@@ -1,6 +1,5 @@
 """The door through which a chapter measures: what is written, what is read back, and what is refused."""
 
-import itertools
 import json
 import tarfile
 
@@ -104,85 +103,6 @@ def test_some_interpreters_may_fail_and_others_not(session):
     assert set(session.run("may", [died[FREE_THREADED]], 1, may_fail=[FREE_THREADED]).ended) == {"timeout"}
     with pytest.raises(UserError, match=f"on {GIL} brought no result: timeout"):
         session.run("must", list(died.values()), 1, may_fail=[FREE_THREADED])
-
-
-@pytest.fixture
-def busy(monkeypatch):
-    """Of the processes that run from now on those are disturbed whose numbers are in this set."""
-    numbers, count = set(), itertools.count()
-
-    class Busy:
-        def end(self):
-            return {"strangers_s": 0.05 + (next(count) in numbers), "throttled_s": 0.0, "steal_s": 0.0, "wall_s": 1.0}
-
-    monkeypatch.setattr(sessions.machine, "Watch", Busy)
-    return numbers
-
-
-def three(session, title="calls"):
-    """An experiment of three cases in four rounds; each process says how many ran before it."""
-    count = itertools.count()
-    return session.run(title, [Step(lambda seed: Outcome({"at": next(count)}, "ok"), {"case": n}) for n in range(3)], 4)
-
-
-def test_disturbed_processes_run_again_at_the_end_in_the_place_of_the_first(session, busy):
-    busy |= {2, 7}
-    frame = three(session)
-    assert list(frame.process) == list(range(12))
-    assert sorted(frame["at"]) == [0, 1, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13]
-    again = session.record.children[12:]
-    assert [line["again"] for line in again] == [True, True]
-    assert {line["replaces"] for line in again} == {2, 7}
-    for line in again:
-        first = session.record.children[line["replaces"]]
-        assert [line[key] for key in ("factors", "round", "layout")] == [
-            first[key] for key in ("factors", "round", "layout")
-        ]
-        assert line["seed"] != first["seed"]
-    assert session.disturbed("calls") == (2, 0, 12)
-    assert session.said("calls") == "2 of 12 processes were measured again, 0 left out: other load"
-    both = session.frame("calls", disturbed=True)
-    assert list(both.index[both.disturbed == "other load"]) == [2, 7]
-    assert len(both) == 14
-
-
-def test_half_as_many_processes_run_again_at_most_and_what_stays_disturbed_is_left_out(session, busy):
-    busy |= {0, *range(12, 18)}
-    frame = three(session)
-    assert list(frame.process) == list(range(1, 12))
-    assert session.disturbed("calls") == (6, 1, 12)
-
-
-def test_where_most_stayed_disturbed_all_are_shown_and_it_is_said(session, busy):
-    busy |= set(range(18))
-    frame = three(session)
-    assert list(frame["at"]) == list(range(12))
-    assert session.disturbed("calls") == (6, 12, 12)
-    assert session.disturbed("calls").is_most
-    assert "all are shown" in session.said("calls")
-
-
-def test_a_case_does_not_vanish(session, busy):
-    """Something may disturb one case alone: what it does itself, through the system."""
-    place = itertools.count()
-    steps = [Step(lambda seed, n=n: (busy.add(next(place)) if n == 2 else next(place), Outcome({}, "ok"))[1], {"case": n})
-             for n in range(6)]  # fmt: skip
-    frame = session.run("one", steps, 3)
-    assert frame.groupby("case").size().tolist() == [3] * 6
-    assert session.disturbed("one") == (9, 3, 18)
-
-
-def test_a_further_session_heals_and_a_bad_one_is_left_out(session, busy, monkeypatch, tmp_path, tell):
-    busy |= set(range(18))
-    three(session)
-    session.close()
-    busy.clear()
-    tell(progress=str(tmp_path / "p"), earlier=[session.folder.name])
-    second = sessions.Measuring("corner", [GIL, FREE_THREADED])
-    assert three(second).groupby("case").size().tolist() == [4] * 3
-    assert second.disturbed("calls") == (6, 12, 24)
-    busy |= set(range(18, 200))
-    assert len(three(second)) == 24
 
 
 def test_without_cases_there_is_an_empty_frame(session):

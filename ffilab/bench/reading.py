@@ -163,7 +163,9 @@ class Session:
     def frame(self, title: str, disturbed: bool = False) -> pd.DataFrame:
         """The processes of an experiment, one tidy frame: see Record.frame. Raises UserError if there are none.
 
-        Of several sessions the processes stand one behind the other, and are numbered through.
+        Of several sessions the processes stand one behind the other, and are numbered through; the column `session` says which of
+        them (0 is the oldest) each comes from. What ran once, as its author ran it, is an example and no sample: of that the
+        newest session's is shown.
         disturbed: also those that are left out, with a column that says by what.
         """
         self.reads.add(title)
@@ -173,6 +175,8 @@ class Session:
             frames = [record.frame(title, disturbed, whole) for record in records]
         except KeyError as lacking:
             raise self._lacks(f"the experiment {lacking}") from None
+        for number, frame in enumerate(frames):
+            frame["session"] = number
         for before, frame in itertools.pairwise(frames):
             for column in ("process", "round"):
                 frame[column] += 1 + before[column].max() if len(before) else 0

@@ -35,22 +35,25 @@ def in_words(rests_on: dict) -> str:
         for label, layouts in rests_on["layouts"].items()
     ]
     unknown = {
-        "what another session adds": rests_on["sessions"] < 3,
         "another build": max(rests_on["builds"].values()) < 2,
         "another layout": bool(one_binary(rests_on)),
         "another machine": True,
     }
     not_varied = ", ".join(what for what, is_unknown in unknown.items() if is_unknown)
-    return f"{counted(rests_on['sessions'], 'session')}; {'; '.join(drawn)}. Not varied, and so unknown: {not_varied}"
+    known = "; what another session adds is that of a kept study" if rests_on["sessions"] < 2 else ""
+    return f"{counted(rests_on['sessions'], 'session')}{known}; {'; '.join(drawn)}. Not varied, and so unknown: {not_varied}"
 
 
-def three(estimate) -> dict[str, Interval]:
-    """Return the intervals of a comparison by name: over layouts, the next build, these binaries alone.
+# The two intervals of a comparison over layouts.
+MIDDLE, ANOTHER_SESSION = "the middle over links", "another session"
+
+
+def two(estimate) -> dict[str, Interval]:
+    """Return the intervals of a comparison by name: the middle over links, and where another session will come out.
 
     Unknown ones are left out; without a comparison over layouts the answer is empty.
     """
-    if not isinstance(estimate, Location):
+    if not isinstance(estimate, Location) or estimate.spread is None:
         return {}
-    intervals = {"the next build": estimate.next_build, "these binaries alone": estimate.these_binaries}
-    drawn = {name: interval for name, interval in intervals.items() if interval.is_known}
-    return {"over layouts": estimate.at(), **drawn} if "the next build" in drawn else {}
+    intervals = {MIDDLE: estimate.at(), ANOTHER_SESSION: estimate.another_session}
+    return {name: interval for name, interval in intervals.items() if interval.is_known}

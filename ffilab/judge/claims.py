@@ -23,7 +23,8 @@ class Claim:
     untested: parts of the claim that no experiment here tests, in words. not_measurable: why no measurement can decide the
     claim, if none can. section: where it is measured, as page of its chapter and anchor of a heading, `loaders#takeaways`.
     saw: what its author saw, with the published numbers. differs: what is otherwise here in method, setting or version, as
-    far as no run can contradict it.
+    far as no run can contradict it. hard: why `quick` comes to the right verdict in fewer than half of its runs, or why a margin
+    is smaller than what `quick` resolves.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Claim:
     section: str = ""
     saw: str = ""
     differs: str = ""
+    hard: str = ""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def place(identifier: str) -> tuple[str, int]:
 
 def _claim(path: Path, entry: dict, corner: str) -> Claim:
     what = f"the claim {entry.get('id', '?')}"
-    texts = ("section", "saw", "differs")
+    texts = ("section", "saw", "differs", "hard")
     _known(path, what, entry, {"id", "where", "claim", "published", "test", "untested", "not_measurable", *texts})
     missing = {"id", "where", "claim", "published"} - set(entry)
     if missing or not all(isinstance(entry[key], str) for key in ("id", "where", "claim", "published")):
@@ -111,15 +113,15 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
         or not all(isinstance(part, str) and part for part in untested)
     ):
         raise UserError(f"{_name(path)}: {what} needs texts in `untested` and a text as `not_measurable`.")
-    section, saw, differs = (entry.get(key, "") for key in texts)
-    if not all(isinstance(text, str) for text in (section, saw, differs)) or bool(saw) != bool(differs):
+    section, saw, differs, hard = (entry.get(key, "") for key in texts)
+    if not all(isinstance(text, str) for text in (section, saw, differs, hard)) or bool(saw) != bool(differs):
         raise UserError(
-            f"{_name(path)}: {what} needs texts as `section`, `saw` and `differs`, and the last two together."
+            f"{_name(path)}: {what} needs texts as `section`, `saw`, `differs` and `hard`, and saw and differs together."
         )
     if section and not re.fullmatch(r"[\w-]+#[\w-]+", section):
         raise UserError(f"{_name(path)}: {what} needs a `section` such as loaders#takeaways.")
-    if any(text and not text.endswith(".") for text in (saw, differs)):
-        raise UserError(f"{_name(path)}: {what} needs whole sentences in `saw` and `differs`.")
+    if any(text and not text.endswith(".") for text in (saw, differs, hard)):
+        raise UserError(f"{_name(path)}: {what} needs whole sentences in `saw`, `differs` and `hard`.")
     if corner and bool(tests) == bool(not_measurable):
         raise UserError(f"{_name(path)}: {what} needs tests, or `not_measurable` with the reason, and not both.")
     for kind in (Size, None):
@@ -129,10 +131,10 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
     sides = {test.measured for test in tests if isinstance(test, Side)}
     if lonely := [test.measured for test in tests if isinstance(test, Size) and test.measured not in sides]:
         raise UserError(f"{_name(path)}: {what} tests the size of {lonely[0]!r}, and not its side.")
-    if tests and all(isinstance(test, Size) for test in tests):
-        raise UserError(f"{_name(path)}: {what} tests sizes only.")
+    if tests and all(isinstance(test, Size) or not test.decides for test in tests):
+        raise UserError(f"{_name(path)}: {what} tests nothing of the claim itself.")
     texts = (entry[key] for key in ("where", "claim", "published"))
-    return Claim(entry["id"], corner, *texts, tests, tuple(untested), not_measurable, section, saw, differs)
+    return Claim(entry["id"], corner, *texts, tests, tuple(untested), not_measurable, section, saw, differs, hard)
 
 
 def _rule(path: Path, what: str, entry: dict) -> Rule:
@@ -142,7 +144,7 @@ def _rule(path: Path, what: str, entry: dict) -> Rule:
     kind = KINDS[entry["kind"]]
     given = {key: value for key, value in entry.items() if key != "kind"}
     _known(path, where, given, {field.name for field in fields(kind)})
-    texts = [key for key in ("measured", "part", "experiment", "direction") if key in given]
+    texts = [key for key in ("measured", "part", "experiment", "direction", "hard") if key in given]
     if not given.get("measured") or not all(isinstance(given[key], str) for key in texts):
         raise UserError(f"{_name(path)}: {where} needs the name `measured`, and texts where texts belong.")
     rule = kind(**given | {key: in_words(given[key]) for key in ("measured", "part") if key in given})

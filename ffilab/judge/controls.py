@@ -166,7 +166,9 @@ def same(name: str, record: Record, label: str, twins: tuple[str, str]) -> Check
     what = f"{arm} / {twin}, in {name!r} on {label}"
     if lacking := [name for name in twins if not record.measured(label, name)]:
         return Check("A/A", what, record.missing.get((label, lacking[0]), "this record holds no such control"), True)
-    return Control("A/A", what, name, over_units(record, log_ratios(record, (label, arm), (label, twin)), log=True))
+    # To copies a session adds nothing, and what is asked is whether this one was biased.
+    found = over_units(record, log_ratios(record, (label, arm), (label, twin)), log=True, of=0)
+    return Control("A/A", what, name, found)
 
 
 def more(name: str, record: Record) -> list[Control]:
@@ -179,7 +181,7 @@ def more(name: str, record: Record) -> list[Control]:
     if not pairs:
         return []
     # The median: where the arms of one pair happen to lie may cost it a third, in a restart or two.
-    found = over_units(record, medians(np.transpose(pairs)), log=True)
+    found = over_units(record, medians(np.transpose(pairs)), log=True, of=0)
     return [Control("positive control", f"1 % more work, in {name!r}", name, found, STEPS_MORE / STEPS)]
 
 

@@ -7,8 +7,6 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ffilab.judge.statistics import adjusted
-
 
 def tukey(values: np.ndarray) -> np.ndarray:
     """The values within 1.5 interquartile ranges of the quartiles, as the talk filtered its samples."""
@@ -65,5 +63,5 @@ def pairs(samples: dict[str, np.ndarray]) -> pd.DataFrame:
             }
         )
     frame = pd.DataFrame(rows)
-    frame.insert(2, "BH p", adjusted(list(frame["U p"])))
+    frame.insert(2, "BH p", stats.false_discovery_control(frame["U p"]) if rows else [])
     return frame

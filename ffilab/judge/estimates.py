@@ -11,55 +11,15 @@ from typing import ClassVar
 import numpy as np
 from scipy import stats
 
+from ffilab.judge.interval import Interval
+from ffilab.judge.interval import known as known
+
 LEVEL, POWER = 0.98, 0.8
-TRIM, TRIMMED_FROM = 0.2, 10
+# Trimming leaves so few degrees of freedom that below fifteen values it makes wider intervals than it mends.
+TRIM, TRIMMED_FROM = 0.2, 15
 MIN_VALUES = 3
 # Of the value that the next build will show; a verdict never rests on it.
 PREDICTION_LEVEL = 0.95
-
-
-@dataclass(frozen=True)
-class Interval:
-    """An estimate with its interval, in the unit of the estimate."""
-
-    value: float
-    low: float
-    high: float
-
-    @property
-    def half_width(self) -> float:
-        return (self.high - self.low) / 2
-
-    @property
-    def is_known(self) -> bool:
-        """False if there were too few values for bounds."""
-        return math.isfinite(self.low) and math.isfinite(self.high)
-
-    def excludes(self, point: float) -> bool:
-        return self.high < point or self.low > point
-
-    @classmethod
-    def of(cls, row) -> "Interval":
-        """The interval in a row of a table with the columns value, low and high."""
-        return cls(row.value, row.low, row.high)
-
-    def map(self, function) -> "Interval":
-        """Apply an increasing function to all three numbers."""
-        return Interval(function(self.value), function(self.low), function(self.high))
-
-    def __neg__(self) -> "Interval":
-        """The same difference the other way round."""
-        return Interval(-self.value, -self.high, -self.low)
-
-    @property
-    def inverse(self) -> "Interval":
-        """The same ratio the other way round, of positive numbers."""
-        return Interval(1 / self.value, 1 / self.high, 1 / self.low)
-
-
-def known(interval: Interval | None) -> bool:
-    """Is there an estimate, and an interval with it?"""
-    return interval is not None and interval.is_known
 
 
 def _squared(effect: float, gap: float) -> float:
@@ -86,8 +46,9 @@ class Location:
     of five values cannot reach this level at all; this one does, and needs no resampling. Each side errs in 1.0 to 1.5 % of
     simulated normal runs instead of 1 % (tests/test_statistics.py).
     log: the values are logarithms, and the interval is that of a ratio.
-    sessions: how many the values come from. spread, spread_freedom: their standard deviation within a session, if they are
-    layouts. within, within_freedom: the standard deviation of restarts with one layout. restarts: how many there were.
+    sessions: how many the values come from. So often somebody looked, and could have stopped: the chance to err is shared out
+    among the looks. floor: the part of the error that no further run of these sessions can lower. spread, spread_freedom: standard
+    deviation of layouts within a session, if these are layouts.
     """
 
     centre: float
@@ -96,11 +57,9 @@ class Location:
     n: int
     log: bool = False
     sessions: int = 1
+    floor: float = 0.0
     spread: float | None = None
     spread_freedom: int = 0
-    within: float | None = None
-    within_freedom: int = 0
-    restarts: int = 0
 
     @classmethod
     def of(cls, values: np.ndarray, log: bool = False) -> "Location":
@@ -119,26 +78,27 @@ class Location:
         return cls(float(ordered[cut : n - cut].mean()), error, n - 2 * cut - 1, n, log)
 
     @classmethod
-    def over_groups(cls, values: np.ndarray, groups: list, log: bool = False) -> "Location":
-        """Of values that come in groups (sessions, builds): the mean of the groups' centres.
-
-        A random effect of groups, by the method of moments: the scatter of the centres, with as many degrees of freedom as
-        there are groups, less one; or what their own errors explain of it, where that makes the wider interval. Below
-        MIN_VALUES groups nothing is known of what a group adds, and the values are taken together.
-        """
-        values, groups = np.asarray(values, dtype=float), np.asarray(groups)
-        parts = [cls.of(values[groups == group], log) for group in dict.fromkeys(groups.tolist())]
-        if len(parts) < MIN_VALUES or not all(math.isfinite(group.error) for group in parts):
+    def mean(cls, values: np.ndarray, log: bool = False) -> "Location":
+        """Expected value of independent values: their plain mean with its t interval. Of values that fall into classes, where a
+        trimmed mean is the centre of none."""
+        values = np.asarray(values, dtype=float)
+        n = len(values)
+        if n < MIN_VALUES:
             return cls.of(values, log)
-        centres, errors = np.array([[group.centre, group.error] for group in parts]).T
-        between = float(centres.std(ddof=1)) / math.sqrt(len(parts)), len(parts) - 1
-        own = math.sqrt(float((errors**2).mean()) / len(parts)), sum(group.freedom for group in parts)
-        error, freedom = max(between, own, key=lambda way: way[0] * t_quantile(0.5 + LEVEL / 2, way[1]))
-        return cls(float(centres.mean()), error, freedom, len(values), log)
+        return cls(float(values.mean()), float(values.std(ddof=1)) / math.sqrt(n), n - 1, n, log)
 
     def at(self, level: float = LEVEL) -> Interval:
-        """The interval at a level."""
-        return self._around(level, self.freedom, self.error)
+        """The interval at a level, shared out among the looks."""
+        return self._around(self._shared(level), self.freedom, self.error)
+
+    @property
+    def another_session(self) -> Interval:
+        """Where another session like one of these will come out with a chance of PREDICTION_LEVEL: √2 errors away, of one session.
+
+        NaN bounds if nothing is known of what a session adds.
+        """
+        scatter = self.error * math.sqrt(1 + self.sessions) if self.floor or self.sessions > 1 else math.nan
+        return self._around(PREDICTION_LEVEL, self.freedom, scatter)
 
     @property
     def next_build(self) -> Interval:
@@ -149,20 +109,8 @@ class Location:
         scatter = math.nan if self.spread is None else math.hypot(self.spread, self.error)
         return self._around(PREDICTION_LEVEL, self.spread_freedom, scatter)
 
-    @property
-    def these_binaries(self) -> Interval:
-        """Where the centre of these very layouts lies, in this session: what an interval says that draws no layouts.
-
-        NaN bounds if no layout was measured twice. A run without layouts has nothing else.
-        """
-        if self.spread is None:
-            return self.at()
-        if self.within is None:
-            return self._around(LEVEL, self.within_freedom, math.nan)
-        # Which layouts are trimmed is theirs and not chance: the restarts of the others count, and no more.
-        per_session = self.n // self.sessions
-        counted = self.restarts * (1 - 2 * trimmed(per_session) / per_session)
-        return self._around(LEVEL, self.within_freedom, self.within / math.sqrt(counted))
+    def _shared(self, level: float) -> float:
+        return 1 - (1 - level) / self.sessions
 
     def _around(self, level: float, freedom: float, error: float) -> Interval:
         reach = t_quantile(0.5 + level / 2, freedom) * error if error != 0 else 0.0
@@ -170,16 +118,27 @@ class Location:
         return interval.map(math.exp) if self.log else interval
 
     @property
+    def _errors_away(self) -> float:
+        """How many errors an effect has to be large, so that an interval at LEVEL excludes none with a power of 0.8."""
+        return float(stats.t.ppf([0.5 + self._shared(LEVEL) / 2, POWER], self.freedom).sum())
+
+    @property
     def mde(self) -> float:
         """The smallest effect (for a ratio: distance from 1) that an interval at LEVEL excludes with a power of 0.8."""
-        quantiles = stats.t.ppf([0.5 + LEVEL / 2, POWER], self.freedom)
-        effect = self.error * float(quantiles.sum())
+        effect = self.error * self._errors_away
         return math.expm1(effect) if self.log else effect
 
     def factor(self, gap: float) -> float:
-        """How many times as many values it would take to tell a distance of `gap` (on this scale) with a power of 0.8."""
-        effect = math.log1p(self.mde) if self.log else self.mde
-        return _squared(effect, gap)
+        """How many times as many values it would take to tell a distance of `gap` (on this scale) with a power of 0.8.
+
+        Infinity if no number of runs in these sessions can do it: see `sessions_for`.
+        """
+        room = (gap / self._errors_away) ** 2 - self.floor**2
+        return (self.error**2 - self.floor**2) / room if room > 1e-9 * self.error**2 else math.inf
+
+    def sessions_for(self, gap: float) -> float:
+        """How many sessions like these, all in all, would tell a distance of `gap` with a power of 0.8."""
+        return self.sessions * _squared(self.error * self._errors_away, gap)
 
 
 def difference(first: Location, second: Location) -> Location:
@@ -187,10 +146,13 @@ def difference(first: Location, second: Location) -> Location:
 
     The degrees of freedom are Welch's (1947).
     """
-    error = math.hypot(first.error, second.error)
+    error, floor = math.hypot(first.error, second.error), math.hypot(first.floor, second.floor)
     parts = sum(group.error**4 / group.freedom for group in (first, second) if group.error)
     freedom = error**4 / parts if parts else first.freedom + second.freedom
-    return Location(first.centre - second.centre, error, freedom, first.n + second.n, log=first.log)
+    sessions = max(first.sessions, second.sessions)
+    return Location(
+        first.centre - second.centre, error, freedom, first.n + second.n, first.log, sessions=sessions, floor=floor
+    )
 
 
 @dataclass(frozen=True)
@@ -274,6 +236,40 @@ class Counted:
 
 
 @dataclass(frozen=True)
+class Ranked:
+    """The median of independent ratios, some of them zero or infinite, with the interval of the sign test: it ends at a ratio,
+    and may have no end. At LEVEL it takes seven of them, in all sessions.
+
+    ratios: in rising order.
+    """
+
+    ratios: tuple[float, ...]
+
+    @classmethod
+    def of(cls, ratios: np.ndarray) -> "Ranked":
+        """From the ratios; NaN, as of two zeros, says nothing and is left out."""
+        return cls(tuple(sorted(float(ratio) for ratio in ratios if not math.isnan(ratio))))
+
+    def at(self, level: float = LEVEL) -> Interval:
+        # Of an even number the lower one of the two in the middle.
+        middle = self.ratios[(self.n - 1) // 2]
+        # How many of each side may lie beyond a bound.
+        beyond = int(stats.binom.ppf((1 - level) / 2, self.n, 0.5)) - 1
+        if beyond < 0:
+            return Interval(middle, math.nan, math.nan)
+        return Interval(middle, self.ratios[beyond], self.ratios[-1 - beyond])
+
+    @property
+    def n(self) -> int:
+        return len(self.ratios)
+
+    mde: ClassVar[float] = math.nan
+
+    def factor(self, gap: float) -> float:
+        return math.nan
+
+
+@dataclass(frozen=True)
 class Spread:
     """Largest over smallest of so many cases drawn from many, each measured without noise: a ratio, 1 if all are equal.
 
@@ -319,8 +315,8 @@ class Spread:
         return _squared(self.at().half_width, gap)
 
 
-Estimate = Location | Share | ShareDifference | Counted | Spread
-KINDS = {kind.__name__: kind for kind in (Location, Share, ShareDifference, Counted, Spread)}
+Estimate = Location | Share | ShareDifference | Counted | Ranked | Spread
+KINDS = {kind.__name__: kind for kind in (Location, Share, ShareDifference, Counted, Ranked, Spread)}
 
 
 @dataclass(frozen=True)

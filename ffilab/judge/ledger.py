@@ -12,7 +12,7 @@ from ffilab.errors import UserError
 from ffilab.judge import basis, controls, derived, verdicts
 from ffilab.judge.claims import Claim, all_claims, declared, in_words
 from ffilab.judge.estimates import LEVEL, Counted, Measurement
-from ffilab.judge.rules import KINDS, NO, OPEN, YES, Answer, Event, Rule, Size
+from ffilab.judge.rules import BESIDE, KINDS, NO, OPEN, YES, Answer, Event, Rule, Size
 from ffilab.paths import EXECUTED, RESULTS
 
 # The press keeps this folder beside the page, and only if the whole chapter succeeds.
@@ -123,7 +123,7 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         "where": claim.where,
         "measured": {},
         "interval": {},
-        # Of a comparison over layouts: the next build, and these binaries alone.
+        # Of a comparison over layouts: where another session will come out.
         "beside": {},
         "kind": verdicts.kind(claim),
         "verdict": verdicts.NOT_MEASURED if claim.corner else verdicts.NOT_WRITTEN,
@@ -157,8 +157,8 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         row["measured"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
         if isinstance(measurement.estimate, Counted):
             row["counted"].append(name)
-        beside = {what: [interval.low, interval.high] for what, interval in basis.three(measurement.estimate).items()}
-        beside.pop("over layouts", None)
+        beside = {what: [interval.low, interval.high] for what, interval in basis.two(measurement.estimate).items()}
+        beside.pop(basis.MIDDLE, None)
         if beside:
             row["beside"][name] = beside
     if not provenance["is_result"]:
@@ -236,7 +236,7 @@ def is_withheld(row: dict, name: str) -> bool:
 def part_title(part: dict) -> str:
     """What a part of a row is about: `ratio, in the published size`."""
     what = f"{part['part']}{', in the published size' * (part['kind'] == 'size')}"
-    return what + " (as its author ran it)" * (part["experiment"] == "as run")
+    return what + {"as run": " (as its author ran it)", BESIDE: " (beside the claim)"}.get(part["experiment"], "")
 
 
 def part_in_words(part: dict) -> str:

@@ -5,12 +5,14 @@ cases are compared process by process, in the order in which they ran.
 """
 
 import functools
+import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import estimates, statistics
-from ffilab.judge.estimates import Counted, Interval, Location, Measurement, Spread
+from ffilab.judge import estimates, groups, statistics
+from ffilab.judge.estimates import Counted, Interval, Location, Measurement, Ranked, Spread
 
 
 def chosen(frame: pd.DataFrame, **which) -> pd.DataFrame:
@@ -21,15 +23,27 @@ def chosen(frame: pd.DataFrame, **which) -> pd.DataFrame:
     return frame[keep]
 
 
+def session_of(frame: pd.DataFrame, **which) -> np.ndarray:
+    """The session of each row that `which` chooses: what `measured`, `difference` and `ratio` take as `sessions`."""
+    return chosen(frame, **which)["session"].to_numpy()
+
+
 def interval_of(frame: pd.DataFrame, column: str, **which) -> Interval | None:
     """Trimmed mean of a column with its interval, leaving out what is missing; None if nothing is there."""
-    values = pd.to_numeric(chosen(frame, **which)[column]).dropna().to_numpy()
-    return statistics.location_interval(values) if len(values) else None
+    rows = chosen(frame, **which)
+    values = pd.to_numeric(rows[column])
+    found = measured(values.dropna().to_numpy(), "", rows["session"][values.notna()] if "session" in rows else None)
+    return found and found.interval
 
 
-def measured(values: np.ndarray, unit: str) -> Measurement | None:
-    """Values of independent processes as a measurement; None if there are none."""
-    return Measurement(Location.of(values), unit) if len(values) else None
+def located(values: np.ndarray, sessions=None, log: bool = False) -> Location:
+    """The centre of values of processes. sessions: the session of each; one, if it is not given. See groups.py."""
+    return groups.over_groups(values, [0] * len(values) if sessions is None else list(sessions), log)
+
+
+def measured(values: np.ndarray, unit: str, sessions=None) -> Measurement | None:
+    """Values of independent processes as a measurement; None if there are none. sessions: as in `located`."""
+    return Measurement(located(values, sessions), unit) if len(values) else None
 
 
 def exact(value: float, unit: str) -> Measurement:
@@ -37,18 +51,40 @@ def exact(value: float, unit: str) -> Measurement:
     return Measurement(Counted(float(value)), unit)
 
 
-def difference(left: np.ndarray, right: np.ndarray, unit: str) -> Measurement | None:
-    """Difference of two cases, process by process; None if one is missing."""
+def difference(left: np.ndarray, right: np.ndarray, unit: str, sessions=None) -> Measurement | None:
+    """Difference of two cases, process by process; None if one is missing. sessions: of the processes on the left."""
     n = min(len(left), len(right))
-    return measured(left[:n] - right[:n], unit)
+    return measured(left[:n] - right[:n], unit, None if sessions is None else sessions[:n])
 
 
-def ratio(left: np.ndarray, right: np.ndarray) -> Measurement | None:
-    """Ratio of two cases, process by process; None if one is missing or not positive."""
+def ratio(left: np.ndarray, right: np.ndarray, sessions=None, classes: bool = False) -> Measurement | None:
+    """Ratio of two cases, process by process; None if one is missing, negative, or nothing but zeros on both sides.
+
+    classes: the values fall into classes (one wait a request or two), of which a trimmed mean is the centre of none: then it is
+    the ratio of their expected values. A value of zero is a result, such as a server that was starved: then pairs are compared
+    by rank, and the interval may have no end (`estimates.Ranked`). sessions: of the processes on the left.
+    """
     n = min(len(left), len(right))
-    if not n or min(left[:n].min(), right[:n].min()) <= 0:
+    left, right = np.asarray(left[:n], dtype=float), np.asarray(right[:n], dtype=float)
+    if not n or min(left.min(), right.min()) < 0 or not (left.any() or right.any()):
         return None
-    return Measurement(Location.of(np.log(left[:n] / right[:n]), log=True), "ratio")
+    which = np.zeros(n) if sessions is None else np.asarray(list(sessions)[:n])
+    if classes and left.any() and right.any():
+        parts = [ratio_of_means(left[which == one], right[which == one]) for one in dict.fromkeys(which.tolist())]
+        if any(part.n < estimates.MIN_VALUES for part in parts):
+            parts = [ratio_of_means(left, right)]
+        return Measurement(groups.combined(parts), "ratio")
+    if min(left.min(), right.min()) == 0:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return Measurement(Ranked.of(left / right), "ratio")
+    return Measurement(located(np.log(left / right), which, log=True), "ratio")
+
+
+def ratio_of_means(left: np.ndarray, right: np.ndarray) -> Location:
+    """Expected value of one group over that of another, process by process, with the error of a ratio of means: the scatter of
+    what is left of each pair (Cochran, Sampling Techniques, 1977, section 6.4)."""
+    one, other = left.mean(), right.mean()
+    return replace(Location.mean(left / one - right / other), centre=math.log(one / other), log=True)
 
 
 # Of many cases, the share that is called the slowest, or the fastest.
@@ -102,9 +138,12 @@ def range_without_noise(logs: np.ndarray, span_of: int | None = None) -> Spread:
     return Spread(of_means, noise, cases, rounds - 2 * estimates.trimmed(rounds), expected_range(span_of or cases))
 
 
-def ratio_of_groups(left: np.ndarray, right: np.ndarray) -> Measurement | None:
-    """Centre of one group of values over that of another, independent one, from their logarithms; None if one is missing."""
-    first, second = Location.of(left, log=True), Location.of(right, log=True)
-    if not min(first.n, second.n):
+def ratio_of_groups(left: np.ndarray, right: np.ndarray, sessions=(None, None)) -> Measurement | None:
+    """Centre of one group of values over that of another, independent one, from their logarithms; None if one is missing.
+
+    sessions: of the processes of both.
+    """
+    if not min(len(left), len(right)):
         return None
+    first, second = (located(values, which, log=True) for values, which in zip((left, right), sessions))
     return Measurement(estimates.difference(first, second), "ratio")

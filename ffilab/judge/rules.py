@@ -12,8 +12,10 @@ from ffilab.judge.estimates import LEVEL, Counted, Interval, Location, Measureme
 
 YES, NO, OPEN = "yes", "no", "open"
 DIRECTIONS = ("above", "below")
-# Which experiment decides: the one that its author ran, run again, or the corrected one.
-EXPERIMENTS = ("as run", "corrected")
+# Which experiment decides: the one that its author ran, run again, or the corrected one. What stands beside the claim, another
+# experiment or a question of ours, is answered and shown, and counts for no word and no size.
+BESIDE = "beside"
+EXPERIMENTS = ("as run", "corrected", BESIDE)
 
 
 @dataclass(frozen=True)
@@ -21,7 +23,7 @@ class Answer:
     """What a test says of a measurement, and why.
 
     runs: how many runs (restarts, processes) it had. takes: how many times as many would probably decide it; NaN if that
-    cannot be said. no_effect: it does not hold because there is no effect of interest, which may be none at all.
+    cannot be said, infinity if no number of runs in these sessions does. sessions: how many of them would. no_effect: it does not hold because there is no effect of interest, which may be none at all.
     """
 
     verdict: str
@@ -29,6 +31,7 @@ class Answer:
     runs: int = 0
     takes: float = math.nan
     no_effect: bool = False
+    sessions: float = math.nan
 
 
 @dataclass(frozen=True)
@@ -36,12 +39,14 @@ class Rule:
     """What all kinds have.
 
     measured: the name under which its chapter hands in the number. part: the part of the claim that it decides, in words;
-    where it is empty, `measured` stands for it. experiment: one of EXPERIMENTS.
+    where it is empty, `measured` stands for it. experiment: one of EXPERIMENTS. hard: why `quick` seldom decides it, or why its
+    margin is narrow, where that is so (tests/test_characteristics.py).
     """
 
     measured: str
     part: str = ""
     experiment: str = "corrected"
+    hard: str = ""
     # Does its answer rest on an interval, which may err?
     by_interval: ClassVar[bool] = True
     # What must be handed in: an estimate with an interval, or counted runs.
@@ -52,6 +57,11 @@ class Rule:
         return self.part or self.measured
 
     @property
+    def decides(self) -> bool:
+        """Is it a part of the claim, and does not only stand beside it?"""
+        return self.experiment != BESIDE
+
+    @property
     def key(self) -> str:
         """The name of its answer: a side and a size may speak of one number."""
         return self.measured
@@ -59,7 +69,7 @@ class Rule:
     def problem(self) -> str | None:
         """What is wrong with this test as it was written, or None."""
         if self.experiment not in EXPERIMENTS:
-            return f"an experiment: {' or '.join(EXPERIMENTS)}"
+            return f"an experiment: {', '.join(EXPERIMENTS)}"
         return None
 
     def answer(self, measurement: Measurement, level: float = LEVEL) -> Answer:
@@ -98,17 +108,15 @@ class Rule:
         return min(apart, default=0.0) / 2
 
 
-def _factor(measurement: Measurement, bound: float) -> float:
-    """How many times as many runs would probably tell the estimate from a bound."""
+def _open(measurement: Measurement, reason: str, *bounds: float) -> Answer:
+    """No answer yet; with how many times as many runs, or how many sessions, would probably tell the estimate from all bounds."""
     estimate = measurement.estimate
-    value = estimate.at().value
-    if isinstance(estimate, Location) and estimate.log:
-        return estimate.factor(abs(math.log(value / bound))) if bound > 0 else math.nan
-    return estimate.factor(abs(value - bound))
-
-
-def _nearest(measurement: Measurement, *bounds: float) -> float:
-    return max(_factor(measurement, bound) for bound in bounds)
+    value, is_log = estimate.at().value, isinstance(estimate, Location) and estimate.log
+    if is_log and min(bounds) <= 0:
+        return Answer(OPEN, reason, estimate.n)
+    gap = min(abs(math.log(value / bound) if is_log else value - bound) for bound in bounds)
+    sessions = estimate.sessions_for(gap) if isinstance(estimate, Location) else math.nan
+    return Answer(OPEN, reason, estimate.n, estimate.factor(gap), sessions=sessions)
 
 
 @dataclass(frozen=True)
@@ -142,17 +150,12 @@ class Side(Rule):
         return self.null + self.interest if self.direction == "above" else self.null - self.interest
 
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
-        above = self.direction == "above"
+        above, n = self.direction == "above", measurement.estimate.n
         if interval.low > self.bound if above else interval.high < self.bound:
-            return Answer(YES, self._beyond(interval), measurement.estimate.n)
+            return Answer(YES, self._beyond(interval), n)
         if interval.high < self.bound if above else interval.low > self.bound:
-            return Answer(
-                NO,
-                self._before(interval),
-                measurement.estimate.n,
-                no_effect=not interval.excludes(self.null),
-            )
-        return Answer(OPEN, self._across(interval), measurement.estimate.n, _factor(measurement, self.bound))
+            return Answer(NO, self._before(interval), n, no_effect=not interval.excludes(self.null))
+        return _open(measurement, self._across(interval), self.bound)
 
     def _beyond(self, interval: Interval) -> str:
         where = f"{self.direction} {self.bound:g}"
@@ -247,7 +250,7 @@ def _within(measurement: Measurement, interval: Interval, low: float, high: floa
         return Answer(YES, _whole(interval, f"within {where}"), n)
     if interval.low > high or interval.high < low:
         return Answer(NO, _whole(interval, f"outside {where}"), n)
-    return Answer(OPEN, f"the interval crosses the edge of {where}", n, _nearest(measurement, low, high))
+    return _open(measurement, f"the interval crosses the edge of {where}", low, high)
 
 
 def _is_point(interval: Interval) -> bool:
@@ -318,14 +321,10 @@ class Conformance(Rule):
     by_interval: ClassVar[bool] = False
 
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
-        value = measurement.interval.value
+        value, n = interval.value, measurement.estimate.n
         if value == 1:
-            return Answer(YES, "true by construction: all checks of our own code passed", measurement.estimate.n)
-        return Answer(
-            NO,
-            f"it should be true by construction, and {value:.3g} of the checks passed",
-            measurement.estimate.n,
-        )
+            return Answer(YES, "true by construction: all checks of our own code passed", n)
+        return Answer(NO, f"it should be true by construction, and {value:.3g} of the checks passed", n)
 
 
 KINDS = {

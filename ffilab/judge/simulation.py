@@ -13,6 +13,7 @@ from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record
 from ffilab.bench.session import Session
 from ffilab.judge.claims import declared, in_words
+from ffilab.judge.groups import SESSION
 from ffilab.judge.rules import Equal, Never, Occurs, Rule, Side, Size
 
 # What is true: by which part of the published effect.
@@ -22,7 +23,10 @@ ASSUMED = 5
 # Of a side that may be missed by a margin, of an equality, and of an event that must not happen: by how many margins (or
 # times the tolerated rate) each truth is off.
 OFF = {"as published": 0.0, "half the size": 0.5, "no effect": 2.0, "the wrong sign": 4.0}
-BLOCKS = 3
+BLOCKS, LOOPS = 3, 1_000_000
+# Standard deviation that a build adds to the logarithm of a ratio: the root mean square over the ratios of
+# book/evidence/levels.json. What a session adds is groups.SESSION.
+BUILD = 0.004
 
 
 def value(rules: list[Rule], truth: str) -> float:
@@ -101,32 +105,43 @@ class Simulated(Session):
         return np.arange(n) < (max(1, round(rate * n)) if rate > 0 else 0)
 
     def add_times(self, plan: str, cells: dict[tuple[str, str], float], scatter: float) -> None:
-        """A timed plan: ns of each cell (interpreter, arm). scatter: standard deviation over layouts of the logarithm of
-        a ratio of two cells; each layout is one restart here. The empty loop comes with it."""
+        """A timed plan as the budget has it: its restarts with its layouts, linked from its builds, in one session.
+
+        cells: ns of each (interpreter, arm); the empty loop comes with them. scatter: standard deviation over layouts of the
+        logarithm of a ratio of two cells; BUILD and SESSION come on top of it.
+        """
         for label in self.interpreters:
             cells.setdefault((label, EMPTY), 5.0)
-        restarts = self.budget.layouts
-        drawn = {
-            key: np.log(ns) + self.rng.normal(0, scatter * self.noise / math.sqrt(2), (restarts, 1))
-            for key, ns in cells.items()
-        }
-        ns = {
-            f"{label}/{arm}": np.exp(logs + self.rng.normal(0, scatter * self.noise / 4, (restarts, BLOCKS)))
-            for (label, arm), logs in drawn.items()
-        }
-        blocks = [
+        budget = self.budget
+        layouts = np.arange(budget.restarts) % budget.layouts
+        builds = layouts % budget.builds
+
+        def drawn(sd: float, *shape: int) -> np.ndarray:
+            """Of one cell: of a ratio the variance is that of two."""
+            return self.rng.normal(0, sd * self.noise / math.sqrt(2), shape)
+
+        ns = {}
+        for (label, arm), centre in cells.items():
+            of_layout, of_build = drawn(scatter, budget.layouts), drawn(BUILD, budget.builds)
+            rows = of_layout[layouts] + of_build[builds] + drawn(SESSION, 1)
+            logs = math.log(centre) + rows[:, None] + drawn(scatter / 3, budget.restarts, BLOCKS)
+            ns[f"{label}/{arm}"] = (LOOPS * np.exp(logs)).tolist()
+        restarts = [
             {
-                "restart": restart,
-                "ns": {key: 1e6 * times[restart, block] for key, times in ns.items()},
-                "wall_s": 0.1,
-                "steal_s": 0.0,
-                "involuntary": 0,
+                "restart": number,
+                "missing": {},
+                "layout": int(layouts[number]),
+                "layouts": {label: {"build": int(builds[number]) + 1} for label in self.interpreters},
             }
-            for restart in range(restarts)
+            for number in range(budget.restarts)
+        ]
+        blocks = [
+            {"restart": number, "ns": {key: times[number][block] for key, times in ns.items()}, "wall_s": 0.1}
+            for number in range(budget.restarts)
             for block in range(BLOCKS)
         ]
         run = {**self.record.run, "plan": {**self.record.run["plan"], "name": plan, "blocks": BLOCKS}}
-        self._timed[plan] = Record(None, run, loops=dict.fromkeys(ns, 1_000_000), blocks=blocks)
+        self._timed[plan] = Record(None, run, loops=dict.fromkeys(ns, LOOPS), restarts=restarts, blocks=blocks)
 
     def add_processes(self, title: str, cases: list[tuple[str, dict, list]]) -> None:
         """An experiment in processes: for each case its interpreter, its factors, and what each of its processes brought (a

@@ -9,10 +9,10 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
 
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
+from ffilab.judge import groups
 from ffilab.judge.estimates import Interval, Location, Measurement
 
 
@@ -30,11 +30,9 @@ def ratio_interval(logs: np.ndarray) -> Interval:
 class Comparison:
     """Two arms of one run.
 
-    estimate: time of `slow` over time of `fast`, loop overhead included; with it, what the next build will show, and what
-    these binaries alone say.
+    estimate: time of `slow` over time of `fast`, loop overhead included; with it, where another session will come out.
     net_ratio: the same after the empty loop is taken off both.
     difference: slow - fast, ns per call; the empty loop cancels.
-    p: two-sided Wilcoxon signed-rank over layouts.
     """
 
     slow: tuple[str, str]
@@ -42,7 +40,6 @@ class Comparison:
     estimate: Location
     net_ratio: Interval
     difference: Interval
-    p: float
 
     @property
     def ratio(self) -> Interval:
@@ -70,20 +67,24 @@ def log_ratios_by_restart(record: Record, slow: tuple[str, str], fast: tuple[str
     return medians(np.log(record.by_restart(*slow) / record.by_restart(*fast)))
 
 
-def over_units(record: Record, values: np.ndarray, log: bool = False) -> Location:
-    """The centre of values, one for each row of `record.times`, over all that the record rests on: layouts, and sessions and
-    builds where there are several. Of these levels the one counts that makes the widest interval."""
+def over_units(record: Record, values: np.ndarray, log: bool = False, of: float | None = None) -> Location:
+    """The centre of values, one for each row of `record.times`, over all that the record rests on: layouts, and what sessions and
+    builds add to them (see groups.py).
+
+    of: on which scale a session adds what it does: 1 for logarithms of ratios, for a difference of times the larger of them (ns);
+    0 where it adds nothing that is known, or nothing that is asked for.
+    """
     finite = np.isfinite(values)
     # A unit of which nothing was kept says nothing.
     units, values = [unit for unit, is_finite in zip(record.kept, finite) if is_finite], values[finite]
     sessions, builds = ([getattr(unit, level) for unit in units] for level in ("session", "build"))
-    levels = [Location.over_groups(values, groups, log) for groups in (sessions, builds)]
-    location = max(levels, key=lambda candidate: candidate.at().half_width if candidate.at().is_known else math.inf)
-    location = replace(location, sessions=max(1, len(set(sessions))))
+    scale = float(log) if of is None else of
+    location = groups.over_groups(values, sessions, log, scale * groups.SESSION)
     if any(unit.layout is None for unit in units):
         return location
     spread, freedom = pooled(values, sessions)
-    return replace(location, spread=spread, spread_freedom=freedom, restarts=len(record.noise.restarts))
+    location = groups.with_builds(location, values, sessions, builds)
+    return replace(location, spread=spread, spread_freedom=freedom)
 
 
 def pooled(values: np.ndarray, groups: list) -> tuple[float | None, int]:
@@ -98,22 +99,10 @@ def pooled(values: np.ndarray, groups: list) -> tuple[float | None, int]:
 
 
 def ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location:
-    """Time of one cell over that of another, over layouts and sessions, with what restarts of one layout add."""
+    """Time of one cell over that of another, over layouts and sessions."""
     if (slow, fast) not in record.ratios:
-        record.ratios[slow, fast] = _ratio_over_units(record, slow, fast)
+        record.ratios[slow, fast] = over_units(record, log_ratios(record, slow, fast), log=True)
     return record.ratios[slow, fast]
-
-
-def _ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location:
-    location = over_units(record, log_ratios(record, slow, fast), log=True)
-    by_restart = log_ratios_by_restart(record, slow, fast)
-    within, freedom = pooled(by_restart, [record.units[number] for number in record.noise.restarts])
-    if within and location.spread is not None and within > location.spread:
-        # Layouts scatter by their restarts at least: where they seem to scatter by less, all of it is one scatter.
-        squares = within**2 * freedom + location.spread**2 * location.spread_freedom
-        freedom += location.spread_freedom
-        within = math.sqrt(squares / freedom)
-    return replace(location, within=within, within_freedom=freedom, restarts=int(np.isfinite(by_restart).sum()))
 
 
 def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty: str = EMPTY) -> Comparison:
@@ -122,21 +111,19 @@ def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty:
     Raises KeyError if one of them was not measured.
     """
     slow_ns, fast_ns = record.times(*slow), record.times(*fast)
-    log_ratio = log_ratios(record, slow, fast)
     difference = medians(slow_ns - fast_ns)
     net_slow = medians(slow_ns - record.times(slow[0], empty))
     net_fast = medians(fast_ns - record.times(fast[0], empty))
     with np.errstate(invalid="ignore", divide="ignore"):
         net = np.log(net_slow / net_fast)
     positive = np.isfinite(net[np.isfinite(net_slow) & np.isfinite(net_fast)]).all()
-    finite = log_ratio[np.isfinite(log_ratio)]
+    of = float(max(np.nanmedian(slow_ns), np.nanmedian(fast_ns)))
     return Comparison(
         slow,
         fast,
         estimate=ratio_over_units(record, slow, fast),
         net_ratio=over_units(record, net, log=True).at() if positive else Interval(*[math.nan] * 3),
-        difference=over_units(record, difference).at(),
-        p=float(stats.wilcoxon(finite).pvalue) if np.any(finite) else 1.0,
+        difference=over_units(record, difference, of=of).at(),
     )
 
 
@@ -153,11 +140,6 @@ def ratio_of_ratios(
     """(a / b) over (c / d), paired by layout: is one ratio larger than another of the same run?"""
     difference = log_ratios(record, *numerator) - log_ratios(record, *denominator)
     return over_units(record, difference, log=True).at()
-
-
-def adjusted(p_values: list[float]) -> list[float]:
-    """Benjamini-Hochberg over the family of a chapter: adjusted p-values in the same order."""
-    return [float(p) for p in stats.false_discovery_control(p_values, method="bh")] if p_values else []
 
 
 def finding(comparison: Comparison) -> str | None:

@@ -34,7 +34,8 @@ AGREES, DIFFERS = "agrees", "differs"
 SIZES = {YES: AGREES, NO: DIFFERS, OPEN: OPEN}
 # One side of an interval errs so often.
 ALPHA = (1 - LEVEL) / 2
-MOST_TIMES = 100
+# Nobody is advised to measure more often than that.
+MOST_TIMES, MOST_SESSIONS = 100, 10
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,9 @@ def of_claim(
         return Verdict(NO_RESULT, CODE_FAILED, "", tuple(given))
     if kind(claim) == BY_CONSTRUCTION and set(of_our_code) == {YES}:
         return Verdict(BY_CONSTRUCTION, "", "", tuple(given))
-    parts = [(rule, answer.verdict) for rule, answer in given if not isinstance(rule, Size)]
-    sizes = [answer.verdict for rule, answer in given if isinstance(rule, Size)]
+    deciding = [(rule, answer.verdict) for rule, answer in given if rule.decides]
+    parts = [(rule, answer) for rule, answer in deciding if not isinstance(rule, Size)]
+    sizes = [answer for rule, answer in deciding if isinstance(rule, Size)]
     return Verdict(*word(parts), size(sizes), tuple(given))
 
 
@@ -128,17 +130,23 @@ def what_it_takes(verdict: Verdict, minutes: float | None) -> str:
 
     minutes: how long the chapter measured. As long as a part is open, nobody asks for sizes.
     """
-    lacks = any(answer.verdict == NO_NUMBER for _, answer in verdict.parts)
+    deciding = [(rule, answer) for rule, answer in verdict.parts if rule.decides]
+    lacks = any(answer.verdict == NO_NUMBER for _, answer in deciding)
     words = ["It would take what is missing here."] if lacks else []
-    if any(answer.verdict == WITHHELD for _, answer in verdict.parts):
+    if any(answer.verdict == WITHHELD for _, answer in deciding):
         words.append("What is withheld takes another run.")
-    undecided = [(rule, answer) for rule, answer in verdict.parts if answer.verdict == OPEN]
+    undecided = [(rule, answer) for rule, answer in deciding if answer.verdict == OPEN]
     sides = [pair for pair in undecided if not isinstance(pair[0], Size)]
     known = [answer for _, answer in sides or undecided if not math.isnan(answer.takes)]
     if known:
         most = max(known, key=lambda answer: answer.takes)
         times = max(most.takes, 1.1)
-        if most.takes > MOST_TIMES:
+        if math.isinf(most.takes) and most.sessions <= MOST_SESSIONS:
+            # What a session adds does not become less by runs in it.
+            words.append(
+                f"No number of runs in one session decides it: it would probably take {math.ceil(most.sessions)} sessions (`make more`)."
+            )
+        elif most.takes > MOST_TIMES:
             words.append(
                 f"More than {MOST_TIMES} times as many runs would not do: the number lies too close to the limit."
             )

@@ -2,9 +2,12 @@
 
 from pathlib import Path
 
+from ffilab.judge import coverage as judged
+from ffilab.judge.estimates import PREDICTION_LEVEL
 from ffilab.paths import ROOT, read_json
 
 FOLDER = ROOT / "book" / "evidence"
+STUDY = "python3 ffilab/bootstrap.py study notebooks.measuring."
 # What an interval over layouts has to reach.
 GOAL = 0.9
 INTERVALS = {
@@ -20,16 +23,69 @@ def read(name: str, folder: Path = FOLDER) -> list[dict]:
     return read_json(path) if path.exists() else []
 
 
-def coverage_page(coverage: list[dict], levels: list[dict]) -> str:
-    """Both studies, with what they say in words."""
-    parts = [coverage_in_words(coverage), coverage_table(coverage), levels_in_words(levels), levels_table(levels)]
+def coverage_page(sessions: list[dict], coverage: list[dict], levels: list[dict]) -> str:
+    """The studies, with what they say in words: fresh sessions, those by which a rule was chosen, and the levels."""
+    fresh = judged.rows(sessions)
+    parts = [
+        "## Fresh sessions",
+        fresh_in_words(sessions, fresh),
+        fresh_table(fresh),
+        "## The sessions by which a rule was chosen",
+        coverage_in_words(coverage),
+        coverage_table(coverage),
+        "## Levels",
+        levels_in_words(levels),
+        levels_table(levels),
+    ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def fresh_in_words(sessions: list[dict], rows: list[dict]) -> str:
+    """How many sessions on how many days, and what each kind of interval did on average."""
+    if not sessions:
+        return f"No fresh session was measured yet: `{STUDY}coverage`."
+    last = sessions[-1]["machine"]
+    days = len({session["machine"]["date"][:10] for session in sessions})
+    builds = {build for session in sessions for ratio in session["ratios"].values() for build in ratio["layouts"]}
+    words = [
+        f"{len(sessions)} sessions on {days} {'day' if days == 1 else 'days'}, {len(builds)} builds, {len(rows)} ratios; the last one "
+        f"on {last['cpu']}, {last['cores']} cores, {last['date']}, commit {last['commit']}."
+    ]
+    for kind, title in judged.KINDS.items():
+        if shares := [row[kind] for row in rows if row[kind] is not None]:
+            words.append(
+                f"*{title[0].upper()}{title[1:]}*: {sum(shares) / len(shares):.1%} on average, {min(shares):.0%} at least."
+            )
+    if len(words) == 1:
+        return f"{words[0]} One session has no other to be held against."
+    expected = sum(row["honest"] for row in rows) / len(rows)
+    return " ".join(
+        [
+            *words,
+            f"Of the first two, an honest interval would hold {expected:.1%}; of the predictions, {PREDICTION_LEVEL:.0%}.",
+        ]
+    )
+
+
+def fresh_table(rows: list[dict]) -> str:
+    """A row for each ratio: shares inside by kind, and half-widths."""
+    if not any(row[kind] is not None for row in rows for kind in judged.KINDS):
+        return ""
+    lines = [
+        f"| Ratio | {' | '.join(judged.KINDS.values())} | half-width, over layouts | half-width, one binary |",
+        "|---|" + "---|" * (len(judged.KINDS) + 2),
+    ]
+    for row in rows:
+        cells = ["" if row[kind] is None else f"{row[kind]:.0%}" for kind in judged.KINDS]
+        cells += [f"±{row[name]:.2%}" for name in ("half_width", "half_width_binary")]
+        lines.append(f"| {row['ratio']} | {' | '.join(cells)} |")
+    return "\n".join(lines)
 
 
 def coverage_in_words(rows: list[dict]) -> str:
     """Which kind of interval kept its promise for how many ratios."""
     if not rows:
-        return "The study of coverage was not run yet: `python3 ffilab/bootstrap.py study notebooks.measuring.levels`."
+        return "They are not here."
     first = rows[0]
     words = [
         f"Measured on {first['machine']['cpu']}, {first['machine']['cores']} cores, {first['machine']['date']}, commit "
@@ -70,7 +126,7 @@ def coverage_table(rows: list[dict]) -> str:
 def levels_in_words(rows: list[dict]) -> str:
     """Which level scatters most, what a copy adds, and how many restarts a layout should have."""
     if not rows:
-        return "The study of levels was not run yet: `python3 ffilab/bootstrap.py study notebooks.measuring.levels`."
+        return f"The study of levels was not run yet: `{STUDY}levels`."
     first, design = rows[0], rows[0]["design"]
     largest = {row["ratio"]: max(row["levels"], key=lambda level: row["levels"][level][0]) for row in rows}
     counted = {level: list(largest.values()).count(level) for level in dict.fromkeys(largest.values())}

@@ -66,24 +66,36 @@ def interpreters_page() -> str:
 
 
 def characteristics_page(rows: list[dict]) -> str:
-    """Show the operating characteristics: a row for each claim and truth."""
-    wrong = max((row["wrong"] for row in rows), default=0)
-    short = sum(characteristics.falls_short(row) for row in rows)
+    """Show the operating characteristics: a row for each claim and truth, with what each budget gives."""
+    budgets, found = characteristics.BUDGETS, {characteristics.key(row): row for row in rows}
+    claims = list(dict.fromkeys(row["claim"] for row in rows))
     lines = [
-        f"{len(rows)} rows, {rows[0]['runs']:,} simulated sessions each, at the plan of `{rows[0]['provenance']['budget']}`, commit "
-        f"{rows[0]['provenance']['commit']}. The largest share of wrong verdicts is {wrong:.1%}. In {short} rows the plan gives the right verdict "
-        f"in fewer than {characteristics.MIN_RIGHT:.0%} of its runs; they are marked.",
-        "",
-        "| Claim | True is | Right verdict | given | wrong | all verdicts |",
-        "|---|---|---|---|---|---|",
+        f"{rows[0]['runs']:,} simulated sessions for each row and budget, commit {rows[0]['provenance']['commit']}."
     ]
-    for row in rows:
-        right = f"{row['verdicts'].get(row['right'], 0):.1%}" + (
-            " (too few runs)" if characteristics.falls_short(row) else ""
+    for budget in budgets:
+        usual = [found[claim, "as published", budget] for claim in claims if (claim, "as published", budget) in found]
+        often = sum(not characteristics.falls_short(row) for row in usual)
+        parts = [characteristics.part_wrong(part) for row in rows if row["budget"] == budget for part in row["parts"]]
+        lines.append(
+            f"At `{budget}`, {often} of {len(usual)} claims reach their right verdict in at least {characteristics.MIN_RIGHT:.0%} of the runs if "
+            f"the publication is exactly right; the largest share of wrong answers of any part is {max(parts, default=0):.1%}."
         )
-        every = ", ".join(f"{verdict} {share:.1%}" for verdict, share in row["verdicts"].items())
-        lines.append(f"| {row['claim']} | {row['truth']} | {row['right']} | {right} | {row['wrong']:.1%} | {every} |")
+    heads = [f"{what}, `{budget}`" for budget in budgets for what in ("right", "before", "open", "wrong")]
+    lines += ["", f"| Claim | True is | Right verdict | {' | '.join(heads)} |", "|---|---|---|" + "---|" * len(heads)]
+    for claim, truth in dict.fromkeys(characteristics.key(row)[:2] for row in rows):
+        cells = []
+        for row in (found.get((claim, truth, budget)) for budget in budgets):
+            cells += shares(row) if row else [""] * 4
+        right = next(row["right"] for row in rows if characteristics.key(row)[:2] == (claim, truth))
+        lines.append(f"| {claim} | {truth} | {right} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
+
+
+def shares(row: dict) -> list[str]:
+    """Show one row of the table: how often it is right, was right by the rules before, is open, is wrong."""
+    before = row.get("before")
+    was = f"{characteristics.right_share(before):.0%}" if before else ""
+    return [f"{characteristics.right_share(row):.0%}", was, f"{row['open']:.0%}", f"{row['wrong']:.1%}"]
 
 
 def in_order() -> list[Chapter]:
@@ -162,5 +174,6 @@ def write(folder: Path, rows: list[dict]) -> None:
     (folder / "matrix.md").write_text(matrix.page(folder.parents[1]))
     (folder / "map.md").write_text(corner_map.page(rows))
     (folder / "minutes.md").write_text(minutes_page(rows))
-    (folder / "coverage.md").write_text(evidence.coverage_page(evidence.read("coverage"), evidence.read("levels")))
+    studies = (evidence.read(name) for name in ("sessions", "coverage", "levels"))
+    (folder / "coverage.md").write_text(evidence.coverage_page(*studies))
     (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))

@@ -7,9 +7,9 @@ import timeit
 
 
 # [spin]
-def spin(library, iterations):
+def spin(library, iterations, loader="PyDLL"):
     """Call spin(iterations): a C loop of a chosen length."""
-    foreign = ctypes.PyDLL(library).spin
+    foreign = getattr(ctypes, loader)(library).spin
     foreign.argtypes = [ctypes.c_int]
     names = {"foreign": foreign, "iterations": iterations}
     return timeit.Timer("f(n)", "f, n = foreign, iterations", time.perf_counter_ns, names)

@@ -114,6 +114,20 @@ def turn(chunk, core, placement, count, seconds):
 # [/throughput]
 
 
+# [steadiness]
+def steadiness(folder, work, placements, turns, seconds, seed):
+    """Chunks per second of one thread that measures, by placement: one value for each turn, all in one process, in random order."""
+    chunk, core = chunk_of(work, folder), core_now()
+    found = {placement: [] for placement in placements}
+    for placement in random.Random(seed).sample(placements * turns, len(placements) * turns):
+        rate, _, _ = turn(chunk, core, placement, 1, seconds)
+        found[placement].append(rate)
+    return [{"placement": placement, "rates": rates} for placement, rates in found.items()]
+
+
+# [/steadiness]
+
+
 # [latency]
 PAUSE_S = 0.0005
 ENOUGH = 100  # ticks for a p99

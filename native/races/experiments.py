@@ -56,14 +56,15 @@ PATIENCE_NS, FOR_EACH_NS = 5_000_000, 2_000_000
 def crossed_counter(folder, way, teams):
     """A15 crossed: all threads meet inside of the call. Share of updates lost, and how they met, by team and variant.
 
-    teams: each a number of threads, the iterations of each of them, and the variants to run.
+    teams: each a number of threads, the iterations of each of them, the variants to run, and for how long (ns) the first one
+    inside waits, if not for as long as usual.
     """
     add, reset, value = arms.increment(folder, way)
     make_room(max(team["threads"] for team in teams))
     rows = []
     for team in teams:
         threads, iterations = team["threads"], team["iterations"]
-        patience_ns = PATIENCE_NS + threads * FOR_EACH_NS
+        patience_ns = team.get("patience_ns", PATIENCE_NS + threads * FOR_EACH_NS)
         for variant in team["variants"]:
             visits = []
             reset()
@@ -172,12 +173,13 @@ BANKS = {
 }
 
 
-def bank(folder, loader, threads, attempts):
+def bank(folder, loader, threads, attempts, cases=tuple(BANKS)):
     """A16, A17 as the talk ran them: withdrawals and what is left of $1000, by case."""
     library = arms.library(folder, loader)
     library.bank_balance.restype = ctypes.c_long
     rows = []
-    for case, (function, dollars, sleep_us) in BANKS.items():
+    for case in cases:
+        function, dollars, sleep_us = BANKS[case]
         withdraw = getattr(library, function)
         withdraw.argtypes = [ctypes.c_long, ctypes.c_long]
         paid = []  # append is atomic on every build
@@ -247,7 +249,7 @@ def add_call(loops):
 STATEMENTS = {"total += 1": add_constant, "total += one()": add_call}
 
 
-def python_race(threads, loops, intervals):
+def python_race(threads, loops, intervals, statements=tuple(STATEMENTS)):
     """C7: share of updates lost in Python code, by switch interval and statement.
 
     intervals: seconds, by name.
@@ -256,14 +258,28 @@ def python_race(threads, loops, intervals):
     rows = []
     for interval, seconds in intervals.items():
         sys.setswitchinterval(seconds)
-        for statement, function in STATEMENTS.items():
-            total = 0
+        for statement in statements:
+            total, function = 0, STATEMENTS[statement]
             together([lambda: function(loops) for _ in range(threads)])  # noqa: B023
             rows.append({"interval": interval, "statement": statement, "lost": 1 - total / (threads * loops)})
     return rows
 
 
 # [/python_race]
+
+
+# [trial]
+def trial(folder, counters, account, python):
+    """One trial of each: arguments of crossed_counter (several), of bank, and of python_race (or None)."""
+    return [
+        *({"way": one["way"], **row} for one in counters for row in crossed_counter(folder, **one)),
+        *bank(folder, **account),
+        # Last, as the switch interval stays.
+        *(python_race(**python) if python else []),
+    ]
+
+
+# [/trial]
 
 
 # [kinds]

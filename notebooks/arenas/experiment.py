@@ -214,7 +214,8 @@ GRID_PYTHON, GRID_NATIVE = (2, 8, 24), (0, 10, 50, 200)
 READ_BY_RULES = [
     (FREE_THREADED, 2, 0),
     (FREE_THREADED, 2, 200),
-    *((FREE_THREADED, 24, native) for native in (0, 10, 200)),
+    (FREE_THREADED, 24, 0),
+    (FREE_THREADED, 24, 200),
 ]
 
 

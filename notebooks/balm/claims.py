@@ -1,8 +1,10 @@
 """What the chapter "GIL Balm" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
+from functools import partial
+
 from ffilab.bench.session import Session
 from ffilab.judge.controls import Control
-from ffilab.judge.estimates import Measurement
+from ffilab.judge.estimates import Measurement, Share
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import exact
 from ffilab.provision.catalogue import GIL
@@ -23,32 +25,52 @@ def controls(session: Session) -> list[Control]:
 
 def measurements(session: Session) -> Handed:
     handed = Handed(session)
-    record = session.timed("ways")
-    runs = session.frame("as the author ran it")
+
+    def as_run(slow: tuple[str, int], fast: tuple[str, int]) -> Measurement | None:
+        return results.original_ratio(session.frame("as the author ran it"), slow, fast)
 
     # As the original had it: its strings are made without the GIL, in both experiments.
     for claim, method in (("B1", POOLED), ("B2", BLOCK)):
         name = f"new / {method}, one thread"
-        handed.put(claim, f"{name}, apart: {GIL}", results.original_ratio(runs, (NEW, 1), (method, 1)))
-        handed.put(claim, f"{name}: {GIL}", results.faster(record, GIL, method + RELEASED))
+        handed.put(claim, f"{name}, apart: {GIL}", partial(as_run, (NEW, 1), (method, 1)))
+        ours = method + RELEASED
+        handed.put(claim, f"{name}: {GIL}", lambda ours=ours: results.faster(session.timed("ways"), GIL, ours))
 
     new, pooled, block = ((method, THREADS) for method in (NEW, POOLED, BLOCK))
-    handed.put("B3", "pooled / new, 16 threads: {GIL}", results.original_ratio(runs, pooled, new))
-    handed.put("B3", "new / block, 16 threads: {GIL}", results.original_ratio(runs, new, block))
-    handed.put("B3", "block, 16 threads / one thread: {GIL}", results.original_ratio(runs, block, (BLOCK, 1)))
+    handed.put("B3", "pooled / new, 16 threads: {GIL}", partial(as_run, pooled, new))
+    handed.put("B3", "new / block, 16 threads: {GIL}", partial(as_run, new, block))
+    handed.put("B3", "block, 16 threads / one thread: {GIL}", partial(as_run, block, (BLOCK, 1)))
 
-    forged = results.forged_share(session.frame("what works"))
-    handed.put("B4", "share of forgeries that are instances of str and not of exact type str", exact(forged, "share"))
-    equal = float((session.frame("layouts").wrong == 0).mean())
-    handed.put("B5", "share of layouts whose strings all equal CPython's", exact(equal, "share"))
-    misread = results.misread(session.frame("what must not be done"))
-    why = "no process that was asked about a string without a NUL ended well"
-    found = Measurement(misread, "share of CPythons") if misread else why
-    handed.put("B6", "CPythons that misread a number without a NUL", found)
-    layouts = results.by_layout(session.frame("the layout of another build"))
-    wrong = results.share_wrong(results.other_builds(layouts, A_STRING, A_TUPLE))
-    why = "one interpreter was there alone: no other layout to try"
-    handed.put("B6", OTHER_LAYOUT, Measurement(wrong, "share of forgeries") if wrong else why)
-    grown = results.grown(session.frame("a list in memory of ours"))
-    handed.put("B6", GROWN, Measurement(grown, "share of processes") if grown else None)
+    def forged() -> Measurement:
+        return exact(results.forged_share(session.frame("what works")), "share")
+
+    def alike() -> Measurement:
+        return exact((session.frame("layouts").wrong == 0).mean(), "share")
+
+    handed.put("B4", "share of forgeries that are instances of str and not of exact type str", forged)
+    handed.put("B5", "share of layouts whose strings all equal CPython's", alike)
+
+    def misread() -> Measurement | str:
+        found = results.misread(session.frame("what must not be done"))
+        why = "no process that was asked about a string without a NUL ended well"
+        return looked_at(found, "share of CPythons") if found else why
+
+    def by_another_layout() -> Measurement | str:
+        layouts = results.by_layout(session.frame("the layout of another build"))
+        wrong = results.share_wrong(results.other_builds(layouts, A_STRING, A_TUPLE))
+        why = "one interpreter was there alone: no other layout to try"
+        return looked_at(wrong, "share of forgeries") if wrong else why
+
+    def grown() -> Measurement | None:
+        found = results.grown(session.frame("a list in memory of ours"))
+        return found and looked_at(found, "share of processes")
+
+    handed.put("B6", "CPythons that misread a number without a NUL", misread)
+    handed.put("B6", OTHER_LAYOUT, by_another_layout)
+    handed.put("B6", GROWN, grown)
     return handed
+
+
+def looked_at(found: Share, unit: str) -> Measurement:
+    """Each case was looked at once and is no sample of many: what a build does to such an object, it does again."""
+    return exact(found.events / found.trials, unit)

@@ -38,12 +38,12 @@ def simulated(session: Simulated) -> None:
     session.add_processes("what works", [(label, {}, [answers()]) for label in INTERPRETERS])
     equal = [{"method": method, "text": "ASCII", "wrong": 0} for method in OURS]
     session.add_processes("layouts", [(label, {}, [equal]) for label in INTERPRETERS])
-    misreads = session.events(session.true("B6", "CPythons that misread a number without a NUL"), len(INTERPRETERS))
-    without_nul = {"what": "no NUL at the end"}
-    session.add_processes(
-        "what must not be done",
-        [(label, without_nul, [misuse(event)]) for label, event in zip(INTERPRETERS, misreads, strict=True)],
+    # What is looked at once goes wrong, or it does not.
+    misread, forged, died = (
+        session.true("B6", name) > 0 for name in ("CPythons that misread a number without a NUL", OTHER_LAYOUT, GROWN)
     )
+    without_nul = {"what": "no NUL at the end"}
+    session.add_processes("what must not be done", [(label, without_nul, [misuse(misread)]) for label in INTERPRETERS])
     others = [
         (one, other, made)
         for one in INTERPRETERS
@@ -51,23 +51,16 @@ def simulated(session: Simulated) -> None:
         for made in (A_STRING, A_TUPLE)
         if one != other
     ]
-    wrongs = session.events(session.true("B6", OTHER_LAYOUT), len(others))
     session.add_processes(
         "the layout of another build",
         [
-            (one, {"made": made, "layout_of": other}, [{"wrong": "x == 'pi': False" if event else ""}])
-            for (one, other, made), event in zip(others, wrongs, strict=True)
+            (one, {"made": made, "layout_of": other}, [{"wrong": "x == 'pi': False" if forged else ""}])
+            for one, other, made in others
         ],
     )
-    acts = [(label, what) for label in INTERPRETERS for what in GROWS]
-    died = session.events(session.true("B6", GROWN), len(acts))
-    session.add_processes(
-        "a list in memory of ours",
-        [
-            (label, {"what": what}, ["killed by SIGSEGV" if event else [{"asked": "x is now", "answer": "[]"}]])
-            for (label, what), event in zip(acts, died, strict=True)
-        ],
-    )
+    ended = "killed by SIGSEGV" if died else [{"asked": "x is now", "answer": "[]"}]
+    acts = [(label, {"what": what}, [ended]) for label in INTERPRETERS for what in GROWS]
+    session.add_processes("a list in memory of ours", acts)
 
 
 def as_the_author_ran_it(session: Simulated) -> list[tuple[str, dict, list]]:
@@ -85,7 +78,7 @@ def as_the_author_ran_it(session: Simulated) -> list[tuple[str, dict, list]]:
     }
     cases = []
     for (method, threads), one in ns.items():
-        values = session.scattered(one, PROCESSES[method, threads], session.budget.repeats)
+        values = session.scattered(one, PROCESSES[method, threads], session.budget.shares)
         rows = [{"ns": float(value), "faults": 0.0} for value in values]
         cases.append((GIL, {"method": method, "threads": threads}, rows))
     return cases

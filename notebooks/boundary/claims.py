@@ -11,10 +11,11 @@ ORDER = "share of its links that the call tree shows"
 
 def measurements(session: Session) -> Handed:
     handed = Handed(session)
-    for row in results.decisive(session.timed("claims")).itertuples():
-        handed.put(row.claim, row.name, row.found)
+    # These rest on no timed plan, so they come before the one that all others rest on.
     hand_off(handed, session.observed("where the time goes, by process"))
     call_paths(handed, session.observed("call trees"))
+    for row in results.decisive(session.timed("claims")).itertuples():
+        handed.put(row.claim, row.name, row.found)
     return handed
 
 
@@ -22,11 +23,13 @@ def hand_off(handed: Handed, profiles: dict | str) -> None:
     """A10, from the profiles of several processes, each with one value. Instructions are no shares of time."""
     looks = results.groups(profiles, *PROFILED)
     reason = results.no_time(profiles, *PROFILED)
-    for name, whole in (
-        ("share of the hand-off in a CDLL call", ()),
-        ("hand-off among hand-off and libffi", (results.HAND_OFF, results.LIBFFI)),
+    hand_off, libffi = results.HAND_OFF, results.LIBFFI
+    for name, part, whole in (
+        ("share of the hand-off in a CDLL call", hand_off, ()),
+        ("hand-off among hand-off and libffi", hand_off, (hand_off, libffi)),
+        ("libffi among libffi and the largest of the others", libffi, (libffi, results.largest_other(looks))),
     ):
-        handed.put("A10", name, reason or results.share(results.shares(looks, results.HAND_OFF, *whole)))
+        handed.put("A10", name, reason or results.share(results.shares(looks, part, *whole)))
 
 
 def call_paths(handed: Handed, trees: dict | str) -> None:

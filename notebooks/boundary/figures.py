@@ -16,7 +16,7 @@ from ffilab.bench.instructions import Node
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record
 from ffilab.judge import description, statistics
-from ffilab.judge.estimates import LEVEL, Interval
+from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary import results, words
 from notebooks.boundary.experiment import (
@@ -260,25 +260,22 @@ def order(record: Record, label: str, signature: str = INT) -> pd.DataFrame:
         statistics.compare(record, (label, name(dear, signature)), (label, name(cheap, signature)))
         for cheap, dear in itertools.pairwise(ranked)
     ]
-    adjusted = statistics.adjusted([pair.p for pair in pairs])
     rows = [
         {
             "binding": ranked[0],
             TURN: draw.text(statistics.per_call(record, (label, name(ranked[0], signature)))),
             "over the one above": "",
-            "BH p": "",
             "told apart": "",
             "n": len(record.kept),
         }
     ]
-    for binding, pair, p in zip(ranked[1:], pairs, adjusted):
-        apart = statistics.finding(pair) == "slower" and p < 1 - LEVEL
+    for binding, pair in zip(ranked[1:], pairs):
+        apart = statistics.finding(pair) == "slower"
         rows.append(
             {
                 "binding": binding,
                 TURN: draw.text(statistics.per_call(record, (label, name(binding, signature)))),
                 "over the one above": draw.text(pair.ratio),
-                "BH p": f"{p:.2g}",
                 "told apart": "yes" if apart else f"no (smallest to be found: {pair.mde:.1%})",
                 "n": pair.estimate.n,
             }
@@ -762,7 +759,7 @@ def glue_without_gil(record: Record, ratios: pd.DataFrame, decisive: Record) -> 
     draw.glue("prediction-4", words.prediction_4({b: one for (s, b), one in by_cell.items() if s == INT}))
     draw.glue("takeaway-without-gil", words.takeaway_without_gil(by_cell))
     tax = results.text_tax(decisive)
-    excess = {text: results.text_excess(decisive, text) for text in tax if text != INT}
+    excess = {text: results.text_surcharge(decisive, text).interval for text in tax if text != INT}
     draw.glue("tax-int", draw.text(tax[INT]))
     draw.glue("texts", words.texts(tax, excess))
 

@@ -9,14 +9,13 @@ import pandas as pd
 from ffilab import draw
 from ffilab.bench.session import Session
 from ffilab.judge import ledger, statistics
-from ffilab.judge.estimates import POWER, Interval, Location, Measurement
+from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.judge.estimates import difference as independent
 from ffilab.judge.processes import chosen, difference, measured, ratio
 from ffilab.judge.rules import OPEN
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.convoy import claims, results, words
+from notebooks.convoy import results, words
 from notebooks.convoy.experiment import (
-    AGAIN,
     APART,
     AS_IT_IS,
     CONVOY,
@@ -34,6 +33,7 @@ from notebooks.convoy.experiment import (
     QUIET,
     RELIEVED,
     SHORTEST_S,
+    SLACK_INTERVALS,
     SLACKLESS,
     SLACKS,
     THREADS,
@@ -270,14 +270,13 @@ def echo_table(runs: pd.DataFrame, label: str, kind: str) -> pd.DataFrame:
 
 def names(kind: str) -> list[str]:
     """Names of the cases of one section."""
-    threads, processes = ([plural(n, what) for n in THREADS] for what in ("thread", "process"))
     return {
-        "author": [QUIET, CONVOY, *processes],
+        "author": [QUIET, CONVOY, *(plural(n, "process") for n in THREADS)],
         "pinning": [
             f"{plural(count, 'thread')}, {pinning}" for pinning, counts in PINNED_THREADS.items() for count in counts
         ],
         "strangers": [QUIET, "2 CPU processes", CONVOY, STRANGERS],
-        "elsewhere": [QUIET, *threads],
+        "elsewhere": [QUIET, CONVOY],
         "help": [
             CONVOY,
             *REMEDIES,
@@ -340,7 +339,7 @@ def excesses(slacks: pd.DataFrame) -> pd.DataFrame:
     """What a request takes beyond one switch interval, by interval and timer slack: values of processes and their interval."""
     rows = []
     for slack in SLACKS:
-        for length in INTERVALS:
+        for length in SLACK_INTERVALS:
             values = results.excess(slacks, length, slack)
             if len(values):
                 found = statistics.location_interval(values)
@@ -389,7 +388,7 @@ def plot_excess(figure, found: pd.DataFrame) -> None:
 def slack_table(slacks: pd.DataFrame) -> pd.DataFrame:
     """C10: what a request takes beyond one interval, and requests a second, with and without timer slack."""
     rows = []
-    for length in INTERVALS:
+    for length in SLACK_INTERVALS:
         for slack in SLACKS:
             found = done(slacks, interval=[length], slack=slack)
             rows.append(
@@ -564,23 +563,6 @@ def plot_timeline(figure, bars: pd.DataFrame) -> None:
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=4)
 
 
-def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
-    """The running A/A test: one CPU thread against a second copy of the same."""
-    found = ratio(rates(runs, AGAIN), rates(runs, CONVOY))
-    return pd.DataFrame(
-        [
-            {
-                "requests/s, same / same": draw.text(found.interval),
-                f"effect that is found in {POWER:.0%} of all runs": f"{found.mde:.1%}"
-                if found.interval.is_known
-                else "not known",
-                "n (pairs of processes)": found.estimate.n,
-                "false alarm": "yes" if found.interval.excludes(1) else "no",
-            }
-        ]
-    )
-
-
 def glue_threads(session: Session, counts: pd.DataFrame, hashed: pd.DataFrame) -> None:
     """Hand what threads do to CPU work to the prose."""
     told = answers(session)
@@ -607,16 +589,14 @@ def glue_rates(session: Session, runs: pd.DataFrame) -> None:
     draw.glue("baselines", words.baselines(*alone, against(runs, QUIET_APART, APART)))
     draw.glue("idle", words.idle(against(runs, PROCESS, QUIET)))
     draw.glue("strangers", words.strangers(against(runs, CONVOY, STRANGERS)))
-    same = against(runs, AGAIN, CONVOY)
-    draw.glue("same-again", words.same_again(same, claims.alarming(same)))
     draw.glue("prediction-1", words.prediction_1(thread))
     draw.glue("prediction-2", words.prediction_2(process))
-    added = over_processes(added_intervals(runs))
-    verdict = told("C10", "switch intervals added to a request by one CPU thread")
-    medians = results.medians_of_processes(runs, CONVOY).tolist()
-    draw.glue("model", words.model(added, verdict))
-    draw.glue("pooled", words.pooled(added, medians))
-    draw.glue("prediction-3", words.prediction_3(added, verdict, medians))
+    waiting = [share(results.shares_waiting(runs, CONVOY, waits)) for waits in (1, 2)]
+    verdict = told("C10", "share of requests with two waits or more")
+    average = over_processes(added_intervals(runs)), results.medians_of_processes(runs, CONVOY).tolist()
+    draw.glue("model", words.model(*waiting, verdict))
+    draw.glue("pooled", words.pooled(*average))
+    draw.glue("prediction-3", words.prediction_3(*waiting, verdict, *average))
     for place, case in PLACES.items():
         shares = (share(results.shares_near(runs, case, number)) for number in (0, 1, 2))
         where = "With the client on a core of its own" if case == APART else "Where nothing is pinned"

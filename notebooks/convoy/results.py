@@ -53,6 +53,11 @@ def shares_near(runs: pd.DataFrame, case: str, number: int) -> np.ndarray:
     return np.array([np.mean(np.abs(found - number) < WITHIN) for found in singles(runs, case)])
 
 
+def shares_waiting(runs: pd.DataFrame, case: str, waits: int) -> np.ndarray:
+    """Share of requests that took about so many switch intervals, or more: one value for each process."""
+    return np.array([np.mean(found > waits - WITHIN) for found in singles(runs, case)])
+
+
 def medians_of_processes(runs: pd.DataFrame, case: str) -> np.ndarray:
     """Of single requests, in switch intervals."""
     return np.array([np.median(found) for found in singles(runs, case)])

@@ -1,8 +1,20 @@
 """Made-up records of the chapter "The GIL convoy", by what is true of its claims: see ffilab/judge/simulation.py."""
 
+import numpy as np
+
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.convoy.experiment import APART, CONVOY, DEFAULT_S, ONE_CORE, PROCESS, QUIET, RELIEVED, SHORTEST_S
+from notebooks.convoy.experiment import (
+    APART,
+    CONVOY,
+    DEFAULT_S,
+    ONE_CORE,
+    PROCESS,
+    QUIET,
+    RELIEVED,
+    SHORTEST_S,
+    SINGLES,
+)
 
 INTERPRETERS = [GIL, FREE_THREADED]
 # Standard deviations of logarithms over processes, seen in a run of `quick`. The rate with one CPU thread falls into two
@@ -14,8 +26,10 @@ HASHES = {1: 0.05, 2: 0.13}
 COUNTDOWN = {1: 0.10, 2: 0.09, 8: 0.05}
 # Of the median wait of a process.
 WAIT = 0.02
-# Seconds for a request beside one CPU thread where nothing is lost by it, or less than nothing.
-PLAIN_S = 0.01
+# Requests a second beside one CPU thread.
+BESIDE_ONE = 100.0
+# Of the shares of requests with one wait or more, and with two.
+WAITING = 0.07
 # Both claims of C6 are about a side; a ratio does not fall below this, however wrong the side is.
 SMALLEST = 0.1
 
@@ -42,30 +56,43 @@ def simulated(session: Simulated) -> None:
     pairs = zip(rows("seconds", 0.02, HASHES[1]), rows("seconds", 0.02 / faster, HASHES[2]), strict=True)
     processes("SHA-256", [[{"threads": 1, **one}, {"threads": 2, **two}] for one, two in pairs])
 
-    session.add_processes(
-        "echo server",
-        [(GIL, {"case": case}, rows("rate", rate, RATES[case])) for case, rate in rates(session).items()],
-    )
+    cases = {case: rows("rate", rate, RATES[case]) for case, rate in rates(session).items()}
+    for row, us in zip(cases[CONVOY], requests(session, n), strict=True):
+        row["us"] = us
+    session.add_processes("echo server", [(GIL, {"case": case}, found) for case, found in cases.items()])
 
     wait = session.true("C8", "wait for the GIL / switch interval: {GIL}") * DEFAULT_S * 1e9
     processes("waits for the GIL", [{"waits": [row["ns"]]} for row in rows("ns", wait, WAIT)])
 
 
+def requests(session: Simulated, n: int) -> list[list[float]]:
+    """Of each of n processes, how long its single requests took, in µs: no switch interval, one or two, in the shares of C10."""
+    shares = [
+        np.clip(share + session.scattered(0.0, WAITING, n), 0, 1)
+        for share in (
+            session.true("C10", f"share of requests with {waits} or more: {{GIL}}")
+            for waits in ("one wait", "two waits")
+        )
+    ]
+    interval_us = DEFAULT_S * 1e6
+    return [
+        [interval_us * ((place < some) + (place < two)) for place in np.arange(SINGLES) / SINGLES]
+        for some, two in zip(*shares, strict=True)
+    ]
+
+
 def rates(session: Simulated) -> dict[str, float]:
-    """Requests per second by case. What C10 says and what C3 says of a process are tied: both tell what a CPU thread adds."""
+    """Requests per second by case."""
 
     def true(claim: str, what: str) -> float:
         return session.true(claim, f"requests/s {what}: {{GIL}}")
 
-    process = true("C3", "with one CPU process / with one CPU thread")
-    added = session.true("C10", "switch intervals added to a request by one CPU thread: {GIL}") * DEFAULT_S
-    convoy = (1 - 1 / process) / added if process > 1 else 1 / PLAIN_S
-    one_core = convoy * max(SMALLEST, true("C6", "with one CPU thread, one core / not pinned"))
+    one_core = BESIDE_ONE * max(SMALLEST, true("C6", "with one CPU thread, one core / not pinned"))
     return {
-        CONVOY: convoy,
-        QUIET: convoy * true("C3", "without / with one CPU thread"),
-        PROCESS: convoy * process,
-        RELIEVED: convoy * true("C4", "with one CPU thread, 1e-5 s / 0.005 s"),
+        CONVOY: BESIDE_ONE,
+        QUIET: BESIDE_ONE * true("C3", "without / with one CPU thread"),
+        PROCESS: BESIDE_ONE * true("C3", "with one CPU process / with one CPU thread"),
+        RELIEVED: BESIDE_ONE * true("C4", "with one CPU thread, 1e-5 s / 0.005 s"),
         ONE_CORE: one_core,
         APART: one_core / max(SMALLEST, true("C6", "with one CPU thread, client on the same core / client apart")),
     }

@@ -8,8 +8,6 @@ from ffilab.judge.estimates import Interval, known
 from ffilab.judge.rules import NO, YES
 
 UNKNOWN = "too few values, or none"
-# Of the model: two switch intervals a request, off by a tenth of it at most, as in the rule of C10.
-MODEL, OFF = 2, 0.2
 # Of shares of requests: more than this is called the rule, more than a half most of them.
 MOST = 0.8
 # Two values in switch intervals that are no further apart are called near.
@@ -120,16 +118,17 @@ def strangers(ratio: Interval | None) -> str:
     )
 
 
-def model(added: Interval | None, verdict: str) -> str:
-    """C10: switch intervals that one CPU thread adds to a request, on average."""
-    if not known(added):
-        return f"What one CPU thread adds to a request is not known here: {UNKNOWN}."
-    said = f"On average over requests and processes, one CPU thread adds {text(added)} switch intervals to a request"
+def model(some: Interval | None, two: Interval | None, verdict: str) -> str:
+    """C10: shares of requests beside one CPU thread that wait for one switch interval or more, and for two or more; what the rule
+    says of the second."""
+    if not (known(some) and known(two)):
+        return f"How often a request waits beside one CPU thread is not known here: {UNKNOWN}."
+    said = f"Of the requests beside one CPU thread, {_part(some)} wait for one switch interval or more, {_part(two)} for two or more"
     if verdict == YES:
-        return f"{said}; the model says {MODEL}, and that is what is found."
+        return f"{said}: by the model all wait for two, and here it is the rule."
     if verdict == NO:
-        return f"{said}; the model says {MODEL}, and that is {'too many' if added.value < MODEL else 'too few'} here."
-    return f"{said}; whether the {MODEL} of the model is right cannot be told from that."
+        return f"{said}: by the model all wait for two, and that is not so here."
+    return f"{said}; whether the two of the model are the rule cannot be told from that."
 
 
 def _part(share: Interval) -> str:
@@ -160,7 +159,10 @@ def pooled(added: Interval | None, medians: list[float]) -> str:
     if not known(added) or not medians:
         return f"Whether the average stands for a process is not known here: {UNKNOWN}."
     near = sum(abs(median - added.value) < NEAR for median in medians)
-    said = f"Of {len(medians)} processes, {near} have a median request within a tenth of an interval of that average"
+    said = (
+        f"On average over requests and processes, one CPU thread adds {text(added)} switch intervals to a request; of "
+        f"{len(medians)} processes, {near} have a median request within a tenth of an interval of that"
+    )
     if near == 0:
         return f"{said}: it is a value that no process shows, and describes how many were of which kind."
     if added.half_width > NEAR:
@@ -306,20 +308,6 @@ def references(foreign: Interval | None) -> str:
     )
 
 
-def same_again(ratio: Interval | None, alarm: bool) -> str:
-    """The A/A test: rate of a second copy over that of the first; does it withhold?"""
-    if not known(ratio):
-        return f"The A/A test says nothing here: {UNKNOWN}."
-    if alarm:
-        return (
-            f"The two copies differ by more than a tenth for certain ({_found(ratio)}), so the verdicts that rest on this case (C3, C4, "
-            "C6, C10) are withheld."
-        )
-    if ratio.excludes(1):
-        return f"The two copies differ, by less than a tenth or not for certain by more ({_found(ratio)}); the verdicts stand."
-    return f"No false alarm is raised ({_found(ratio)})."
-
-
 def prediction_1(thread: Interval | None) -> str:
     """Rate without CPU work over that beside a CPU thread."""
     if known(thread) and not thread.excludes(PUBLISHED_FALL):
@@ -345,9 +333,11 @@ def prediction_2(process: Interval | None) -> str:
     )
 
 
-def prediction_3(added: Interval | None, verdict: str, medians: list[float]) -> str:
+def prediction_3(
+    some: Interval | None, two: Interval | None, verdict: str, added: Interval | None, medians: list[float]
+) -> str:
     """As in model and pooled."""
-    return f"{model(added, verdict)} {pooled(added, medians)}"
+    return f"{model(some, two, verdict)} {pooled(added, medians)}"
 
 
 def prediction_4(one: Interval | None, apart: Interval | None) -> str:

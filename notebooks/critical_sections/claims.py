@@ -15,17 +15,16 @@ from notebooks.critical_sections.experiment import PYO3_CALL
 
 def measurements(session: Session) -> Handed:
     handed = Handed(session)
-    record = session.timed("single")
     code = session.observed("code of locks")
     stand_ins = session.observed("bindings by a stand-in")
 
     for name, version in versions_of_a6(session.corner).items():
-        handed.put("A6", name, boundary_tax(record, version, stand_ins))
+        handed.put("A6", name, lambda version=version: boundary_tax(session.timed("single"), version, stand_ins))
     for slow, fast in (
         ("100 atomic increments", "100 increments under one PyMutex"),
         ("PyMutex", "atomic increment"),
     ):
-        handed.put("A8", f"{slow} / {fast}", over(record, slow, fast))
+        handed.put("A8", f"{slow} / {fast}", lambda pair=(slow, fast): over(session.timed("single"), *pair))
     for label in (FREE_THREADED, GIL):
         share = results.lock_share(code, label, PYO3_CALL)
         found = share if isinstance(share, str) else exact(share, "share of instructions")

@@ -1,6 +1,6 @@
 """What the chapter "CDLL and PyDLL" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
-import pandas as pd
+from functools import partial
 
 from ffilab.bench.session import Session
 from ffilab.judge.controls import Control
@@ -8,7 +8,7 @@ from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.loaders import results
-from notebooks.loaders.experiment import HAZARDS
+from notebooks.loaders.experiment import RISKY, SAFE
 
 
 def controls(session: Session) -> list[Control]:
@@ -21,24 +21,23 @@ def controls(session: Session) -> list[Control]:
 
 def measurements(session: Session) -> Handed:
     handed = Handed(session)
-    record = session.timed("calls")
-    shares = results.shares_kept(session.frame("counting thread"))
-    ends = results.ends(pd.concat([session.frame(title) for title in HAZARDS], ignore_index=True))
 
-    for label in (GIL, FREE_THREADED):
-        handed.put("A12", f"ratio on {label}", results.comparison(record, label, "getpid").measurement)
+    def ratio(label: str) -> Measurement:
+        return results.comparison(session.timed("calls"), label, "getpid").measurement
 
     def share(label: str, loader: str) -> Measurement:
+        shares = results.shares_kept(session.frame("counting thread"))
         return Measurement(results.of(shares, label, loader).estimate, "share of the reference rate")
 
+    def hazard(title: str, loader: str, kind: str) -> Measurement:
+        return Measurement(results.of(results.ends(session.frame(title)), GIL, loader)[kind], "share of processes")
+
     for label in (GIL, FREE_THREADED):
-        handed.put("A13", f"share kept by PyDLL on {label}", share(label, "PyDLL"))
-
-    def hazard(loader: str, kind: str) -> Measurement:
-        return Measurement(results.of(ends, GIL, loader)[kind], "share of processes")
-
-    for loader in ("CDLL", "PyDLL"):
-        handed.put("A14", f"share kept by {loader} on {GIL}", share(GIL, loader))
-        handed.put("A14", f"crashes of the C API through {loader} on {GIL}", hazard(loader, "crashes"))
-        handed.put("A14", f"deadlocks of {loader} on {GIL}", hazard(loader, "deadlocks"))
+        handed.put("A12", f"ratio on {label}", partial(ratio, label))
+        handed.put("A13", f"share kept by PyDLL on {label}", partial(share, label, "PyDLL"))
+    for loader, (crashes, deadlocks) in {"CDLL": (RISKY, SAFE), "PyDLL": (SAFE, RISKY)}.items():
+        handed.put("A14", f"share kept by {loader} on {GIL}", partial(share, GIL, loader))
+        name = f"crashes of the C API through {loader} on {GIL}"
+        handed.put("A14", name, partial(hazard, crashes, loader, "crashes"))
+        handed.put("A14", f"deadlocks of {loader} on {GIL}", partial(hazard, deadlocks, loader, "deadlocks"))
     return handed

@@ -103,10 +103,12 @@ def counting(session: Session) -> pd.DataFrame:
 # [hazards]
 # Long enough to tell waiting from deadlock: the other thread needs a few ms.
 DEADLOCK_MS = 300
-SAFE, RISKY = HAZARDS = ("what should be safe", "crashes and deadlocks")
-# What should be safe, and in how many processes it runs: none of thirty excludes that it fails in 15 % of them.
+SAFE, RISKY = ("what should be safe", "crashes and deadlocks")
 SHOULD_BE_SAFE = ((GIL, "PyDLL", "C API"), (GIL, "CDLL", "handshake"), (FREE_THREADED, "PyDLL", "handshake"))
-SAFE_PROCESSES = 30
+# In how many processes each runs, by budget. None of 228 excludes that it happens in one of fifty, and none of thirty that it does in one
+# of seven. A process takes a twentieth of a second; one that dies or hangs, a few of these.
+SAFE_PROCESSES = {"smoke": 2, "room": 30, "quick": 228, "full": 228}
+RISKY_PROCESSES = {"smoke": 1, "room": 10, "quick": 30, "full": 30}
 
 
 def hazard(label: str, loader: str, what: str) -> Case:
@@ -120,17 +122,15 @@ def hazard(label: str, loader: str, what: str) -> Case:
 
 def hazards(session: Session) -> pd.DataFrame:
     """A14: both for each loader. One process shows that something can happen; that it does not takes many."""
-    budget = session.budget
     every = [
         (label, loader, what) for label in session.interpreters for loader in LOADERS for what in ("C API", "handshake")
     ]
     safe = [hazard(*case) for case in SHOULD_BE_SAFE]
     others = [hazard(*case) for case in every if case not in SHOULD_BE_SAFE]
-    processes = max(SAFE_PROCESSES, budget.repeats) if budget.is_result else budget.repeats
     return pd.concat(
         [
-            session.run(SAFE, safe, processes, may_fail=True),
-            session.run(RISKY, others, budget.few, may_fail=True),
+            session.run(SAFE, safe, SAFE_PROCESSES[session.budget.name], may_fail=True),
+            session.run(RISKY, others, RISKY_PROCESSES[session.budget.name], may_fail=True),
         ],
         ignore_index=True,
     )

@@ -2,7 +2,7 @@
 
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.loaders.experiment import LOADERS, RISKY, SAFE, SAFE_PROCESSES, SHOULD_BE_SAFE
+from notebooks.loaders.experiment import LOADERS, RISKY, RISKY_PROCESSES, SAFE, SAFE_PROCESSES, SHOULD_BE_SAFE
 
 INTERPRETERS = [GIL, FREE_THREADED]
 # Standard deviations seen in `quick`: of the ratio of two arms over restarts, and of the share that a counting thread keeps
@@ -33,7 +33,7 @@ def simulated(session: Simulated) -> None:
     for loader in LOADERS:
         for what, named in (("C API", "crashes of the C API through"), ("handshake", "deadlocks of")):
             safe = (GIL, loader, what) in SHOULD_BE_SAFE
-            processes = max(SAFE_PROCESSES, n) if safe else session.budget.few
+            processes = (SAFE_PROCESSES if safe else RISKY_PROCESSES)[session.budget.name]
             events = session.events(session.true("A14", f"{named} {loader} on {{GIL}}"), processes)
             bad, good = ("killed by SIGSEGV", {"met": None}) if what == "C API" else ({"met": False}, {"met": True})
             outcomes = [bad if event else good for event in events]

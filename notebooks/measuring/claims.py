@@ -12,9 +12,9 @@ def measurements(session: Session) -> Handed:
         ("share of processes in which CDLL and PyDLL are called different", "the talk's method"),
         ("share of A/A pairs that the talk's method calls significant", "the talk's method against itself"),
     ):
-        handed.put("A5", name, results.share_significant(results.pairs(session.frame(title))))
-    found = results.restarted_over_kept(session.timed("copies"))
-    handed.put("D7", "spread of restarted processes over that of a kept one", found)
+        handed.put("A5", name, lambda title=title: results.share_significant(results.pairs(session.frame(title))))
+    spreads = "spread of restarted processes over that of a kept one"
+    handed.put("D7", spreads, lambda: results.restarted_over_kept(session.timed("copies")))
     return handed
 
 

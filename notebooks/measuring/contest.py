@@ -1,338 +1,319 @@
-"""`python3 ffilab/bootstrap.py study notebooks.measuring.contest`: our instrument against pyperf, on the same functions and the same wall time.
+"""`python3 ffilab/bootstrap.py study notebooks.measuring.contest`: timeit, pyperf and our instrument on the same calls.
 
-Three questions: how often does each see a difference where there is none; how wide is its
-interval at the book's level; how small a slowdown does it find. Results: `_build/results/bench.json`.
+What is asked, and how it is answered, was written down before the first run: book/contest.md. Every run is kept as soon as it is
+there, in book/evidence/contest.json; what is kept there stands in the chapter. A study that was stopped loses the run that it
+was in the middle of, and the next one goes on with a new session.
 """
 
-import contextlib
-import dataclasses
 import json
-import math
 import os
-import re
+import random
+import secrets
 import statistics as stdlib_statistics
 import subprocess
-import sys
 import tempfile
 import time
-from datetime import UTC, datetime
-from itertools import combinations
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import numpy as np
 import pyperf
-from scipy import stats
 
-from ffilab import machine, settings
-from ffilab.bench import runner
+from ffilab import layout_pool, machine, settings
+from ffilab.bench import instructions, runner
+from ffilab.bench.alone import alone
+from ffilab.bench.layouts import Layout, Pool
 from ffilab.bench.plan import Arm, plan
 from ffilab.bench.record import Record
 from ffilab.bench.workers import described
-from ffilab.budget import Budget
+from ffilab.budget import BUDGETS, Budget
 from ffilab.errors import UserError
-from ffilab.judge.estimates import LEVEL
-from ffilab.judge.statistics import Comparison, compare, finding
-from ffilab.paths import BUILT, NATIVE, RECORDS, RESULTS
+from ffilab.judge import statistics
+from ffilab.judge.estimates import Location, difference
+from ffilab.paths import BUILT, NATIVE, RECORDS
 from ffilab.progress import say, step
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
-from ffilab.provision.installed import load
+from ffilab.provision import relink
+from ffilab.provision.catalogue import GIL
 from ffilab.subprocesses import group
-from notebooks.loaders.experiment import ARMS, LIBRARY
+from notebooks.measuring import kept
+from notebooks.measuring.contest_results import AGAIN, CALL, MORE, OTHER, PAIRS, TITLES
 
-# [both]
-# So many standard deviations to either side does an interval at the book's level reach.
-REACH = float(stats.norm.ppf(0.5 + LEVEL / 2))
+PYPERF_ARM, TIMEIT_ARM = (NATIVE / "measuring" / f"{tool}_arm.py" for tool in ("pyperf", "timeit"))
 SPIN_ARMS, SPIN = "native/measuring/arms.py", f"{BUILT}/measuring/libspin.so"
-PYPERF_ARM = NATIVE / "measuring" / "pyperf_arm.py"
-SPIN_ITERATIONS = 1_000
-INJECTED = (0.005, 0.01, 0.02, 0.05)
-# Wall time (s) for one comparison of two arms: of one interpreter, of two.
-PAIR_S = 10
-PAIR_OF_INTERPRETERS_S = 20
-# pyperf's own `--fast` takes about half of PAIR_S for one function, its default about half of PAIR_OF_INTERPRETERS_S.
-PYPERF_FAST = ("--fast",)
-PYPERF_DEFAULT = ()
+# Of the C loop that is called; the longer ones are chosen by counted instructions.
+ITERATIONS = 300
+# In each session, each on a layout of its own; and sessions by budget, about seven minutes each.
+ROUNDS = 2
+# It takes twice as long as the others: once in a session.
+ONCE = "pyperf"
+SESSIONS = {"smoke": 1, "room": 1, "quick": 2, "full": 8}
 
 
-@dataclasses.dataclass(frozen=True)
+# [size]
+@dataclass(frozen=True)
 class Size:
-    """How much of the contest to run.
+    """How much a row measures in each round.
 
-    copies: identical arms in one of our A/A runs; n copies give n (n - 1) / 2 comparisons.
-    aa_runs: such runs. pyperf_runs: pyperf's A/A runs, compared in all pairs.
-    widths: repetitions for the half-widths. detections: repetitions for each injected slowdown.
-    scale: factor on all wall times.
+    least_ns: of one timing of timeit. default, fast, turn: pyperf's options. turns: of pyperf in turns. paired: blocks in one
+    process. restarts, blocks: of ours on one binary. layouts: of ours over layouts, each with one restart.
     """
 
-    copies: int
-    aa_runs: int
-    pyperf_runs: int
-    widths: int
-    detections: int
-    scale: float
+    least_ns: float = 2e8
+    default: tuple[str, ...] = ()
+    fast: tuple[str, ...] = ("--fast",)
+    turn: tuple[str, ...] = ("-p1", "-w1", "-n1")
+    turns: int = 8
+    paired: int = 1200
+    restarts: int = 20
+    blocks: int = 40
+    layouts: int = 12
 
 
-SIZES = {
-    "smoke": Size(copies=3, aa_runs=1, pyperf_runs=2, widths=1, detections=1, scale=0.05),
-    "room": Size(copies=4, aa_runs=2, pyperf_runs=5, widths=3, detections=5, scale=0.3),
-    "quick": Size(copies=8, aa_runs=4, pyperf_runs=15, widths=5, detections=10, scale=1),
-    "full": Size(copies=8, aa_runs=8, pyperf_runs=21, widths=11, detections=20, scale=1),
-}
+# [/size]
+QUICKEST = ("-p2", "-w1", "-n2", "--min-time=0.005")
+SMALLEST = Size(1e5, QUICKEST, QUICKEST, ("-p1", "-w1", "-n1", "--min-time=0.005"), 3, 8, 3, 4, 3)
 
 
-def noop(name: str, loader: str = "CDLL") -> Arm:
-    """A call of a C function that does nothing."""
-    return Arm(name, ARMS, "call", {"loader": loader, "function": "noop", "library": LIBRARY})
+@dataclass(frozen=True)
+class At:
+    """One round of a session. layout: the binary of all rows but the last. core: where all rows run that do not choose one."""
+
+    layout: Layout
+    core: int | None
+    arms: list[Arm]
+    size: Size
+    draw: random.Random
+    folder: Path
+
+    def drawn(self) -> list[Arm]:
+        """The arms in another random order."""
+        return self.draw.sample(self.arms, len(self.arms))
 
 
-def spin(name: str, iterations: int) -> Arm:
-    """A call of a C loop of a chosen length."""
-    return Arm(name, SPIN_ARMS, "spin", {"library": SPIN, "iterations": iterations})
-
-
-def ours(name: str, arms: list[Arm], labels: list[str], seconds: float, folder: Path) -> Record:
-    """One run of our instrument that uses up its wall time and stops; its record goes into a folder of its own."""
-    budget = Budget("contest", restarts=10_000, blocks=10, seconds=seconds, batch_ms=2, scale=1, repeats=1)
-    # The contest is an A/A test itself: controls would only take wall time that pyperf does not spend on them.
-    made = plan(name, arms, labels, budget, with_controls=False, wall_s=seconds)
-    return runner.run(made, folder)
-
-
-def pyperf_run(arm: Arm, label: str, out: Path, options: tuple[str, ...], scale: float) -> float:
-    """Measure one arm with pyperf into `out`; returns the wall seconds that it took."""
-    if scale < 1:
-        options = ("-p2", "-n1", "-w1", "--min-time=0.01")
-    inherited = ("--quiet", "--inherit-environ", "ARM")
-    began = time.monotonic()
-    with group(
-        [load(BY_LABEL[label]).python, PYPERF_ARM, *inherited, "-o", out, *options],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "ARM": json.dumps(described(arm))},
-    ) as process:
-        _, err = process.communicate()
-    if process.returncode:
-        raise UserError(f"pyperf failed on {arm.name}: {err.strip()[-200:]}")
-    return time.monotonic() - began
-
-
-# [/both]
-
-
-# [verdicts]
-def pyperf_finding(one: Path, other: Path) -> str | None:
-    """What `pyperf compare_to ONE OTHER` says of OTHER: `slower`, `faster`, or None for not significant."""
-    answer = subprocess.run(
-        [sys.executable, "-m", "pyperf", "compare_to", one, other], capture_output=True, text=True, check=True
-    ).stdout
-    found = re.search(r"x (slower|faster)", answer)
-    return found.group(1) if found else None
-
-
-def log_mean(path: Path) -> float:
-    return math.log(pyperf.Benchmark.load(str(path)).mean())
-
-
-def _spread(values: list[float]) -> float:
-    return stdlib_statistics.stdev(values) if len(values) > 1 else float("nan")
-
-
-def _nominal(one: Path, other: Path) -> float:
-    """Half-width of log(mean / mean) if all values were independent, as a t test assumes."""
-    variance = 0.0
-    for path in (one, other):
-        benchmark = pyperf.Benchmark.load(str(path))
-        values = benchmark.get_values()
-        if len(values) > 1:
-            variance += (benchmark.stdev() / benchmark.mean()) ** 2 / len(values)
-    return REACH * math.sqrt(variance)
-
-
-def all_pairs(record: Record, label: str, names: list[str]) -> list[Comparison]:
-    return [compare(record, (label, a), (label, b)) for a, b in combinations(names, 2)]
-
-
-@contextlib.contextmanager
-def burner():
-    """Another process that keeps one core busy, pinned where the system allows it."""
-    code = "import os\nif hasattr(os, 'sched_setaffinity'): os.sched_setaffinity(0, {0})\nwhile True: pass"
-    with group([sys.executable, "-c", code]):
-        time.sleep(1)
-        yield
-
-
-# [/verdicts]
-
-
-class Contest:
-    """Runs the parts one after the other and keeps `bench.json` up to date after each."""
-
-    def __init__(self, size: Size, budget: str):
-        self.size = size
-        self.stamp, self.runs = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f"), 0
-        self.results = {
-            "budget": budget,
-            "reach": REACH,
-            "machine": machine.facts(),
-            "aa": {},
-            "half_width": {},
-            "detect": {},
-        }
-
-    def run(self) -> dict:
-        with tempfile.TemporaryDirectory() as folder:
-            # One bar for the reader: the single runs report into a file that nobody reads.
-            settings.tell(progress=str(Path(folder) / "progress.json"))
-            parts = [
-                ("A/A, idle", lambda: self.aa("idle", Path(folder))),
-                ("A/A, a burner on one core", lambda: self.aa("burner", Path(folder))),
-                ("half-width, CDLL / PyDLL", lambda: self.half_width("loaders", Path(folder))),
-                (f"half-width, {GIL} / {FREE_THREADED}", lambda: self.half_width("gil", Path(folder))),
-                ("injected slowdowns", lambda: self.detect(Path(folder))),
-            ]
-            for title, part in parts:
-                with step(title) as self.bar:
-                    part()
-                self.save()
-        return self.results
-
-    def save(self) -> None:
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        temporary = RESULTS / "bench.json.tmp"
-        temporary.write_text(json.dumps(_finite(self.results), indent=1))
-        temporary.replace(RESULTS / "bench.json")
-
-    def next_folder(self) -> Path:
-        """A folder for one more record."""
-        self.runs += 1
-        return RECORDS / "contest" / f"{self.stamp}-{self.runs:03}"
-
-    # [questions]
-    def aa(self, state: str, folder: Path) -> None:
-        """Share of differences seen between copies of one call."""
-        size = self.size
-        names = [f"copy {n}" for n in range(size.copies)]
-        rounds = max(size.aa_runs, size.pyperf_runs)
-        with burner() if state == "burner" else contextlib.nullcontext():
-            comparisons, files = [], []
-            # In turns, so that both see the same hour of the machine.
-            for number in range(rounds):
-                self.bar.update(number / rounds, f"round {number + 1} of {rounds}")
-                if number < size.aa_runs:
-                    seconds = PAIR_S / 2 * size.copies * size.scale
-                    record = ours("aa", [noop(name) for name in names], [GIL], seconds, self.next_folder())
-                    comparisons += all_pairs(record, GIL, names)
-                if number < size.pyperf_runs:
-                    files.append(folder / f"aa-{state}-{number}.json")
-                    pyperf_run(noop("call"), GIL, files[-1], PYPERF_FAST, size.scale)
-        theirs = [pyperf_finding(a, b) for a, b in combinations(files, 2)]
-        self.results["aa"][state] = {
-            "ours": sum(finding(c) is not None for c in comparisons) / len(comparisons),
-            "pyperf": sum(f is not None for f in theirs) / len(theirs),
-            "n": {"ours": len(comparisons), "pyperf": len(theirs)},
-            "ours_median_half_width": stdlib_statistics.median(c.ratio.half_width for c in comparisons),
-            "pyperf_spread_of_means": _spread([log_mean(f) for f in files]),
-        }
-
-    def half_width(self, what: str, folder: Path) -> None:
-        """Half-width of the interval of one ratio at the book's level, as a fraction of it, at the same wall time.
-
-        Ours: the interval that a run prints, median over repetitions. pyperf prints no interval; its half-width is
-        what REACH standard deviations of the log-ratio over repetitions cover (`pyperf`); `pyperf_nominal` is the
-        interval that its own t test implies.
-        """
-        size = self.size
-        if what == "loaders":
-            arms, labels, seconds = [noop("CDLL"), noop("PyDLL", "PyDLL")], [GIL], PAIR_S
-            cells, options = ((GIL, "CDLL"), (GIL, "PyDLL")), PYPERF_FAST
-        else:
-            arms, labels, seconds = [noop("CDLL")], [GIL, FREE_THREADED], PAIR_OF_INTERPRETERS_S
-            cells, options = ((GIL, "CDLL"), (FREE_THREADED, "CDLL")), PYPERF_DEFAULT
-        widths, values, theirs, nominal, spent = [], [], [], [], {"ours": 0.0, "pyperf": 0.0}
-        by_name = {arm.name: arm for arm in arms}
-        for number in range(size.widths):
-            self.bar.update(number / size.widths, f"round {number + 1} of {size.widths}")
-            began = time.monotonic()
-            ratio = compare(ours(what, arms, labels, seconds * size.scale, self.next_folder()), *cells).ratio
-            spent["ours"] += time.monotonic() - began
-            widths.append(ratio.half_width / ratio.value)
-            values.append(math.log(ratio.value))
-            pair = []
-            for label, name in cells:
-                out = folder / f"{what}-{label}-{name}-{number}.json"
-                spent["pyperf"] += pyperf_run(by_name[name], label, out, options, size.scale)
-                pair.append(out)
-            theirs.append(log_mean(pair[0]) - log_mean(pair[1]))
-            nominal.append(_nominal(*pair))
-        self.results["half_width"][what] = {
-            "ours": stdlib_statistics.median(widths),
-            "ours_spread_of_ratios": REACH * _spread(values),
-            "pyperf": REACH * _spread(theirs),
-            "pyperf_nominal": stdlib_statistics.median(nominal),
-            "ratio": {
-                "ours": math.exp(stdlib_statistics.median(values)),
-                "pyperf": math.exp(stdlib_statistics.median(theirs)),
+def arms(iterations: dict[str, int]) -> list[Arm]:
+    """The call, the same again, longer ones, and the call through the other loader. iterations: of the C loop, by name."""
+    loaders = {OTHER: "CDLL"}
+    return [
+        Arm(
+            name,
+            SPIN_ARMS,
+            "spin",
+            {
+                "library": SPIN,
+                "iterations": iterations.get(name, iterations[CALL]),
+                "loader": loaders.get(name, "PyDLL"),
             },
-            "seconds": {name: total / size.widths for name, total in spent.items()},
-            "n": size.widths,
-        }
-
-    def detect(self, folder: Path) -> None:
-        """The smallest injected slowdown that each finds in nine of ten runs, with the right sign."""
-        size = self.size
-        lengths = self.calibrated_lengths()
-        arms = [spin("0", lengths[0.0]), *(spin(f"{f:g}", lengths[f]) for f in INJECTED)]
-        hits = {"ours": dict.fromkeys(INJECTED, 0), "pyperf": dict.fromkeys(INJECTED, 0)}
-        injected = {f: [] for f in INJECTED}
-        for number in range(size.detections):
-            self.bar.update(number / size.detections, f"round {number + 1} of {size.detections}")
-            record = ours("detect", arms, [GIL], PAIR_S / 2 * len(arms) * size.scale, self.next_folder())
-            files = {}
-            for arm in arms:
-                files[arm.name] = folder / f"detect-{arm.name}-{number}.json"
-                pyperf_run(arm, GIL, files[arm.name], PYPERF_FAST, size.scale)
-            for f in INJECTED:
-                result = compare(record, (GIL, f"{f:g}"), (GIL, "0"))
-                injected[f].append(result.ratio.value - 1)
-                hits["ours"][f] += finding(result) == "slower"
-                hits["pyperf"][f] += pyperf_finding(files["0"], files[f"{f:g}"]) == "slower"
-        share = {who: {f: n / size.detections for f, n in found.items()} for who, found in hits.items()}
-        self.results["detect"] = {
-            who: next((f for f in INJECTED if all(share[who][g] >= 0.9 for g in INJECTED if g >= f)), None)
-            for who in ("ours", "pyperf")
-        } | {
-            "share": {who: {f"{f:g}": s for f, s in found.items()} for who, found in share.items()},
-            "injected_as_measured_by_ours": {f"{f:g}": stdlib_statistics.median(v) for f, v in injected.items()},
-            "n": size.detections,
-        }
-
-    def calibrated_lengths(self) -> dict[float, int]:
-        """Iterations of the spin for each slowdown, so that the whole call takes (1 + f) times as long."""
-        arms = [spin("one", SPIN_ITERATIONS), spin("two", 2 * SPIN_ITERATIONS)]
-        record = ours("calibrate", arms, [GIL], PAIR_S * self.size.scale, self.next_folder())
-        result = compare(record, (GIL, "two"), (GIL, "one"))
-        # result: time of two / time of one = 1 + spin / call.
-        per_call = 1 / (result.net_ratio.value - 1)
-        extra = {f: round(SPIN_ITERATIONS * f * per_call) for f in INJECTED}
-        return {0.0: SPIN_ITERATIONS, **{f: SPIN_ITERATIONS + n for f, n in extra.items()}}
-
-    # [/questions]
+            beside="call",
+        )
+        for name in (CALL, AGAIN, *MORE, OTHER)
+    ]
 
 
-def _finite(value):
-    """NaN is no JSON: what could not be computed becomes null."""
-    if isinstance(value, dict):
-        return {key: _finite(item) for key, item in value.items()}
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def counted() -> tuple[dict[str, int], dict[str, float]]:
+    """Iterations of the arms, so that the longer ones take so much more; and their instructions over those of the call."""
+    twice = {CALL: ITERATIONS, **dict.fromkeys(MORE, 2 * ITERATIONS)}
+    found = instructions.per_call([GIL], arms(twice))
+    one, longer = found[GIL, CALL], found[GIL, next(iter(MORE))]
+    each = (longer - one) / ITERATIONS
+    chosen = {CALL: ITERATIONS} | {name: ITERATIONS + max(1, round(more * one / each)) for name, more in MORE.items()}
+    found = instructions.per_call([GIL], arms(chosen))
+    return chosen, {name: round(found[GIL, name] / found[GIL, CALL], 5) for name in (AGAIN, *MORE, OTHER)}
 
 
-def main(budget: str) -> dict:
-    """Run the contest of a budget's size; says where the results are."""
-    results = Contest(SIZES[budget], budget).run()
-    for state, found in results["aa"].items():
-        say(f"  A/A {state}: ours {found['ours']:.1%}, pyperf {found['pyperf']:.1%} false positives")
-    for what, found in results["half_width"].items():
-        say(f"  half-width {what}: ours {found['ours']:.2%}, pyperf {found['pyperf']:.2%}")
-    say(f"  smallest slowdown found in 9 of 10: ours {results['detect']['ours']}, pyperf {results['detect']['pyperf']}")
-    say(f"  written to {os.path.relpath(RESULTS / 'bench.json')}")
-    return results
+@contextmanager
+def on_core(core: int | None):
+    """Confine this process, and what it starts, to one core, where the system can."""
+    if core is None:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {core})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+def answer(command: list, **environment: str) -> str:
+    """What a tool printed. Raises UserError."""
+    with group(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    ) as process:
+        out, err = process.communicate()
+    if process.returncode:
+        raise UserError(f"{Path(command[1]).name} failed: {err.strip()[-200:]}")
+    return out
+
+
+# [rows]
+Found = dict[str, Location | np.ndarray]
+
+
+def best_of_five(at: At) -> Found:
+    """timeit: the best of five timings, a process for each arm. It states no interval: the t interval of its five stands for one."""
+    timings = {}
+    for arm in at.drawn():
+        out = answer([at.layout.python, TIMEIT_ARM, json.dumps(described(arm, at.layout)), str(at.size.least_ns)])
+        timings[arm.name] = np.log(json.loads(out))
+    found = {}
+    for name, (slow, fast) in PAIRS.items():
+        one, other = timings[slow], timings[fast]
+        of_five = difference(Location.of(one, log=True), Location.of(other, log=True))
+        found[name] = Location(float(one.min() - other.min()), of_five.error, of_five.freedom, 5, log=True)
+    return found
+
+
+def pyperf_run(at: At, arm: Arm, *options: str) -> pyperf.Benchmark:
+    """Measure one arm with pyperf; what was measured before in this round is kept in the same file."""
+    at.folder.mkdir(parents=True, exist_ok=True)
+    out = at.folder / f"{arm.name}.json"
+    affinity = () if at.core is None else (f"--affinity={at.core}",)
+    inherited = ("--quiet", "--inherit-environ", "ARM", "--append", out)
+    command = [at.layout.python, PYPERF_ARM, *inherited, *affinity, *options]
+    answer(command, ARM=json.dumps(described(arm, at.layout)))
+    return pyperf.Benchmark.load(str(out))
+
+
+def as_used(at: At, options: tuple[str, ...]) -> Found:
+    """pyperf, one arm after the other, with the test that it makes itself: Student's, all values as if independent."""
+    values = {arm.name: np.array(pyperf_run(at, arm, *options).get_values()) for arm in at.drawn()}
+    return {name: students(values[slow], values[fast]) for name, (slow, fast) in PAIRS.items()}
+
+
+def students(slow: np.ndarray, fast: np.ndarray) -> Location:
+    """Student's t of two samples, as pyperf's `is_significant` computes it, as an interval for the ratio of their means."""
+    n, m = len(slow), len(fast)
+    pooled = (slow.var(ddof=1) * (n - 1) + fast.var(ddof=1) * (m - 1)) / (n + m - 2)
+    error = float(np.sqrt(pooled * (1 / n + 1 / m)) / np.mean([slow.mean(), fast.mean()]))
+    return Location(float(np.log(slow.mean() / fast.mean())), error, n + m - 2, n + m, log=True)
+
+
+def in_turns(at: At) -> Found:
+    """pyperf, one process of each arm at a time; the unit is a turn, its value the ratio of the means of two processes."""
+    loops = {}
+    for _ in range(at.size.turns):
+        for arm in at.drawn():
+            known = (f"--loops={loops[arm.name]}",) if arm.name in loops else ()
+            loops[arm.name] = int(pyperf_run(at, arm, *at.size.turn, *known).get_loops())
+    means = {}
+    for arm in at.arms:
+        runs = pyperf.Benchmark.load(str(at.folder / f"{arm.name}.json")).get_runs()
+        means[arm.name] = np.log([stdlib_statistics.mean(run.values) for run in runs if run.values])
+    return {name: means[slow] - means[fast] for name, (slow, fast) in PAIRS.items()}
+
+
+def ours(at: At, restarts: int, blocks: int, pool: Pool) -> Record:
+    """Our instrument for a fixed number of restarts. Without controls: the contest is one itself, and pays no time for them."""
+    budget = Budget("contest", restarts, blocks, seconds=1e9, batch_ms=2, scale=1, repeats=1)
+    made = plan("contest", at.arms, [GIL], budget, seed=at.draw.getrandbits(32), with_controls=False)
+    return runner.run(made, at.folder, pool=pool)
+
+
+def in_one_process(at: At) -> Found:
+    """All arms in one process, in random order in each block: every block an independent value."""
+    record = ours(at, 1, at.size.paired, {GIL: [at.layout]})
+    found = {}
+    for name, (slow, fast) in PAIRS.items():
+        logs = np.log(record.by_restart(GIL, slow) / record.by_restart(GIL, fast)).ravel()
+        found[name] = Location.of(logs[np.isfinite(logs)], log=True)
+    return found
+
+
+def by_unit(record: Record) -> Found:
+    """A value for each restart; for each layout, where there are several."""
+    logs = {name: statistics.log_ratios(record, (GIL, slow), (GIL, fast)) for name, (slow, fast) in PAIRS.items()}
+    return {name: values[np.isfinite(values)] for name, values in logs.items()}
+
+
+def on_one_binary(at: At) -> Found:
+    """Ours with many restarts of one binary."""
+    return by_unit(ours(at, at.size.restarts, at.size.blocks, {GIL: [at.layout]}))
+
+
+def on_layouts(at: At) -> Found:
+    """Ours as the book has it: its layouts are linked first, and that is part of its seconds."""
+    links = at.folder / "layouts"
+    try:
+        pool = layout_pool.make(links, [GIL], at.size.layouts, at.draw.getrandbits(32))
+        return by_unit(ours(at, at.size.layouts, at.size.blocks, pool))
+    finally:
+        layout_pool.remove(links)
+
+
+# Whether a row is confined to the round's core, and what it does.
+ROWS: dict[str, tuple[bool, Callable[[At], Found]]] = {
+    "timeit": (True, best_of_five),
+    "pyperf": (True, lambda at: as_used(at, at.size.default)),
+    "pyperf --fast": (True, lambda at: as_used(at, at.size.fast)),
+    "in turns": (True, in_turns),
+    "one process": (True, in_one_process),
+    "one binary, one core": (True, on_one_binary),
+    "one binary": (False, on_one_binary),
+    "layouts": (False, on_layouts),
+}
+# [/rows]
+assert list(ROWS) == list(TITLES)
+
+
+def as_json(found: Location | np.ndarray) -> dict:
+    """What stands in the evidence: the values of the units, so that another estimator can judge them; else the estimate."""
+    if isinstance(found, Location):
+        return {name: getattr(found, name) for name in ("centre", "error", "freedom", "n")}
+    return {"logs": [round(float(value), 6) for value in found]}
+
+
+def session(size: Size, keep: Callable[[dict], None]) -> None:
+    """One session: two rounds on two layouts, in each round all rows in random order. keep: gets all that is there after each run."""
+    iterations, counts = counted()
+    stamp, draw = time.strftime("%Y%m%dT%H%M%S", time.gmtime()), random.Random(secrets.randbits(32))
+    found = {
+        "machine": machine.facts("measuring"),
+        "size": asdict(size),
+        "iterations": iterations,
+        "instructions": counts,
+        "runs": [],
+    }
+    with tempfile.TemporaryDirectory(dir=layout_pool.POOLS.parent) as scratch, alone():
+        pool = layout_pool.make(Path(scratch) / "rounds", [GIL], ROUNDS, draw.getrandbits(32))[GIL]
+        turn_of_once = draw.randrange(ROUNDS)
+        for number, layout in enumerate(pool):
+            core = draw.choice(machine.cores_to_pin() or [None])
+            rows = [row for row in ROWS if row != ONCE or number == turn_of_once]
+            for row in draw.sample(rows, len(rows)):
+                confined, measure = ROWS[row]
+                folder = RECORDS / "contest" / f"{stamp}-{number}-{row.replace(' ', '-')}"
+                at = At(layout, core, arms(iterations), size, draw, folder)
+                watch, began = machine.Watch(), time.monotonic()
+                with step(f"round {number + 1} of {ROUNDS}: {TITLES[row]}"), on_core(core if confined else None):
+                    ratios = measure(at)
+                run = {
+                    "round": number,
+                    "row": row,
+                    "layout": layout.id,
+                    "core": core if confined else None,
+                    "seconds": round(time.monotonic() - began, 1),
+                    "strangers_s": watch.end()["strangers_s"],
+                    "ratios": {name: as_json(one) for name, one in ratios.items()},
+                }
+                found["runs"].append(run)
+                keep(found)
+
+
+def main(budget: str, sessions: int | None = None) -> None:
+    """Add sessions to those that are kept. Those of a smoke test are no evidence, and go to _build/results."""
+    if lacking := relink.missing(GIL):
+        raise UserError(f"The contest needs layouts: {lacking}.")
+    if reason := instructions.available():
+        raise UserError(f"The contest counts instructions: {reason}.")
+    size, path = Size() if BUDGETS[budget].is_result else SMALLEST, kept.file("contest", budget)
+    count = sessions or SESSIONS[budget]
+    with tempfile.TemporaryDirectory() as folder:
+        # One line for each run: what the instrument says of itself goes where nobody reads it.
+        settings.tell(progress=str(Path(folder) / "progress.json"))
+        for number in range(count):
+            say(f"  session {number + 1} of {count}")
+            earlier = kept.read(path)
+            session(size, lambda now, earlier=earlier: kept.write(path, [*earlier, now]))
+    say(f"  kept in {path.name}")

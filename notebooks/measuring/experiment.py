@@ -1,7 +1,6 @@
 """What the chapter "Measuring on a noisy machine" measures (claims A5, D7). The page quotes all of it."""
 
 import dataclasses
-import json
 
 import pandas as pd
 
@@ -11,7 +10,7 @@ from ffilab.bench.plan import Arm, empty_loop
 from ffilab.bench.record import Record
 from ffilab.bench.session import Session
 from ffilab.errors import UserError
-from ffilab.paths import RESULTS, without_paths
+from ffilab.paths import without_paths
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
 # [setting]
@@ -144,16 +143,6 @@ def copies(session: Session) -> Record:
 
 
 # [/copies]
-
-
-# [contest]
-def contest_results(session: Session) -> dict | None:
-    """What the last contest with pyperf (contest.py) found, on the machine where it was measured; None if it was not run there."""
-    path = RESULTS / "bench.json"
-    return session.observe("make bench", lambda: json.loads(path.read_text()) if path.exists() else None)
-
-
-# [/contest]
 
 
 # [instructions]

@@ -8,7 +8,6 @@ from ffilab.bench.record import Record
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval, Location, Share
 from ffilab.judge.statistics import Comparison
-from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.measuring import results, words
 from notebooks.measuring.experiment import OF_EACH
 
@@ -303,18 +302,16 @@ def collector(found: dict[str, Location]) -> pd.DataFrame:
 
 
 def copies(pairs: list[Comparison]) -> pd.DataFrame:
-    """Every pair of copies with our interval and verdict, p adjusted over the family."""
-    adjusted = statistics.adjusted([pair.p for pair in pairs])
+    """Every pair of copies with our interval and finding."""
     return pd.DataFrame(
         [
             {
                 "pair": f"{pair.slow[1]} / {pair.fast[1]}",
                 "ratio of times": draw.text(pair.ratio),
                 "n, layouts": pair.estimate.n,
-                "BH p": p_value(p),
                 "finding": statistics.finding(pair) or "none",
             }
-            for pair, p in zip(pairs, adjusted)
+            for pair in pairs
         ]
     )
 
@@ -341,39 +338,3 @@ def shares(found: pd.DataFrame) -> pd.DataFrame:
         for label, part in found.groupby("interpreter", sort=False)
     ]
     return pd.DataFrame(rows)
-
-
-def contest(found: dict) -> pd.DataFrame:
-    """Our instrument beside pyperf, in words."""
-
-    def percent(value, digits=2):
-        """A share in words; None: nothing of what was tried, or too few runs."""
-        return "not reached" if value is None else f"{value:.{digits}%}"
-
-    aa, detect = found["aa"], found["detect"]
-    rows = [
-        (
-            f"false positives, {state}",
-            *(f"{percent(aa[state][who], 1)} of {aa[state]['n'][who]}" for who in ("ours", "pyperf")),
-        )
-        for state in ("idle", "burner")
-    ]
-    for what, title in (("loaders", "CDLL / PyDLL"), ("gil", f"{GIL} / {FREE_THREADED}")):
-        width = found["half_width"][what]
-        seconds = {who: f"in {width['seconds'][who]:.1f} s" for who in ("ours", "pyperf")}
-        rows.append(
-            (
-                f"half-width of {title} that one run states",
-                f"±{percent(width['ours'])} {seconds['ours']}",
-                f"±{percent(width['pyperf_nominal'])} (from its t test) {seconds['pyperf']}",
-            )
-        )
-        rows.append(
-            (
-                f"{found.get('reach', 1.96):.2f} standard deviations of {title} over {width['n']} runs",
-                f"±{percent(width['ours_spread_of_ratios'])}",
-                f"±{percent(width['pyperf'])}",
-            )
-        )
-    rows.append(("smallest slowdown found in 9 of 10", *(percent(detect[who], 1) for who in ("ours", "pyperf"))))
-    return pd.DataFrame(rows, columns=["question", "ours", "pyperf"])

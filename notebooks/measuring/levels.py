@@ -1,11 +1,7 @@
-"""Two studies of what an interval has to cover, each one command and some minutes long.
-
-python3 ffilab/bootstrap.py study notebooks.measuring.levels   both; results in book/evidence
-variances    how much builds, layouts, sessions and restarts add to the scatter of a ratio (levels.json)
-coverage     how often further sessions, on other builds, lie inside the intervals of one (coverage.json)
+"""`python3 ffilab/bootstrap.py study notebooks.measuring.levels`: how much builds, layouts, sessions and restarts add to the scatter
+of a ratio (book/evidence/levels.json). What is measured serves the study of coverage, too: coverage.py.
 """
 
-import itertools
 import json
 import math
 import secrets
@@ -13,7 +9,6 @@ import tempfile
 import time
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 from scipy import stats
 
@@ -23,15 +18,16 @@ from ffilab.bench.layouts import Pool
 from ffilab.bench.plan import Arm, plan
 from ffilab.bench.record import Record
 from ffilab.budget import Budget
+from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval
 from ffilab.judge.variances import alone, between
-from ffilab.paths import BUILT, ROOT
+from ffilab.paths import BUILT
 from ffilab.progress import say, step
 from ffilab.provision import build, relink
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from notebooks.measuring import kept
 
-EVIDENCE = ROOT / "book" / "evidence"
 PAIR = (GIL, FREE_THREADED)
 BUILDS = 3
 
@@ -218,107 +214,20 @@ def half_width(found: dict[str, Interval], number: int) -> float:
 
 # [/variances]
 
-# [coverage]
-FURTHER, OVER = 12, 16
 
-
-def session(folder: Path, number: int) -> dict[str, dict]:
-    """One session on one of the builds: each ratio over its layouts, and as one binary alone would give it."""
-    made = layout_pool.make(folder / "layouts", list(PAIR), OVER, secrets.randbits(32), [number % BUILDS + 1])
-    over = timed(folder, "over-layouts", PAIR, made, OVER + 4)
-    alone = timed(folder, "one-binary", PAIR, {label: known[:1] for label, known in made.items()}, OVER + 4)
-    layout_pool.remove(folder / "layouts")
-    return {
-        name: {
-            "over": statistics.ratio_over_units(over, *cells),
-            "layouts": statistics.log_ratios(over, *cells),
-            "alone": statistics.ratio_over_units(alone, *cells),
-            "build": number % BUILDS + 1,
-            "company": float(np.mean([over.company["/".join(cell)].mean() for cell in cells])),
-        }
-        for name, cells in ratios(PAIR).items()
-    }
-
-
-def coverage() -> list[dict]:
-    """Run the sessions; one object for each ratio: which shares of further sessions lie inside the intervals of one.
-
-    over_layouts: estimates over layouts of the other sessions. next_build: single layouts of the sessions on other builds.
-    this_binary: estimates of one binary in the other sessions, inside the interval of one binary.
-    """
-    known = []
-    for number in range(FURTHER):
-        with tempfile.TemporaryDirectory(dir=layout_pool.POOLS.parent) as scratch:
-            known.append(session(Path(scratch), number))
-        say(f"  session {number + 1} of {FURTHER}")
-    return [
-        {"ratio": name, "builds": BUILDS, "sessions": FURTHER, **shares([each[name] for each in known]),
-         "seen": [seen(each[name]) for each in known], "machine": machine.facts()}
-        for name in ratios(PAIR)
-    ]  # fmt: skip
-
-
-def seen(one: dict) -> dict:
-    """What one session said of a ratio, and how much of its work had company on the core: what the shares are counted from."""
-    over, further, alone = one["over"].at(), one["over"].next_build, one["alone"].at()
-    bounds = {"over_layouts": over, "next_build": further, "this_binary": alone}
-    values = {
-        what: [round(v, 5) for v in (each.value, each.low, each.high)] if each.is_known else None
-        for what, each in bounds.items()
-    }
-    return {"build": one["build"], "company": round(one["company"], 3), **values}
-
-
-def shares(sessions: list[dict]) -> dict:
-    """The three shares of one ratio, each over all ordered pairs of sessions, and the half-widths beside them."""
-    inside = {"over_layouts": [], "next_build": [], "this_binary": []}
-    for (i, one), (j, other) in itertools.permutations(enumerate(sessions), 2):
-        for what, which in (("over_layouts", "over"), ("this_binary", "alone")):
-            if one[which].at().is_known and math.isfinite(other[which].centre):
-                inside[what].append(holds(one[which].at(), other[which].centre))
-        if i % BUILDS != j % BUILDS:
-            inside["next_build"] += [
-                holds(one["over"].next_build, value) for value in other["layouts"] if math.isfinite(value)
-            ]
-    widths = {
-        name: float(pd.Series([relative(interval(one)) for one in sessions]).median())
-        for name, interval in {
-            "over_layouts": lambda one: one["over"].at(),
-            "next_build": lambda one: one["over"].next_build,
-            "this_binary": lambda one: one["alone"].at(),
-        }.items()
-    }
-    kept = {name: sum(found) / len(found) for name, found in inside.items()}
-    return {**kept, "honest": float(np.mean([honest(one["over"].freedom) for one in sessions])), "half_widths": widths}
-
-
-def honest(freedom: float) -> float:
-    """In how many cases an honest t interval at LEVEL holds another estimate that is as uncertain as its own."""
-    return float(2 * stats.t.cdf(stats.t.ppf(0.5 + LEVEL / 2, freedom) / math.sqrt(2), freedom) - 1)
-
-
-def holds(interval: Interval, log: float) -> bool:
-    """Is the ratio of this logarithm inside the interval?"""
-    return interval.low <= math.exp(log) <= interval.high
-
-
-def relative(interval: Interval) -> float:
-    return interval.half_width / interval.value
-
-
-# [/coverage]
+def compiled(builds: int) -> None:
+    """Compile so many builds of the pair, if they are not there. Raises UserError if one cannot be linked again."""
+    for label in PAIR:
+        for number in range(1, builds + 1):
+            build.build(BY_LABEL[label], number)
+        if lacking := relink.missing(label):
+            raise UserError(f"The study needs layouts: {lacking}.")
 
 
 def main(budget: str) -> None:
-    """Both studies, on all three builds of the pair; they are compiled if they are not there."""
-    for label in PAIR:
-        for number in range(1, BUILDS + 1):
-            build.build(BY_LABEL[label], number)
-        if lacking := relink.missing(label):
-            raise SystemExit(f"ffilab: {lacking}")
-    for name, study in {"levels": variances, "coverage": coverage}.items():
-        with step(f"the study of {name}"):
-            found = study()
-        EVIDENCE.mkdir(exist_ok=True)
-        (EVIDENCE / f"{name}.json").write_text(json.dumps(found, indent=1, default=str) + "\n")
-        say(f"  kept in book/evidence/{name}.json")
+    """Run the study on all builds of the pair."""
+    compiled(BUILDS)
+    with step("the study of levels"):
+        found = variances()
+    (kept.EVIDENCE / "levels.json").write_text(json.dumps(found, indent=1, default=str) + "\n")
+    say("  kept in levels.json")

@@ -1,5 +1,8 @@
 """What the chapter "Where threads run" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
+from collections.abc import Callable
+from functools import partial
+
 import pandas as pd
 
 from ffilab.bench.session import Session
@@ -52,23 +55,29 @@ def controls(session: Session) -> list[Check | Control]:
 
 def measurements(session: Session) -> Handed:
     handed = Handed(session)
-    speeds, lateness, races = (session.frame(title) for title in ("throughput", "latency", "race"))
 
-    def faster(label: str, work: str) -> Measurement | str:
-        return results.over(speeds, "per_s", APART, FREE, interpreter=label, work=work, threads=2) or NO_PINNING
+    def put(name: str, make: Callable[[], Measurement | None]) -> None:
+        handed.put("A24", name, lambda: make() or NO_PINNING)
 
-    def sooner(label: str) -> Measurement | str:
-        return results.over(lateness, "p99", FREE, APART, interpreter=label, work=PYTHON) or NO_PINNING
+    def faster(label: str, work: str) -> Measurement | None:
+        which = {"interpreter": label, "work": work, "threads": 2}
+        return results.over(session.frame("throughput"), "per_s", APART, FREE, **which)
 
-    handed.put(
-        "A24", "throughput of a native call in two threads, a core each / not pinned: {GIL}", faster(GIL, NATIVE)
+    def sooner(label: str) -> Measurement | None:
+        return results.over(session.frame("latency"), "p99", FREE, APART, interpreter=label, work=PYTHON)
+
+    put("spread of a measurement, not pinned / pinned: {GIL}", lambda: results.steadier(session.frame("steadiness")))
+    put(
+        "processes that lose updates, a core each: {FREE_THREADED}",
+        lambda: results.losing(session.frame("race"), FREE_THREADED, APART),
     )
-    name = "throughput of Python in two threads, a core each / not pinned: {FREE_THREADED}"
-    handed.put("A24", name, faster(FREE_THREADED, PYTHON))
-    handed.put("A24", "p99 beside a Python thread, not pinned / a core each: {GIL}", sooner(GIL))
-    handed.put("A24", "p99 beside a Python thread, not pinned / a core each: {FREE_THREADED}", sooner(FREE_THREADED))
-    losing = results.losing(races, FREE_THREADED, APART) or NO_PINNING
-    handed.put("A24", "processes that lose updates, a core each: {FREE_THREADED}", losing)
-    more = results.lost_more(races, FREE_THREADED) or NO_PINNING
-    handed.put("A24", "share of updates lost, a core each minus one core: {FREE_THREADED}", more)
+    for what, label, work in (("a native call", GIL, NATIVE), ("Python", FREE_THREADED, PYTHON)):
+        name = f"throughput of {what} in two threads, a core each / not pinned: {label}"
+        put(name, partial(faster, label, work))
+    for label in (GIL, FREE_THREADED):
+        put(f"p99 beside a Python thread, not pinned / a core each: {label}", partial(sooner, label))
+    put(
+        "share of updates lost, a core each minus one core: {FREE_THREADED}",
+        lambda: results.lost_more(session.frame("race"), FREE_THREADED),
+    )
     return handed

@@ -25,6 +25,11 @@ def placements(session: Session) -> list[str]:
     return [FREE, AGAIN, APART, ONE_CORE] if len(session.observe(TITLE_CORES, cores_to_pin)) > 1 else [FREE, AGAIN]
 
 
+def many(session: Session) -> int:
+    """Repetitions where one takes less than a second."""
+    return session.budget.shares if session.budget.is_result else session.budget.repeats
+
+
 def in_processes(session: Session, title: str, function: str, decisive: tuple, fixed: dict) -> pd.DataFrame:
     """A case for each interpreter and kind of work, in processes of their own."""
 
@@ -44,6 +49,27 @@ def in_processes(session: Session, title: str, function: str, decisive: tuple, f
 
 
 # [/setting]
+
+
+# [steadiness]
+MEASURED, TURNS = (GIL, PYTHON), 30
+MEASURED_S = {"smoke": 0.002, "room": 0.01, "quick": 0.01, "full": 0.01}
+
+
+def steadiness(session: Session) -> pd.DataFrame:
+    """What one thread that measures finds in each turn, pinned and not."""
+    label, work = MEASURED
+    fixed = {
+        "folder": f"{BUILT}/convoy",
+        "placements": [one for one in (FREE, APART) if one in placements(session)],
+        "turns": TURNS,
+        "seconds": MEASURED_S[session.budget.name],
+        "seed": "{seed}",
+    }
+    return session.run("steadiness", [Case(label, EXPERIMENTS, "steadiness", {"work": work}, fixed)], many(session))
+
+
+# [/steadiness]
 
 
 # [throughput]
@@ -99,7 +125,7 @@ def race(session: Session) -> pd.DataFrame:
         "seed": "{seed}",
     }
     cases = [Case(label, EXPERIMENTS, "race", fixed=fixed, timeout_s=30) for label in PAIR]
-    return session.run("race", cases, session.budget.repeats)
+    return session.run("race", cases, many(session))
 
 
 # [/race]

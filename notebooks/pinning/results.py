@@ -5,7 +5,7 @@ import pandas as pd
 
 from ffilab.judge.estimates import Interval, Location, Measurement, Share
 from ffilab.judge.processes import chosen, measured, ratio
-from notebooks.pinning.experiment import APART, ONE_CORE
+from notebooks.pinning.experiment import APART, FREE, ONE_CORE
 from notebooks.races.results import expected
 
 
@@ -38,6 +38,24 @@ def mean(frame: pd.DataFrame, name: str, **which) -> Interval | None:
     """Mean over processes with its interval; None if nothing is there."""
     values = column(frame, name, **which).dropna().to_numpy()
     return measured(values, "").interval if len(values) else None
+
+
+def log_spread(rates: list[float]) -> float:
+    """Logarithm of the mean absolute deviation of logarithms from their median."""
+    logs = np.log(rates)
+    return float(np.log(np.abs(logs - np.median(logs)).mean()))
+
+
+def steadier(runs: pd.DataFrame) -> Measurement | None:
+    """Spread of what one thread measures over its turns where it is not pinned, over that where it is, process by process."""
+    well = runs[runs.ended == "ok"].set_index("process")
+    spreads = {placement: well[well.placement == placement].rates.map(log_spread) for placement in (FREE, APART)}
+    logs = pd.DataFrame(spreads).dropna()
+    return (
+        Measurement(Location.of((logs[FREE] - logs[APART]).to_numpy(), log=True), "ratio of spreads")
+        if len(logs)
+        else None
+    )
 
 
 def lost_more(races: pd.DataFrame, label: str) -> Measurement | None:

@@ -1,5 +1,7 @@
 """Made-up records of the chapter "Where threads run", by what is true of its claim: see ffilab/judge/simulation.py."""
 
+import numpy as np
+
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.pinning.experiment import (
@@ -8,9 +10,11 @@ from notebooks.pinning.experiment import (
     DECISIVE_LATENCY,
     DECISIVE_THROUGHPUT,
     FREE,
+    MEASURED,
     NATIVE,
     ONE_CORE,
     TITLE_CORES,
+    TURNS,
 )
 
 INTERPRETERS = [GIL, FREE_THREADED]
@@ -18,6 +22,8 @@ INTERPRETERS = [GIL, FREE_THREADED]
 # quick run had them.
 THROUGHPUT, TAIL, LOST = 0.05, 0.45, 0.2
 P99_US = 200.0
+# Of the logarithm of one turn, in tails as of Student's t with so many degrees of freedom.
+TURN, TAILS = 0.01, 3
 
 
 def simulated(session: Simulated) -> None:
@@ -36,6 +42,17 @@ def simulated(session: Simulated) -> None:
 
     def rows(name: str, centre: float, scatter: float, **further) -> list[dict]:
         return [{name: float(value), **further} for value in session.scattered(centre, scatter, n)]
+
+    label, work = MEASURED
+    wider = true(f"spread of a measurement, not pinned / pinned: {label}")
+    measured = [
+        [
+            {"placement": placement, "rates": rates(session, spread)}
+            for placement, spread in ((FREE, wider), (APART, 1.0))
+        ]
+        for _ in range(session.budget.shares)
+    ]
+    session.add_processes("steadiness", [(label, {"work": work}, measured)])
 
     cases = []
     for label, work in DECISIVE_THROUGHPUT:
@@ -57,9 +74,16 @@ def simulated(session: Simulated) -> None:
         cases.append((label, {"work": work}, together(found)))
     session.add_processes("latency", cases)
 
+    n = session.budget.shares
     any_lost = session.events(true("processes that lose updates, a core each: {FREE_THREADED}"), n)
     more = true("share of updates lost, a core each minus one core: {FREE_THREADED}")
     drawn = more + session.rng.normal(0, LOST * session.noise, n)
     apart = [{"lost": 0.3 + float(d), "any": bool(event)} for d, event in zip(drawn, any_lost, strict=True)]
     one_core = [{"lost": 0.3, "any": True} for _ in range(n)]
     session.add_processes("race", [(FREE_THREADED, {}, together({FREE: apart, APART: apart, ONE_CORE: one_core}))])
+
+
+def rates(session: Simulated, spread: float) -> list[float]:
+    """What one thread measures in its turns. Without noise: the same up and down, so that a ratio of spreads is the true one."""
+    drawn = session.rng.standard_t(TAILS, TURNS) if session.noise else np.resize([-1.0, 1.0], TURNS)
+    return (1e4 * np.exp(TURN * spread * drawn)).tolist()

@@ -450,9 +450,9 @@ def reasoned_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
                         **row,
                         "time over the linker's order": draw.text(own),
                         "time over the middle shuffled order": draw.words(results.over_orders(of_it, benchmark, kind)),
-                        # No interval: the program's own noise is in each of these comparisons.
+                        # No interval: its own noise is in each of these comparisons.
                         "shuffled orders that are faster": f"{faster.events} of {faster.trials}",
-                        "n (duels)": len(results.logs_of(of_it, benchmark, kind)),
+                        "n (links × duels)": "{} × {}".format(*results.by_round(of_it, benchmark, kind).shape),
                     }
                 )
     return pd.DataFrame(rows).astype(object).fillna("")
@@ -579,18 +579,20 @@ def glue_answers(
 ) -> None:
     """Hand to the prose what the rules say: these sentences take the answers of the ledger."""
     said = ledger.sides(session)
-    spreads, misses = {}, {}
+    spreads, misses, by_lot = {}, {}, []
     for name, label in PAIR.items():
         where, of_it, lacking = WHERE[label], results.of_build(duels, label), linked[label]["lacking"]
         for benchmark in BENCHMARKS:
             ruled = benchmark == BENCHMARK
-            apart = lacking or results.true_spread(of_it, benchmark).at()
+            pair = lacking or results.of_pairs(of_it, benchmark).at()
             if ruled:
-                verdict = said["D1", f"slowest / fastest random order, {benchmark} on {label}"]
+                verdict = said["D1", f"how far one pair of random orders in twenty differs, {benchmark} on {label}"]
+                by_lot.append(verdict)
             else:
-                verdict = "" if lacking else beyond(apart, THRESHOLDS[0])
-            spreads[benchmark, label] = (apart, verdict)
-            draw.glue(f"differ-{benchmark}-{name}", words.orders_differ(where, benchmark, apart, verdict))
+                verdict = "" if lacking else beyond(pair, THRESHOLDS[0])
+            draw.glue(f"differ-{benchmark}-{name}", words.orders_differ(where, benchmark, pair, verdict))
+            apart = lacking or results.true_spread(of_it, benchmark).at()
+            spreads[benchmark, label] = (apart, "" if lacking else beyond(apart, THRESHOLDS[0]))
             rates = lacking or results.missed(missed[label], benchmark)
             if not ruled:
                 own = results.missing_more(rates)
@@ -625,7 +627,6 @@ def glue_answers(
     draw.glue("same-work", words.same_work(*work, said["D2", "instructions, slow / fast (simulated)"]))
 
     draw.glue("prediction-2", words.prediction_2({WHERE[label]: spreads[BENCHMARK, label] for label in BUILDS}))
-    by_lot = [spreads[BENCHMARK, label][1] for label in BUILDS if not linked[label]["lacking"]]
     draw.glue(
         "objection-planted",
         words.objection_planted(by_lot, results.standing(bisections), results.standing_without_code(bisections)),

@@ -41,8 +41,8 @@ BUILDS = (GIL, FREE_THREADED)
 
 @dataclass(frozen=True)
 class Size:
-    """How much of it, for each build: shuffled orders, programs that are the default again, and that are the hot functions
-    together again.
+    """How much of it, for each build: shuffled orders, programs that are the default again, and links with the hot functions
+    together, each with its own order of all others.
 
     duels of each program; turns of a duel; profiles, one process each; rounds of the benchmarks in one profile. A longer
     run draws more orders rather than looking longer at the same: what is asked is how layouts differ.
@@ -59,9 +59,9 @@ class Size:
 
 SIZES = {
     "smoke": Size(orders=2, copies=1, hot=1, duels=2, turns=3, profiles=2, rounds=20),
-    "room": Size(orders=8, copies=3, hot=2, duels=5, turns=7, profiles=4, rounds=100),
-    "quick": Size(orders=15, copies=4, hot=3, duels=10, turns=11, profiles=10, rounds=150),
-    "full": Size(orders=100, copies=5, hot=3, duels=10, turns=11, profiles=30, rounds=200),
+    "room": Size(orders=8, copies=3, hot=5, duels=5, turns=7, profiles=4, rounds=100),
+    "quick": Size(orders=15, copies=4, hot=10, duels=10, turns=11, profiles=10, rounds=150),
+    "full": Size(orders=100, copies=5, hot=30, duels=10, turns=11, profiles=30, rounds=200),
 }
 
 
@@ -79,7 +79,7 @@ BY_PROFILE = "hot functions together"
 
 
 def linking(session: Session) -> dict[str, dict]:
-    """Link the default, the shuffled orders, and the order with a reason, of both builds; by build, what came of it.
+    """Link the default, the shuffled orders, and orders with a reason, of both builds; by build, what came of it.
 
     `lacking`: why it cannot be linked here, or None. `programs`: name, kind and file of each that runs against the
     default; the copies are the default itself. `absent`: why one is missing, by kind. `seconds` that all shuffled
@@ -111,26 +111,29 @@ def link_all(label: str, seed: int, orders: int, copies: int, hot: int, rounds: 
             reporter.advance(f"order {number + 1}")
     seconds = time.monotonic() - began
     try:
-        relink.link(label, where(label, "profile"), by_profile(label, default, rounds))
-        # It is compared with all shuffled orders: its own noise must be smaller than theirs.
-        programs += [{"name": f"{BY_PROFILE} {n}", "kind": BY_PROFILE, "file": "profile"} for n in range(hot)]
+        first = by_profile(label, default, rounds)
+        for number in range(hot):
+            # One link is one lot. What is asked of is the hot functions together, wherever all others lie.
+            shuffle(label, where(label, f"profile-{number}"), seeds.getrandbits(31), first)
+            programs.append({"name": f"{BY_PROFILE} {number}", "kind": BY_PROFILE, "file": f"profile-{number}"})
     except UserError as error:
         absent[BY_PROFILE] = without_paths(str(error))
     return {"lacking": None, "programs": programs, "absent": absent, "seconds": seconds}
 
 
-def shuffle(label: str, program: Path, seed: int) -> None:
-    """Link what a restart of this book draws: a random order in each part that the profile made, and a pad in front."""
-    order = random.Random(seed)
-    placed = relink.shuffled(relink.functions(label), order)
+def shuffle(label: str, program: Path, seed: int, first: list[relink.Function] = ()) -> None:
+    """Link what a restart of this book draws: a random order in each part that the profile made, and a pad in front.
+
+    first: functions that stand before all others, in this order.
+    """
+    order, before = random.Random(seed), set(first)
+    others = tuple(function for function in relink.functions(label) if function not in before)
+    placed = [*first, *relink.shuffled(others, order)]
     relink.link(label, program, placed, order.randrange(0, relink.MAX_PAD, relink.ALIGNED))
 
 
 def by_profile(label: str, program: Path, rounds: int) -> list[relink.Function]:
-    """Functions that a profile of all benchmarks saw, the hottest first: they move to the front, all others stay.
-
-    Raises UserError where there is no profile.
-    """
+    """Functions that a profile of all benchmarks saw, the hottest first. Raises UserError where there is no profile."""
     _, found = hottest(program, tuple(BENCHMARKS), rounds)
     seen = [function for function in relink.functions(label) if function.symbol in found]
     return sorted(seen, key=lambda function: -found[function.symbol])
@@ -369,7 +372,7 @@ def counted_in(part: Path) -> dict[str, int]:
 
 def remove_orders() -> int:
     """They take much room, and their seeds make them again. Returns how many there were."""
-    orders = list(LINKED.glob("*/bin/order-*"))
+    orders = [*LINKED.glob("*/bin/order-*"), *LINKED.glob("*/bin/profile-*")]
     for path in orders:
         path.unlink()
     return len(orders)

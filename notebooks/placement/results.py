@@ -1,5 +1,6 @@
 """What the records of the chapter "Code placement" say: what fits into a cache, the lottery's spread, the story's ratios."""
 
+import dataclasses
 import math
 from collections import Counter
 
@@ -26,6 +27,8 @@ THRESHOLDS = (1.02, 1.05)
 PUBLISHED = 1.72
 # The range of orders is meant of so many, however many a run has drawn.
 ORDERS = 30
+# Two orders differ by more than so many standard deviations of an order in one pair of twenty, if orders are normal.
+ONE_IN_TWENTY = float(stats.norm.ppf(1 - 1 / 40)) * math.sqrt(2)
 HOTTEST = 5
 RESAMPLES = 2_000
 
@@ -173,17 +176,18 @@ def logs_of(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
 
 
 def over_default(runs: pd.DataFrame, benchmark: str, kind: str) -> Interval:
-    """Time of a kind of program over the copies' centre, over duels."""
-    return statistics.ratio_interval(logs_of(runs, benchmark, kind) - copies_centre(runs, benchmark))
+    """Time of a kind of program over the copies' centre, over its links."""
+    links = centre_by_program(runs, benchmark, kind).to_numpy()
+    return statistics.ratio_interval(links - copies_centre(runs, benchmark))
 
 
 def over_orders(runs: pd.DataFrame, benchmark: str, kind: str) -> Measurement | None:
     """Time of a kind of program over that of the middle of all orders that could have been drawn.
 
-    Of the program, each duel is a value; of the orders, each order. Below 1, it is faster than half of the orders.
+    Each link is a value, on both sides. Below 1, the kind is faster than half of the orders.
     """
-    orders = centre_by_program(runs, benchmark, "order").to_numpy()
-    return processes.ratio_of_groups(logs_of(runs, benchmark, kind), orders)
+    links, orders = (centre_by_program(runs, benchmark, of).to_numpy() for of in (kind, "order"))
+    return processes.ratio_of_groups(links, orders)
 
 
 def faster_orders(runs: pd.DataFrame, benchmark: str, kind: str) -> Share:
@@ -229,6 +233,11 @@ def true_spread(runs: pd.DataFrame, benchmark: str) -> Spread:
     return range_without_noise(by_round(runs, benchmark, "order"), ORDERS)
 
 
+def of_pairs(runs: pd.DataFrame, benchmark: str) -> Spread:
+    """How far one pair of random orders in twenty differs, or further, with the noise taken out. Two commits are such a pair."""
+    return dataclasses.replace(true_spread(runs, benchmark), span=ONE_IN_TWENTY)
+
+
 def passing(runs: pd.DataFrame, benchmark: str, kind: str, threshold: float) -> Share:
     """Programs of a kind that are slower than the copies' centre by the threshold or more."""
     found = ratios(runs, benchmark, kind)
@@ -271,12 +280,27 @@ def more_misses(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> 
     misses = missed(found, benchmark)
     if isinstance(misses, str):
         return misses
-    both = times_and_misses(runs, misses, benchmark).sort_values("log").misses.to_numpy()
-    half = len(both) // 2
-    if not half:
+    halves = faster_and_slower(runs, misses, benchmark)
+    if not halves:
         return None
-    fast, slow = Location.of(both[:half]), Location.of(both[-half:])
+    fast, slow = map(Location.of, halves)
     return Measurement(estimates.difference(slow, fast), "misses of a thousand instructions")
+
+
+def more_instructions(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> Measurement | str | None:
+    """Instructions of the slower half of the orders over those of the faster half; or why there is none."""
+    if isinstance(found, str):
+        return found
+    counted = pd.DataFrame(found).query("benchmark == @benchmark").set_index("name").instructions
+    halves = faster_and_slower(runs, counted, benchmark)
+    return processes.ratio_of_groups(*map(np.log, halves[::-1])) if halves else None
+
+
+def faster_and_slower(runs: pd.DataFrame, counted: pd.Series, benchmark: str) -> tuple[np.ndarray, np.ndarray] | None:
+    """What was counted of the faster half of the orders, and of the slower half; None with fewer than two."""
+    both = times_and_misses(runs, counted, benchmark).sort_values("log").misses.to_numpy()
+    half = len(both) // 2
+    return (both[:half], both[-half:]) if half else None
 
 
 def missing_more(misses: pd.Series | str) -> Share | str:
@@ -356,6 +380,12 @@ def share_of_bisections(bisections: pd.DataFrame, history: str, column: str) -> 
 def standing(bisections: pd.DataFrame) -> Share:
     """Bisections without a trap whose blamed commit is slow again, and its parent fast again, when both are measured anew."""
     return share_of_bisections(bisections, NO_TRAP, "stands")
+
+
+def unrelated(bisections: pd.DataFrame) -> Share:
+    """Bisections without a trap that blame a commit which changes no machine code: it cannot have changed the time."""
+    quiet = of_history(bisections, NO_TRAP)
+    return Share(int((~quiet.message.isin(CHANGE_CODE)).sum()), len(quiet))
 
 
 def standing_without_code(bisections: pd.DataFrame) -> int:

@@ -5,13 +5,13 @@ from dataclasses import asdict
 import numpy as np
 from scipy import stats
 
-from ffilab.judge.processes import centres, expected_range
+from ffilab.judge.processes import centres
 from ffilab.judge.simulation import Simulated
 from notebooks.placement.claims import BENCHMARK
 from notebooks.placement.experiment import USUAL
 from notebooks.placement.lottery import BUILDS, BY_PROFILE, linked_how, missed_how, profiled_how, size
-from notebooks.placement.results import HOTTEST, NO_TRAP, ORDERS, TRAP
-from notebooks.placement.story import BISECTIONS, PROGRAMS
+from notebooks.placement.results import HOTTEST, NO_TRAP, ONE_IN_TWENTY, TRAP
+from notebooks.placement.story import BISECTIONS, CHANGE_CODE, PROGRAMS
 
 INTERPRETERS = list(BUILDS)
 # Standard deviations of logarithms, seen in a run of `quick`: of a duel of call_method; of the small machine's programs,
@@ -31,7 +31,8 @@ def simulated(session: Simulated) -> None:
 
 
 def add_lottery(session: Simulated) -> None:
-    """Orders of both builds whose true range is that of D1, around 1; the hot functions together by D6; misses by D3."""
+    """Orders of both builds of which pairs differ by D1, around 1; the hot functions together by D6; instructions and misses by
+    D2 and D3."""
     session.add_observation("instruction cache", asdict(USUAL))
     cases = [case for label in BUILDS for case in of_build(session, label)]
     session.add_processes("relink lottery", cases)
@@ -40,10 +41,12 @@ def add_lottery(session: Simulated) -> None:
 def of_build(session: Simulated, label: str) -> list[tuple[str, dict, list]]:
     """The duels of one build; what was linked and counted is written down."""
     how = size(session)
-    apart = max(1.0, session.true("D1", f"slowest / fastest random order, {BENCHMARK} on {label}"))
-    together = session.true("D6", f"hot functions together / the middle random order, {BENCHMARK} on {label}")
-    more = session.true("D3", f"misses of a thousand instructions, slower less faster orders, {BENCHMARK} on {label}")
-    deviation = np.log(apart) / expected_range(ORDERS)
+    lottery = f"{BENCHMARK} on {label}"
+    apart = max(1.0, session.true("D1", f"how far one pair of random orders in twenty differs, {lottery}"))
+    together = session.true("D6", f"hot functions together / the middle random order, {lottery}")
+    more = session.true("D3", f"misses of a thousand instructions, slower less faster orders, {lottery}")
+    other = session.true("D2", f"instructions, slower / faster orders, {lottery}")
+    deviation = np.log(apart) / ONE_IN_TWENTY
     if session.noise:
         layouts = session.rng.normal(0, deviation, how.orders)
     else:
@@ -53,15 +56,17 @@ def of_build(session: Simulated, label: str) -> list[tuple[str, dict, list]]:
     programs = [(f"order {number}", "order", place) for number, place in enumerate(layouts)]
     linked = {"lacking": None, "absent": {}}
     linked["programs"] = [{"name": name, "kind": kind, "file": name} for name, kind, _ in programs]
-    programs += [(f"{BY_PROFILE} {number}", BY_PROFILE, np.log(together)) for number in range(how.hot)]
+    lots = np.log(together) + session.rng.normal(0, deviation * session.noise, how.hot)
+    programs += [(f"{BY_PROFILE} {number}", BY_PROFILE, place) for number, place in enumerate(lots)]
     logs = session.rng.normal(0, DUEL * session.noise, (len(programs), how.duels)) + [[place] for *_, place in programs]
     session.add_observation("linking", linked, *linked_how(session, label))
     # The halves that the duels show: whatever makes them slow, these miss more.
     slow = np.argsort(np.argsort(centres(logs[: how.orders]), kind="stable")) >= how.orders // 2
     rates = np.maximum(0, MISSES + more * slow + session.rng.normal(0, MISSES_SPREAD * session.noise, how.orders))
+    executed = INSTRUCTIONS * np.where(slow, other, 1.0)
     counted = [
-        {"name": f"order {number}", "benchmark": BENCHMARK, "instructions": 1_000_000, "misses": 1_000 * float(rate)}
-        for number, rate in enumerate(rates)
+        {"name": f"order {number}", "benchmark": BENCHMARK, "instructions": count, "misses": rate * count / 1000}
+        for number, (rate, count) in enumerate(zip(rates.tolist(), executed.tolist(), strict=True))
     ]
     session.add_observation("simulated misses of the orders", counted, *missed_how(label, linked, USUAL))
     return [
@@ -96,13 +101,16 @@ def add_story(session: Simulated) -> None:
     }
     session.add_observation("hardware counters of the small machine", counted, names, n)
 
-    cases = []
-    for history, column, measured in (
-        (TRAP, "found", "share of bisections that blame the unrelated commit"),
-        (NO_TRAP, "stands", "share of blamed commits that stand, without a trap"),
-    ):
-        events = session.events(share_of("D5", measured, session), BISECTIONS[session.budget.name])
-        cases.append(("", {"history": history}, [{column: float(event)} for event in events]))
+    number = BISECTIONS[session.budget.name]
+    found = session.events(share_of("D5", "share of bisections that blame the unrelated commit", session), number)
+    stands = session.events(share_of("D5", "share of blamed commits that stand, without a trap", session), number)
+    unrelated = "bisections without a trap that blame a commit which changes no machine code"
+    without_code = session.events(session.true("D5", unrelated), number)
+    quiet = [
+        {"stands": float(one), "message": "README: a typo" if other else CHANGE_CODE[0]}
+        for one, other in zip(stands, without_code, strict=True)
+    ]
+    cases = [("", {"history": TRAP}, [{"found": float(event)} for event in found]), ("", {"history": NO_TRAP}, quiet)]
     session.add_processes("git bisect", cases)
 
 

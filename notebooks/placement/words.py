@@ -8,7 +8,7 @@ import math
 
 from ffilab.draw import capital, listed, number, text, words
 from ffilab.judge.estimates import Interval, Share
-from ffilab.judge.rules import NO, OPEN, YES
+from ffilab.judge.rules import NO, YES
 from notebooks.placement.experiment import APART, DENSE, MANY, SPREAD, Cache
 from notebooks.placement.results import CALL_BYTES, ORDERS, PUBLISHED, THRESHOLDS, TOO_SLOW, sets_met
 
@@ -229,28 +229,18 @@ def environments(random: Interval | None, fixed: Interval | None) -> str:
 
 
 def orders_differ(where: str, benchmark: str, found: Interval | str, verdict: str) -> str:
-    """Slowest over fastest of the random orders, with the noise taken out. verdict: that of D1, or by its limit."""
+    """How far one pair of random orders in twenty differs, with the noise taken out. verdict: that of D1, or by its limit."""
     what = f"{capital(where)}, {benchmark}: "
     if isinstance(found, str):
         return f"{what}not measured here, as {found}."
     if not found.is_known:
-        return f"{what}how far the orders lie apart is not known: {UNKNOWN}."
-    apart = f"slowest over fastest of {ORDERS} such orders, noise taken out, {text(found)}"
-    if verdict == OPEN and found.low > THRESHOLDS[0]:
-        return f"{what}the orders {_by_itself()}: {apart}."
+        return f"{what}how far two orders lie apart is not known: {UNKNOWN}."
+    apart = f"of two random orders, one pair in twenty differs by a factor of {text(found)} or more, noise taken out"
     if verdict == YES:
-        return f"{what}the orders differ: {apart}."
+        return f"{what}orders differ: {apart}."
     if verdict == NO:
-        return f"{what}the orders do not differ by what somebody would call a regression: {apart}."
-    return f"{what}whether the orders differ by {_percent(THRESHOLDS[0] - 1)} or more cannot be told here: {apart}."
-
-
-def _by_itself() -> str:
-    """Beyond the limit at the book's level, and not at the one that the tests of a claim share."""
-    return (
-        f"lie apart by more than {_percent(THRESHOLDS[0] - 1)} by this interval itself, which among the tests of its claim may be "
-        "chance"
-    )
+        return f"{what}orders do not differ by what somebody would call a regression: {apart}."
+    return f"{what}whether two orders can differ by {_percent(THRESHOLDS[0] - 1)} cannot be told here: {apart}."
 
 
 def luck(
@@ -556,7 +546,7 @@ def prediction_1(found: Interval) -> str:
 
 
 def prediction_2(found: dict[str, tuple[Interval | str, str]]) -> str:
-    """How far apart are the fastest and the slowest order of call_method, by build? With the verdicts of D1."""
+    """How far apart are the fastest and the slowest order of call_method, by build? With the answers of the limit of D1."""
     said = [
         f"{where}, not measured, as {one}" if isinstance(one, str) else f"{where}, {_apart(one, verdict)}"
         for where, (one, verdict) in found.items()
@@ -571,8 +561,6 @@ def _apart(found: Interval, verdict: str) -> str:
         return f"{text(found)}"
     if verdict == NO:
         return f"nothing that somebody would call a regression, {text(found)}"
-    if found.low > THRESHOLDS[0]:
-        return f"they {_by_itself()}, {text(found)}"
     return f"whether they differ by {_percent(THRESHOLDS[0] - 1)} or more cannot be told, {text(found)}"
 
 

@@ -470,6 +470,28 @@ def glue_bank(bank: pd.DataFrame) -> None:
     draw.glue("prediction-4", words.prediction_4(atomic))
 
 
+def trials_table(trials: pd.DataFrame) -> pd.DataFrame:
+    """What the rules ask: how often each thing went wrong, in trials of their own."""
+    money = results.money(trials)
+    asked = [
+        (f"{variant} counter, {way}", label, results.counter_trials(trials, label, way, variant), "lost")
+        for label, way, variant in (
+            (GIL, PYDLL, "unsafe"),
+            (GIL, CDLL, "unsafe"),
+            *((FREE_THREADED, PYDLL, variant) for variant in VARIANTS),
+        )
+    ]
+    asked += [
+        (f"bank: {case}", label, chosen(money, interpreter=label, case=case), "created")
+        for label, case in ((GIL, "unsafe, sleep"), (FREE_THREADED, "unsafe, sleep"), (FREE_THREADED, "safe, sleep"))
+    ]
+    asked.append(("total += 1, 1 µs", GIL, chosen(trials, interpreter=GIL, statement="total += 1"), "lost"))
+    rows = [
+        {"CPython": label, "what": what, "trials that went wrong": bad_words(of, by)} for what, label, of, by in asked
+    ]
+    return pd.DataFrame(rows)
+
+
 def plot_payments(figure, payments: pd.DataFrame) -> None:
     """Measured shares with their intervals, and both models' lines, as far as the windows reach."""
     axes = figure.subplots()

@@ -85,7 +85,6 @@ CASES = {
         "agrees": (GIL, "call_method", ABOVE, YES),
         "contradicts": (GIL, "call_method", Interval(1.005, 1.0, 1.01), NO),
         "undecided": (GIL, "call_method", Interval(1.03, 1.0, 1.1), OPEN),
-        "by itself": (GIL, "call_method", Interval(1.07, 1.03, 1.1), OPEN),
         "unknown": (GIL, "call_method", UNKNOWN, OPEN),
         "not linked": (GIL, "call_method", "no objects", ""),
     },
@@ -189,7 +188,6 @@ CASES = {
         "agrees": ({GIL: (ABOVE, YES), FREE: (ABOVE, YES)},),
         "contradicts": ({build: (Interval(1.0, 1.0, 1.01), NO) for build in (GIL, FREE)},),
         "undecided": ({GIL: (AROUND, OPEN), FREE: (UNKNOWN, OPEN)},),
-        "by itself": ({GIL: (Interval(1.07, 1.03, 1.1), OPEN), FREE: (ABOVE, YES)},),
         "not linked": ({GIL: (ABOVE, YES), FREE: ("no objects", "")},),
     },
     "prediction_3": {

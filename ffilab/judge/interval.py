@@ -1,0 +1,48 @@
+"""An estimate with its bounds."""
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate with its interval, in the unit of the estimate."""
+
+    value: float
+    low: float
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+    @property
+    def is_known(self) -> bool:
+        """False if there were too few values for bounds. An infinite one is a bound."""
+        return not (math.isnan(self.low) or math.isnan(self.high))
+
+    def excludes(self, point: float) -> bool:
+        return self.high < point or self.low > point
+
+    @classmethod
+    def of(cls, row) -> "Interval":
+        """The interval in a row of a table with the columns value, low and high."""
+        return cls(row.value, row.low, row.high)
+
+    def map(self, function) -> "Interval":
+        """Apply an increasing function to all three numbers."""
+        return Interval(function(self.value), function(self.low), function(self.high))
+
+    def __neg__(self) -> "Interval":
+        """The same difference the other way round."""
+        return Interval(-self.value, -self.high, -self.low)
+
+    @property
+    def inverse(self) -> "Interval":
+        """The same ratio the other way round, of positive numbers."""
+        return Interval(1 / self.value, 1 / self.high, 1 / self.low)
+
+
+def known(interval: Interval | None) -> bool:
+    """Is there an estimate, and an interval with it?"""
+    return interval is not None and interval.is_known

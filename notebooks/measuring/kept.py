@@ -1,0 +1,27 @@
+"""Sessions of a study that are kept in the repository, to which further ones are added on any day."""
+
+import json
+from pathlib import Path
+
+from ffilab.budget import BUDGETS
+from ffilab.paths import RESULTS, ROOT, read_json
+
+EVIDENCE = ROOT / "book" / "evidence"
+
+
+def file(name: str, budget: str) -> Path:
+    """Where a study keeps its sessions; those of a smoke test are no evidence, and go to _build/results."""
+    return (EVIDENCE if BUDGETS[budget].is_result else RESULTS) / f"{name}.json"
+
+
+def read(path: Path) -> list[dict]:
+    """The sessions of a file; none, if there is no file."""
+    return read_json(path) if path.exists() else []
+
+
+def write(path: Path, sessions: list[dict]) -> None:
+    """Put all sessions into a file, one in a line, in one step: who is interrupted keeps what was there before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    new = path.with_name(f"{path.name}.new")
+    new.write_text("[\n" + ",\n".join(json.dumps(one) for one in sessions) + "\n]\n")
+    new.replace(path)

@@ -1,0 +1,100 @@
+"""The study of coverage: what is said of kept sessions whose truth is known, and that sessions are added to those that are there."""
+
+import json
+
+import numpy as np
+import pytest
+
+from ffilab.judge import coverage as judged
+from ffilab.judge.estimates import PREDICTION_LEVEL
+from ffilab.judge.groups import SESSION
+from ffilab.press import evidence
+from notebooks.measuring import coverage, kept
+
+LAYOUTS, OF_LAYOUT, OF_RESTART = 16, 0.02, 0.004
+MACHINE = {"cpu": "a processor", "cores": 2, "date": "2026-11-24T03:00:00", "commit": "abc"}
+
+
+def sessions(seed, count=12, of_session=SESSION, of_build=0.0, ratios=6):
+    """Sessions as they are kept: for each ratio what a session and a build add, layouts, and restarts of one of them."""
+    rng = np.random.default_rng(seed)
+    builds = rng.normal(0, of_build, (ratios, 3))
+    found = []
+    for number in range(count):
+        binary, of_ratios = number % 3 + 1, {}
+        for ratio in range(ratios):
+            centres = 0.1 + builds[ratio] + rng.normal(0, of_session)
+            layouts = {str(build + 1): rng.normal(centres[build], OF_LAYOUT, LAYOUTS).tolist() for build in range(3)}
+            one = rng.normal(layouts[str(binary)][0], OF_RESTART, 12).tolist()
+            of_ratios[f"ratio {ratio}"] = {"layouts": layouts, "binary": one, "company": 0.1}
+        found.append({"machine": MACHINE, "binary": binary, "seconds": {}, "ratios": of_ratios})
+    return found
+
+
+def means(**how):
+    rows = [row for seed in range(4) for row in judged.rows(sessions(seed, **how))]
+    return {kind: np.mean([row[kind] for row in rows]) for kind in (*judged.KINDS, "honest")}
+
+
+def test_honest_intervals_hold_other_sessions_and_that_of_one_binary_does_not():
+    found = means()
+    assert found["another_session"] == pytest.approx(found["honest"], abs=0.025)
+    assert found["another_build"] == pytest.approx(found["honest"], abs=0.025)
+    assert found["expected"] == pytest.approx(PREDICTION_LEVEL, abs=0.02)
+    assert found["next_build"] == pytest.approx(PREDICTION_LEVEL, abs=0.02)
+    assert found["this_binary"] < 0.5
+
+
+def test_what_a_session_adds_beyond_what_is_known_is_seen():
+    found = means(of_session=0.02)
+    assert found["another_session"] < 0.7
+    assert found["expected"] < 0.7
+
+
+def test_what_a_build_adds_is_seen_between_builds_alone():
+    found = means(of_build=0.02)
+    assert found["another_session"] == pytest.approx(found["honest"], abs=0.025)
+    assert found["another_build"] < 0.75
+
+
+def test_no_session_is_held_against_itself():
+    (row, *_) = judged.rows(sessions(1, count=1))
+    assert [row[kind] for kind in judged.KINDS] == [None] * len(judged.KINDS)
+    held = judged.inside(judged.of_ratio(sessions(1, count=2), "ratio 0"))
+    # Two sessions of three builds: in each order the same build, six pairs of others, and all their layouts.
+    counts = {"another_session": 6, "another_build": 12, "expected": 6, "next_build": 12 * LAYOUTS, "this_binary": 2}
+    assert {kind: len(found) for kind, found in held.items()} == counts
+
+
+def test_a_build_with_too_few_layouts_is_left_out():
+    known = sessions(1, count=2, ratios=1)
+    known[0]["ratios"]["ratio 0"]["layouts"]["2"] = [0.1, 0.1]
+    found = judged.of_ratio(known, "ratio 0")
+    assert [(one.session, one.build) for one in found] == [(0, "1"), (0, "3"), (1, "1"), (1, "2"), (1, "3")]
+
+
+def test_the_page_shows_fresh_sessions_apart():
+    page = evidence.coverage_page(sessions(1), [], [])
+    assert "12 sessions on 1 day, 3 builds, 6 ratios" in page
+    assert page.count("| ratio ") == 6
+    assert "One session has no other" in evidence.coverage_page(sessions(1, count=1), [], [])
+
+
+def test_sessions_are_added_to_those_that_are_kept(tmp_path, monkeypatch, quiet_progress):
+    """Ctrl-C in the second one of the second time: three are kept."""
+    numbers = []
+
+    def measured(folder, number, size):
+        if len(numbers) == 3:
+            raise KeyboardInterrupt
+        numbers.append(number)
+        return {"number": number}
+
+    monkeypatch.setattr(kept, "RESULTS", tmp_path)
+    monkeypatch.setattr(coverage, "session", measured)
+    monkeypatch.setattr(coverage, "compiled", lambda builds: None)
+    coverage.main("smoke", sessions=2)
+    with pytest.raises(KeyboardInterrupt):
+        coverage.main("smoke", sessions=2)
+    assert numbers == [0, 1, 2]
+    assert json.loads((tmp_path / "sessions.json").read_text()) == [{"number": number} for number in numbers]
