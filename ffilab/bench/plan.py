@@ -64,6 +64,10 @@ def controls(interpreters: int = 1) -> list[Arm]:
     ]
 
 
+# Two pieces of work that do not differ: in one process, in two processes.
+TWINS = ((control_pair(2)[0], control_pair(1)[0]), (APART_AGAIN, APART))
+
+
 @dataclass(frozen=True)
 class Plan:
     """A whole measurement. `interpreters` are labels such as 3.14t.

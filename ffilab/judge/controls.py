@@ -15,14 +15,12 @@ import pandas as pd
 
 from ffilab.bench import noise
 from ffilab.bench.noise import Disturbed
-from ffilab.bench.plan import APART, APART_AGAIN, STEPS, STEPS_MORE, control_pair
+from ffilab.bench.plan import STEPS, STEPS_MORE, TWINS, control_pair
 from ffilab.bench.record import Record, medians
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import LEVEL, Interval, Location, t_quantile
-from ffilab.judge.statistics import log_ratios, over_units
+from ffilab.judge.statistics import explained, log_ratios
 
-# Two pieces of work that do not differ: in one process, in two processes.
-TWINS = ((control_pair(2)[0], control_pair(1)[0]), (APART_AGAIN, APART))
 # A difference between equal arms that no effect of interest is smaller than.
 NEGLIGIBLE = 0.01
 # The chance that any control of a sound chapter fails.
@@ -167,7 +165,7 @@ def same(name: str, record: Record, label: str, twins: tuple[str, str]) -> Check
     if lacking := [name for name in twins if not record.measured(label, name)]:
         return Check("A/A", what, record.missing.get((label, lacking[0]), "this record holds no such control"), True)
     # To copies a session adds nothing, and what is asked is whether this one was biased.
-    found = over_units(record, log_ratios(record, (label, arm), (label, twin)), log=True, of=0)
+    found = explained(record, log_ratios(record, (label, arm), (label, twin)), log=True, of=0)
     return Control("A/A", what, name, found)
 
 
@@ -181,7 +179,7 @@ def more(name: str, record: Record) -> list[Control]:
     if not pairs:
         return []
     # The median: where the arms of one pair happen to lie may cost it a third, in a restart or two.
-    found = over_units(record, medians(np.transpose(pairs)), log=True, of=0)
+    found = explained(record, medians(np.transpose(pairs)), log=True, of=0)
     return [Control("positive control", f"1 % more work, in {name!r}", name, found, STEPS_MORE / STEPS)]
 
 

@@ -4,7 +4,7 @@ One level serves the whole book: of some fifty verdicts at the usual 95 %, more 
 """
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from typing import ClassVar
 
@@ -108,6 +108,10 @@ class Location:
         """
         scatter = math.nan if self.spread is None else math.hypot(self.spread, self.error)
         return self._around(PREDICTION_LEVEL, self.spread_freedom, scatter)
+
+    def widened(self, factor: float) -> "Location":
+        """The same with an error so many times as large."""
+        return self if factor == 1 or math.isnan(self.error) else replace(self, error=self.error * factor)
 
     def _shared(self, level: float) -> float:
         return 1 - (1 - level) / self.sessions

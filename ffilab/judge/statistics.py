@@ -9,11 +9,15 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import stats
 
-from ffilab.bench.plan import EMPTY
+from ffilab.bench.plan import EMPTY, TWINS
 from ffilab.bench.record import Record, medians
 from ffilab.judge import groups
 from ffilab.judge.estimates import Interval, Location, Measurement
+
+# Under this name a record keeps it, beside its ratios.
+UNEXPLAINED = "unexplained"
 
 
 def location_interval(values: np.ndarray) -> Interval:
@@ -68,6 +72,11 @@ def log_ratios_by_restart(record: Record, slow: tuple[str, str], fast: tuple[str
 
 
 def over_units(record: Record, values: np.ndarray, log: bool = False, of: float | None = None) -> Location:
+    """The same as `explained`, with an interval that is as much wider as equal arms of the plan ask for (`unexplained`)."""
+    return explained(record, values, log, of).widened(unexplained(record))
+
+
+def explained(record: Record, values: np.ndarray, log: bool = False, of: float | None = None) -> Location:
     """The centre of values, one for each row of `record.times`, over all that the record rests on: layouts, and what sessions and
     builds add to them (see groups.py).
 
@@ -103,6 +112,28 @@ def ratio_over_units(record: Record, slow: tuple[str, str], fast: tuple[str, str
     if (slow, fast) not in record.ratios:
         record.ratios[slow, fast] = over_units(record, log_ratios(record, slow, fast), log=True)
     return record.ratios[slow, fast]
+
+
+def equal_arms(record: Record) -> dict[tuple[str, str, str], Location]:
+    """The run's A/A tests, which it has in each plan: by interpreter, arm and twin the ratio of two arms that do not differ."""
+    return {
+        (label, arm, twin): explained(record, log_ratios(record, (label, arm), (label, twin)), log=True)
+        for label in record.interpreters
+        for arm, twin in TWINS
+        if record.measured(label, arm) and record.measured(label, twin)
+    }
+
+
+def unexplained(record: Record) -> float:
+    """By which factor equal arms of a plan scatter more than their errors explain, and chance does in one plan of twenty.
+
+    At least 1. It widens every interval of the plan: what moves equal arms moves others as well.
+    """
+    if UNEXPLAINED in record.ratios:
+        return record.ratios[UNEXPLAINED]
+    away = [(found.centre / found.error) ** 2 for found in equal_arms(record).values() if found.error > 0]
+    more = sum(away) / stats.chi2.ppf(0.95, len(away)) if away else 1.0
+    return record.ratios.setdefault(UNEXPLAINED, math.sqrt(max(1.0, more)))
 
 
 def compare(record: Record, slow: tuple[str, str], fast: tuple[str, str], empty: str = EMPTY) -> Comparison:
