@@ -132,7 +132,9 @@ def same_again(ratios: list[Interval], alarms: int) -> str:
     if not ratios:
         return "The A/A tests say nothing here: there are no copies."
     if alarms:
-        return f"{alarms} of {len(ratios)} copies differ by more than the rules ask for, so A24 is withheld."
+        return (
+            f"{alarms} of {len(ratios)} copies differ by more than the rules ask for: what rests on them is withheld."
+        )
     differ = sum(known(ratio) and ratio.excludes(1) for ratio in ratios)
     if differ:
         return (
