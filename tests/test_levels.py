@@ -40,15 +40,14 @@ def drawn_by(rng, layouts=LAYOUTS, again=AGAIN):
 
 @pytest.fixture(scope="module")
 def runs():
-    """For each simulated run: the estimate over layouts, that of one binary, what its layouts are, and one more layout."""
+    """For each simulated run: the estimate over layouts, that of one binary, and one more layout."""
     rng, truth, found = np.random.default_rng(16), math.log(1.1), []
     for _ in range(SIMULATIONS):
         layouts = rng.normal(0, OF_LAYOUT, LAYOUTS)
         over = statistics.ratio_over_units(a_record(rng, layouts, drawn_by(rng), truth), SLOW, FAST)
         alone = a_record(rng, layouts[:1], np.zeros(LAYOUTS + AGAIN, int), truth)
         more = truth + rng.normal(0, OF_LAYOUT) + rng.normal(0, OF_RESTART)
-        these = Location.of(layouts + truth).centre
-        found.append((over, statistics.ratio_over_units(alone, SLOW, FAST), these, more))
+        found.append((over, statistics.ratio_over_units(alone, SLOW, FAST), more))
     return truth, found
 
 
@@ -63,9 +62,10 @@ def about_the_level(covered):
 @pytest.mark.full
 def test_the_interval_over_layouts_covers_and_that_of_one_binary_does_not(runs):
     truth, found = runs
-    assert about_the_level(share([over.at() for over, *_ in found], itertools.repeat(truth, SIMULATIONS)))
+    # More than the level: what a session adds is in the interval, and not in these runs.
+    assert share([over.at() for over, *_ in found], itertools.repeat(truth, SIMULATIONS)) >= LEVEL - 0.01
     # That is the point: it says nothing about other layouts.
-    assert share([alone.at() for _, alone, *_ in found], itertools.repeat(truth, SIMULATIONS)) < 0.8
+    assert share([alone.at() for _, alone, _ in found], itertools.repeat(truth, SIMULATIONS)) < 0.8
 
 
 def test_the_next_build_is_where_it_was_predicted(runs):
@@ -78,65 +78,13 @@ def test_the_next_build_is_where_it_was_predicted(runs):
     assert math.log(one.next_build.high) == pytest.approx(one.centre + reach)
 
 
-def test_the_interval_of_these_binaries_covers_their_own_centre(runs):
-    truth, found = runs
-    these = [over.these_binaries for over, *_ in found]
-    assert share(these, [own for *_, own, _ in found]) >= LEVEL - 0.015
-    assert share(these, itertools.repeat(truth, SIMULATIONS)) < LEVEL - 0.1
-
-
 def test_one_binary_says_nothing_of_the_next_build(runs):
     alone = runs[1][0][1]
     assert not alone.next_build.is_known
-    assert alone.these_binaries == alone.at()
     assert (alone.n, alone.spread) == (LAYOUTS + AGAIN, None)
 
 
-def test_layouts_that_never_come_twice_say_nothing_of_restarts():
-    rng = np.random.default_rng(1)
-    found = statistics.ratio_over_units(a_record(rng, rng.normal(0, OF_LAYOUT, 8), np.arange(8)), SLOW, FAST)
-    assert found.next_build.is_known
-    assert not found.these_binaries.is_known
-    assert (found.n, found.restarts, found.within_freedom) == (8, 8, 0)
-
-
 # ---- sessions ----
-
-OWN = OF_LAYOUT / math.sqrt(LAYOUTS)
-
-
-def over_sessions(rng, sessions, effect, simulations):
-    """Estimates of 0 from so many sessions; effect: standard deviation of what a session adds, in errors of its own."""
-    which = np.repeat(np.arange(sessions), LAYOUTS)
-    for _ in range(simulations):
-        values = rng.normal(0, OF_LAYOUT, len(which)) + rng.normal(0, effect * OWN, sessions)[which]
-        yield values, Location.over_groups(values, which)
-
-
-@pytest.mark.parametrize("effect", [0, 1, 3])
-@pytest.mark.parametrize("sessions", [3, 4, 10])
-def test_the_interval_over_sessions_covers(sessions, effect):
-    """Of two estimates of the error the one that makes the wider interval counts, or three sessions would cover too seldom."""
-    rng, hits, ignoring = np.random.default_rng(100 * sessions + effect), [], []
-    for values, found in over_sessions(rng, sessions, effect, 1500 if sessions < 10 else 600):
-        assert found.n == sessions * LAYOUTS
-        hits.append(not found.at().excludes(0))
-        ignoring.append(not Location.of(values).at().excludes(0))
-    assert np.mean(hits) >= LEVEL - 0.015
-    if effect == 3:
-        assert np.mean(ignoring) < 0.8
-
-
-def test_sessions_that_add_nothing_cost_little():
-    rng = np.random.default_rng(4)
-    widths = [(f.at().half_width, Location.of(v).at().half_width) for v, f in over_sessions(rng, 10, 0, 300)]
-    assert 1 <= np.median([over / together for over, together in widths]) < 1.4
-
-
-def test_two_sessions_are_taken_together():
-    values, which = np.random.default_rng(5).normal(0, 1, 32), [0] * 16 + [1] * 16
-    found, together = Location.over_groups(values, which), Location.of(values)
-    assert found.at() == together.at()
 
 
 def test_the_spread_between_layouts_is_that_within_sessions():
@@ -146,11 +94,9 @@ def test_the_spread_between_layouts_is_that_within_sessions():
         a_record(rng, rng.normal(0, OF_LAYOUT, LAYOUTS), drawn_by(rng), effect=effect) for effect in (0, 0.3, -0.3)
     ]
     found = statistics.ratio_over_units(merged(records), SLOW, FAST)
-    assert (found.sessions, found.n, found.restarts) == (3, 3 * LAYOUTS, 3 * (LAYOUTS + AGAIN))
-    assert (found.spread_freedom, found.within_freedom) == (3 * (LAYOUTS - 1), 3 * AGAIN)
+    assert (found.sessions, found.n, found.spread_freedom) == (3, 3 * LAYOUTS, 3 * (LAYOUTS - 1))
     assert found.spread == pytest.approx(OF_LAYOUT, rel=0.3)
-    assert found.within == pytest.approx(OF_RESTART, rel=0.6)
-    assert found.at().high > 1.3
+    assert found.at().high > 1.15
 
 
 def test_pooled_is_the_standard_deviation_within_groups():
