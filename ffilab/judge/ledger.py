@@ -239,8 +239,13 @@ def hand_in(session) -> list[dict]:
 
 
 def counts_of(row: dict) -> str:
-    """How the parts of a row were answered, without its sizes: `3 yes, 1 no`. Empty if it has none."""
-    return verdicts.counts([part["verdict"] for part in row["parts"] if part["kind"] != "size"])
+    """How the parts of a row were answered, without its sizes and what stands beside it: `3 yes, 1 no`. Empty if it has none."""
+    return verdicts.counts([part["verdict"] for part in row["parts"] if is_part(part)])
+
+
+def is_part(part: dict) -> bool:
+    """Does it count for the word of its claim? Neither a size does, nor what stands beside the claim."""
+    return part["kind"] != "size" and part["experiment"] != BESIDE
 
 
 def is_withheld(row: dict, name: str) -> bool:
