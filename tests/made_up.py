@@ -3,6 +3,7 @@
 import numpy as np
 
 from ffilab.bench.lines import Writer
+from ffilab.bench.reading import Session
 from ffilab.bench.record import Record
 from ffilab.provision.catalogue import GIL
 
@@ -37,7 +38,6 @@ def timed(logs, drawn=None, loops=1000, builds=1, name="calls", ns=1e3, **column
             "interpreters": {GIL: {"version": "3.14.7", "route": "source", "config_args": "", "stamp": "s"}},
         },
         loops=dict.fromkeys(logs, loops),
-        block_ns=sum(values[0][0] for values in times.values()),
         restarts=[
             {"restart": number, "missing": {}}
             | ({"layout": None, "layouts": {}} if drawn is None else {"layout": int(drawn[number]), "layouts": layouts(int(drawn[number]))})
@@ -56,10 +56,49 @@ def write(record, path):
     """A record as a measurement leaves it on disk; returns the path."""
     writer = Writer(path)
     writer.write("run", **record.run)
-    writer.write("loops", loops=record.loops, block_ns=record.block_ns)
+    writer.write("loops", loops=record.loops)
     for kind, lines in (("restart", record.restarts), ("block", record.blocks), ("failure", record.failures)):
         for line in lines:
             writer.write(kind, **line)
     writer.write("end", **record.end)
     writer.close()
     return path
+
+
+class Made(Session):
+    """A session of made-up records. children: lines of its processes; timed: its plans by name."""
+
+    def __init__(self, corner="loaders", children=(), **plans):
+        run = {
+            "plan": {
+                "name": corner,
+                "session": "made up",
+                "seed": 1,
+                "budget": "quick",
+                "interpreters": [GIL],
+                "earlier": [],
+            }
+        }
+        titles = {
+            title: [line for line in children if line["title"] == title]
+            for title in dict.fromkeys(line["title"] for line in children)
+        }
+        experiments = [{"title": title, "run": 1, "processes": len(lines)} for title, lines in titles.items()]
+        super().__init__(corner, None, Record(None, run, experiments=experiments, children=list(children)))
+        self._timed.update(plans)
+
+    @property
+    def plans(self):
+        return sorted(self._timed)
+
+
+def processes(title, others=(), cases=1, n=10):
+    """Lines of n processes of each case that lasted a tenth of a second. others: the numbers of those that strangers disturbed."""
+    return [
+        {
+            "title": title, "run": 1, "process": number, "round": number // cases, "interpreter": GIL,
+            "factors": {"case": number % cases}, "result": {"x": 1.0}, "ended": "ok",
+            **QUIET, "strangers_s": 0.1 * (number in others),
+        }
+        for number in range(n * cases)
+    ]  # fmt: skip

@@ -10,7 +10,9 @@ import pytest
 from corner import PAIR, Golden, rows_of
 
 from ffilab.bench.session import Measuring
-from ffilab.judge import characteristics, ledger, verdicts
+from ffilab.judge import characteristics, controls, ledger, verdicts
+from ffilab.judge.rules import BESIDE, NO
+from ffilab.judge.simulation import simulate
 from ffilab.machine import compiler
 from ffilab.paths import ROOT
 from ffilab.provision import installed
@@ -151,32 +153,33 @@ def judged(**frames):
 
 def test_what_is_true_by_construction_is_no_claim_that_was_tested():
     rows = judged()
-    assert {rows[claim]["verdict"] for claim in ("B4", "B5")} == {verdicts.CONFORMS}
+    assert {rows[claim]["verdict"] for claim in ("B4", "B5")} == {verdicts.BY_CONSTRUCTION}
     works, layouts = Golden("balm").frame(WORKS), Golden("balm").frame("layouts")
     works.loc[(works.probe == "type(x) is str") & (works.kind == BLOCK), "answer"] = "True"
     rows = judged(**{WORKS: works, "layouts": layouts.assign(wrong=1)})
-    assert {rows[claim]["verdict"] for claim in ("B4", "B5")} == {verdicts.CANNOT_TEST}
+    assert {rows[claim]["verdict"] for claim in ("B4", "B5")} == {verdicts.NO_RESULT}
     assert rows["B5"]["qualifier"] == "our own code failed its checks"
 
 
-def test_one_event_proves_a_caveat_and_none_leaves_it_open():
-    assert judged()["B6"]["verdict"] == verdicts.YES
+def test_one_that_goes_wrong_proves_a_caveat_and_none_refutes_it_here():
+    assert judged()["B6"]["verdict"] == verdicts.HOLDS
     golden = Golden("balm")
     misused, others, grown = (golden.frame(title) for title in (MISUSED, OTHERS, GROWN))
     number = misused.asked == "int(x)"
     once = misused.copy()
     once.loc[number & (once.interpreter == FREE_THREADED), "answer"] = "12"
     row = judged(**{MISUSED: once})["B6"]
-    assert row["verdict"] == verdicts.YES
-    assert "1 of 2 runs" in row["reason"]
+    assert row["verdict"] == verdicts.HOLDS
+    assert "it is 0.5" in row["reason"]
     none = {
         MISUSED: misused.assign(answer=misused.answer.where(~number, "12")),
         OTHERS: others.assign(wrong="", ended="ok"),
         GROWN: grown.assign(ended="ok"),
     }
     for title, frame in none.items():
-        assert judged(**{title: frame})["B6"]["verdict"] == verdicts.IN_PART, title
-    assert judged(**none)["B6"]["verdict"] == verdicts.UNDECIDED_HERE
+        row = judged(**{title: frame})["B6"]
+        assert (row["verdict"], row["qualifier"]) == (verdicts.MIXED, "2 yes, 1 no"), title
+    assert judged(**none)["B6"]["verdict"] == verdicts.FAILS
 
 
 def test_without_an_answer_a_caveat_has_a_reason():
@@ -218,24 +221,36 @@ def test_copies_that_differ_withhold_the_claims_on_one_thread(factor, passed):
             name = f"{label}/{experiment.AGAIN}"
             block["ns"][name] = twin * record.loops[name] * np.exp(rng.normal(0, 0.001))
     golden.timed = {"ways": record}.get
-    checks = claims.controls(golden)
+    checks = controls.settled(claims.controls(golden))
     assert {check.passed for check in checks} == {passed}
-    assert {check.claims for check in checks} == {("B1", "B2")}
+    assert {check.source for check in checks} == {"ways"}
 
 
 @pytest.mark.parametrize(
-    ("truth", "measured", "forgery"),
+    ("truth", "right", "size"),
     [
-        ("as published", {verdicts.YES}, verdicts.YES),
-        ("half the size", {verdicts.IN_DIRECTION}, verdicts.YES),
-        ("no effect", {verdicts.REFUTED}, verdicts.UNDECIDED_HERE),
-        ("the wrong sign", {verdicts.REFUTED}, verdicts.UNDECIDED_HERE),
+        ("as published", verdicts.HOLDS, verdicts.AGREES),
+        ("half the size", verdicts.HOLDS, verdicts.DIFFERS),
+        ("no effect", verdicts.FAILS, verdicts.DIFFERS),
+        ("the wrong sign", verdicts.FAILS, verdicts.DIFFERS),
     ],
 )
-def test_without_noise_the_verdicts_are_those_of_the_truth(truth, measured, forgery):
+def test_without_noise_the_verdicts_are_those_of_the_truth(truth, right, size):
     rows = characteristics.rows("balm", truth, "full", 0, noise=0)
-    assert {rows[claim]["verdict"] for claim in ("B1", "B2", "B3")} == measured
-    assert rows["B6"]["verdict"] == forgery
+    assert {row["verdict"] for row in rows.values()} == {right}
+    assert {rows[claim]["size"] for claim in ("B1", "B2", "B3")} == {size}
+
+
+def test_the_corrected_experiment_decides_nothing():
+    session = simulate("balm", "as published", "quick", noise=0)
+    other = simulate("balm", "the wrong sign", "quick", noise=0)
+    session._timed["ways"] = other.timed("ways")
+    rows = {
+        row["id"]: row for _, row in ledger.rows_of(claims.measurements(session).complete(), {"is_result": True}, [])
+    }
+    for claim in ("B1", "B2"):
+        assert (rows[claim]["verdict"], rows[claim]["size"]) == (verdicts.HOLDS, verdicts.AGREES)
+        assert [part["verdict"] for part in rows[claim]["parts"] if part["experiment"] == BESIDE] == [NO]
 
 
 def test_cases_of_the_original_are_paired_by_round():

@@ -245,15 +245,16 @@ def rests_on(sessions=1, builds=1, gil=16, free=16):
 
 def test_what_numbers_rest_on_in_words():
     drawn = basis.in_words(rests_on())
-    assert drawn.startswith("1 session; 3.14: 16 layouts of 1 build; 3.14t: 16 layouts of 1 build. Not varied")
-    assert drawn.endswith("unknown: what another session adds, another build, another machine")
+    assert drawn.startswith(
+        "1 session; what another session adds is that of a kept study; 3.14: 16 layouts of 1 build; "
+    )
+    assert drawn.endswith("unknown: another build, another machine")
     most = basis.in_words(rests_on(sessions=3, builds=3))
     assert most.startswith("3 sessions; 3.14: 16 layouts of 3 builds;")
     assert most.endswith("unknown: another machine")
     assert "another layout" in basis.in_words(rests_on(gil=1))
     assert "1 layout of 1 build" in basis.in_words(rests_on(gil=1))
-    # Two sessions know nothing yet of what a session adds.
-    assert "another session" in basis.in_words(rests_on(sessions=2))
+    assert "kept study" not in basis.in_words(rests_on(sessions=2))
 
 
 def test_verdicts_of_one_binary_are_qualified():
@@ -283,19 +284,16 @@ def an_estimate(drawn):
     return statistics.ratio_over_units(record, (GIL, "b"), (GIL, "a"))
 
 
-def test_a_row_of_the_ledger_says_what_the_next_build_may_show():
-    estimate = an_estimate([*range(16), *range(4)])
-    found = row(estimate, rests_on())
+def test_a_row_of_the_ledger_says_where_another_session_will_come_out():
+    found = row(an_estimate([*range(16), *range(4)]), rests_on())
     assert found["verdict"] == HOLDS
     assert ledger.verdict_of(found) == HOLDS
-    assert list(found["beside"]) == ["x"]
-    beside, own = found["beside"]["x"], found["interval"]["x"]
-    assert list(beside) == ["the next build", "these binaries alone"]
-    assert beside["the next build"][0] < own[0] < own[1] < beside["the next build"][1]
-    assert own[0] < beside["these binaries alone"][0] < beside["these binaries alone"][1] < own[1]
+    ((name, (low, high)),) = found["beside"]["x"].items()
+    assert name == basis.ANOTHER_SESSION
+    assert low < found["interval"]["x"][0] < found["interval"]["x"][1] < high
 
 
-def test_a_row_of_one_binary_says_so_and_nothing_of_the_next_build():
+def test_a_row_of_one_binary_says_so_and_nothing_of_another_session():
     found = row(an_estimate(None), rests_on(gil=1))
     assert ledger.verdict_of(found) == f"{HOLDS} (of this binary alone)"
     assert found["beside"] == {}
@@ -304,19 +302,16 @@ def test_a_row_of_one_binary_says_so_and_nothing_of_the_next_build():
     assert ledger.verdict_of(row(Counted(1.2), rests_on())) == HOLDS
 
 
-def test_the_three_intervals_have_their_names():
-    three = basis.three(an_estimate([*range(16), *range(4)]))
-    assert list(three) == ["over layouts", "the next build", "these binaries alone"]
-    never_twice = statistics.ratio_over_units(a_record(list(range(8))), (GIL, "b"), (GIL, "a"))
-    assert list(basis.three(never_twice)) == ["over layouts", "the next build"]
-    assert basis.three(Location.of(np.arange(5.0))) == basis.three(Counted(1.0)) == {}
+def test_the_two_intervals_have_their_names():
+    assert list(basis.two(an_estimate([*range(16), *range(4)]))) == [basis.MIDDLE, basis.ANOTHER_SESSION]
+    assert basis.two(Location.of(np.arange(5.0))) == basis.two(Counted(1.0)) == {}
 
 
 def test_what_is_drawn_survives_the_hand_in():
     estimate = an_estimate([*range(16), *range(4)])
     again = Measurement.from_json(json.loads(json.dumps(Measurement(estimate, "ratio").as_json()))).estimate
     assert again == estimate
-    assert again.next_build == estimate.next_build
+    assert again.another_session == estimate.another_session
 
 
 @pytest.mark.parametrize(("gil", "said"), [(1, True), (16, False)])

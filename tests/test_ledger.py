@@ -272,7 +272,7 @@ GOOD = '{kind = "side", measured = "x", direction = "above", null = 1.0, interes
         ('{kind = "side", measured = "x", direction = "above", null = 1.0}', "`interest`"),
         (
             '{kind = "side", measured = "x", direction = "above", null = 1.0, interest = 0.1, experiment = "run"}',
-            "as run or corrected",
+            "as run, corrected, beside",
         ),
         (f'{GOOD}, {{kind = "size", measured = "x", null = 1.0, published = 1.2}}', "`margin`"),
         (f'{GOOD}, {{kind = "size", measured = "x", null = 1.0, published = 1.2, margin = -1}}', "not negative"),

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ffilab.bench import noise
 from ffilab.judge import controls
-from ffilab.judge.estimates import LEVEL, Counted, Interval, Location, Measurement, Share
+from ffilab.judge.estimates import LEVEL, TRIMMED_FROM, Counted, Interval, Location, Measurement, Share
 from ffilab.judge.rules import (
     KINDS,
     NO,
@@ -202,9 +202,8 @@ def test_every_kind_is_described():
 def test_the_page_on_numbers_names_the_limits_of_the_code():
     text = (ROOT / "book" / "how_to_read.md").read_text()
     assert f"its {LEVEL:.0%} interval".replace("%", " %") in text
-    assert (
-        f"more than {noise.MAX_STRANGERS:.0%} of its time, and for {noise.LEAST_S:g} s or more".replace("%", " %")
-        in text
-    )
-    assert f"more than {noise.MAX_TAKEN:.0%} of it".replace("%", " %") in text
+    assert f"more than {noise.MAX_STRANGERS:.0%} of its time on the CPUs".replace("%", " %") in text
+    assert f"took more than {noise.MAX_TAKEN:.0%} of it".replace("%", " %") in text
+    assert f"in each case {noise.LEAST_S:g} s at least" in text.replace("\n", " ")
+    assert f"Fewer than {TRIMMED_FROM} values" in text
     assert f"in {controls.ALARMS:.0%} of all sound runs".replace("%", " %") in text

@@ -28,7 +28,7 @@ def about_the_level(share):
     return LEVEL - 0.015 <= share <= LEVEL + 0.012
 
 
-@pytest.mark.parametrize("n", [3, 5, 9, 10, 20, 40])
+@pytest.mark.parametrize("n", [3, 5, 10, 14, 15, 20, 40])
 def test_interval_covers_the_centre_of_normal_restarts(n):
     assert about_the_level(coverage(lambda rng, n: rng.normal(0.1, 0.02, n), 0.1, n, seed=n))
 
@@ -108,13 +108,6 @@ def test_whole_chain_covers_under_process_effects_drift_and_heavy_tails():
     assert alarms / SIMULATIONS <= 1 - LEVEL + 0.015
 
 
-@pytest.mark.full
-def test_false_positives_of_the_signed_rank_test():
-    rng = np.random.default_rng(3)
-    alarms = [stats.wilcoxon(rng.normal(0, 1, 20)).pvalue < 0.05 for _ in range(SIMULATIONS)]
-    assert np.mean(alarms) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / SIMULATIONS)
-
-
 def test_minimum_detectable_effect_is_found_with_its_power():
     """An effect of the size that runs of this noise call detectable is detected in about four of five such runs."""
     rng = np.random.default_rng(4)
@@ -126,7 +119,7 @@ def test_minimum_detectable_effect_is_found_with_its_power():
 
 def found_slower(logs):
     """Does the book's own rule call this comparison slower?"""
-    one = statistics.Comparison(("", ""), ("", ""), Location.of(logs, log=True), None, None, 0.0)
+    one = statistics.Comparison(("", ""), ("", ""), Location.of(logs, log=True), None, None)
     return statistics.finding(one) == "slower"
 
 

@@ -1,21 +1,35 @@
-"""A run beside other load withholds its verdicts: a timed plan beside a burner on every core, servers beside a compiler."""
+"""What is withheld is one number, by what it was made from: beside real load, on biased records, and on quiet ones."""
 
 import contextlib
 import dataclasses
+import importlib
+import json
+import math
+import shutil
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from ffilab import machine
+from ffilab.bench import noise
+from ffilab.bench.children import by_place, mostly_lost
+from ffilab.bench.foreign import find
+from ffilab.bench.reading import Reading
+from ffilab.bench.record import Record
 from ffilab.bench.session import Measuring
 from ffilab.budget import BUDGETS
-from ffilab.judge import controls, ledger, verdicts
+from ffilab.judge import claims, controls, ledger, verdicts
+from ffilab.judge.controls import Check, Control
+from ffilab.judge.rules import KINDS, NO, YES, Event
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from ffilab.subprocesses import group
 from notebooks.convoy import experiment as convoy
 from notebooks.loaders import experiment as loaders
+from tests.golden_pages import GOLDEN
 
 # What takes a compiler a second or two.
 HEADERS = '#include <regex>\n#include <iostream>\nint main() { std::regex r("a*"); std::cout << 1; }\n'
@@ -61,27 +75,191 @@ def served():
     return session
 
 
-def withheld(session):
-    return controls.reasons(controls.checks(session))
+def disturbed(session):
+    """The plans and experiments that mostly stayed disturbed."""
+    return {
+        check.source
+        for check in controls.settled(controls.checks(session))
+        if check.bias == math.inf and not check.passed
+    }
 
 
 @pytest.mark.full
-def test_a_timed_plan_beside_burners_is_withheld(quiet_progress):
+def test_a_timed_plan_beside_burners_stays_disturbed(quiet_progress):
     with burners():
-        reasons = withheld(timed())
-    assert any("others used" in reason for reason in reasons), reasons
+        assert disturbed(timed()) == {"calls"}
 
 
 @pytest.mark.full
-def test_servers_beside_a_compiler_are_withheld(tmp_path, quiet_progress):
+def test_servers_beside_a_compiler_stay_disturbed(tmp_path, quiet_progress):
     with compiling(tmp_path):
-        session = served()
-    reasons = withheld(session)
-    assert any("others used" in reason for reason in reasons), reasons
-    # Whatever was measured: no verdict.
-    handed = ledger.Handed("convoy")
-    for claim in handed.missing:
-        handed.missing[claim] = dict.fromkeys(handed._open[claim], "not looked at here")
-    failed = [check for check in controls.checks(session) if not check.passed]
-    rows = [row for _, row in ledger.rows_of(handed, {"is_result": True}, failed)]
-    assert {row["verdict"] for row in rows} <= {verdicts.WITHHELD, verdicts.NOT_MEASURABLE}
+        assert disturbed(served()) == {"echo server"}
+
+
+def handed(corner):
+    """What a corner's golden records hand in."""
+    return ledger.measured(Reading(corner, find(GOLDEN, corner)))
+
+
+def withheld(given, *checks):
+    """Ids and keys that are withheld."""
+    return {(claim, key) for claim, keys in controls.withheld(list(checks), given).items() for key in keys}
+
+
+def of_source(given, source):
+    """Ids and names of the numbers that were made from a plan or a title."""
+    return {
+        (claim, name) for claim, names in given.rests_on.items() for name, sources in names.items() if source in sources
+    }
+
+
+def test_a_failed_control_of_a_plan_that_no_claim_reads_withholds_nothing():
+    given = handed("boundary")
+    assert withheld(given, Check("A/A", "twins", "1.5", False, source="no claim reads it")) == set()
+    assert withheld(given, Check("shown only", "twins", "1.5", False)) == set()
+    assert withheld(given, Check("A/A", "twins", "1.0", True, source="claims")) == set()
+
+
+def test_a_failed_control_withholds_the_numbers_of_its_plan_and_no_others():
+    given = SimpleNamespace(corner="loaders", measurements=handed("loaders").measurements, rests_on={})
+    names = [(claim, name) for claim, found in given.measurements.items() for name in found]
+    timed = [pair for pair in names if pair[0] == "A12"]
+    for claim, name in names:
+        given.rests_on.setdefault(claim, {})[name] = {"calls"} if (claim, name) in timed else {"counting thread"}
+    found = withheld(given, Check("A/A", "twins", "1.5", False, source="calls", bias=0.5))
+    assert {claim for claim, _ in found} == {"A12"}
+    assert {claim for claim, _ in withheld(given, Check("disturbed", "x", "", False, source="counting thread"))} == {
+        "A13",
+        "A14",
+    }
+
+
+@pytest.mark.parametrize(("part", "is_withheld"), [(0.4, False), (0.6, True)])
+def test_a_bias_below_half_of_the_interest_withholds_nothing(part, is_withheld):
+    (claim,) = (claim for claim in claims.declared("loaders").claims if claim.id == "A12")
+    rule = next(rule for rule in claim.tests if rule.key == rule.measured)
+    given = SimpleNamespace(corner="loaders", measurements=handed("loaders").measurements)
+    given.rests_on = {
+        one: {name: {"calls"} if one == "A12" else set() for name in found} for one, found in given.measurements.items()
+    }
+    check = Check("A/A", "twins", "1.0", False, source="calls", bias=part * abs(math.log(rule.bound / rule.null)))
+    assert (("A12", rule.key) in withheld(given, check)) == is_withheld
+
+
+@pytest.fixture(scope="module")
+def races_beside_load(tmp_path_factory):
+    """The golden records of the races, as if others had used the cores all the time."""
+    folder = tmp_path_factory.mktemp("beside load") / "races"
+    shutil.copytree(GOLDEN / "races", folder)
+    for path in folder.glob("*.jsonl"):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        for line in lines:
+            if "wall_s" in line:
+                line |= {"strangers_s": max(1.0, line["wall_s"])}
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return Reading("races", folder)
+
+
+def test_an_update_that_was_lost_is_given_beside_any_load(races_beside_load):
+    rows = [row for _, row in ledger.judged(races_beside_load)]
+    quiet = {row["id"]: row for _, row in ledger.judged(Reading("races", find(GOLDEN, "races")))}
+    seen = 0
+    for row in rows:
+        for part, calm in zip(row["parts"], quiet[row["id"]]["parts"], strict=True):
+            if issubclass(KINDS[part["kind"]], Event) and row["measured"][part["measured"]] > 0:
+                assert part["verdict"] == calm["verdict"] in (YES, NO)
+                seen += 1
+            else:
+                # None that was seen may have been hidden, and what was estimated may be off.
+                assert part["verdict"] == verdicts.WITHHELD, part
+                assert "disturbed" in part["reason"]
+    assert seen > 5
+    # A sentence on the page has a form for it: what is withheld is open there.
+    assert verdicts.WITHHELD not in ledger.sides(races_beside_load).values()
+    assert "withheld: disturbed" in {answer.reason[:19] for answer in ledger.answers(races_beside_load).values()}
+
+
+RESTARTS, TIMES = 18, 3  # of `quick`; a golden experiment is cut to about a third of its processes
+
+
+def resampled(record, rng):
+    """A plan as long as in `quick`, of restarts drawn from a golden one, each cell moved to its true value."""
+    more = {f"{label}/{longer}" for label in record.interpreters for _, longer in controls.pairs_of(record, label)}
+    kept = sorted({block["restart"] for block in record.blocks})
+    logs = {
+        cell: np.array(
+            [
+                [math.log(block["ns"][cell]) for block in record.blocks if block["restart"] == restart]
+                for restart in kept
+            ]
+        )
+        for cell in record.loops
+    }
+    truth = {
+        cell: (math.log(1.01) if cell in more else 0.0) - np.median(rows, axis=1).mean() for cell, rows in logs.items()
+    }
+    blocks = []
+    for number, drawn in enumerate(rng.integers(len(kept), size=RESTARTS)):
+        for block in range(next(iter(logs.values())).shape[1]):
+            ns = {cell: math.exp(18 + rows[drawn, block] + truth[cell]) for cell, rows in logs.items()}
+            others = rng.choice(record.blocks)
+            blocks.append(
+                {"restart": number, "ns": ns, **{key: others[key] for key in ("strangers_s", "steal_s", "wall_s")}}
+            )
+    restarts = [{"restart": number, "missing": {}} for number in range(RESTARTS)]
+    run = {**record.run, "plan": {**record.run["plan"], "blocks": len(blocks) // RESTARTS}}
+    return Record(None, run, loops=dict.fromkeys(logs, 1), restarts=restarts, blocks=blocks)
+
+
+def repaired(children, rng):
+    """Processes of an experiment as long as in `quick`: noise is drawn from the golden ones; what was disturbed is measured again."""
+    planned = [
+        {**line, "process": turn * len(children) + n} for turn in range(TIMES) for n, line in enumerate(children)
+    ]
+    noises = [
+        {key: line.get(key, 0.0) for key in ("strangers_s", "steal_s", "throttled_s", "wall_s")} for line in children
+    ]
+    planned = [{**line, **rng.choice(noises)} for line in planned]
+    lost = [line for line in planned if noise.disturbed(line)][: len(planned) // 2]
+    return [*planned, *({**line, **rng.choice(noises), "replaces": line["process"]} for line in lost)]
+
+
+def of_a_quiet_run(session, rng, own):
+    """The checks of a run without any bias. own: the corner's controls, of which the centre is drawn by their error."""
+    checks = []
+    for title in controls.titles(session):
+        lines = repaired(session.record.processes(title), rng)
+        counts = noise.of_places(by_place(lines))
+        fails = counts.is_most or bool(mostly_lost(by_place(lines)))
+        checks.append(Check("disturbed", repr(title), "", not fails, source=title))
+    for name in session.plans:
+        record = resampled(session.timed(name), rng)
+        checks.append(Check("disturbed", repr(name), "", not record.disturbed().is_most, source=name))
+        checks += [
+            controls.same(name, record, label, twins) for label in record.interpreters for twins in controls.TWINS
+        ]
+        checks += controls.more(name, record)
+    for control in own:
+        estimate = control.estimate
+        if isinstance(control, Control) and math.isfinite(estimate.error):
+            truth = math.log(control.truth) if estimate.log else control.truth
+            off = estimate.error * rng.standard_t(max(1, estimate.freedom))
+            checks.append(dataclasses.replace(control, estimate=dataclasses.replace(estimate, centre=truth + off)))
+    return controls.settled(checks)
+
+
+@pytest.mark.full
+def test_of_a_hundred_quiet_books_hardly_any_has_anything_withheld():
+    rng, books, lost = np.random.default_rng(11), 100, 0
+    corners = []
+    for corner in claims.corners():
+        session, module = Reading(corner, find(GOLDEN, corner)), importlib.import_module(f"notebooks.{corner}.claims")
+        own = module.controls(session) if hasattr(module, "controls") else []
+        corners.append((session, ledger.measured(session), [one for one in own if isinstance(one, Control)]))
+    reasons = []
+    for _ in range(books):
+        found = [controls.withheld(of_a_quiet_run(session, rng, own), given) for session, given, own in corners]
+        lost += any(found)
+        reasons += [next(iter(next(iter(one.values())).items())) for one in found if one]
+    # The goal is 2 of 100; a hundred books know it to three or so.
+    assert lost <= 5, reasons

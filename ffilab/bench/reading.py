@@ -45,6 +45,11 @@ class Session:
         return self._record
 
     @property
+    def each(self) -> list["Reading"]:
+        """The sessions that count, the oldest first, each by itself."""
+        return [*self.earlier, Reading(self.corner, self.folder, alone=True)]
+
+    @property
     def interpreters(self) -> list[str]:
         """Labels of the interpreters that the session measures on."""
         return self.record.interpreters

@@ -14,7 +14,7 @@ from pathlib import Path
 from ffilab.errors import UserError
 from ffilab.judge import verdicts
 from ffilab.judge.claims import Claim, all_claims, in_words
-from ffilab.judge.rules import Rule, Size
+from ffilab.judge.rules import CORRECTED, Rule, Size
 from ffilab.paths import ROOT
 
 FILE = ROOT / "book" / "corners.toml"
@@ -70,9 +70,14 @@ def rules() -> dict[tuple[str, str], Rule]:
 
 
 def claim_of(claim: Claim, corners: list[Corner], tests: dict[tuple[str, str], Rule]) -> Claim:
-    """The claim with a test for each corner that the talk sorts."""
-    tests_of_corners = [replace(tests[c.claim, c.measured], measured=c.test, part=c.part) for c in corners if c.bold]
-    return replace(claim, tests=tuple(tests_of_corners))
+    """The claim with a test for each corner that the talk sorts. Each decides, also one that stands beside the claim it is taken
+    from."""
+    of_corners = [
+        replace(tests[c.claim, c.measured], measured=c.test, part=c.part, experiment=CORRECTED)
+        for c in corners
+        if c.bold
+    ]
+    return replace(claim, tests=tuple(of_corners))
 
 
 def handed_in(corners: list[Corner], by_claim: dict[str, dict | None], rows: dict[str, dict]) -> dict | None:

@@ -249,6 +249,10 @@ class Ranked:
 
     ratios: tuple[float, ...]
 
+    def __post_init__(self):
+        # JSON knows no tuples.
+        object.__setattr__(self, "ratios", tuple(self.ratios))
+
     @classmethod
     def of(cls, ratios: np.ndarray) -> "Ranked":
         """From the ratios; NaN, as of two zeros, says nothing and is left out."""

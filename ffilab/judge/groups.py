@@ -41,6 +41,11 @@ def over_groups(values: np.ndarray, groups: list, log: bool = False, adds: float
     return combined(parts, adds)
 
 
+def is_whole(estimate) -> bool:
+    """Can it stand for one session in `combined`?"""
+    return isinstance(estimate, Location) and math.isfinite(estimate.error)
+
+
 def combined(parts: list[Location], adds: float = 0.0) -> Location:
     """One estimate from one of each session: the mean of their centres.
 

@@ -5,11 +5,12 @@ Chapters hand in measurements; nobody hands in a verdict.
 
 import importlib
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from ffilab import settings
 from ffilab.errors import UserError
-from ffilab.judge import basis, controls, derived, verdicts
+from ffilab.judge import basis, controls, derived, groups, verdicts
 from ffilab.judge.claims import Claim, all_claims, declared, in_words
 from ffilab.judge.estimates import LEVEL, Counted, Measurement
 from ffilab.judge.rules import BESIDE, KINDS, NO, OPEN, YES, Answer, Event, Rule, Size
@@ -77,7 +78,25 @@ def measured(session) -> Handed:
 
 
 def _measured(session) -> Handed:
+    handed = _of(session)
+    if session.earlier:
+        _with_sessions(handed, [_of(each) for each in session.each], set(session.plans))
+    return handed
+
+
+def _of(session) -> Handed:
     return importlib.import_module(f"notebooks.{session.corner}.claims").measurements(session).complete()
+
+
+def _with_sessions(handed: Handed, each: list[Handed], plans: set[str]) -> None:
+    """Put in place of each number that is made of processes alone what its sessions say of it as groups (groups.py): processes of
+    one session are not independent. Of timed plans `statistics.over_units` has seen to it, and events are counted."""
+    for claim, numbers in handed.measurements.items():
+        for name, number in numbers.items():
+            parts = [one.measurements[claim][name].estimate for one in each if name in one.measurements[claim]]
+            of_processes = not handed.rests_on[claim][name] & plans
+            if of_processes and len(parts) == len(each) and all(map(groups.is_whole, parts)):
+                numbers[name] = replace(number, estimate=groups.combined(parts))
 
 
 def answers(session) -> dict[tuple[str, Rule], Answer]:
@@ -220,8 +239,13 @@ def hand_in(session) -> list[dict]:
 
 
 def counts_of(row: dict) -> str:
-    """How the parts of a row were answered, without its sizes: `3 yes, 1 no`. Empty if it has none."""
-    return verdicts.counts([part["verdict"] for part in row["parts"] if part["kind"] != "size"])
+    """How the parts of a row were answered, without its sizes and what stands beside it: `3 yes, 1 no`. Empty if it has none."""
+    return verdicts.counts([part["verdict"] for part in row["parts"] if is_part(part)])
+
+
+def is_part(part: dict) -> bool:
+    """Does it count for the word of its claim? Neither a size does, nor what stands beside the claim."""
+    return part["kind"] != "size" and part["experiment"] != BESIDE
 
 
 def is_withheld(row: dict, name: str) -> bool:

@@ -23,27 +23,20 @@ def chosen(frame: pd.DataFrame, **which) -> pd.DataFrame:
     return frame[keep]
 
 
-def session_of(frame: pd.DataFrame, **which) -> np.ndarray:
-    """The session of each row that `which` chooses: what `measured`, `difference` and `ratio` take as `sessions`."""
-    return chosen(frame, **which)["session"].to_numpy()
-
-
 def interval_of(frame: pd.DataFrame, column: str, **which) -> Interval | None:
-    """Trimmed mean of a column with its interval, leaving out what is missing; None if nothing is there."""
+    """Trimmed mean of a column with its interval, leaving out what is missing; None if nothing is there. Its sessions are groups."""
     rows = chosen(frame, **which)
     values = pd.to_numeric(rows[column])
-    found = measured(values.dropna().to_numpy(), "", rows["session"][values.notna()] if "session" in rows else None)
-    return found and found.interval
+    sessions = rows["session"][values.notna()].tolist() if "session" in rows else [0] * values.count()
+    return groups.over_groups(values.dropna().to_numpy(), sessions).at() if values.count() else None
 
 
-def located(values: np.ndarray, sessions=None, log: bool = False) -> Location:
-    """The centre of values of processes. sessions: the session of each; one, if it is not given. See groups.py."""
-    return groups.over_groups(values, [0] * len(values) if sessions is None else list(sessions), log)
+def measured(values: np.ndarray, unit: str) -> Measurement | None:
+    """Values of independent processes as a measurement; None if there are none.
 
-
-def measured(values: np.ndarray, unit: str, sessions=None) -> Measurement | None:
-    """Values of independent processes as a measurement; None if there are none. sessions: as in `located`."""
-    return Measurement(located(values, sessions), unit) if len(values) else None
+    What a session adds to a number that is handed in is added there: see `ledger.measured`.
+    """
+    return Measurement(Location.of(values), unit) if len(values) else None
 
 
 def exact(value: float, unit: str) -> Measurement:
@@ -51,33 +44,29 @@ def exact(value: float, unit: str) -> Measurement:
     return Measurement(Counted(float(value)), unit)
 
 
-def difference(left: np.ndarray, right: np.ndarray, unit: str, sessions=None) -> Measurement | None:
-    """Difference of two cases, process by process; None if one is missing. sessions: of the processes on the left."""
+def difference(left: np.ndarray, right: np.ndarray, unit: str) -> Measurement | None:
+    """Difference of two cases, process by process; None if one is missing."""
     n = min(len(left), len(right))
-    return measured(left[:n] - right[:n], unit, None if sessions is None else sessions[:n])
+    return measured(left[:n] - right[:n], unit)
 
 
-def ratio(left: np.ndarray, right: np.ndarray, sessions=None, classes: bool = False) -> Measurement | None:
+def ratio(left: np.ndarray, right: np.ndarray, classes: bool = False) -> Measurement | None:
     """Ratio of two cases, process by process; None if one is missing, negative, or nothing but zeros on both sides.
 
     classes: the values fall into classes (one wait a request or two), of which a trimmed mean is the centre of none: then it is
     the ratio of their expected values. A value of zero is a result, such as a server that was starved: then pairs are compared
-    by rank, and the interval may have no end (`estimates.Ranked`). sessions: of the processes on the left.
+    by rank, and the interval may have no end (`estimates.Ranked`).
     """
     n = min(len(left), len(right))
     left, right = np.asarray(left[:n], dtype=float), np.asarray(right[:n], dtype=float)
     if not n or min(left.min(), right.min()) < 0 or not (left.any() or right.any()):
         return None
-    which = np.zeros(n) if sessions is None else np.asarray(list(sessions)[:n])
     if classes and left.any() and right.any():
-        parts = [ratio_of_means(left[which == one], right[which == one]) for one in dict.fromkeys(which.tolist())]
-        if any(part.n < estimates.MIN_VALUES for part in parts):
-            parts = [ratio_of_means(left, right)]
-        return Measurement(groups.combined(parts), "ratio")
+        return Measurement(ratio_of_means(left, right), "ratio")
     if min(left.min(), right.min()) == 0:
         with np.errstate(divide="ignore", invalid="ignore"):
             return Measurement(Ranked.of(left / right), "ratio")
-    return Measurement(located(np.log(left / right), which, log=True), "ratio")
+    return Measurement(Location.of(np.log(left / right), log=True), "ratio")
 
 
 def ratio_of_means(left: np.ndarray, right: np.ndarray) -> Location:
@@ -138,12 +127,9 @@ def range_without_noise(logs: np.ndarray, span_of: int | None = None) -> Spread:
     return Spread(of_means, noise, cases, rounds - 2 * estimates.trimmed(rounds), expected_range(span_of or cases))
 
 
-def ratio_of_groups(left: np.ndarray, right: np.ndarray, sessions=(None, None)) -> Measurement | None:
-    """Centre of one group of values over that of another, independent one, from their logarithms; None if one is missing.
-
-    sessions: of the processes of both.
-    """
-    if not min(len(left), len(right)):
+def ratio_of_groups(left: np.ndarray, right: np.ndarray) -> Measurement | None:
+    """Centre of one group of values over that of another, independent one, from their logarithms; None if one is missing."""
+    first, second = Location.of(left, log=True), Location.of(right, log=True)
+    if not min(first.n, second.n):
         return None
-    first, second = (located(values, which, log=True) for values, which in zip((left, right), sessions))
     return Measurement(estimates.difference(first, second), "ratio")

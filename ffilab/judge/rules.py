@@ -14,8 +14,8 @@ YES, NO, OPEN = "yes", "no", "open"
 DIRECTIONS = ("above", "below")
 # Which experiment decides: the one that its author ran, run again, or the corrected one. What stands beside the claim, another
 # experiment or a question of ours, is answered and shown, and counts for no word and no size.
-BESIDE = "beside"
-EXPERIMENTS = ("as run", "corrected", BESIDE)
+CORRECTED, BESIDE = "corrected", "beside"
+EXPERIMENTS = ("as run", CORRECTED, BESIDE)
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Rule:
 
     measured: str
     part: str = ""
-    experiment: str = "corrected"
+    experiment: str = CORRECTED
     hard: str = ""
     # Does its answer rest on an interval, which may err?
     by_interval: ClassVar[bool] = True
@@ -259,9 +259,7 @@ def _is_point(interval: Interval) -> bool:
 
 
 def _whole(interval: Interval, where: str) -> str:
-    if _is_point(interval):
-        return f"it is {interval.value:.3g}, {where}"
-    return f"the whole interval lies {where}"
+    return f"it is {interval.value:.3g}, {where}" if _is_point(interval) else f"the whole interval lies {where}"
 
 
 @dataclass(frozen=True)

@@ -2,26 +2,41 @@
 
 Times of two runs are not comparable: the machine drifts between them, and every arm drifts with it, the empty loop included.
 What can be compared is a ratio within each run, against a yardstick: one piece of work that every run times. The drift, the
-yardstick's own time in both runs, is a line of its own. There is no p-value here, as two runs are one observation of each.
+yardstick's own time in both runs, is a line of its own. Of processes each number is compared by itself, by title, interpreter and
+case; their times drift with the machine.
+
+Among a hundred ratios that did not change two would be called so at the book's level. So p is adjusted for the number of rows
+(Benjamini and Hochberg 1995). Both sides of a ratio of times hold what a session adds (groups.py); of processes nothing is known of that.
 """
 
+import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from ffilab.bench.foreign import check
 from ffilab.bench.plan import EMPTY, control_pair
-from ffilab.bench.record import Record, medians, read
+from ffilab.bench.record import HOW, Record, medians, read
 from ffilab.errors import UserError
 from ffilab.judge import statistics
-from ffilab.judge.estimates import MIN_VALUES, Interval, Location, difference
+from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, difference
 
 # Of the plan.
 PLANNED = ("name", "budget", "restarts", "blocks", "batch_ns")
 SAME = ("cpu", "cores", "system", "libc", "compiler", "commit")
 # What every run times: some work of known size, else the loop without any.
 YARDSTICKS = (control_pair(1)[0], EMPTY)
+COLUMNS = ("interpreter", "arm", "yardstick", "first", "second", "value", "low", "high", "p")
+# A ratio changed, or a difference.
+CHANGED, UNCHANGED = "changed", "no change found"
+
+
+def is_control(arm: str) -> bool:
+    """Is this arm there to control the others, and no result?"""
+    return arm == EMPTY or arm.startswith("control")
 
 
 def yardstick(first: Record, second: Record, label: str) -> str:
@@ -33,43 +48,104 @@ def yardstick(first: Record, second: Record, label: str) -> str:
 
 
 def compare_runs(first: Record, second: Record) -> pd.DataFrame:
-    """One row per cell that both records measured: its ratio to the yardstick in both, and the second over the first.
+    """One row per number that both records hold, as COLUMNS has it.
 
-    Columns interpreter, arm, yardstick, first, second (each an Interval), value, low, high. The rows of a yardstick hold its
-    own times (ns), and their ratio is the drift. Raises UserError if they have no cell in common, or hold child processes
-    and no timed arms.
+    Of timed arms: the ratio to the yardstick in both (first and second, each an Interval), and the second over the first; the
+    rows of a yardstick hold its own times (ns), and their ratio is the drift; controls are left out. Of processes: see
+    `of_processes`. p: that nothing changed, adjusted for the number of rows; NaN where it cannot be told. Raises UserError
+    if a record was cut off, if one holds arms and the other processes, or if they have nothing in common.
     """
     for record in (first, second):
         if record.cut_off:
             raise UserError(
                 f"{record.path} was cut off: it is not the whole run. Measure again, or name another record."
             )
-        if "arms" not in record.run["plan"]:
-            raise UserError(
-                f"{record.path} holds child processes, one line each, and no timed arms: its chapter compares them."
-            )
-    rows = []
+    timed = ["arms" in record.run["plan"] for record in (first, second)]
+    if timed[0] != timed[1]:
+        raise UserError(
+            "One record holds timed arms and the other child processes, one line each: name two records of one name, such as "
+            "two session.jsonl."
+        )
+    rows = list((of_arms if timed[0] else of_processes)(first, second))
+    if not rows:
+        what = "interpreter and arm in common" if timed[0] else "experiment in common, or none whose numbers vary"
+        raise UserError(f"The two records have no {what}.")
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    judged = table.p.notna() & (table.arm != table.yardstick)
+    table.loc[~judged, "p"] = math.nan
+    if judged.any():
+        table.loc[judged, "p"] = stats.false_discovery_control(table.p[judged])
+    return table
+
+
+def of_arms(first: Record, second: Record) -> Iterator[tuple]:
+    """The rows of timed arms, the yardstick's before the others."""
     for label in first.interpreters:
         names = [arm["name"] for arm in first.run["plan"]["arms"]]
         common = [name for name in names if first.measured(label, name) and second.measured(label, name)]
         if not common:
             continue
         against = yardstick(first, second, label)
-        for name in sorted(common, key=lambda name: name != against):
+        for name in [against, *(name for name in common if not is_control(name))]:
             one, other = (relative(record, (label, name), (label, against)) for record in (first, second))
-            rows.append(
-                {
-                    "interpreter": label,
-                    "arm": name,
-                    "yardstick": against,
-                    "first": one.at(),
-                    "second": other.at(),
-                    **vars(difference(other, one).at()),
-                }
-            )
-    if not rows:
-        raise UserError("The two records have no interpreter and arm in common.")
-    return pd.DataFrame(rows)
+            yield label, name, against, *change(one, other)
+
+
+def of_processes(first: Record, second: Record) -> Iterator[tuple]:
+    """The rows of experiments in processes: each number that a process brought back, by title, interpreter and case.
+
+    A number that is never zero or below is compared as a ratio, else as a difference. A row that a process brings back as one of
+    several is known by the texts in it, and by its place.
+    """
+    titles = dict.fromkeys(line["title"] for line in first.experiments)
+    for title in titles:
+        try:
+            frames = [cases(record, title) for record in (first, second)]
+        except KeyError:
+            # The other one lacks it, or was interrupted in it.
+            continue
+        for case in [case for case in frames[0] if case in frames[1]]:
+            one, other = (found[case] for found in frames)
+            for column in [column for column in one if column in other]:
+                values = [found[column].dropna().to_numpy(dtype=float) for found in (one, other)]
+                if not all(map(len, values)) or len(np.unique(np.concatenate(values))) == 1:
+                    continue
+                log = min(map(np.min, values)) > 0
+                both = [Location.of(np.log(found) if log else found, log) for found in values]
+                label, *what = case
+                yield label, f"{title}: {', '.join([*what, column])}", "", *change(*both)
+
+
+def cases(record: Record, title: str) -> dict[tuple[str, ...], pd.DataFrame]:
+    """The numbers of an experiment by case: the interpreter first, then its factors and texts in words. Raises KeyError as
+    `Record.frame` does."""
+    frame = record.frame(title)
+    factors = {name for line in record.children if line["title"] == title for name in line["factors"]}
+    names = [name for name in frame if name not in {"interpreter", *factors, *HOW}]
+    texts = [name for name in names if frame[name].map(lambda value: isinstance(value, str)).all()]
+    numbers = [name for name in names if pd.api.types.is_numeric_dtype(frame[name])]
+    keys = [name for name in frame if name in factors or name in texts]
+    place = frame.groupby("process").cumcount()
+    words = [[f"{name} {value}" for name, value in zip(keys, row)] for row in frame[keys].itertuples(index=False)]
+    many = place.max() > 0
+    of_row = [
+        (label, *said, *([f"row {number + 1}"] if many else []))
+        for label, said, number in zip(frame.interpreter, words, place)
+    ]
+    return {case: frame.loc[[one == case for one in of_row], numbers] for case in dict.fromkeys(of_row)}
+
+
+def change(one: Location, other: Location) -> tuple[Interval, Interval, float, float, float, float]:
+    """Both, the second over the first (less it, if these are no logarithms) with its interval, and p that they are alike."""
+    found = difference(other, one)
+    interval = found.at()
+    if not interval.is_known:
+        p = math.nan
+    elif found.error == 0:
+        p = float(found.centre == 0)
+    else:
+        p = float(2 * stats.t.sf(abs(found.centre) / found.error, found.freedom))
+    return one.at(), other.at(), interval.value, interval.low, interval.high, p
 
 
 def relative(record: Record, cell: tuple[str, str], against: tuple[str, str]) -> Location:
@@ -85,7 +161,7 @@ def differences(first: Record, second: Record) -> list[str]:
     lines = [f"{key}: {a.get(key)} | {b.get(key)}" for key in SAME if a.get(key) != b.get(key)]
     a, b = first.run["plan"], second.run["plan"]
     lines += [f"{key}: {a.get(key)} | {b.get(key)}" for key in PLANNED if a.get(key) != b.get(key)]
-    arms = [{arm["name"] for arm in plan["arms"]} for plan in (a, b)]
+    arms = [{arm["name"] for arm in plan.get("arms", [])} for plan in (a, b)]
     if arms[0] != arms[1]:
         lines.append(f"arms that only one of them has, left out: {', '.join(sorted(arms[0] ^ arms[1]))}")
     for label, facts in first.run["interpreters"].items():
@@ -97,6 +173,8 @@ def differences(first: Record, second: Record) -> list[str]:
 
 def basis(record: Record) -> str:
     """What a record was measured on, in words."""
+    if "arms" not in record.run["plan"]:
+        return f"{len(record.children)} processes"
     layouts = {unit.layout for unit in record.kept} - {None}
     return f"{len(layouts)} layouts" if layouts else "one binary of each interpreter"
 
@@ -111,32 +189,58 @@ def report(paths: tuple[Path, Path]) -> str:
     first, second = map(read, paths)
     for path in paths:
         check(path)
+    table = compare_runs(first, second)
+    is_smoke = "smoke" in (first.run["plan"].get("budget"), second.run["plan"].get("budget"))
+    judged = table[table.arm != table.yardstick].assign(
+        said=lambda rows: [answer(row, is_smoke) for row in rows.itertuples()]
+    )
     names = ["/".join(record.path.parts[-2:]) for record in (first, second)]
-    lines = [f"{names[0]}, then {names[1]}: two runs, not one. Ratios within each run are compared, and no times."]
+    lines = [in_one_sentence(judged, is_smoke)]
+    lines += [f"{names[0]}, then {names[1]}: two runs, not one. Ratios within each run are compared, and no times."]
+    if "arms" not in first.run["plan"]:
+        lines[-1] = (
+            f"{names[0]}, then {names[1]}: two runs, not one. Processes are compared, one value for each; times among them drift "
+            "with the machine, and what another session adds to them is not known. What did not change is not listed."
+        )
     lines += [f"  measured on {basis(first)}, then on {basis(second)}"]
     lines += [f"  differs: {line}" for line in differences(first, second)]
-    for row in compare_runs(first, second).itertuples():
-        change = Interval(row.value, row.low, row.high)
-        if row.arm == row.yardstick:
-            lines.append(
-                f"  {row.interpreter}: the yardstick, {row.arm!r}, took {shown(row.first)} ns, then {shown(row.second)} ns: "
-                f"the drift is {shown(change)}, of the machine or of its layouts. All below is relative to it."
-            )
-        else:
-            verdict = "changed" if change.excludes(1) else "no change found"
-            if not change.is_known:
-                verdict = f"no verdict: it takes {MIN_VALUES} complete restarts in both"
-            elif change.high - change.low <= 1e-9 * change.value:
-                # A clock that is too coarse for what it times.
-                verdict = "no verdict: all restarts say the same time to the last digit, and nothing is known of their scatter"
-            if "smoke" in (first.run["plan"].get("budget"), second.run["plan"].get("budget")):
-                verdict = "no verdict: a smoke test is no result"
-            lines.append(
-                f"  {row.interpreter:6} {row.arm:28} {shown(row.first)}, then {shown(row.second)}: {shown(change)}, {verdict}"
-            )
+    for row in table[table.arm == table.yardstick].itertuples():
+        lines.append(
+            f"  {row.interpreter}: the yardstick, {row.arm!r}, took {shown(row.first)} ns, then {shown(row.second)} ns: "
+            f"the drift is {shown(Interval.of(row))}, of the machine or of its layouts. All below is relative to it."
+        )
+    listed = judged if "arms" in first.run["plan"] else judged[judged.said == CHANGED]
+    for row in listed.itertuples():
+        both = f"{shown(row.first)}, then {shown(row.second)}: {shown(Interval.of(row))}"
+        lines.append(f"  {row.interpreter:6} {row.arm:28} {both}, {row.said}")
     return "\n".join(lines)
 
 
+def answer(row, is_smoke: bool) -> str:
+    """What is said of one row of `compare_runs`."""
+    interval = Interval.of(row)
+    if is_smoke:
+        return "no verdict: a smoke test is no result"
+    if not interval.is_known:
+        return f"no verdict: it takes {MIN_VALUES} complete restarts, or processes, in both"
+    if row.yardstick and interval.high - interval.low <= 1e-9 * interval.value:
+        # A clock that is too coarse for what it times.
+        return "no verdict: all restarts say the same time to the last digit, and nothing is known of their scatter"
+    return CHANGED if row.p < 1 - LEVEL else UNCHANGED
+
+
+def in_one_sentence(judged: pd.DataFrame, is_smoke: bool) -> str:
+    """Say for a person what the comparison found."""
+    changed = [f"{row.arm} on {row.interpreter}" for row in judged.itertuples() if row.said == CHANGED]
+    if is_smoke:
+        return "A smoke test is no result: nothing is said of what changed."
+    if changed:
+        return f"{len(changed)} of {len(judged)} numbers changed: {'; '.join(changed)}."
+    if UNCHANGED in set(judged.said):
+        return f"Nothing changed that two sessions do not differ by anyway ({len(judged)} numbers)."
+    return f"Nothing can be said of what changed: no verdict on any of {len(judged)} numbers."
+
+
 def shown(interval: Interval) -> str:
-    """A ratio with its interval."""
+    """A number with its interval."""
     return f"{interval.value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"

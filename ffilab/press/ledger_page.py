@@ -168,7 +168,7 @@ def answered(row: dict) -> str:
     if row["verdict"] == verdicts.BY_CONSTRUCTION:
         return f"*Kind:* {row['verdict']}, so there is no verdict."
     qualified = f" ({row['qualifier']})" if row["qualifier"] else ""
-    if not qualified and len(row["parts"]) > 1:
+    if not qualified and sum(map(ledger.is_part, row["parts"])) > 1:
         qualified = f" ({ledger.counts_of(row)})"
     size = f" *Published size:* {badge(row['size'])}." if row["size"] else ""
     return f"*Verdict:* {row['verdict']}{qualified}.{size}"
@@ -183,8 +183,9 @@ def findings(row: dict) -> list[tuple[str, str]]:
     for name in dict.fromkeys([*(part["measured"] for part in row["parts"]), *row["measured"]]):
         number = advice.value_of(row, name) if name in row["measured"] else "no number here"
         number += " (withheld)" * ledger.is_withheld(row, name)
+        further = "".join(f"; {what} {draw.bounds(*bounds)}" for what, bounds in row["beside"].get(name, {}).items())
         answers = [part for part in row["parts"] if part["measured"] == name]
-        lines = [f"- {plain(name)}: **{number}**"]
+        lines = [f"- {plain(name)}: **{number}**{further}"]
         lines += [
             f"  - {plain(_without(name, part))}: *{part['verdict']}*; {plain(part['reason'])}" for part in answers
         ]
@@ -199,8 +200,13 @@ def by_subject(row: dict, points: list[tuple[str, str]]) -> list[str]:
     for subject, line in points:
         folds[subject].append(line)
     for subject, listed in folds.items():
-        answers = Counter(part["verdict"] for part in row["parts"] if part["part"].partition(": ")[0] == subject)
-        counts = ", ".join(f"{count} {answer}" for answer, count in answers.items())
+        counts = verdicts.counts(
+            [
+                part["verdict"]
+                for part in row["parts"]
+                if ledger.is_part(part) and part["part"].partition(": ")[0] == subject
+            ]
+        )
         title = plain(draw.capital(subject or "further numbers")) + (f": {counts}" if counts else "")
         lines += [f":::::{{dropdown}} {title}", *listed, ":::::"]
     return lines
@@ -227,13 +233,13 @@ def beside(row: dict) -> str:
 
 def here(row: dict) -> str:
     """Say in a sentence or two how the parts were answered; those that are answered with no with their numbers."""
-    parts = sum(part["kind"] != "size" for part in row["parts"])
+    parts = sum(map(ledger.is_part, row["parts"]))
     words = [f"{parts} {'part' if parts == 1 else 'parts'}: {ledger.counts_of(row)}."]
     words += [f"The published size: {row['size']}."] if row["size"] else []
     refuted = [
         f"No: {plain(ledger.part_title(part))}, with {advice.value_of(row, part['measured'])}: {plain(part['reason'])}."
         for part in row["parts"]
-        if part["verdict"] == NO and part["measured"] in row["measured"]
+        if part["verdict"] == NO and ledger.is_part(part) and part["measured"] in row["measured"]
     ]
     words += refuted[:MOST_SAID]
     words += ["The other parts that are answered so are listed above."] * (len(refuted) > MOST_SAID)

@@ -461,10 +461,10 @@ def same_call_twice(ratios: dict[str, Interval], alarm: float) -> str:
     raised = [label for label, ratio in told.items() if ratio.low > 1 + alarm or ratio.high < 1 - alarm]
     if raised:
         return (
-            f"On {listed(raised)}, the two copies differ by more than {alarm:.0%}, so the verdicts of B1 and B2 are withheld: what "
-            "tells two copies apart would be taken for a gain."
+            f"On {listed(raised)}, the two copies differ by more than {alarm:.0%}: what tells two copies apart would be taken for a gain, and a "
+            "number of this experiment that could not bear as much is marked as withheld."
         )
-    return f"The two copies do not certainly differ by more than {alarm:.0%} on any of {len(told)} interpreters, and no verdict is withheld."
+    return f"The two copies do not certainly differ by more than {alarm:.0%} on any of {len(told)} interpreters, and no number is withheld for it."
 
 
 def prediction_1(gil: Interval | None, free_threaded: Interval | None) -> str:

@@ -4,7 +4,7 @@
 """
 
 from ffilab.draw import capital, number, text
-from ffilab.judge.controls import differ
+from ffilab.judge.controls import NEGLIGIBLE, off
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.rules import NO, YES
 from notebooks.loaders.experiment import SLEEP_MS
@@ -14,7 +14,7 @@ UNKNOWN = "there are too few values for an interval"
 # What the first prediction offers: so much longer.
 OFFERED = (0.02, 0.2, 2.0)
 # The largest share of processes that "none so far" may leave open: that of the rule "never" in claims.toml.
-RARE = 0.15
+RARE = 0.02
 
 
 def times_as_long(where: str, function: str, ratio: Interval) -> str:
@@ -48,9 +48,9 @@ def same_call_twice(ratios: list[Interval]) -> str:
     if not alarms:
         return f"No A/A test of this section, of {len(known)}, raised a false alarm."
     said = f"A/A tests of this run that raised a false alarm: {len(alarms)} of {len(known)}."
-    if any(differ(ratio) for ratio in alarms):
-        return f"{said} The two copies differ by more than what is negligible, so the verdict of A12 is withheld."
-    return f"{said} The difference is smaller than what this book calls negligible, and the verdict of A12 stands."
+    if any(off(ratio, 1) > NEGLIGIBLE for ratio in alarms):
+        return f"{said} The two copies differ by more than what is negligible: a number that could not bear as much is marked as withheld."
+    return f"{said} The difference is smaller than what this book calls negligible, and no number is withheld for it."
 
 
 def gain(noop: Interval, getpid: Interval) -> str:

@@ -1,7 +1,7 @@
 """What the chapter "Measuring on a noisy machine" hands in to the ledger, from its records alone. Rules: claims.toml."""
 
 from ffilab.bench.session import Session
-from ffilab.judge.controls import Check
+from ffilab.judge.controls import Control
 from ffilab.judge.ledger import Handed
 from notebooks.measuring import results
 
@@ -18,7 +18,9 @@ def measurements(session: Session) -> Handed:
     return handed
 
 
-def controls(session: Session) -> list[Check]:
+def controls(session: Session) -> list[Control]:
     """Are the copies of one call alike? D7 rests on the same run."""
-    pairs = results.copies_compared(session.timed("copies"))
-    return [results.alike(pairs)] if pairs else []
+    return [
+        Control("A/A of copies", f"{pair.slow[1]} / {pair.fast[1]} on {pair.slow[0]}", "copies", pair.estimate)
+        for pair in results.copies_compared(session.timed("copies"))
+    ]

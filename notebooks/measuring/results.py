@@ -14,7 +14,7 @@ from ffilab.bench import neighbour, profile
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
 from ffilab.judge import description, statistics, variances
-from ffilab.judge.controls import NEGLIGIBLE, Check
+from ffilab.judge.controls import NEGLIGIBLE
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Measurement, Share, difference
 from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import GIL
@@ -283,13 +283,6 @@ def alarms_among(pairs: list[Comparison]) -> int | None:
     if not pairs or not all(interval.is_known for interval in intervals):
         return None
     return sum(interval.low > 1 + NEGLIGIBLE or interval.high < 1 - NEGLIGIBLE for interval in intervals)
-
-
-def alike(pairs: list[Comparison]) -> Check:
-    """The chapter's own A/A test: if it fails, what rests on the same run is withheld."""
-    alarms = alarms_among(pairs)
-    found = "too few restarts" if alarms is None else f"{alarms} of {len(pairs)} pairs called different"
-    return Check("A/A", "copies of one call, in 'copies'", found, alarms == 0, float(alarms or 0), source="copies")
 
 
 def widths(record: Record, found: Comparison) -> dict[str, float]:

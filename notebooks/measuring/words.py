@@ -334,7 +334,7 @@ def copies(alarms: int | None, pairs: int) -> str:
     if alarms:
         return (
             f"The instrument fails its own test: copies in {alarms} of {pairs} pairs certainly differ by more than {NEGLIGIBLE:.0%}, at "
-            "a level that counts all of them. What this section would say of the loaders is withheld, and so is the verdict of D7."
+            "a level that counts all of them. What this section would say of the loaders is withheld."
         )
     return (
         f"The instrument passes its own test: in none of {pairs} pairs do the copies certainly differ by more than {NEGLIGIBLE:.0%}, "

@@ -16,8 +16,6 @@ from notebooks.pinning.experiment import AGAIN, APART, DECISIVE_LATENCY, DECISIV
 NO_PINNING = (
     "threads cannot be pinned to cores of their own here: it takes Linux, and two cores that the process may use"
 )
-# Two copies of one case that differ by more than what the rules ask for, for certain, are an alarm.
-ALIKE = {"per_s": 1.05, "p99": 1.25}
 
 
 def copies(speeds: pd.DataFrame, lateness: pd.DataFrame) -> list[tuple[str, str, str, Measurement | None]]:

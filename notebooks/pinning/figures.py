@@ -5,7 +5,8 @@ import pandas as pd
 from ffilab import draw
 from ffilab.bench.session import Session
 from ffilab.judge import ledger
-from ffilab.judge.estimates import Interval, Measurement
+from ffilab.judge.controls import settled
+from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.judge.processes import chosen
 from ffilab.judge.rules import OPEN
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -28,6 +29,23 @@ SHOWN = (FREE, AGAIN, APART, ONE_CORE)
 
 def interval(found: Measurement | None) -> Interval | None:
     return found and found.interval
+
+
+def steadiness_table(steady: pd.DataFrame) -> pd.DataFrame:
+    """How far one thread's turns spread in a process, by placement, and not pinned over pinned."""
+    spreads, ratio = results.spreads(steady), results.steadier(steady)
+    rows = [
+        {
+            "placement": "pinned" if placement == APART else placement,
+            "spread of turns": draw.words(
+                Location.of(logs.to_numpy(), log=True).at().map(lambda share: 100 * share), "%"
+            ),
+            "over pinned": draw.words(interval(ratio)) if placement == FREE else "1 (itself)",
+            "n (processes)": len(logs),
+        }
+        for placement, logs in spreads.items()
+    ]
+    return pd.DataFrame(rows)
 
 
 def throughput_table(speeds: pd.DataFrame) -> pd.DataFrame:
@@ -219,7 +237,7 @@ def glue_latency(session: Session, speeds: pd.DataFrame, lateness: pd.DataFrame)
     largest = [max((one.mde for one in group), default=None) for group in (gains, tails)]
     draw.glue("could-find", words.could_find(*largest))
     copies = [one for *_, one in claims.copies(speeds, lateness) if one]
-    alarms = sum(not check.passed for check in claims.controls(session) if check.kind.startswith("A/A"))
+    alarms = sum(not check.passed for check in settled(claims.controls(session)) if check.kind.startswith("A/A"))
     draw.glue("same-again", words.same_again([one.interval for one in copies], alarms))
     gained = {
         "throughput of native code with the GIL": f"throughput of a native call in two threads, a core each / not pinned: {GIL}",
@@ -228,6 +246,12 @@ def glue_latency(session: Session, speeds: pd.DataFrame, lateness: pd.DataFrame)
         "tails without the GIL": names[FREE_THREADED],
     }
     draw.glue("takeaway", words.takeaway({what: sides.get(("A24", name), OPEN) for what, name in gained.items()}))
+
+
+def glue_steadiness(session: Session) -> None:
+    name = f"spread of a measurement, not pinned / pinned: {GIL}"
+    ratio = interval(ledger.measured(session).measurements["A24"].get(name))
+    draw.glue("steadier", words.steadier(ratio, ledger.sides(session).get(("A24", name), OPEN)))
 
 
 def glue_race(session: Session, races: pd.DataFrame) -> None:

@@ -46,16 +46,17 @@ def log_spread(rates: list[float]) -> float:
     return float(np.log(np.abs(logs - np.median(logs)).mean()))
 
 
-def steadier(runs: pd.DataFrame) -> Measurement | None:
-    """Spread of what one thread measures over its turns where it is not pinned, over that where it is, process by process."""
+def spreads(runs: pd.DataFrame) -> pd.DataFrame:
+    """Logarithms of the spread of what one thread measures over its turns: a row for each process, a column for each placement."""
     well = runs[runs.ended == "ok"].set_index("process")
-    spreads = {placement: well[well.placement == placement].rates.map(log_spread) for placement in (FREE, APART)}
-    logs = pd.DataFrame(spreads).dropna()
-    return (
-        Measurement(Location.of((logs[FREE] - logs[APART]).to_numpy(), log=True), "ratio of spreads")
-        if len(logs)
-        else None
-    )
+    return pd.DataFrame({placement: part.rates.map(log_spread) for placement, part in well.groupby("placement")})
+
+
+def steadier(runs: pd.DataFrame) -> Measurement | None:
+    """The spread where it is not pinned over that where it is, process by process; None if it was not pinned."""
+    if APART not in (logs := spreads(runs)):
+        return None
+    return Measurement(Location.of((logs[FREE] - logs[APART]).to_numpy(), log=True), "ratio of spreads")
 
 
 def lost_more(races: pd.DataFrame, label: str) -> Measurement | None:

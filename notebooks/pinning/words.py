@@ -31,6 +31,17 @@ def _gain(what: str, ratio: Interval | None, verdict: str) -> str:
     return f"{what}: whether pinning gains throughput cannot be told here ({_found(ratio)})."
 
 
+def steadier(ratio: Interval | None, verdict: str) -> str:
+    """Spread of one thread's turns in a process: not pinned over pinned."""
+    if verdict == YES:
+        return f"Pinning steadies a measurement here: not pinned, its turns spread {text(ratio)} times as far."
+    if verdict == NO:
+        if known(ratio) and ratio.high < 1:
+            return f"Pinning makes a measurement less steady here: pinned, its turns spread {text(ratio.inverse)} times as far."
+        return f"Pinning does not steady a measurement here by what would matter ({_found(ratio)})."
+    return f"Whether pinning steadies a measurement cannot be told here ({_found(ratio)})."
+
+
 def native_gain(ratio: Interval | None, verdict: str) -> str:
     """Throughput of a native call in two threads with the GIL: a core each over not pinned."""
     return _gain("Two threads in a native call, with the GIL", ratio, verdict)
@@ -128,16 +139,17 @@ def could_find(throughput: float | None, tail: float | None) -> str:
 
 
 def same_again(ratios: list[Interval], alarms: int) -> str:
-    """The A/A tests: second copies over first ones, and how many of them withhold."""
+    """The A/A tests: second copies over first ones, and how many of them are alarms."""
     if not ratios:
         return "The A/A tests say nothing here: there are no copies."
     if alarms:
-        return f"{alarms} of {len(ratios)} copies differ by more than the rules ask for, so A24 is withheld."
+        return (
+            f"{alarms} of {len(ratios)} copies differ, at a level that counts all of them: a number that could not bear as much is marked as "
+            "withheld."
+        )
     differ = sum(known(ratio) and ratio.excludes(1) for ratio in ratios)
     if differ:
-        return (
-            f"{differ} of {len(ratios)} copies differ, by less than what the rules ask for or not for certain by more."
-        )
+        return f"{differ} of {len(ratios)} copies differ, which may be chance among so many."
     return f"None of {len(ratios)} copies differs from the first by what this run can tell."
 
 

@@ -75,10 +75,11 @@ def test_the_plan_of_the_claims_has_the_cells_that_claims_compare():
         for cells in ratios.values()
         for label, binding, signature in cells
     }
-    assert compared <= {(label, arm.name) for label, arm in made.cells()}
+    surcharges = {(label, name(experiment.FLOOR, one)) for label in PAIR for one in (experiment.INT, *results.TAXED)}
+    assert compared | surcharges <= {(label, arm.name) for label, arm in made.cells()}
     asked = {claim.id: {test.measured for test in claim.tests} for claim in declared("boundary").claims}
     assert {claim: set(ratios) for claim, ratios in results.pairs().items()} == {
-        claim: names for claim, names in asked.items() if claim not in ("A10", "A11")
+        claim: names for claim, names in asked.items() if claim not in ("A7", "A10", "A11")
     }
 
 
@@ -95,38 +96,37 @@ def judged(session) -> dict[str, dict]:
 def test_without_noise_the_verdict_is_that_of_the_truth(truth):
     rows = simulated_rows("boundary", truth, "full", 0, noise=0)
     assert list(rows) == ["A1", "A2", "A3", "A4", "A7", "A10", "A11", "A23"]
-    accepted = {
-        "as published": {verdicts.YES},
-        "half the size": {verdicts.YES, verdicts.IN_DIRECTION},
-        "no effect": {verdicts.REFUTED},
-        "the wrong sign": {verdicts.REFUTED},
-    }
-    assert {row["verdict"] for row in rows.values()} <= accepted[truth]
+    right = dict.fromkeys(rows, verdicts.HOLDS if truth in ("as published", "half the size") else verdicts.FAILS)
     if truth == "half the size":
-        # A half of a published size is not that size.
-        sizes = {name for name, row in rows.items() if any(part["kind"] == "size" for part in row["parts"])}
-        assert {name for name, row in rows.items() if row["verdict"] == verdicts.IN_DIRECTION} == sizes
+        # Half of 9 % for ctypes leaves less than is of interest, as its cells follow from those of the others.
+        right["A2"] = verdicts.MIXED
+    assert {claim: row["verdict"] for claim, row in rows.items()} == right
+    # A half of a published size is not that size.
+    sizes = {row["size"] for row in rows.values() if row["size"]}
+    assert sizes == {verdicts.AGREES if truth == "as published" else verdicts.DIFFERS}
 
 
 def test_what_is_published_is_not_confirmed_by_a_run_that_can_tell_nothing():
     for claim, row in simulated_rows("boundary", "as published", "full", 1, noise=150).items():
         if claim != "A11":  # its trees are counted: a run has them, or it has not
-            assert row["verdict"] == verdicts.UNDECIDED_HERE, claim
+            # One part may be answered by chance, in one of fifty runs; a claim with several hardly is.
+            assert row["verdict"] in (verdicts.OPEN, verdicts.MIXED), claim
+            assert row["size"] != verdicts.AGREES, claim
 
 
 @pytest.mark.parametrize(
     ("both", "answer"),
     [
-        ([(11 + n % 2, 2) for n in range(10)], YES),
-        ([(0.5 + 0.1 * (n % 2), 20) for n in range(10)], NO),
-        ([(30, 2), (0, 30)] * 2, OPEN),
+        ([(11 + n % 2, 5, 1) for n in range(10)], YES),
+        ([(0.5 + 0.1 * (n % 2), 20, 30) for n in range(10)], NO),
+        ([(30, 2, 1), (0, 30, 60)] * 2, OPEN),
         # However many samples it has, one process decides nothing.
-        ([(9000, 200)], OPEN),
+        ([(9000, 200, 20)], OPEN),
     ],
 )
 def test_the_hand_off_holds_is_refuted_or_stays_open(both, answer):
     session = simulate("boundary", "as published", "full", 3)
-    profiles = [profiled(taken, libffi) for taken, libffi in both]
+    profiles = [profiled(*groups) for groups in both]
     title = "where the time goes, by process"
     session.add_observation(title, {GIL: {"ctypes CDLL": profiles}, FREE_THREADED: {}})
     assert {part["verdict"] for part in judged(session)["A10"]["parts"] if part["kind"] == "side"} == {answer}
@@ -153,15 +153,15 @@ def test_claims_without_a_tool_or_a_binding_have_a_reason():
         del record.loops[key]
     trees = {"ctypes CDLL": session.observed("call trees")["ctypes CDLL"]}
     rows = judged(with_observations("no perf", trees, record=record))
-    assert rows["A10"]["verdict"] == verdicts.CANNOT_TEST
+    assert (rows["A10"]["verdict"], rows["A10"]["qualifier"]) == (verdicts.OPEN, "3 no number")
     assert "no perf" in rows["A10"]["reason"]
-    assert (rows["A11"]["verdict"], rows["A11"]["qualifier"]) == (verdicts.IN_PART, "1 of 2; 1 without a number")
+    assert (rows["A11"]["verdict"], rows["A11"]["qualifier"]) == (verdicts.MIXED, "1 yes, 1 no number")
     assert "PyO3 was not built" in rows["A11"]["reason"]
     assert reason in rows["A23"]["reason"]
     # Instructions that were counted are no shares of time.
-    counted = {label: {"ctypes CDLL": [profiled(60, 20, "callgrind, own cost")]} for label in PAIR}
+    counted = {label: {"ctypes CDLL": [profiled(60, 20, how="callgrind, own cost")]} for label in PAIR}
     row = judged(with_observations(counted, "no valgrind"))["A10"]
-    assert (row["verdict"], row["measured"]) == (verdicts.CANNOT_TEST, {})
+    assert (row["verdict"], row["measured"]) == (verdicts.OPEN, {})
     assert "instructions were counted" in row["reason"]
 
 

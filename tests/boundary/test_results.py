@@ -28,8 +28,8 @@ def record_of(cells: dict[str, float], scatter: float = 0.004, seed: int = 11) -
         for _ in range(4)
     ]
     run = {"plan": {"seed": 1, "interpreters": sorted({key.partition("/")[0] for key in cells}), "blocks": 4}}
-    missing = [{"missing": {label: {} for label in PAIR}}]
-    return Record(None, run, loops=dict.fromkeys(cells, 100_000), restarts=missing, blocks=blocks)
+    restarts = [{"restart": number, "missing": {label: {} for label in PAIR}} for number in range(20)]
+    return Record(None, run, loops=dict.fromkeys(cells, 100_000), restarts=restarts, blocks=blocks)
 
 
 COST = {binding: 20.0 + 40 * place for place, binding in enumerate(BINDINGS)}
@@ -164,12 +164,12 @@ def test_a_price_is_fixed_or_a_line_or_neither(price, rises, bends):
 # ---- profiles and call trees ----
 
 
-def profiled(taken: float, libffi: float, how: str = "perf cpu-clock") -> dict:
-    """A profile of one process, with samples in and beside the two groups that A10 speaks of."""
+def profiled(taken: float, libffi: float, rest: float = 20, how: str = "perf cpu-clock") -> dict:
+    """A profile of one process, with samples in and beside the two groups that A10 speaks of, and in the rest of ctypes."""
     samples = {
         "ffi_call": libffi,
         "take_gil": taken,
-        "PyCFuncPtr_call": 20,
+        "PyCFuncPtr_call": rest,
         "_PyEval_EvalFrameDefault": 100,
         "boundary_pyo3": 9,
     }

@@ -15,7 +15,7 @@ def made(value: float, low: float, high: float) -> Interval:
 
 
 def check(how: str, found: str, passed: bool) -> Check:
-    return Check("two at once", f"two {how}", found, passed, 0.1, claims=())
+    return Check("two at once", f"two {how}", found, passed, 0.1)
 
 
 NONE = Interval(1.5, math.nan, math.nan)
