@@ -38,7 +38,6 @@ def timed(logs, drawn=None, loops=1000, builds=1, name="calls", ns=1e3, **column
             "interpreters": {GIL: {"version": "3.14.7", "route": "source", "config_args": "", "stamp": "s"}},
         },
         loops=dict.fromkeys(logs, loops),
-        block_ns=sum(values[0][0] for values in times.values()),
         restarts=[
             {"restart": number, "missing": {}}
             | ({"layout": None, "layouts": {}} if drawn is None else {"layout": int(drawn[number]), "layouts": layouts(int(drawn[number]))})
@@ -57,7 +56,7 @@ def write(record, path):
     """A record as a measurement leaves it on disk; returns the path."""
     writer = Writer(path)
     writer.write("run", **record.run)
-    writer.write("loops", loops=record.loops, block_ns=record.block_ns)
+    writer.write("loops", loops=record.loops)
     for kind, lines in (("restart", record.restarts), ("block", record.blocks), ("failure", record.failures)):
         for line in lines:
             writer.write(kind, **line)

@@ -220,3 +220,20 @@ def test_a_run_on_a_pool_says_which_layout_each_restart_had(pool, smoke, tmp_pat
         for label in PAIR:
             parts = len(block["probes"][f"{label}/program"]) - 1
             assert block["ns"][f"{label}/program"] == parts * inode[label][layout[block["restart"]]]
+
+
+@pytest.mark.full
+@LINKED
+@pytest.mark.usefixtures("quiet_progress", "quiet_machine")
+def test_the_default_link_is_measured_once_beside_the_pool(pool, smoke, tmp_path, tell):
+    tell(progress=str(tmp_path / "progress"), layouts=str(Path(pool[GIL][0].python).parents[4]))
+    record = runner.run(plan("p", [hostile("program")], PAIR, smoke, with_controls=False), tmp_path)
+    assert len(record.restarts) == smoke.restarts
+    assert {line["layout"] for line in record.restarts} == {0, 1}
+    assert len(record.default.restarts) == 1
+    for label in PAIR:
+        inode = 1 + Path(layouts.as_installed(label).python).stat().st_ino % 99_991
+        for block in record.default.blocks:
+            parts = len(block["probes"][f"{label}/program"]) - 1
+            assert block["ns"][f"{label}/program"] == parts * inode
+        assert record.default_link(label, "program").shape == (smoke.blocks,)

@@ -245,15 +245,16 @@ def rests_on(sessions=1, builds=1, gil=16, free=16):
 
 def test_what_numbers_rest_on_in_words():
     drawn = basis.in_words(rests_on())
-    known = "1 session; what another session adds is that of a kept study; 3.14: 16 layouts of 1 build"
-    assert drawn.startswith(f"{known}; 3.14t: 16 layouts of 1 build. Not varied")
+    assert drawn.startswith(
+        "1 session; what another session adds is that of a kept study; 3.14: 16 layouts of 1 build; "
+    )
     assert drawn.endswith("unknown: another build, another machine")
     most = basis.in_words(rests_on(sessions=3, builds=3))
     assert most.startswith("3 sessions; 3.14: 16 layouts of 3 builds;")
     assert most.endswith("unknown: another machine")
     assert "another layout" in basis.in_words(rests_on(gil=1))
     assert "1 layout of 1 build" in basis.in_words(rests_on(gil=1))
-    assert "another session" not in basis.in_words(rests_on(sessions=2))
+    assert "kept study" not in basis.in_words(rests_on(sessions=2))
 
 
 def test_verdicts_of_one_binary_are_qualified():
@@ -284,14 +285,12 @@ def an_estimate(drawn):
 
 
 def test_a_row_of_the_ledger_says_where_another_session_will_come_out():
-    estimate = an_estimate([*range(16), *range(4)])
-    found = row(estimate, rests_on())
+    found = row(an_estimate([*range(16), *range(4)]), rests_on())
     assert found["verdict"] == HOLDS
     assert ledger.verdict_of(found) == HOLDS
-    assert list(found["beside"]) == ["x"]
-    beside, own = found["beside"]["x"], found["interval"]["x"]
-    assert list(beside) == ["another session"]
-    assert beside["another session"][0] < own[0] < own[1] < beside["another session"][1]
+    ((name, (low, high)),) = found["beside"]["x"].items()
+    assert name == basis.ANOTHER_SESSION
+    assert low < found["interval"]["x"][0] < found["interval"]["x"][1] < high
 
 
 def test_a_row_of_one_binary_says_so_and_nothing_of_another_session():
@@ -305,14 +304,14 @@ def test_a_row_of_one_binary_says_so_and_nothing_of_another_session():
 
 def test_the_two_intervals_have_their_names():
     assert list(basis.two(an_estimate([*range(16), *range(4)]))) == [basis.MIDDLE, basis.ANOTHER_SESSION]
-    assert basis.two(Location.of(np.arange(5.0))) == basis.two(Counted(1.0)) == basis.two(an_estimate(None)) == {}
+    assert basis.two(Location.of(np.arange(5.0))) == basis.two(Counted(1.0)) == {}
 
 
 def test_what_is_drawn_survives_the_hand_in():
     estimate = an_estimate([*range(16), *range(4)])
     again = Measurement.from_json(json.loads(json.dumps(Measurement(estimate, "ratio").as_json()))).estimate
     assert again == estimate
-    assert again.next_build == estimate.next_build
+    assert again.another_session == estimate.another_session
 
 
 @pytest.mark.parametrize(("gil", "said"), [(1, True), (16, False)])

@@ -155,7 +155,6 @@ def test_a_layout_without_a_quiet_batch_says_nothing_and_the_others_go_on():
     found = statistics.compare(record, SLOW, FAST, empty="fast")
     assert found.estimate.n <= RESTARTS - 3
     assert found.ratio.low <= 1.5 <= found.ratio.high
-    assert np.isfinite(found.p)
     assert statistics.per_call(record, SLOW).is_known
 
 

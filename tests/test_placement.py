@@ -12,11 +12,11 @@ from ffilab.bench.session import Measuring
 from ffilab.judge import verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import LEVEL, Counted, Measurement
+from ffilab.judge.controls import settled
+from ffilab.judge.estimates import LEVEL, Counted, Interval, Measurement, Share
 from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_of_groups
-from ffilab.judge.rules import YES
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.placement import claims, exercise, experiment, lottery, results
+from notebooks.placement import claims, exercise, experiment, lottery, results, story
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, USUAL, WESTMERE, Cache
 
 VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
@@ -206,7 +206,7 @@ def made_up_lottery(order_sd):
     """Ten rounds on each build; orders 3 % slower than the default in the middle and apart by `order_sd`; noise of 2 %."""
     rng = np.random.default_rng(4)
     rows = []
-    kinds = (("order", 30, 0.03, order_sd), ("copy", 10, 0.0, 0.0), (lottery.BY_PROFILE, 1, -0.02, 0.0))
+    kinds = (("order", 30, 0.03, order_sd), ("copy", 10, 0.0, 0.0), (lottery.BY_PROFILE, 10, -0.02, order_sd))
     for label, benchmark in itertools.product(lottery.BUILDS, lottery.BENCHMARKS):
         for kind, count, middle, sd in kinds:
             for number, truth in enumerate(rng.normal(middle, sd, count)):
@@ -223,6 +223,9 @@ def test_the_lottery_is_told_from_noise():
         raw, alone = results.spread(different, benchmark)
         assert raw > alone.high
         assert results.true_spread(different, benchmark).at().low > 1
+        # Two orders that lie apart by 0.03: one pair in twenty by 1.96 times the root of two of that.
+        pairs = results.of_pairs(different, benchmark).at()
+        assert pairs.low <= np.exp(1.96 * np.sqrt(2) * 0.03) <= pairs.high
     assert results.passing(same, "containers", "order", 1.02).events > 20
     assert results.passing(same, "containers", "order", 1.05).events <= 2
     assert results.passing(same, "containers", "copy", 1.02).events <= 1
@@ -231,6 +234,23 @@ def test_the_lottery_is_told_from_noise():
     assert results.over_orders(same, "containers", "copy").interval.value == pytest.approx(0.97, abs=0.02)
     assert results.faster_orders(same, "containers", lottery.BY_PROFILE).events == 0
     assert results.passing_by_noise(same, "containers", 1.02) < 0.5
+
+
+def test_a_link_is_one_value_however_often_it_is_timed():
+    runs = results.of_build(made_up_lottery(0.03), GIL)
+    often = pd.concat([runs, runs.assign(round=runs["round"] + 10), runs.assign(round=runs["round"] + 20)])
+    once, thrice = (results.over_orders(of, "containers", lottery.BY_PROFILE) for of in (runs, often))
+    assert once.estimate.n == thrice.estimate.n == 40
+    assert thrice.interval.half_width == pytest.approx(once.interval.half_width, rel=0.15)
+
+
+def test_a_round_that_others_disturbed_is_left_out_of_all_programs():
+    runs = results.of_build(made_up_lottery(0.03), GIL).reset_index(drop=True)
+    lost = runs.index[(runs.name == "order 3") & (runs["round"] == 4)]
+    most = runs.index[(runs.name == "order 5") & (runs["round"] > 3)]
+    logs = results.by_round(runs.drop(lost.union(most)), "containers", "order")
+    assert logs.shape == (29, 9)
+    assert np.isfinite(logs).all()
 
 
 @pytest.mark.parametrize("more", [0.0, 3.0])
@@ -247,6 +267,11 @@ def test_misses_are_compared_between_slow_and_fast_orders(more):
     assert found.low <= more <= found.high
     assert found.half_width < 0.5
     assert results.more_misses(runs, "no valgrind", "containers") == "no valgrind"
+    assert results.more_instructions(runs, counted, "containers").interval == Interval(1, 1, 1)
+    more_work = [{**row, "instructions": row["instructions"] * (2 if row["misses"] > 6500 else 1)} for row in counted]
+    assert results.more_instructions(runs, more_work, "containers").interval.value == pytest.approx(
+        2.0 if more else 1.0
+    )
     own = results.missed(counted, "containers")
     assert results.missing_more(own).events == (own.drop(lottery.DEFAULT) > own[lottery.DEFAULT]).sum()
     assert results.more_misses(runs[:0], counted, "containers") is None
@@ -265,7 +290,7 @@ def test_another_session_draws_other_orders():
 def test_a_program_that_differs_from_itself_withholds_the_lottery(off, passed):
     runs = made_up_lottery(0.03)
     runs.loc[(runs.kind == "copy") & (runs.interpreter == GIL), "log"] += off
-    checks = claims.controls(SimpleNamespace(frame={"relink lottery": runs}.get))
+    checks = settled(claims.controls(SimpleNamespace(frame={"relink lottery": runs}.get)))
     assert [check.passed for check in checks] == [passed] * 2 + [True] * 2
     assert FREE_THREADED in checks[-1].what
 
@@ -286,30 +311,36 @@ def test_the_hottest_functions_of_a_process_are_chosen_by_the_others():
     assert found == Measurement(Counted(0.5), "share of instructions")
 
 
-def test_a_planted_trap_alone_proves_no_more_than_a_part():
-    """Nothing that chance did: D1, D3 and D6 hold in part at most, whatever the trap does."""
-    d1, _, d3, *_, d6 = declared("placement").claims
-    for claim, nothing in ((d1, 1.0), (d3, 0.0), (d6, 1.0)):
-        planted, *by_lot = dict.fromkeys(rule.measured for rule in claim.tests)
-        found = {planted: exact(5.0, "ratio"), **{name: exact(nothing, "") for name in by_lot}}
-        assert verdicts.of_claim(claim, found, {}).verdict == verdicts.IN_PART
+def test_a_planted_trap_decides_nothing():
+    """Whatever the trap does, the word is that of what chance did."""
+    for claim in declared("placement").claims:
+        planted = [rule for rule in claim.tests if rule.part.startswith("planted")]
+        assert all(not rule.decides for rule in planted)
+        found = {rule.measured: exact(5.0, "ratio") for rule in planted}
+        missing = {rule.measured: "not linked" for rule in claim.tests if rule.measured not in found}
+        assert verdicts.of_claim(claim, found, missing).word == verdicts.OPEN
 
 
 @pytest.mark.parametrize(
-    ("truth", "expected"),
+    ("truth", "right"),
     [
-        ("as published", {YES, verdicts.IN_PART}),
-        ("half the size", {YES, verdicts.IN_DIRECTION, verdicts.IN_PART}),
-        ("no effect", {verdicts.REFUTED}),
-        ("the wrong sign", {verdicts.REFUTED}),
+        ("as published", verdicts.HOLDS),
+        ("half the size", verdicts.HOLDS),
+        ("no effect", verdicts.FAILS),
+        ("the wrong sign", verdicts.FAILS),
     ],
 )
-def test_without_noise_the_rules_say_what_is_true(truth, expected):
+def test_without_noise_the_rules_say_what_is_true(truth, right):
     judged = simulated_rows("placement", truth, "full", 0, noise=0)
     assert len(judged) == 6
-    assert {row["verdict"] for row in judged.values()} <= expected
-    # In part only because something is not tested.
-    assert all(row["untested"] for row in judged.values() if row["verdict"] == verdicts.IN_PART)
+    assert {row["verdict"] for row in judged.values()} == {right}
+
+
+def test_blame_without_machine_code_is_counted():
+    messages = ["README: a typo", story.CHANGE_CODE[0], "README: a typo", story.CHANGE_CODE[0]]
+    histories = [results.NO_TRAP] * 3 + [results.TRAP]
+    found = pd.DataFrame({"history": histories, "message": messages})
+    assert results.unrelated(found) == Share(2, 3)
 
 
 # ---- the exercises ----

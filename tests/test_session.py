@@ -35,7 +35,7 @@ def rows(*results):
 def test_a_frame_has_factors_results_process_and_end(session):
     steps = [Step(rows({"ns": n}, {"ns": n + 10}), {"way": way}) for n, way in ((1, "CDLL"), (2, "PyDLL"))]
     frame = session.run("calls", steps, 2)
-    assert list(frame.columns) == ["interpreter", "way", "ns", "process", "round", "ended"]
+    assert list(frame.columns) == ["interpreter", "way", "ns", "process", "round", "ended", "session"]
     assert sorted(frame.ns) == [1, 2, 11, 12]
     assert sorted(frame.process) == [0, 1, 2, 3]
     assert list(frame[frame.way == "CDLL"].ns) == [1, 11]

@@ -1,9 +1,10 @@
 """Records on disk: one JSON line per event, written as the run goes, so that nothing is lost.
 
-Line kinds: `run` (plan, machine, interpreters), `loops` (calibrated counts), `restart` (facts of its workers), `block`
-(one randomised block: ns by cell, in the order in which they were timed), `failure` (a restart that was given up, with
-the reason), `experiment` (title, number of the run, how many processes it is to have), `child` (one process of its own,
-with the factors of its case), `observation` (something looked at once), `end`.
+Line kinds: `run` (plan, machine, interpreters), `loops` (calibrated counts), `restart` (its layout, how many blocks it is to
+have, facts of its workers), `block` (one randomised block: ns by cell, in the order in which they were timed), `failure` (a
+restart that was given up, with the reason), `experiment` (title, number of the run, how many processes it is to have), `child`
+(one process of its own, with the factors of its case), `observation` (something looked at once), `end`. What takes the place of
+something disturbed says `again`, and a child the number of the process that it replaces.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ MAIN = "session.jsonl"
 class Unit:
     """What a comparison counts as one: a session's layout, linked from one of the builds; or one restart, if it drew none.
 
-    build: its number; those of all interpreters in the order of their labels, where they differ.
+    build: its number; where the interpreters' builds differ, their digits in the order of the labels: 23 is a 2 beside a 3.
     """
 
     session: int
-    build: int | tuple[int, ...]
+    build: int
     layout: int | None
     restart: int | None = None
 
@@ -48,18 +49,18 @@ class Unit:
         drawn, session = line.get("layouts") or {}, line.get("session", 0)
         if line.get("layout") is None:
             return cls(session, 1, None, line["restart"])
-        builds = tuple(layout["build"] for _, layout in sorted(drawn.items())) or (1,)
-        return cls(session, builds[0] if len(set(builds)) == 1 else builds, line["layout"])
+        builds = [layout["build"] for _, layout in sorted(drawn.items())] or [1]
+        build = builds[0] if len(set(builds)) == 1 else int("".join(map(str, builds)))
+        return cls(session, build, line["layout"])
 
 
 @dataclass(frozen=True)
 class Record:
-    """One run, read back. `cut_off` is true if the run was interrupted. block_ns: how long a block lasts by the calibration."""
+    """One run, read back. `cut_off` is true if the run was interrupted."""
 
     path: Path | None
     run: dict
     loops: dict[str, int] = field(default_factory=dict)
-    block_ns: float | None = None
     restarts: list[dict] = field(default_factory=list)
     blocks: list[dict] = field(default_factory=list)
     failures: list[dict] = field(default_factory=list)
@@ -298,7 +299,6 @@ def read(path: Path) -> Record:
         path,
         lines[0],
         loops=by_kind["loops"][0]["loops"] if by_kind["loops"] else {},
-        block_ns=by_kind["loops"][0]["block_ns"] if by_kind["loops"] else None,
         restarts=by_kind["restart"],
         blocks=by_kind["block"],
         failures=by_kind["failure"],

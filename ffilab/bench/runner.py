@@ -116,13 +116,13 @@ def cell_key(label: str, arm: Arm) -> str:
     return f"{label}/{arm.name}"
 
 
-def calibrate(restart: Restart, batch_ns: float) -> tuple[dict[str, int], float]:
-    """Loops per cell so that one batch lasts about `batch_ns`, and how long (ns) a block then lasts.
+def calibrate(restart: Restart, batch_ns: float) -> dict[str, int]:
+    """Loops per cell so that one batch lasts about `batch_ns`.
 
     The fastest of three batches counts: one hiccup would leave a cell with so few loops, for the whole run,
     that the fixed cost of a batch shows in its time.
     """
-    loops, block_ns = {}, 0.0
+    loops = {}
     for label, arm in restart.cells:
         worker, count = restart.worker(label, arm), 1
         # The first batches are warm-up: specialisation, lazy binding, caches.
@@ -133,9 +133,8 @@ def calibrate(restart: Restart, batch_ns: float) -> tuple[dict[str, int], float]
             if ns >= batch_ns / 4 or count >= MAX_LOOPS:
                 break
             count *= 2
-        loops[cell_key(label, arm)] = chosen = max(1, round(count * batch_ns / ns))
-        block_ns += chosen * ns / count
-    return loops, block_ns
+        loops[cell_key(label, arm)] = max(1, round(count * batch_ns / ns))
+    return loops
 
 
 def turns(pool: Pool, restarts: int, order: random.Random) -> list[int | None]:
@@ -223,7 +222,9 @@ def run(plan: Plan, folder: Path, pool: Pool | None = None) -> Record:
     installed = {label: layouts.as_installed(interpreter) for label, interpreter in interpreters.items()}
     given = turns(pool, plan.restarts, drawing)
     # Not the first one, which calibrates.
-    default = drawing.randrange(1, plan.restarts) if with_default and given[0] is not None else None
+    default = (
+        drawing.randrange(1, plan.restarts) if with_default and given[0] is not None and plan.restarts > 1 else None
+    )
     loops = None
     failures = 0
     done: list[dict] = []
@@ -248,8 +249,8 @@ def run(plan: Plan, folder: Path, pool: Pool | None = None) -> Record:
                     restart = Restart(plan, interpreters, cores.next() if plan.pin else None, kept, order, drawn)
                     try:
                         if loops is None:
-                            loops, block_ns = calibrate(restart, plan.batch_ns)
-                            writer.write("loops", loops=loops, block_ns=round(block_ns))
+                            loops = calibrate(restart, plan.batch_ns)
+                            writer.write("loops", loops=loops)
                         # What could not be made in the first restart has no count, and is missing from the whole run.
                         restart.cells = [cell for cell in restart.cells if cell_key(*cell) in loops]
                         writer.write(
@@ -263,15 +264,10 @@ def run(plan: Plan, folder: Path, pool: Pool | None = None) -> Record:
                         )
                         _warm_up(restart, loops)
                         for block in range(turn.blocks):
-                            line = {
-                                "restart": number,
-                                "block": block,
-                                "again": turn.again,
-                                **_block(restart, loops, order),
-                            }
-                            writer.write("block", **line)
+                            happened, timed = _block(restart, loops, order)
+                            writer.write("block", restart=number, block=block, again=turn.again, **happened, **timed)
                             if not turn.default:
-                                done.append({**line, "layout": turn.layout})
+                                done.append({"layout": turn.layout, "again": turn.again, **happened})
                             reporter.advance(f"{len(restart.cells)} arms, restart {number + 1}")
                     finally:
                         restart.close()
@@ -307,8 +303,8 @@ def _warm_up(restart: Restart, loops: dict[str, int]) -> None:
         restart.worker(label, arm).time(arm.name, max(1, loops[cell_key(label, arm)] // 5))
 
 
-def _block(restart: Restart, loops: dict[str, int], order: random.Random) -> dict:
-    """Time every cell once, in random order; return what stands in the line of the block."""
+def _block(restart: Restart, loops: dict[str, int], order: random.Random) -> tuple[dict, dict]:
+    """Time every cell once, in random order; return what happened meanwhile, and the times with their probes."""
     watch, used = machine.Watch(restart.cpu), sum(worker.cpu_s for worker in restart.workers.values())
     ns, probes = {}, {}
     for label, arm in side_by_side(restart.cells, order):
@@ -316,4 +312,4 @@ def _block(restart: Restart, loops: dict[str, int], order: random.Random) -> dic
         answer = restart.worker(label, arm).time(arm.name, loops[key])
         ns[key], probes[key] = answer["ns"], answer["probes"]
     others = watch.end(sum(worker.cpu_s for worker in restart.workers.values()) - used)
-    return {**others, "ns": ns, "probes": probes, "load": machine.noise()["load"]}
+    return {**others, "load": machine.noise()["load"]}, {"ns": ns, "probes": probes}

@@ -1,7 +1,7 @@
 """How often intervals hold what another session or build says: from the layouts of kept sessions, by the estimator of now.
 
-Sessions are as `book/evidence/sessions.json` keeps them (notebooks/measuring/coverage.py): of each ratio the logarithms of its
-layouts by build, and of the restarts of one binary.
+Sessions are as `book/evidence/sessions.json` keeps them: of each ratio the logarithms of its layouts by build, and of the restarts
+of one binary.
 """
 
 import itertools

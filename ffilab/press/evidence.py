@@ -48,7 +48,7 @@ def fresh_in_words(sessions: list[dict], rows: list[dict]) -> str:
     days = len({session["machine"]["date"][:10] for session in sessions})
     builds = {build for session in sessions for ratio in session["ratios"].values() for build in ratio["layouts"]}
     words = [
-        f"{len(sessions)} sessions on {days} {'day' if days == 1 else 'days'}, {len(builds)} builds, {len(rows)} ratios; the last one "
+        f"{amount(len(sessions), 'session')} on {amount(days, 'day')}, {amount(len(builds), 'build')}, {len(rows)} ratios; the last one "
         f"on {last['cpu']}, {last['cores']} cores, {last['date']}, commit {last['commit']}."
     ]
     for kind, title in judged.KINDS.items():
@@ -67,6 +67,10 @@ def fresh_in_words(sessions: list[dict], rows: list[dict]) -> str:
     )
 
 
+def amount(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
 def fresh_table(rows: list[dict]) -> str:
     """A row for each ratio: shares inside by kind, and half-widths."""
     if not any(row[kind] is not None for row in rows for kind in judged.KINDS):
@@ -77,7 +81,7 @@ def fresh_table(rows: list[dict]) -> str:
     ]
     for row in rows:
         cells = ["" if row[kind] is None else f"{row[kind]:.0%}" for kind in judged.KINDS]
-        cells += [f"±{row[name]:.2%}" for name in ("half_width", "half_width_binary")]
+        cells += [f"±{row[name]:.2%}" if row[name] == row[name] else "" for name in ("half_width", "half_width_binary")]
         lines.append(f"| {row['ratio']} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -93,18 +93,20 @@ def in_the_grid(session: Session, fewer: int | None) -> Measurement | str | None
     """MiB by 200 native threads a call at 24 Python threads; less that with fewer Python threads, if so many are given."""
     cells = results.grid(session.frame("Python × native threads"))
     most = results.native_part(cells, FREE_THREADED, 24, 200)
-    less = [] if fewer is None else [results.native_part(cells, FREE_THREADED, fewer, 200)]
-    found = difference(most, *less, "MiB") if less else measured(most, "MiB")
+    if fewer is None:
+        found = measured(most, "MiB")
+    else:
+        found = difference(most, results.native_part(cells, FREE_THREADED, fewer, 200), "MiB")
     return found or not_built(session, FREE_THREADED)
 
 
 def over_glibc(session: Session, scenario: str, allocator: str) -> Measurement | str | None:
     runs = results.scenarios(session.frame("scenarios"))
-    values = (chosen(runs, scenario=scenario, allocator=which)["value"].to_numpy() for which in (allocator, "glibc"))
-    return ratio(*values) or looked_at(session)["absent allocators"].get(allocator)
+    ours, glibc = (chosen(runs, scenario=scenario, allocator=which) for which in (allocator, "glibc"))
+    return ratio(ours.value, glibc.value) or looked_at(session)["absent allocators"].get(allocator)
 
 
 def held_back(session: Session, setting: str, case: str) -> Measurement | None:
-    thresholds = session.frame("thresholds")
-    values = (chosen(thresholds, setting=which, case=case).held.to_numpy() for which in (setting, "nothing"))
-    return difference(*values, "MiB")
+    runs = session.frame("thresholds")
+    with_, without = (chosen(runs, setting=which, case=case) for which in (setting, "nothing"))
+    return difference(with_.held.to_numpy(), without.held.to_numpy(), "MiB")

@@ -104,8 +104,8 @@ def interval(found: Measurement | None) -> Interval | None:
 
 
 def against(runs: pd.DataFrame, case: str, other: str, label: str = GIL) -> Interval | None:
-    """Rate of one case over that of another, process by process."""
-    return interval(ratio(rates(runs, case, label), rates(runs, other, label)))
+    """Rate of one case over that of another, process by process; as the rules have it where rates fall into two classes."""
+    return interval(ratio(rates(runs, case, label), rates(runs, other, label), classes=CONVOY in (case, other)))
 
 
 def over_processes(values: np.ndarray) -> Interval | None:

@@ -30,7 +30,7 @@ WAIT = 0.02
 BESIDE_ONE = 100.0
 # Of the shares of requests with one wait or more, and with two.
 WAITING = 0.07
-# Both claims of C6 are about a side; a ratio does not fall below this, however wrong the side is.
+# A ratio does not fall below this, however wrong the side of a claim is.
 SMALLEST = 0.1
 
 
@@ -44,7 +44,7 @@ def simulated(session: Simulated) -> None:
         session.add_processes(title, [(GIL, {}, results)])
 
     cells = {(DEFAULT_S, 1): 1.0, (DEFAULT_S, 8): 1.0}
-    cells[DEFAULT_S, 2] = session.true("C1", "countdown, 2 threads / 1: {GIL}")
+    cells[DEFAULT_S, 2] = max(SMALLEST, session.true("C1", "countdown, 2 threads / 1: {GIL}"))
     cells[SHORTEST_S, 8] = session.true("C5", "countdown, 8 threads, 1e-6 s / 0.005 s: {GIL}")
     columns = [
         [{"interval": interval, "threads": threads, **row} for row in rows("ns", 15 * cell, COUNTDOWN[threads])]
@@ -76,7 +76,7 @@ def requests(session: Simulated, n: int) -> list[list[float]]:
     ]
     interval_us = DEFAULT_S * 1e6
     return [
-        [interval_us * ((place < some) + (place < two)) for place in np.arange(SINGLES) / SINGLES]
+        [interval_us * (int(place < some) + int(place < two)) for place in np.arange(SINGLES) / SINGLES]
         for some, two in zip(*shares, strict=True)
     ]
 

@@ -38,7 +38,7 @@ from ffilab.provision import relink
 from ffilab.provision.catalogue import GIL
 from ffilab.subprocesses import group
 from notebooks.measuring import kept
-from notebooks.measuring.contest_results import AGAIN, CALL, MORE, OTHER, PAIRS, TITLES
+from notebooks.measuring.contest_results import AGAIN, CALL, MEASURED_AS, MORE, OTHER, PAIRS, TITLES
 
 PYPERF_ARM, TIMEIT_ARM = (NATIVE / "measuring" / f"{tool}_arm.py" for tool in ("pyperf", "timeit"))
 SPIN_ARMS, SPIN = "native/measuring/arms.py", f"{BUILT}/measuring/libspin.so"
@@ -254,7 +254,7 @@ ROWS: dict[str, tuple[bool, Callable[[At], Found]]] = {
     "layouts": (False, on_layouts),
 }
 # [/rows]
-assert list(ROWS) == list(TITLES)
+assert [*ROWS, *MEASURED_AS] == list(TITLES)
 
 
 def as_json(found: Location | np.ndarray) -> dict:

@@ -202,11 +202,15 @@ def itself(runs: pd.DataFrame, benchmark: str) -> Location:
 
 
 def by_round(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
-    """Logs of the programs of a kind, shape (programs, rounds)."""
+    """Logs of the programs of a kind, shape (programs, rounds): as many rounds as each of them has, where others disturbed some.
+    A program that lost half of its rounds or more is left out."""
     chosen = runs[(runs.benchmark == benchmark) & (runs.kind == kind)]
     # Counted for each program: another session has other orders, in rounds that go on from the first.
     counted = chosen.assign(round=chosen.groupby("name").cumcount())
-    return counted.pivot(index="name", columns="round", values="log").to_numpy()
+    rows = counted.pivot(index="name", columns="round", values="log").to_numpy()
+    rounds = np.isfinite(rows).sum(axis=1)
+    enough = 2 * rounds > rounds.max(initial=0)
+    return rows[enough, : rounds[enough].min(initial=rows.shape[1])]
 
 
 def spread(runs: pd.DataFrame, benchmark: str, seed: int = 0) -> tuple[float, Interval]:

@@ -18,8 +18,7 @@ from ffilab.bench.plan import Arm, controls, plan
 from ffilab.bench.record import read
 from ffilab.errors import UserError
 from ffilab.paths import ROOT
-from ffilab.provision.catalogue import BY_LABEL, GIL
-from ffilab.provision.installed import load
+from ffilab.provision.catalogue import GIL
 
 ARMS = Path(__file__).with_name("arms.py")
 pytestmark = pytest.mark.usefixtures("quiet_progress")
@@ -30,13 +29,12 @@ def open_files():
 
 
 def limited(smoke):
-    """A plan of four workers, one of them on a copy of the interpreter."""
+    """A plan of three workers."""
     return plan("limits", [Arm("plain", str(ARMS), "plain"), *controls(8)], [GIL], smoke, 1, False)
 
 
 def assert_nothing_is_left(before):
     assert open_files() == before
-    assert not list(load(BY_LABEL[GIL]).python.parent.glob(f"copy-of-{os.getpid()}-*"))
     assert not psutil.Process().children(recursive=True)
 
 
@@ -45,7 +43,7 @@ def test_no_more_files(smoke, tmp_path):
     before, said = open_files(), set()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = [number for number in range(1000) if str(number) not in before]
-    # Enough to look for the interpreter, and then none for the record, or for one of the pipes of one of four workers: until
+    # Enough to look for the interpreter, and then none for the record, or for one of the pipes of one of three workers: until
     # there are enough.
     for further in range(1, 40):
         try:

@@ -152,7 +152,6 @@ def test_a_time_that_is_none(path, value):
         ("calls.jsonl", "run", ("plan", "budget"), "huge"),
         ("calls.jsonl", "run", ("plan", "interpreters"), "3.14"),
         ("calls.jsonl", "run", ("machine", "cores"), "two"),
-        ("calls.jsonl", "loops", ("block_ns",), -1),
         ("calls.jsonl", "loops", ("loops", "3.14/CDLL noop"), 0),
         ("calls.jsonl", "restart", ("restart",), 100_000),
         ("calls.jsonl", "restart", ("missing",), []),
