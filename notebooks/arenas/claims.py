@@ -10,10 +10,10 @@ from ffilab.bench.session import Session
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
-from ffilab.judge.processes import chosen, difference, measured, ratio, session_of
+from ffilab.judge.processes import chosen, difference, measured, ratio
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import results
-from notebooks.arenas.experiment import AS_RUN, HUGE, MEET, PREFERRED
+from notebooks.arenas.experiment import HUGE, MEET, PREFERRED
 
 NO_HUGE_PAGES = "this system gave no huge pages to a program that asked for them"
 HELD_BACK = {"mmap_threshold=131072": "large, pinned", "trim_threshold=1073741824": "small"}
@@ -74,43 +74,39 @@ def of_pair(runs: pd.DataFrame, column: str, condition: str) -> tuple[np.ndarray
 
 def more_with_huge_pages(session: Session, column: str) -> Measurement | str | None:
     runs = results.talk(session.frame("the talk's experiment"))
-    sessions = session_of(runs, interpreter=FREE_THREADED, condition=HUGE)
-    found = difference(*of_pair(runs, column, HUGE), "MiB", sessions) if results.huge_pages(runs) else NO_HUGE_PAGES
+    found = difference(*of_pair(runs, column, HUGE), "MiB") if results.huge_pages(runs) else NO_HUGE_PAGES
     return not_built(session, GIL, FREE_THREADED) or found
 
 
 def more_by_native_threads(session: Session) -> Measurement | str | None:
     runs = results.talk(session.frame("the talk's experiment"))
     grown = [results.grown_by_native_threads(runs, label) for label in (FREE_THREADED, GIL)]
-    sessions = session_of(runs, interpreter=FREE_THREADED, condition=AS_RUN)
-    return difference(*grown, "MiB", sessions) or not_built(session, GIL, FREE_THREADED)
+    return difference(*grown, "MiB") or not_built(session, GIL, FREE_THREADED)
 
 
 def times_of_touched(session: Session, column: str) -> Measurement | str | None:
     runs = results.talk(session.frame("the talk's experiment"))
-    sessions = session_of(runs, interpreter=FREE_THREADED, condition=MEET)
-    return ratio(*of_pair(runs, column, MEET), sessions) or not_built(session, GIL, FREE_THREADED)
+    return ratio(*of_pair(runs, column, MEET)) or not_built(session, GIL, FREE_THREADED)
 
 
 def in_the_grid(session: Session, fewer: int | None) -> Measurement | str | None:
     """MiB by 200 native threads a call at 24 Python threads; less that with fewer Python threads, if so many are given."""
     cells = results.grid(session.frame("Python × native threads"))
     most = results.native_part(cells, FREE_THREADED, 24, 200)
-    sessions = session_of(cells, interpreter=FREE_THREADED, python_threads=24, native_threads=200)[: len(most)]
     if fewer is None:
-        found = measured(most, "MiB", sessions)
+        found = measured(most, "MiB")
     else:
-        found = difference(most, results.native_part(cells, FREE_THREADED, fewer, 200), "MiB", sessions)
+        found = difference(most, results.native_part(cells, FREE_THREADED, fewer, 200), "MiB")
     return found or not_built(session, FREE_THREADED)
 
 
 def over_glibc(session: Session, scenario: str, allocator: str) -> Measurement | str | None:
     runs = results.scenarios(session.frame("scenarios"))
     ours, glibc = (chosen(runs, scenario=scenario, allocator=which) for which in (allocator, "glibc"))
-    return ratio(ours.value, glibc.value, ours.session) or looked_at(session)["absent allocators"].get(allocator)
+    return ratio(ours.value, glibc.value) or looked_at(session)["absent allocators"].get(allocator)
 
 
 def held_back(session: Session, setting: str, case: str) -> Measurement | None:
     runs = session.frame("thresholds")
     with_, without = (chosen(runs, setting=which, case=case) for which in (setting, "nothing"))
-    return difference(with_.held.to_numpy(), without.held.to_numpy(), "MiB", with_.session)
+    return difference(with_.held.to_numpy(), without.held.to_numpy(), "MiB")

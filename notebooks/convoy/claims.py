@@ -46,7 +46,7 @@ def over(
     """A column of an experiment in one case over that in another, with the GIL."""
     runs = session.frame(title)
     left, right = (done(runs, interpreter=GIL, **which) for which in (one, other))
-    return ratio(left[column], right[column], left["session"], classes)
+    return ratio(left[column], right[column], classes)
 
 
 def rate_over(session: Session, case: str, other: str) -> Measurement | str | None:
@@ -62,6 +62,4 @@ def waits(session: Session) -> Measurement | None:
 
 def share_waiting(session: Session, times: int) -> Measurement | None:
     """Requests beside one CPU thread that wait so often, or more often."""
-    runs = session.frame("echo server")
-    convoys = done(runs, interpreter=GIL, case=CONVOY)
-    return measured(shares_waiting(runs, CONVOY, times), "share of requests", convoys["session"])
+    return measured(shares_waiting(session.frame("echo server"), CONVOY, times), "share of requests")
