@@ -103,10 +103,10 @@ def in_the_grid(session: Session, fewer: int | None) -> Measurement | str | None
 def over_glibc(session: Session, scenario: str, allocator: str) -> Measurement | str | None:
     runs = results.scenarios(session.frame("scenarios"))
     ours, glibc = (chosen(runs, scenario=scenario, allocator=which) for which in (allocator, "glibc"))
-    return ratio(ours.value, glibc.value, ours.session) or looked_at(session)["absent allocators"].get(allocator)
+    return ratio(ours.value, glibc.value) or looked_at(session)["absent allocators"].get(allocator)
 
 
 def held_back(session: Session, setting: str, case: str) -> Measurement | None:
     runs = session.frame("thresholds")
     with_, without = (chosen(runs, setting=which, case=case) for which in (setting, "nothing"))
-    return difference(with_.held.to_numpy(), without.held.to_numpy(), "MiB", with_.session)
+    return difference(with_.held.to_numpy(), without.held.to_numpy(), "MiB")
