@@ -50,7 +50,7 @@ def difference(left: np.ndarray, right: np.ndarray, unit: str) -> Measurement | 
     return measured(left[:n] - right[:n], unit)
 
 
-def ratio(left: np.ndarray, right: np.ndarray, classes: bool = False) -> Measurement | None:
+def ratio(left: np.ndarray, right: np.ndarray, *, classes: bool = False) -> Measurement | None:
     """Ratio of two cases, process by process; None if one is missing, negative, or nothing but zeros on both sides.
 
     classes: the values fall into classes (one wait a request or two), of which a trimmed mean is the centre of none: then it is

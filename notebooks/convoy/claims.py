@@ -46,7 +46,7 @@ def over(
     """A column of an experiment in one case over that in another, with the GIL."""
     runs = session.frame(title)
     left, right = (done(runs, interpreter=GIL, **which) for which in (one, other))
-    return ratio(left[column], right[column], classes)
+    return ratio(left[column], right[column], classes=classes)
 
 
 def rate_over(session: Session, case: str, other: str) -> Measurement | str | None:

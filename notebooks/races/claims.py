@@ -60,8 +60,8 @@ def bad_accounts(session: Session, label: str, case: str) -> Measurement | None:
 def wider(session: Session) -> Measurement | None:
     """Share of rounds in which both were paid, in a wide window less in a narrow one, process by process."""
     runs = session.frame("width of the window")
-    wide, narrow = (runs[runs.window_ns == width].share.to_numpy() for width in (WIDE_NS, NARROW_NS))
-    return difference(wide, narrow, "share of rounds")
+    wide, narrow = (runs[runs.window_ns == width] for width in (WIDE_NS, NARROW_NS))
+    return difference(wide.share.to_numpy(), narrow.share.to_numpy(), "share of rounds")
 
 
 def bad_totals(session: Session) -> Measurement | None:
