@@ -13,7 +13,7 @@ from ffilab.judge.verdicts import FAILS, HOLDS, MIXED
 
 RUNS = 12
 KEPT = {characteristics.key(one): one for one in characteristics.kept()}
-TESTED = {claim.id: claim for claim in claims.all_claims() if verdicts.kind(claim) == verdicts.MEASURED}
+TESTED = {claim.id: claim for claim in claims.all_claims() if claim.tests and verdicts.kind(claim) == verdicts.MEASURED}
 # Of each rule its part of the kept table, at `quick`, where what was published is exactly so.
 AS_PUBLISHED = [
     (identifier, rule, part)

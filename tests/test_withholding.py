@@ -173,7 +173,7 @@ def test_an_update_that_was_lost_is_given_beside_any_load(races_beside_load):
                 # None that was seen may have been hidden, and what was estimated may be off.
                 assert part["verdict"] == verdicts.WITHHELD, part
                 assert "disturbed" in part["reason"]
-    assert seen > 5
+    assert seen >= 3
     # A sentence on the page has a form for it: what is withheld is open there.
     assert verdicts.WITHHELD not in ledger.sides(races_beside_load).values()
     assert "withheld: disturbed" in {answer.reason[:19] for answer in ledger.answers(races_beside_load).values()}

@@ -11,8 +11,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import stats
 
-from ffilab.judge.interval import Interval
-from ffilab.judge.interval import known as known
+from ffilab.judge.interval import Interval, known  # noqa: F401
 
 LEVEL, POWER = 0.98, 0.8
 # Trimming leaves so few degrees of freedom that below fifteen values it makes wider intervals than it mends.
@@ -24,7 +23,7 @@ PREDICTION_LEVEL = 0.95
 
 def _squared(effect: float, gap: float) -> float:
     """(effect / gap)², infinity where the gap is next to nothing."""
-    return (effect / gap) ** 2 if gap > 1e-9 * effect else math.inf
+    return math.inf if gap <= 1e-9 * effect else (effect / gap) ** 2
 
 
 def trimmed(n: int) -> int:
@@ -79,13 +78,11 @@ class Location:
 
     @classmethod
     def mean(cls, values: np.ndarray, log: bool = False) -> "Location":
-        """Expected value of independent values: their plain mean with its t interval. Of values that fall into classes, where a
-        trimmed mean is the centre of none."""
-        values = np.asarray(values, dtype=float)
+        """Plain mean with its t interval: of values that fall into classes, where a trimmed mean is the centre of none."""
         n = len(values)
         if n < MIN_VALUES:
             return cls.of(values, log)
-        return cls(float(values.mean()), float(values.std(ddof=1)) / math.sqrt(n), n - 1, n, log)
+        return cls(float(np.mean(values)), float(np.std(values, ddof=1)) / math.sqrt(n), n - 1, n, log)
 
     def at(self, level: float = LEVEL) -> Interval:
         """The interval at a level, shared out among the looks."""
@@ -123,7 +120,7 @@ class Location:
 
     @property
     def _errors_away(self) -> float:
-        """How many errors an effect has to be large, so that an interval at LEVEL excludes none with a power of 0.8."""
+        """How many errors large an effect is that an interval at LEVEL tells from none with a power of 0.8."""
         return float(stats.t.ppf([0.5 + self._shared(LEVEL) / 2, POWER], self.freedom).sum())
 
     @property
@@ -138,7 +135,7 @@ class Location:
         Infinity if no number of runs in these sessions can do it: see `sessions_for`.
         """
         room = (gap / self._errors_away) ** 2 - self.floor**2
-        return (self.error**2 - self.floor**2) / room if room > 1e-9 * self.error**2 else math.inf
+        return math.inf if room <= 1e-9 * self.error**2 else (self.error**2 - self.floor**2) / room
 
     def sessions_for(self, gap: float) -> float:
         """How many sessions like these, all in all, would tell a distance of `gap` with a power of 0.8."""
@@ -250,7 +247,6 @@ class Ranked:
     ratios: tuple[float, ...]
 
     def __post_init__(self):
-        # JSON knows no tuples.
         object.__setattr__(self, "ratios", tuple(self.ratios))
 
     @classmethod

@@ -110,11 +110,10 @@ class Rule:
 
 def _open(measurement: Measurement, reason: str, *bounds: float) -> Answer:
     """No answer yet; with how many times as many runs, or how many sessions, would probably tell the estimate from all bounds."""
-    estimate = measurement.estimate
+    estimate, gap = measurement.estimate, math.nan
     value, is_log = estimate.at().value, isinstance(estimate, Location) and estimate.log
-    if is_log and min(bounds) <= 0:
-        return Answer(OPEN, reason, estimate.n)
-    gap = min(abs(math.log(value / bound) if is_log else value - bound) for bound in bounds)
+    if not is_log or min(bounds) > 0:
+        gap = min(abs(math.log(value / bound) if is_log else value - bound) for bound in bounds)
     sessions = estimate.sessions_for(gap) if isinstance(estimate, Location) else math.nan
     return Answer(OPEN, reason, estimate.n, estimate.factor(gap), sessions=sessions)
 
