@@ -2,7 +2,6 @@
 
 import itertools
 import shutil
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,11 +11,9 @@ from ffilab.bench.session import Measuring
 from ffilab.judge import verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
-from ffilab.judge.controls import settled
-from ffilab.judge.estimates import LEVEL, Counted, Interval, Measurement, Share
+from ffilab.judge.estimates import LEVEL, Counted, Measurement, Share
 from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_of_groups
-from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.placement import claims, exercise, experiment, lottery, results, story
+from notebooks.placement import exercise, experiment, results, story
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, USUAL, WESTMERE, Cache
 
 VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
@@ -197,102 +194,6 @@ def test_two_groups_are_compared_with_the_noise_of_both():
     found = [ratio_of_groups(rng.normal(0.1, 0.06, 50), rng.normal(0.0, 0.02, 30)).interval for _ in range(400)]
     assert np.mean([interval.low <= np.exp(0.1) <= interval.high for interval in found]) >= 0.95
     assert ratio_of_groups(np.zeros(5), np.zeros(0)) is None
-
-
-# ---- the lottery ----
-
-
-def made_up_lottery(order_sd):
-    """Ten rounds on each build; orders 3 % slower than the default in the middle and apart by `order_sd`; noise of 2 %."""
-    rng = np.random.default_rng(4)
-    rows = []
-    kinds = (("order", 30, 0.03, order_sd), ("copy", 10, 0.0, 0.0), (lottery.BY_PROFILE, 10, -0.02, order_sd))
-    for label, benchmark in itertools.product(lottery.BUILDS, lottery.BENCHMARKS):
-        for kind, count, middle, sd in kinds:
-            for number, truth in enumerate(rng.normal(middle, sd, count)):
-                what = {"interpreter": label, "name": f"{kind} {number}", "kind": kind, "benchmark": benchmark}
-                rows += [{**what, "round": n, "log": truth + rng.normal(0, 0.02)} for n in range(10)]
-    return pd.DataFrame(rows)
-
-
-def test_the_lottery_is_told_from_noise():
-    same, different = (results.of_build(made_up_lottery(sd), GIL) for sd in (0.0, 0.03))
-    for benchmark in lottery.BENCHMARKS:
-        raw, alone = results.spread(same, benchmark)
-        assert alone.low * 0.98 <= raw <= alone.high * 1.02
-        raw, alone = results.spread(different, benchmark)
-        assert raw > alone.high
-        assert results.true_spread(different, benchmark).at().low > 1
-        # Two orders that lie apart by 0.03: one pair in twenty by 1.96 times the root of two of that.
-        pairs = results.of_pairs(different, benchmark).at()
-        assert pairs.low <= np.exp(1.96 * np.sqrt(2) * 0.03) <= pairs.high
-    assert results.passing(same, "containers", "order", 1.02).events > 20
-    assert results.passing(same, "containers", "order", 1.05).events <= 2
-    assert results.passing(same, "containers", "copy", 1.02).events <= 1
-    # Hot functions together take exp(-0.02), the orders exp(0.03), the linker's own order 1.
-    assert results.over_orders(same, "containers", lottery.BY_PROFILE).interval.value == pytest.approx(0.95, abs=0.02)
-    assert results.over_orders(same, "containers", "copy").interval.value == pytest.approx(0.97, abs=0.02)
-    assert results.faster_orders(same, "containers", lottery.BY_PROFILE).events == 0
-    assert results.passing_by_noise(same, "containers", 1.02) < 0.5
-
-
-def test_a_link_is_one_value_however_often_it_is_timed():
-    runs = results.of_build(made_up_lottery(0.03), GIL)
-    often = pd.concat([runs, runs.assign(round=runs["round"] + 10), runs.assign(round=runs["round"] + 20)])
-    once, thrice = (results.over_orders(of, "containers", lottery.BY_PROFILE) for of in (runs, often))
-    assert once.estimate.n == thrice.estimate.n == 40
-    assert thrice.interval.half_width == pytest.approx(once.interval.half_width, rel=0.15)
-
-
-def test_a_round_that_others_disturbed_is_left_out_of_all_programs():
-    runs = results.of_build(made_up_lottery(0.03), GIL).reset_index(drop=True)
-    lost = runs.index[(runs.name == "order 3") & (runs["round"] == 4)]
-    most = runs.index[(runs.name == "order 5") & (runs["round"] > 3)]
-    logs = results.by_round(runs.drop(lost.union(most)), "containers", "order")
-    assert logs.shape == (29, 9)
-    assert np.isfinite(logs).all()
-
-
-@pytest.mark.parametrize("more", [0.0, 3.0])
-def test_misses_are_compared_between_slow_and_fast_orders(more):
-    """By its true time, an order of the slower half misses `more` times more of a thousand instructions; the fast ones 5."""
-    runs = results.of_build(made_up_lottery(0.03), GIL)
-    logs = runs[(runs.kind == "order") & (runs.benchmark == "containers")].groupby("name").log.mean().sort_values()
-    rates = 5 + more * (np.arange(len(logs)) >= len(logs) // 2) + np.random.default_rng(6).normal(0, 0.3, len(logs))
-    counted = [
-        {"benchmark": "containers", "name": name, "instructions": 1_000_000, "misses": 1_000 * rate}
-        for name, rate in [*zip(logs.index, rates), (lottery.DEFAULT, rates[0])]
-    ]
-    found = results.more_misses(runs, counted, "containers").interval
-    assert found.low <= more <= found.high
-    assert found.half_width < 0.5
-    assert results.more_misses(runs, "no valgrind", "containers") == "no valgrind"
-    assert results.more_instructions(runs, counted, "containers").interval == Interval(1, 1, 1)
-    more_work = [{**row, "instructions": row["instructions"] * (2 if row["misses"] > 6500 else 1)} for row in counted]
-    assert results.more_instructions(runs, more_work, "containers").interval.value == pytest.approx(
-        2.0 if more else 1.0
-    )
-    own = results.missed(counted, "containers")
-    assert results.missing_more(own).events == (own.drop(lottery.DEFAULT) > own[lottery.DEFAULT]).sum()
-    assert results.more_misses(runs[:0], counted, "containers") is None
-
-
-def test_another_session_draws_other_orders():
-    """Of `make more`: its orders have names of their own, and its rounds go on from those of the first."""
-    first = results.of_build(made_up_lottery(0.03), GIL)
-    second = first.assign(round=first["round"] + 10, name="another " + first.name)
-    both = results.by_round(pd.concat([first, second]), "containers", "order")
-    assert both.shape == (60, 10)
-    assert not np.isnan(both).any()
-
-
-@pytest.mark.parametrize(("off", "passed"), [(0.0, True), (0.05, False)])
-def test_a_program_that_differs_from_itself_withholds_the_lottery(off, passed):
-    runs = made_up_lottery(0.03)
-    runs.loc[(runs.kind == "copy") & (runs.interpreter == GIL), "log"] += off
-    checks = settled(claims.controls(SimpleNamespace(frame={"relink lottery": runs}.get)))
-    assert [check.passed for check in checks] == [passed] * 2 + [True] * 2
-    assert FREE_THREADED in checks[-1].what
 
 
 # ---- the claims ----
