@@ -64,7 +64,7 @@ def runs(events, trials=30):
         ("usd", MIXED, "1 yes, 1 no, 1 open"),
         ("us", MIXED, "1 yes, 1 open"),
         ("ds", MIXED, "1 no, 1 open"),
-        ("u-", MIXED, "1 yes, 1 no number"),
+        ("u-", HOLDS, "1 yes, 1 no number"),
         ("s-", OPEN, "1 open, 1 no number"),
         ("--", OPEN, "2 no number"),
     ],

@@ -98,9 +98,11 @@ def word(parts: list[tuple[Rule, str]]) -> tuple[str, str]:
     count = Counter(answer for _, answer in parts)
     # What must never happen is not safe in part: nobody should read "mixed" above a lock that loses updates.
     unsafe = any(isinstance(rule, Never) and answer == NO for rule, answer in parts)
-    if set(count) == {YES}:
+    # What cannot be tested here is scope, as what no experiment tests.
+    tested = set(count) - {NO_NUMBER}
+    if tested == {YES}:
         what = HOLDS
-    elif set(count) == {NO} or unsafe:
+    elif tested == {NO} or unsafe:
         what = FAILS
     elif count[YES] + count[NO]:
         what = MIXED
