@@ -74,16 +74,6 @@ def test_cards_of_the_golden_records_read_well():
         assert len(re.findall(r"^:::::\{dropdown", text, re.M)) == len(re.findall(r"^:::::$", text, re.M)), row["id"]
 
 
-def test_many_tests_are_folded_by_subject():
-    row = next(row for row in golden_rows() if row["id"] == "A18")
-    titles = re.findall(r"\{dropdown\} (.*)", ledger_page.card(row))
-    assert len(row["parts"]) > ledger_page.MOST_IN_ONE_FOLD
-    assert len(titles) == 4
-    assert sum(int(count) for title in titles for count in re.findall(r"(\d+) (?:yes|no|open)\b", title)) == len(
-        row["parts"]
-    )
-
-
 def test_the_link_leads_to_the_section(tmp_path):
     card = ledger_page.card(row_of(1.2), source_tree(tmp_path))
     assert "([Key points](../notebooks/loaders/loaders.ipynb#key-points))" in card

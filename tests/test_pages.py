@@ -41,7 +41,8 @@ def test_verdicts_of_the_golden_records_are_those_that_were_kept():
     kept = json.loads((GOLDEN / "ledger.json").read_text())
     # They are cut down, and of what is left much was disturbed.
     rows = [row for row in again.rows(GOLDEN, whatever_the_controls=True) if row["id"] in kept]
-    assert {row["id"]: row["verdict"] for row in rows} == {name: one["verdict"] for name, one in kept.items()}
+    for what in ("verdict", "size"):
+        assert {row["id"]: row[what] for row in rows} == {name: one[what] for name, one in kept.items()}
     for row in rows:
         for name, value in row["measured"].items():
             expected = kept[row["id"]]["measured"][name]

@@ -21,7 +21,20 @@ from tests.golden_pages import VARIANTS, records
 RENEW = "python3 ffilab/bootstrap.py test tests/test_snapshots.py --renew"
 SNAPSHOTS = Path(__file__).with_name("snapshots")
 # What a row of the ledger says; the rest of it is where it comes from.
-OF_ROW = ("verdict", "qualifier", "reason", "takes", "measured", "interval", "beside", "parts", "counted", "untested")
+OF_ROW = (
+    "kind",
+    "verdict",
+    "qualifier",
+    "size",
+    "reason",
+    "takes",
+    "measured",
+    "interval",
+    "beside",
+    "parts",
+    "counted",
+    "untested",
+)
 ALT = re.compile(r'<img class="ffi-light" alt="([^"]*)"')
 CSV = re.compile(r'href="data:text/csv;base64,([^"]+)"')
 

@@ -152,7 +152,6 @@ def test_each_claim_has_a_card_that_the_overview_leads_to():
         == ["claim-a2", "claim-b1", "claim-x1"]
     )
     assert text.count("{dropdown}") == 3
-    assert "1 yes" in text
     assert "*Published size:* {bdg-success}`agrees`" in text
 
 

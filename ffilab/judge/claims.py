@@ -23,8 +23,7 @@ class Claim:
     untested: parts of the claim that no experiment here tests, in words. not_measurable: why no measurement can decide the
     claim, if none can. section: where it is measured, as page of its chapter and anchor of a heading, `loaders#takeaways`.
     saw: what its author saw, with the published numbers. differs: what is otherwise here in method, setting or version, as
-    far as no run can contradict it. hard: why `quick` comes to the right verdict in fewer than half of its runs, or why a margin
-    is smaller than what `quick` resolves.
+    far as no run can contradict it.
     """
 
     id: str
@@ -38,7 +37,6 @@ class Claim:
     section: str = ""
     saw: str = ""
     differs: str = ""
-    hard: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ def place(identifier: str) -> tuple[str, int]:
 
 def _claim(path: Path, entry: dict, corner: str) -> Claim:
     what = f"the claim {entry.get('id', '?')}"
-    texts = ("section", "saw", "differs", "hard")
+    texts = ("section", "saw", "differs")
     _known(path, what, entry, {"id", "where", "claim", "published", "test", "untested", "not_measurable", *texts})
     missing = {"id", "where", "claim", "published"} - set(entry)
     if missing or not all(isinstance(entry[key], str) for key in ("id", "where", "claim", "published")):
@@ -113,15 +111,15 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
         or not all(isinstance(part, str) and part for part in untested)
     ):
         raise UserError(f"{_name(path)}: {what} needs texts in `untested` and a text as `not_measurable`.")
-    section, saw, differs, hard = (entry.get(key, "") for key in texts)
-    if not all(isinstance(text, str) for text in (section, saw, differs, hard)) or bool(saw) != bool(differs):
+    section, saw, differs = (entry.get(key, "") for key in texts)
+    if not all(isinstance(text, str) for text in (section, saw, differs)) or bool(saw) != bool(differs):
         raise UserError(
-            f"{_name(path)}: {what} needs texts as `section`, `saw`, `differs` and `hard`, and saw and differs together."
+            f"{_name(path)}: {what} needs texts as `section`, `saw` and `differs`, and the last two together."
         )
     if section and not re.fullmatch(r"[\w-]+#[\w-]+", section):
         raise UserError(f"{_name(path)}: {what} needs a `section` such as loaders#takeaways.")
-    if any(text and not text.endswith(".") for text in (saw, differs, hard)):
-        raise UserError(f"{_name(path)}: {what} needs whole sentences in `saw`, `differs` and `hard`.")
+    if any(text and not text.endswith(".") for text in (saw, differs)):
+        raise UserError(f"{_name(path)}: {what} needs whole sentences in `saw` and `differs`.")
     if corner and bool(tests) == bool(not_measurable):
         raise UserError(f"{_name(path)}: {what} needs tests, or `not_measurable` with the reason, and not both.")
     for kind in (Size, None):
@@ -134,7 +132,7 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
     if tests and all(isinstance(test, Size) or not test.decides for test in tests):
         raise UserError(f"{_name(path)}: {what} tests nothing of the claim itself.")
     texts = (entry[key] for key in ("where", "claim", "published"))
-    return Claim(entry["id"], corner, *texts, tests, tuple(untested), not_measurable, section, saw, differs, hard)
+    return Claim(entry["id"], corner, *texts, tests, tuple(untested), not_measurable, section, saw, differs)
 
 
 def _rule(path: Path, what: str, entry: dict) -> Rule:

@@ -7,7 +7,7 @@ import html
 import json
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from pathlib import Path
 
 import pandas as pd
@@ -20,8 +20,8 @@ from ffilab.press import advice, places
 from ffilab.press.files import slug
 from ffilab.press.ledger_figure import given, plot_summary, summary
 
-# Of a claim with more lines than this, they are folded; with more than the second, by subjects.
-MOST_UNFOLDED, MOST_IN_ONE_FOLD = 2, 12
+# Of a claim with more lines than this, they are folded.
+MOST_UNFOLDED = 2
 # Of what does not hold, so much is said again beside what the author saw.
 MOST_SAID = 3
 # How a verdict is marked: a badge of sphinx-design.
@@ -141,13 +141,9 @@ def card(row: dict, tree: Path | None = None) -> str:
     ]
     points = findings(row)
     lines += [answered(row), ""]
-    if len(points) <= MOST_UNFOLDED:
-        lines += [line for _, line in points]
-    elif len(points) <= MOST_IN_ONE_FOLD:
-        title = f"What was measured here, and why: {len(points)} lines"
-        lines += [f":::::{{dropdown}} {title}", *(line for _, line in points), ":::::"]
-    else:
-        lines += by_subject(row, points)
+    if len(points) > MOST_UNFOLDED:
+        points = [f":::::{{dropdown}} What was measured here, and why: {len(points)} lines", *points, ":::::"]
+    lines += points
     if ending := f"{plain(row['takes'])}{since(row)}".strip():
         lines += ["", ending]
     if fair := beside(row):
@@ -174,11 +170,8 @@ def answered(row: dict) -> str:
     return f"*Verdict:* {row['verdict']}{qualified}.{size}"
 
 
-def findings(row: dict) -> list[tuple[str, str]]:
-    """List (subject, lines) of each number that was handed in, with the answers that rest on it; then what has no test.
-
-    The subject is what the title of an answer says before its colon.
-    """
+def findings(row: dict) -> list[str]:
+    """List each number that was handed in, with the answers that rest on it; then what has no test."""
     points = []
     for name in dict.fromkeys([*(part["measured"] for part in row["parts"]), *row["measured"]]):
         number = advice.value_of(row, name) if name in row["measured"] else "no number here"
@@ -189,27 +182,8 @@ def findings(row: dict) -> list[tuple[str, str]]:
         lines += [
             f"  - {plain(_without(name, part))}: *{part['verdict']}*; {plain(part['reason'])}" for part in answers
         ]
-        subject = answers[0]["part"].partition(": ")[0] if answers else ""
-        points.append((subject, "\n".join(lines)))
-    return points + [("not tested", f"- Not tested: {plain(part)}") for part in row["untested"]]
-
-
-def by_subject(row: dict, points: list[tuple[str, str]]) -> list[str]:
-    """Put the findings into a fold for each subject; its title counts the answers."""
-    folds, lines = defaultdict(list), []
-    for subject, line in points:
-        folds[subject].append(line)
-    for subject, listed in folds.items():
-        counts = verdicts.counts(
-            [
-                part["verdict"]
-                for part in row["parts"]
-                if ledger.is_part(part) and part["part"].partition(": ")[0] == subject
-            ]
-        )
-        title = plain(draw.capital(subject or "further numbers")) + (f": {counts}" if counts else "")
-        lines += [f":::::{{dropdown}} {title}", *listed, ":::::"]
-    return lines
+        points.append("\n".join(lines))
+    return points + [f"- Not tested: {plain(part)}" for part in row["untested"]]
 
 
 def _without(name: str, part: dict) -> str:

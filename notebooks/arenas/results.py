@@ -31,12 +31,12 @@ GROWN = ["rss", "pss", "huge", "held", "in_use", "arenas"]
 
 def talk(runs: pd.DataFrame) -> pd.DataFrame:
     """The talk's experiment, one row for each process: GROWN, trimmed.rss, at_once. Empty where there is no Rust."""
-    return runs.reindex(columns=["interpreter", "condition", "round", "session", *GROWN, "trimmed.rss", "at_once"])
+    return runs.reindex(columns=["interpreter", "condition", "round", *GROWN, "trimmed.rss", "at_once"])
 
 
 def grid(runs: pd.DataFrame) -> pd.DataFrame:
     """The same over Python and native threads."""
-    return runs.reindex(columns=["interpreter", "python_threads", "native_threads", "round", "session", *GROWN])
+    return runs.reindex(columns=["interpreter", "python_threads", "native_threads", "round", *GROWN])
 
 
 def less(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -198,10 +198,10 @@ def rated(found: pd.DataFrame) -> dict[str, Interval | None]:
 
 
 def scenarios(runs: pd.DataFrame) -> pd.DataFrame:
-    """The value of each process that decides its scenario. Columns scenario, allocator, value, session."""
+    """The value of each process that decides its scenario. Columns scenario, allocator, value."""
     parts = []
     for name, scenario in SCENARIOS.items():
         part = chosen(runs, scenario=name)
         part = grown(part) if scenario.function == "growth" else part
-        parts.append(part.assign(value=part[scenario.value])[["scenario", "allocator", "value", "session"]])
+        parts.append(part.assign(value=part[scenario.value])[["scenario", "allocator", "value"]])
     return pd.concat(parts, ignore_index=True)

@@ -76,7 +76,7 @@ def requests(session: Simulated, n: int) -> list[list[float]]:
     ]
     interval_us = DEFAULT_S * 1e6
     return [
-        [interval_us * ((place < some) + (place < two)) for place in np.arange(SINGLES) / SINGLES]
+        [interval_us * (int(place < some) + int(place < two)) for place in np.arange(SINGLES) / SINGLES]
         for some, two in zip(*shares, strict=True)
     ]
 

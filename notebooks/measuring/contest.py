@@ -275,6 +275,7 @@ def session(size: Size, keep: Callable[[dict], None]) -> None:
         "instructions": counts,
         "runs": [],
     }
+    layout_pool.POOLS.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=layout_pool.POOLS.parent) as scratch, alone():
         pool = layout_pool.make(Path(scratch) / "rounds", [GIL], ROUNDS, draw.getrandbits(32))[GIL]
         turn_of_once = draw.randrange(ROUNDS)

@@ -24,7 +24,7 @@ LOADERS = ("CDLL", "PyDLL")
 
 # [as the talk]
 # Fresh processes for each question: a share near 1 needs few, one near 0.05 many.
-PROCESSES, PAIRS = 60, 300
+PROCESSES, PAIRS = 60, 440
 
 
 def enough(session: Session, processes: int) -> int:

@@ -84,6 +84,7 @@ def make(records: Path) -> None:
     kept = {
         row["id"]: {
             "verdict": row["verdict"],
+            "size": row["size"],
             "measured": {name: [value, *row["interval"][name]] for name, value in row["measured"].items()},
         }
         for row in again.rows(HERE, whatever_the_controls=True)

@@ -1,0 +1,36 @@
+"""Margins and interests of the rules: none asks for what a run of `quick` cannot resolve, and none is settled in advance."""
+
+import statistics
+
+import pytest
+
+from ffilab.judge import ledger
+from ffilab.judge.claims import corners, declared
+from ffilab.judge.rules import Equal, Side, Size
+from ffilab.judge.simulation import simulate
+
+RUNS = 5
+
+
+def margin(rule) -> float | None:
+    """By how much a number may be off, in its own unit; None if the rule is about a side, or about one exact value."""
+    if isinstance(rule, Size) or (isinstance(rule, Equal) and rule.margin):
+        centre, low, high = rule.bounds
+        return min(centre - low, high - centre)
+    return -rule.interest if isinstance(rule, Side) and rule.interest < 0 else None
+
+
+@pytest.mark.parametrize("corner", corners())
+def test_no_margin_is_narrower_than_two_half_widths_of_quick(corner):
+    """Unless the rule says why, as `hard`: an interval would have to lie almost on the centre to agree."""
+    runs = [ledger.measured(simulate(corner, "as published", "quick", seed)).measurements for seed in range(RUNS)]
+    narrow = []
+    for claim in declared(corner).claims:
+        for rule in claim.tests:
+            found = [one[claim.id][rule.measured] for one in runs if rule.measured in one[claim.id]]
+            if rule.hard or not found or margin(rule) is None:
+                continue
+            half = statistics.median(one.interval.half_width for one in found)
+            if margin(rule) < 2 * half:
+                narrow.append((claim.id, rule.measured, type(rule).__name__, margin(rule), half))
+    assert not narrow
