@@ -9,6 +9,7 @@ import pytest
 from ffilab import draw
 from ffilab.judge import processes
 from ffilab.judge.estimates import LEVEL, Measurement, Ranked
+from ffilab.judge.interval import Interval
 from ffilab.judge.rules import NO, YES, Side
 
 
@@ -117,3 +118,7 @@ def test_sessions_of_processes_are_groups():
     assert np.mean(hits) > 0.96
     assert np.mean(together) < 0.92
     assert processes.interval_of(frame.drop(columns="session"), "ns") == processes.measured(values, "").interval
+
+
+def test_a_ratio_that_may_be_nothing_has_no_end_the_other_way_round():
+    assert Interval(0.2, 0.0, 0.8).inverse == Interval(5.0, 1.25, float("inf"))

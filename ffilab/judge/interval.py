@@ -39,8 +39,9 @@ class Interval:
 
     @property
     def inverse(self) -> "Interval":
-        """The same ratio the other way round, of positive numbers."""
-        return Interval(1 / self.value, 1 / self.high, 1 / self.low)
+        """The same ratio the other way round; of a bound of zero it has no end."""
+        value, high, low = (1 / bound if bound else math.inf for bound in (self.value, self.low, self.high))
+        return Interval(value, low, high)
 
 
 def known(interval: Interval | None) -> bool:
