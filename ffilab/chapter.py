@@ -8,7 +8,7 @@ from IPython.display import Markdown, display
 
 from ffilab import draw, settings
 from ffilab.bench.session import Session, open_session, source
-from ffilab.judge import basis, controls, ledger
+from ffilab.judge import basis, controls, ledger, statistics
 from ffilab.paths import BUILD
 from ffilab.provision import installed
 from ffilab.provision.catalogue import ALL, FREE_THREADED, GIL
@@ -90,6 +90,7 @@ def end(session: Session, gil_enabled: bool) -> None:
         "Noise": f"load {facts['load']:.2f} at the start, {noise['load']:.2f} at the end; "
         f"{noise['steal_s'] - facts['steal_s']:.2f} s stolen by the hypervisor",
         "Disturbed": "; ".join(disturbed(session)) or "no process",
+        **default_links(session),
         "Run": f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}",
         "Rests on": basis.in_words(facts["rests_on"]),
         "Seed": ", ".join(map(str, facts["seeds"])),
@@ -102,6 +103,21 @@ def end(session: Session, gil_enabled: bool) -> None:
     display(Markdown("| | |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in rows.items())))
     if page := settings.told("page"):
         Path(page).write_text(json.dumps(described(session, gil_enabled)))
+
+
+def default_links(session: Session) -> dict[str, str]:
+    """Describe where the linker's own order lies among the layouts, in each timed plan that tried it."""
+    said = []
+    for path in session.files[1:]:
+        record = session.timed(path.stem)
+        arms, faster, slower = statistics.among_lots(record)
+        if arms:
+            chance = arms / (len(record.kept) + 1)
+            said.append(
+                f"{path.stem}: of {arms} arms {faster} were faster and {slower} slower than on every layout "
+                f"(by chance about {chance:.0f} each)"
+            )
+    return {"The linker's own order": "; ".join(said)} if said else {}
 
 
 def disturbed(session: Session) -> list[str]:

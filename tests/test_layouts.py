@@ -168,6 +168,11 @@ def test_the_default_link_stands_beside_the_units(tmp_path):
     assert len(found.blocks) == 12
     assert found.disturbed() == (0, 0, 12)
     assert found.default_link(GIL, "b") == pytest.approx([1100 * 1.02] * 4, rel=1e-3)
+    arms, _, slower = statistics.among_lots(found, beside="a")
+    # Arm "b" is slower by 2 % there, and by 0 and 1 % on the layouts.
+    assert arms == 2
+    assert slower >= 1
+    assert statistics.among_lots(a_record([0, 1]), beside="a") == (0, 0, 0)
     both = merged([found, found])
     assert len(both.kept) == 4
     assert len(both.default_link(GIL, "b")) == 8

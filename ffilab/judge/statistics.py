@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from ffilab.bench.plan import EMPTY, TWINS
+from ffilab.bench.plan import EMPTY, TWINS, control_pair
 from ffilab.bench.record import Record, medians
 from ffilab.judge import groups
 from ffilab.judge.estimates import Interval, Location, Measurement
@@ -69,6 +69,21 @@ def log_ratios(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> 
 def log_ratios_by_restart(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np.ndarray:
     """The same, one value per restart."""
     return medians(np.log(record.by_restart(*slow) / record.by_restart(*fast)))
+
+
+def among_lots(record: Record, beside: str = control_pair(1)[0]) -> tuple[int, int, int]:
+    """Count the arms that the default link was timed with, those for which it is faster than all layouts, and slower than all.
+
+    An arm's time counts over that of another one in the same blocks (`beside`), so that no drift of the machine is in it.
+    """
+    faster = slower = arms = 0
+    for label, _, arm in (key.partition("/") for key in record.loops):
+        default, yardstick = record.default_link(label, arm), record.default_link(label, beside)
+        if arm == beside or not len(default) or not record.measured(label, beside):
+            continue
+        own, lots = np.nanmedian(np.log(default / yardstick)), log_ratios(record, (label, arm), (label, beside))
+        arms, faster, slower = arms + 1, faster + bool(own < np.nanmin(lots)), slower + bool(own > np.nanmax(lots))
+    return arms, faster, slower
 
 
 def over_units(record: Record, values: np.ndarray, log: bool = False, of: float | None = None) -> Location:

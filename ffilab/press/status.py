@@ -91,6 +91,13 @@ def characteristics_page(rows: list[dict]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def changed_rules(rows: list[dict]) -> str:
+    """Show what the rules before and those of now say of one set of records, where that differs."""
+    lines = ["| Claim | Before | Now | Published size | Why |", "|---|---|---|---|---|"]
+    lines += [f"| {row['claim']} | {row['before']} | {row['now']} | {row['size']} | {row['why']} |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
 def shares(row: dict) -> list[str]:
     """Show one row of the table: how often it is right, was right by the rules before, is open, is wrong."""
     before = row.get("before")
@@ -177,3 +184,4 @@ def write(folder: Path, rows: list[dict]) -> None:
     studies = (evidence.read(name) for name in ("sessions", "coverage", "levels"))
     (folder / "coverage.md").write_text(evidence.coverage_page(*studies))
     (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))
+    (folder / "changed_rules.md").write_text(changed_rules(evidence.read("rules_changed")))
