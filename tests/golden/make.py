@@ -25,15 +25,16 @@ PACKAGES = ("numpy", "scipy", "pandas", "seaborn")
 
 
 def restarts_that_stay(lines: list[dict]) -> set[int]:
-    """The first restarts, and for each of them the next one with the same layout, if one came twice."""
-    drawn = {line["restart"]: line.get("layout") for line in lines if line["kind"] == "restart"}
+    """The first restarts, for each of them the next one with the same layout, if one came twice, and that of the default link."""
+    planned = [line for line in lines if line["kind"] == "restart" and not line["again"]]
+    drawn = {line["restart"]: line.get("layout") for line in planned if not line["default"]}
     first = [number for number in drawn if number < RESTARTS]
     again = [
         next((later for later, layout in drawn.items() if later > number and layout == drawn[number]), number)
         for number in first
         if drawn[number] is not None
     ]
-    return {*first, *again}
+    return {*first, *again, *(line["restart"] for line in planned if line["default"])}
 
 
 def cut(lines: list[dict]) -> list[dict]:
@@ -45,7 +46,7 @@ def cut(lines: list[dict]) -> list[dict]:
             for facts in line["interpreters"].values():
                 facts["packages"] = {name: v for name, v in facts["packages"].items() if name in PACKAGES}
         if line["kind"] == "restart":
-            line["facts"] = {}
+            line["facts"], line["blocks"] = {}, min(BLOCKS, line["blocks"])
         if line["kind"] == "end":
             # It is that of the whole record; tests change what is left, too.
             line.pop("sha256", None)
@@ -62,7 +63,8 @@ def cut(lines: list[dict]) -> list[dict]:
     for line in kept:
         if line["kind"] == "experiment":
             of_it = [child for child in kept if child["kind"] == "child" and child["title"] == line["title"]]
-            line["processes"] = sum(child["run"] == line["run"] for child in of_it)
+            # What was measured again stands in the place of another.
+            line["processes"] = sum(child["run"] == line["run"] and "replaces" not in child for child in of_it)
     return kept
 
 
