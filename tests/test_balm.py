@@ -266,6 +266,7 @@ def test_cases_of_the_original_are_paired_by_round():
 @pytest.mark.parametrize(
     ("data", "unknown_hash", "says"), [(b"12\x0034", -1, "It passes."), (b"1234", 0, "It does not pass yet.")]
 )
+@pytest.mark.usefixtures("quiet_machine")
 def test_a_forged_twelve_is_checked(data, unknown_hash, says, quiet_progress):
     session = Measuring("balm", [GIL])
     assert exercise.check_forgery(session, data, 2, unknown_hash)[-1] == says

@@ -220,6 +220,7 @@ for call in (lambda: text.floor("no such floor"), lambda: text.floor(3), lambda:
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("quiet_machine")
 def test_counts_of_instructions_and_bytes(labels, quiet_progress):
     """Ended at once, strings cost fewer instructions than one by one; a floor does nothing that they do not."""
     session = Measuring("balm", labels)
@@ -235,6 +236,7 @@ def test_counts_of_instructions_and_bytes(labels, quiet_progress):
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("quiet_machine")
 def test_a_build_s_own_layout_is_right_and_another_s_is_not(labels, quiet_progress):
     session = Measuring("balm", labels)
     found = results.by_layout(experiment.another_layout(session, experiment.layout_facts(session)))

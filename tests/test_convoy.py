@@ -263,6 +263,7 @@ def test_where_nothing_can_be_pinned_its_claim_says_so():
 # ---- the exercises ----
 
 
+@pytest.mark.usefixtures("quiet_machine")
 def test_a_server_is_tried(quiet_progress):
     session = Measuring("convoy", [GIL])
     assert exercise.check_server(session, kind="magic")[0].startswith("Choose kind")

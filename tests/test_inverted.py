@@ -27,17 +27,20 @@ OPEN = re.compile(
 # rows of one process, and keep their places when the builds change theirs. placement: orders of call_method miss next to nothing, and few
 # orders tell as little of noise as the same orders inverted. balm: both gains that are compared are inverted. convoy: of many
 # loads in reverse order, some pairs keep their sides. pinning: no effect is none when it is inverted, and what could be found is of
-# the noise. races, meeting: counts of processes, whatever they lost.
+# the noise. races, meeting: counts of processes, whatever they lost. boundary, texts: mirrored and swapped, a factor of two builds
+# over another of the same is as it was. convoy: both factors are less than 300, and nobody waits twice. placement, hot and differ:
+# no effect is none when it is inverted, and what differs does so in both directions.
 TRUE_OF_BOTH = {
     ("loaders", "pause-free-threaded"),
     *(("races", f"{what}-{build}") for what in ("by-size", "by-work") for build in ("gil", "free-threaded")),
     *(("balm", f"held-{way}") for way in ("pooled", "block")),
     *(("pinning", what) for what in ("native-gain", "python-gain", "could-find", "figure 0 of pinning-12")),
     ("races", "meeting"),
-    *(("convoy", what) for what in ("baselines", "strangers", "relief")),
+    *(("convoy", what) for what in ("baselines", "strangers", "relief", "prediction-1", "model")),
+    ("boundary", "texts"),
     *(
         ("placement", f"{what}-{build}")
-        for what in ("misses-call_method", "luck")
+        for what in ("misses-call_method", "luck", "hot-call_method", "hot-containers", "differ-containers")
         for build in ("gil", "free-threaded")
     ),
 }

@@ -23,7 +23,7 @@ VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no 
 
 
 @pytest.fixture
-def session(quiet_progress):
+def session(quiet_progress, quiet_machine):
     return Measuring("placement", [])
 
 

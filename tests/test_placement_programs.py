@@ -33,7 +33,7 @@ CAN_RELINK = pytest.mark.skipif(lacking() is not None, reason=str(lacking()))
 
 
 @pytest.fixture
-def session(quiet_progress):
+def session(quiet_progress, quiet_machine):
     return Measuring("placement", [])
 
 

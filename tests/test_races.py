@@ -167,6 +167,7 @@ def test_a_report_holds_nothing_of_this_machine():
     assert len(detection.cleaned(report, lines=2).splitlines()) == 2
 
 
+@pytest.mark.usefixtures("quiet_machine")
 def test_what_was_not_built_is_said(monkeypatch, tmp_path, quiet_progress):
     monkeypatch.setattr(detection, "LIBRARIES", tmp_path)
     (tmp_path / "stress-tsan").touch()
@@ -186,6 +187,7 @@ def test_false_alarms_and_misses_are_named():
 
 
 @pytest.mark.full
+@pytest.mark.usefixtures("quiet_machine")
 def test_loom_finds_the_lost_update_and_the_missing_barrier(quiet_progress):
     if reason := detection.why_not_built("loom_model"):
         pytest.skip(reason)

@@ -21,7 +21,7 @@ from ffilab.paths import ROOT
 from ffilab.provision.catalogue import GIL
 
 ARMS = Path(__file__).with_name("arms.py")
-pytestmark = pytest.mark.usefixtures("quiet_progress")
+pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 
 
 def open_files():
