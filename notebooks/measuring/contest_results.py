@@ -35,6 +35,8 @@ OURS, MEASURED_AS = "book", {"book": "layouts"}
 TRUTHS = ("same binary", "another layout", "another session")
 # Enough values for a t quantile that says something.
 MIN_PAIRS = 2
+# With fewer sessions the contest ranks nothing.
+ENOUGH = 3
 
 
 def estimate(found: dict, adds: float = 0.0) -> Location:
@@ -178,9 +180,11 @@ def in_words(sessions: list[dict], found: pd.DataFrame) -> str:
         said = (
             f"certainly more than {1 - LEVEL:.0%} false alarms: {'; '.join(broken)}"
             if broken
-            else "no row has certainly more"
+            else f"no row certainly has more than {1 - LEVEL:.0%} false alarms"
         )
         parts.append(f"{truth.capitalize()}: {said}.")
+    if len(sessions) < ENOUGH:
+        parts.append("So few sessions are an example, and rank nothing.")
     return " ".join([*parts, _better(found)])
 
 
@@ -195,8 +199,10 @@ def _better(found: pd.DataFrame) -> str:
         "a smaller scatter over sessions": others[f"scatter, {TRUTHS[2]}"] < own[f"scatter, {TRUTHS[2]}"],
         **{f"{name} found more often": _value(others[name]) > _value([own[name]])[0] for name in MORE},
     }
-    said = [f"{what} ({'; '.join(others.title[mask]) or 'none'})" for what, mask in asked.items()]
-    return f"Better than what the book prints, by the numbers of these tables alone: {', '.join(said)}."
+    said = [f"{what} ({'; '.join(others.title[mask])})" for what, mask in asked.items() if mask.any()]
+    if not said:
+        return "By the numbers of these tables no other row does better than what the book prints."
+    return f"By the numbers of these tables alone, others do better than what the book prints: {', '.join(said)}."
 
 
 def _value(shares) -> np.ndarray:
