@@ -86,7 +86,9 @@ test = [{rule}]
     )
     add(
         corner / "claims.py",
-        """    handed.put("X1", "noop, CDLL / PyDLL on {GIL}", lambda: results.comparison(session.timed("calls"), GIL, "noop").measurement)
+        """    handed.put(
+        "X1", "noop, CDLL / PyDLL on {GIL}", lambda: results.comparison(session.timed("calls"), GIL, "noop").measurement
+    )
 """,
         before="    return handed",
     )

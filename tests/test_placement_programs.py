@@ -69,17 +69,17 @@ def test_the_orders_are_what_the_page_says_of_them(linked, monkeypatch):
     monkeypatch.setattr(lottery, "Reporter", lambda *_: nullcontext(SimpleNamespace(advance=lambda _: None)))
     made = lottery.link_all(GIL, seed=1, orders=1, copies=1, hot=1, rounds=1)
     (order,) = (program["file"] for program in made["programs"] if program["kind"] == "order")
-    files = [lottery.where(GIL, file) for file in ("default", "profile", order)]
+    files = [lottery.where(GIL, file) for file in ("default", "profile-0", order)]
     original = relink.prefix(GIL) / "bin" / f"python{GIL}"
     installed, default, by_profile, shuffled = map(relink.order_of, (original, *files))
     # The linker's own order is that of the interpreter as it is installed.
     assert in_order(default, installed) > 0.99
-    # What is hot stands side by side, and nothing else has moved.
+    # What is hot stands side by side, and all others lie by lot.
     symbols = [function.symbol for function in wanted]
     assert in_order(by_profile, symbols) == 1
     places = [by_profile.index(symbol) for symbol in symbols]
     assert max(places) - min(places) < 1.1 * len(symbols)
-    assert in_order(by_profile, [symbol for symbol in installed if symbol not in symbols]) > 0.99
+    assert in_order(by_profile, [symbol for symbol in installed if symbol not in symbols]) < 0.6
     # By lot within the parts, and the parts as they were: what is hot stays with what is hot.
     assert in_order(shuffled, installed) < 0.6
     names = {function.symbol for function in hot}
