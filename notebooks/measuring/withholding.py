@@ -115,10 +115,11 @@ def judged(line: dict) -> dict:
 
 
 def summarise(index: Path) -> list[dict]:
-    """Judge all kept runs anew, keep and return a row for each load and chapter.
+    """Judge all kept runs anew, keep and return a row for each load and chapter, behind those of other machines.
 
     wrong: answers opposite to the one that most idle runs gave.
     """
+    here = machine.facts()["cpu"]
     runs = [judged(json.loads(line)) for line in index.read_text().splitlines()]
     votes: dict = defaultdict(Counter)
     for run in runs:
@@ -126,7 +127,8 @@ def summarise(index: Path) -> list[dict]:
             for part, answer in run["answers"].items():
                 votes[part][answer] += answer in (YES, NO)
     right = {part: count.most_common(1)[0][0] for part, count in votes.items() if count.total()}
-    rows = []
+    others = json.loads(EVIDENCE.read_text()) if EVIDENCE.exists() else []
+    rows = [row for row in others if row["provenance"]["cpu"] != here]
     for load in LOADS:
         for corner in sorted({run["chapter"] for run in runs}):
             chosen = [run for run in runs if (run["load"], run["chapter"]) == (load, corner)]
@@ -142,7 +144,12 @@ def summarise(index: Path) -> list[dict]:
                     **{name: round(sum(run[name] for run in chosen), 2) for name in sums},
                     "answered": sum(answer in (YES, NO) for _, answer in answers),
                     "wrong": sum(answer in (YES, NO) and right.get(part, answer) != answer for part, answer in answers),
-                    "provenance": {"command": COMMAND, "budget": BUDGETS["quick"].name, "commit": chosen[-1]["commit"]},
+                    "provenance": {
+                        "command": COMMAND,
+                        "budget": BUDGETS["quick"].name,
+                        "commit": chosen[-1]["commit"],
+                        "cpu": here,
+                    },
                 }
             )
     EVIDENCE.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
