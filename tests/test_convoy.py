@@ -4,6 +4,7 @@ import importlib.util
 import os
 import socket
 import sys
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -33,7 +34,14 @@ def echo(load, label=GIL, order=SHORT, singles=0, **options):
 
 
 def ours():
-    """Processes of this chapter that this run of the tests started, and that are still there."""
+    """Processes of this chapter that this run of the tests started, and that stay: one that was killed has a moment to die."""
+    deadline = time.monotonic() + 5
+    while (found := still_there()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return found
+
+
+def still_there():
     found = []
     for process in psutil.process_iter(["cmdline", "environ", "status"]):
         folder = (process.info["environ"] or {}).get("FFILAB_BUILD")
