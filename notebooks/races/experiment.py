@@ -194,7 +194,9 @@ IN_PYTHON = {"threads": 2, "intervals": {"1 µs": INTERVALS["1 µs"]}, "statemen
 
 
 def trials(session: Session) -> pd.DataFrame:
-    """A15, A16, A18, C7: one trial of each in a process, of what the rules ask never to happen, or to happen at all."""
+    """A15, A16, A18, C7: one trial of each in a process, of what the rules ask never to happen, or to happen at all.
+
+    All processes count, also those that others disturbed: an event that was seen has happened."""
     pydll, cdll = LOADERS
     locked_out = {**AS_IN_THE_TALK, "variants": ["unsafe"], "patience_ns": KEPT_OUT_NS}
     let_in = {**AS_IN_THE_TALK, "variants": ["unsafe"]}
@@ -209,7 +211,8 @@ def trials(session: Session) -> pd.DataFrame:
         account = {"loader": pydll, "threads": CUSTOMERS, "attempts": ATTEMPTS, "cases": accounts}
         fixed = {"folder": FOLDER, "counters": counters, "account": account, "python": python}
         cases.append(Case(label, EXPERIMENTS, "trial", fixed=fixed))
-    return session.run("trials", cases, TRIALS[session.budget.name])
+    session.run("trials", cases, TRIALS[session.budget.name])
+    return session.frame("trials", disturbed=True)
 
 
 # [/trials]
