@@ -47,8 +47,7 @@ class Location:
     log: the values are logarithms, and the interval is that of a ratio.
     sessions: how many the values come from. So often somebody looked, and could have stopped: the chance to err is shared out
     among the looks. floor: the part of the error that no further run of these sessions can lower. stays: the part of that which no
-    further session can lower either, as the builds stay the same. spread, spread_freedom: standard
-    deviation of layouts within a session, if these are layouts.
+    further session lowers either: what builds add. spread, spread_freedom: standard deviation of layouts within a session.
     """
 
     centre: float
@@ -133,10 +132,7 @@ class Location:
         return math.expm1(effect) if self.log else effect
 
     def factor(self, gap: float) -> float:
-        """How many times as many values it would take to tell a distance of `gap` (on this scale) with a power of 0.8.
-
-        Infinity if no number of runs in these sessions can do it: see `sessions_for`.
-        """
+        """How many times as many values of these sessions would tell a distance of `gap` with a power of 0.8; infinity if none would."""
         return self._times(gap, self.floor)
 
     def sessions_for(self, gap: float) -> float:
@@ -156,10 +152,8 @@ def difference(first: Location, second: Location) -> Location:
     both = {name: math.hypot(getattr(first, name), getattr(second, name)) for name in ("error", "floor", "stays")}
     parts = sum(group.error**4 / group.freedom for group in (first, second) if group.error)
     freedom = both["error"] ** 4 / parts if parts else first.freedom + second.freedom
-    sessions = max(first.sessions, second.sessions)
-    return Location(
-        first.centre - second.centre, freedom=freedom, n=first.n + second.n, log=first.log, sessions=sessions, **both
-    )
+    n, sessions = first.n + second.n, max(first.sessions, second.sessions)
+    return Location(first.centre - second.centre, freedom=freedom, n=n, log=first.log, sessions=sessions, **both)
 
 
 @dataclass(frozen=True)

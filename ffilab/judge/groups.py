@@ -72,10 +72,11 @@ def combined(parts: list[Location], adds: float = 0.0) -> Location:
 
 
 def with_sessions(handed, each: list, plans: set[str], lost: list[set[str]]) -> None:
-    """Put in place of each number that is made of processes alone what its sessions say of it as groups (py): processes of
+    """Put in place of each number that is made of processes alone what its sessions say of it as groups: processes of
     one session are not independent. Of timed plans `statistics.over_units` has seen to it, and events are counted.
 
-    handed, each: as `ledger.Handed`, of all sessions and of each. lost: the experiments of which a session has lost most, and all together have not; of those it says nothing.
+    handed, each: as `ledger.Handed`, of all sessions and of each. lost: the experiments of which a session has lost most, and all
+    together have not; of those it says nothing.
     """
     for claim, numbers in handed.measurements.items():
         for name, number in numbers.items():
