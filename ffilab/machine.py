@@ -154,13 +154,15 @@ class Watch:
 
     def end(self, children_s: float = 0.0) -> dict[str, float]:
         """CPU seconds of strangers (a tick of the clock is 10 ms, so that it may be a little below 0), seconds that a quota and
-        a hypervisor took from all cores together, and seconds that passed. children_s: what our children that still run have used."""
+        a hypervisor took from all cores together, seconds that passed, and on how many CPUs. children_s: what our children that
+        still run have used."""
         busy, stolen, ours, throttled, wall = (now - then for now, then in zip(self._read(), self._began))
         return {
             "strangers_s": round(busy - ours - children_s, 4),
             "throttled_s": round(throttled, 4),
             "steal_s": round(stolen, 4),
             "wall_s": round(wall, 4),
+            "cpus": len(self._cpus),
         }
 
     def _read(self) -> tuple[float, ...]:

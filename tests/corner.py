@@ -54,5 +54,5 @@ class Golden(Reading):
         super().__init__(corner, GOLDEN / corner)
         self._frames = frames or {}
 
-    def frame(self, title: str) -> pd.DataFrame:
-        return self._frames[title] if title in self._frames else super().frame(title)
+    def frame(self, title: str, disturbed: bool = False) -> pd.DataFrame:
+        return self._frames[title] if title in self._frames else super().frame(title, disturbed)

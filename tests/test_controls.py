@@ -123,6 +123,9 @@ def test_a_control_of_differences_may_be_negative():
     (check,) = settled([Control("A/A", "MiB", "the talk's experiment", off, truth=0.0)])
     assert not check.passed
     assert 20 < check.bias < 30
+    # It says nothing of a ratio.
+    assert check.concerns(log=False)
+    assert not check.concerns(log=True)
     assert settled([Control("A/A", "MiB", "t", replace(off, centre=1.0), truth=0.0)])[0].passed
 
 

@@ -54,6 +54,10 @@ def test_the_watch_counts_strangers_and_stolen_time_where_they_disturb(monkeypat
         ({"strangers_s": 0.06, "wall_s": 0.5}, ""),
         ({"throttled_s": 0.06, "wall_s": 2.0}, "quota"),
         ({"throttled_s": 0.06, "wall_s": 4.0}, ""),
+        # Of sixteen CPUs others may use one; of two, a sixth of one.
+        ({"strangers_s": 1.0, "wall_s": 1.0, "cpus": 16}, ""),
+        ({"strangers_s": 1.3, "wall_s": 1.0, "cpus": 16}, "other load"),
+        ({"strangers_s": 0.16, "wall_s": 1.0, "cpus": 2}, "other load"),
         ({"steal_s": 0.06, "wall_s": 2.0}, "stolen time"),
         ({"steal_s": 0.02, "wall_s": 0.1}, ""),
         ({"steal_s": 1.0, "strangers_s": 1.0, "wall_s": 1.0}, "other load"),

@@ -11,7 +11,7 @@ from scipy import optimize, stats
 
 from ffilab.bench.record import merged
 from ffilab.budget import BUDGETS
-from ffilab.judge import groups, ledger, statistics
+from ffilab.judge import groups, statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, Measurement, Share
 from ffilab.judge.rules import NO, OPEN, Side
 from ffilab.paths import ROOT
@@ -135,6 +135,15 @@ def test_advice_says_what_can_decide_it():
     assert found.sessions_for(far) == pytest.approx((found.error * 3.5 / far) ** 2, rel=0.15)
 
 
+def test_nobody_is_told_to_run_more_where_builds_differ():
+    """Neither more layouts nor more sessions of the same three builds say how far another build lies."""
+    found = drawn(np.random.default_rng(6), "full", build=0.04)
+    near = 2 * found.stays
+    assert found.floor > found.stays > groups.SESSION
+    assert found.factor(near) == found.sessions_for(near) == math.inf
+    assert drawn(np.random.default_rng(6), "full").sessions_for(0.05) < math.inf
+
+
 # ---- records ----
 
 
@@ -161,10 +170,14 @@ def test_a_record_has_what_its_session_and_builds_add():
     record = a_record(rng, 36, builds=3)
     found, values = statistics.ratio_over_units(record, SLOW, FAST), statistics.log_ratios(record, SLOW, FAST)
     assert found.error > math.hypot(Location.of(values).error, groups.SESSION) * 0.999
-    assert found.floor == groups.SESSION
+    assert found.floor == pytest.approx(math.hypot(groups.SESSION, found.stays))
     # Of a difference of times on their own scale; of copies, nothing.
-    assert statistics.over_units(record, values, of=100.0).floor == pytest.approx(100 * groups.SESSION)
-    assert statistics.over_units(record, values, log=True, of=0).floor == 0
+    other, copies = (
+        statistics.over_units(record, values, of=100.0),
+        statistics.over_units(record, values, log=True, of=0),
+    )
+    assert other.floor == pytest.approx(math.hypot(100 * groups.SESSION, other.stays))
+    assert copies.floor == copies.stays
 
 
 # ---- the kept study ----
@@ -208,9 +221,14 @@ def test_numbers_of_processes_have_their_sessions_as_groups():
         )
 
     whole = handed(together)
-    ledger._with_sessions(whole, [handed(Location.of(values)) for values in each], {"a plan"})
+    parts = [handed(Location.of(values)) for values in each]
+    groups.with_sessions(whole, parts, {"a plan"}, [set()] * 3)
     found = whole.measurements["C1"]
     assert found["of processes"].estimate.sessions == 3
     assert found["of processes"].interval.half_width > found["timed"].interval.half_width
     assert found["timed"].estimate == together
     assert found["events"].estimate == Share(1, 30)
+    # The third session, further away, has lost most of it by itself: then it says nothing.
+    healed = handed(together)
+    groups.with_sessions(healed, parts, {"a plan"}, [set(), set(), {"a title"}])
+    assert healed.measurements["C1"]["of processes"].estimate.centre < found["of processes"].estimate.centre

@@ -74,6 +74,21 @@ def test_one_bad_run_refutes_that_it_never_happens(frames, claim, of, rows, colu
     assert answer(frames, claim, of, "never") == NO
 
 
+def test_an_event_counts_though_its_process_was_disturbed_and_measured_again():
+    session = simulation.simulate("races", "as published", "quick", noise=0)
+    safe = next(
+        one for one in session.record.children if one["title"] == TRIALS and one["interpreter"] == FREE_THREADED
+    )
+    again = {**safe, "process": 10_000, "replaces": safe["process"]}
+    safe |= {"strangers_s": 1.0, "wall_s": 0.1}
+    safe["result"] = [{**row, "lost": 0.1} if row.get("variant") == "mutex" else row for row in safe["result"]]
+    session.record.children.append(again)
+    assert (
+        claims.measurements(session).measurements["A15"][f"bad runs: mutex, PyDLL, {FREE_THREADED}"].estimate.events
+        == 1
+    )
+
+
 def test_threads_that_never_met_try_no_lock(frames):
     frame = frames[TRIALS]
     frame.loc[where(frame, **{**MET, "variant": "mutex"}), "met"] = np.arange(240) % 2

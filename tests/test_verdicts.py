@@ -101,6 +101,11 @@ def test_one_event_refutes_a_claim_of_safety_whatever_else_holds():
     assert (given.word, given.qualifier) == (FAILS, "2 yes, 1 no")
 
 
+def test_nothing_is_called_safe_that_was_not_tried():
+    given = of_claim(claim(OCCURS, NEVER), {"occurs": runs(30)}, {"never": "the threads never met"})
+    assert (given.word, given.qualifier) == (MIXED, "1 yes, 1 no number")
+
+
 def test_what_nothing_tests_is_scope_and_lowers_no_word():
     assert of_claim(claim(side("x"), untested=("the rest",)), {"x": UP}, {}).word == HOLDS
 

@@ -127,7 +127,7 @@ def test_a_failed_control_withholds_the_numbers_of_its_plan_and_no_others():
     timed = [pair for pair in names if pair[0] == "A12"]
     for claim, name in names:
         given.rests_on.setdefault(claim, {})[name] = {"calls"} if (claim, name) in timed else {"counting thread"}
-    found = withheld(given, Check("A/A", "twins", "1.5", False, source="calls", bias=0.5))
+    found = withheld(given, Check("A/A", "twins", "1.5", False, source="calls", bias=0.5, log=True))
     assert {claim for claim, _ in found} == {"A12"}
     assert {claim for claim, _ in withheld(given, Check("disturbed", "x", "", False, source="counting thread"))} == {
         "A13",
@@ -143,7 +143,9 @@ def test_a_bias_below_half_of_the_interest_withholds_nothing(part, is_withheld):
     given.rests_on = {
         one: {name: {"calls"} if one == "A12" else set() for name in found} for one, found in given.measurements.items()
     }
-    check = Check("A/A", "twins", "1.0", False, source="calls", bias=part * abs(math.log(rule.bound / rule.null)))
+    check = Check(
+        "A/A", "twins", "1.0", False, source="calls", bias=part * abs(math.log(rule.bound / rule.null)), log=True
+    )
     assert (("A12", rule.key) in withheld(given, check)) == is_withheld
 
 

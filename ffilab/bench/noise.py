@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 # Five ticks of the system's clocks: one or two come from their grain.
 LEAST_S = 0.05
-# Share of the time that passed: of others on the CPUs that the measured one may use; of a quota or a hypervisor, which took them away.
+# Share of the time that passed: of others on the CPUs that the measured one may use (if these are more than two, of each pair of
+# them: elsewhere others are in nobody's way); of a quota or a hypervisor, which took them away.
 MAX_STRANGERS, MAX_TAKEN = 0.15, 0.02
 
 
@@ -40,7 +41,7 @@ class Noise:
 def disturbed(line: dict) -> str:
     """Say what disturbed a block or a process: "other load", "quota", "stolen time", or nothing. What a line lacks did not happen."""
     for word, seconds, share in (
-        ("other load", "strangers_s", MAX_STRANGERS),
+        ("other load", "strangers_s", MAX_STRANGERS * max(1.0, line.get("cpus", 1) / 2)),
         ("quota", "throttled_s", MAX_TAKEN),
         ("stolen time", "steal_s", MAX_TAKEN),
     ):

@@ -182,9 +182,11 @@ class Session:
             raise self._lacks(f"the experiment {lacking}") from None
         for number, frame in enumerate(frames):
             frame["session"] = number
+        # One of which nothing is left would change the kinds of columns.
+        frames = [frame for frame in frames if len(frame)] or frames[-1:]
         for before, frame in itertools.pairwise(frames):
             for column in ("process", "round"):
-                frame[column] += 1 + before[column].max() if len(before) else 0
+                frame[column] += 1 + before[column].max()
         return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
 
     def _holding(self, title: str) -> list[Record]:

@@ -40,7 +40,7 @@ def in_words(rests_on: dict) -> str:
         "another machine": True,
     }
     not_varied = ", ".join(what for what, is_unknown in unknown.items() if is_unknown)
-    known = "; what another session adds is that of a kept study" if rests_on["sessions"] < 2 else ""
+    known = "; what another adds to a ratio of times is that of a kept study" if rests_on["sessions"] < 2 else ""
     return f"{counted(rests_on['sessions'], 'session')}{known}; {'; '.join(drawn)}. Not varied, and so unknown: {not_varied}"
 
 

@@ -34,7 +34,7 @@ class Check:
     """What kind of check, of what, what was found, and whether it passed. size: how far it went, to name the worst of a kind.
 
     source: the plan or the title of the experiment whose numbers rest on it; empty if it is shown only. bias: by how much these
-    are off for certain, on their scale (of ratios the logarithm); infinity for "whatever it is".
+    are off for certain, on their scale (log: that of the logarithm, of ratios); infinity for "whatever it is".
     """
 
     kind: str
@@ -44,6 +44,11 @@ class Check:
     size: float = 0.0
     source: str = ""
     bias: float = math.inf
+    log: bool = False
+
+    def concerns(self, log: bool) -> bool:
+        """Can its bias be that of a number on this scale? One in MiB says nothing of a ratio."""
+        return math.isinf(self.bias) or self.log == log
 
 
 @dataclass(frozen=True)
@@ -69,15 +74,16 @@ def _settled(control: Control, level: float) -> Check:
     interval = control.estimate.at(level)
     if not interval.is_known:
         return Check(control.kind, control.what, "too few values for an interval", True, source=control.source)
-    bias = off(interval, control.truth, control.estimate.log)
+    log = getattr(control.estimate, "log", False)
+    bias = off(interval, control.truth, log)
     shown = f"{interval.value:.4g} [{interval.low:.4g}, {interval.high:.4g}]"
     built_in = ""
     if control.truth not in (0, 1):
         built_in = (
             f", built in: {control.truth:g}; known to ± {control.estimate.at().half_width:.1%} at the book's level"
         )
-    size = abs(control.estimate.centre - (math.log(control.truth) if control.estimate.log else control.truth))
-    return Check(control.kind, control.what, shown + built_in, bias == 0, size, control.source, bias)
+    size = abs(math.log(interval.value / control.truth)) if log else abs(interval.value - control.truth)
+    return Check(control.kind, control.what, shown + built_in, bias == 0, size, control.source, bias, log)
 
 
 def off(interval: Interval, truth: float, log: bool = True) -> float:
@@ -198,10 +204,11 @@ def withheld(checks: list[Check], handed) -> dict[str, dict[str, str]]:
         for rule in claim.tests:
             if (measurement := handed.measurements[claim.id].get(rule.measured)) is None:
                 continue
-            bearable = rule.bearable(getattr(measurement.estimate, "log", False))
+            log = getattr(measurement.estimate, "log", False)
+            bearable = rule.bearable(log)
             sources = handed.rests_on[claim.id][rule.measured]
             for check in failed:
-                if check.source in sources and check.bias > bearable:
+                if check.source in sources and check.concerns(log) and check.bias > bearable:
                     reasons.setdefault(claim.id, {}).setdefault(rule.key, said(check))
     return reasons
 

@@ -46,8 +46,8 @@ class Location:
     simulated normal runs instead of 1 % (tests/test_statistics.py).
     log: the values are logarithms, and the interval is that of a ratio.
     sessions: how many the values come from. So often somebody looked, and could have stopped: the chance to err is shared out
-    among the looks. floor: the part of the error that no further run of these sessions can lower. spread, spread_freedom: standard
-    deviation of layouts within a session, if these are layouts.
+    among the looks. floor: the part of the error that no further run of these sessions can lower. stays: the part of that which no
+    further session lowers either: what builds add. spread, spread_freedom: standard deviation of layouts within a session.
     """
 
     centre: float
@@ -57,6 +57,7 @@ class Location:
     log: bool = False
     sessions: int = 1
     floor: float = 0.0
+    stays: float = 0.0
     spread: float | None = None
     spread_freedom: int = 0
 
@@ -94,7 +95,8 @@ class Location:
 
         NaN bounds if nothing is known of what a session adds.
         """
-        scatter = self.error * math.sqrt(1 + self.sessions) if self.floor or self.sessions > 1 else math.nan
+        is_known = self.floor > self.stays or self.sessions > 1
+        scatter = self.error * math.sqrt(1 + self.sessions) if is_known else math.nan
         return self._around(PREDICTION_LEVEL, self.freedom, scatter)
 
     @property
@@ -130,16 +132,16 @@ class Location:
         return math.expm1(effect) if self.log else effect
 
     def factor(self, gap: float) -> float:
-        """How many times as many values it would take to tell a distance of `gap` (on this scale) with a power of 0.8.
-
-        Infinity if no number of runs in these sessions can do it: see `sessions_for`.
-        """
-        room = (gap / self._errors_away) ** 2 - self.floor**2
-        return math.inf if room <= 1e-9 * self.error**2 else (self.error**2 - self.floor**2) / room
+        """How many times as many values of these sessions would tell a distance of `gap` with a power of 0.8; infinity if none would."""
+        return self._times(gap, self.floor)
 
     def sessions_for(self, gap: float) -> float:
-        """How many sessions like these, all in all, would tell a distance of `gap` with a power of 0.8."""
-        return self.sessions * _squared(self.error * self._errors_away, gap)
+        """How many sessions like these, all in all, would tell a distance of `gap` with a power of 0.8; infinity if none would."""
+        return self.sessions * self._times(gap, self.stays)
+
+    def _times(self, gap: float, stays: float) -> float:
+        room = (gap / self._errors_away) ** 2 - stays**2
+        return math.inf if room <= 1e-9 * self.error**2 else (self.error**2 - stays**2) / room
 
 
 def difference(first: Location, second: Location) -> Location:
@@ -147,13 +149,11 @@ def difference(first: Location, second: Location) -> Location:
 
     The degrees of freedom are Welch's (1947).
     """
-    error, floor = math.hypot(first.error, second.error), math.hypot(first.floor, second.floor)
+    both = {name: math.hypot(getattr(first, name), getattr(second, name)) for name in ("error", "floor", "stays")}
     parts = sum(group.error**4 / group.freedom for group in (first, second) if group.error)
-    freedom = error**4 / parts if parts else first.freedom + second.freedom
-    sessions = max(first.sessions, second.sessions)
-    return Location(
-        first.centre - second.centre, error, freedom, first.n + second.n, first.log, sessions=sessions, floor=floor
-    )
+    freedom = both["error"] ** 4 / parts if parts else first.freedom + second.freedom
+    n, sessions = first.n + second.n, max(first.sessions, second.sessions)
+    return Location(first.centre - second.centre, freedom=freedom, n=n, log=first.log, sessions=sessions, **both)
 
 
 @dataclass(frozen=True)

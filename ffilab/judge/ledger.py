@@ -5,7 +5,6 @@ Chapters hand in measurements; nobody hands in a verdict.
 
 import importlib
 import json
-from dataclasses import replace
 from pathlib import Path
 
 from ffilab import settings
@@ -80,23 +79,16 @@ def measured(session) -> Handed:
 def _measured(session) -> Handed:
     handed = _of(session)
     if session.earlier:
-        _with_sessions(handed, [_of(each) for each in session.each], set(session.plans))
+        each = session.each
+        titles = {line["title"] for line in session.record.experiments}
+        healed = {title for title in titles if not session.mostly_lost(title)}
+        lost = [{title for title in healed if one.mostly_lost(title)} for one in each]
+        groups.with_sessions(handed, [_of(one) for one in each], set(session.plans), lost)
     return handed
 
 
 def _of(session) -> Handed:
     return importlib.import_module(f"notebooks.{session.corner}.claims").measurements(session).complete()
-
-
-def _with_sessions(handed: Handed, each: list[Handed], plans: set[str]) -> None:
-    """Put in place of each number that is made of processes alone what its sessions say of it as groups (groups.py): processes of
-    one session are not independent. Of timed plans `statistics.over_units` has seen to it, and events are counted."""
-    for claim, numbers in handed.measurements.items():
-        for name, number in numbers.items():
-            parts = [one.measurements[claim][name].estimate for one in each if name in one.measurements[claim]]
-            of_processes = not handed.rests_on[claim][name] & plans
-            if of_processes and len(parts) == len(each) and all(map(groups.is_whole, parts)):
-                numbers[name] = replace(number, estimate=groups.combined(parts))
 
 
 def answers(session) -> dict[tuple[str, Rule], Answer]:

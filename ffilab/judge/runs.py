@@ -195,12 +195,13 @@ def report(paths: tuple[Path, Path]) -> str:
         said=lambda rows: [answer(row, is_smoke) for row in rows.itertuples()]
     )
     names = ["/".join(record.path.parts[-2:]) for record in (first, second)]
-    lines = [in_one_sentence(judged, is_smoke)]
+    of_processes = "arms" not in first.run["plan"]
+    lines = [in_one_sentence(judged, is_smoke, of_processes)]
     lines += [f"{names[0]}, then {names[1]}: two runs, not one. Ratios within each run are compared, and no times."]
-    if "arms" not in first.run["plan"]:
+    if of_processes:
         lines[-1] = (
             f"{names[0]}, then {names[1]}: two runs, not one. Processes are compared, one value for each; times among them drift "
-            "with the machine, and what another session adds to them is not known. What did not change is not listed."
+            "with the machine. What does not differ is not listed."
         )
     lines += [f"  measured on {basis(first)}, then on {basis(second)}"]
     lines += [f"  differs: {line}" for line in differences(first, second)]
@@ -209,7 +210,7 @@ def report(paths: tuple[Path, Path]) -> str:
             f"  {row.interpreter}: the yardstick, {row.arm!r}, took {shown(row.first)} ns, then {shown(row.second)} ns: "
             f"the drift is {shown(Interval.of(row))}, of the machine or of its layouts. All below is relative to it."
         )
-    listed = judged if "arms" in first.run["plan"] else judged[judged.said == CHANGED]
+    listed = judged[judged.said == CHANGED] if of_processes else judged
     for row in listed.itertuples():
         both = f"{shown(row.first)}, then {shown(row.second)}: {shown(Interval.of(row))}"
         lines.append(f"  {row.interpreter:6} {row.arm:28} {both}, {row.said}")
@@ -229,11 +230,18 @@ def answer(row, is_smoke: bool) -> str:
     return CHANGED if row.p < 1 - LEVEL else UNCHANGED
 
 
-def in_one_sentence(judged: pd.DataFrame, is_smoke: bool) -> str:
-    """Say for a person what the comparison found."""
+def in_one_sentence(judged: pd.DataFrame, is_smoke: bool, of_processes: bool) -> str:
+    """Say for a person what the comparison found. of_processes: by how much these differ between two sessions is not known."""
     changed = [f"{row.arm} on {row.interpreter}" for row in judged.itertuples() if row.said == CHANGED]
     if is_smoke:
         return "A smoke test is no result: nothing is said of what changed."
+    if of_processes and changed:
+        return (
+            f"{len(changed)} of {len(judged)} numbers differ between these two runs: {'; '.join(changed)}. By how much two sessions "
+            "of processes differ anyway is not known."
+        )
+    if of_processes and UNCHANGED in set(judged.said):
+        return f"None of {len(judged)} numbers differs between these two runs."
     if changed:
         return f"{len(changed)} of {len(judged)} numbers changed: {'; '.join(changed)}."
     if UNCHANGED in set(judged.said):

@@ -98,8 +98,10 @@ def word(parts: list[tuple[Rule, str]]) -> tuple[str, str]:
     count = Counter(answer for _, answer in parts)
     # What must never happen is not safe in part: nobody should read "mixed" above a lock that loses updates.
     unsafe = any(isinstance(rule, Never) and answer == NO for rule, answer in parts)
-    # What cannot be tested here is scope, as what no experiment tests.
+    # What cannot be tested here is scope, as what no experiment tests; but nothing is called safe that was not tried.
     tested = set(count) - {NO_NUMBER}
+    if any(isinstance(rule, Never) and answer == NO_NUMBER for rule, answer in parts):
+        tested.add(OPEN)
     if tested == {YES}:
         what = HOLDS
     elif tested == {NO} or unsafe:

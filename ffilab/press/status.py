@@ -7,6 +7,7 @@ from ffilab.budget import BUDGETS
 from ffilab.chapter import left_out
 from ffilab.draw import plain
 from ffilab.judge import characteristics
+from ffilab.judge.estimates import Share
 from ffilab.paths import ROOT
 from ffilab.press import evidence, lessons, matrix
 from ffilab.press import map as corner_map
@@ -69,8 +70,10 @@ def characteristics_page(rows: list[dict]) -> str:
     """Show the operating characteristics: a row for each claim and truth, with what each budget gives."""
     budgets, found = characteristics.BUDGETS, {characteristics.key(row): row for row in rows}
     claims = list(dict.fromkeys(row["claim"] for row in rows))
+    fewest, commits = min(row["runs"] for row in rows), sorted({row["provenance"]["commit"] for row in rows})
     lines = [
-        f"{rows[0]['runs']:,} simulated sessions for each row and budget, commit {rows[0]['provenance']['commit']}."
+        f"{fewest:,} simulated sessions for each row and budget, so that a rare wrong answer may be missed: none in {fewest:,} leaves "
+        f"room for {Share(0, fewest).at().high:.0%}. Made at {len(commits)} commits ({', '.join(commits)})."
     ]
     for budget in budgets:
         usual = [found[claim, "as published", budget] for claim in claims if (claim, "as published", budget) in found]

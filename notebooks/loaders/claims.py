@@ -30,7 +30,9 @@ def measurements(session: Session) -> Handed:
         return Measurement(results.of(shares, label, loader).estimate, "share of the reference rate")
 
     def hazard(title: str, loader: str, kind: str) -> Measurement:
-        return Measurement(results.of(results.ends(session.frame(title)), GIL, loader)[kind], "share of processes")
+        return Measurement(
+            results.of(results.ends(session.frame(title, disturbed=True)), GIL, loader)[kind], "share of processes"
+        )
 
     for label in (GIL, FREE_THREADED):
         handed.put("A12", f"ratio on {label}", partial(ratio, label))

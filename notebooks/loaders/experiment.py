@@ -127,13 +127,10 @@ def hazards(session: Session) -> pd.DataFrame:
     ]
     safe = [hazard(*case) for case in SHOULD_BE_SAFE]
     others = [hazard(*case) for case in every if case not in SHOULD_BE_SAFE]
-    return pd.concat(
-        [
-            session.run(SAFE, safe, SAFE_PROCESSES[session.budget.name], may_fail=True),
-            session.run(RISKY, others, RISKY_PROCESSES[session.budget.name], may_fail=True),
-        ],
-        ignore_index=True,
-    )
+    session.run(SAFE, safe, SAFE_PROCESSES[session.budget.name], may_fail=True)
+    session.run(RISKY, others, RISKY_PROCESSES[session.budget.name], may_fail=True)
+    # All processes count, also those that others disturbed: an event that was seen has happened.
+    return pd.concat([session.frame(title, disturbed=True) for title in (SAFE, RISKY)], ignore_index=True)
 
 
 # [/hazards]

@@ -135,9 +135,9 @@ def standing(sessions: list[dict]) -> pd.DataFrame:
 
 
 def counted(found: Share | None) -> str:
-    """A share as a count with its interval; None: there was nothing to count."""
+    """A share as a count with its interval; None: nothing was compared, as in a single session or of what ran once in it."""
     if found is None:
-        return "none yet"
+        return "not compared"
     return f"{found.events} of {found.trials} ({100 * found.at().low:.0f} to {100 * found.at().high:.0f} %)"
 
 
@@ -176,6 +176,9 @@ def in_words(sessions: list[dict], found: pd.DataFrame) -> str:
         f"{sessions[-1]['machine']['cpu']}, CPython {GIL}. The slowdowns have {more} more instructions, counted."
     ]
     for truth in TRUTHS:
+        if not any(found[truth]):
+            parts.append(f"{truth.capitalize()}: nothing was compared yet.")
+            continue
         broken = [row.title for _, row in found.iterrows() if row[truth] and row[truth].at().low > 1 - LEVEL]
         said = (
             f"certainly more than {1 - LEVEL:.0%} false alarms: {'; '.join(broken)}"
@@ -185,24 +188,24 @@ def in_words(sessions: list[dict], found: pd.DataFrame) -> str:
         parts.append(f"{truth.capitalize()}: {said}.")
     if len(sessions) < ENOUGH:
         parts.append("So few sessions are an example, and rank nothing.")
-    return " ".join([*parts, _better(found)])
+    else:
+        parts.append(_better(found))
+    return " ".join(parts)
 
 
 def _better(found: pd.DataFrame) -> str:
-    """Where the numbers of others are the better ones, by the numbers alone: few runs cannot tell them apart for certain."""
-    if OURS not in set(found.row):
-        return ""
+    """In which columns of the tables other rows have the better number: the numbers alone, which few runs cannot tell apart."""
     own = found.set_index("row").loc[OURS]
     others = found[[not title.startswith("ours") for title in found.title]]
     asked = {
-        "fewer seconds": others.seconds < own.seconds,
-        "a smaller scatter over sessions": others[f"scatter, {TRUTHS[2]}"] < own[f"scatter, {TRUTHS[2]}"],
-        **{f"{name} found more often": _value(others[name]) > _value([own[name]])[0] for name in MORE},
+        "take fewer seconds": others.seconds < own.seconds,
+        **{f"scatter less ({truth})": others[f"scatter, {truth}"] < own[f"scatter, {truth}"] for truth in TRUTHS},
+        **{f"find {name} more often": _value(others[name]) > _value([own[name]])[0] for name in MORE},
     }
-    said = [f"{what} ({'; '.join(others.title[mask])})" for what, mask in asked.items() if mask.any()]
+    said = [f"{'; '.join(others.title[mask])} {what}" for what, mask in asked.items() if mask.any()]
     if not said:
         return "By the numbers of these tables no other row does better than what the book prints."
-    return f"By the numbers of these tables alone, others do better than what the book prints: {', '.join(said)}."
+    return f"By the numbers of these tables alone, some do better than what the book prints: {'. '.join(said)}."
 
 
 def _value(shares) -> np.ndarray:

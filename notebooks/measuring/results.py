@@ -223,7 +223,8 @@ def restarted_over_kept(record: Record) -> Measurement:
     if free < MIN_VALUES:
         return Measurement(dataclasses.replace(found, error=math.nan, freedom=math.nan), "ratio of spreads")
     error = found.error * math.sqrt((found.n - 1) / free)
-    return Measurement(dataclasses.replace(found, error=error, freedom=free), "ratio of spreads")
+    looks = len({unit.session for unit in drawn})
+    return Measurement(dataclasses.replace(found, error=error, freedom=free, sessions=looks), "ratio of spreads")
 
 
 def pseudo_replication(record: Record) -> dict[str, float]:

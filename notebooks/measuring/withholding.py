@@ -22,7 +22,7 @@ from ffilab.bench.alone import alone
 from ffilab.bench.reading import Reading
 from ffilab.budget import BUDGETS
 from ffilab.judge import ledger
-from ffilab.judge.rules import NO, YES
+from ffilab.judge.characteristics import DECIDED
 from ffilab.judge.verdicts import WITHHELD
 from ffilab.paths import BUILD, NATIVE, RECORDS, ROOT
 from ffilab.press.book import drawn_layouts
@@ -31,6 +31,7 @@ from ffilab.press.execute import execute
 from ffilab.progress import say
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from ffilab.subprocesses import group
+from notebooks.measuring import kept
 
 EVIDENCE = ROOT / "book" / "evidence" / "withholding.json"
 COMMAND = "python3 ffilab/bootstrap.py study notebooks.measuring.withholding"
@@ -87,8 +88,8 @@ def measure(load: str, budget: str, index: Path) -> None:
                     "minutes": round((time.monotonic() - began) / 60, 2),
                     "commit": machine.commit(),
                 }
-                with index.open("a") as kept:
-                    kept.write(json.dumps(line) + "\n")
+                with index.open("a") as lines:
+                    lines.write(json.dumps(line) + "\n")
     finally:
         if index.exists():
             summarise(index)
@@ -115,45 +116,55 @@ def judged(line: dict) -> dict:
 
 
 def summarise(index: Path) -> list[dict]:
-    """Judge all kept runs anew, keep and return a row for each load and chapter, behind those of other machines.
+    """Judge all runs of the index anew, keep and return a row for each load and chapter. Rows whose records are no more stay.
 
-    wrong: answers opposite to the one that most idle runs gave.
+    compared, wrong: answers to parts that another, idle run has answered; and those of them that are opposite to most of these.
     """
-    here = machine.facts()["cpu"]
     runs = [judged(json.loads(line)) for line in index.read_text().splitlines()]
     votes: dict = defaultdict(Counter)
     for run in runs:
         if run["load"] == "idle":
             for part, answer in run["answers"].items():
-                votes[part][answer] += answer in (YES, NO)
-    right = {part: count.most_common(1)[0][0] for part, count in votes.items() if count.total()}
-    others = json.loads(EVIDENCE.read_text()) if EVIDENCE.exists() else []
-    rows = [row for row in others if row["provenance"]["cpu"] != here]
-    for load in LOADS:
-        for corner in sorted({run["chapter"] for run in runs}):
-            chosen = [run for run in runs if (run["load"], run["chapter"]) == (load, corner)]
-            if not chosen:
-                continue
-            answers = [(part, answer) for run in chosen for part, answer in run["answers"].items()]
-            sums = ("numbers", "withheld", "measured_again", "left_out", "units", "minutes")
-            rows.append(
-                {
-                    "load": load,
-                    "chapter": corner,
-                    "runs": len(chosen),
-                    **{name: round(sum(run[name] for run in chosen), 2) for name in sums},
-                    "answered": sum(answer in (YES, NO) for _, answer in answers),
-                    "wrong": sum(answer in (YES, NO) and right.get(part, answer) != answer for part, answer in answers),
-                    "provenance": {
-                        "command": COMMAND,
-                        "budget": BUDGETS["quick"].name,
-                        "commit": chosen[-1]["commit"],
-                        "cpu": here,
-                    },
-                }
-            )
+                votes[part][answer] += answer in DECIDED
+    rows = kept.read(EVIDENCE)
+    again = {(run["load"], run["chapter"], run["session"]) for run in runs}
+    rows = [row for row in rows if not {(row["load"], row["chapter"], one) for one in row["sessions"]} & again]
+    for load, corner in sorted({(run["load"], run["chapter"]) for run in runs}):
+        chosen = [run for run in runs if (run["load"], run["chapter"]) == (load, corner)]
+        judged_by = [
+            (answer, most(votes[part], answer, load)) for run in chosen for part, answer in run["answers"].items()
+        ]
+        given = [pair for pair in judged_by if pair[0] in DECIDED]
+        compared = [answer != usual for answer, usual in given if usual]
+        sums = ("numbers", "withheld", "measured_again", "left_out", "units", "minutes")
+        rows.append(
+            {
+                "load": load,
+                "chapter": corner,
+                "runs": len(chosen),
+                **{name: round(sum(run[name] for run in chosen), 2) for name in sums},
+                "answered": len(given),
+                "compared": len(compared),
+                "wrong": sum(compared),
+                "sessions": [run["session"] for run in chosen],
+                "provenance": {
+                    "command": COMMAND,
+                    "budget": BUDGETS["quick"].name,
+                    "commit": chosen[-1]["commit"],
+                    "cpu": machine.facts()["cpu"],
+                },
+            }
+        )
+    rows.sort(key=lambda row: (list(LOADS).index(row["load"]), row["chapter"]))
     EVIDENCE.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
     return rows
+
+
+def most(votes: Counter, answer: str, load: str) -> str | None:
+    """What most idle runs answered to a part, without the vote of the run that is asked; None where none did, or as many each."""
+    others = votes - Counter([answer] if load == "idle" else [])
+    first, second = ([count for _, count in others.most_common(2)] + [0, 0])[:2]
+    return others.most_common(1)[0][0] if first > second else None
 
 
 def main(budget: str) -> None:

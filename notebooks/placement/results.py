@@ -257,7 +257,12 @@ def passing_by_noise(runs: pd.DataFrame, benchmark: str, threshold: float) -> fl
 
 def differing(runs: pd.DataFrame) -> list[str]:
     """Benchmarks in which the orders differ beyond noise."""
-    return [name for name in BENCHMARKS if true_spread(runs, name).at().low > 1]
+    return [name for name in BENCHMARKS if differ(runs, name)]
+
+
+def differ(runs: pd.DataFrame, benchmark: str) -> bool:
+    """Do the orders differ beyond noise in this benchmark?"""
+    return true_spread(runs, benchmark).at().low > 1
 
 
 def missed(found: list[dict] | str, benchmark: str) -> pd.Series | str:
@@ -276,12 +281,16 @@ def times_and_misses(runs: pd.DataFrame, misses: pd.Series, benchmark: str) -> p
     return pd.DataFrame({"log": chosen, "misses": misses.drop(DEFAULT, errors="ignore")}).dropna().reset_index()
 
 
+# Of orders that cannot be told apart, which half is the slower one is chance.
+NO_SLOW_ONES = "no order can be told from another here, so that none is slow"
+
+
 def more_misses(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> Measurement | str | None:
     """Misses of a thousand instructions in the slower half of the orders less those in the faster half; or why there is none.
 
     The orders are the values. Which half an order is in, duels say, and their noise can only make the difference smaller.
     """
-    misses = missed(found, benchmark)
+    misses = missed(found, benchmark) if differ(runs, benchmark) else NO_SLOW_ONES
     if isinstance(misses, str):
         return misses
     halves = faster_and_slower(runs, misses, benchmark)
@@ -295,6 +304,8 @@ def more_instructions(runs: pd.DataFrame, found: list[dict] | str, benchmark: st
     """Instructions of the slower half of the orders over those of the faster half; or why there is none."""
     if isinstance(found, str):
         return found
+    if not differ(runs, benchmark):
+        return NO_SLOW_ONES
     counted = pd.DataFrame(found).query("benchmark == @benchmark").set_index("name").instructions
     halves = faster_and_slower(runs, counted, benchmark)
     return processes.ratio_of_groups(*map(np.log, halves[::-1])) if halves else None

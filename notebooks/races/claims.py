@@ -2,6 +2,8 @@
 
 from functools import partial
 
+import pandas as pd
+
 from ffilab.bench.session import Session
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Measurement
@@ -41,9 +43,14 @@ def measurements(session: Session) -> Handed:
     return handed
 
 
+def tried(session: Session) -> pd.DataFrame:
+    """All trials: an event counts, whatever else ran, and so does a trial without one."""
+    return session.frame("trials", disturbed=True)
+
+
 def bad_counters(session: Session, label: str, way: str, variant: str) -> Measurement | None:
     """Trials in which fifty threads lost updates."""
-    return bad(results.counter_trials(session.frame("trials"), label, way, variant), "lost")
+    return bad(results.counter_trials(tried(session), label, way, variant), "lost")
 
 
 def loss(session: Session) -> Measurement | None:
@@ -54,7 +61,7 @@ def loss(session: Session) -> Measurement | None:
 
 def bad_accounts(session: Session, label: str, case: str) -> Measurement | None:
     """Trials of the bank in which money was made or lost."""
-    return bad(results.money(session.frame("trials")), "created", interpreter=label, case=case)
+    return bad(results.money(tried(session)), "created", interpreter=label, case=case)
 
 
 def wider(session: Session) -> Measurement | None:
@@ -66,7 +73,7 @@ def wider(session: Session) -> Measurement | None:
 
 def bad_totals(session: Session) -> Measurement | None:
     """Trials in which two threads lost additions in Python."""
-    return bad(session.frame("trials"), "lost", interpreter=GIL, statement="total += 1")
+    return bad(tried(session), "lost", interpreter=GIL, statement="total += 1")
 
 
 def bad(frame, column: str, **which) -> Measurement | None:
