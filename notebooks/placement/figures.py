@@ -526,7 +526,7 @@ def misses_table(runs: pd.DataFrame, counted: dict[str, list[dict] | str]) -> pd
                     "linker's own order": rate(misses[DEFAULT]),
                     "lowest order": rate(orders.min()),
                     "highest order": rate(orders.max()),
-                    "slower less faster half": draw.words(more),
+                    "slower less faster half": more if isinstance(more, str) else draw.words(more),
                     "from the published counts, if both ran 30,000 million instructions": "28"
                     if benchmark == BENCHMARK
                     else "",
@@ -597,7 +597,8 @@ def glue_answers(
             if not ruled:
                 own = results.missing_more(rates)
                 draw.glue(f"own-order-{benchmark}-{name}", words.own_order(where, benchmark, own))
-            more = rates if isinstance(rates, str) else results.more_misses(of_it, missed[label], benchmark).interval
+            more = rates if isinstance(rates, str) else results.more_misses(of_it, missed[label], benchmark)
+            more = more if isinstance(more, str) else more.interval
             if ruled:
                 of_misses = f"misses of a thousand instructions, slower less faster orders, {benchmark} on {label}"
                 verdict = said["D3", of_misses]

@@ -312,12 +312,14 @@ def miss_more(where: str, benchmark: str, found: Interval | str, lowest: float, 
     """Misses of a thousand instructions: slower less faster half of the orders, and lowest and highest of all. verdict: D3's,
     or by its limit."""
     what = f"{capital(where)}, {benchmark}: "
-    if isinstance(found, str):
+    if isinstance(found, str) and not highest:
         return f"{what}nothing was counted here: {found}."
     uncertain = max(0.01, (highest - lowest) / 10)
     among = f"by order, {number(lowest, uncertain)} to {number(highest, uncertain)} misses of a thousand instructions"
     if highest < 1:
         among += ", next to none in any of them"
+    if isinstance(found, str):
+        return f"{what}{among}. Whether slow orders miss more often cannot be asked: {found}."
     if not found.is_known:
         return f"{what}{among}. Whether slow orders miss more often is not known: {UNKNOWN}."
     apart = f"slower less faster half {text(found)}"
@@ -524,7 +526,7 @@ def objection_simulated(found: dict[str, tuple[Interval | str, str]], counters_:
     )
     counted = {name: verdict for name, (one, verdict) in found.items() if not isinstance(one, str)}
     if not counted:
-        return f"It is not. {seen} And no order was simulated in this run, so nothing is known of how its misses go with time."
+        return f"It is not. {seen} And this run simulated no order that it can tell from another, so nothing is known of how its misses go with time."
     by = {answer: [name for name, verdict in counted.items() if verdict == answer] for answer in (YES, NO)}
     open_ = [name for name in counted if name not in (*by[YES], *by[NO])]
     parts = []
