@@ -251,7 +251,7 @@ def rests_on(sessions=1, builds=1, gil=16, free=16):
 def test_what_numbers_rest_on_in_words():
     drawn = basis.in_words(rests_on())
     assert drawn.startswith(
-        "1 session; what another session adds is that of a kept study; 3.14: 16 layouts of 1 build; "
+        "1 session; what another adds to a ratio of times is that of a kept study; 3.14: 16 layouts of 1 build; "
     )
     assert drawn.endswith("unknown: another build, another machine")
     most = basis.in_words(rests_on(sessions=3, builds=3))

@@ -95,12 +95,15 @@ class Counting:
     """A session that runs nothing, and remembers how often each case was to run."""
 
     def __init__(self, budget, interpreters):
-        self.budget, self.interpreters, self.runs = BUDGETS[budget], interpreters, {}
+        self.budget, self.interpreters, self.runs, self.frames = BUDGETS[budget], interpreters, {}, {}
 
     def run(self, title, cases, repeats, may_fail):
         for case in cases:
             self.runs[case.interpreter, case.factors["loader"], case.named["what"]] = title, repeats
-        return pd.DataFrame([{"interpreter": case.interpreter, **case.columns} for case in cases])
+        self.frames[title] = pd.DataFrame([{"interpreter": case.interpreter, **case.columns} for case in cases])
+
+    def frame(self, title, disturbed):
+        return self.frames[title]
 
 
 @pytest.mark.parametrize(("budget", "safe", "others"), [("smoke", 2, 1), ("quick", 228, 30), ("full", 228, 30)])
