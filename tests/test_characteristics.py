@@ -71,8 +71,10 @@ def test_what_is_right_follows_the_truth(identifier):
     right = {truth: KEPT[identifier, truth, "full"]["right"] for truth in TRUTHS}
     assert right["as published"] == HOLDS
     assert right["half the size"] in (HOLDS, MIXED)
+    # Of orders that do not differ, none is slow: D2 and D3 have nothing to ask.
+    others = (OPEN,) if identifier in ("D2", "D3") else (FAILS, MIXED)
     for truth in ("no effect", "the wrong sign"):
-        assert right[truth] in (FAILS, MIXED)
+        assert right[truth] in others
 
 
 @pytest.mark.full
