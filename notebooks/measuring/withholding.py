@@ -33,7 +33,7 @@ from ffilab.provision.catalogue import FREE_THREADED, GIL
 from ffilab.subprocesses import group
 from notebooks.measuring import kept
 
-EVIDENCE = ROOT / "book" / "evidence" / "withholding.json"
+EVIDENCE = kept.EVIDENCE / "withholding.json"
 COMMAND = "python3 ffilab/bootstrap.py study notebooks.measuring.withholding"
 # An editor, or a browser: bursts of one core that last a second, a tenth of the time.
 BURST_S, SHARE = 1.0, 0.1
@@ -156,15 +156,15 @@ def summarise(index: Path) -> list[dict]:
             }
         )
     rows.sort(key=lambda row: (list(LOADS).index(row["load"]), row["chapter"]))
-    EVIDENCE.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n")
+    kept.write(EVIDENCE, rows)
     return rows
 
 
 def most(votes: Counter, answer: str, load: str) -> str | None:
     """What most idle runs answered to a part, without the vote of the run that is asked; None where none did, or as many each."""
     others = votes - Counter([answer] if load == "idle" else [])
-    first, second = ([count for _, count in others.most_common(2)] + [0, 0])[:2]
-    return others.most_common(1)[0][0] if first > second else None
+    yes, no = (others[one] for one in DECIDED)
+    return None if yes == no else max(DECIDED, key=others.__getitem__)
 
 
 def main(budget: str) -> None:

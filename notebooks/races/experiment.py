@@ -189,7 +189,7 @@ def python_races(session: Session) -> pd.DataFrame:
 
 # [trials]
 # None of 228 runs leaves room for 2 % of bad runs (Clopper and Pearson, 98 %). A few more, since a run whose threads did not meet
-# is no trial of a lock, and one that others disturbed is left out.
+# is no trial of a lock.
 TRIALS = {"smoke": 2, "room": 30, "quick": 240, "full": 480}
 IN_PYTHON = {"threads": 2, "intervals": {"1 µs": INTERVALS["1 µs"]}, "statements": ["total += 1"]}
 
