@@ -276,7 +276,10 @@ GOOD = '{kind = "side", measured = "x", direction = "above", null = 1.0, interes
         ),
         (f'{GOOD}, {{kind = "size", measured = "x", null = 1.0, published = 1.2}}', "`margin`"),
         (f'{GOOD}, {{kind = "size", measured = "x", null = 1.0, published = 1.2, margin = -1}}', "not negative"),
-        (f'{GOOD}, {{kind = "size", measured = "y", null = 1.0, published = 1.2, margin = 0.1}}', "not its side"),
+        (
+            f'{GOOD}, {{kind = "size", measured = "x", null = 1.0, published = 1.2, margin = 0.1, rounding = -1}}',
+            "not negative",
+        ),
         ('{kind = "equal", measured = "x", null = 1.0}', "`margin`"),
         ('{kind = "never", measured = "x"}', "`rate`"),
         ('{kind = "occurs", measured = "x"}', "`rate`"),

@@ -29,6 +29,8 @@ class Arm:
     good, such as an audit hook, needs a group of its own.
     interpreters: labels to which the arm is confined; empty for all.
     beside: a word that arms share which are compared: in each block they run next to each other.
+    gil: switch the GIL on in a free-threaded build (PYTHON_GIL=1), as a module that does not declare itself GIL-free does.
+    Arms with it need a group of their own.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Arm:
     group: str = "shared"
     interpreters: tuple[str, ...] = ()
     beside: str = ""
+    gil: bool = False
 
 
 def empty_loop() -> Arm:
@@ -111,13 +114,13 @@ def plan(
     belongs to its process. with_controls: False only where the plan is an A/A test itself, and its wall time is compared.
     """
     arms = list(arms)
-    groups = dict.fromkeys((arm.group, arm.interpreters) for arm in arms)
+    groups = dict.fromkeys((arm.group, arm.interpreters, arm.gil) for arm in arms)
     if with_controls:
         arms += controls(max(1, len(interpreters)))
-    for group, confined in groups:
+    for group, confined, gil in groups:
         title = EMPTY if group == "shared" else f"{EMPTY} ({group})"
         if title not in [arm.name for arm in arms]:
-            arms.append(Arm(title, ARMS_OF_OUR_OWN, "empty_loop", {}, group, confined))
+            arms.append(Arm(title, ARMS_OF_OUR_OWN, "empty_loop", {}, group, confined, gil=gil))
     if len({arm.name for arm in arms}) != len(arms):
         raise ValueError("two arms have the same name")
     if not interpreters:

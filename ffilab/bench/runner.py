@@ -69,13 +69,14 @@ class Restart:
 
     def _load(self, plan: Plan, interpreter: Installed, group: str, arms: list[Arm]) -> None:
         place = interpreter.label, group
+        gil = arms[0].gil
         if place in self._kept:
             worker = self.workers[place] = self._kept[place]
             worker.move(self.cpu)
         else:
             log, padding = LOGS / f"workers-{plan.name}.log", self._order.randrange(PAGE_BYTES)
             layout = self._drawn.get(interpreter.label)
-            worker = self.workers[place] = Worker(interpreter, group, log, layout, padding)
+            worker = self.workers[place] = Worker(interpreter, group, log, layout, padding, gil)
             worker.load(arms, self.cpu, self._order)
             if group in plan.kept:
                 self._kept[place] = worker
@@ -90,7 +91,7 @@ class Restart:
             raise UserError(
                 f"{interpreter.name} runs another build than its name says: run `python3 ffilab/bootstrap.py kernels`."
             )
-        if facts["free_threaded"] and facts["gil_enabled"]:
+        if facts["free_threaded"] and facts["gil_enabled"] and not gil:
             raise UserError(
                 f"An arm of {plan.name!r} turned the GIL of {interpreter.name} back on: the module that it imports does "
                 "not declare itself GIL-free, and its times would not be those of a free-threaded build."

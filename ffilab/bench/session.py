@@ -162,7 +162,8 @@ class Measuring(Session):
         self._write("child", **child)
         rows_of(child)
         what = f"{title}, {', '.join(f'{key} {value}' for key, value in case.columns.items())} on {case.interpreter}"
-        if outcome.gil_enabled and case.interpreter and BY_LABEL[case.interpreter].free_threaded:
+        asked = getattr(case, "environment", {}).get("PYTHON_GIL") == "1"
+        if outcome.gil_enabled and not asked and case.interpreter and BY_LABEL[case.interpreter].free_threaded:
             raise UserError(
                 f"{what}: the GIL was on at the end of this process. Something that it imports does not declare itself "
                 "GIL-free, and its results would not be those of a free-threaded build."

@@ -28,9 +28,18 @@ class WorkerFailed(Exception):
 
 
 class Worker:
-    """One measured process. layout: what it runs, see layouts.py. padding: bytes by which its environment is longer."""
+    """One measured process. layout: what it runs, see layouts.py. padding: bytes by which its environment is longer.
+    gil: with the GIL switched on in a free-threaded build."""
 
-    def __init__(self, interpreter: Installed, group: str, log: Path, layout: Layout | None = None, padding: int = 0):
+    def __init__(
+        self,
+        interpreter: Installed,
+        group: str,
+        log: Path,
+        layout: Layout | None = None,
+        padding: int = 0,
+        gil: bool = False,
+    ):
         self.name = f"{interpreter.label}/{group}"
         self.log = log
         # CPU seconds that it has used, as it says itself.
@@ -42,7 +51,9 @@ class Worker:
         log.parent.mkdir(parents=True, exist_ok=True)
         self._orders = 0
         # A GIL forced from outside would hide what a module does to it.
-        environment = {k: v for k, v in os.environ.items() if k not in ("PYTHON_GIL", "PYTHONPATH")}
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        if gil:
+            environment["PYTHON_GIL"] = "1"
         # Where the stack begins depends on it (Mytkowicz et al. 2009).
         environment[PADDING] = "x" * padding
         try:
@@ -54,7 +65,8 @@ class Worker:
                 self._process = subprocess.Popen(
                     [
                         str(python),
-                        "-I",
+                        # -I would ignore the variable.
+                        *(["-s", "-P"] if gil else ["-I"]),
                         str(WORKER),
                         "serve",
                         str(to_worker),

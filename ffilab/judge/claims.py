@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from ffilab.errors import UserError
-from ffilab.judge.rules import KINDS, Rule, Side, Size
+from ffilab.judge.rules import KINDS, Rule, Size
 from ffilab.paths import NOTEBOOKS, ROOT
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
@@ -89,9 +89,10 @@ def all_claims() -> list[Claim]:
     return sorted(claims, key=lambda claim: place(claim.id))
 
 
-def place(identifier: str) -> tuple[str, int]:
-    """Where a claim stands in the ledger, for sorting: A2 before A10."""
-    return identifier[:1], int(identifier[1:])
+def place(identifier: str) -> tuple[str, int, str]:
+    """Where a claim stands in the ledger, for sorting: A2 before A10, and A12 before A12b."""
+    document, number, part = re.fullmatch("([A-Z])([0-9]+)([a-z]?)", identifier).groups()
+    return document, int(number), part
 
 
 def _claim(path: Path, entry: dict, corner: str) -> Claim:
@@ -101,7 +102,7 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
     missing = {"id", "where", "claim", "published"} - set(entry)
     if missing or not all(isinstance(entry[key], str) for key in ("id", "where", "claim", "published")):
         raise UserError(f"{_name(path)}: {what} needs the texts id, where, claim and published.")
-    if not re.fullmatch("[A-Z][0-9]+", entry["id"]):
+    if not re.fullmatch("[A-Z][0-9]+[a-z]?", entry["id"]):
         raise UserError(f"{_name(path)}: {what} has no id such as A1.")
     tests = tuple(_rule(path, what, test) for test in _tables(path, what, "test", entry.get("test", [])))
     untested, not_measurable = entry.get("untested", []), entry.get("not_measurable", "")
@@ -126,9 +127,6 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
         names = [test.measured for test in tests if isinstance(test, Size) == (kind is Size)]
         if len(set(names)) != len(names):
             raise UserError(f"{_name(path)}: {what} tests one measured number twice.")
-    sides = {test.measured for test in tests if isinstance(test, Side)}
-    if lonely := [test.measured for test in tests if isinstance(test, Size) and test.measured not in sides]:
-        raise UserError(f"{_name(path)}: {what} tests the size of {lonely[0]!r}, and not its side.")
     if tests and all(isinstance(test, Size) or not test.decides for test in tests):
         raise UserError(f"{_name(path)}: {what} tests nothing of the claim itself.")
     texts = (entry[key] for key in ("where", "claim", "published"))

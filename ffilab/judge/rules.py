@@ -185,7 +185,8 @@ class Side(Rule):
 
 @dataclass(frozen=True)
 class Size(Rule):
-    """The number has the published size: within `margin` (a fraction of the published effect) of `published`.
+    """The number has the published size: within `margin` (a fraction of the published effect) of `published`, and `rounding`
+    more (absolute), by which the print may be off.
 
     It agrees if the whole interval lies within, differs if it lies wholly outside, and is not resolved else. A width that
     reaches the margin is not agreement.
@@ -194,27 +195,31 @@ class Size(Rule):
     null: float = math.nan
     published: float = math.nan
     margin: float = math.nan
+    rounding: float = 0.0
 
     @property
     def key(self) -> str:
         return f"{self.measured}, in the published size"
 
     def problem(self) -> str | None:
-        if wrong := _finite(self, "null", "published", "margin"):
+        if wrong := _finite(self, "null", "published", "margin", "rounding"):
             return wrong
         if self.margin >= 1:
             return "a `margin` below 1: a fraction of the published effect, beyond which no effect would agree as well"
         return super().problem()
 
     @property
+    def slack(self) -> float:
+        return self.margin * abs(self.published - self.null) + self.rounding
+
+    @property
     def bounds(self) -> tuple[float, ...]:
-        slack = self.margin * abs(self.published - self.null)
-        return self.published, self.published - slack, self.published + slack
+        return self.published, self.published - self.slack, self.published + self.slack
 
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
         _, low, high = self.bounds
-        slack = self.margin * abs(self.published - self.null)
-        where = f"the published {self.published:g} ± {slack:.2g} ({self.margin * 100:.0f} % of its effect)"
+        printed = ", and what its print leaves open" if self.rounding else ""
+        where = f"the published {self.published:g} ± {self.slack:.2g} ({self.margin * 100:.0f} % of its effect{printed})"
         return _within(measurement, interval, low, high, where)
 
 
@@ -343,6 +348,6 @@ def _finite(rule: Rule, *keys: str) -> str | None:
         value = getattr(rule, key)
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
             return f"a finite number for `{key}`"
-        if key in ("margin", "rate") and value < 0:
+        if key in ("margin", "rate", "rounding") and value < 0:
             return f"a `{key}` that is not negative"
     return None
