@@ -109,6 +109,16 @@ def test_a_t_build_with_its_gil_on_is_refused(run):
         run(arm("turns_the_gil_on"), interpreters=[FREE_THREADED])
 
 
+def test_an_arm_may_ask_for_the_gil_of_a_t_build(run):
+    """Beside the same arm without it; the record says which process had which."""
+    with_gil = Arm("with the GIL", str(ARMS), "fine", group="GIL on", gil=True)
+    record = run(arm("fine"), with_gil, interpreters=[FREE_THREADED])
+    for restart in record.restarts:
+        gil = {name: facts["gil_enabled"] for name, facts in restart["facts"].items()}
+        assert gil == {f"{FREE_THREADED}/shared": False, f"{FREE_THREADED}/GIL on": True}
+    assert all(record.times(FREE_THREADED, name).size for name in ("fine", "with the GIL", f"{EMPTY} (GIL on)"))
+
+
 def test_a_record_cut_off_in_a_write_keeps_its_complete_restarts(run, smoke, tmp_path):
     record = run(arm("fine"))
     text = record.path.read_text()

@@ -270,6 +270,17 @@ def test_the_gil_that_an_import_turned_on_stops_the_chapter(session, tmp_path):
         session.run("without", [Case(FREE_THREADED, str(file), "on")], 1)
 
 
+@pytest.mark.full
+def test_a_case_may_ask_for_the_gil_of_a_t_build(session, tmp_path):
+    file = tmp_path / "experiment.py"
+    file.write_text("import sys\ndef look():\n    return {'on': sys._is_gil_enabled()}\n")
+    cases = [Case(FREE_THREADED, str(file), "look", named={"GIL": gil}, environment=environment)
+             for gil, environment in (("on", {"PYTHON_GIL": "1"}), ("off", {}))]  # fmt: skip
+    rows = session.run("GIL", cases, 1)
+    assert dict(zip(rows["GIL"], rows["on"])) == {"on": True, "off": False}
+    assert {child["environment"].get("PYTHON_GIL") for child in session.record.children} == {"1", None}
+
+
 def test_a_program_prints_its_rows_last():
     printed = json.dumps([{"n": 1}, {"n": 2}])
     assert Program(("sh", "-c", f"echo noise; echo '{printed}'")).run().result == [{"n": 1}, {"n": 2}]
