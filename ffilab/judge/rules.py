@@ -209,17 +209,14 @@ class Size(Rule):
         return super().problem()
 
     @property
-    def slack(self) -> float:
-        return self.margin * abs(self.published - self.null) + self.rounding
-
-    @property
     def bounds(self) -> tuple[float, ...]:
-        return self.published, self.published - self.slack, self.published + self.slack
+        slack = self.margin * abs(self.published - self.null) + self.rounding
+        return self.published, self.published - slack, self.published + slack
 
     def of(self, measurement: Measurement, interval: Interval) -> Answer:
         _, low, high = self.bounds
-        printed = ", and what its print leaves open" if self.rounding else ""
-        where = f"the published {self.published:g} ± {self.slack:.2g} ({self.margin * 100:.0f} % of its effect{printed})"
+        share = f"{self.margin * 100:.0f} % of its effect{' and the rounding of its print' * bool(self.rounding)}"
+        where = f"the published {self.published:g} ± {high - self.published:.2g} ({share})"
         return _within(measurement, interval, low, high, where)
 
 

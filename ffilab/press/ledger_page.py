@@ -192,30 +192,24 @@ def _without(name: str, part: dict) -> str:
 
 
 def beside(row: dict) -> str:
-    """Tell what the author saw, what this run found, and what differs."""
-    if not row["saw"]:
-        return ""
+    """Tell what the author saw, what this run refutes, and what differs."""
     paragraphs = (
         ("What the author saw.", plain(row["saw"])),
-        ("This run.", here(row)),
+        ("This run.", refuted(row)),
         ("What differs.", plain(row["differs"])),
     )
-    return "\n\n".join(f"*{title}* {text}" for title, text in paragraphs)
+    return "\n\n".join(f"*{title}* {text}" for title, text in paragraphs if text)
 
 
-def here(row: dict) -> str:
-    """Say in a sentence or two how the parts were answered; those that are answered with no with their numbers."""
-    parts = sum(map(ledger.is_part, row["parts"]))
-    words = [f"{parts} {'part' if parts == 1 else 'parts'}: {ledger.counts_of(row)}."]
-    words += [f"The published size: {row['size']}."] if row["size"] else []
-    refuted = [
+def refuted(row: dict) -> str:
+    """Name the parts that are answered with no, with their numbers; empty if there are none."""
+    words = [
         f"No: {plain(ledger.part_title(part))}, with {advice.value_of(row, part['measured'])}: {plain(part['reason'])}."
         for part in row["parts"]
         if part["verdict"] == NO and ledger.is_part(part) and part["measured"] in row["measured"]
     ]
-    words += refuted[:MOST_SAID]
-    words += ["The other parts that are answered so are listed above."] * (len(refuted) > MOST_SAID)
-    return " ".join(words)
+    further = ["The other parts that are answered so are listed above."] * (len(words) > MOST_SAID)
+    return " ".join(words[:MOST_SAID] + further)
 
 
 def published(text: str) -> str:
