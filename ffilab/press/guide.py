@@ -17,11 +17,12 @@ FILE = advice.FILE
 
 @dataclass(frozen=True)
 class Step:
-    """name: what advice calls it as its `part`. answers: the choices, each with when it is one."""
+    """name: what advice calls it as its `part`. short: the answer in a line. answers: the choices, each with when it is one."""
 
     name: str
     title: str
     question: str
+    short: str
     answers: tuple[str, ...] = ()
     tables: tuple[Shown, ...] = ()
 
@@ -54,13 +55,11 @@ def points(path: Path = FILE) -> list[Point]:
 
 
 def steps_page(tree: Path, rows: list[dict]) -> str:
-    """Show every step: question, answers, tables, and its advice with what this run found."""
+    """Show every step: question, the short answer, the choices, its advice with what this run found, and the tables behind it."""
     entries, by_claim, lines = advice.read(), {row["id"]: row for row in rows}, []
     for step in steps():
-        lines += [f"## {step.title}", "", f"**{step.question}**", ""]
+        lines += [f"## {step.title}", "", f"{step.question} **{step.short}**", ""]
         lines += [f"- {advised}" for advised in step.answers] + [""]
-        for shown in step.tables:
-            lines += again(shown, tree)
         for advised in entries:
             if advised.part == step.name:
                 evidence = advice.evidence(advised, by_claim.get(advised.claim))
@@ -68,6 +67,8 @@ def steps_page(tree: Path, rows: list[dict]) -> str:
                     f"- {' '.join(filter(None, (advised.say, evidence)))} {link(tree, advised.link or page_of(advised))}"
                 )
         lines.append("")
+        for shown in step.tables:
+            lines += again(shown, tree)
     return "\n".join(lines)
 
 
