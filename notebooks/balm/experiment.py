@@ -200,7 +200,7 @@ def thread_counts(session: Session) -> list[int]:
 
 # [second thread]
 # Tuples of each thread: few, as a thread of a server may make, and many.
-EACH = {"few": 10, "many": 1_000}
+EACH = {"few": 10, "many": 500}
 COLD, WARM = ("cold", "warm")
 # What is slow needs fewer for as long a time.
 AS_LONG = {NEW: 1, BLOCK: 4, BEST: 8}

@@ -278,17 +278,15 @@ def listing(rows: pd.DataFrame, what: list[str], unit: str = "ns") -> str:
 
 def glue_ways(record: Record) -> None:
     """What the corrected experiment says."""
+    best, where = "the strings of pages and tuple", f"On one thread {WHERE[GIL]}"
+    for way, called in ((POOLED, "pooled strings"), (BLOCK, "strings in a block")):
+        gain = interval(faster(record, GIL, way + RELEASED))
+        draw.glue(f"gain-{way}-gil", words.speed(where, called, "CPython's own", gain))
+    draw.glue("gain-pages-gil", words.speed(where, best, "CPython's own", interval(faster(record, GIL, BEST))))
+    gain = interval(faster(record, GIL, BEST, than=BLOCK))
+    draw.glue("pages-over-block-gil", words.speed(where, best, "strings in a block", gain))
     for label, name in NAMES.items():
         where = f"On one thread {WHERE[label]}"
-        for way, called in ((POOLED, "pooled strings"), (BLOCK, "strings in a block")):
-            gain = interval(faster(record, label, way + RELEASED))
-            draw.glue(f"gain-{way}-{name}", words.speed(where, called, "CPython's own", gain))
-        gain = interval(faster(record, label, BEST))
-        draw.glue(f"gain-pages-{name}", words.speed(where, "the strings of pages and tuple", "CPython's own", gain))
-        gain = interval(faster(record, label, BEST, than=BLOCK))
-        draw.glue(
-            f"pages-over-block-{name}", words.speed(where, "the strings of pages and tuple", "strings in a block", gain)
-        )
         for arm, called in (
             ("writer", "strings by a writer each"),
             ("one decode, then splitlines", "strings cut by splitlines"),
@@ -299,7 +297,7 @@ def glue_ways(record: Record) -> None:
         gain = interval(faster(record, label, "made once, tuple again", than=BEST))
         draw.glue(
             f"cache-{name}",
-            words.speed(where, "strings that are handed out again", "the strings of pages and tuple", gain),
+            words.speed(where, "strings that are handed out again", best, gain),
         )
     found = interval(faster(record, GIL, BLOCK + WRITTEN, than=BLOCK + RELEASED))
     draw.glue(
@@ -398,11 +396,15 @@ def second_table(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def glue_second(runs: pd.DataFrame) -> None:
-    """Does a second thread bring anything, and is it the start of a thread that costs?"""
+def glue_second(runs: pd.DataFrame, record: Record) -> None:
+    """Does a second thread bring anything, and is it the start of a thread that costs? And the corrected experiment beside this one."""
     for method, who in ((NEW, "CPython's own strings"), (BEST, "the strings of pages and tuple")):
         rate = interval(results.rate_of_two(runs, method, "many", WARM))
         draw.glue(f"two-threads-{method}", words.two_threads(who, rate))
+    shared = cost(record, FREE_THREADED, NEW), interval(faster(record, FREE_THREADED, BEST))
+    new, best = ({"method": method, "length": "many", "threads": 1} for method in (NEW, BEST))
+    alone = interval_of(runs, "ns", **new), interval(ratio(per_string(runs, **new), per_string(runs, **best)))
+    draw.glue("in-company", words.in_company(*shared, *alone))
     which = {"method": NEW, "length": "few", "threads": 2}
     faults = (interval_of(runs, "faults", **which, state=state) for state in (COLD, WARM))
     draw.glue("cold-heaps", words.cold_heaps(interval(results.cost_of_cold_heaps(runs)), *faults))

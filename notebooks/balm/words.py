@@ -270,6 +270,21 @@ def two_threads(who: str, rate: Interval | None) -> str:
     return f"Without the GIL, no gain by a second thread is seen for {who}: two make them at {times}, which excludes a gain above {rate.high - 1:.0%}."
 
 
+def in_company(
+    shared: Interval | None, gain: Interval | None, alone: Interval | None, gain_alone: Interval | None
+) -> str:
+    """CPython's own strings without the GIL, one thread, ns for each: where all ways share a process, and alone; and what pages and
+    tuple gain in both."""
+    if not (known(shared) and known(alone) and known(gain) and known(gain_alone)):
+        return "Without the GIL, the corrected experiment cannot be compared with processes of their own."
+    numbers = f"{text(shared, 'ns')} against {text(alone, 'ns')} alone, and the gain of pages and tuple {text(gain)} times against {text(gain_alone)}"
+    if shared.low > alone.high:
+        return f"Where all ways share a process, one thread's plain strings cost more without the GIL: {numbers}. The gain goes with the company."
+    if shared.high < alone.low:
+        return f"Where all ways share a process, one thread's plain strings cost less without the GIL: {numbers}. The gain goes with the company."
+    return f"Where all ways share a process, no other cost of one thread's plain strings is seen without the GIL: {numbers}."
+
+
 def cold_heaps(ratio: Interval | None, cold: Interval | None, warm: Interval | None) -> str:
     """CPython's own strings, few by each of two threads without the GIL: the time of threads that have just started over that of
     warm ones; page faults for each tuple in both."""

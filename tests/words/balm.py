@@ -128,6 +128,12 @@ CASES = {
         "undecided": ("CPython's own strings", made(0.921, 0.827, 1.026)),
         "unknown": ("CPython's own strings", UNKNOWN),
     },
+    "in_company": {
+        "agrees": (made(35.7), made(14.4), made(25.2), made(9.7)),
+        "contradicts": (made(20.0), made(8.0), made(25.2), made(9.7)),
+        "undecided": (made(26.0), made(10.0), made(25.2), made(9.7)),
+        "unknown": (made(26.0), None, None, made(9.7)),
+    },
     "cold_heaps": {
         "agrees": (ABOVE, made(68.0), made(0.4)),
         "contradicts": (BELOW, made(68.0), made(0.4)),

@@ -30,6 +30,7 @@ static PyObject *point(View *view, Buffer *buffer, const Line *line) {
     ((PyObject *)view)->ob_refcnt = 1;
     return (PyObject *)view;
 }
+/* [/as written] */
 
 typedef struct Node {
     struct Node *next;
@@ -128,7 +129,6 @@ void end_one_by_one(void *made) {
         Py_DECREF(items[i]);
     }
 }
-/* [/as written] */
 
 _Static_assert(sizeof(((PyASCIIObject *)0)->state) == 4 && sizeof(PyASCIIObject) == PLACE + 4, "four bytes behind the state");
 HELD_ACROSS_FORKS(nodes, &nodes_lock)
