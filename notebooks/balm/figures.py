@@ -300,9 +300,7 @@ def glue_ways(record: Record) -> None:
             words.speed(where, "strings that are handed out again", best, gain),
         )
     found = interval(faster(record, GIL, BLOCK + WRITTEN, than=BLOCK + RELEASED))
-    draw.glue(
-        "as-written", words.speed("With one thread", "the author's blocks", "ours, made with the GIL released,", found)
-    )
+    draw.glue("as-written", words.speed("With one thread", "the author's blocks", "ours made without the GIL", found))
     draw.glue("holds-on", words.holds_on(results.gains(record)))
     draw.glue("holds-where", words.holds_where(results.gains(record)))
     gains = [interval(faster(record, label, BEST)) for label in PAIR]

@@ -181,10 +181,11 @@ def what_bounds(where: str, parts: dict[str, Interval | None]) -> str:
     """What takes a block's time: by what was taken away, the time with it over the time without; the largest first."""
     if not all(known(ratio) for ratio in parts.values()):
         return f"{capital(where)}, what bounds the block is not known: not all of its parts were measured."
-    said = []
+    said, least = [], min(ratio.high for ratio in parts.values())
     for what, ratio in sorted(parts.items(), key=lambda part: -part[1].value):
         if ratio.low > 1:
-            said.append(f"{what} costs time ({text(ratio)} times).")
+            most = "costs most" if not said and ratio.low > least else "costs time"
+            said.append(f"{what} {most} ({text(ratio)} times).")
         elif ratio.high < 1:
             said.append(f"{what} costs nothing, and saves time ({text(ratio)} times).")
         else:
