@@ -81,7 +81,7 @@ def balm(built):
 
     experiments.behaviour(built)
     experiments.layouts(built)
-    experiments.sanitized(built, "balm", 150_000)
+    experiments.sanitized(built, 150_000)
     module = experiments.arms.load(built)
     kept = [module.Text(b"mind the gap", [4, 8]) for _ in range(3)]
     together([lambda: kept.extend(module.Text(b"mind the gap", [4, 8]) for _ in range(100))] * THREADS)

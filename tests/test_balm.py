@@ -31,10 +31,10 @@ def python_of(label):
 CHURN = {"method": BEST, "threads": 2, "tuples": 4}
 EXPERIMENTS = [
     ("churn", {**CHURN, "how": "released"}, {"ns", "faults"}),
-    ("three_times", {**CHURN, "how": "kept"}, {"ns"}),
+    ("churn", {**CHURN, "method": BLOCK + experiment.WRITTEN, "how": "released"}, {"ns", "faults"}),
+    ("started", {"method": NEW, "threads": 2, "each": 2, "state": experiment.COLD}, {"ns", "faults"}),
     ("texts", {"method": BLOCK, "strings": 40_000, "lines": experiment.TEXTS}, {"lines", "ns"}),
-    ("memory", {"method": POOLED, "tuples": 2}, {"alive", "after", "peak"}),
-    ("sizes", {}, {"method", "says", "characters"}),
+    ("memory", {"method": POOLED, "tuples": 2}, {"alive", "after", "written"}),
     ("behaviour", {}, {"probe", "kind", "answer"}),
     ("layouts", {}, {"method", "text", "wrong"}),
     ("layout_facts", {}, {"field", "is"}),
@@ -43,7 +43,7 @@ EXPERIMENTS = [
     ("forged", {"data": b"12\x0034".hex(), "length": 2, "unknown_hash": -1}, {
         "x == '12'", "x in {'12'}", "{x: 1}['12']", "int(x) == 12"}),
     ("forked", {"forks": 3}, {"well"}),
-    ("sanitized", {"name": "balm", "strings": 100_000}, {"strings", "buffers", "grown", "wrong"}),
+    ("sanitized", {"strings": 100_000}, {"strings", "buffers", "grown", "wrong"}),
 ]  # fmt: skip
 
 
@@ -111,28 +111,6 @@ def test_a_layout_that_is_another_one_refuses_to_be_imported(headers, tmp_path):
     program = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import balm"
     imported = subprocess.run([python_of(GIL), "-I", "-c", program], capture_output=True, text=True)
     assert "ImportError: balm: this CPython lays out" in imported.stderr
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("sanitizer", "label"),
-    [(name, label) for name, (_, _, labels) in experiment.SANITIZERS.items() for label in labels],
-)
-def test_the_sanitizers_say_nothing_about_our_code(sanitizer, label):
-    outcome = experiment.sanitized(sanitizer, label, 1_000_000)
-    if outcome.result["verdict"].startswith("not here"):
-        pytest.skip(outcome.result["verdict"])
-    assert outcome.result["verdict"] == experiment.NO_REPORT, outcome
-    assert not outcome.result["said"]
-
-
-def test_a_sanitizer_that_is_not_there_says_so(tmp_path, monkeypatch):
-    monkeypatch.setattr(installed, "load", lambda one: None)
-    monkeypatch.setattr(installed, "soabi", lambda one: "tag")
-    (tmp_path / "tag").mkdir()
-    (tmp_path / "tag" / "missing-balm_tsan.txt").write_text(f"no compiler in {ROOT}/bin")
-    outcome = experiment.sanitized("ThreadSanitizer", FREE_THREADED, 10, folder=str(tmp_path))
-    assert outcome.result == {"strings": 0, "verdict": "not here: no compiler in bin", "said": ""}
 
 
 # ---- the analysis ----
@@ -237,7 +215,9 @@ def test_copies_that_differ_withhold_the_claims_on_one_thread(factor, passed):
 )
 def test_without_noise_the_verdicts_are_those_of_the_truth(truth, right, size):
     rows = characteristics.rows("balm", truth, "full", 0, noise=0)
-    assert {row["verdict"] for row in rows.values()} == {right}
+    # Blocks that gain nothing lose no more by threads than CPython's own, which is one part of B3.
+    assert {row["verdict"] for claim, row in rows.items() if claim != "B3"} == {right}
+    assert rows["B3"]["verdict"] == (verdicts.MIXED if truth == "no effect" else right)
     assert {rows[claim]["size"] for claim in ("B1", "B2", "B3")} == {size}
 
 
@@ -250,12 +230,37 @@ def test_the_corrected_experiment_decides_nothing():
     }
     for claim in ("B1", "B2"):
         assert (rows[claim]["verdict"], rows[claim]["size"]) == (verdicts.HOLDS, verdicts.AGREES)
-        assert [part["verdict"] for part in rows[claim]["parts"] if part["experiment"] == BESIDE] == [NO]
+        assert [part["verdict"] for part in rows[claim]["parts"] if part["experiment"] == BESIDE].count(NO) == 1
+
+
+@pytest.mark.parametrize("label", PAIR)
+def test_no_string_takes_less_memory_than_is_written_for_it(label):
+    """As once measured: 64.9 bytes of a block that writes 80, as freed memory took them in."""
+    runs = pd.DataFrame(
+        {"interpreter": label, "method": BLOCK, "written": 80.0, "alive": alive, "after": 80.0}
+        for alive in (64.9, 82.0)
+    )
+    assert results.resident(runs, label, BLOCK, "alive") == "refused: 64.9 resident, where 80.0 are written"
+    assert results.resident(runs.assign(alive=82.0), label, BLOCK, "alive").value == 82.0
+    row = rows_of(label, experiment.EXPERIMENTS, "memory", {**experiment.FOLDER, "method": BLOCK, "tuples": 30})[0]
+    assert row["alive"] >= 0.99 * row["written"]
+
+
+def test_a_block_is_held_against_what_16_threads_cost_cpythons_own():
+    """1.26 times as long with 16 threads is no loss where CPython's own take 1.29 times as long."""
+    rows = [
+        {"method": method, "threads": threads, "round": number, "ns": one * (rise if threads > 1 else 1)}
+        for method, one, rise in ((NEW, 100.0, 1.29), (BLOCK + experiment.WRITTEN, 20.0, 1.26))
+        for threads in (1, experiment.THREADS)
+        for number in range(5)
+    ]
+    found = results.rise_beside_new(pd.DataFrame(rows), BLOCK + experiment.WRITTEN)
+    assert found.interval.value == pytest.approx(1.26 / 1.29)
 
 
 def test_cases_of_the_original_are_paired_by_round():
     runs = Golden("balm").frame("as the author ran it")
-    pair = (POOLED, experiment.THREADS), (NEW, experiment.THREADS)
+    pair = (POOLED + experiment.WRITTEN, experiment.THREADS), (NEW, experiment.THREADS)
     shuffled = runs.sample(frac=1, random_state=3)
     assert results.original_ratio(shuffled, *pair) == results.original_ratio(runs, *pair)
 

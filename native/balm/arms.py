@@ -16,10 +16,10 @@ OURS = ("pooled", "compact", "block", "block and tuple", "pages", "pages and tup
 
 
 # [strings]
-def load(folder, name="balm"):
-    """The module, or its build for a sanitizer. Raises ImportError if it was not built."""
+def load(folder):
+    """The module. Raises ImportError if it was not built."""
     sys.path.insert(0, os.path.join(folder, sysconfig.get_config_var("SOABI")))
-    return __import__(name)
+    return __import__("balm")
 
 
 @functools.cache
@@ -42,9 +42,9 @@ def strings(folder, method, released=False):
 # [/strings]
 
 
-# [floor]
-def floor(folder, what):
-    """What is left if nobody is to have a string: the bytes of a block's heads and of its tuple; see floors.c."""
+# [loop]
+def loop(folder, what):
+    """A part of the work, and no string: the bytes of a block's heads and of its tuple; see floors.c."""
     return timer("floor(what)", floor=text(load(folder)).floor, what=what)
 
 
@@ -54,7 +54,7 @@ def written(folder):
     return {"block": shortest + struct.calcsize("P"), "pages": shortest}
 
 
-# [/floor]
+# [/loop]
 
 
 # [rivals]

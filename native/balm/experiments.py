@@ -18,6 +18,7 @@ import queue
 import resource
 import signal
 import statistics
+import struct
 import sys
 import threading
 import time
@@ -36,7 +37,7 @@ def churn(folder, method, threads, tuples, how, arenas="as they come"):
 
     Returns ns for each string and page faults for each tuple.
 
-    how: `kept` or `released`, what we do with the GIL, or `original`: released, and the type is a copy of str's.
+    how: `kept` or `released`, what we do with the GIL.
     arenas: of CPython's allocator. `held`: strings stay alive all over them, so that none can go back to the system. `given
     back`: what is free in them is filled first, so that one is empty and goes back whenever a tuple is dropped.
     """
@@ -47,7 +48,7 @@ def churn(folder, method, threads, tuples, how, arenas="as they come"):
 
     def body():
         for _ in range(each):
-            make(method, how != "kept", how == "original")
+            make(method, how == "released")
 
     faults = page_faults()
     if threads == 1:  # in the main thread, as a program without threads would
@@ -62,8 +63,8 @@ def churn(folder, method, threads, tuples, how, arenas="as they come"):
     return {"ns": ns / (made * corpus.LINES), "faults": faults / made}
 
 
-def page_faults():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+def page_faults(whose=resource.RUSAGE_SELF):
+    return resource.getrusage(whose).ru_minflt
 
 
 def filled(make):
@@ -85,13 +86,33 @@ ARENAS = {"as they come": lambda make: None, "held": arms.scattered, "given back
 # [/churn]
 
 
-# [three times]
-def three_times(folder, method, threads, tuples, how):
-    """`churn` three times in one process, always by as many threads: ns for each string, the median."""
-    return {"ns": statistics.median(churn(folder, method, threads, tuples, how)["ns"] for _ in range(3))}
+# [started]
+def started(folder, method, threads, each, state):
+    """`each` tuples by each of some threads that have just started. Returns ns for each string, and page faults for each tuple.
+
+    state: `warm`, if each thread makes and drops one tuple before the clock runs, or `cold`.
+    """
+    make = arms.text(arms.load(folder)).strings
+    make(method)
+    faults = []
+
+    def prepared():
+        if state == "warm":
+            make(method)
+        return body
+
+    def body():
+        before = page_faults(resource.RUSAGE_THREAD)
+        for _ in range(each):
+            make(method)
+        faults.append(page_faults(resource.RUSAGE_THREAD) - before)
+
+    ns = threads_of_all_corners.made_and_run([prepared] * threads)
+    made = each * threads
+    return {"ns": ns / (made * corpus.LINES), "faults": sum(faults) / made}
 
 
-# [/three times]
+# [/started]
 
 
 # [texts]
@@ -120,45 +141,51 @@ def texts(folder, method, strings, lines):
 
 # [memory]
 def resident():
-    """Bytes resident, and the most that ever were."""
-    with open("/proc/self/status") as file:
-        found = dict(line.split(":", 1) for line in file)
-    return tuple(int(found[name].split()[0]) * 1024 for name in ("VmRSS", "VmHWM"))
+    """Bytes resident, counted page by page: /proc/self/status is behind by what each core has not added yet."""
+    with open("/proc/self/smaps_rollup") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("Rss:"))
 
 
 def memory(folder, method, tuples):
-    """Bytes for each string while `tuples` tuples are alive, and after all are dropped; the peak in MiB."""
+    """Bytes for each string while `tuples` tuples are alive, after all are dropped, and the least that is written for one.
+
+    What is free goes back to the system first, or is filled with tuples that stay: else strings would move into memory that was
+    resident before, and seem to take less than is written for them.
+    """
     make = arms.text(arms.load(folder)).strings
+    filling = [make(method)]
+    written = least(folder, method, filling[0])
+    gc.collect()
+    if hasattr(ctypes.CDLL(None), "malloc_trim"):
+        ctypes.CDLL(None).malloc_trim(0)
+    in_a_row = 0
+    while in_a_row < 5 and len(filling) < MOST:
+        before = resident()
+        filling.append(make(method))
+        in_a_row = in_a_row + 1 if resident() - before >= written * corpus.LINES else 0
     held = [None] * tuples
-    before, _ = resident()
+    before = resident()
     for i in range(tuples):
         held[i] = make(method)
-    alive, _ = resident()
+    alive = resident()
     held = None
-    after, peak = resident()
+    after = resident()
     strings = tuples * corpus.LINES
-    return {"alive": (alive - before) / strings, "after": (after - before) / strings, "peak": (peak - before) / 2**20}
+    return {"alive": (alive - before) / strings, "after": (after - before) / strings, "written": written}
+
+
+# Tuples that fill what is free, at most.
+MOST = 100
+
+
+def least(folder, method, made):
+    """Bytes written for each string and its place in the tuple: of CPython's own, the string with its characters."""
+    if method == "new":
+        return sum(map(sys.getsizeof, made)) / len(made) + struct.calcsize("P")
+    return arms.written(folder)["pages" if method.startswith("pages") else "block"]
 
 
 # [/memory]
-
-
-# [sizes]
-def sizes(folder):
-    """What sys.getsizeof says of the strings of the text, in bytes for each, by way; and how many characters they have."""
-    text = arms.text(arms.load(folder))
-    return [
-        {
-            "method": method,
-            "says": sum(map(sys.getsizeof, made)) / len(made),
-            "characters": sum(map(len, made)) / len(made),
-        }
-        for method in ("new", *arms.OURS)
-        for made in [text.strings(method)]
-    ]
-
-
-# [/sizes]
 
 
 # [behaviour]
@@ -466,9 +493,9 @@ def forked(folder, forks):
 
 
 # [sanitized]
-def sanitized(folder, name, strings):
+def sanitized(folder, strings):
     """Two threads make strings in every way, and hand part of them to each other to end; how many there were."""
-    module = arms.load(folder, name)
+    module = arms.load(folder)
     rounds = -(-strings // (2 * len(arms.OURS) * corpus.LINES))  # no fewer than asked for
     text = arms.text(module)
     right, wrong = hash(text.strings("new")[0]), []
@@ -489,11 +516,11 @@ def sanitized(folder, name, strings):
 
     threads_of_all_corners.together([lambda n=n: body(n) for n in range(2)])
     mail = None
-    before = resident()[0]
+    before = resident()
     for _ in range(max(1, rounds // 4)):
         for method in arms.OURS:
             text.strings(method)
-    grown = resident()[0] - before
+    grown = resident() - before
     return {
         "strings": 2 * rounds * len(arms.OURS) * corpus.LINES,
         "buffers": module.buffers_alive(),

@@ -9,7 +9,7 @@ from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import exact
 from ffilab.provision.catalogue import GIL
 from notebooks.balm import results
-from notebooks.balm.experiment import A_STRING, A_TUPLE, BLOCK, NEW, POOLED, RELEASED, THREADS
+from notebooks.balm.experiment import A_STRING, A_TUPLE, ARENAS, BLOCK, NEW, POOLED, RELEASED, THREADS, WRITTEN
 
 OTHER_LAYOUT = "forgeries by another build's layout that went wrong"
 GROWN = "processes that ended when a list in memory of ours grew or was cleared"
@@ -29,17 +29,28 @@ def measurements(session: Session) -> Handed:
     def as_run(slow: tuple[str, int], fast: tuple[str, int]) -> Measurement | None:
         return results.original_ratio(session.frame("as the author ran it"), slow, fast)
 
-    # As the original had it: its strings are made without the GIL, in both experiments.
+    def in_state(state: str, method: str) -> Measurement | None:
+        return results.condition(session.frame("arenas held and given back"), state, method)
+
+    # As the original had it, strings are made without the GIL, in both experiments.
     for claim, method in (("B1", POOLED), ("B2", BLOCK)):
         name = f"new / {method}, one thread"
-        handed.put(claim, f"{name}, apart: {GIL}", partial(as_run, (NEW, 1), (method, 1)))
+        handed.put(claim, f"{name}, apart: {GIL}", partial(as_run, (NEW, 1), (method + WRITTEN, 1)))
         ours = method + RELEASED
         handed.put(claim, f"{name}: {GIL}", lambda ours=ours: results.faster(session.timed("ways"), GIL, ours))
+        for state in ARENAS:
+            made = partial(in_state, state, method)
+            handed.put(claim, f"{name}, arenas {state}: {GIL}", made)
 
-    new, pooled, block = ((method, THREADS) for method in (NEW, POOLED, BLOCK))
+    new, pooled, block = ((method, THREADS) for method in (NEW, POOLED + WRITTEN, BLOCK + WRITTEN))
     handed.put("B3", "pooled / new, 16 threads: {GIL}", partial(as_run, pooled, new))
     handed.put("B3", "new / block, 16 threads: {GIL}", partial(as_run, new, block))
-    handed.put("B3", "block, 16 threads / one thread: {GIL}", partial(as_run, block, (BLOCK, 1)))
+    handed.put("B3", "block, 16 threads / one thread: {GIL}", partial(as_run, block, (BLOCK + WRITTEN, 1)))
+
+    def rise() -> Measurement | None:
+        return results.rise_beside_new(session.frame("as the author ran it"), BLOCK + WRITTEN)
+
+    handed.put("B3", "block, 16 threads / one thread, over the same of new: {GIL}", rise)
 
     def forged() -> Measurement:
         return exact(results.forged_share(session.frame("what works")), "share")

@@ -2,20 +2,16 @@
 
 import dataclasses
 import functools
-import json
 import runpy
-import subprocess
-from pathlib import Path
 
 import pandas as pd
 
-from ffilab.bench import case, instructions
+from ffilab.bench import instructions
 from ffilab.bench.case import Case, Outcome, Step
 from ffilab.bench.plan import Arm
 from ffilab.bench.record import Record
 from ffilab.bench.session import Session
-from ffilab.machine import compiler
-from ffilab.paths import BUILT, NATIVE, resolved, without_paths
+from ffilab.paths import BUILT, NATIVE, without_paths
 from ffilab.provision import installed
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 
@@ -38,7 +34,10 @@ def layout_facts(session: Session) -> pd.DataFrame:
 # [/layout facts]
 
 # [original]
-NEW, POOLED, BLOCK = ORIGINAL = ("new", "pooled", "block")
+NEW, POOLED, BLOCK = ("new", "pooled", "block")
+# The original's two designs as their author wrote them, on builds with a GIL; without the suffix they are our own.
+WRITTEN = ", as written"
+ORIGINAL = (NEW, POOLED + WRITTEN, BLOCK + WRITTEN)
 THREADS = 16
 # A block is so fast that 16 threads need the original's number of tuples to forget their start. The other two take
 # long: outside `full` they make a tenth. What is measured is a time for each string. Processes that are twice as long
@@ -47,11 +46,11 @@ PUBLISHED_TUPLES, FEWER_TUPLES = 10_000, 1_000
 
 
 def original(session: Session) -> pd.DataFrame:
-    """B1-B3 as the author ran them, by one thread and by 16, our strings made with the GIL released."""
+    """B1-B3 as the author ran them, by one thread and by 16, his strings made with the GIL released."""
     cases = []
     for threads in (1, THREADS):
         for method in ORIGINAL:
-            how = "kept" if method == NEW else "original"
+            how = "kept" if method == NEW else "released"
             factors = {"method": method, "threads": threads, "tuples": tuples(session, method), "how": how}
             cases.append(Case(GIL, EXPERIMENTS, "churn", factors, FOLDER, timeout_s=300))
     # A ratio of two processes scatters by a quarter, so that it takes many.
@@ -61,7 +60,8 @@ def original(session: Session) -> pd.DataFrame:
 
 def tuples(session: Session, method: str) -> int:
     """How many tuples one process of `original` makes in this budget."""
-    most = FEWER_TUPLES if method != BLOCK and session.budget.name != "full" else PUBLISHED_TUPLES
+    is_block = method == BLOCK + WRITTEN
+    most = PUBLISHED_TUPLES if is_block or session.budget.name == "full" else FEWER_TUPLES
     return max(THREADS, round(most * session.budget.scale))
 
 
@@ -77,7 +77,7 @@ def arenas(session: Session) -> pd.DataFrame:
     count = max(16, round(ARENAS_TUPLES * session.budget.scale))
     cases = [
         Case(GIL, EXPERIMENTS, "churn", {"method": method, "arenas": state, "how": how}, churned(count), timeout_s=300)
-        for method, how, states in ((NEW, "kept", ARENAS), (POOLED, "original", [HELD]), (BLOCK, "original", [HELD]))
+        for method, how, states in ((NEW, "kept", ARENAS), (POOLED, "released", [HELD]), (BLOCK, "released", [HELD]))
         for state in states
     ]
     return session.run("arenas held and given back", cases, session.budget.few)
@@ -92,9 +92,9 @@ def churned(count: int) -> dict:
 # [ways]
 BLOCK_TUPLE, BEST = "block and tuple", "pages and tuple"
 OURS = (POOLED, "compact", BLOCK, BLOCK_TUPLE, "pages", BEST)
-# What no way to make such strings can do without, and no string at all; the words of floors.c stand behind the colon.
-FLOOR, BYTES, FIELDS, NEAR, MEMORY, TUPLE = FLOORS = tuple(
-    f"floor: {what}" for what in ("bytes and drop", "bytes", "fields", "near", "memory", "tuple alone")
+# Loops that do a part of the work, and make no string; the words of floors.c stand behind the colon.
+TWO_PASSES, BYTES, NEAR, MEMORY = LOOPS = tuple(
+    f"loop: {what}" for what in ("bytes and drop", "bytes", "near", "memory")
 )
 AGAIN = "new, again"
 RELEASED = ", released"
@@ -111,9 +111,10 @@ def arms() -> list[Arm]:
     found = [
         *(strings(name, name) for name in (NEW, "from string", "writer", *OURS)),
         *(strings(method + RELEASED, method, True) for method in (POOLED, BLOCK, BEST)),
+        *(dataclasses.replace(strings(name, name, True), interpreters=(GIL,)) for name in ORIGINAL[1:]),
         strings(AGAIN, NEW),
         Arm("one decode, then splitlines", ARMS, "one_decode"),
-        *(Arm(name, ARMS, "floor", {**FOLDER, "what": name.removeprefix("floor: ")}) for name in FLOORS),
+        *(Arm(name, ARMS, "loop", {**FOLDER, "what": name.removeprefix("loop: ")}) for name in LOOPS),
         Arm("memoryviews", ARMS, "views"),
         Arm("made once, tuple again", ARMS, "made_once", FOLDER),
     ]
@@ -137,8 +138,8 @@ def ways(session: Session) -> Record:
 
 
 # [counts]
-# Not the floor of memory: it may be one instruction that repeats itself, which callgrind counts anew for each byte.
-COUNTED = (NEW, POOLED, BLOCK, BLOCK_TUPLE, "pages", BEST, FLOOR, BYTES, FIELDS, TUPLE)
+# Not the loop over memory: it may be one instruction that repeats itself, which callgrind counts anew for each byte.
+COUNTED = (NEW, POOLED, BLOCK, BLOCK_TUPLE, "pages", BEST, TWO_PASSES, BYTES)
 # Tuples of the longer batch.
 COUNTED_TUPLES = 12
 
@@ -165,8 +166,8 @@ def counts(session: Session) -> dict:
 
 # [grid]
 PAIR = (GIL, FREE_THREADED)
-# Three times in each process. What is slow needs fewer for as long a time.
-GRID_TUPLES = {NEW: 75, POOLED: 75, BLOCK: 200, BEST: 200}
+# What is slow needs fewer for as long a time.
+GRID_TUPLES = {NEW: 300, POOLED: 300, BLOCK: 1_000, BEST: 2_000}
 
 
 def grid(session: Session) -> pd.DataFrame:
@@ -178,7 +179,7 @@ def grid(session: Session) -> pd.DataFrame:
             for how in hows(label, method):
                 for threads in thread_counts(session):
                     factors = {"method": method, "how": how, "threads": threads}
-                    cases.append(Case(label, EXPERIMENTS, "three_times", factors, fixed, timeout_s=120))
+                    cases.append(Case(label, EXPERIMENTS, "churn", factors, fixed, timeout_s=120))
     return session.run("threads", cases, session.budget.few)
 
 
@@ -197,6 +198,28 @@ def thread_counts(session: Session) -> list[int]:
 
 # [/grid]
 
+# [second thread]
+# Tuples of each thread: few, as a thread of a server may make, and many.
+EACH = {"few": 10, "many": 500}
+COLD, WARM = ("cold", "warm")
+# What is slow needs fewer for as long a time.
+AS_LONG = {NEW: 1, BLOCK: 4, BEST: 8}
+
+
+def second_thread(session: Session) -> pd.DataFrame:
+    """Without the GIL: what a second thread brings, to threads that have just started and to those that run for long."""
+    ways = [(NEW, "few", COLD), (NEW, "few", WARM), *((method, "many", WARM) for method in AS_LONG)]
+    cases = []
+    for method, length, state in ways:
+        each = max(EACH["few"], round(EACH[length] * AS_LONG[method] * session.budget.scale))
+        for threads in (1, 2):
+            factors, fixed = {"method": method, "state": state, "threads": threads}, {**FOLDER, "each": each}
+            cases.append(Case(FREE_THREADED, EXPERIMENTS, "started", factors, fixed, {"length": length}))
+    return session.run("a second thread", cases, session.budget.repeats)
+
+
+# [/second thread]
+
 # [texts]
 # Texts whose strings take a twentieth of the memory, as much, and four times as much.
 TEXTS = (LINES // 20, LINES, 4 * LINES)
@@ -213,13 +236,13 @@ def texts(session: Session) -> pd.DataFrame:
 # [/texts]
 
 # [memory]
-ALIVE_TUPLES = 20
+ALIVE_TUPLES = 100
 # The strings of pages are those of pages in a tuple of ours.
 ALIVE = (NEW, POOLED, "compact", BLOCK, BEST)
 
 
 def memory(session: Session) -> pd.DataFrame:
-    """Bytes for each string: alive, after all were dropped; the peak in MiB. Nothing where there is no /proc."""
+    """Bytes for each string: alive, after all were dropped, and written for it. Nothing where there is no /proc."""
     fixed = {**FOLDER, "tuples": ALIVE_TUPLES}
     cases = [Case(label, EXPERIMENTS, "memory", {"method": method}, fixed) for label in PAIR for method in ALIVE]
     linux = session.machine["system"].startswith("Linux")
@@ -244,15 +267,6 @@ def layouts(session: Session) -> pd.DataFrame:
 
 # [/what works]
 
-
-# [sizes]
-def sizes(session: Session) -> pd.DataFrame:
-    """What sys.getsizeof says of the strings of the text, by interpreter and way."""
-    cases = [Case(label, EXPERIMENTS, "sizes", fixed=FOLDER) for label in session.interpreters]
-    return session.run("what sys.getsizeof says", cases, repeats=1)
-
-
-# [/sizes]
 
 # [misuse]
 MISUSE = (
@@ -326,74 +340,6 @@ def mutable(session: Session) -> pd.DataFrame:
 
 
 # [/mutable]
-
-# [sanitizers]
-SANITIZED_STRINGS = 5_000_000
-# Sanitizer: build of the module, its runtime library, interpreters that it serves.
-SANITIZERS = {
-    "AddressSanitizer": ("balm_asan", "libasan.so", PAIR),
-    "ThreadSanitizer": ("balm_tsan", "libtsan.so", (FREE_THREADED,)),
-}
-NO_REPORT, REPORT = "nothing about our code", "a report about our code"
-NO_ROOM = "its shadow memory does not fit this system's address randomisation, which cannot be switched off here"
-
-
-def sanitizers(session: Session) -> pd.DataFrame:
-    """Our code under each sanitizer, once: how many strings it made, and the verdict."""
-    strings = max(100_000, round(SANITIZED_STRINGS * session.budget.scale))
-    steps = [
-        Step(functools.partial(sanitized, name, label, strings), {"sanitizer": name}, label)
-        for name, (_, _, labels) in SANITIZERS.items()
-        for label in labels
-    ]
-    return session.run("sanitizers", steps, repeats=1)
-
-
-def sanitized(sanitizer: str, label: str, strings: int, seed: int = 0, folder: str = FOLDER["folder"]) -> Outcome:
-    """One run. Its row: strings, the verdict, what was said about our code, and what the process itself reports.
-
-    CPython itself is not instrumented: what it does without us is seen at its calls of the C library only.
-    """
-    module, runtime, _ = SANITIZERS[sanitizer]
-    interpreter = installed.load(BY_LABEL[label])
-    note = Path(resolved(folder)) / installed.soabi(interpreter) / f"missing-{module}.txt"
-    if note.exists():
-        return not_here(note.read_text())
-    environment = {
-        "TSAN_OPTIONS": "exitcode=0 history_size=4",
-        "LSAN_OPTIONS": "use_poisoned=1",
-        # Objects of CPython that we must not touch come from malloc too, where that can be asked for.
-        **({} if interpreter.interpreter.free_threaded else {"PYTHONMALLOC": "malloc"}),
-    }
-    # ThreadSanitizer's shadow memory does not fit every address layout.
-    fixed = instructions.fixed_addresses() if module == "balm_tsan" else []
-    library = subprocess.run([compiler(), f"-print-file-name={runtime}"], capture_output=True, text=True).stdout.strip()
-    fixed_arguments = {"folder": folder, "name": module, "strings": strings}
-    worker = Case(label, EXPERIMENTS, "sanitized", fixed=fixed_arguments, environment=environment).command()
-    # Preloaded for Python only: setarch must be able to run before addresses are as the sanitizer needs them.
-    command = [*fixed, "env", f"LD_PRELOAD={library}", *worker]
-    ended, out, err = case.program(command, 600, environment, memory_bytes=None)
-    err = without_paths(err)
-    if "unexpected memory mapping" in err:
-        return not_here(NO_ROOM)
-    files = [f"/{path.name}" for path in (SOURCES / "balm").glob("*.[ch]")]
-    ours = [line.strip() for line in err.splitlines() if any(name in line for name in (f"/{module}.", *files))]
-    said = "\n".join(ours)
-    # ThreadSanitizer ends a process that crashed with the code for its own reports, which is 0 here.
-    if ended != "ok" or not out:
-        verdict = f"no result, {ended}: {said or err[-200:]}"
-        return Outcome({"strings": 0, "verdict": verdict, "said": said}, ended, err[-case.KEPT_CHARACTERS :])
-    found = json.loads(out.splitlines()[-1])
-    row = {"verdict": REPORT if said else NO_REPORT, "said": said, **found["result"]}
-    return Outcome(row, ended, err[-case.KEPT_CHARACTERS :], found["gil_enabled"])
-
-
-def not_here(reason: str) -> Outcome:
-    """A sanitizer that cannot run here."""
-    return Outcome({"strings": 0, "verdict": f"not here: {without_paths(reason)}", "said": ""}, "ok")
-
-
-# [/sanitizers]
 
 
 # [forgery]

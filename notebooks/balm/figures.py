@@ -21,15 +21,14 @@ from notebooks.balm.experiment import (
     BLOCK,
     BLOCK_TUPLE,
     BYTES,
+    COLD,
     COUNTED,
     EVERY,
-    FIELDS,
-    FLOOR,
-    FLOORS,
     GIVEN_BACK,
     HELD,
     LAZY,
     LINES,
+    LOOPS,
     MADE,
     MEMORY,
     MISUSE,
@@ -37,13 +36,14 @@ from notebooks.balm.experiment import (
     NEAR,
     NEW,
     ORIGINAL,
-    OURS,
     PAIR,
     POOLED,
     RELEASED,
     TEXTS,
     THREADS,
-    TUPLE,
+    TWO_PASSES,
+    WARM,
+    WRITTEN,
 )
 from notebooks.balm.results import cost, faster, per_string, series
 
@@ -54,24 +54,27 @@ WHERE = {GIL: "with the GIL", FREE_THREADED: "without the GIL"}
 # Milliseconds that the author read for 10,000 tuples, by way and threads (B1-B3). Data to compare with.
 PUBLISHED_MS = {
     (NEW, 1): 1320,
-    (POOLED, 1): 553,
-    (BLOCK, 1): 263,
+    (POOLED + WRITTEN, 1): 553,
+    (BLOCK + WRITTEN, 1): 263,
     (NEW, THREADS): 5430,
-    (POOLED, THREADS): 13_200,
-    (BLOCK, THREADS): 271,
+    (POOLED + WRITTEN, THREADS): 13_200,
+    (BLOCK + WRITTEN, THREADS): 271,
 }
 PUBLISHED_STRINGS = 10_000 * LINES
 # How many times as fast as CPython's own, by what was published of one thread.
-PUBLISHED_GAIN = {method: PUBLISHED_MS[NEW, 1] / PUBLISHED_MS[method, 1] for method in (POOLED, BLOCK)}
+PUBLISHED_GAIN = {method: PUBLISHED_MS[NEW, 1] / PUBLISHED_MS[method + WRITTEN, 1] for method in (POOLED, BLOCK)}
 # As the author puts it, of 16 threads.
 PUBLISHED_GAIN_OF_MANY = 20
 WAYS = {
     NEW: "PyUnicode_New and a copy: the rule",
     "from string": "PyUnicode_FromStringAndSize: the rule, for any UTF-8",
     "writer": "PyUnicodeWriter, a writer for each line, where CPython has it",
-    POOLED: "views from a pool with one lock: the original's first",
+    POOLED
+    + WRITTEN: "the original's first as its author wrote it: heads filled in once, a tuple of his own; the GIL is released",
+    BLOCK + WRITTEN: "the original's second, the same way",
+    POOLED: "views from a pool with one lock, as the original's first",
     "compact": "copies in slots of 128 bytes from a pool with one lock; lines too long for a slot are views from the pool above",
-    BLOCK: "views in one block: the original's second",
+    BLOCK: "views in one block, as the original's second",
     "pages": "views in pages of a thread: ours",
     BLOCK_TUPLE: "views in one block, in a tuple that ends them all at once: ours",
     BEST: "views in pages, in a tuple that ends them all at once: ours",
@@ -81,12 +84,10 @@ WAYS = {
     "one decode, then splitlines": "bytes.decode and str.splitlines: one call for all, and a list",
     "memoryviews": "a memoryview of each line: bytes, no text",
     "made once, tuple again": "what a cache could reach: no string is made",
-    FLOOR: "the bytes of a block and its tuple are written, and each head is read: no object",
+    TWO_PASSES: "the bytes of a block and its tuple are written, then each head is read: no object",
     BYTES: "the same bytes are written, and nothing is read",
-    FIELDS: "the same bytes, one field after the other, each head and its place by turns",
     NEAR: "the same bytes, all heads into the same few lines of memory",
     MEMORY: "as many bytes, all at once (memset)",
-    TUPLE: "CPython's tuple of as many references to None",
 }
 
 
@@ -132,10 +133,10 @@ def glue_original(runs: pd.DataFrame) -> None:
     found = interval(results.original_ratio(runs, pooled, new))
     draw.glue("original-pooled", words.duration(where, "pooled strings", "CPython's own", found))
     for method, name in ((POOLED, "pooled strings"), (BLOCK, "strings in a block")):
-        found = interval(results.original_ratio(runs, (NEW, 1), (method, 1)))
+        found = interval(results.original_ratio(runs, (NEW, 1), (method + WRITTEN, 1)))
         draw.glue(f"original-{method}-one", words.speed("With one thread", name, "CPython's own", found))
     draw.glue("as-it-came", words.as_it_came(results.faults(runs, threads=1)))
-    suffer = [interval(results.original_ratio(runs, (way, THREADS), (way, 1))) for way in (POOLED, BLOCK, NEW)]
+    suffer = [interval(results.original_ratio(runs, (way, THREADS), (way, 1))) for way in (*ORIGINAL[1:], NEW)]
     draw.glue("prediction-2", words.prediction_2(*suffer))
     gain = interval(results.original_ratio(runs, new, block))
     draw.glue("twenty-times", words.twenty_times(THREADS, PUBLISHED_GAIN_OF_MANY, gain, suffer[-1]))
@@ -155,7 +156,7 @@ def arenas_table(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> 
         }
 
     alone = chosen(original, method=NEW, threads=1)
-    as_run = [results.original_ratio(original, (NEW, 1), (method, 1)) for method in (POOLED, BLOCK)]
+    as_run = [results.original_ratio(original, (NEW, 1), (method, 1)) for method in ORIGINAL[1:]]
     rows = [
         {
             **row("published (2023)", None, "", [None, None], ""),
@@ -175,7 +176,7 @@ def arenas_table(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> 
         part = chosen(runs, method=NEW, arenas=state)
         rows.append(
             row(
-                f"the same, arenas {state}",
+                f"our own designs, arenas {state}",
                 interval_of(part, "ns"),
                 words.faults_fragment(interval_of(part, "faults")),
                 [results.condition(runs, state, method) for method in (POOLED, BLOCK)],
@@ -184,7 +185,15 @@ def arenas_table(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> 
         )
     corrected = [faster(record, GIL, method + RELEASED) for method in (POOLED, BLOCK)]
     count = f"{corrected[1].estimate.n}" if corrected[1] else ""
-    rows.append(row("corrected: all ways in one process", cost(record, GIL, NEW), "not counted", corrected, count))
+    rows.append(
+        row(
+            "our own designs, all ways in one process (corrected)",
+            cost(record, GIL, NEW),
+            "not counted",
+            corrected,
+            count,
+        )
+    )
     return pd.DataFrame(rows)
 
 
@@ -207,21 +216,24 @@ def ways_table(record: Record) -> pd.DataFrame:
         if not any(record.measured(label, name) or (label, name) in record.missing for label in record.interpreters):
             continue
         row = {"strings": name, "what it is": what}
-        published = PUBLISHED_GAIN.get(name.removesuffix(RELEASED)) if name.endswith(RELEASED) else None
+        published = PUBLISHED_GAIN.get(name.removesuffix(WRITTEN)) if name.endswith(WRITTEN) else None
         row["published, times as fast"] = f"{published:.2f}" if published else ""
         for label in record.interpreters:
             found, gain = cost(record, label, name), faster(record, label, name)
             row[f"{label}, ns"] = draw.text(found) if found else absent(record, label, name)
             row[f"{label}, times as fast as new"] = "1" if name == NEW else draw.words(gain)
-        row["n"] = counted(record, name)
+        row["n"] = counts_of(record, name)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def counted(record: Record, name: str) -> int:
-    """How many layouts (or restarts) a comparison of this way rests on, on the interpreter where they are fewest."""
-    found = (faster(record, label, AGAIN if name == NEW else name) for label in record.interpreters)
-    return min((one.estimate.n for one in found if one), default=0)
+def counts_of(record: Record, name: str) -> str:
+    """How many layouts (or restarts) a comparison of this way rests on, for each interpreter where it was measured."""
+    than = AGAIN if name == NEW else name
+    found = {label: one.estimate.n for label in record.interpreters if (one := faster(record, label, than))}
+    if len(set(found.values())) == 1 and len(found) == len(record.interpreters):
+        return str(next(iter(found.values())))
+    return ", ".join(f"{label}: {n}" for label, n in found.items())
 
 
 def ways(record: Record) -> pd.DataFrame:
@@ -266,17 +278,15 @@ def listing(rows: pd.DataFrame, what: list[str], unit: str = "ns") -> str:
 
 def glue_ways(record: Record) -> None:
     """What the corrected experiment says."""
+    best, where = "the strings of pages and tuple", f"On one thread {WHERE[GIL]}"
+    for way, called in ((POOLED, "pooled strings"), (BLOCK, "strings in a block")):
+        gain = interval(faster(record, GIL, way + RELEASED))
+        draw.glue(f"gain-{way}-gil", words.speed(where, called, "CPython's own", gain))
+    draw.glue("gain-pages-gil", words.speed(where, best, "CPython's own", interval(faster(record, GIL, BEST))))
+    gain = interval(faster(record, GIL, BEST, than=BLOCK))
+    draw.glue("pages-over-block-gil", words.speed(where, best, "strings in a block", gain))
     for label, name in NAMES.items():
         where = f"On one thread {WHERE[label]}"
-        for way, called in ((POOLED, "pooled strings"), (BLOCK, "strings in a block")):
-            gain = interval(faster(record, label, way + RELEASED))
-            draw.glue(f"gain-{way}-{name}", words.speed(where, called, "CPython's own", gain))
-        gain = interval(faster(record, label, BEST))
-        draw.glue(f"gain-pages-{name}", words.speed(where, "the strings of pages and tuple", "CPython's own", gain))
-        gain = interval(faster(record, label, BEST, than=BLOCK))
-        draw.glue(
-            f"pages-over-block-{name}", words.speed(where, "the strings of pages and tuple", "strings in a block", gain)
-        )
         for arm, called in (
             ("writer", "strings by a writer each"),
             ("one decode, then splitlines", "strings cut by splitlines"),
@@ -287,8 +297,10 @@ def glue_ways(record: Record) -> None:
         gain = interval(faster(record, label, "made once, tuple again", than=BEST))
         draw.glue(
             f"cache-{name}",
-            words.speed(where, "strings that are handed out again", "the strings of pages and tuple", gain),
+            words.speed(where, "strings that are handed out again", best, gain),
         )
+    found = interval(faster(record, GIL, BLOCK + WRITTEN, than=BLOCK + RELEASED))
+    draw.glue("as-written", words.speed("With one thread", "the author's blocks", "ours made without the GIL", found))
     draw.glue("holds-on", words.holds_on(results.gains(record)))
     draw.glue("holds-where", words.holds_where(results.gains(record)))
     gains = [interval(faster(record, label, BEST)) for label in PAIR]
@@ -303,28 +315,24 @@ def glue_ways(record: Record) -> None:
     for label, name in NAMES.items():
         parts = results.parts_of_a_block(record, label)
         draw.glue(f"what-bounds-{name}", words.what_bounds(WHERE[label], parts))
-        found = interval(faster(record, label, BYTES, than=FIELDS))
-        draw.glue(f"fields-{name}", words.fields_one_by_one(WHERE[label], found))
         where = f"On one thread {WHERE[label]}"
         apart = (faster(record, label, BLOCK_TUPLE, than=BLOCK), faster(record, label, BEST, than=BLOCK_TUPLE))
         draw.glue(f"tuple-or-page-{name}", words.the_tuple_or_the_page(where, *map(interval, apart)))
-        floor = interval(faster(record, label, FLOOR, than=BEST))
-        draw.glue(f"at-the-floor-{name}", words.at_the_floor(WHERE[label], "the strings of pages and tuple", floor))
-        floor = interval(faster(record, label, FLOOR, than=BLOCK))
-        draw.glue(f"block-floor-{name}", words.at_the_floor(WHERE[label], "strings in a block", floor))
+        loop = interval(faster(record, label, TWO_PASSES, than=BEST))
+        draw.glue(f"two-passes-{name}", words.two_passes(WHERE[label], "the strings of pages and tuple", loop))
 
 
-def floors_table(record: Record) -> pd.DataFrame:
-    """The ways of ours over each floor: how far they are above what no way to make them can go below."""
+def loops_table(record: Record) -> pd.DataFrame:
+    """The ways of ours over each loop that does a part of their work."""
     rows = []
     for label in record.interpreters:
         for arm in (BLOCK, BLOCK_TUPLE, BEST):
-            found = results.over_floors(record, label, arm)
+            found = results.over_loops(record, label, arm)
             if found:
                 row = {"CPython": label, "strings": arm, "ns a string": draw.words(cost(record, label, arm))}
-                for floor in FLOORS:
-                    row[f"over {floor}"] = draw.words(found.get(floor))
-                rows.append({**row, "n": counted(record, arm)})
+                for loop in LOOPS:
+                    row[f"over {loop}"] = draw.words(found.get(loop))
+                rows.append({**row, "n": faster(record, label, arm).estimate.n})
     return pd.DataFrame(rows)
 
 
@@ -338,8 +346,8 @@ def counts_table(counts: dict) -> pd.DataFrame:
             row[f"{label}, instructions a string"] = f"{each[label][arm]:.1f}" if isinstance(each, dict) else each
         for label in PAIR:
             written = counts["bytes"][label]
-            kind = "pages" if arm in ("pages", BEST) or arm in FLOORS else "block"
-            is_ours = arm in (BLOCK, BLOCK_TUPLE, "pages", BEST) or arm in (FLOOR, BYTES, FIELDS)
+            kind = "pages" if arm in ("pages", BEST) or arm in LOOPS else "block"
+            is_ours = arm in (BLOCK, BLOCK_TUPLE, "pages", BEST, *LOOPS)
             row[f"{label}, bytes written a string"] = f"{written[kind]:.0f}" if is_ours else ""
         rows.append(row)
     return pd.DataFrame(rows)
@@ -360,7 +368,7 @@ def texts_table(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def glue_texts(runs: pd.DataFrame, grid: pd.DataFrame, facts: pd.DataFrame) -> None:
+def glue_texts(runs: pd.DataFrame, second: pd.DataFrame, facts: pd.DataFrame) -> None:
     """Is the block bound by memory? facts: where each build keeps the fields of a head."""
     heads = results.fields(facts).loc["PyUnicodeObject, size"]
     for label, name in NAMES.items():
@@ -368,14 +376,36 @@ def glue_texts(runs: pd.DataFrame, grid: pd.DataFrame, facts: pd.DataFrame) -> N
         large = large.inverse if large else None
         megabytes = float(TEXTS[-1] * heads[label] / 1e6)
         draw.glue(f"memory-bound-{name}", words.memory_bound(WHERE[label], small, large, megabytes))
-    draw.glue("threads-of-a-block", words.threads_of_a_block(two_over_one(grid, BLOCK)))
+    rate = interval(results.rate_of_two(second, BLOCK, "many", WARM))
+    draw.glue("threads-of-a-block", words.two_threads("strings in a block", rate))
 
 
-def two_over_one(runs: pd.DataFrame, method: str) -> Interval | None:
-    """Without the GIL: the rate of two threads over that of one."""
-    which = {"interpreter": FREE_THREADED, "method": method, "how": "kept"}
-    two, one = (per_string(runs, **which, threads=threads) for threads in (2, 1))
-    return interval(ratio(one, two))
+def second_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """What a second thread brings without the GIL."""
+    rows = []
+    for (method, length, state), part in runs.groupby(["method", "length", "state"], sort=False):
+        row = {"strings": method, "tuples of each thread": length, "threads are": state}
+        for threads in (1, 2):
+            which = {"method": method, "length": length, "state": state, "threads": threads}
+            row[f"{threads} thread{'s' * (threads > 1)}, ns"] = draw.words(interval_of(runs, "ns", **which))
+            row[f"page faults a tuple, {threads}"] = words.faults_fragment(interval_of(runs, "faults", **which))
+        rate = results.rate_of_two(runs, method, length, state)
+        rows.append({**row, "rate of two over one": draw.words(rate), "n": len(part) // 2})
+    return pd.DataFrame(rows)
+
+
+def glue_second(runs: pd.DataFrame, record: Record) -> None:
+    """Does a second thread bring anything, and is it the start of a thread that costs? And the corrected experiment beside this one."""
+    for method, who in ((NEW, "CPython's own strings"), (BEST, "the strings of pages and tuple")):
+        rate = interval(results.rate_of_two(runs, method, "many", WARM))
+        draw.glue(f"two-threads-{method}", words.two_threads(who, rate))
+    shared = cost(record, FREE_THREADED, NEW), interval(faster(record, FREE_THREADED, BEST))
+    new, best = ({"method": method, "length": "many", "threads": 1} for method in (NEW, BEST))
+    alone = interval_of(runs, "ns", **new), interval(ratio(per_string(runs, **new), per_string(runs, **best)))
+    draw.glue("in-company", words.in_company(*shared, *alone))
+    which = {"method": NEW, "length": "few", "threads": 2}
+    faults = (interval_of(runs, "faults", **which, state=state) for state in (COLD, WARM))
+    draw.glue("cold-heaps", words.cold_heaps(interval(results.cost_of_cold_heaps(runs)), *faults))
 
 
 def plot_grid(figure, rows: pd.DataFrame) -> None:
@@ -423,8 +453,6 @@ def glue_grid(runs: pd.DataFrame) -> None:
         draw.glue(
             f"most-pages-{NAMES[label]}", words.speed(where, "the strings of pages and tuple", "CPython's own", found)
         )
-    for method, who in ((NEW, "CPython's own strings"), (BEST, "the strings of pages and tuple")):
-        draw.glue(f"two-threads-{method}", words.two_threads(who, two_over_one(runs, method)))
     for method, who in ((BLOCK, "strings in a block"), (BEST, "the strings of pages and tuple")):
         which = {"interpreter": GIL, "threads": most, "method": method}
         apart = (per_string(runs, **which, how=how) for how in ("released", "kept"))
@@ -437,61 +465,21 @@ def memory_table(runs: pd.DataFrame) -> pd.DataFrame:
     for label in PAIR:
         for method in ALIVE:
             part = runs if runs.empty else chosen(runs, interpreter=label, method=method)
-            alive, after, peak = (
-                None if part.empty else interval_of(part, name) for name in ("alive", "after", "peak")
-            )
-            rows.append(
-                {
-                    "CPython": label,
-                    "strings": method,
-                    "alive, bytes each": draw.words(alive),
-                    "after all were dropped, bytes each": draw.words(after),
-                    "peak, MiB": draw.words(peak),
-                    "n": len(part),
-                }
-            )
+            row = {"CPython": label, "strings": method}
+            row["written, bytes each"] = "" if part.empty else f"{part.written.iloc[0]:.1f}"
+            for when, title in (("alive", "resident, bytes each"), ("after", "after all were dropped, bytes each")):
+                found = results.resident(runs, label, method, when)
+                row[title] = found if isinstance(found, str) else draw.words(found)
+            rows.append({**row, "n": len(part)})
     return pd.DataFrame(rows)
-
-
-def bytes_each(runs: pd.DataFrame, label: str, method: str, when: str) -> Interval | None:
-    """Resident bytes for each string, `alive` or `after` all were dropped; None where there is no /proc."""
-    return None if runs.empty else interval_of(runs, when, interpreter=label, method=method)
 
 
 def glue_memory(runs: pd.DataFrame) -> None:
     """What stays of each way."""
     for label, name in NAMES.items():
         for method, who in ((NEW, "CPython's own strings"), (BLOCK, "strings in a block")):
-            both = (bytes_each(runs, label, method, when) for when in ("alive", "after"))
+            both = (results.resident(runs, label, method, when) for when in ("alive", "after"))
             draw.glue(f"stays-{method}-{name}", words.stays(WHERE[label], who, *both))
-
-
-def sizes_table(sizes: pd.DataFrame, memory: pd.DataFrame) -> pd.DataFrame:
-    """What sys.getsizeof says, and what was resident, in bytes for each string."""
-    rows = []
-    for method in (NEW, *OURS):
-        for label in sorted(sizes.interpreter.unique()):
-            part = chosen(sizes, interpreter=label, method=method)
-            if part.empty:
-                continue
-            rows.append(
-                {
-                    "strings": method,
-                    "CPython": label,
-                    "sys.getsizeof says, bytes each": f"{part.says.iloc[0]:.1f}",
-                    "resident here, bytes each": draw.words(bytes_each(memory, label, method, "alive")),
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-def glue_sizes(sizes: pd.DataFrame, memory: pd.DataFrame) -> None:
-    """Where the forgery lies about its size."""
-    for method, who in ((NEW, "CPython's own strings"), (BLOCK, "strings in a block")):
-        part = chosen(sizes, interpreter=GIL, method=method)
-        resident = bytes_each(memory, GIL, method, "alive")
-        said = words.getsizeof(who, float(part.says.iloc[0]), float(part.characters.iloc[0]), resident)
-        draw.glue(f"getsizeof-{method}", said)
 
 
 def short(answer: str) -> str:
@@ -713,13 +701,6 @@ def layouts_table(runs: pd.DataFrame) -> pd.DataFrame:
     return table.rename(columns={"method": "strings", **{name: f"CPython {name}" for name in numbers}})
 
 
-def sanitizers_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """What the sanitizers say about our code."""
-    return runs.sort_values(["sanitizer", "interpreter"])[["sanitizer", "interpreter", "strings", "verdict"]].rename(
-        columns={"interpreter": "CPython"}
-    )
-
-
 def reading_table(record: Record) -> pd.DataFrame:
     """Microseconds for the whole text if only some of its lines are read."""
     rows = []
@@ -733,7 +714,7 @@ def reading_table(record: Record) -> pd.DataFrame:
                 for label, one in found.items():
                     here = draw.text(one, "", LINES / 1e3) if one else absent(record, label, arm)
                     row[f"{label}, µs for the text"] = here
-                row["n"] = len(record.kept)
+                row["n"] = counts_of(record, arm)
                 rows.append(row)
     return pd.DataFrame(rows)
 

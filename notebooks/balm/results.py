@@ -18,17 +18,20 @@ from notebooks.balm.experiment import (
     BLOCK,
     BLOCK_TUPLE,
     BYTES,
-    FLOORS,
+    COLD,
     GIVEN_BACK,
     GROWS,
     HELD,
     LINES,
+    LOOPS,
     NEAR,
     NEW,
     OURS,
     PAIR,
     POOLED,
     RELEASED,
+    THREADS,
+    WARM,
 )
 
 COPIES = [(NEW, AGAIN)]
@@ -66,6 +69,16 @@ def original_ratio(runs: pd.DataFrame, slow: tuple[str, int], fast: tuple[str, i
     return ratio(*(per_string(runs, method=method, threads=threads) for method, threads in (slow, fast)))
 
 
+def rise_beside_new(runs: pd.DataFrame, method: str) -> Measurement | None:
+    """As its author ran it: how many times as long a way takes with 16 threads as with one, over the same of CPython's own."""
+    rises = []
+    for way in (method, NEW):
+        many, one = (per_string(runs, method=way, threads=threads) for threads in (THREADS, 1))
+        n = min(len(many), len(one))
+        rises.append(many[:n] / one[:n])
+    return ratio(*rises)
+
+
 def twins(record: Record) -> dict[str, Comparison]:
     """The A/A test by interpreter: the rule over a second copy of it, in one run."""
     return {label: found for label, _, found in statistics.false_alarms(record, COPIES)}
@@ -85,10 +98,10 @@ def gains(record: Record) -> dict[str, dict[str, Interval | None]]:
     }
 
 
-def over_floors(record: Record, label: str, arm: str = BLOCK) -> dict[str, Interval]:
-    """The time of a way over that of each floor that was measured: above 1, by so much it is away from it."""
-    found = {floor: faster(record, label, floor, than=arm) for floor in FLOORS}
-    return {floor: one.interval for floor, one in found.items() if one}
+def over_loops(record: Record, label: str, arm: str = BLOCK) -> dict[str, Interval]:
+    """The time of a way over that of each loop that was measured, which does a part of its work."""
+    found = {loop: faster(record, label, loop, than=arm) for loop in LOOPS}
+    return {loop: one.interval for loop, one in found.items() if one}
 
 
 def parts_of_a_block(record: Record, label: str) -> dict[str, Interval | None]:
@@ -99,8 +112,8 @@ def parts_of_a_block(record: Record, label: str) -> dict[str, Interval | None]:
         return found.interval if found else None
 
     return {
-        "that CPython ends the strings one by one": over(BLOCK, BLOCK_TUPLE),
-        "that each head has cache lines of its own, in a loop that only writes": over(BYTES, NEAR),
+        "Freeing strings one at a time": over(BLOCK, BLOCK_TUPLE),
+        "Giving each head cache lines of its own, in a loop that only writes": over(BYTES, NEAR),
     }
 
 
@@ -150,6 +163,32 @@ def series(runs: pd.DataFrame) -> pd.DataFrame:
             name = method if method == NEW or label == FREE_THREADED else f"{method}, GIL {how}"
             rows.append({"CPython": label, "series": name, "threads": int(threads), **vars(found)})
     return pd.DataFrame(rows)
+
+
+def rate_of_two(runs: pd.DataFrame, method: str, length: str, state: str) -> Measurement | None:
+    """Without the GIL: the rate of two threads over that of one."""
+    which = {"method": method, "length": length, "state": state}
+    return ratio(*(per_string(runs, **which, threads=threads) for threads in (1, 2)))
+
+
+def cost_of_cold_heaps(runs: pd.DataFrame) -> Measurement | None:
+    """CPython's own strings, two threads that make few: the time where they have just started over that of warm ones."""
+    which = {"method": NEW, "length": "few", "threads": 2}
+    return ratio(*(per_string(runs, **which, state=state) for state in (COLD, WARM)))
+
+
+def resident(runs: pd.DataFrame, label: str, method: str, when: str) -> Interval | str | None:
+    """Resident bytes for each string, `alive` or `after` all were dropped; why not, if fewer were resident than were written.
+
+    None where there is no /proc.
+    """
+    part = runs if runs.empty else chosen(runs, interpreter=label, method=method)
+    if part.empty:
+        return None
+    if (part.alive < 0.99 * part.written).any():  # pages are counted whole
+        lowest, written = part.alive.min(), part.written.iloc[0]
+        return f"refused: {lowest:.1f} resident, where {written:.1f} are written"
+    return interval_of(part, when)
 
 
 def answers(runs: pd.DataFrame) -> pd.DataFrame:

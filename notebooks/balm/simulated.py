@@ -3,7 +3,20 @@
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.balm.claims import GROWN, OTHER_LAYOUT
-from notebooks.balm.experiment import A_STRING, A_TUPLE, BLOCK, GROWS, NEW, OURS, POOLED, RELEASED, THREADS
+from notebooks.balm.experiment import (
+    A_STRING,
+    A_TUPLE,
+    BLOCK,
+    GIVEN_BACK,
+    GROWS,
+    HELD,
+    NEW,
+    OURS,
+    POOLED,
+    RELEASED,
+    THREADS,
+    WRITTEN,
+)
 from notebooks.balm.results import COPIED
 
 INTERPRETERS = [GIL, FREE_THREADED]
@@ -12,12 +25,13 @@ INTERPRETERS = [GIL, FREE_THREADED]
 # block with 16 threads over one 0.17.
 PROCESSES = {
     (NEW, 1): 0.21,
-    (POOLED, 1): 0.12,
-    (BLOCK, 1): 0.12,
+    (POOLED + WRITTEN, 1): 0.12,
+    (BLOCK + WRITTEN, 1): 0.12,
     (NEW, THREADS): 0.13,
-    (POOLED, THREADS): 0.08,
-    (BLOCK, THREADS): 0.12,
+    (POOLED + WRITTEN, THREADS): 0.08,
+    (BLOCK + WRITTEN, THREADS): 0.12,
 }
+GAINS = (("B1", POOLED), ("B2", BLOCK))
 # Of the logarithm of a ratio over restarts: 0.14 for the block in a run of `quick`, and 0.07 for pooled strings.
 RESTARTS = 0.14
 # ns for each string: where all ratios start from.
@@ -35,6 +49,7 @@ def simulated(session: Simulated) -> None:
         RESTARTS,
     )
     session.add_processes("as the author ran it", as_the_author_ran_it(session))
+    session.add_processes("arenas held and given back", in_both_states(session))
     session.add_processes("what works", [(label, {}, [answers()]) for label in INTERPRETERS])
     equal = [{"method": method, "text": "ASCII", "wrong": 0} for method in OURS]
     session.add_processes("layouts", [(label, {}, [equal]) for label in INTERPRETERS])
@@ -70,17 +85,31 @@ def as_the_author_ran_it(session: Simulated) -> list[tuple[str, dict, list]]:
     new_16 = block_16 * session.true("B3", "new / block, 16 threads: {GIL}")
     ns = {
         (NEW, 1): BASE,
-        (POOLED, 1): BASE / session.true("B1", "new / pooled, one thread, apart: {GIL}"),
-        (BLOCK, 1): block,
+        (POOLED + WRITTEN, 1): BASE / session.true("B1", "new / pooled, one thread, apart: {GIL}"),
+        (BLOCK + WRITTEN, 1): block,
         (NEW, THREADS): new_16,
-        (POOLED, THREADS): new_16 * session.true("B3", "pooled / new, 16 threads: {GIL}"),
-        (BLOCK, THREADS): block_16,
+        (POOLED + WRITTEN, THREADS): new_16 * session.true("B3", "pooled / new, 16 threads: {GIL}"),
+        (BLOCK + WRITTEN, THREADS): block_16,
     }
     cases = []
     for (method, threads), one in ns.items():
         values = session.scattered(one, PROCESSES[method, threads], session.budget.shares)
         rows = [{"ns": float(value), "faults": 0.0} for value in values]
         cases.append((GIL, {"method": method, "threads": threads}, rows))
+    return cases
+
+
+def in_both_states(session: Simulated) -> list[tuple[str, dict, list]]:
+    """One thread, with arenas held and given back, a value for each process."""
+    held = {way: session.true(claim, f"new / {way}, one thread, arenas held: {{GIL}}") for claim, way in GAINS}
+    given = session.true("B1", f"new / {POOLED}, one thread, arenas given back: {{GIL}}")
+    ns = {(NEW, HELD): BASE, (NEW, GIVEN_BACK): BASE * given / held[POOLED]}
+    ns |= {(way, HELD): BASE / gain for way, gain in held.items()}
+    cases = []
+    for (method, state), one in ns.items():
+        values = session.scattered(one, PROCESSES[NEW, 1] / 2, session.budget.few)
+        rows = [{"ns": float(value), "faults": 0.0} for value in values]
+        cases.append((GIL, {"method": method, "arenas": state}, rows))
     return cases
 
 

@@ -177,35 +177,20 @@ def memory_bound(where: str, small: Interval | None, large: Interval | None, meg
     return f"{start}, {figures}. Whether memory is the bound is undecided here; {reach}."
 
 
-def threads_of_a_block(rate: Interval | None) -> str:
-    """Without the GIL: the rate of two threads with blocks over that of one. What is bound by memory gains nothing."""
-    if not known(rate):
-        return "What a second thread brings to blocks without the GIL is not known here."
-    if not rate.excludes(1):
-        return f"Without the GIL, no difference by a second thread is seen: blocks are made at {text(rate)} times the rate."
-    if rate.value < 1:
-        return f"Without the GIL, a block with two threads takes {_times(rate)} times as long as with one."
-    return f"Without the GIL, a block with two threads is made at {text(rate)} times the rate of one."
-
-
 def what_bounds(where: str, parts: dict[str, Interval | None]) -> str:
-    """What takes a block's time: by what was taken away, the time with it over the time without."""
-    start = capital(where)
+    """What takes a block's time: by what was taken away, the time with it over the time without; the largest first."""
     if not all(known(ratio) for ratio in parts.values()):
-        return f"{start}, what bounds the block is not known: not all of its parts were measured."
-    costs = {what: ratio for what, ratio in parts.items() if ratio.low > 1}
-    others = [f"{what} ({text(ratio)})" for what, ratio in parts.items() if what not in costs]
-    rest = f" No cost is seen in this: {'; '.join(others)}." if others else ""
-    if not costs:
-        return f"{start}, what bounds the block is undecided.{rest}"
-    said = "; ".join(f"{what} ({text(ratio)} times)" for what, ratio in costs.items())
-    first, *behind = sorted(costs, key=lambda what: -costs[what].value)
-    most = (
-        f" The largest ratio is that of this: {first}."
-        if behind and costs[first].low > max(costs[what].high for what in behind)
-        else ""
-    )
-    return f"{start}, this takes time, each beside the same without it: {said}.{most}{rest}"
+        return f"{capital(where)}, what bounds the block is not known: not all of its parts were measured."
+    said, least = [], min(ratio.high for ratio in parts.values())
+    for what, ratio in sorted(parts.items(), key=lambda part: -part[1].value):
+        if ratio.low > 1:
+            most = "costs most" if not said and ratio.low > least else "costs time"
+            said.append(f"{what} {most} ({text(ratio)} times).")
+        elif ratio.high < 1:
+            said.append(f"{what} costs nothing, and saves time ({text(ratio)} times).")
+        else:
+            said.append(f"{what} is not seen to cost anything ({text(ratio)} times).")
+    return f"{capital(where)}: {' '.join(said)}"
 
 
 def the_tuple_or_the_page(where: str, of_block: Interval | None, page: Interval | None) -> str:
@@ -213,29 +198,14 @@ def the_tuple_or_the_page(where: str, of_block: Interval | None, page: Interval 
     start = capital(where)
     if not (known(of_block) and known(page)):
         return f"{start}, which part of the gain over a block is the tuple's, and which the page's, is not known here."
-    ratios = f"time without such a tuple over time with it {text(of_block)}; then with the block over with pages {text(page)}"
-    if of_block.low > 1 and page.low <= 1:
-        return f"{start}, it is the tuple that makes the gain over a block, and no gain of the page is seen beside it ({ratios})."
+    ratios = f"the tuple {text(of_block)} times, the pages {text(page)} times"
+    if of_block.low > 1 and page.low > 1:
+        return f"{start}, both help: {ratios}."
     if of_block.low > 1:
-        return f"{start}, tuple and page both have a part in the gain over a block ({ratios})."
+        return f"{start}, the tuple makes the gain over a block, and no gain of the pages is seen beside it: {ratios}."
     if page.low > 1:
-        return f"{start}, it is the page that makes the gain over a block, and no gain of the tuple is seen ({ratios})."
-    return f"{start}, no gain of the tuple over a block is seen, and none of the page ({ratios})."
-
-
-def fields_one_by_one(where: str, ratio: Interval | None) -> str:
-    """Of two loops: the time of a store for each field over that of the same bytes, many at a time, as our block stores them."""
-    start = f"{capital(where)}, a store for each field"
-    if not known(ratio):
-        return f"{start} was not compared with stores of many bytes at a time."
-    if not ratio.excludes(1):
-        return f"{start} is not told apart from stores of many bytes at a time, in a loop that does nothing else ({text(ratio)})."
-    if ratio.value > 1:
-        return (
-            f"{start} would take {text(ratio)} times as long as stores of many bytes at a time, in a loop that does nothing else: our block "
-            "has the latter, and does not pay this."
-        )
-    return f"{start} would be {_times(ratio)} times as fast as stores of many bytes at a time, in a loop that does nothing else."
+        return f"{start}, the pages make the gain over a block, and no gain of the tuple is seen: {ratios}."
+    return f"{start}, neither the tuple nor the pages are seen to gain anything over a block: {ratios}."
 
 
 def twenty_times(threads: int, published: float, gain: Interval | None, rise: Interval | None) -> str:
@@ -274,31 +244,59 @@ def _rise(threads: int, rise: Interval | None) -> str:
     return f"CPython's own strings, for the same work, are {_times(rise)} times as fast with {threads} threads as with one."
 
 
-def at_the_floor(where: str, who: str, ratio: Interval | None) -> str:
-    """The time of a way over that of a loop that only writes the bytes and looks at each head once."""
+def two_passes(where: str, who: str, ratio: Interval | None) -> str:
+    """The time of a way over that of a loop that writes the same bytes, then looks at each head: our schedule, and no floor."""
     start = capital(where)
     if not known(ratio):
-        return f"{start}, how far {who} are from the floor is not known."
+        return f"{start}, how near {who} come to the loop that writes and looks is not known."
+    times = f"{text(ratio)} times its time"
     if ratio.low > 1 - ALIKE and ratio.high < 1 + ALIKE:
-        return f"{start}, {who} are at the floor: {text(ratio)} times its time."
+        return f"{start}, {who} take as long as the loop that writes and looks: {times}."
     if ratio.low > 1:
-        return f"{start}, {who} are above the floor: {text(ratio)} times its time."
+        return f"{start}, {who} take longer than the loop that writes and looks: {times}."
     if ratio.high < 1:
-        return f"{start}, {who} are below what was taken for a floor: {text(ratio)} times its time. So it was none."
-    return f"{start}, how far {who} are from the floor is undecided: {text(ratio)} times its time."
+        return f"{start}, {who} take less than the loop that writes and looks: {times}."
+    return f"{start}, whether {who} take longer than the loop that writes and looks is undecided: {times}."
 
 
 def two_threads(who: str, rate: Interval | None) -> str:
-    """Without the GIL: the rate of two threads over that of one."""
+    """Without the GIL: the rate of two threads over that of one, and what gain is excluded if none is seen."""
     if not known(rate):
         return f"Without the GIL, what a second thread brings to {who} is not known."
-    if not rate.excludes(1):
-        return f"Without the GIL, it cannot be told whether two threads make {who} at another rate than one: {text(rate)} times."
-    if rate.value < 1:
-        return (
-            f"Without the GIL, the same work on {who} takes {_times(rate)} times as long with two threads as with one."
-        )
-    return f"Without the GIL, two threads make {who} at {text(rate)} times the rate of one."
+    times = f"{text(rate)} times the rate of one"
+    if rate.low > 1:
+        return f"Without the GIL, two threads make {who} at {times}."
+    if rate.high < 1:
+        return f"Without the GIL, a second thread slows {who} down: two make them at {times}."
+    return f"Without the GIL, no gain by a second thread is seen for {who}: two make them at {times}, which excludes a gain above {rate.high - 1:.0%}."
+
+
+def in_company(
+    shared: Interval | None, gain: Interval | None, alone: Interval | None, gain_alone: Interval | None
+) -> str:
+    """CPython's own strings without the GIL, one thread, ns for each: where all ways share a process, and alone; and what pages and
+    tuple gain in both."""
+    if not (known(shared) and known(alone) and known(gain) and known(gain_alone)):
+        return "Without the GIL, the corrected experiment cannot be compared with processes of their own."
+    numbers = f"{text(shared, 'ns')} against {text(alone, 'ns')} alone, and the gain of pages and tuple {text(gain)} times against {text(gain_alone)}"
+    if shared.low > alone.high:
+        return f"Where all ways share a process, one thread's plain strings cost more without the GIL: {numbers}. The gain goes with the company."
+    if shared.high < alone.low:
+        return f"Where all ways share a process, one thread's plain strings cost less without the GIL: {numbers}. The gain goes with the company."
+    return f"Where all ways share a process, no other cost of one thread's plain strings is seen without the GIL: {numbers}."
+
+
+def cold_heaps(ratio: Interval | None, cold: Interval | None, warm: Interval | None) -> str:
+    """CPython's own strings, few by each of two threads without the GIL: the time of threads that have just started over that of
+    warm ones; page faults for each tuple in both."""
+    if not (known(ratio) and cold is not None and warm is not None):
+        return "What an empty heap costs a thread that has just started is not known here."
+    counts = f"{faults_fragment(cold)} page faults for each tuple against {faults_fragment(warm)}"
+    if not ratio.excludes(1):
+        return f"Whether two threads that have just started are slower than two that made a tuple before cannot be told: {text(ratio)} times ({counts})."
+    if ratio.value < 1:
+        return f"Two threads that have just started are not slower but {_times(ratio)} times as fast as two that made a tuple before ({counts})."
+    return f"Two threads that have just started take {_times(ratio)} times as long as two that made a tuple before ({counts})."
 
 
 def released(who: str, ratio: Interval | None) -> str:
@@ -312,9 +310,11 @@ def released(who: str, ratio: Interval | None) -> str:
     return f"With the GIL released while they are made, {who} take {_times(ratio)} times as long as with it kept."
 
 
-def stays(where: str, who: str, alive: Interval | None, after: Interval | None) -> str:
-    """Resident bytes for each string while all are alive, and after all were dropped."""
+def stays(where: str, who: str, alive: Interval | str | None, after: Interval | str | None) -> str:
+    """Resident bytes for each string while all are alive, and after all were dropped; in words if that cannot be."""
     start = capital(where)
+    if isinstance(alive, str):
+        return f"{start}, what was measured of {who} is impossible, and says nothing ({alive})."
     if not (known(alive) and known(after)):
         return f"{start}, what stays of {who} is not known here."
     each = f"of {alive.value:.0f} bytes for each"
@@ -359,19 +359,6 @@ def copied_type(named: str, pickled: str) -> str:
     if "Error" in pickled:
         return f"{name} It is also the worse citizen, as pickle says: {pickled.rstrip('.')}."
     return f"{name} Pickle takes it: the answer is {pickled}."
-
-
-def getsizeof(who: str, says: float, characters: float, resident: Interval | None) -> str:
-    """What sys.getsizeof says of a string on average, how many characters it has, what was resident for each; bytes."""
-    start = f"Of {who}, sys.getsizeof says {says:.0f} bytes for each on average, with {characters:.0f} characters"
-    if not known(resident):
-        return f"{start}; what was resident is not known here."
-    there = f"{text(resident, 'bytes')} were resident"
-    if resident.high < says - characters / 2:
-        return f"{start}; {there}. It counts characters that the strings do not own."
-    if resident.low > says * (1 + ALIKE):
-        return f"{start}; {there}, which is more than it says."
-    return f"{start}; {there}, about what it says or too near to it to tell."
 
 
 def misused(what: str, where: dict[str, bool | None]) -> str:
@@ -454,17 +441,23 @@ def list_grows(ended: Share | None, own: dict[str, bool]) -> str:
 
 
 def same_call_twice(ratios: dict[str, Interval], alarm: float) -> str:
-    """The A/A test by interpreter, and what an alarm does."""
+    """The A/A test by interpreter, and what an alarm does. A copy of which this run knows too little has not passed."""
     told = {label: ratio for label, ratio in ratios.items() if ratio.is_known}
-    if not told:
-        return f"The A/A test says nothing here: {UNKNOWN}."
     raised = [label for label, ratio in told.items() if ratio.low > 1 + alarm or ratio.high < 1 - alarm]
+    alike = [label for label, ratio in told.items() if 1 - alarm <= ratio.low and ratio.high <= 1 + alarm]
+    said = []
     if raised:
-        return (
+        said.append(
             f"On {listed(raised)}, the two copies differ by more than {alarm:.0%}: what tells two copies apart would be taken for a gain, and a "
             "number of this experiment that could not bear as much is marked as withheld."
         )
-    return f"The two copies do not certainly differ by more than {alarm:.0%} on any of {len(told)} interpreters, and no number is withheld for it."
+    if alike:
+        said.append(f"On {listed(alike)}, the two copies differ by {alarm:.0%} at most.")
+    if vague := [label for label in ratios if label not in (*raised, *alike)]:
+        said.append(
+            f"On {listed(vague)}, this run cannot tell whether the two copies differ by more than {alarm:.0%}: the test says nothing there."
+        )
+    return " ".join(said) or f"The A/A test says nothing here: {UNKNOWN}."
 
 
 def prediction_1(gil: Interval | None, free_threaded: Interval | None) -> str:
@@ -476,26 +469,18 @@ def prediction_1(gil: Interval | None, free_threaded: Interval | None) -> str:
 
 
 def prediction_2(pooled: Interval | None, block: Interval | None, new: Interval | None) -> str:
-    """With 16 threads over one: the time of each design, and of CPython's own strings."""
-    if not (known(pooled) and known(block)):
+    """With 16 threads over one: the time of each design, and of CPython's own strings. A design suffers by its own making as far as
+    it loses more than they do."""
+    if not (known(pooled) and known(block) and known(new)):
         return "Which of them suffers cannot be told here."
-    beside = f"; CPython's own {text(new)}" if known(new) else ""
-    both = f"16 threads over one: pool {text(pooled)}, block {text(block)}{beside}"
-    suffer = [name for name, ratio in (("the pool", pooled), ("the block", block)) if ratio.low > 1]
-    if len(suffer) == 1:
-        return f"{capital(suffer[0])} suffers ({both})."
-    if suffer:
-        more = (
-            "the pool more"
-            if pooled.low > block.high
-            else "the block more"
-            if block.low > pooled.high
-            else "which of them more cannot be told"
-        )
-        return f"Both suffer, {more} ({both})."
+    both = f"16 threads over one: pool {text(pooled)}, block {text(block)}, CPython's own {text(new)}"
     if max(pooled.high, block.high) < 1:
         return f"Neither suffers: both are faster with 16 threads ({both})."
-    return f"Whether either of them suffers cannot be told here ({both})."
+    said = []
+    for name, ratio in (("the pool", pooled), ("the block", block)):
+        than = "more than" if ratio.low > new.high else "less than" if ratio.high < new.low else "about as much as"
+        said.append(f"{name} suffers {than} CPython's own strings")
+    return f"{capital('; '.join(said))} ({both})."
 
 
 def prediction_3(failed: list[str], asked: list[str], without: list[str]) -> str:

@@ -24,19 +24,6 @@ static void write_near(const Request *request) {
     }
 }
 
-/* The same bytes as one would write them down: a field after the other, head and place by turns. */
-static void write_fields(const Request *request) {
-    uintptr_t thread = this_thread();
-    for (Py_ssize_t i = 0; i < request->count; i++) {
-        PyUnicodeObject *str = &heads[i];
-        set_head((PyObject *)str, &PyUnicode_Type, thread);
-        set_ascii(&str->_base._base, request->lines[i].length, 0);
-        str->_base.utf8_length = request->lines[i].length;
-        str->_base.utf8 = str->data.any = request->buffer->data + request->lines[i].offset;
-        items[i] = (PyObject *)str;
-    }
-}
-
 /* What ending a string asks for: is this reference the last one? -1 if it is not. */
 static int look_at_each(Py_ssize_t count) {
     uintptr_t thread = this_thread();
@@ -54,15 +41,6 @@ static void write_memory(Py_ssize_t count) {
     memset(items, 1, count * sizeof(*items));
 }
 
-/* CPython's tuple of objects that are never freed. */
-static int make_tuple(Py_ssize_t count) {
-    PyObject *tuple = PyTuple_New(count);
-    for (Py_ssize_t i = 0; tuple && i < count; i++) {
-        PyTuple_SET_ITEM(tuple, i, Py_NewRef(Py_None));
-    }
-    Py_XDECREF(tuple);
-    return tuple ? 0 : -1;
-}
 /* [/floor] */
 
 /* The memory stays: what is measured is writing, not asking for it. Heads begin with a cache line, as those of pages do. */
@@ -89,8 +67,6 @@ static int write_heads(const char *name, const Request *request) {
         write_memory(count);
     } else if (!strcmp(name, "near")) {
         write_near(request);
-    } else if (!strcmp(name, "fields")) {
-        write_fields(request);
     } else if (!strcmp(name, "bytes")) {
         write_bytes(request, 0, count);
     } else if (!strcmp(name, "bytes and drop")) {
@@ -104,9 +80,6 @@ static int write_heads(const char *name, const Request *request) {
 
 Py_ssize_t run_floor(const char *name, const Request *request) {
     Py_ssize_t count = request->count;
-    if (!strcmp(name, "tuple alone")) {
-        return make_tuple(count) ? -1 : count * (Py_ssize_t)sizeof(*items);
-    }
     pthread_mutex_lock(&lock);
     int reserved = reserve(count) == 0, failed = !reserved || write_heads(name, request);
     pthread_mutex_unlock(&lock);

@@ -1,4 +1,4 @@
-/* What no way to make these strings can do without, and nothing else: the bytes, and a look at each head. */
+/* Loops that do a part of the work of making these strings and nothing else: the bytes, and a look at each head. */
 #ifndef BALM_FLOORS_H
 #define BALM_FLOORS_H
 

@@ -105,7 +105,6 @@ static inline void set_view(PyUnicodeObject *str, PyTypeObject *type, uintptr_t 
 }
 /* [/head] */
 
-/* [sweep] */
 /* Is the reference that the caller holds the last one, and may this thread end the object without asking? */
 static inline int only_reference(PyObject *op, uintptr_t thread) {
 #ifdef Py_GIL_DISABLED
@@ -117,6 +116,7 @@ static inline int only_reference(PyObject *op, uintptr_t thread) {
 #endif
 }
 
+/* [sweep] */
 /* Take the caller's reference to each of `count` objects away, which lie `bytes` apart. Returns how many died of it without being
  * asked: for those nobody was called, and the caller has to see to it. All others lost a reference as any object does. */
 static inline size_t end_each(PyObject *first, size_t count, size_t bytes, uintptr_t thread) {

@@ -66,7 +66,17 @@ static inline Py_ssize_t make_views(const Request *request, PyObject **items, Py
 /* [/eight] */
 
 /* Layouts of strings: each has a type of its own, as each is ended in its own way. */
-enum { POOLED_VIEW, POOLED_COMPACT, BLOCK_VIEW, PAGE_VIEW, LAYOUTS };
+enum {
+    POOLED_VIEW,
+    POOLED_COMPACT,
+    BLOCK_VIEW,
+    PAGE_VIEW,
+#ifndef Py_GIL_DISABLED
+    WRITTEN_POOLED,
+    WRITTEN_BLOCK,
+#endif
+    LAYOUTS
+};
 
 maker make_pooled, make_compact, make_block, make_pages;
 ender end_block, end_pages;
@@ -74,6 +84,14 @@ void pooled_view_dealloc(PyObject *op);
 void pooled_compact_dealloc(PyObject *op);
 void block_view_dealloc(PyObject *op);
 void page_view_dealloc(PyObject *op);
+#ifndef Py_GIL_DISABLED
+/* As the original has them, for texts that are ASCII throughout. */
+maker make_pooled_as_written, make_block_as_written;
+ender end_one_by_one;
+void pooled_as_written_dealloc(PyObject *op);
+void block_as_written_dealloc(PyObject *op);
+int nodes_across_forks(void), written_across_forks(void);
+#endif
 
 /* A fork copies a lock that another thread holds, and in the child nobody lets go of it: so whoever forks holds it. */
 #define HELD_ACROSS_FORKS(name, lock)                                        \

@@ -7,9 +7,15 @@
 
 static const char *const layout_names[LAYOUTS] = {
     "balm.PooledView", "balm.PooledCompact", "balm.BlockView", "balm.PageView",
+#ifndef Py_GIL_DISABLED
+    "balm.WrittenPooled", "balm.WrittenBlock",
+#endif
 };
 static const destructor deallocators[LAYOUTS] = {
     pooled_view_dealloc, pooled_compact_dealloc, block_view_dealloc, page_view_dealloc,
+#ifndef Py_GIL_DISABLED
+    pooled_as_written_dealloc, block_as_written_dealloc,
+#endif
 };
 
 /* Honest subtypes of str, and copies of str's own type object, as the original had them. */
@@ -73,6 +79,12 @@ static int make_types(void) {
         PyErr_NoMemory();
         return -1;
     }
+#ifndef Py_GIL_DISABLED
+    if (nodes_across_forks() || written_across_forks()) {
+        PyErr_NoMemory();
+        return -1;
+    }
+#endif
     made = 1;
     return 0;
 }
@@ -166,6 +178,7 @@ typedef struct {
     maker *make;
     ender *end;
     int layout;
+    int as_written; /* by the original: its types are copies, and its text is ASCII throughout */
 } Method;
 
 static const Method methods[] = {
@@ -175,6 +188,10 @@ static const Method methods[] = {
     {"block and tuple", make_block, end_block, BLOCK_VIEW},
     {"pages", make_pages},
     {"pages and tuple", make_pages, end_pages, PAGE_VIEW},
+#ifndef Py_GIL_DISABLED
+    {"pooled, as written", make_pooled_as_written, end_one_by_one, WRITTEN_POOLED, 1},
+    {"block, as written", make_block_as_written, end_one_by_one, WRITTEN_BLOCK, 1},
+#endif
 };
 
 static PyObject *strings_of_ours(Text *self, const Method *method, PyTypeObject *const *types, int released) {
@@ -234,8 +251,9 @@ static PyObject *text_strings(PyObject *op, PyObject *args, PyObject *kwargs) {
         return legitimate_strings(self->buffer, self->lines, self->count, create);
     }
     for (size_t i = 0; i < Py_ARRAY_LENGTH(methods); i++) {
-        if (!strcmp(method, methods[i].name)) {
-            return strings_of_ours(self, &methods[i], types_of[copied], released);
+        int as_written = methods[i].as_written;
+        if (!strcmp(method, methods[i].name) && (!as_written || self->ascii_count == self->count)) {
+            return strings_of_ours(self, &methods[i], types_of[copied || as_written], released);
         }
     }
     return PyErr_Format(PyExc_ValueError, "no such method, or not with these options: %s", method);
@@ -256,10 +274,10 @@ static PyMethodDef text_methods[] = {
     {"strings", (PyCFunction)(void (*)(void))text_strings, METH_VARARGS | METH_KEYWORDS,
      "strings(method, released=False, copied_type=False)\n\nA tuple of all lines.\n\n"
      "method: CPython's own are new, from string and (since 3.14) writer; ours are pooled, compact, block, pages, and\n"
-     "block and tuple, pages and tuple. released: make them without the GIL (detached). copied_type: their type is a copy of str's type object, not a subtype of str."},
+     "block and tuple, pages and tuple; with a GIL also the original's, for texts of ASCII only: pooled, as written and block, as\n"
+     "written. released: make them without the GIL (detached). copied_type: their type is a copy of str's type object, not a subtype of str."},
     {"floor", text_floor, METH_O,
-     "floor(name)\n\nWhat no way to make these strings can do without, and no string: bytes, bytes and drop, fields, near, memory,\n"
-     "tuple alone; see floors.c. Returns the bytes written. To be timed."},
+     "floor(name)\n\nA part of the work and no string: bytes, bytes and drop, near, memory; see floors.c. Returns the bytes written."},
     {NULL},
 };
 
@@ -353,17 +371,9 @@ static PyModuleDef_Slot slots[] = {
     {0, NULL},
 };
 
-#ifndef MODULE
-#define MODULE balm
-#endif
-#define JOINED(a, b) a##b
-#define INIT(name) JOINED(PyInit_, name)
-#define TEXT_OF(name) #name
-#define QUOTED(name) TEXT_OF(name)
-
 static PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, QUOTED(MODULE), "Strings that CPython did not allocate. A demonstration: do not ship it.", 0,
+    PyModuleDef_HEAD_INIT, "balm", "Strings that CPython did not allocate. A demonstration: do not ship it.", 0,
     functions, slots,
 };
 
-PyMODINIT_FUNC INIT(MODULE)(void) { return PyModuleDef_Init(&definition); }
+PyMODINIT_FUNC PyInit_balm(void) { return PyModuleDef_Init(&definition); }

@@ -136,6 +136,7 @@ int make_pages(Request *request, PyObject **items, PyTypeObject *const *types) {
     }
     return 0;
 }
+/* [/make] */
 
 static void views_dead(Page *page, uint32_t count, uintptr_t thread) {
 #ifdef Py_GIL_DISABLED
@@ -171,7 +172,6 @@ void page_view_dealloc(PyObject *op) {
     ASAN_POISON_MEMORY_REGION(op, sizeof(PyUnicodeObject));
     views_dead(page_of(op), 1, this_thread());
 }
-/* [/make] */
 
 /* [end] */
 void end_pages(void *made) {
