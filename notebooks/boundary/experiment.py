@@ -190,7 +190,7 @@ def stand_ins(session: Session) -> dict[str, dict[str, str]]:
 
 # [instructions]
 def count_instructions(session: Session, record: Record) -> dict[str, dict[str, float]] | str:
-    """Instructions per loop of every cell, by interpreter and arm, or the reason why they cannot be counted here."""
+    """Instructions per loop of every cell with the GIL, by interpreter and arm, or why they cannot be counted here."""
 
     def look():
         if reason := instructions.available():
@@ -200,16 +200,12 @@ def count_instructions(session: Session, record: Record) -> dict[str, dict[str, 
         counted.append(empty_loop())
         # Cheap calls need more loops for a clean slope, dear ones would take minutes.
         many = {
-            (label, arm.name): int(min(200, max(12, 1.3e5 / float(np.nanmedian(record.times(label, arm.name))))))
-            for label in session.interpreters
+            (GIL, arm.name): int(min(200, max(12, 1.3e5 / float(np.nanmedian(record.times(GIL, arm.name))))))
             for arm in counted
-            if record.measured(label, arm.name)
+            if record.measured(GIL, arm.name)
         }
-        found = instructions.per_call(session.interpreters, counted, many)
-        return {
-            label: {arm: count for (other, arm), count in found.items() if other == label}
-            for label in session.interpreters
-        }
+        found = instructions.per_call([GIL], counted, many)
+        return {GIL: {arm: count for (_, arm), count in found.items()}}
 
     return session.observe("instructions", look)
 
@@ -311,7 +307,9 @@ def as_the_talk_profiled(session: Session, absent: dict[str, dict[str, str]]) ->
         seconds = TALK_S * min(1, session.budget.scale)
         found = [binding for binding in COMPARED if binding not in absent[GIL]]
         try:
-            return {binding: [call_graph(binding, seconds) for _ in range(session.budget.few)] for binding in found}
+            # Of PyO3 only the text speaks, of ctypes a rule.
+            times = {binding: session.budget.few if binding.startswith("ctypes") else 1 for binding in found}
+            return {binding: [call_graph(binding, seconds) for _ in range(n)] for binding, n in times.items()}
         except subprocess.CalledProcessError as error:
             return f"perf took no call graph here: {without_paths(error.stderr.strip()[-200:])}"
 

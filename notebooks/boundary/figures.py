@@ -325,7 +325,7 @@ def as_run(means: pd.DataFrame) -> pd.DataFrame:
     for number, binding in enumerate(TALK):
         row = {"binding": binding}
         row |= {f"published, {name_}": f"{ns[number]:.0f}" for name_, ns in results.PUBLISHED.items()}
-        for build in dict.fromkeys(build for build, _ in means):
+        for build in (GIL, FREE_THREADED, GIL_ON):
             found = means[build, binding].dropna() if (build, binding) in means else []
             row[build] = draw.words(statistics.location_interval(np.array(found)) if len(found) else None)
         rows.append(row)
@@ -763,13 +763,10 @@ def glue_calls(record: Record, cells: pd.DataFrame) -> None:
     for pair, label in PAIR.items():
         draw.glue(f"order-{pair}", words.order(orders[label]))
     draw.glue("loop", draw.text(statistics.per_call(record, (GIL, EMPTY)), "ns"))
-    fewer = record.times(GIL, name(FLOOR, INT)) - record.times(GIL, name(FLOOR, ANSWER))
-    draw.glue(
-        "int-cheaper", words.over_floor(INT, {"int → int by hand": statistics.over_units(record, medians(fewer)).at()})
-    )
+    by_hand = [record.times(GIL, name(FLOOR, one)) for one in (INT, ANSWER)]
+    draw.glue("one-argument", words.one_argument(statistics.over_units(record, medians(by_hand[0] - by_hand[1])).at()))
     widest = results.widest(record, GIL)
     draw.glue("prediction-1", words.prediction_1(*widest))
-    draw.glue("takeaway-spread", words.takeaway_spread(*widest))
     changes = results.order_changes(record, GIL)
     draw.glue("prediction-2", words.prediction_2(changes))
     draw.glue("takeaway-order", words.takeaway_order(changes))
@@ -810,7 +807,6 @@ def glue_through_rust(found: pd.DataFrame) -> None:
     ratios = {row.binding: Interval.of(row) for row in part.itertuples()}
     draw.glue("cpp-words", words.through_rust(ratios, [binding for binding in CPP if binding not in ratios]))
     draw.glue("prediction-5", words.prediction_5(ratios.get("pybind11")))
-    draw.glue("takeaway-doors", words.takeaway_doors(ratios))
 
 
 def glue_where(profiles: dict | str, talk: dict | str, decisive: Record, ways: dict[str, Interval | None]) -> None:
@@ -831,8 +827,7 @@ def glue_where(profiles: dict | str, talk: dict | str, decisive: Record, ways: d
     parts, ratio = results.parts(decisive), results.argument_over_hand_over(decisive)
     ns = {} if isinstance(parts, str) else {k: statistics.over_units(decisive, one).at() for k, one in parts.items()}
     because = words.slow_because(None if isinstance(ratio, str) else ratio.interval, ns)
-    for key in ("answer-slow", "slow-because", "takeaway-slow"):
-        draw.glue(key, because)
+    draw.glue("slow-because", because)
     draw.glue("profile-is-low", words.profile_is_low(list(ways.values())))
 
 
@@ -845,14 +840,12 @@ def glue_pairs(found: pd.DataFrame, record: Record, runs: pd.DataFrame, means: p
         if ("A1", what) in known
     }
     draw.glue("clear", words.clear(order))
-    for key in ("misranked", "takeaway-misranked"):
-        draw.glue(key, words.misranked(*results.misranked(runs, decisive)))
+    draw.glue("misranked", words.misranked(*results.misranked(runs, decisive)))
     draw.glue("nearer", words.nearer(results.nearer(means), FREE_THREADED))
     plain = [(GIL, name(binding, "no-op")) for binding in ("cffi API", FLOOR)]
     plain = statistics.ratio(record, *plain) if all(record.measured(*cell) for cell in plain) else None
     both = known.get(("A1", results.EQUALS))
-    for key in ("same-work", "takeaway-same-work"):
-        draw.glue(key, words.same_work(plain, both and both.interval))
+    draw.glue("same-work", words.same_work(plain, both and both.interval))
 
 
 def glue_trees(trees: dict | str) -> None:
@@ -861,7 +854,6 @@ def glue_trees(trees: dict | str) -> None:
     draw.glue("tree-counts", words.tree_counts(*[known[b][0].instructions if b in known else None for b in COMPARED]))
     places = results.places(known["ctypes CDLL"]) if "ctypes CDLL" in known else None
     draw.glue("prediction-3", words.prediction_3(places, results.CLOSE))
-    draw.glue("takeaway-places", words.takeaway_places(places, results.CLOSE))
     converter = "PyObject_CallOneArg"
     share = f"{results.below(known['ctypes CDLL'], converter):.0%}" if "ctypes CDLL" in known else draw.NOT_MEASURED
     draw.glue("tree-converter", share)
@@ -872,7 +864,6 @@ def glue_rules(rules: pd.DataFrame) -> None:
     for what, (call, said) in AWKWARD.items():
         draw.glue(f"rule-{what}", words.answers(said, rules, call))
     draw.glue("prediction-6", words.prediction_6(rules, CONTRACTS[0]))
-    draw.glue("takeaway-refusing", words.takeaway_refusing(rules, CONTRACTS[0]))
     tools = [binding for binding, one in DECLARED.items() if one.loads_at_run_time]
     asked = {CONTRACTS[0]: "2³¹", CONTRACTS[1]: "1.5", CONTRACTS[2]: "an argument too many", CONTRACTS[9]: "a null"}
     draw.glue("choose-without-compiler", words.without_compiler(tools, rules, asked))
@@ -887,14 +878,13 @@ def glue_linking(runs: pd.DataFrame) -> None:
 
 def glue_prices(found: pd.DataFrame) -> None:
     """Hand to the page to within what the price is fixed, and from where on it is a small share."""
-    for key in ("fixed-price", "takeaway-price"):
-        draw.glue(key, words.takeaway_price(results.furthest(found)))
+    draw.glue("fixed-price", words.fixed_price(results.furthest(found)))
     longest = max(found.work_ns, default=0.0)
     for binding in (FLOOR, "PyO3"):
         one = results.threshold(found, binding)
         draw.glue(f"threshold-{binding}", words.threshold(binding, one, longest, results.TARGET_SHARE))
     one = results.threshold(found, "ctypes CDLL")
-    draw.glue("prediction-7", words.prediction_7(one, longest, results.TARGET_SHARE))
+    draw.glue("prediction-7", words.threshold("ctypes CDLL", one, longest, results.TARGET_SHARE))
 
 
 def glue_choice(record: Record, cells: pd.DataFrame) -> None:

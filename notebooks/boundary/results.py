@@ -11,7 +11,7 @@ from ffilab.bench.instructions import Node
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
 from ffilab.judge import description, processes, statistics
-from ffilab.judge.estimates import Interval, Location, Measurement, known
+from ffilab.judge.estimates import LEVEL, Interval, Location, Measurement, known
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary.experiment import (
     AGAIN,
@@ -353,11 +353,13 @@ def misranked(runs: pd.DataFrame, decisive: Record) -> tuple[pd.DataFrame, int]:
     """Where the talk's method, in a process with the GIL, calls the wrong one of two bindings the faster one, with a p below
     P_SMALL: wrong is what the corrected experiment contradicts. Columns pair, process, p and called; and of how many processes, 0
     if that experiment tells no two apart."""
-    faster = {}
-    for one, other in itertools.combinations(TALK, 2):
+    faster, couples = {}, list(itertools.combinations(TALK, 2))
+    for one, other in couples:
         found = comparison(decisive, (GIL, one, ANSWER), (GIL, other, ANSWER))
-        if not isinstance(found, str) and known(found.interval) and found.interval.excludes(1):
-            faster[f"{one} vs {other}"] = one if found.interval.value < 1 else other
+        # Told apart by chance, any of them would be held against the method.
+        ratio = None if isinstance(found, str) else found.estimate.at(1 - (1 - LEVEL) / len(couples))
+        if known(ratio) and ratio.excludes(1):
+            faster[f"{one} vs {other}"] = one if ratio.value < 1 else other
     rows, wanted = [], runs[(runs.build == GIL) & runs.binding.isin(TALK)]
     for process, part in wanted.groupby("process"):
         by_binding = dict(zip(part.binding, part.ns))

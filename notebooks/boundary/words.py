@@ -120,6 +120,13 @@ def same_work(plain: Interval | None, both: Interval | None) -> str:
     return f"{first}; where both release it, {draw.text(both)} times."
 
 
+def one_argument(found: Interval | None) -> str:
+    """ns that a call with an int takes more than one without an argument, both by hand."""
+    if not known(found) or not found.excludes(0):
+        return "By hand, this run cannot tell a call with an int from one without an argument."
+    return f"By hand, a call with an int takes {draw.text(found if found.value > 0 else -found, 'ns')} {'more' if found.value > 0 else 'less'} than one without an argument."
+
+
 def errors(over: dict[str, Interval]) -> str:
     """ns that an error takes more through each tool than by hand; the first two carry it as a C++ exception."""
     told = {tool: one for tool, one in over.items() if known(one)}
@@ -213,12 +220,6 @@ def another_form(ratios: pd.DataFrame) -> str:
         told = ", and ".join(words) or "not told apart from the form in the matrix by this run"
         said.append(f"The form “{form}” is {told}.")
     return " ".join(said) or "No other form was measured here."
-
-
-def takeaway_spread(cheapest: str, dearest: str, found: Interval | None) -> str:
-    if not known(found) or not found.excludes(1):
-        return "This run does not show that the tools differ in what a call costs."
-    return f"What a call costs depends on the tool: from {cheapest} to {dearest} it is a factor of {draw.text(found)} for an int."
 
 
 def takeaway_order(changes: dict[str, int]) -> str:
@@ -380,17 +381,6 @@ def prediction_5(found: Interval | None) -> str:
     )
 
 
-def takeaway_places(places: dict[str, float] | None, close: float) -> str:
-    if not places:
-        return f"Where a ctypes call spends its instructions {UNKNOWN}."
-    ranked = sorted(places.items(), key=lambda item: -item[1])
-    if ranked[0][1] - ranked[1][1] < close:
-        return f"A ctypes call spends about as many instructions on {ranked[0][0]} as on {ranked[1][0]}."
-    return (
-        f"Of the three places of a ctypes call, {ranked[0][0]} takes the most instructions: {ranked[0][1]:.0%} of all."
-    )
-
-
 def takeaway_without_gil(found: dict[str, Interval]) -> str:
     """Over all kinds of call and bindings that were measured."""
     slower = sum(known(one) and one.low > 1 for one in found.values())
@@ -403,17 +393,6 @@ def takeaway_without_gil(found: dict[str, Interval]) -> str:
     if slower > faster:
         return f"Without the GIL, more calls take longer ({slower}) than take less time ({faster}), {open_}."
     return f"Without the GIL, more calls take less time ({faster}) than take longer ({slower}), {open_}."
-
-
-def takeaway_doors(found: dict[str, Interval]) -> str:
-    faster = [binding for binding, one in found.items() if known(one) and one.low > 1]
-    slower = [binding for binding, one in found.items() if known(one) and one.high < 1]
-    if not faster and not slower:
-        return "This run tells the way to C++ through Rust from no other."
-    parts = ([f"faster than {_listed(faster)}"] if faster else []) + (
-        [f"slower than {_listed(slower)}"] if slower else []
-    )
-    return f"With the GIL, the way to a C++ method through Rust is {' and '.join(parts)}: compare front doors, and not languages."
 
 
 # Choosing
@@ -542,10 +521,6 @@ def threshold(binding: str, found: Interval | None, longest: float, share: float
     return f"Through {binding}, the price is less than {share:.0%} of the call from {draw.text(found, 'µs', 1e-3)} on."
 
 
-def prediction_7(found: Interval | None, longest: float, share: float) -> str:
-    return threshold("ctypes CDLL", found, longest, share)
-
-
 def without_compiler(tools: list[str], rules: pd.DataFrame, calls: dict[str, str]) -> str:
     """What the tools that load a library by its name let through. calls: what it is, by the call."""
     here = rules.set_index("call")
@@ -570,7 +545,7 @@ def cheapest(what: str, names: list[str], apart: bool | None) -> str:
     return f"For “{what}”, {names[0]} is the cheapest here, before {names[1]}."
 
 
-def takeaway_price(found: dict[str, Interval]) -> str:
+def fixed_price(found: dict[str, Interval]) -> str:
     """By binding, how far at most the price at any length lies from that of the shortest work, in ns."""
     told = {binding: one for binding, one in found.items() if known(one)}
     if not told:
@@ -581,14 +556,3 @@ def takeaway_price(found: dict[str, Interval]) -> str:
         f"The price of a call is fixed to within {bound:.0f} ns, whatever the C function does: that is the most that any of "
         f"{len(told)} bindings may be off here ({most})."
     )
-
-
-def takeaway_refusing(rules: pd.DataFrame, call: str) -> str:
-    here = rules[rules.call == call]
-    row = here.iloc[0].drop("call").dropna() if len(here) else pd.Series(dtype=object)
-    if row.empty:
-        return "Whether the tools refuse a number that does not fit was not asked here."
-    wrong = [binding for binding, answer in row.items() if not _is_error(answer)]
-    if not wrong:
-        return "All tools refused a number that does not fit."
-    return f"A number that does not fit went through {_listed(wrong)} without an exception: a fast wrong answer is not fast."

@@ -106,6 +106,7 @@ CASES = {
         "undecided": (made(3.4, 3.3, 3.5), EITHER),
         "nothing": (None, None),
     },
+    "one_argument": {"agrees": (LESS,), "contradicts": (MORE,), "undecided": (NEITHER,), "nothing": (None,)},
     "errors": {
         "agrees": ({"nanobind": made(2300.0, 2200.0, 2400.0), "PyO3": made(20.0, 10.0, 30.0)},),
         "contradicts": ({"nanobind": made(20.0, 10.0, 30.0), "PyO3": made(2300.0, 2200.0, 2400.0)},),
@@ -149,11 +150,6 @@ CASES = {
         "contradicts": (forms(1.1, 1.2),),
         "undecided": (forms(0.9, 1.1),),
         "nothing": (forms(0.9, 1.1).iloc[:0],),
-    },
-    "takeaway_spread": {
-        "agrees": ("C API", "ctypes CDLL", made(18.0, 16.0, 20.0)),
-        "contradicts": ("ctypes CDLL", "C API", made(3.0, 2.0, 4.0)),
-        "undecided": ("C API", "Cython", EITHER),
     },
     "takeaway_order": {
         "agrees": ({"callback": 3, "no-op": 0},),
@@ -216,22 +212,11 @@ CASES = {
         "undecided": ({"pybind11": EITHER}, ["nanobind", "Cython"]),
     },
     "prediction_5": {"agrees": (LONGER,), "contradicts": (SHORTER,), "undecided": (EITHER,), "nothing": (None,)},
-    "takeaway_places": {
-        "agrees": (PLACES, results.CLOSE),
-        "contradicts": (OTHERWISE, results.CLOSE),
-        "undecided": (ALIKE, results.CLOSE),
-        "nothing": (None, results.CLOSE),
-    },
     "takeaway_without_gil": {
         "agrees": ({1: LONGER, 2: LONGER, 3: SHORTER, 4: EITHER},),
         "contradicts": ({1: SHORTER, 2: SHORTER, 3: LONGER, 4: EITHER},),
         "undecided": ({1: EITHER},),
         "as many": ({1: LONGER, 2: SHORTER},),
-    },
-    "takeaway_doors": {
-        "agrees": ({"pybind11": LONGER, "Cython": SHORTER},),
-        "contradicts": ({"pybind11": SHORTER, "Cython": LONGER},),
-        "undecided": ({"pybind11": EITHER},),
     },
     "answers": {
         "agrees": ("2³¹ where C has an int", WRONG, CALL),
@@ -260,7 +245,7 @@ CASES = {
         "nothing": (None,),
     },
     "lazy": {"agrees": ("import", SHORTER), "contradicts": ("import", LONGER), "undecided": ("import", EITHER)},
-    "takeaway_price": {
+    "fixed_price": {
         "agrees": (each(MORE),),
         "contradicts": (each(NEITHER),),
         "undecided": ({},),
@@ -277,11 +262,6 @@ CASES = {
         "undecided": ("PyO3", HALF_BEYOND, 1e4, 0.05),
         "nothing": ("PyO3", None, 1e4, 0.05),
     },
-    "prediction_7": {
-        "agrees": (THRESHOLD, 1e4, 0.05),
-        "contradicts": (BEYOND, 1e4, 0.05),
-        "undecided": (None, 1e4, 0.05),
-    },
     "without_compiler": {
         "agrees": (["C API", "Cython"], WRONG, {CALL: "2³¹"}),
         "contradicts": (["C API", "Cython"], rules(), {CALL: "2³¹"}),
@@ -293,5 +273,4 @@ CASES = {
         "undecided": ("C++ method", ["Cython", "PyO3"], False),
         "nothing": ("C++ method", ["Cython"], None),
     },
-    "takeaway_refusing": {"agrees": (WRONG, CALL), "contradicts": (rules(), CALL), "undecided": (NOT_ASKED, CALL)},
 }
