@@ -1,6 +1,9 @@
 """What the chapter "The boundary" measures (claims A1 to A4, A7, A10, A11, A23). The page quotes all of it."""
 
 import runpy
+import subprocess
+import tempfile
+from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -22,7 +25,7 @@ from ffilab.provision.installed import load, soabi
 
 # [setting]
 ARMS, EXPERIMENTS = "native/boundary/arms.py", "native/boundary/experiments.py"
-EVALUATE = "native/boundary/evaluate.py"
+EVALUATE, SCRIPT = "native/boundary/evaluate.py", "native/boundary/talk_loop.py"
 LIBRARIES = f"{BUILT}/boundary"
 _arms = runpy.run_path(str(ROOT / ARMS))
 # What each binding's folder declares, by the binding's name, in the order of the figures.
@@ -32,9 +35,16 @@ BINDINGS: tuple[str, ...] = tuple(DECLARED)
 VARIANTS: dict[str, str] = {title: one.of for title, one in _arms["VARIANTS"].items()}
 SIGNATURES: tuple[str, ...] = tuple(_arms["SIGNATURES"])
 TEXTS = ("str in, ASCII", "str in, é, first", "str in, é, again", "str out")
-INT, ANSWER, METHOD = "int → int", "→ int", "C++ method"
+# The texts of A7: the first conversion of one that is not ASCII, and beside it an ASCII one, and one that is made.
+TEXT = TEXTS[1]
+TAXED = (TEXTS[0], TEXT, TEXTS[3])
+INT, ANSWER, METHOD, ERROR, DETACHED = "int → int", "→ int", "C++ method", "error → exception", "no-op, detached"
+TEXT_MADE = "the text of str in, é, first"
 FLOOR = "C API"
 CPP = ("pybind11", "nanobind", "Cython")
+# The free-threaded build with its GIL switched on, as a module that does not declare itself GIL-free does at its import.
+ON = ", GIL on"
+GIL_ON = FREE_THREADED + ON
 # [/setting]
 
 # [as the talk ran it]
@@ -42,11 +52,18 @@ CPP = ("pybind11", "nanobind", "Cython")
 TALK = ("ctypes CDLL", "cffi ABI", "pybind11", "PyO3")
 
 
+PROGRAM = "single calls, as the talk ran them"
+
+
 def original(session: Session) -> pd.DataFrame:
-    """A1 to A4 as the talk ran them: ns of single calls of each binding, one process for each build."""
+    """A1 to A4 as the talk ran them: ns of single calls of each binding, in many processes of each build."""
     fixed = {"folder": LIBRARIES, "bindings": [*TALK, "ctypes PyDLL"]}
-    cases = [Case(label, EXPERIMENTS, "original", fixed=fixed) for label in (GIL, FREE_THREADED)]
-    return session.run("single calls, as the talk ran them", cases, repeats=1)
+    built = [(GIL, GIL, {}), (FREE_THREADED, FREE_THREADED, {}), (FREE_THREADED, GIL_ON, {"PYTHON_GIL": "1"})]
+    cases = [
+        Case(label, EXPERIMENTS, "original", fixed=fixed, named={"build": build}, environment=environment)
+        for label, build, environment in built
+    ]
+    return session.run(PROGRAM, cases, session.budget.repeats)
 
 
 # [/as the talk ran it]
@@ -58,11 +75,11 @@ def name(binding: str, signature: str) -> str:
     return f"{binding}: {signature}"
 
 
-def call(binding: str, signature: str, title: str | None = None) -> Arm:
-    """The arm of one cell of the matrix."""
+def call(binding: str, signature: str, title: str | None = None, **further) -> Arm:
+    """The arm of one cell of the matrix. further: as in Arm."""
     arguments = {"folder": LIBRARIES, "binding": binding, "signature": signature}
     # What is compared runs next to each other: all bindings of one signature.
-    return Arm(title or name(binding, signature), ARMS, "call", arguments, beside=signature)
+    return Arm(title or name(binding, signature), ARMS, "call", arguments, beside=signature, **further)
 
 
 # [/cell]
@@ -96,21 +113,41 @@ def matrix(session: Session) -> Record:
 # [/matrix]
 
 # [claims]
-# By signature, the bindings that claims compare.
+# By signature, the bindings that claims compare on both builds; with the GIL alone; and on the free-threaded build with its GIL on.
 COMPARED_BY_CLAIMS = {
     ANSWER: (*TALK, "ctypes PyDLL"),
-    **dict.fromkeys((INT, *TEXTS), (FLOOR,)),
+    **dict.fromkeys((INT, *TAXED), (FLOOR,)),
     METHOD: (*CPP, "PyO3"),
 }
+WITH_THE_GIL = {
+    INT: ("ctypes CDLL", "ctypes PyDLL"),
+    METHOD: ("cffi API", "ctypes CDLL"),
+    ERROR: (FLOOR, "pybind11", "nanobind", "PyO3"),
+    DETACHED: (FLOOR, "cffi API"),
+}
+SWITCHED_ON = {ANSWER: COMPARED_BY_CLAIMS[ANSWER], INT: (FLOOR,), TEXT: (FLOOR,)}
 # Few cells: batches can be longer, and there is time for more blocks.
 CLAIMS_BATCH_MS = 2
 
 
 def claims(session: Session) -> Record:
-    """A1 to A4, A7, A23: the cells that claims compare, and no others, on the chapter pair."""
-    compared = [call(binding, signature) for signature, found in COMPARED_BY_CLAIMS.items() for binding in found]
+    """A1 to A4, A7, A10, A23: the cells that claims compare, and no others, on the chapter pair."""
+    on = {"group": "GIL on", "interpreters": (FREE_THREADED,), "gil": True}
+    compared = [
+        call(binding, signature, name(binding, signature) + suffix, **further)
+        for which, suffix, further in (
+            (COMPARED_BY_CLAIMS, "", {}),
+            (WITH_THE_GIL, "", {"interpreters": (GIL,)}),
+            (SWITCHED_ON, ON, on),
+        )
+        for signature, found in which.items()
+        for binding in found
+    ]
+    compared += [
+        Arm(TEXT_MADE + suffix, ARMS, "text_made", beside=TEXT, **further) for suffix, further in (("", {}), (ON, on))
+    ]
     budget = session.budget
-    shorter = replace(budget, batch_ms=min(CLAIMS_BATCH_MS, budget.batch_ms), seconds=budget.seconds / 3)
+    shorter = replace(budget, batch_ms=min(CLAIMS_BATCH_MS, budget.batch_ms), seconds=budget.seconds / 2)
     return session.time("claims", compared, [GIL, FREE_THREADED], shorter)
 
 
@@ -153,7 +190,7 @@ def stand_ins(session: Session) -> dict[str, dict[str, str]]:
 
 # [instructions]
 def count_instructions(session: Session, record: Record) -> dict[str, dict[str, float]] | str:
-    """Instructions per loop of every cell, by interpreter and arm, or the reason why they cannot be counted here."""
+    """Instructions per loop of every cell with the GIL, by interpreter and arm, or why they cannot be counted here."""
 
     def look():
         if reason := instructions.available():
@@ -163,16 +200,12 @@ def count_instructions(session: Session, record: Record) -> dict[str, dict[str, 
         counted.append(empty_loop())
         # Cheap calls need more loops for a clean slope, dear ones would take minutes.
         many = {
-            (label, arm.name): int(min(200, max(12, 1.3e5 / float(np.nanmedian(record.times(label, arm.name))))))
-            for label in session.interpreters
+            (GIL, arm.name): int(min(200, max(12, 1.3e5 / float(np.nanmedian(record.times(GIL, arm.name))))))
             for arm in counted
-            if record.measured(label, arm.name)
+            if record.measured(GIL, arm.name)
         }
-        found = instructions.per_call(session.interpreters, counted, many)
-        return {
-            label: {arm: count for (other, arm), count in found.items() if other == label}
-            for label in session.interpreters
-        }
+        found = instructions.per_call([GIL], counted, many)
+        return {GIL: {arm: count for (_, arm), count in found.items()}}
 
     return session.observe("instructions", look)
 
@@ -205,22 +238,22 @@ def call_trees(session: Session, absent: dict[str, dict[str, str]]) -> dict[str,
 
 
 # [profiles]
-# The claim is about this one. The samples of one process are no independent trials, so there it takes many processes.
-PROFILED = (GIL, "ctypes CDLL")
+# What A10 is about takes many processes: the samples of one are no independent trials.
+PROFILED, WITHOUT_HAND_OVER = (GIL, "ctypes CDLL"), (GIL, "ctypes PyDLL")
 # perf takes longer to start and to end than the calls that it looks at: no more cases than the text speaks of.
-LOOKED_AT = {GIL: COMPARED, FREE_THREADED: ("ctypes CDLL",)}
+LOOKED_AT = {GIL: ("ctypes CDLL", "ctypes PyDLL", "PyO3"), FREE_THREADED: ("ctypes CDLL",)}
 
 
 def profiles(session: Session, absent: dict[str, dict[str, str]]) -> dict[str, dict[str, list[dict]]] | str:
-    """A10: what a profiler saw of calls with an int, by interpreter and binding, one entry for each process, or why there is
-    none here."""
+    """A10: what a profiler saw of the call that the talk timed, by interpreter and binding, one entry for each process, or why
+    there is none here."""
 
     def looks(label: str, binding: str) -> list[dict]:
-        loops = int((2_000_000 if binding.startswith("ctypes") else 8_000_000) * min(1, session.budget.scale))
-        found = [profile.look(label, call(binding, INT), loops)]
+        loops = int((5_000_000 if binding.startswith("ctypes") else 12_000_000) * min(1, session.budget.scale))
+        found = [profile.look(label, call(binding, ANSWER), loops)]
         # Counted instructions are the same in the next process.
-        if (label, binding) == PROFILED and found[0]["how"].startswith("perf"):
-            found += [profile.look(label, call(binding, INT), loops) for _ in range(session.budget.repeats - 1)]
+        if (label, binding) in (PROFILED, WITHOUT_HAND_OVER) and found[0]["how"].startswith("perf"):
+            found += [profile.look(label, call(binding, ANSWER), loops) for _ in range(session.budget.repeats - 1)]
         return found
 
     def look():
@@ -236,6 +269,54 @@ def profiles(session: Session, absent: dict[str, dict[str, str]]) -> dict[str, d
 
 
 # [/profiles]
+
+# [as the talk profiled it]
+TALK_HZ, TALK_S = 997, 3
+# Of each stack so many functions are kept, from the one that ran outwards.
+FRAMES = 3
+
+
+def call_graph(binding: str, seconds: float) -> dict:
+    """Samples of one process that runs the talk's loop, by the innermost functions of their stacks; `how`: what perf counted.
+
+    Where there is no counter of cycles, perf takes the clock."""
+
+    def said(*command) -> str:
+        words = [str(word) for word in command]
+        return subprocess.run(words, capture_output=True, text=True, check=True, env=instructions.environment()).stdout
+
+    with tempfile.TemporaryDirectory() as folder:
+        data, python = f"{folder}/perf.data", load(BY_LABEL[GIL]).python
+        graph = ("-F", TALK_HZ, "-g", "--call-graph=dwarf", "-o", data)
+        said(
+            "perf", "record", "-e", "cycles", *graph, "--", python, ROOT / SCRIPT, resolved(LIBRARIES), binding, seconds
+        )
+        how = "perf " + said("perf", "evlist", "-i", data).strip()
+        stacks = said("perf", "script", "--no-inline", "-i", data, "-F", "ip,sym").split("\n\n")
+    lines = [stack.strip().splitlines()[:FRAMES] for stack in stacks if stack.strip()]
+    counted = Counter(tuple(line.split(maxsplit=1)[-1] for line in stack) for stack in lines)
+    return {"how": how, "stacks": [[list(functions), n] for functions, n in counted.most_common()]}
+
+
+def as_the_talk_profiled(session: Session, absent: dict[str, dict[str, str]]) -> dict[str, list[dict]] | str:
+    """A10 as the talk ran it: the call graphs of its loop, by binding, one for each process; or why there are none here."""
+
+    def look():
+        if reason := profile.perf_available():
+            return reason
+        seconds = TALK_S * min(1, session.budget.scale)
+        found = [binding for binding in COMPARED if binding not in absent[GIL]]
+        try:
+            # Of PyO3 only the text speaks, of ctypes a rule.
+            times = {binding: session.budget.few if binding.startswith("ctypes") else 1 for binding in found}
+            return {binding: [call_graph(binding, seconds) for _ in range(n)] for binding, n in times.items()}
+        except subprocess.CalledProcessError as error:
+            return f"perf took no call graph here: {without_paths(error.stderr.strip()[-200:])}"
+
+    return session.observe("the talk's loop, profiled", look)
+
+
+# [/as the talk profiled it]
 
 # [contracts]
 CONTRACTS = (
@@ -371,7 +452,7 @@ def sizes(session: Session) -> dict[str, dict[str, int]]:
 
 # [work]
 WORK = (10, 100, 1_000, 10_000)
-# PyDLL is for the Python C API: nothing to choose for a C library. The limited C API is left out for time.
+# PyDLL and the limited C API are left out for time.
 WORKED = tuple(binding for binding in BINDINGS if binding not in ("ctypes PyDLL", "C API, limited"))
 
 

@@ -14,27 +14,31 @@ from IPython.display import HTML, display
 from ffilab import draw
 from ffilab.bench.instructions import Node
 from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record
+from ffilab.bench.record import Record, medians
 from ffilab.judge import description, statistics
 from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary import results, words
 from notebooks.boundary.experiment import (
+    ANSWER,
     BINDINGS,
     COMPARED,
     CONTRACTS,
     CPP,
     DECLARED,
+    ERROR,
     FLOOR,
+    GIL_ON,
     INT,
     METHOD,
     NONE_AS_A_POINTER,
     OF_VARIANTS,
     OUT_OF_LINE,
-    PROFILED,
     SIGNATURES,
+    TALK,
+    TEXT,
     VARIANTS,
-    WORK,
+    WITHOUT_HAND_OVER,
     name,
 )
 
@@ -60,16 +64,28 @@ PRICED = {
 SPOKEN_OF = {
     "no-op": ("no-op", ("Cython", "nanobind")),
     "list": ("list of 1,000 ints", ("Cython", "nanobind", "PyO3", "ctypes CDLL")),
-    "error": ("error → exception", ("nanobind", "pybind11", "PyO3")),
+    "error": (ERROR, ("nanobind", "pybind11", "PyO3")),
     "limited-int": (INT, ("C API, limited",)),
     "limited-list": ("list of 1,000 ints", ("C API, limited",)),
 }
 # The same with and without the GIL.
 COMPARED_WITHOUT = {
     "no-op": ("no-op", (FLOOR, "cffi API", "ctypes CDLL")),
+    "object": ("new C++ object", (FLOOR, "nanobind", "pybind11", "PyO3")),
     "int": (INT, (FLOOR, "pybind11")),
     "list": ("list of 1,000 ints", (FLOOR, "Cython", "nanobind", "PyO3")),
     "sequence": ("sequence of 1,000 ints", (FLOOR, "Cython")),
+}
+# Symbols of the talk's graphs: what ran, and below what.
+SYMBOLS = {
+    "interpreter's loop": ("_PyEval_EvalFrameDefault",),
+    "dict lookup": ("_Py_dict_lookup",),
+    "pthread_mutex_lock, for the GIL": results.LOCK,
+    "names of the module, looked up and stored": (
+        "LoadName|_Py_dict_lookup|PyDict_GetItemRef|insertdict|PyDict_SetItem",
+        "LoadName|PyDict_GetItemRef|_PyEval_EvalFrameDefault|insertdict|PyDict_SetItem",
+    ),
+    "ffi_call": ("^ffi_call",),
 }
 # What the text says of awkward calls: the call, and what it is.
 AWKWARD = {
@@ -166,8 +182,10 @@ def numbers(what: str, found: Interval | None) -> dict[str, float | None]:
 
 
 def plot_headline(figure, headline: pd.DataFrame) -> None:
+    """What is compared is not the same everywhere: the label says which calls release the GIL."""
     axes = figure.subplots()
-    draw.intervals(axes, headline, "binding", "interpreter")
+    releases = {binding: f"{binding},\nreleases the GIL" for binding in results.DETACHING}
+    draw.intervals(axes, headline.replace({"binding": releases}), "binding", "interpreter")
     axes.set(xlabel="ns for a turn of the loop, int → int", ylabel="", xscale="log")
     draw.plain_ticks(axes.xaxis)
 
@@ -177,36 +195,9 @@ def headline_in_words(headline: pd.DataFrame) -> str:
     return "; ".join(f"{row.binding} {draw.text(Interval.of(row), 'ns')}" for row in here.itertuples()) + f" on {GIL}."
 
 
-def matrix(cells: pd.DataFrame, label: str) -> pd.DataFrame:
-    """The matrix of one interpreter in words: ns of the floor with its loop, and for the others ns over it, with interval."""
-    rows = []
-    for signature in SIGNATURES:
-        row = {"signature": signature}
-        part = cells[(cells.interpreter == label) & (cells.signature == signature)].set_index("binding")
-        for binding in BINDINGS:
-            if binding not in part.index:
-                row[binding] = "see above"
-                continue
-            interval = part.loc[binding, "ns" if binding == FLOOR else "over"]
-            row[binding] = draw.text(interval) if binding == FLOOR else plus(interval)
-        rows.append(row)
-    return pd.DataFrame(rows).rename(columns={FLOOR: WHOLE})
-
-
 def plus(interval: Interval) -> str:
     """A difference with its sign, without its unit."""
     return ("+" if interval.value > 0 else "") + draw.text(interval)
-
-
-def instructions(counts: dict, label: str) -> pd.DataFrame:
-    """The counted instructions of one interpreter: a turn of the loop with the call in it."""
-    rows = []
-    for signature in SIGNATURES:
-        found = {binding: counts[label].get(name(binding, signature)) for binding in BINDINGS}
-        if any(one is not None for one in found.values()):
-            words = {binding: "" if one is None else f"{one:,.0f}" for binding, one in found.items()}
-            rows.append({"signature": signature, **words})
-    return pd.DataFrame(rows)
 
 
 def variants(ratios: pd.DataFrame) -> pd.DataFrame:
@@ -292,7 +283,7 @@ def decisive(found: pd.DataFrame) -> pd.DataFrame:
             "claim": found.claim,
             "ratio": found.name,
             "kind of call": found.kind,
-            "time over time, loop in both": words,
+            "time over time": words,
             "n": n,
         }
     )
@@ -302,7 +293,8 @@ def original(samples: dict[str, dict[str, np.ndarray]]) -> pd.DataFrame:
     """The talk's table of moments, with the interpreters one below the other."""
     tables = []
     for label, found in samples.items():
-        table = description.moments(found).round(
+        filtered = {binding: description.tukey(ns) for binding, ns in found.items()}
+        table = description.moments(filtered).round(
             {"mean": 0, "median": 0, "std": 1, "cv": 3, "skewness": 2, "kurtosis": 2, "MAD": 2}
         )
         table.insert(0, "CPython", label)
@@ -325,6 +317,33 @@ def original_pairs(samples: dict[str, np.ndarray]) -> pd.DataFrame:
     for column in ("U p", "BH p"):
         table[column] = [f"{p:.2e}" for p in table[column]]
     return table.round({"Cliff's delta": 3, "shift": 3})
+
+
+def as_run(means: pd.DataFrame) -> pd.DataFrame:
+    """Means of the talk's own program over processes, in ns, beside what its sets print; with the GIL, without it, and with it on again."""
+    rows = []
+    for number, binding in enumerate(TALK):
+        row = {"binding": binding}
+        row |= {f"published, {name_}": f"{ns[number]:.0f}" for name_, ns in results.PUBLISHED.items()}
+        for build in (GIL, FREE_THREADED, GIL_ON):
+            found = means[build, binding].dropna() if (build, binding) in means else []
+            row[build] = draw.words(statistics.location_interval(np.array(found)) if len(found) else None)
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def nearer(found: pd.DataFrame, decisive: Record) -> pd.DataFrame:
+    """The published surcharge without the GIL beside both of ours, of the talk's own program and corrected."""
+    kinds = {"off": f"{FREE_THREADED}, GIL off", "on": GIL_ON, results.NEITHER: "not told"}
+    rows = []
+    for row in found.itertuples():
+        shown = {"binding": row.binding, "published, set 2 / set 1": f"{row.published:.3f}"}
+        for build, own in ((FREE_THREADED, row.off), (GIL_ON, row.on)):
+            corrected = results.comparison(decisive, *[(one, row.binding, ANSWER) for one in (build, GIL)])
+            shown[f"{build} / {GIL}, as run"] = draw.words(own)
+            shown[f"{build} / {GIL}, corrected"] = corrected if isinstance(corrected, str) else draw.words(corrected)
+        rows.append({**shown, "the published one is nearer to": kinds[row.nearer]})
+    return pd.DataFrame(rows)
 
 
 def talk_pairs(samples: dict[str, np.ndarray]) -> str:
@@ -366,6 +385,33 @@ def where(profiles: dict) -> pd.DataFrame:
             shares = {group: share_in_words(results.shares(looks, group)) for group in looks[0]}
             columns[f"{binding} on {label}, %"] = {**shares, "found by": processes[0]["how"], "n": str(len(processes))}
     return pd.DataFrame(columns).rename_axis("own time of").reset_index()
+
+
+def talk_loop(profiles: dict[str, list[dict]]) -> pd.DataFrame:
+    """Own time of the symbols that the talk's graphs show, in its own script, in per cent of all samples."""
+    published = {
+        "interpreter's loop": ("16.36", "26.11"),
+        "dict lookup": ("", "11.76"),
+        "lock of the GIL": ("6.99", ""),
+    }
+    rows = []
+    for (what, patterns), printed in zip(SYMBOLS.items(), [*published.values(), *[("", "")] * len(SYMBOLS)]):
+        row = {"own time of": what}
+        for binding, theirs in zip(COMPARED, printed):
+            row |= {
+                f"{binding}, published, %": theirs,
+                f"{binding}, %": share_in_words(results.symbol(profiles, binding, *patterns)),
+            }
+        rows.append(row)
+    looks = [look for found in profiles.values() for look in found]
+    rows.append({"own time of": "found by"} | {f"{binding}, %": looks[0]["how"] for binding in profiles if looks})
+    rows.append({"own time of": "n"} | {f"{binding}, %": str(len(found)) for binding, found in profiles.items()})
+    return pd.DataFrame(rows).fillna("")
+
+
+def hand_overs(ways: dict[str, Interval | None]) -> pd.DataFrame:
+    """The hand-over of the GIL, by the way of estimating it."""
+    return pd.DataFrame([{"estimated by": way, "ns": draw.words(one)} for way, one in ways.items()])
 
 
 def share_in_words(values: np.ndarray) -> str:
@@ -468,7 +514,7 @@ def without_gil(record: Record, version: str) -> pd.DataFrame:
 
 
 def without_gil_caption(version: str) -> str:
-    return f"{BY_LABEL[version].partner.label} over {version}, with intervals."
+    return f"{BY_LABEL[version].partner.label} over {version}, without the loop, with intervals."
 
 
 def plot_without_gil(figure, ratios: pd.DataFrame) -> None:
@@ -498,7 +544,7 @@ def plot_without_gil(figure, ratios: pd.DataFrame) -> None:
     axes.tick_params(axis="x", rotation=60)
     bar = axes.collections[0].colorbar
     bar.set_ticks([-1, 0, 1], labels=["half", "as long", "twice"])
-    bar.set_label(f"time on {FREE_THREADED} over {GIL}, loop in both")
+    bar.set_label(f"time on {FREE_THREADED} over {GIL}, without the loop")
 
 
 def plot_through_rust(figure, found: pd.DataFrame) -> None:
@@ -515,8 +561,8 @@ def through_rust_in_words(found: pd.DataFrame) -> str:
     )
 
 
-def plot_prices(figure, found: pd.DataFrame, fits: pd.DataFrame) -> None:
-    """The price of each binding against the work: measured points joined, the fixed price as a dotted line, the fit dashed."""
+def plot_prices(figure, found: pd.DataFrame) -> None:
+    """The price of each binding against the work: measured points joined, the price of the shortest work as a dotted line."""
     chosen = [binding for binding in DRAWN if binding in set(found.binding)]
     panels = figure.subplots(1, len(chosen), squeeze=False)[0]
     for number, (axes, binding) in enumerate(zip(panels, chosen)):
@@ -526,9 +572,6 @@ def plot_prices(figure, found: pd.DataFrame, fits: pd.DataFrame) -> None:
         errors = [[one.value - one.low for one in part.price], [one.high - one.value for one in part.price]]
         axes.errorbar(part.work_ns, price, yerr=errors, fmt="o-", capsize=4, color=color)
         axes.axhline(price[0], linestyle=":", color="gray")
-        for row in fits[fits.binding == binding].itertuples():
-            work = np.geomspace(part.work_ns.min(), part.work_ns.max(), 100)
-            axes.plot(work, row.start.value + row.slope.value * work / 1000, "--", color="gray")
         axes.set(xscale="log", title=binding, xlabel="work in C, ns")
         # A price of too few restarts has no interval.
         if (tops := [top for one in part.price for top in (one.value, one.high) if math.isfinite(top)]) and max(
@@ -569,22 +612,6 @@ def prices(found: pd.DataFrame) -> pd.DataFrame:
         words_ = {f"{row.work_ns:,.0f} ns of work": draw.text(row.price) for row in part.itertuples()}
         rows.append({"binding": binding, **words_, "n": part.n.min()})
     return pd.DataFrame(rows)
-
-
-def fits(found: pd.DataFrame) -> pd.DataFrame:
-    """The straight lines through the prices, in words."""
-    return pd.DataFrame(
-        [
-            {
-                "binding": row.binding,
-                "start, ns": draw.text(row.start),
-                "slope, ns per µs of work": draw.text(row.slope),
-                "bend, ns": draw.text(row.bend),
-                "n": row.n,
-            }
-            for row in found.itertuples()
-        ]
-    )
 
 
 def plain(found: pd.DataFrame) -> pd.DataFrame:
@@ -724,15 +751,22 @@ def terms(rules: pd.DataFrame, runs: pd.DataFrame, written: dict[str, dict[str, 
     return pd.DataFrame(rows)
 
 
+def errors(cells: pd.DataFrame) -> dict[str, Interval]:
+    """What an error takes more than by hand with the GIL, by tool."""
+    here = cells[(cells.interpreter == GIL) & (cells.signature == ERROR)].set_index("binding").over
+    return {binding: here[binding] for binding in SPOKEN_OF["error"][1] if binding in here.index}
+
+
 def glue_calls(record: Record, cells: pd.DataFrame) -> None:
     """Hand the sentences of the page on calls to it."""
     orders = {label: order(record, label) for label in PAIR.values()}
     for pair, label in PAIR.items():
         draw.glue(f"order-{pair}", words.order(orders[label]))
     draw.glue("loop", draw.text(statistics.per_call(record, (GIL, EMPTY)), "ns"))
+    by_hand = [record.times(GIL, name(FLOOR, one)) for one in (INT, ANSWER)]
+    draw.glue("one-argument", words.one_argument(statistics.over_units(record, medians(by_hand[0] - by_hand[1])).at()))
     widest = results.widest(record, GIL)
     draw.glue("prediction-1", words.prediction_1(*widest))
-    draw.glue("takeaway-spread", words.takeaway_spread(*widest))
     changes = results.order_changes(record, GIL)
     draw.glue("prediction-2", words.prediction_2(changes))
     draw.glue("takeaway-order", words.takeaway_order(changes))
@@ -740,6 +774,7 @@ def glue_calls(record: Record, cells: pd.DataFrame) -> None:
     for what, (signature, bindings) in SPOKEN_OF.items():
         found = {binding: over[signature, binding] for binding in bindings if (signature, binding) in over.index}
         draw.glue(f"over-{what}", words.over_floor(signature, found))
+    draw.glue("takeaway-errors", words.errors(errors(cells)))
     draw.glue("buffers", words.buffers(results.buffers(record, GIL)))
     both = ("callback", "callback, detached")
     found = {
@@ -761,6 +796,8 @@ def glue_without_gil(record: Record, ratios: pd.DataFrame, decisive: Record) -> 
     tax = results.text_tax(decisive)
     excess = {text: results.text_surcharge(decisive, text).interval for text in tax if text != INT}
     draw.glue("tax-int", draw.text(tax[INT]))
+    again = results.text_surcharge(decisive, TEXT, GIL_ON)
+    draw.glue("text-on", draw.words(again) if not isinstance(again, str) else draw.NOT_MEASURED)
     draw.glue("texts", words.texts(tax, excess))
 
 
@@ -770,23 +807,45 @@ def glue_through_rust(found: pd.DataFrame) -> None:
     ratios = {row.binding: Interval.of(row) for row in part.itertuples()}
     draw.glue("cpp-words", words.through_rust(ratios, [binding for binding in CPP if binding not in ratios]))
     draw.glue("prediction-5", words.prediction_5(ratios.get("pybind11")))
-    draw.glue("takeaway-doors", words.takeaway_doors(ratios))
 
 
-def glue_where(profiles: dict | str) -> None:
-    """Hand the shares of the groups that the text speaks of to the page."""
+def glue_where(profiles: dict | str, talk: dict | str, decisive: Record, ways: dict[str, Interval | None]) -> None:
+    """Hand what is known of where the time goes to the page: shares of the groups, and nanoseconds."""
     for pair, what, group in (
         ("gil", "hand-off", results.HAND_OFF),
         ("gil", "libffi", results.LIBFFI),
-        ("gil", "conversion", results.CONVERSION),
         ("free-threaded", "hand-off", results.HAND_OFF),
     ):
         shares = results.shares(results.groups(profiles, PAIR[pair], "ctypes CDLL"), group)
         draw.glue(f"share-{what}-{pair}", f"{share_in_words(shares)} %" if len(shares) else draw.NOT_MEASURED)
-    reason = results.no_time(profiles, *PROFILED)
-    looks = results.groups(profiles, *PROFILED)
-    share = results.share(results.shares(looks, results.CONVERSION, results.CONVERSION, results.HAND_OFF)).interval
-    draw.glue("hand-off-words", words.hand_off(reason or share))
+    left = results.groups(profiles, *WITHOUT_HAND_OVER)
+    other = results.largest_other(left)
+    found = results.share(results.shares(left, results.LIBFFI, results.LIBFFI, other)).interval
+    draw.glue("largest-left", words.largest_left(results.no_time(profiles, *WITHOUT_HAND_OVER) or found, other))
+    names = [results.symbol(talk, "PyO3", *SYMBOLS[what]) for what in list(SYMBOLS)[1:4:2]]
+    draw.glue("loop-names", words.loop_names(*[float(one.mean()) if len(one) else None for one in names]))
+    parts, ratio = results.parts(decisive), results.argument_over_hand_over(decisive)
+    ns = {} if isinstance(parts, str) else {k: statistics.over_units(decisive, one).at() for k, one in parts.items()}
+    because = words.slow_because(None if isinstance(ratio, str) else ratio.interval, ns)
+    draw.glue("slow-because", because)
+    draw.glue("profile-is-low", words.profile_is_low(list(ways.values())))
+
+
+def glue_pairs(found: pd.DataFrame, record: Record, runs: pd.DataFrame, means: pd.DataFrame, decisive: Record) -> None:
+    """Hand what the pairs that decide say to the page, and what the talk's method makes of them."""
+    known = {(row.claim, row.name): row.found for row in found.itertuples() if not isinstance(row.found, str)}
+    order = {
+        what: known["A1", what].interval
+        for what in (f"{a} / {b}" for a, b in itertools.pairwise(TALK))
+        if ("A1", what) in known
+    }
+    draw.glue("clear", words.clear(order))
+    draw.glue("misranked", words.misranked(*results.misranked(runs, decisive)))
+    draw.glue("nearer", words.nearer(results.nearer(means), FREE_THREADED))
+    plain = [(GIL, name(binding, "no-op")) for binding in ("cffi API", FLOOR)]
+    plain = statistics.ratio(record, *plain) if all(record.measured(*cell) for cell in plain) else None
+    both = known.get(("A1", results.EQUALS))
+    draw.glue("same-work", words.same_work(plain, both and both.interval))
 
 
 def glue_trees(trees: dict | str) -> None:
@@ -795,7 +854,6 @@ def glue_trees(trees: dict | str) -> None:
     draw.glue("tree-counts", words.tree_counts(*[known[b][0].instructions if b in known else None for b in COMPARED]))
     places = results.places(known["ctypes CDLL"]) if "ctypes CDLL" in known else None
     draw.glue("prediction-3", words.prediction_3(places, results.CLOSE))
-    draw.glue("takeaway-places", words.takeaway_places(places, results.CLOSE))
     converter = "PyObject_CallOneArg"
     share = f"{results.below(known['ctypes CDLL'], converter):.0%}" if "ctypes CDLL" in known else draw.NOT_MEASURED
     draw.glue("tree-converter", share)
@@ -806,7 +864,6 @@ def glue_rules(rules: pd.DataFrame) -> None:
     for what, (call, said) in AWKWARD.items():
         draw.glue(f"rule-{what}", words.answers(said, rules, call))
     draw.glue("prediction-6", words.prediction_6(rules, CONTRACTS[0]))
-    draw.glue("takeaway-refusing", words.takeaway_refusing(rules, CONTRACTS[0]))
     tools = [binding for binding, one in DECLARED.items() if one.loads_at_run_time]
     asked = {CONTRACTS[0]: "2³¹", CONTRACTS[1]: "1.5", CONTRACTS[2]: "an argument too many", CONTRACTS[9]: "a null"}
     draw.glue("choose-without-compiler", words.without_compiler(tools, rules, asked))
@@ -819,27 +876,20 @@ def glue_linking(runs: pd.DataFrame) -> None:
         draw.glue(f"lazy-{key}", words.lazy(what, results.linking_effect(runs, key, "lazy")))
 
 
-def glue_prices(found: pd.DataFrame, fitted: pd.DataFrame) -> None:
-    """Hand what is fixed about the price to the page, and from where on it is a small share."""
-    slopes, bends = ({row.binding: getattr(row, what) for row in fitted.itertuples()} for what in ("slope", "bend"))
-    draw.glue("fixed-price", words.fixed_price(slopes, bends))
-    draw.glue("takeaway-price", words.takeaway_price(slopes, bends))
-    lengths = sorted(set(found.work_ns))
-    for number, n in enumerate(WORK[1:], 2):
-        # The time that the C function takes is near its number; what it took is said.
-        work_ns = lengths[number - 1] if number <= len(lengths) else float(n)
-        part = found[(found.work_ns == work_ns) & found.binding.isin(DRAWN)]
-        draw.glue(f"growth-{number}", words.growth({row.binding: row.more for row in part.itertuples()}, work_ns))
-    longest = max(lengths, default=0.0)
+def glue_prices(found: pd.DataFrame) -> None:
+    """Hand to the page to within what the price is fixed, and from where on it is a small share."""
+    draw.glue("fixed-price", words.fixed_price(results.furthest(found)))
+    longest = max(found.work_ns, default=0.0)
     for binding in (FLOOR, "PyO3"):
         one = results.threshold(found, binding)
         draw.glue(f"threshold-{binding}", words.threshold(binding, one, longest, results.TARGET_SHARE))
     one = results.threshold(found, "ctypes CDLL")
-    draw.glue("prediction-7", words.prediction_7(one, longest, results.TARGET_SHARE))
+    draw.glue("prediction-7", words.threshold("ctypes CDLL", one, longest, results.TARGET_SHARE))
 
 
-def glue_choice(record: Record) -> None:
+def glue_choice(record: Record, cells: pd.DataFrame) -> None:
     """Hand the cheapest tools for some cases to the page."""
+    draw.glue("choose-errors", words.errors(errors(cells)))
     for what, (signature, among) in CASES.items():
         tools = [b for b in results.ranked(record, GIL, signature) if b in among]
         apart = None

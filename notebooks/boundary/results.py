@@ -10,8 +10,8 @@ from ffilab.bench import profile
 from ffilab.bench.instructions import Node
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
-from ffilab.judge import description, statistics
-from ffilab.judge.estimates import Interval, Location, Measurement
+from ffilab.judge import description, processes, statistics
+from ffilab.judge.estimates import LEVEL, Interval, Location, Measurement, known
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary.experiment import (
     AGAIN,
@@ -19,16 +19,24 @@ from notebooks.boundary.experiment import (
     BINDINGS,
     CONTRACTS,
     CPP,
+    DETACHED,
+    ERROR,
     FLOOR,
+    GIL_ON,
     INT,
     METHOD,
     NONE_AS_A_POINTER,
     OF_VARIANTS,
+    ON,
+    PROFILED,
     RELINKED,
     SIGNATURES,
     TALK,
-    TEXTS,
+    TAXED,
+    TEXT,
+    TEXT_MADE,
     VARIANTS,
+    WITH_THE_GIL,
     WORK,
     WORKED,
     name,
@@ -40,14 +48,32 @@ COPIES = [(name(binding, INT), name(binding, INT) + AGAIN) for binding in (FLOOR
 TARGET_SHARE = 0.05
 CPP_SIGNATURES = (METHOD, "new C++ object")
 WITH_PYDLL = ("cffi ABI", "ctypes PyDLL", "pybind11", "PyO3")
-# The texts of A7: the first conversion of one that is not ASCII, and beside it an ASCII one, and one that is made.
-TAXED = ("str in, ASCII", "str in, é, first", "str out")
+# Which bindings detach the thread state around every call, and so release the GIL: the manuals of ctypes and cffi.
+DETACHING = ("cffi API", "cffi ABI", "ctypes CDLL")
+# What the talk printed for the call that returns an int, in ns, by set of tables: std over cv.
+PUBLISHED = {
+    "set 1": (278.7, 260.3, 189.8, 138.7),
+    "set 2, no GIL": (303.6, 302.3, 252.0, 148.2),
+    "set 3, no GIL": (198.3, 264.4, 177.9, 145.6),
+    "set 4": (119.7, 168.0, 107.7, 77.5),
+}
+# The numbers of claims that stand beside them, or are the talk's own.
+NONE_TOLD = "the corrected experiment tells no two of the talk's four apart"
+MISRANKED = "processes of the talk's method that call a wrong winner"
+NEXT = "libffi among libffi and the largest of the others, PyDLL"
+ARGUMENT = "an int argument / the hand-over of the GIL, ctypes CDLL"
+FASTEST = "the fastest other / PyO3"
+EQUALS = f"both detach: cffi API / {FLOOR}"
+AS_RUN_LOCK = "as run: pthread_mutex_lock below take_gil and drop_gil"
+LOCK = r"pthread_mutex_lock", r"take_gil|drop_gil"
+# The p below which the talk's method calls a winner.
+P_SMALL = 0.01
 # Symbols of our own bindings, beside those that the profile knows.
 OURS = (("code of the binding", re.compile("boundary_")),)
 # The groups of symbols that A10 speaks of.
 HAND_OFF, LIBFFI = profile.HAND_OFF, "libffi"
 CONVERSION = profile.CONVERSION
-# What a call through ctypes adds beside these two; the interpreter's loop and the function that is called are no part of it.
+# What a call through ctypes adds beside these two, and so what may be next; the interpreter's loop and the function that is called are no part of it.
 OTHERS = (CONVERSION, profile.CALLING, "locks of objects")
 # A11: the links of the two call paths, as (what it says, a function, what has to lie below it). A call tree holds what calls
 # what, and not what comes first: of two that one function calls, the order is not seen.
@@ -70,13 +96,16 @@ PATHS = {
         ("the trampoline calls the function of the binding", "trampoline::fastcall", "boundary_pyo3"),
     ),
 }
+# The general entry of a call, which the talk's diagram puts into PyO3's path.
+VECTORCALL = "PyObject_Vectorcall"
+BY_VECTORCALL = f"PyO3: {VECTORCALL} in its call tree"
 # What a call path must not hold.
 DETOURS = {"PyO3": ("no libffi, and no call slot with a tuple", r"\bffi_|MakeTpCall|PyCFuncPtr_call")}
 # What one call does, in order, as (what it says, the functions that do it): the picture of the two paths.
 STEPS = {
     "ctypes CDLL": (
         ("pack the arguments\ninto a tuple", "_PyTuple_FromArray"),
-        ("find and call from_param,\nconvert the argument", "PyObject_CallOneArg|ConvParam"),
+        ("call from_param,\nconvert the argument", "PyObject_CallOneArg|ConvParam"),
         ("describe the call\nto libffi", "ffi_prep_cif"),
         ("detach the\nthread state", "PyEval_SaveThread"),
         ("libffi calls\nthe C function", r"ffi_call\b"),
@@ -99,6 +128,8 @@ PLACES = {
 }
 # A line of a call tree is left out below some per cent: shares that are closer are not told apart.
 CLOSE = 0.03
+NEITHER = "neither"
+UNINITIALISED = "uninitialised memory"
 FIRST_USE = ("import_ms", "resident_kib", "first_call_ns", "later_call_ns")
 
 
@@ -123,6 +154,25 @@ def detached(record: Record, label: str, binding: str) -> Interval:
     """Nanoseconds that a callback takes more if its caller has detached the thread state."""
     times = record.times(label, name(binding, "callback, detached")) - record.times(label, name(binding, "callback"))
     return statistics.over_units(record, medians(times)).at()
+
+
+def without_loop(record: Record, build: str, arm: str) -> np.ndarray:
+    """Nanoseconds of an arm without the loop around it, by layout. build: an interpreter, or GIL_ON.
+
+    The loop of one build takes longer than that of the other: wherever builds are compared, it is taken off. From the first
+    conversion of a text the making of that text is taken off, and with it the loop.
+    """
+    suffix, label = (ON, FREE_THREADED) if build == GIL_ON else ("", build)
+    less = TEXT_MADE + suffix if arm.endswith(TEXT) and record.measured(label, TEXT_MADE + suffix) else EMPTY
+    less = f"{EMPTY} (GIL on)" if less == EMPTY and suffix else less
+    return medians(record.times(label, arm + suffix) - record.times(label, less))
+
+
+def between_builds(record: Record, arm: str, above: str, below: str) -> Location:
+    """Time of an arm on one build over that on another, without the loop."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        logs = np.log(without_loop(record, above, arm) / without_loop(record, below, arm))
+    return statistics.over_units(record, logs, log=True)
 
 
 def times_floor(record: Record, label: str, binding: str, signature: str) -> float:
@@ -205,10 +255,10 @@ def headline(record: Record) -> pd.DataFrame:
 
 
 def widest(record: Record, label: str, signature: str = INT) -> tuple[str, str, Interval]:
-    """The cheapest and the dearest binding, and the time of the dearest over that of the cheapest."""
+    """The cheapest and the dearest binding, and the time of the dearest over that of the cheapest, without the loop."""
     order = ranked(record, label, signature)
     cells = [(label, name(binding, signature)) for binding in (order[-1], order[0])]
-    return order[0], order[-1], statistics.ratio(record, *cells)
+    return order[0], order[-1], statistics.compare(record, *cells).net_ratio
 
 
 def order_changes(record: Record, label: str) -> dict[str, int]:
@@ -251,11 +301,75 @@ def ranked(record: Record, label: str, signature: str = INT) -> list[str]:
 
 
 def original(runs: pd.DataFrame) -> dict[str, dict[str, np.ndarray]]:
-    """The samples (ns) of the talk's method by interpreter and binding, after Tukey's filter."""
+    """The samples (ns) of the talk's method by build and binding, from the first process of each: what the talk had."""
+    first = runs.sort_values("process").drop_duplicates(["build", "binding"])
     return {
-        label: {row.binding: description.tukey(np.array(row.ns)) for row in part.itertuples()}
-        for label, part in runs.groupby("interpreter")
+        build: {row.binding: np.array(row.ns) for row in part.itertuples()}
+        for build in (GIL, FREE_THREADED, GIL_ON)
+        for part in [first[first.build == build]]
+        if len(part)
     }
+
+
+def single_calls(runs: pd.DataFrame) -> pd.DataFrame:
+    """What the talk prints of a process: the mean after Tukey's rule, by process (rows) and by build and binding (columns).
+
+    The processes of a build are numbered as they ran, so that a row holds those that ran about the same time.
+    """
+    means = runs.assign(mean=[float(description.tukey(np.array(ns)).mean()) for ns in runs.ns])
+    means["number"] = means.groupby("build").process.rank(method="dense").astype(int)
+    return means.pivot(index="number", columns=["build", "binding"], values="mean")
+
+
+def ratio_as_run(means: pd.DataFrame, above: tuple[str, str], below: tuple[str, str]) -> Measurement | str:
+    """Ratio of two of its columns, process by process; or why there is none."""
+    for cell in (above, below):
+        if cell not in means:
+            return f"{cell[1]} was not measured on {cell[0]}"
+    both = means[[above, below]].dropna().to_numpy().T
+    return processes.ratio(*both) or "no process brought both"
+
+
+def nearer(means: pd.DataFrame) -> pd.DataFrame:
+    """For each binding the published ratio of sets 2 and 1, ours of the talk's own program without the GIL and with the GIL of
+    the same build on, and to which of the two the published one is nearer, if that can be told."""
+    rows = []
+    for binding, one, other in zip(TALK, PUBLISHED["set 1"], PUBLISHED["set 2, no GIL"]):
+        cells = [(build, binding) for build in (GIL, FREE_THREADED, GIL_ON)]
+        if not set(cells) <= set(means):
+            continue
+        logs = np.log(means[cells].dropna().to_numpy())
+        off, on = logs[:, 1] - logs[:, 0], logs[:, 2] - logs[:, 0]
+        apart, middle = statistics.ratio_interval(off - on), statistics.ratio_interval((off + on) / 2)
+        published = other / one
+        told = apart.is_known and apart.excludes(1) and middle.excludes(published)
+        place = NEITHER if not told else "off" if (published > middle.value) == (apart.value > 1) else "on"
+        found = [statistics.ratio_interval(each) for each in (off, on)]
+        rows.append({"binding": binding, "published": published, "off": found[0], "on": found[1], "nearer": place})
+    return pd.DataFrame(rows, columns=["binding", "published", "off", "on", "nearer"])
+
+
+def misranked(runs: pd.DataFrame, decisive: Record) -> tuple[pd.DataFrame, int]:
+    """Where the talk's method, in a process with the GIL, calls the wrong one of two bindings the faster one, with a p below
+    P_SMALL: wrong is what the corrected experiment contradicts. Columns pair, process, p and called; and of how many processes, 0
+    if that experiment tells no two apart."""
+    faster, couples = {}, list(itertools.combinations(TALK, 2))
+    for one, other in couples:
+        found = comparison(decisive, (GIL, one, ANSWER), (GIL, other, ANSWER))
+        # Told apart by chance, any of them would be held against the method.
+        ratio = None if isinstance(found, str) else found.estimate.at(1 - (1 - LEVEL) / len(couples))
+        if known(ratio) and ratio.excludes(1):
+            faster[f"{one} vs {other}"] = one if ratio.value < 1 else other
+    rows, wanted = [], runs[(runs.build == GIL) & runs.binding.isin(TALK)]
+    for process, part in wanted.groupby("process"):
+        by_binding = dict(zip(part.binding, part.ns))
+        samples = {binding: np.array(by_binding[binding]) for binding in TALK if binding in by_binding}
+        for row in description.pairs(samples).to_dict("records"):
+            called, right = row["faster"], faster.get(row["pair"])
+            if right and row["BH p"] < P_SMALL and called not in (right, "neither"):
+                rows.append({"pair": row["pair"], "process": process, "p": row["BH p"], "called": called})
+    found = pd.DataFrame(rows, columns=["pair", "process", "p", "called"])
+    return found, wanted.process.nunique() if faster else 0
 
 
 def elsewhere(runs: pd.DataFrame) -> dict[str, str]:
@@ -270,6 +384,9 @@ def elsewhere(runs: pd.DataFrame) -> dict[str, str]:
 def contracts(runs: pd.DataFrame) -> pd.DataFrame:
     """One row per call, one column per binding: the value, the exception, or how the process ended."""
     runs = runs.reindex(columns=["binding", "expression", "value", "error", "ended"])
+    # ctypes stores no result if a callback raises, so C returns what stood in that memory (Modules/_ctypes/callbacks.c).
+    chance = runs.expression.eq(CONTRACTS[-1]) & runs.binding.str.startswith("ctypes") & runs.value.notna()
+    runs = runs.assign(value=runs.value.mask(chance, UNINITIALISED))
     answers = runs.assign(answer=runs.value.combine_first(runs.error).combine_first(runs.ended))
     table = answers.pivot(index="expression", columns="binding", values="answer")
     calls = [*CONTRACTS, *(call for call in NONE_AS_A_POINTER if call in table.index)]
@@ -352,35 +469,92 @@ def share(values: np.ndarray) -> Measurement:
     return Measurement(Location.of(values), "share of samples")
 
 
+def symbol(profiles: dict | str, binding: str, ran: str, above: str = "") -> np.ndarray:
+    """Share of the samples of the talk's loop in functions that match `ran`, below ones that match `above`; one value for each process."""
+    looks = [] if isinstance(profiles, str) else profiles.get(binding, [])
+    found = []
+    for look in looks:
+        total = sum(n for _, n in look["stacks"])
+        inside = sum(
+            n
+            for (first, *outer), n in look["stacks"]
+            if re.search(ran, first) and (not above or any(re.search(above, one) for one in outer))
+        )
+        found.append(inside / total if total else np.nan)
+    return np.array(found)
+
+
 def without_gil(record: Record, version: str = GIL) -> pd.DataFrame:
-    """Time on the t-build over time on the GIL build of one version, by binding and signature."""
+    """Time on the t-build over time on the GIL build of one version, by binding and signature, without the loop."""
     partner = BY_LABEL[version].partner.label
     rows = []
     for signature in SIGNATURES:
         for binding in BINDINGS:
             arm = name(binding, signature)
             if record.measured(version, arm) and record.measured(partner, arm):
-                interval = statistics.ratio(record, (partner, arm), (version, arm))
+                interval = between_builds(record, arm, partner, version).at()
                 rows.append({"signature": signature, "binding": binding, **vars(interval)})
     return pd.DataFrame(rows, columns=["signature", "binding", "value", "low", "high"])
 
 
 def text_tax(record: Record) -> dict[str, Interval]:
     """A7: t-build over GIL build for texts through the C API, next to the same ratio for an int."""
-    return {
-        signature: statistics.ratio(record, (FREE_THREADED, name(FLOOR, signature)), (GIL, name(FLOOR, signature)))
-        for signature in (INT, *TEXTS)
-    }
+    return {one: between_builds(record, name(FLOOR, one), FREE_THREADED, GIL).at() for one in (INT, *TAXED)}
 
 
-def text_surcharge(record: Record, signature: str) -> Measurement | str:
-    """A7: the t-build's surcharge on a text over its surcharge on an int, through the C API; or why it was not measured."""
-    cells = [[(label, name(FLOOR, one)) for label in (FREE_THREADED, GIL)] for one in (signature, INT)]
-    for cell in itertools.chain(*cells):
+def text_surcharge(record: Record, signature: str, build: str = FREE_THREADED) -> Measurement | str:
+    """A7: the surcharge of another build on a text over its surcharge on an int, through the C API; or why it was not measured."""
+    arms = [name(FLOOR, one) for one in (signature, INT)]
+    label, suffix = (FREE_THREADED, ON) if build == GIL_ON else (build, "")
+    for cell in [(label, arm + suffix) for arm in arms] + [(GIL, arm) for arm in arms]:
         if not record.measured(*cell):
             return record.missing.get(cell, f"{cell[1]} was not measured on {cell[0]}")
-    text, integer = (statistics.log_ratios(record, *pair) for pair in cells)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        text, integer = (np.log(without_loop(record, build, arm) / without_loop(record, GIL, arm)) for arm in arms)
     return Measurement(statistics.over_units(record, text - integer, log=True), "ratio of ratios")
+
+
+def parts(record: Record) -> dict[str, np.ndarray] | str:
+    """What a call through ctypes with the GIL is made of, in ns by layout: `argument`, what one int adds; `hand-over`, what CDLL
+    takes more than PyDLL; `hand-over, int`, the same for a call with an int. Or why it was not measured."""
+    cells = [(GIL, name(binding, one)) for binding in ("ctypes CDLL", "ctypes PyDLL") for one in (ANSWER, INT)]
+    if absent := [cell for cell in cells if not record.measured(*cell)]:
+        return record.missing.get(absent[0], f"{absent[0][1]} was not measured")
+    none, one, held, held_one = (record.times(*cell) for cell in cells)
+    differences = {"argument": one - none, "hand-over": none - held, "hand-over, int": one - held_one}
+    return {what: medians(ns) for what, ns in differences.items()}
+
+
+def argument_over_hand_over(record: Record) -> Measurement | str:
+    """A10: what an int argument adds to a ctypes call over what the hand-over of the GIL takes in it."""
+    found = parts(record)
+    if isinstance(found, str):
+        return found
+    with np.errstate(invalid="ignore", divide="ignore"):
+        logs = np.log(found["argument"] / found["hand-over, int"])
+    return Measurement(statistics.over_units(record, logs, log=True), "ratio of differences")
+
+
+def hand_overs(decisive: Record, record: Record, profiles: dict | str) -> dict[str, Interval | None]:
+    """The hand-over of the GIL in ns, by the way in which it was estimated; None where it was not."""
+    found = parts(decisive)
+    two = [(GIL, name(FLOOR, one)) for one in (DETACHED, "no-op")]
+    by_hand = record.times(*two[0]) - record.times(*two[1]) if all(record.measured(*cell) for cell in two) else None
+    ways: dict[str, Interval | None] = {
+        "CDLL less PyDLL, → int": None,
+        "CDLL less PyDLL, int → int": None,
+        "C API: no-op, detached less no-op": None
+        if by_hand is None
+        else statistics.over_units(record, medians(by_hand)).at(),
+        "profile: own time of its functions, → int": None,
+    }
+    if not isinstance(found, str):
+        for way, what in zip(ways, ("hand-over", "hand-over, int")):
+            ways[way] = statistics.over_units(decisive, found[what]).at()
+    if not no_time(profiles, *PROFILED) and decisive.measured(GIL, name("ctypes CDLL", ANSWER)):
+        ns = statistics.per_call(decisive, (GIL, name("ctypes CDLL", ANSWER))).value
+        ways[list(ways)[-1]] = share(shares(groups(profiles, *PROFILED), HAND_OFF)).interval.map(lambda one: one * ns)
+    return ways
 
 
 def through_rust(record: Record, decisive: Record) -> pd.DataFrame:
@@ -431,42 +605,13 @@ def prices(record: Record) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["binding", "work_ns", "price", "more", "share", "n"])
 
 
-def lines(record: Record) -> pd.DataFrame:
-    """A straight line through the prices of each binding: ns at no work (`start`), ns per µs of work (`slope`), and by how much
-    the price at the second length lies above the line through the two outermost (`bend`, ns). By layout, with intervals.
-
-    Least squares in the work itself lets the longest length decide the slope; `bend` says whether a line fits at all.
-    """
-    rows = []
-    for binding in WORKED:
-        lengths = [
-            n for n in WORK if record.measured(GIL, f"{binding}: work {n}") and record.measured(GIL, f"C: work {n}")
-        ]
-        if len(lengths) < 3:
-            continue
-        alone = [record.times(GIL, f"C: work {n}") for n in lengths]
-        empty = record.times(GIL, EMPTY)
-        price = np.stack(
-            [
-                medians(record.times(GIL, f"{binding}: work {n}") - empty - one)
-                for n, one in zip(lengths, alone, strict=True)
-            ]
-        )
-        work = np.array([float(np.nanmedian(one)) for one in alone])
-        spread = work - work.mean()
-        slope = (spread[:, None] * price).sum(axis=0) / (spread**2).sum()
-        between = price[0] + (price[-1] - price[0]) * (work[1] - work[0]) / (work[-1] - work[0])
-        start = price.mean(axis=0) - slope * work.mean()
-        found = {"start": start, "slope": 1000 * slope, "bend": price[1] - between}
-        estimates = {what: statistics.over_units(record, values) for what, values in found.items()}
-        rows.append(
-            {
-                "binding": binding,
-                **{what: one.at() for what, one in estimates.items()},
-                "n": estimates["slope"].n,
-            }
-        )
-    return pd.DataFrame(rows, columns=["binding", "start", "slope", "bend", "n"])
+def furthest(found: pd.DataFrame) -> dict[str, Interval]:
+    """By binding the difference of its price from that of the shortest work, at the length where it is furthest from none."""
+    return {
+        binding: max(part.more.iloc[1:], key=lambda one: max(abs(one.low), abs(one.high)))
+        for binding, part in found.groupby("binding", sort=False)
+        if len(part) > 1
+    }
 
 
 def threshold(found: pd.DataFrame, binding: str) -> Interval | None:
@@ -547,15 +692,34 @@ def pairs() -> dict[str, dict[str, tuple[tuple[str, str, str], tuple[str, str, s
     for a, b in itertools.pairwise(TALK):
         found["A1"][f"{a} / {b}"] = (GIL, a, ANSWER), (GIL, b, ANSWER)
         found["A2"][f"{a} / {b} on {FREE_THREADED}"] = (FREE_THREADED, a, ANSWER), (FREE_THREADED, b, ANSWER)
-    for a in TALK:
-        found["A2"][f"{a}: {FREE_THREADED} / {GIL}"] = (FREE_THREADED, a, ANSWER), (GIL, a, ANSWER)
+    for build, a in itertools.product((FREE_THREADED, GIL_ON), TALK):
+        found["A2"][f"{a}: {build} / {GIL}"] = (build, a, ANSWER), (GIL, a, ANSWER)
     a, b = WITH_PYDLL[:2]
-    found["A3"][f"{a} / {b} on {FREE_THREADED}"] = (FREE_THREADED, a, ANSWER), (FREE_THREADED, b, ANSWER)
+    for build in (FREE_THREADED, GIL_ON):
+        found["A3"][f"{a} / {b} on {build}"] = (build, a, ANSWER), (build, b, ANSWER)
     for a, b in itertools.pairwise(WITH_PYDLL):
         found["A4"][f"{a} / {b}"] = (GIL, a, ANSWER), (GIL, b, ANSWER)
-    for a in CPP:
+    for a in (*CPP, *WITH_THE_GIL[METHOD]):
         found["A23"][f"{a} / PyO3"] = (GIL, a, METHOD), (GIL, "PyO3", METHOD)
+    for a in ("pybind11", "nanobind"):
+        found["A23"][f"an error: {a} / PyO3"] = (GIL, a, ERROR), (GIL, "PyO3", ERROR)
+    found["A1"][EQUALS] = (GIL, "cffi API", DETACHED), (GIL, FLOOR, DETACHED)
     return found
+
+
+def as_run() -> dict[str, dict[str, tuple[tuple[str, str], tuple[str, str]]]]:
+    """The published sizes, which the talk's own program is asked for: by claim and name the cells (build, binding)."""
+    (dear, cffi, pybind11, pyo3), held = TALK, "ctypes PyDLL"
+    cells = {
+        "A1": [((GIL, a), (GIL, b)) for a, b in itertools.pairwise(TALK)],
+        "A2": [((FREE_THREADED, a), (FREE_THREADED, b)) for a, b in itertools.pairwise((cffi, pybind11, pyo3))]
+        + [((FREE_THREADED, a), (GIL, a)) for a in (dear, cffi, pybind11, pyo3)],
+        "A3": [((FREE_THREADED, cffi), (FREE_THREADED, held))],
+    }
+    return {
+        claim: {f"as run: {a[1]} on {a[0]} / {b[1]} on {b[0]}": (a, b) for a, b in found}
+        for claim, found in cells.items()
+    }
 
 
 def decisive(record: Record) -> pd.DataFrame:
@@ -566,16 +730,38 @@ def decisive(record: Record) -> pd.DataFrame:
         for claim, ratios in pairs().items()
         for what, cells in ratios.items()
     ]
-    for text in TAXED:
-        what = f"{text}, over int: {FREE_THREADED} / {GIL}"
-        rows.append({"claim": "A7", "name": what, "kind": text, "found": text_surcharge(record, text)})
+    for text, build in [*((text, FREE_THREADED) for text in TAXED), (TEXT, GIL_ON)]:
+        what = f"{text}, over int: {build} / {GIL}"
+        rows.append({"claim": "A7", "name": what, "kind": text, "found": text_surcharge(record, text, build)})
+    rows.append({"claim": "A10", "name": ARGUMENT, "kind": INT, "found": argument_over_hand_over(record)})
+    rows.append({"claim": "A23", "name": FASTEST, "kind": METHOD, "found": fastest_other(record)[1]})
     return pd.DataFrame(rows)
 
 
+def fastest_other(record: Record) -> tuple[str, Measurement | str]:
+    """A23: of the other ways to a C++ method the fastest, by its ratio to PyO3, and that ratio; or why there is none.
+
+    A superlative needs no more than one that beats it, and no less than all that do not.
+    """
+    cells = {a: ((GIL, a, METHOD), (GIL, "PyO3", METHOD)) for a in (*CPP, *WITH_THE_GIL[METHOD])}
+    found = {binding: comparison(record, *pair) for binding, pair in cells.items()}
+    measured = {binding: one for binding, one in found.items() if not isinstance(one, str)}
+    if not measured:
+        return "", next(iter(found.values()))
+    best = min(measured, key=lambda binding: measured[binding].estimate.centre)
+    return best, measured[best]
+
+
 def comparison(record: Record, slow: tuple[str, str, str], fast: tuple[str, str, str]) -> Measurement | str:
-    """Ratio of two cells (interpreter, binding, signature), or the reason why one of them could not be measured."""
-    cells = [(label, name(binding, signature)) for label, binding, signature in (slow, fast)]
+    """Ratio of two cells (build, binding, signature), without the loop if they are of two builds; or the reason why one of them
+    could not be measured."""
+    cells = [
+        (FREE_THREADED, name(binding, one) + ON) if build == GIL_ON else (build, name(binding, one))
+        for build, binding, one in (slow, fast)
+    ]
     for cell in cells:
         if not record.measured(*cell):
             return record.missing.get(cell, f"{cell[1]} was not measured on {cell[0]}")
+    if slow[0] != fast[0]:
+        return Measurement(between_builds(record, name(*slow[1:]), slow[0], fast[0]), "ratio of times")
     return Measurement(statistics.ratio_over_units(record, *cells), "ratio of times")

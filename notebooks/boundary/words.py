@@ -13,6 +13,8 @@ from ffilab.judge.estimates import Interval, known
 UNKNOWN = "could not be measured here"
 # Of the time of a short buffer: what a long one may take more and still count as the same.
 SAME = 0.1
+# Of a ratio of two tools: what is less than that is told, and is little.
+SMALL = 0.05
 
 
 def _listed(names: list[str]) -> str:
@@ -68,12 +70,80 @@ def order(table: pd.DataFrame) -> str:
     return f"From cheapest to dearest: {words}."
 
 
+def _power(p: float) -> str:
+    return f"10 to the power of {math.log10(p):.0f}" if p else "too small for a float"
+
+
+def misranked(found: pd.DataFrame, among: int) -> str:
+    """Where the talk's method called the wrong one of two the faster one. found: columns pair, process, p, called."""
+    if not among:
+        return "The corrected experiment tells no two of the four apart here, so that nothing can be held against it."
+    if found.empty:
+        return f"In none of {among} processes did this method call a winner with a p below 0.01 that the corrected experiment contradicts."
+    said = [
+        f"in {part.process.nunique()} of {among} processes {called} beat the other of “{pair}” (the smallest p is about {_power(part.p.min())})"
+        for (pair, called), part in found.groupby(["pair", "called"], sort=False)
+    ]
+    return f"A small p is no safe winner: {_listed(said)}. The corrected experiment says the contrary."
+
+
+def clear(found: dict[str, Interval]) -> str:
+    """Which ratios of two tools are told from 1, and which of those are little; in the order in which they are claimed."""
+    kinds = {"clear: {}": [], "clear, and small: {}": [], "the other way round: {}": [], "not told by this run: {}": []}
+    for what, one in found.items():
+        place = 3 if not known(one) or not one.excludes(1) else 2 if one.value < 1 else int(one.value < 1 + SMALL)
+        kinds[list(kinds)[place]].append(f"{what} ({draw.text(one)})" if known(one) else what)
+    return f"The order of the four, two by two: {_grouped(kinds)}." if found else f"The order of the four {UNKNOWN}."
+
+
+def nearer(found: pd.DataFrame, build: str) -> str:
+    """Columns binding and nearer: `off`, `on`, or `neither`."""
+    kinds = {
+        "the build without the GIL for {}": list(found[found.nearer == "off"].binding),
+        "the same build with its GIL on for {}": list(found[found.nearer == "on"].binding),
+        "neither, as far as this run tells, for {}": list(found[found.nearer == "neither"].binding),
+    }
+    if found.empty:
+        return f"The third condition {UNKNOWN}."
+    return f"Of {build}, the published surcharge without the GIL is nearer to {_grouped(kinds)}."
+
+
+def same_work(plain: Interval | None, both: Interval | None) -> str:
+    """cffi's API mode over the C API by hand: for a no-op, and where both detach the thread state."""
+    if not known(plain) or not known(both):
+        return f"What cffi adds to a call that releases the GIL by hand {UNKNOWN}."
+    first = (
+        f"For a no-op, cffi's API mode takes {draw.text(plain)} times as long as the C API by hand, which keeps the GIL"
+    )
+    if not both.excludes(1):
+        return f"{first}; where both release it, this run cannot tell them apart ({draw.text(both)})."
+    return f"{first}; where both release it, {draw.text(both)} times."
+
+
+def one_argument(found: Interval | None) -> str:
+    """ns that a call with an int takes more than one without an argument, both by hand."""
+    if not known(found) or not found.excludes(0):
+        return "By hand, this run cannot tell a call with an int from one without an argument."
+    return f"By hand, a call with an int takes {draw.text(found if found.value > 0 else -found, 'ns')} {'more' if found.value > 0 else 'less'} than one without an argument."
+
+
+def errors(over: dict[str, Interval]) -> str:
+    """ns that an error takes more through each tool than by hand; the first two carry it as a C++ exception."""
+    told = {tool: one for tool, one in over.items() if known(one)}
+    if len(told) < 2:
+        return f"What an error costs {UNKNOWN}."
+    ranked = sorted(told, key=lambda tool: -told[tool].value)
+    said = _listed([f"{tool} {_signed(told[tool])}" for tool in ranked])
+    apart = told[ranked[0]].low > told[ranked[-1]].high
+    return f"An error costs {f'most through {ranked[0]}' if apart else 'about as much through all'}, against the C API by hand: {said}."
+
+
 def prediction_1(cheapest: str, dearest: str, found: Interval | None) -> str:
     if not known(found) or not found.excludes(1):
         return "This run cannot tell the slowest from the fastest."
     return (
-        f"With the GIL, and with the loop in both times, {dearest} is the slowest: it takes {draw.text(found)} times as long as "
-        f"{cheapest}, the fastest."
+        f"With the GIL, and without the loop, {dearest} is the slowest: it takes {draw.text(found)} times as long as {cheapest}, "
+        "the fastest."
     )
 
 
@@ -152,12 +222,6 @@ def another_form(ratios: pd.DataFrame) -> str:
     return " ".join(said) or "No other form was measured here."
 
 
-def takeaway_spread(cheapest: str, dearest: str, found: Interval | None) -> str:
-    if not known(found) or not found.excludes(1):
-        return "This run does not show that the tools differ in what a call costs."
-    return f"What a call costs depends on the tool: from {cheapest} to {dearest} it is a factor of {draw.text(found)} for an int."
-
-
 def takeaway_order(changes: dict[str, int]) -> str:
     changed = sum(number > 0 for number in changes.values())
     if not changes:
@@ -195,20 +259,58 @@ def prediction_3(places: dict[str, float] | None, close: float) -> str:
     return f"By instructions, {first} is the largest of the three: {said}."
 
 
-def hand_off(found: Interval | str) -> str:
-    """found: the share of the conversion functions among them and the hand-over, by samples; or why there is none."""
-    if isinstance(found, str):
-        return f"Which of the two takes longer cannot be told here: {found}."
-    if not known(found) or not found.excludes(0.5):
-        return "This run cannot say whether the conversion functions or the hand-over take longer."
-    longer, other = (
-        ("conversion functions", "hand-over") if found.value > 0.5 else ("hand-over", "conversion functions")
+def slow_because(found: Interval | None, ns: dict[str, Interval]) -> str:
+    """found: what an int argument adds to a ctypes call over what the hand-over adds. ns: both, as `argument` and `hand-over, int`."""
+    if not known(found) or not ns:
+        return f"Whether the argument or the hand-over of the GIL makes ctypes slow {UNKNOWN}."
+    numbers = (
+        f"an int argument costs {draw.text(ns['argument'], 'ns')}, the hand-over of the GIL "
+        f"{draw.text(ns['hand-over, int'], 'ns')}."
     )
-    verb = "take" if found.value > 0.5 else "takes"
+    if not found.excludes(1):
+        return f"A call through ctypes is slow because of both, and this run does not tell which of them costs more: {numbers}"
+    return f"A call through ctypes is slow because of {'its arguments' if found.value > 1 else 'the GIL'}: {numbers}"
+
+
+def profile_is_low(ways: list[Interval | None]) -> str:
+    """The hand-over in ns: the first of the ways times it, the last is made of a profile."""
+    direct, profiled = ways[0], ways[-1]
+    if not known(direct) or not known(profiled):
+        return f"The hand-over by a profile and by subtraction {UNKNOWN} side by side."
+    if profiled.high >= direct.low and profiled.low <= direct.high:
+        return "Here the profile and the subtraction agree, as far as this run tells."
+    if profiled.value > direct.value:
+        return "Here the profile says more than the subtraction: its groups hold what PyDLL does, too."
     return (
-        f"By their own time alone, the {longer} {verb} longer than the {other}: conversion has {draw.text(found, '%', 100)} "
-        "of the time of both. What the conversion calls in the interpreter is not in it."
+        "The profile says less than the subtraction. It knows functions by their names, and books on _ctypes_callproc what that does to hand over; "
+        "and an atomic operation may be paid by what comes behind it, which is an explanation, not tested."
     )
+
+
+def loop_names(share: float | None, names: float | None) -> str:
+    """Shares of the samples of the talk's script around PyO3: in dict lookup, and below the names of the module."""
+    if share is None or not share:
+        return f"What dict lookup takes in the talk's script {UNKNOWN}."
+    return (
+        f"In the talk's script around PyO3, dict lookup has {share:.0%} of the samples, and looking up and storing the names of the module "
+        f"has {names:.0%}."
+    )
+
+
+def largest_left(found: Interval | str, other: str) -> str:
+    """found: libffi's share among libffi and the largest other part (`other`) of what PyDLL leaves."""
+    if isinstance(found, str):
+        return f"What is left when the hand-over is gone cannot be told here: {found}."
+    if not known(found) or not found.excludes(0.5):
+        return (
+            f"Through PyDLL, libffi and “{other}” are not told apart: libffi has {draw.text(found, '%', 100)} of both."
+        )
+    verb = (
+        "is the largest part of what is left"
+        if found.value > 0.5
+        else f"is not the next bottleneck: “{other}” takes more"
+    )
+    return f"Through PyDLL, libffi {verb}. It has {draw.text(found, '%', 100)} of the two."
 
 
 def without_gil(what: str, found: dict[str, Interval]) -> str:
@@ -250,7 +352,9 @@ def texts(tax: dict[str, Interval], excess: dict[str, Interval]) -> str:
         kinds[list(kinds)[place]].append(f"“{text}”{numbers}")
     if not excess:
         return f"Texts {UNKNOWN} on both builds."
-    return f"Measured against the t-build's factor for an int, its factor for a text is {_grouped(kinds)}."
+    return (
+        f"Against what an int takes longer on the free-threaded build, what a text takes longer is {_grouped(kinds)}."
+    )
 
 
 def through_rust(found: dict[str, Interval], absent: list[str]) -> str:
@@ -277,17 +381,6 @@ def prediction_5(found: Interval | None) -> str:
     )
 
 
-def takeaway_places(places: dict[str, float] | None, close: float) -> str:
-    if not places:
-        return f"Where a ctypes call spends its instructions {UNKNOWN}."
-    ranked = sorted(places.items(), key=lambda item: -item[1])
-    if ranked[0][1] - ranked[1][1] < close:
-        return f"A ctypes call spends about as many instructions on {ranked[0][0]} as on {ranked[1][0]}."
-    return (
-        f"Of the three places of a ctypes call, {ranked[0][0]} takes the most instructions: {ranked[0][1]:.0%} of all."
-    )
-
-
 def takeaway_without_gil(found: dict[str, Interval]) -> str:
     """Over all kinds of call and bindings that were measured."""
     slower = sum(known(one) and one.low > 1 for one in found.values())
@@ -300,19 +393,6 @@ def takeaway_without_gil(found: dict[str, Interval]) -> str:
     if slower > faster:
         return f"Without the GIL, more calls take longer ({slower}) than take less time ({faster}), {open_}."
     return f"Without the GIL, more calls take less time ({faster}) than take longer ({slower}), {open_}."
-
-
-def takeaway_doors(found: dict[str, Interval]) -> str:
-    faster = [binding for binding, one in found.items() if known(one) and one.low > 1]
-    slower = [binding for binding, one in found.items() if known(one) and one.high < 1]
-    if not faster and not slower:
-        return "This run tells the way to C++ through Rust from no other."
-    parts = ([f"faster than {_listed(faster)}"] if faster else []) + (
-        [f"slower than {_listed(slower)}"] if slower else []
-    )
-    return (
-        f"The way to a C++ method through Rust is {' and '.join(parts)} here: compare front doors, and not languages."
-    )
 
 
 # Choosing
@@ -333,7 +413,9 @@ def answers(what: str, rules: pd.DataFrame, call: str) -> str:
     parts = [
         f"{_listed(names)} {'answers' if len(names) == 1 else 'answer'} {value}" for value, names in values.items()
     ]
-    parts += [f"{_listed(refused)} {'raises' if len(refused) == 1 else 'raise'} an exception"] if refused else []
+    others = len(refused) > 2 and (values or died)
+    who = f"the other {len(refused)}" if others else _listed(refused)
+    parts += [f"{who} {'raises' if len(refused) == 1 else 'raise'} an exception"] if refused else []
     parts += [f"the process of {_listed(died)} ended ({row[died[0]]})"] if died else []
     return f"{what}: {'; '.join(parts)}."
 
@@ -413,39 +495,6 @@ def lazy(what: str, found: Interval | None) -> str:
     )
 
 
-def growth(found: dict[str, Interval], work_ns: float) -> str:
-    """By binding, what the price at one length is above the price at the shortest, in ns."""
-    kinds = {"higher through {}": [], "lower through {}": [], "not told from the shortest through {}": []}
-    for binding, one in found.items():
-        place = 2 if not known(one) or not one.excludes(0) else 0 if one.value > 0 else 1
-        numbers = f" ({_signed(one)})" if place < 2 else ""
-        kinds[list(kinds)[place]].append(binding + numbers)
-    if not found:
-        return f"Prices at two lengths {UNKNOWN}."
-    return f"At {work_ns:,.0f} ns of work the price is, against the shortest work, {_grouped(kinds)}."
-
-
-def fixed_price(slopes: dict[str, Interval], bends: dict[str, Interval]) -> str:
-    """Is the price fixed (slope 0), a line, or neither? By binding, slope in ns per µs of work and bend in ns."""
-    if not slopes:
-        return f"A price at several lengths {UNKNOWN}."
-    kinds = {
-        "neither fixed nor a straight line: {}": [],
-        "a line that rises: {}": [],
-        "a line that falls: {}": [],
-        "compatible with a fixed one: {}": [],
-        "not told by this run: {}": [],
-    }
-    for binding, slope in slopes.items():
-        bend = bends.get(binding)
-        place = 4 if not known(slope) else 3 if not slope.excludes(0) else 1 if slope.value > 0 else 2
-        if known(bend) and bend.excludes(0):
-            place = 0
-        within = f" (slope {draw.text(slope)} ns for each µs of work)" if place in (1, 2, 3) else ""
-        kinds[list(kinds)[place]].append(binding + within)
-    return f"By the fit over all lengths, the price is {_grouped(kinds)}."
-
-
 def bound_fragment(found: Interval | None, longest: float) -> str:
     """A threshold in µs; `longest`: the longest time of the C function that was measured, ns."""
     if found is None:
@@ -472,10 +521,6 @@ def threshold(binding: str, found: Interval | None, longest: float, share: float
     return f"Through {binding}, the price is less than {share:.0%} of the call from {draw.text(found, 'µs', 1e-3)} on."
 
 
-def prediction_7(found: Interval | None, longest: float, share: float) -> str:
-    return threshold("ctypes CDLL", found, longest, share)
-
-
 def without_compiler(tools: list[str], rules: pd.DataFrame, calls: dict[str, str]) -> str:
     """What the tools that load a library by its name let through. calls: what it is, by the call."""
     here = rules.set_index("call")
@@ -500,28 +545,14 @@ def cheapest(what: str, names: list[str], apart: bool | None) -> str:
     return f"For “{what}”, {names[0]} is the cheapest here, before {names[1]}."
 
 
-def takeaway_price(slopes: dict[str, Interval], bends: dict[str, Interval]) -> str:
-    if not slopes:
+def fixed_price(found: dict[str, Interval]) -> str:
+    """By binding, how far at most the price at any length lies from that of the shortest work, in ns."""
+    told = {binding: one for binding, one in found.items() if known(one)}
+    if not told:
         return f"Whether the price of a call is fixed {UNKNOWN}."
-    moving = [
-        binding
-        for binding, one in slopes.items()
-        if (known(one) and one.excludes(0)) or (known(bends.get(binding)) and bends[binding].excludes(0))
-    ]
-    if not moving:
-        return "As far as this run tells, the price of a call does not depend on how long the C function runs."
+    most = max(told, key=lambda binding: max(abs(told[binding].low), abs(told[binding].high)))
+    bound = max(abs(told[most].low), abs(told[most].high))
     return (
-        f"The price of a call is not one number: for {len(moving)} of {len(slopes)} bindings it changes with the work of the C "
-        "function. Measure it beside work as long as yours."
+        f"The price of a call is fixed to within {bound:.0f} ns, whatever the C function does: that is the most that any of "
+        f"{len(told)} bindings may be off here ({most})."
     )
-
-
-def takeaway_refusing(rules: pd.DataFrame, call: str) -> str:
-    here = rules[rules.call == call]
-    row = here.iloc[0].drop("call").dropna() if len(here) else pd.Series(dtype=object)
-    if row.empty:
-        return "Whether the tools refuse a number that does not fit was not asked here."
-    wrong = [binding for binding, answer in row.items() if not _is_error(answer)]
-    if not wrong:
-        return "All tools refused a number that does not fit."
-    return f"A number that does not fit went through {_listed(wrong)} without an exception: a fast wrong answer is not fast."

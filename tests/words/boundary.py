@@ -30,6 +30,18 @@ def forms(low: float, high: float) -> pd.DataFrame:
     return pd.DataFrame([row | {"value": (low + high) / 2, "low": low, "high": high}])
 
 
+def called(*winners: str) -> pd.DataFrame:
+    rows = [
+        {"pair": f"{one} vs cffi ABI", "process": n, "p": 6e-8, "called": one} for n, one in enumerate(winners or ["x"])
+    ]
+    return pd.DataFrame(rows)
+
+
+def near(which: str) -> pd.DataFrame:
+    return pd.DataFrame([{"binding": "pybind11", "nearer": which}])
+
+
+COSTS = {"argument": made(134.0, 128.0, 140.0), "hand-over, int": made(39.0, 36.0, 42.0)}
 CALL = "m.add_one(2**31)"
 FITS = {"C API": "OverflowError", "C API, limited": "TypeError", "Cython": "OverflowError"}
 
@@ -56,7 +68,6 @@ def both(locked: tuple[int, int], bare: tuple[int, int]) -> pd.DataFrame:
 PLACES = {"converting": 0.4, "the hand-over of the GIL": 0.1, "libffi": 0.15}
 OTHERWISE = {"converting": 0.1, "the hand-over of the GIL": 0.4, "libffi": 0.15}
 ALIKE = dict.fromkeys(PLACES, 0.2)
-NONE_BENDS = {"Cython": NEITHER, "C API, limited": NEITHER}
 
 CASES = {
     "talk_pairs": {
@@ -69,6 +80,38 @@ CASES = {
         "contradicts": (ordered("yes", "yes").iloc[::-1].assign(**{"told apart": ["", "yes", "yes"]}),),
         "undecided": (ordered("yes", "no (smallest to be found: 2.0%)"),),
         "nothing": (ordered("yes", "yes").iloc[:0],),
+    },
+    "misranked": {
+        "agrees": (called("ctypes CDLL"), 10),
+        "contradicts": (called().iloc[:0], 10),
+        "undecided": (called().iloc[:0], 0),
+        "two": (called("ctypes CDLL", "PyO3"), 10),
+    },
+    "clear": {
+        "agrees": (each(LONGER),),
+        "contradicts": (each(SHORTER),),
+        "undecided": (each(EITHER),),
+        "small": ({"ctypes CDLL / cffi ABI": made(1.03, 1.01, 1.05)},),
+        "nothing": ({},),
+    },
+    "nearer": {
+        "agrees": (near("off"), "3.14t"),
+        "contradicts": (near("on"), "3.14t"),
+        "undecided": (near("neither"), "3.14t"),
+        "nothing": (near("neither").iloc[:0], "3.14t"),
+    },
+    "same_work": {
+        "agrees": (made(3.4, 3.3, 3.5), made(1.15, 1.1, 1.2)),
+        "contradicts": (SHORTER, SHORTER),
+        "undecided": (made(3.4, 3.3, 3.5), EITHER),
+        "nothing": (None, None),
+    },
+    "one_argument": {"agrees": (LESS,), "contradicts": (MORE,), "undecided": (NEITHER,), "nothing": (None,)},
+    "errors": {
+        "agrees": ({"nanobind": made(2300.0, 2200.0, 2400.0), "PyO3": made(20.0, 10.0, 30.0)},),
+        "contradicts": ({"nanobind": made(20.0, 10.0, 30.0), "PyO3": made(2300.0, 2200.0, 2400.0)},),
+        "undecided": ({"nanobind": made(30.0, 10.0, 50.0), "PyO3": made(20.0, 10.0, 30.0)},),
+        "nothing": ({},),
     },
     "prediction_1": {
         "agrees": ("C API", "ctypes CDLL", made(18.0, 16.0, 20.0)),
@@ -108,11 +151,6 @@ CASES = {
         "undecided": (forms(0.9, 1.1),),
         "nothing": (forms(0.9, 1.1).iloc[:0],),
     },
-    "takeaway_spread": {
-        "agrees": ("C API", "ctypes CDLL", made(18.0, 16.0, 20.0)),
-        "contradicts": ("ctypes CDLL", "C API", made(3.0, 2.0, 4.0)),
-        "undecided": ("C API", "Cython", EITHER),
-    },
     "takeaway_order": {
         "agrees": ({"callback": 3, "no-op": 0},),
         "contradicts": ({"callback": 0, "no-op": 0},),
@@ -130,11 +168,24 @@ CASES = {
         "undecided": (ALIKE, results.CLOSE),
         "nothing": (None, results.CLOSE),
     },
-    "hand_off": {
-        "agrees": (made(0.7, 0.65, 0.75),),
-        "contradicts": (made(0.3, 0.25, 0.35),),
-        "undecided": (made(0.5, 0.4, 0.6),),
-        "nothing": ("perf may not sample here",),
+    "slow_because": {
+        "agrees": (LONGER, COSTS),
+        "contradicts": (SHORTER, COSTS),
+        "undecided": (EITHER, COSTS),
+        "nothing": (None, {}),
+    },
+    "profile_is_low": {
+        "agrees": ([MORE, made(5.0, 4.0, 6.0)],),
+        "contradicts": ([MORE, made(50.0, 40.0, 60.0)],),
+        "undecided": ([MORE, made(11.0, 9.0, 13.0)],),
+        "nothing": ([None, MORE],),
+    },
+    "loop_names": {"agrees": (0.2, 0.3), "contradicts": (0.01, 0.0), "undecided": (None, None)},
+    "largest_left": {
+        "agrees": (made(0.7, 0.65, 0.75), "conversion, by name"),
+        "contradicts": (made(0.3, 0.25, 0.35), "conversion, by name"),
+        "undecided": (made(0.5, 0.4, 0.6), "conversion, by name"),
+        "nothing": ("perf may not sample here", "conversion, by name"),
     },
     "without_gil": {
         "agrees": ("no-op", each(SHORTER)),
@@ -161,22 +212,11 @@ CASES = {
         "undecided": ({"pybind11": EITHER}, ["nanobind", "Cython"]),
     },
     "prediction_5": {"agrees": (LONGER,), "contradicts": (SHORTER,), "undecided": (EITHER,), "nothing": (None,)},
-    "takeaway_places": {
-        "agrees": (PLACES, results.CLOSE),
-        "contradicts": (OTHERWISE, results.CLOSE),
-        "undecided": (ALIKE, results.CLOSE),
-        "nothing": (None, results.CLOSE),
-    },
     "takeaway_without_gil": {
         "agrees": ({1: LONGER, 2: LONGER, 3: SHORTER, 4: EITHER},),
         "contradicts": ({1: SHORTER, 2: SHORTER, 3: LONGER, 4: EITHER},),
         "undecided": ({1: EITHER},),
         "as many": ({1: LONGER, 2: SHORTER},),
-    },
-    "takeaway_doors": {
-        "agrees": ({"pybind11": LONGER, "Cython": SHORTER},),
-        "contradicts": ({"pybind11": SHORTER, "Cython": LONGER},),
-        "undecided": ({"pybind11": EITHER},),
     },
     "answers": {
         "agrees": ("2³¹ where C has an int", WRONG, CALL),
@@ -205,24 +245,10 @@ CASES = {
         "nothing": (None,),
     },
     "lazy": {"agrees": ("import", SHORTER), "contradicts": ("import", LONGER), "undecided": ("import", EITHER)},
-    "growth": {
-        "agrees": (each(MORE), 73.0),
-        "contradicts": (each(LESS), 73.0),
-        "undecided": (each(NEITHER), 73.0),
-        "nothing": ({}, 73.0),
-    },
     "fixed_price": {
-        "agrees": (each(NEITHER), NONE_BENDS),
-        "contradicts": (each(MORE), NONE_BENDS),
-        "undecided": (each(FEW), {}),
-        "nothing": ({}, {}),
-        "falls": (each(LESS), NONE_BENDS),
-        "bent": (each(MORE), each(MORE)),
-    },
-    "takeaway_price": {
-        "agrees": (each(MORE), each(MORE)),
-        "contradicts": (each(NEITHER), NONE_BENDS),
-        "undecided": ({}, {}),
+        "agrees": (each(MORE),),
+        "contradicts": (each(NEITHER),),
+        "undecided": ({},),
     },
     "bound_fragment": {
         "agrees": (THRESHOLD, 1e4),
@@ -236,11 +262,6 @@ CASES = {
         "undecided": ("PyO3", HALF_BEYOND, 1e4, 0.05),
         "nothing": ("PyO3", None, 1e4, 0.05),
     },
-    "prediction_7": {
-        "agrees": (THRESHOLD, 1e4, 0.05),
-        "contradicts": (BEYOND, 1e4, 0.05),
-        "undecided": (None, 1e4, 0.05),
-    },
     "without_compiler": {
         "agrees": (["C API", "Cython"], WRONG, {CALL: "2³¹"}),
         "contradicts": (["C API", "Cython"], rules(), {CALL: "2³¹"}),
@@ -252,5 +273,4 @@ CASES = {
         "undecided": ("C++ method", ["Cython", "PyO3"], False),
         "nothing": ("C++ method", ["Cython"], None),
     },
-    "takeaway_refusing": {"agrees": (WRONG, CALL), "contradicts": (rules(), CALL), "undecided": (NOT_ASKED, CALL)},
 }
