@@ -36,7 +36,9 @@ def measurements(session: Session) -> Handed:
     name = f"updates lost, as the talk ran it, mean of five rounds: {FREE_THREADED}"
     handed.put("A15", name, partial(as_run, session, "unsafe counter", "lost", "share of updates"))
     handed.put(
-        "A16", f"withdrawals, as the talk ran it: {FREE_THREADED}", partial(as_run, session, "bank", "withdrawals", "")
+        "A16",
+        f"withdrawals, as the talk ran it: {FREE_THREADED}",
+        partial(as_run, session, "bank", "withdrawals", "withdrawals"),
     )
     for claim, what, column, gil in (
         ("A15", "unsafe counter", "lost", "on"),

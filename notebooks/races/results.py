@@ -86,12 +86,6 @@ def expected(values: np.ndarray) -> Location:
     )
 
 
-def expected_loss(runs: pd.DataFrame, **which) -> Location | None:
-    """Share of updates that a run loses, on average over all runs that `which` chooses; None if there are none."""
-    rows = chosen(runs, **which)
-    return expected(rows.lost.to_numpy()) if len(rows) else None
-
-
 def difference(one: Location | None, other: Location | None, level: float = LEVEL) -> Interval | None:
     """One expectation less another one, of independent runs; None if one is missing or has no interval."""
     if one is None or other is None or not (math.isfinite(one.error) and math.isfinite(other.error)):

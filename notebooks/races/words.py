@@ -61,7 +61,7 @@ def gil_was_off(on: dict[str, Share]) -> str:
     said = f"With the GIL on, on either build, nothing went wrong: {_seen(least, room=True)}"
     if not least.never(RARE):
         return f"{said}. That is too little to say by the talk's losses whether its GIL was off."
-    return f"{said}. So what the talk published as 'no GIL' here is nearer to the build with its GIL off: with it on, there would have been nothing to show."
+    return f"{said}. So each loss that the talk published as one without the GIL is of a build with its GIL off: with it on, there would have been nothing to show."
 
 
 def lives(gil: Interval | None, free: Interval | None, more: Interval | None) -> str:
@@ -72,7 +72,7 @@ def lives(gil: Interval | None, free: Interval | None, more: Interval | None) ->
     return _told(
         said,
         more,
-        f"{text(more, 'µs', 1e-3)} more. The dearer a thread is, the fewer of them live at once",
+        f"{text(more, 'µs', 1e-3)} more, so that without a barrier fewer of them would live at once",
         "the build without the GIL is not the dearer one",
     )
 
@@ -83,8 +83,8 @@ def start_and_call(start: Interval, call: Interval) -> str:
     if not (start.is_known and call.is_known) or not (call.high < start.low or call.low > start.high):
         return f"{capital(both)}: which takes longer cannot be told here."
     if call.high < start.low:
-        return f"{capital(both)}: one thread can be done before the next one begins, and then they do not meet."
-    return f"{capital(both)}: the next thread begins while the one before is still at work, so they can meet."
+        return f"{capital(both)}: without a barrier one thread would be done before the next one begins."
+    return f"{capital(both)}: the next thread begins while the one before is still at work, so they can meet without a barrier."
 
 
 def meeting(checks: list[Check]) -> str:
