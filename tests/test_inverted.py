@@ -23,8 +23,7 @@ WHATEVER = re.compile(
 OPEN = re.compile(
     r"undecided|cannot (be told|tell|say)|not known|not ruled out|not measured|no difference|nothing is known|too few|withheld"
 )
-# The sentence is true of both, as measured and inverted. loaders: each pause is less than a tenth of the call. races: teams are
-# rows of one process, and keep their places when the builds change theirs. placement: orders of call_method miss next to nothing, and few
+# The sentence is true of both, as measured and inverted. loaders: each pause is less than a tenth of the call. placement: orders of call_method miss next to nothing, and few
 # orders tell as little of noise as the same orders inverted. balm: both gains that are compared are inverted. convoy: of many
 # loads in reverse order, some pairs keep their sides. pinning: no effect is none when it is inverted, and what could be found is of
 # the noise. races, meeting: counts of processes, whatever they lost. boundary, texts: mirrored and swapped, a factor of two builds
@@ -32,7 +31,6 @@ OPEN = re.compile(
 # no effect is none when it is inverted, and what differs does so in both directions.
 TRUE_OF_BOTH = {
     ("loaders", "pause-free-threaded"),
-    *(("races", f"{what}-{build}") for what in ("by-size", "by-work") for build in ("gil", "free-threaded")),
     *(("balm", f"held-{way}") for way in ("pooled", "block")),
     *(("pinning", what) for what in ("native-gain", "python-gain", "could-find", "figure 0 of pinning-12")),
     ("races", "meeting"),

@@ -11,15 +11,15 @@ from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.races import claims, experiment, results
+from notebooks.races import claims, experiment, figures, results
 
-TRIALS, WINDOWS = "trials", "width of the window"
+TRIALS, WINDOWS, PYTHON_RUNS = "trials", "width of the window", "total += 1"
 
 
 @pytest.fixture
 def frames():
     session = simulation.simulate("races", "as published", "quick", noise=0)
-    return {title: session.frame(title) for title in (TRIALS, WINDOWS)}
+    return {title: session.frame(title) for title in (TRIALS, WINDOWS, PYTHON_RUNS, experiment.AS_RUN)}
 
 
 def answer(frames, claim, of, kind):
@@ -37,8 +37,8 @@ def where(frame, **which):
 
 MET = {"interpreter": FREE_THREADED, "way": results.PYDLL, "variant": "unsafe"}
 KEPT = {"interpreter": GIL, "way": results.CDLL, "variant": "unsafe"}
-OVERDRAWN = {"interpreter": FREE_THREADED, "case": "unsafe, sleep"}
-PYTHON = {"interpreter": GIL, "statement": "total += 1"}
+OVERDRAWN = {"interpreter": FREE_THREADED, "case": "unsafe"}
+PYTHON = {"interpreter": GIL, "statement": "total += 1", "loops": experiment.PYTHON_LOOPS}
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,8 @@ PYTHON = {"interpreter": GIL, "statement": "total += 1"}
         ("A15", "meet inside of the call lose", MET, "lost", 0),
         ("A16", "is overdrawn", OVERDRAWN, "withdrawn", results.DOLLARS),
         ("A18", "ctypes CDLL", KEPT, "lost", 0),
-        ("C7", "", PYTHON, "lost", 0),
+        ("C7", "two threads lose", PYTHON, "lost", 0),
+        ("C7", "add a thousand", {**PYTHON, "loops": 1_000}, "lost", 0),
     ],
 )
 def test_one_run_proves_that_it_happens_and_none_of_many_says_how_seldom(frames, claim, of, rows, column, nothing):
@@ -98,6 +99,15 @@ def test_threads_that_never_met_try_no_lock(frames):
     assert answer(frames, "A15", "meet inside of the call lose", "occurs") == YES
 
 
+@pytest.mark.parametrize(("lost", "size"), [(0.363, YES), (0.002, NO)])
+def test_a_published_size_is_asked_of_the_talks_own_program_alone(frames, lost, size):
+    frame = frames[experiment.AS_RUN]
+    frame.loc[where(frame, gil="off", what="unsafe counter"), "lost"] = lost
+    frames[TRIALS].loc[where(frames[TRIALS], **MET), "lost"] = 0.9
+    assert answer(frames, "A15", "the share that is lost", "size") == size
+    assert answer(frames, "A15", "lose on average that meet", "side") == YES
+
+
 @pytest.mark.parametrize(("wide", "side"), [(0.75, YES), (0.16, YES), (0.12, NO), (0.05, NO)])
 def test_a_narrow_window_is_compared_with_a_wide_one_alone(frames, wide, side):
     frame = frames[WINDOWS]
@@ -109,7 +119,7 @@ def test_a_narrow_window_is_compared_with_a_wide_one_alone(frames, wide, side):
 def test_an_interpreter_that_is_absent_leaves_its_part_out(frames):
     free_threaded = {title: frame[frame.interpreter == FREE_THREADED] for title, frame in frames.items()}
     handed = claims.measurements(Golden("races", free_threaded)).complete()
-    assert handed.measurements["C7"] == {}
+    assert list(handed.measurements["C7"]) == [f"bad runs: total += 1, {FREE_THREADED}"]
     assert answer(free_threaded, "A15", "with the GIL nothing", "never") == verdicts.NO_NUMBER
 
 
@@ -130,8 +140,20 @@ def test_a_process_is_one_trial_however_many_of_its_rows_are_bad():
 def test_money_from_nothing_and_updates_lost():
     bank = pd.DataFrame([{"withdrawn": 1000, "balance": 0}, {"withdrawn": 1050, "balance": 100}])
     assert results.money(bank).created.tolist() == [0, 150]
-    original = pd.DataFrame([{"left": experiment.THREADS * experiment.ITERATIONS}, {"left": 250_000}])
-    assert results.lost_updates(original).lost.tolist() == [0, 0.5]
+
+
+def test_the_matrix_has_the_talks_four_cells_one_of_them_in_two_parts():
+    crossed = Golden("races").frame("counter, crossed")
+    rows = figures.matrix_table(crossed)
+    assert rows[["function", "call", "published"]].apply(tuple, axis=1).tolist() == [
+        ("thread-safe", "GIL released", "Safe"),
+        ("thread-safe", "there is no GIL", "Safe"),
+        ("unsafe", "GIL kept", "Uncertain"),
+        ("unsafe", "GIL released", "Uncertain"),
+        ("unsafe", "there is no GIL", "Race!"),
+    ]
+    # What a remedy costs stands in the table; when to take it says nothing that a run may contradict.
+    assert not any("cheap" in when for when in figures.WHEN.values())
 
 
 def test_two_clusters_are_not_trimmed():

@@ -31,21 +31,67 @@ def start_all(count, work):
 # [/start_all]
 
 
-# [original_counter]
-def original_counter(folder, loader, threads, iterations):
-    """A15 as the talk ran it: what is left of threads x iterations increments, by variant."""
-    library = arms.library(folder, loader)
-    library.counter_value.restype = ctypes.c_long
+# [as_run]
+# Of the talk's program (demo_race_condition.py): each counter's function, and each bank's, with the dollars of a withdrawal, the
+# attempts of a thread, and what else the function takes.
+COUNTERS = {
+    "unsafe counter": "unsafe_increment",
+    "mutex counter": "mutex_once_increment",
+    "atomic counter": "atomic_increment",
+}
+ACCOUNTS = {
+    "fast bank": ("unsafe_withdraw_window", 20, 5, [100]),
+    "bank": ("reread_withdraw", 50, 3, []),
+    "safe bank": ("exchange_withdraw", 50, 3, [0]),
+}
+
+
+def behind_barrier(count, work):
+    """Start `count` threads that wait for each other at a barrier in Python, and then work."""
+    barrier = threading.Barrier(count)
+    start_all(count, lambda: (barrier.wait(), work()))
+
+
+def as_run(folder, rounds):
+    """A15 to A17 as the talk ran them: so many rounds of the fast bank, then of the unsafe counter, as its program does with
+    --json; then every other counter and bank once, as it does without."""
+    library = arms.library(folder, "ctypes PyDLL")
     rows = []
-    for variant in arms.VARIANTS:
-        increment = getattr(library, f"{variant}_increment")
-        library.counter_reset()
-        start_all(threads, lambda: increment(iterations))  # noqa: B023
-        rows.append({"variant": variant, "left": library.counter_value()})
+    once = ["mutex counter", "atomic counter", "bank", "safe bank"]
+    for what in ["fast bank"] * rounds + ["unsafe counter"] * rounds + once:
+        if what in COUNTERS:
+            rows.append({"what": what, "lost": counter_as_run(library, COUNTERS[what], 50, 10_000)})
+        else:
+            rows.append({"what": what, **bank_as_run(library, *ACCOUNTS[what], threads=100)})
     return rows
 
 
-# [/original_counter]
+def counter_as_run(library, function, threads, increments):
+    """Share of the updates that were lost."""
+    increment, library.counter_value.restype = getattr(library, function), ctypes.c_long
+    increment.argtypes, increment.restype = [ctypes.c_int], ctypes.c_long
+    library.counter_reset()
+    behind_barrier(threads, lambda: increment(increments))
+    return 1 - library.counter_value() / (threads * increments)
+
+
+def bank_as_run(library, function, dollars, attempts, further, threads):
+    """Withdrawals that were paid, and the dollars that were made from nothing."""
+    withdraw, library.bank_balance.restype = getattr(library, function), ctypes.c_long
+    withdraw.argtypes = [ctypes.c_long] * (1 + len(further))
+    paid = []
+
+    def customer():
+        for _ in range(attempts):
+            if withdraw(dollars, *further):
+                paid.append(dollars)
+
+    library.bank_open(ctypes.c_long(1000))
+    behind_barrier(threads, customer)
+    return {"withdrawals": len(paid), "created": library.bank_balance() + sum(paid) - 1000}
+
+
+# [/as_run]
 
 
 # [crossed_counter]
@@ -122,20 +168,21 @@ def meeting(visits):
 
 # [start_and_work]
 def start_and_work(folder, iterations):
-    """Nanoseconds that it takes to start a thread, and that one call with `iterations` increments takes: medians."""
+    """Nanoseconds that it takes to start a thread, that one call with `iterations` increments takes, and that a thread which
+    does nothing takes from its start to its end: medians."""
     increment = arms.library(folder).unsafe_increment
-    starts, calls = [], []
+    taken = {"start": [], "call": [], "life": []}
     for _ in range(50):
         thread = threading.Thread(target=lambda: None)
-        before = time.perf_counter_ns()
+        begun = time.perf_counter_ns()
         thread.start()
-        between = time.perf_counter_ns()
-        increment(iterations)
-        after = time.perf_counter_ns()
+        taken["start"].append(time.perf_counter_ns() - begun)
         thread.join()
-        starts.append(between - before)
-        calls.append(after - between)
-    return {"start": statistics.median(starts), "call": statistics.median(calls)}
+        taken["life"].append(time.perf_counter_ns() - begun)
+        begun = time.perf_counter_ns()
+        increment(iterations)
+        taken["call"].append(time.perf_counter_ns() - begun)
+    return {what: statistics.median(times) for what, times in taken.items()}
 
 
 # [/start_and_work]
@@ -162,39 +209,33 @@ def rust_counter(folder, loader, threads, iterations):
 # [/rust_counter]
 
 # [bank]
-# Case: (function, dollars, sleep in us between check and act). The talk prints the dollars, not the sleep.
-# Fifty withdrawals of the fast bank, as the talk counts them, are $1000 in steps of $20.
+# Case: the function. Each thread withdraws $50, with 100 us between check and act.
 BANKS = {
-    "unsafe, sleep": ("unsafe_withdraw", 50, 100),
-    "safe, sleep": ("safe_withdraw", 50, 100),
-    "unsafe, fast": ("unsafe_withdraw", 20, 0),
-    "atomic load and store, sleep": ("atomic_withdraw", 50, 100),
-    "compare and exchange, sleep": ("exchange_withdraw", 50, 100),
+    "unsafe": "unsafe_withdraw",
+    "safe": "safe_withdraw",
+    "atomic load and store": "atomic_withdraw",
+    "compare and exchange": "exchange_withdraw",
 }
 
 
 def bank(folder, loader, threads, attempts, cases=tuple(BANKS)):
-    """A16, A17 as the talk ran them: withdrawals and what is left of $1000, by case."""
+    """A16 corrected: withdrawals and what is left of $1000, by case."""
     library = arms.library(folder, loader)
     library.bank_balance.restype = ctypes.c_long
     rows = []
     for case in cases:
-        function, dollars, sleep_us = BANKS[case]
-        withdraw = getattr(library, function)
+        withdraw = getattr(library, BANKS[case])
         withdraw.argtypes = [ctypes.c_long, ctypes.c_long]
         paid = []  # append is atomic on every build
 
         def customer():
             for _ in range(attempts):
-                if withdraw(dollars, sleep_us):  # noqa: B023
-                    paid.append(dollars)  # noqa: B023
+                if withdraw(50, 100):  # noqa: B023
+                    paid.append(50)  # noqa: B023
 
         library.bank_open(ctypes.c_long(1000))
-        started = time.perf_counter()
         start_all(threads, customer)
-        seconds = time.perf_counter() - started
-        balance = library.bank_balance()
-        outcome = {"withdrawals": len(paid), "withdrawn": sum(paid), "balance": balance, "seconds": seconds}
+        outcome = {"withdrawals": len(paid), "withdrawn": sum(paid), "balance": library.bank_balance()}
         rows.append({"case": case, **outcome})
     return rows
 
@@ -261,7 +302,8 @@ def python_race(threads, loops, intervals, statements=tuple(STATEMENTS)):
         for statement in statements:
             total, function = 0, STATEMENTS[statement]
             together([lambda: function(loops) for _ in range(threads)])  # noqa: B023
-            rows.append({"interval": interval, "statement": statement, "lost": 1 - total / (threads * loops)})
+            lost = 1 - total / (threads * loops)
+            rows.append({"interval": interval, "statement": statement, "loops": loops, "lost": lost})
     return rows
 
 
@@ -270,12 +312,12 @@ def python_race(threads, loops, intervals, statements=tuple(STATEMENTS)):
 
 # [trial]
 def trial(folder, counters, account, python):
-    """One trial of each: arguments of crossed_counter (several), of bank, and of python_race (or None)."""
+    """One trial of each: arguments of crossed_counter (several), of bank, and of python_race (several, or none)."""
     return [
         *({"way": one["way"], **row} for one in counters for row in crossed_counter(folder, **one)),
         *bank(folder, **account),
         # Last, as the switch interval stays.
-        *(python_race(**python) if python else []),
+        *(row for one in python for row in python_race(**one)),
     ]
 
 

@@ -10,7 +10,8 @@ from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import difference
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.races import results
+from notebooks.races import experiment, results
+from notebooks.races.experiment import AS_IN_THE_POST, AS_RUN
 from notebooks.races.results import CDLL, NARROW_NS, PYDLL, WIDE_NS
 
 
@@ -32,15 +33,45 @@ def measurements(session: Session) -> Handed:
         handed.put("A15", f"bad runs: {variant}, PyDLL, {label}", found)
     name = f"updates lost, mean over all runs: unsafe, PyDLL, {FREE_THREADED}"
     handed.put("A15", name, partial(loss, session))
+    name = f"updates lost, as the talk ran it, mean of five rounds: {FREE_THREADED}"
+    handed.put("A15", name, partial(as_run, session, "unsafe counter", "lost", "share of updates"))
+    handed.put(
+        "A16",
+        f"withdrawals, as the talk ran it: {FREE_THREADED}",
+        partial(as_run, session, "bank", "withdrawals", "withdrawals"),
+    )
+    for claim, what, column, gil in (
+        ("A15", "unsafe counter", "lost", "on"),
+        ("A16", "bank", "created", "on"),
+        ("A17", "fast bank", "created", "off"),
+    ):
+        name = f"bad runs as the talk ran it: {what},{' GIL on,' * (gil == 'on')} {FREE_THREADED}"
+        handed.put(claim, name, partial(bad_as_run, session, what, column, gil))
 
     for case, label in (("unsafe", FREE_THREADED), ("unsafe", GIL), ("safe", FREE_THREADED)):
-        found = partial(bad_accounts, session, label, f"{case}, sleep")
-        handed.put("A16", f"bad runs: {case}, PyDLL, {label}", found)
+        handed.put("A16", f"bad runs: {case}, PyDLL, {label}", partial(bad_accounts, session, label, case))
 
     handed.put("A17", "rounds that are hit in a window of 10 µs, less those in one of 1 µs", partial(wider, session))
     handed.put("A18", f"bad runs: unsafe, ctypes CDLL, {GIL}", partial(bad_counters, session, GIL, CDLL, "unsafe"))
-    handed.put("C7", f"bad runs: total += 1, switch interval 1 µs, {GIL}", partial(bad_totals, session))
+    for name, loops in (
+        ("switch interval 1 µs", experiment.python_loops(session)),
+        ("a loop of 1,000", AS_IN_THE_POST["loops"]),
+    ):
+        handed.put("C7", f"bad runs: total += 1, {name}, {GIL}", partial(bad_totals, session, loops))
+    for statement, label in (("total += one()", GIL), ("total += 1", FREE_THREADED)):
+        handed.put("C7", f"bad runs: {statement}, {label}", partial(bad_statements, session, statement, label))
     return handed
+
+
+def as_run(session: Session, what: str, column: str, unit: str) -> Measurement | None:
+    """A number of the talk's own program without the GIL, on average over all processes; None if there is none."""
+    values = results.by_process(session.frame(AS_RUN), column, interpreter=FREE_THREADED, gil="off", what=what)
+    return Measurement(results.expected(values), unit) if len(values) else None
+
+
+def bad_as_run(session: Session, what: str, column: str, gil: str) -> Measurement | None:
+    """Processes of the talk's own program in which something went wrong, on the free-threaded build."""
+    return bad(session.frame(AS_RUN, disturbed=True), column, interpreter=FREE_THREADED, gil=gil, what=what)
 
 
 def tried(session: Session) -> pd.DataFrame:
@@ -71,9 +102,15 @@ def wider(session: Session) -> Measurement | None:
     return difference(wide.share.to_numpy(), narrow.share.to_numpy(), "share of rounds")
 
 
-def bad_totals(session: Session) -> Measurement | None:
-    """Trials in which two threads lost additions in Python."""
-    return bad(tried(session), "lost", interpreter=GIL, statement="total += 1")
+def bad_totals(session: Session, loops: int) -> Measurement | None:
+    """Trials in which threads that add so often lost additions in Python."""
+    return bad(tried(session), "lost", interpreter=GIL, statement="total += 1", loops=loops)
+
+
+def bad_statements(session: Session, statement: str, label: str) -> Measurement | None:
+    """Runs in which two threads lost additions at the shortest switch interval."""
+    runs = session.frame("total += 1", disturbed=True)
+    return bad(runs, "lost", interpreter=label, statement=statement, interval="1 µs")
 
 
 def bad(frame, column: str, **which) -> Measurement | None:

@@ -7,7 +7,7 @@ import seaborn as sns
 from ffilab import draw
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
-from ffilab.judge.estimates import LEVEL, Interval, Location, ShareDifference
+from ffilab.judge.estimates import Interval, Location
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.races import results, words
@@ -17,7 +17,6 @@ from notebooks.races.experiment import (
     CROWD_SIZES,
     INTERVALS,
     LOADERS,
-    LONG,
     REMEDIES,
     SHORT,
     THREADS,
@@ -31,7 +30,7 @@ from notebooks.races.results import CDLL, KEEPING, PYDLL, RELEASING, SAFE, UNSAF
 # How the prose calls the chapter pair in the names of its numbers.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
 WHERE = {"gil": "with the GIL released", "free-threaded": "without the GIL"}
-MARKERS = dict(zip(CROWD_SIZES, "os^D", strict=True))
+MARKERS = dict(zip(CROWD_SIZES, "oD", strict=True))
 # When each remedy is the one to take.
 WHEN = {
     "no protection": "never, if two threads can meet there",
@@ -39,7 +38,7 @@ WHEN = {
     "atomic": "one number that stands alone",
     "critical section": "the state of one Python object; no lock at all in a build with the GIL",
     "sharded, 16 atomics": "many writers, few readers: the reader adds up",
-    "per-thread state": "the same, cheaper still, and it costs memory for each thread that ever counted",
+    "per-thread state": "the same; it costs memory for each thread that ever counted",
     "read in place": "never, if someone may write meanwhile",
     "read under a PyMutex": "few readers, or values that change often",
     "read an immutable snapshot": "many readers, few writers; someone must decide when an old one is freed",
@@ -49,8 +48,11 @@ WHEN = {
 def bad_words(frame: pd.DataFrame, column: str, **which) -> str:
     """`7 of 30 runs (9 % to 45 %)`: bad runs, each a process, with the exact interval of their share."""
     bad = results.bad_processes(frame, column, **which)
-    if bad is None:
-        return draw.NOT_MEASURED
+    return draw.NOT_MEASURED if bad is None else share_words(bad)
+
+
+def share_words(bad: results.Share) -> str:
+    """The same of a share."""
     share = bad.at()
     return f"{bad.events} of {bad.trials} runs ({share.low:.0%} to {share.high:.0%})"
 
@@ -73,50 +75,59 @@ def lossy_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, 
     return f"median {median} {unit} ({least} to {most})"
 
 
-# What the talk's slides print for the counter through PyDLL, by (build with a GIL?, variant); 3.13.5 there.
-PUBLISHED_COUNTER = {
-    (True, "unsafe"): "one run exact; 0 of 5 runs lost any",
-    (True, "mutex"): "one run exact",
-    (True, "atomic"): "one run exact",
-    (False, "unsafe"): "one run lost 19.8 %; 5 of 5 lost some, 36.3 % on average",
-    (False, "mutex"): "one run exact",
-    (False, "atomic"): "one run exact",
+# What the talk's slides print of its program, by what it runs: with the GIL, and without; 3.13.5 there.
+PUBLISHED = {
+    "unsafe counter": ("0 of 5 rounds lost any", "5 of 5 rounds lost some, 36.3 % on average; one more 19.8 %"),
+    "mutex counter": ("exact", "exact"),
+    "atomic counter": ("exact", "exact"),
+    "bank": ("20 withdrawals, consistent", "300 withdrawals, $14,300 from nothing"),
+    "safe bank": ("20 withdrawals, consistent", "20 withdrawals, consistent"),
+    "fast bank": ("0 of 5 rounds", "2 of 5 rounds"),
 }
+ACCOUNTS = ("bank", "safe bank", "fast bank")
 
 
-def original_table(original: pd.DataFrame) -> pd.DataFrame:
-    """A15: what was lost, by build, loader and variant, beside what the talk printed."""
+def as_run_table(runs: pd.DataFrame, banks: bool) -> pd.DataFrame:
+    """The talk's program: its counters or its banks, by build and GIL, beside what the talk printed."""
     rows = []
-    for label in results.labels(original):
-        for loader in LOADERS:
-            for variant in VARIANTS:
-                which = {"interpreter": label, "loader": loader, "variant": variant}
-                build = (not BY_LABEL[label].free_threaded, variant)
-                rows.append(
-                    {
-                        "CPython": label,
-                        "loader": loader,
-                        "counter": variant,
-                        "runs that lost updates": bad_words(original, "lost", **which),
-                        "lost in those": lossy_words(original, "lost", "%", 100, **which),
-                        "published (3.13.5)": PUBLISHED_COUNTER[build] if loader == PYDLL else "–",
-                    }
-                )
+    for what in PUBLISHED:
+        for label, gil in results.conditions(runs) if (what in ACCOUNTS) == banks else []:
+            which = {"interpreter": label, "gil": gil, "what": what}
+            found = [
+                {"withdrawals, mean": mean_words(runs, "withdrawals", "", **which)},
+                {"dollars from nothing, mean": mean_words(runs, "created", "", **which)},
+            ]
+            rows.append(
+                {
+                    "what": what,
+                    "CPython": label,
+                    "GIL": gil,
+                    "runs that went wrong": bad_words(runs, "created" if banks else "lost", **which),
+                    **(found[0] | found[1] if banks else {"lost, mean": mean_words(runs, "lost", "%", 100, **which)}),
+                    "published (3.13.5)": PUBLISHED[what][gil == "off"],
+                }
+            )
     return pd.DataFrame(rows)
 
 
-def glue_original(original: pd.DataFrame, starts: pd.DataFrame) -> None:
-    """Hand what the talk's counter shows, and whether a thread is done before the next one begins, to the prose."""
-    runs = {
-        (label, loader): results.bad_processes(original, "lost", interpreter=label, loader=loader, variant="unsafe")
-        for label in results.labels(original)
-        for loader in LOADERS
+def glue_as_run(runs: pd.DataFrame, starts: pd.DataFrame) -> None:
+    """Hand what the talk's counter loses, whether its GIL was off, and what a thread costs, to the prose."""
+    off = {"interpreter": FREE_THREADED, "gil": "off", "what": "unsafe counter"}
+    free = results.bad_processes(runs, "lost", **off)
+    lost = results.expected(results.by_process(runs, "lost", **off)).at()
+    draw.glue("as-run", words.as_run(free, lost))
+    draw.glue("prediction-1", words.prediction_1(free))
+    on = {
+        what: results.bad_processes(runs, column, gil="on", what=what)
+        for what, column in (("unsafe counter", "lost"), ("bank", "created"), ("fast bank", "created"))
     }
-    others = {f"{loader} on {label}": share for (label, loader), share in runs.items()}
-    pydll = others.pop(f"{PYDLL} on {FREE_THREADED}")
-    draw.glue("original-words", words.as_run(pydll, others))
-    draw.glue("start-and-call", words.start_and_call(interval_of(starts, "start"), interval_of(starts, "call")))
-    draw.glue("prediction-1", words.prediction_1(pydll))
+    draw.glue("gil-was-off", words.gil_was_off(on))
+    call = {label: interval_of(starts, "call", interpreter=label) for label in PAIR.values()}
+    start = {label: interval_of(starts, "start", interpreter=label) for label in PAIR.values()}
+    draw.glue("start-and-call", words.start_and_call(start[FREE_THREADED], call[FREE_THREADED]))
+    lives = [results.expected(chosen(starts, interpreter=label).life.to_numpy()) for label in PAIR.values()]
+    at = [None if not life.n else life.at() for life in lives]
+    draw.glue("lives", words.lives(*at, results.difference(lives[1], lives[0])))
 
 
 def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
@@ -231,7 +242,7 @@ def crossed_words(crossed: pd.DataFrame) -> str:
     return "; ".join(parts)
 
 
-def glue_crossed(crossed: pd.DataFrame, original: pd.DataFrame) -> None:
+def glue_crossed(crossed: pd.DataFrame) -> None:
     """Hand what the crossed counter says to the prose."""
     kept = {"interpreter": GIL, "way": KEEPING}
     draw.glue("meeting", words.meeting(results.calibrated(crossed)))
@@ -251,8 +262,7 @@ def glue_crossed(crossed: pd.DataFrame, original: pd.DataFrame) -> None:
         bad = results.bad_processes(crossed, "lost", **which)
         draw.glue(f"lossy-{name}", words.lossy_runs(where, bad, results.typical_bad(crossed, "lost", **which)))
     gil = [results.by_way(crossed, GIL, threads, [CDLL])[CDLL] for threads in results.TEAM_SIZES]
-    as_run = results.bad_processes(original, "lost", interpreter=GIL, loader=CDLL, variant="unsafe")
-    draw.glue("prediction-2", words.prediction_2(as_run, *gil))
+    draw.glue("prediction-2", words.prediction_2(*gil))
     safe, unsafe = (
         results.bad_processes(crossed, "lost", interpreter=FREE_THREADED, variant=variants, threads=THREADS)
         for variants in (SAFE, UNSAFE)
@@ -320,38 +330,11 @@ def glue_crowds(runs: pd.DataFrame, rows: pd.DataFrame) -> None:
     apart = results.overlap_and_loss(runs)[False]
     two = results.overlap_and_loss(runs, interpreter=GIL, threads=2, iterations=SHORT)
     draw.glue("overlap-decides", words.overlap_decides(two[False], two[True], apart))
-    for name, label in PAIR.items():
-        two, fifty, long = (
-            results.loss_in(rows, label, threads, iterations)
-            for threads, iterations in ((2, SHORT), (THREADS, SHORT), (THREADS, LONG))
-        )
-        less, more = results.difference(two, fifty), results.difference(long, fifty)
-        at = [None if found is None else found.at() for found in (two, fifty, long)]
-        draw.glue(f"by-size-{name}", words.by_size(WHERE[name], at[0], at[1], less))
-        draw.glue(f"by-work-{name}", words.by_work(WHERE[name], at[1], at[2], more))
-    builds, level = {}, 1 - (1 - LEVEL) / (2 * len(CROWD_SIZES))
-    for iterations in (SHORT, LONG):
-        for threads in CROWD_SIZES:
-            gil, free = (results.loss_in(rows, label, threads, iterations) for label in PAIR.values())
-            at = [None if found is None else found.at() for found in (gil, free)]
-            builds[f"{threads} threads with {iterations:,} increments"] = (
-                *at,
-                results.difference(gil, free, level),
-            )
-    draw.glue("by-build", words.by_build(builds))
-    parts = []
-    for name, of in (("pairs-at-once", results.pairs_at_once), ("loss-of-a-pair", results.loss_of_a_pair)):
-        gil, free = (of(runs, label) for label in PAIR.values())
-        parts.append(_compared(gil, free))
-        draw.glue(name, getattr(words, name.replace("-", "_"))(*parts[-1]))
+    pairs, each = (
+        _compared(*map(of, [runs] * 2, PAIR.values())) for of in (results.pairs_at_once, results.loss_of_a_pair)
+    )
     loss = _compared(*(results.loss_in(rows, label, THREADS, SHORT) for label in PAIR.values()))
-    draw.glue("factor-between-builds", words.factor_between_builds(loss, *parts, apart))
-    for name, label in PAIR.items():
-        part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
-        at = [None if found is None else found.at() for found in results.loss_by_switches(runs, label).values()]
-        draw.glue(
-            f"switched-out-{name}", words.switched_out(WHERE[name], *at, int((part.preempted > 0).sum()), len(part))
-        )
+    draw.glue("factor-between-builds", words.factor_between_builds(loss, pairs, each, apart))
 
 
 def _compared(gil: Location | None, free: Location | None) -> words.Compared:
@@ -361,35 +344,27 @@ def _compared(gil: Location | None, free: Location | None) -> words.Compared:
 
 
 PUBLISHED_MATRIX = {
-    (True, True): "Safe",
-    (True, False): "Safe",
-    (False, True): "Uncertain",
-    (False, False): "Race!",
+    ("thread-safe", True): "Safe",
+    ("thread-safe", False): "Safe",
+    ("unsafe", True): "Uncertain",
+    ("unsafe", False): "Race!",
 }
 
 
 def matrix_table(crossed: pd.DataFrame) -> pd.DataFrame:
     """A18: the talk's matrix, each cell with the processes that were counted in it: by kind of run, never pooled."""
-    rows = []
-    for label in results.labels(crossed):
-        for threads in results.TEAM_SIZES:
-            matrix = results.safety_matrix(crossed, label, threads)
-            for row in matrix.itertuples():
-                bad = results.Share(row.events, row.trials)
-                share = bad.at()
-                rows.append(
-                    {
-                        "CPython": label,
-                        "call": releasing_words(label, row.releases),
-                        "way": row.way,
-                        "function": "thread-safe" if row.safe else "unsafe",
-                        "threads": threads,
-                        "runs that lost updates": f"{row.events} of {row.trials} ({share.low:.0%} to {share.high:.0%})",
-                        "published": PUBLISHED_MATRIX[row.safe, not BY_LABEL[label].free_threaded],
-                    }
-                )
-    order = ["function", "CPython", "call", "way", "threads"]
-    return pd.DataFrame(rows).sort_values(order, ignore_index=True)[[*order, "runs that lost updates", "published"]]
+    rows = [
+        {
+            "function": function,
+            "CPython": label,
+            "call": call,
+            **{f"{threads} threads: runs that lost updates": share_words(share) for threads, share in shares.items()},
+            "published": PUBLISHED_MATRIX[function, not BY_LABEL[label].free_threaded],
+        }
+        for label in results.labels(crossed)
+        for function, call, shares in results.safety_matrix(crossed, label)
+    ]
+    return pd.DataFrame(rows).sort_values("function", ignore_index=True, kind="stable")
 
 
 def glue_matrix(crossed: pd.DataFrame) -> None:
@@ -402,25 +377,13 @@ def glue_matrix(crossed: pd.DataFrame) -> None:
     draw.glue("takeaway", words.takeaway(kept, released))
 
 
-# What the talk's slides print for the bank through PyDLL, by (build with a GIL?, case); 3.13.5 there.
-PUBLISHED_BANK = {
-    (True, "unsafe, sleep"): "consistent, 20 withdrawals, 0.010 s",
-    (True, "safe, sleep"): "consistent, 20 withdrawals, 0.005 s",
-    (True, "unsafe, fast"): "0 of 5 rounds, 50 withdrawals on average",
-    (False, "unsafe, sleep"): "$14,300 from nothing, 300 withdrawals, 0.021 s",
-    (False, "safe, sleep"): "consistent, 20 withdrawals, 0.006 s",
-    (False, "unsafe, fast"): "2 of 5 rounds",
-}
-
-
 def bank_table(bank: pd.DataFrame) -> pd.DataFrame:
-    """A16 and A17: withdrawals and money made from nothing, beside what the talk printed."""
+    """A16 corrected: withdrawals and money made from nothing."""
     rows = []
     for label in results.labels(bank):
         for loader in LOADERS:
             for case in dict.fromkeys(bank.case):
                 which = {"interpreter": label, "loader": loader, "case": case}
-                published = PUBLISHED_BANK.get((not BY_LABEL[label].free_threaded, case), "–")
                 rows.append(
                     {
                         "CPython": label,
@@ -429,39 +392,28 @@ def bank_table(bank: pd.DataFrame) -> pd.DataFrame:
                         "runs that were inconsistent": bad_words(bank, "created", **which),
                         "withdrawals, mean": mean_words(bank, "withdrawals", "", **which),
                         "dollars from nothing, mean": mean_words(bank, "created", "", **which),
-                        "time, s": f"{chosen(bank, **which).seconds.median():.3f}",
-                        "published (3.13.5)": published if loader == PYDLL else "–",
                     }
                 )
     return pd.DataFrame(rows)
 
 
-def glue_bank(bank: pd.DataFrame) -> None:
-    """Hand the runs of the bank that were inconsistent, and the dollars from nothing, to the prose."""
-    slow, fast = (
-        {
-            label: results.bad_processes(bank, "created", interpreter=label, loader=PYDLL, case=case)
-            for label in PAIR.values()
-        }
-        for case in ("unsafe, sleep", "unsafe, fast")
+def glue_bank(bank: pd.DataFrame, runs: pd.DataFrame) -> None:
+    """Hand the runs of the bank that were inconsistent, as the talk ran it and corrected, to the prose. runs: as it was run."""
+    off = {"interpreter": FREE_THREADED, "gil": "off"}
+    paid = results.expected(results.by_process(runs, "withdrawals", what="bank", **off)).at()
+    draw.glue("bank-as-run", words.bank_as_run(results.bad_processes(runs, "created", what="bank", **off), paid))
+    rounds = runs.assign(raced=runs.created != 0)
+    raced = results.expected(results.by_process(rounds, "raced", what="fast bank", **off)).at()
+    draw.glue("fast-bank", words.fast_bank(results.bad_processes(runs, "created", what="fast bank", **off), raced))
+    free, gil = (
+        results.bad_processes(bank, "created", interpreter=label, loader=PYDLL, case="unsafe")
+        for label in (FREE_THREADED, GIL)
     )
-    rows = chosen(bank, interpreter=FREE_THREADED, loader=PYDLL, case="unsafe, sleep")
-    dollars = results.expected(rows.created.to_numpy()).at()
-    draw.glue("bank-asleep", words.bank_asleep(slow[FREE_THREADED], slow[GIL], dollars))
-    one, other = slow[FREE_THREADED], fast[FREE_THREADED]
-    less = ShareDifference(one.events, one.trials, other.events, other.trials).at()
-    others = {
-        f"{loader} on {label}": results.bad_processes(
-            bank, "created", interpreter=label, loader=loader, case="unsafe, fast"
-        )
-        for label, loader in ((GIL, CDLL), (FREE_THREADED, CDLL))
-    }
-    draw.glue(
-        "bank-awake", words.bank_awake(one, other, less, {name: found for name, found in others.items() if found})
-    )
+    rows = chosen(bank, interpreter=FREE_THREADED, loader=PYDLL, case="unsafe")
+    draw.glue("bank-asleep", words.bank_asleep(free, gil, results.expected(rows.created.to_numpy()).at()))
     atomic = {
         f"{loader} on {label}": results.bad_processes(
-            bank, "created", interpreter=label, loader=loader, case="atomic load and store, sleep"
+            bank, "created", interpreter=label, loader=loader, case="atomic load and store"
         )
         for label in results.labels(bank)
         for loader in LOADERS
@@ -483,9 +435,10 @@ def trials_table(trials: pd.DataFrame) -> pd.DataFrame:
     ]
     asked += [
         (f"bank: {case}", label, chosen(money, interpreter=label, case=case), "created")
-        for label, case in ((GIL, "unsafe, sleep"), (FREE_THREADED, "unsafe, sleep"), (FREE_THREADED, "safe, sleep"))
+        for label, case in ((GIL, "unsafe"), (FREE_THREADED, "unsafe"), (FREE_THREADED, "safe"))
     ]
-    asked.append(("total += 1, 1 µs", GIL, chosen(trials, interpreter=GIL, statement="total += 1"), "lost"))
+    python = chosen(trials, interpreter=GIL, statement="total += 1")
+    asked += [(f"total += 1, {int(loops):,} times", GIL, of, "lost") for loops, of in python.groupby("loops")]
     rows = [
         {"CPython": label, "what": what, "trials that went wrong": bad_words(of, by)} for what, label, of, by in asked
     ]

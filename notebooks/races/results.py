@@ -9,12 +9,11 @@ from ffilab.judge import estimates
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Share
 from ffilab.judge.processes import chosen, interval_of
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.races.detection import CLEAN, RACE, STRESS, TOOLS
 from notebooks.races.experiment import (
     AGAIN,
     CROWD_SIZES,
-    ITERATIONS,
     LOADERS,
     SHORT,
     SPREAD_NS,
@@ -43,11 +42,6 @@ def labels(runs: pd.DataFrame) -> list[str]:
     return sorted(runs.interpreter.unique())
 
 
-def lost_updates(original: pd.DataFrame) -> pd.DataFrame:
-    """The talk's counter, with the share of updates that each run `lost`."""
-    return original.assign(lost=1 - original.left / (THREADS * ITERATIONS))
-
-
 def money(bank: pd.DataFrame) -> pd.DataFrame:
     """The bank, with the dollars that each run `created` from nothing."""
     return bank.assign(created=bank.balance + bank.withdrawn - DOLLARS)
@@ -61,6 +55,18 @@ def bad_processes(runs: pd.DataFrame, column: str, **which) -> Share | None:
     rows = chosen(runs, **which)
     processes = rows.process.nunique()
     return Share(rows.process[rows[column] != 0].nunique(), processes) if processes else None
+
+
+def conditions(runs: pd.DataFrame) -> list[tuple[str, str]]:
+    """Each build of the talk's own program, with its GIL on or off."""
+    return sorted(
+        set(runs[["interpreter", "gil"]].itertuples(index=False, name=None)), key=lambda one: (one[0], one[1] == "off")
+    )
+
+
+def by_process(runs: pd.DataFrame, column: str, **which) -> np.ndarray:
+    """The mean of a column in each process, over the rows that `which` chooses."""
+    return chosen(runs, **which).groupby("process")[column].mean().to_numpy()
 
 
 def counter_trials(trials: pd.DataFrame, label: str, way: str, variant: str) -> pd.DataFrame:
@@ -78,12 +84,6 @@ def expected(values: np.ndarray) -> Location:
     return Location(
         float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values)), len(values) - 1, len(values)
     )
-
-
-def expected_loss(runs: pd.DataFrame, **which) -> Location | None:
-    """Share of updates that a run loses, on average over all runs that `which` chooses; None if there are none."""
-    rows = chosen(runs, **which)
-    return expected(rows.lost.to_numpy()) if len(rows) else None
 
 
 def difference(one: Location | None, other: Location | None, level: float = LEVEL) -> Interval | None:
@@ -153,7 +153,7 @@ def situations(crossed: pd.DataFrame, bank: pd.DataFrame) -> dict[str, Share]:
         ("atomic load and store", GIL, "with"),
         ("compare and exchange", FREE_THREADED, "without"),
     ):
-        share = bad_processes(bank, "created", interpreter=label, loader=CDLL, case=f"{what}, sleep")
+        share = bad_processes(bank, "created", interpreter=label, loader=CDLL, case=what)
         found[f"bank of {what}, CDLL, {where} the GIL"] = share
     return found
 
@@ -207,14 +207,6 @@ def pairs_at_once(runs: pd.DataFrame, label: str) -> Location | None:
     return expected(part.pairs.to_numpy() * THREADS * (THREADS - 1) / 2) if len(part) else None
 
 
-def loss_by_switches(runs: pd.DataFrame, label: str) -> dict[bool, Location | None]:
-    """The expected loss of fifty threads with the talk's work: of runs in which no thread lost its core while it worked, and of
-    those in which one did. None if there are none of the kind."""
-    part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
-    found = {which: part.lost[(part.preempted > 0) == which].to_numpy() for which in (False, True)}
-    return {which: expected(lost) if len(lost) else None for which, lost in found.items()}
-
-
 def loss_of_a_pair(runs: pd.DataFrame, label: str) -> Location | None:
     """The share of its own updates that each of those pairs lost, on average over the runs that had one, if all others lost
     nothing."""
@@ -223,15 +215,23 @@ def loss_of_a_pair(runs: pd.DataFrame, label: str) -> Location | None:
     return expected((part.lost / part.pairs / (THREADS - 1)).to_numpy()) if len(part) else None
 
 
-def safety_matrix(crossed: pd.DataFrame, label: str, threads: int) -> pd.DataFrame:
-    """A18: bad and all processes, for safe and unsafe functions by the way of calling, with so many threads."""
-    rows = []
-    for safe, variants in ((True, SAFE), (False, UNSAFE)):
-        for way, releases in WAYS.items():
-            bad = bad_processes(crossed, "lost", interpreter=label, way=way, variant=variants, threads=threads)
-            if bad:
-                rows.append({"interpreter": label, "safe": safe, "way": way, "releases": releases, **vars(bad)})
-    return pd.DataFrame(rows)
+def safety_matrix(crossed: pd.DataFrame, label: str) -> list[tuple[str, str, dict[int, Share]]]:
+    """A18: of a build the kinds of calls, with the bad and all processes by number of threads: `function`, `call`, shares."""
+    found = []
+    for function, variants in (("thread-safe", SAFE), ("unsafe", UNSAFE)):
+        for call, ways in calls(label).items():
+            which = {"interpreter": label, "way": ways, "variant": variants}
+            shares = {threads: bad_processes(crossed, "lost", threads=threads, **which) for threads in TEAM_SIZES}
+            if all(shares.values()):
+                found.append((function, call, shares))
+    return found
+
+
+def calls(label: str) -> dict[str, list[str]]:
+    """The ways of calling, by what they do with a GIL."""
+    if BY_LABEL[label].free_threaded:
+        return {"there is no GIL": list(WAYS)}
+    return {"GIL kept": KEEPING, "GIL released": RELEASING}
 
 
 def by_way(crossed: pd.DataFrame, label: str, threads: int, ways: list[str]) -> dict[str, Share]:

@@ -20,10 +20,9 @@ LEAST = 1e-5
 
 def simulated(session: Simulated) -> None:
     trials(session)
-    n, wider = (
-        experiment.repeats(session),
-        session.true("A17", "rounds that are hit in a window of 10 µs, less those in one of 1 µs"),
-    )
+    n = experiment.repeats(session)
+    as_run(session, n)
+    wider = session.true("A17", "rounds that are hit in a window of 10 µs, less those in one of 1 µs")
     narrow = float(model_of_payments(np.array(NARROW_NS)))
     shares = {
         NARROW_NS: session.scattered(narrow, ROUNDS, n),
@@ -31,6 +30,39 @@ def simulated(session: Simulated) -> None:
     }
     rows = [[{"window_ns": width, "share": float(of[run])} for width, of in shares.items()] for run in range(n)]
     session.add_processes("width of the window", [(FREE_THREADED, {}, rows)])
+
+
+def as_run(session: Simulated, n: int) -> None:
+    """The talk's own program, and what stands beside C7: two statements at the shortest interval."""
+    lost = session.true("A15", "updates lost, as the talk ran it, mean of five rounds: {FREE_THREADED}")
+    paid = session.true("A16", "withdrawals, as the talk ran it: {FREE_THREADED}")
+    lost, paid = session.scattered(lost, LOSS, n), session.scattered(paid, ROUNDS, n)
+
+    def bad(claim: str, what: str, gil: str = " GIL on,") -> np.ndarray:
+        return session.events(session.true(claim, f"bad runs as the talk ran it: {what},{gil} {{FREE_THREADED}}"), n)
+
+    fast, counter, bank = bad("A17", "fast bank", ""), bad("A15", "unsafe counter"), bad("A16", "bank")
+    rows = {
+        "off": [
+            [
+                {"what": "unsafe counter", "lost": float(lost[run])},
+                {"what": "bank", "withdrawals": float(paid[run]), "created": 50.0},
+                {"what": "fast bank", "created": 20.0 * fast[run]},
+            ]
+            for run in range(n)
+        ],
+        "on": [
+            [{"what": "unsafe counter", "lost": LEAST * counter[run]}, {"what": "bank", "created": 50.0 * bank[run]}]
+            for run in range(n)
+        ],
+    }
+    session.add_processes(experiment.AS_RUN, [(FREE_THREADED, {"gil": gil}, found) for gil, found in rows.items()])
+    cases = []
+    for label, statement in ((GIL, "total += one()"), (FREE_THREADED, "total += 1")):
+        bad_runs = session.events(session.true("C7", f"bad runs: {statement}, {label}"), n)
+        rows = [{"interval": "1 µs", "statement": statement, "lost": LEAST * one} for one in bad_runs]
+        cases.append((label, {}, rows))
+    session.add_processes("total += 1", cases)
 
 
 def trials(session: Simulated) -> None:
@@ -46,7 +78,7 @@ def trials(session: Simulated) -> None:
 
     def made(label: str, case: str) -> tuple[str, dict, np.ndarray]:
         bad = session.events(session.true("A16", f"bad runs: {case}, PyDLL, {label}"), n)
-        return label, {"case": f"{case}, sleep", "balance": 0}, DOLLARS + 50.0 * bad
+        return label, {"case": case, "balance": 0}, DOLLARS + 50.0 * bad
 
     counters = [
         lost(GIL, "unsafe", "A15", f"bad runs: unsafe, PyDLL, {GIL}"),
@@ -65,13 +97,23 @@ def trials(session: Simulated) -> None:
         ),
     ]
     accounts = [made(GIL, "unsafe"), made(FREE_THREADED, "unsafe"), made(FREE_THREADED, "safe")]
-    total = session.events(session.true("C7", f"bad runs: total += 1, switch interval 1 µs, {GIL}"), n)
+    totals = {
+        loops: session.events(session.true("C7", f"bad runs: total += 1, {name}, {GIL}"), n)
+        for name, loops in (
+            ("switch interval 1 µs", experiment.python_loops(session)),
+            ("a loop of 1,000", experiment.AS_IN_THE_POST["loops"]),
+        )
+    }
     cases = []
     for label in INTERPRETERS:
         runs = [
             [{**fixed, "lost": float(found[run])} for where, fixed, found in counters if where == label]
             + [{**fixed, "withdrawn": float(found[run])} for where, fixed, found in accounts if where == label]
-            + ([{"statement": "total += 1", "lost": float(total[run])}] if label == GIL else [])
+            + [
+                {"statement": "total += 1", "loops": loops, "lost": float(bad[run])}
+                for loops, bad in totals.items()
+                if label == GIL
+            ]
             for run in range(n)
         ]
         cases.append((label, {}, runs))

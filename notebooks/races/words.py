@@ -9,7 +9,7 @@ from ffilab.draw import NOT_MEASURED, capital, listed, number, text
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import LEVEL, Interval, Share
 from notebooks.races.detection import CLEAN, RACE
-from notebooks.races.experiment import LONG, SHORT, THREADS
+from notebooks.races.experiment import SHORT, THREADS
 
 # The largest share of runs that "none so far" may leave open: that of the rules "never" in claims.toml.
 RARE = 0.15
@@ -41,20 +41,40 @@ def _told(said: str, difference: Interval, above: str, below: str) -> str:
     return f"{said}: {above if difference.value > 0 else below}."
 
 
-def as_run(pydll: Share, others: dict[str, Share]) -> str:
-    """Did the talk's counter, without its barrier, lose updates: without the GIL through PyDLL, and in the other rows of the table?"""
-    if pydll.events == pydll.trials:
-        said = f"The talk's counter, without its barrier, lost updates here, as in the talk, in all {pydll.trials} runs"
-    elif pydll.events:
-        said = f"The talk's counter, without its barrier, lost updates here in {_seen(pydll)}; in the talk, in five of five"
-    else:
-        said = (
-            f"The talk's counter, without its barrier, did not show the loss on this machine: none of {pydll.trials} runs lost anything, which "
-            f"leaves room for up to {_percent(pydll.at().high)} of all; in the talk updates were lost in five of five"
+def as_run(free: Share, lost: Interval) -> str:
+    """The talk's own counter without the GIL: processes of five rounds that lost updates, and the share of updates lost on average."""
+    published = "in the talk all five rounds did, 36.3 % on average"
+    if not free.events:
+        return (
+            f"Without the GIL, no round of the talk's own program lost an update on this machine: {_seen(free, room=True)}; "
+            f"{published}."
         )
-    lossy = [f"{name} ({_seen(share)})" for name, share in others.items() if share.events]
-    beside = f" Other rows of the table did lose updates: {listed(lossy)}." if lossy else ""
-    return f"{said} (PyDLL, without the GIL).{beside}"
+    return f"Without the GIL, the talk's own program lost updates in {_seen(free)} of five rounds, {_share(lost)} on average; {published}."
+
+
+def gil_was_off(on: dict[str, Share]) -> str:
+    """Processes of the talk's program in which something went wrong with the GIL on, on either build: did the talk run without it?"""
+    wrong = [f"{what} in {_seen(share)}" for what, share in on.items() if share.events]
+    if wrong:
+        return f"With the GIL on something went wrong here all the same ({'; '.join(wrong)}): the talk's losses do not tell whether its GIL was off."
+    least = min(on.values(), key=lambda share: share.trials)
+    said = f"With the GIL on, on either build, nothing went wrong: {_seen(least, room=True)}"
+    if not least.never(RARE):
+        return f"{said}. That is too little to say by the talk's losses whether its GIL was off."
+    return f"{said}. So each loss that the talk published as one without the GIL is of a build with its GIL off: with it on, there would have been nothing to show."
+
+
+def lives(gil: Interval | None, free: Interval | None, more: Interval | None) -> str:
+    """ns from the start of a thread that does nothing to its end, with and without the GIL, and the second less the first."""
+    if gil is None or free is None or more is None:
+        return "What a thread costs cannot be compared between the builds here."
+    said = f"A thread that does nothing takes {text(free, 'µs', 1e-3)} from start to end without the GIL, and {text(gil, 'µs', 1e-3)} with it"
+    return _told(
+        said,
+        more,
+        f"{text(more, 'µs', 1e-3)} more, so that without a barrier fewer of them would live at once",
+        "the build without the GIL is not the dearer one",
+    )
 
 
 def start_and_call(start: Interval, call: Interval) -> str:
@@ -63,8 +83,8 @@ def start_and_call(start: Interval, call: Interval) -> str:
     if not (start.is_known and call.is_known) or not (call.high < start.low or call.low > start.high):
         return f"{capital(both)}: which takes longer cannot be told here."
     if call.high < start.low:
-        return f"{capital(both)}: one thread can be done before the next one begins, and then they do not meet."
-    return f"{capital(both)}: the next thread begins while the one before is still at work, so they can meet."
+        return f"{capital(both)}: without a barrier one thread would be done before the next one begins."
+    return f"{capital(both)}: the next thread begins while the one before is still at work, so they can meet without a barrier."
 
 
 def meeting(checks: list[Check]) -> str:
@@ -151,83 +171,6 @@ def overlap_decides(apart: Share, together: Share, anywhere: Share) -> str:
     return f"{said}. Too few of one kind, to say what overlap has to do with it."
 
 
-def by_size(where: str, two: Interval | None, fifty: Interval | None, less: Interval | None) -> str:
-    """Expected loss of two and of fifty threads with the talk's number of increments, and the difference of the two."""
-    if less is None or two is None or fifty is None:
-        return f"{capital(where)}, two and {THREADS} threads cannot be compared here."
-    said = (
-        f"{capital(where)}, with {SHORT:,} increments each, two threads lose {_share(two)} on average, and {THREADS} threads "
-        f"{_share(fifty)}"
-    )
-    return _told(said, less, f"{THREADS} threads lose less", f"{THREADS} threads lose more")
-
-
-def pairs_at_once(gil: Interval | None, free: Interval | None, more: Interval | None) -> str:
-    """Of fifty threads with little work, how many pairs worked at once in a run, on average: with the GIL released, without the
-    GIL, and the first less the second."""
-    if gil is None or free is None or more is None:
-        return f"How many pairs of {THREADS} threads were at work at once cannot be compared between the builds here."
-    said = (
-        f"Of the {THREADS * (THREADS - 1) // 2:,} pairs of {THREADS} threads with {SHORT:,} increments each, {text(gil)} were at work "
-        f"at once in a run with the GIL released, and {text(free)} without the GIL"
-    )
-    return _told(said, more, "more with the GIL released", "fewer with the GIL released")
-
-
-def loss_of_a_pair(gil: Interval | None, free: Interval | None, more: Interval | None) -> str:
-    """Share of its own updates that a pair at work at once loses, if the others lose nothing: as `pairs_at_once`."""
-    if gil is None or free is None or more is None:
-        return "What one pair at work at once loses cannot be compared between the builds here."
-    said = (
-        f"Shared out among the pairs at work at once, each such pair lost {_share(gil)} of its own updates with the GIL released, and "
-        f"{_share(free)} without the GIL"
-    )
-    return _told(said, more, "more with the GIL released", "less with the GIL released")
-
-
-def by_work(where: str, short: Interval | None, long: Interval | None, more: Interval | None) -> str:
-    """Expected loss of fifty threads with little and with much work, and the difference of the two."""
-    if more is None or short is None or long is None:
-        return f"{capital(where)}, short and long work cannot be compared here."
-    said = f"{capital(where)}, {THREADS} threads lose {_share(short)} with {SHORT:,} increments each, and {_share(long)} with {LONG:,}"
-    longer = "the longer the work, the"
-    return _told(said, more, f"{longer} larger the share that is lost", f"{longer} smaller the share that is lost")
-
-
-def by_build(rows: dict[str, tuple[Interval | None, Interval | None, Interval | None]]) -> str:
-    """By team: expected loss with the GIL released, without the GIL, and the first less the second. All through the same call."""
-    told = {name: found for name, found in rows.items() if found[2] is not None}
-    apart = {name: found for name, found in told.items() if found[2].excludes(0)}
-    if not told:
-        return "The builds cannot be compared here."
-    if not apart:
-        return (
-            f"Between the builds, no difference is told in any of {len(told)} teams of equal size and work: the same call, "
-            "detached, loses alike as far as this run shows."
-        )
-    each = [
-        f"{name}, {_share(gil)} with the GIL released and {_share(free)} without the GIL"
-        for name, (gil, free, _) in apart.items()
-    ]
-    return (
-        f"Between the builds, a difference is told in {len(apart)} of {len(told)} teams of equal size and work (the intervals "
-        f"hold together): {'; '.join(each)}."
-    )
-
-
-def switched_out(where: str, others: Interval | None, switched: Interval | None, runs: int, of: int) -> str:
-    """Fifty threads with the talk's work: expected loss of the runs in which no thread lost its core while it worked, and of
-    those in which one did, which are `runs` of all."""
-    said = f"{capital(where)}, {runs} of {of} runs of {THREADS} threads with {SHORT:,} increments each had a thread that lost its core while it worked"
-    if others is None and switched is None:
-        return f"{capital(where)}, no run of {THREADS} threads with {SHORT:,} increments each was measured here."
-    if switched is None:
-        return f"{said}: the mean loss is not made by such runs."
-    if others is None:
-        return f"{said}: what the others lose is not known here."
-    return f"{said}; these lost {_share(switched)} on average, and the others {_share(others)}."
-
-
 # Of two builds, with the GIL released and without it, and the first less the second.
 Compared = tuple[Interval | None, Interval | None, Interval | None]
 
@@ -243,23 +186,20 @@ def factor_between_builds(loss: Compared, pairs: Compared, each: Compared, apart
     pairs at work at once, and loss of each such pair. apart: runs of all kinds without any two at work at once."""
     if None in (*loss, *pairs, *each) or min(found.value for found in (*loss[:2], *pairs[:2], *each[:2])) <= 0:
         return "The factor between the builds cannot be explained here: too little was measured."
+    lost = f"{THREADS} threads with the talk's work lose {_share(loss[0])} with the GIL released, and {_share(loss[1])} without the GIL"
     if not loss[2].excludes(0):
-        return f"With {THREADS} threads and the talk's work, no difference between the builds is told here, so there is no factor to explain."
+        return f"{lost}: no difference is told from this, so there is no factor to explain."
     ratio, of_pairs, of_each = (gil.value / free.value for gil, free, _ in (loss, pairs, each))
     said = (
-        f"With {THREADS} threads and the talk's work, the mean loss is {_times(ratio, 'larger', 'smaller')} with the GIL released "
-        f"than without it. There are {_times(of_pairs, 'more', 'fewer')} pairs at work at once, and the mean loss of one is "
-        f"{_times(of_each, 'larger', 'smaller')}{'' if each[2].excludes(0) else ', which is not told from none'}; both together make "
-        f"the loss {_times(of_pairs * of_each, 'larger', 'smaller')}"
+        f"{lost}. {_times(of_pairs, 'as many', 'fewer')} overlapping pairs, each losing "
+        f"{_times(of_each, 'more', 'less')}{'' if each[2].excludes(0) else ' (which is not told from none)'}, give "
+        f"{_times(ratio, 'the loss', 'less loss')}"
     )
     if apart.events:
         return f"{said}. Overlap does not explain all of it, as there were losses without an overlap that we noted."
     if not pairs[2].excludes(0) or (pairs[2].value > 0) != (loss[2].value > 0):
         return f"{said}. The number of pairs does not explain it: that is not seen to differ the same way."
-    if not each[2].excludes(0):
-        return f"{said}. So the number of pairs explains it, as far as this run shows."
-    adds = "adds to it" if (each[2].value > 0) == (loss[2].value > 0) else "takes from it"
-    return f"{said}. So the number of pairs makes the factor, and what each of them loses {adds}."
+    return f"{said}. So the number of pairs explains the direction, as far as this run shows."
 
 
 def certain(kept: list[Share], released: list[Share]) -> str:
@@ -280,22 +220,23 @@ def bank_asleep(free: Share, gil: Share, dollars: Interval | None) -> str:
     )
 
 
-def bank_awake(slow: Share, fast: Share, less: Interval, others: dict[str, Share]) -> str:
-    """The account without the sleep, and the share of bad runs with it less that without it, through PyDLL without the GIL;
-    others: without the sleep wherever else a second thread can be in the call."""
-    said = f"Without the sleep, in the free-threaded build, it was inconsistent in {_seen(fast)}, and with it in {_seen(slow)}"
-    if not less.excludes(0):
-        return f"{said}: no difference is told from this."
-    if less.value > 0:
-        both = (
-            f"{said}: less often, by a narrower window, by threads that were done before the next one began, or by both"
+def bank_as_run(free: Share, paid: Interval) -> str:
+    """The talk's own bank without the GIL: processes with an account that was inconsistent, and withdrawals on average."""
+    said = f"Without the GIL, the talk's own bank was inconsistent in {_seen(free, room=True)}; it paid {text(paid)} withdrawals, where the account holds 20"
+    if not free.events:
+        return f"{said}. In the talk it paid 300, all that were asked for."
+    return f"{said} and the talk saw 300, all that were asked for."
+
+
+def fast_bank(free: Share, raced: Interval) -> str:
+    """The talk's own fast bank without the GIL: processes with a race in any of five rounds, and the share of rounds with one."""
+    low, high = (100 * bound for bound in (Share(2, 5).at().low, Share(2, 5).at().high))
+    published = f"in the talk two of five rounds raced, which is any share from {low:.0f} to {high:.0f} %"
+    if not free.events:
+        return (
+            f"The talk's own fast bank did not race here: {_seen(free, room=True)}, of five rounds each; {published}."
         )
-        if fast.events or any(share.events for share in others.values()):
-            return f"{both}."
-        if others:
-            both += f". It did not happen through {listed(list(others))} either"
-        return f"{both}. Whether any two withdrawals met at all cannot be told from runs without one hit."
-    return f"{said}: more often, which the width of the window does not explain."
+    return f"The talk's own fast bank raced in {_share(raced)} of the rounds here, in {_seen(free)}; {published}."
 
 
 def atomic_bank(found: dict[str, Share]) -> str:
@@ -434,19 +375,18 @@ def rust(load_then_store: Share | None, fetch_add: Share | None) -> str:
     return f"{said}. That shows no difference between them here; loom, below, does not depend on luck."
 
 
-def prediction_1(pydll: Share) -> str:
-    """The talk's counter without its barrier, without the GIL through PyDLL."""
-    if not pydll.events:
-        return f"Started one after the other, none of {pydll.trials} runs lost anything here. With threads that meet, read on."
-    if pydll.events == pydll.trials:
-        return f"Started one after the other, all {pydll.trials} runs lost something here."
-    return f"Started one after the other, {pydll.events} of {pydll.trials} runs lost something here."
+def prediction_1(free: Share) -> str:
+    """The talk's own counter without the GIL, five rounds a process."""
+    if not free.events:
+        return f"Behind a barrier in Python, none of {free.trials} runs lost anything here, in five rounds each. With threads that meet, read on."
+    which = f"all {free.trials}" if free.events == free.trials else f"{free.events} of {free.trials}"
+    return f"Behind a barrier in Python, {which} runs lost something here, in five rounds each. With threads that meet, read on."
 
 
-def prediction_2(as_run: Share, two: Share, fifty: Share) -> str:
-    """CDLL in the build with the GIL: threads that start one after the other, and the threads that meet."""
-    said = f"By threads that start one after the other, updates were lost in {_seen(as_run, room=True)}; by two threads that meet, in {_seen(two)}; by fifty, in {_seen(fifty)}"
-    if as_run.events or two.events or fifty.events:
+def prediction_2(two: Share, fifty: Share) -> str:
+    """CDLL in the build with the GIL: threads that meet."""
+    said = f"Updates were lost by two threads that meet in {_seen(two)}; by fifty, in {_seen(fifty)}"
+    if two.events or fifty.events:
         return f"It is not exact. {said}."
     if two.never(RARE) and fifty.never(RARE):
         return f"No loss was seen here, and nothing promises that. {said}."

@@ -39,16 +39,39 @@ def score(right, missed=0, alarms=0):
 
 
 BANKS = {"ctypes CDLL on 3.14": ALL, "ctypes PyDLL on 3.14t": SOME}
-TEAMS = ("2 threads with 10,000 increments", "50 threads with 10,000 increments")
 
 CASES = {
     "as_run": {
-        "agrees": (ALL, {"ctypes CDLL on 3.14": SOME, "ctypes PyDLL on 3.14": NONE}),
-        "contradicts": (NONE, {"ctypes CDLL on 3.14": NONE}),
-        "undecided": (FEW, {"ctypes CDLL on 3.14": FEW}),
-        "some": (SOME, {"ctypes CDLL on 3.14": NONE}),
-        "only elsewhere": (NONE, {"ctypes CDLL on 3.14": Share(3, 30), "ctypes CDLL on 3.14t": ONE_OF_FEW}),
+        "agrees": (ALL, made(0.35)),
+        "contradicts": (NONE, made(0.0, 0.0, 0.0)),
+        "undecided": (FEW, UNKNOWN),
+        "a little": (ONE_OF_FEW, made(0.002, -0.001, 0.005)),
     },
+    "gil_was_off": {
+        "agrees": ({"unsafe counter": Share(0, 60), "bank": Share(0, 60)},),
+        "contradicts": ({"unsafe counter": Share(3, 60), "bank": Share(0, 60)},),
+        "undecided": ({"unsafe counter": FEW, "bank": FEW},),
+    },
+    "lives": {
+        "agrees": (made(62_000.0), made(232_000.0), made(170_000.0)),
+        "contradicts": (made(232_000.0), made(62_000.0), made(-170_000.0, -180_000.0, -160_000.0)),
+        "undecided": (made(62_000.0), made(65_000.0), made(3_000.0, -9_000.0, 15_000.0)),
+        "missing": (None, made(62_000.0), None),
+    },
+    "bank_as_run": {
+        "agrees": (ALL, made(297.0)),
+        "contradicts": (NONE, Interval(20.0, 20.0, 20.0)),
+        "undecided": (FEW, UNKNOWN),
+        "in part": (ALL, made(205.0)),
+    },
+    "fast_bank": {
+        "agrees": (ALL, made(0.4)),
+        "contradicts": (NONE, Interval(0.0, 0.0, 0.0)),
+        "undecided": (FEW, UNKNOWN),
+        "seldom": (ONE_OF_FEW, made(0.04, -0.05, 0.13)),
+    },
+    "prediction_1": {"agrees": (ALL,), "contradicts": (NONE,), "undecided": (SOME,)},
+    "prediction_2": {"agrees": (ALL, SOME), "contradicts": (NONE, NONE), "undecided": (FEW, FEW)},
     "start_and_call": {
         "agrees": (made(76_900.0), made(3_500.0)),
         "contradicts": (made(3_500.0), made(76_900.0)),
@@ -90,43 +113,6 @@ CASES = {
         "none apart": (Share(0, 0), ALL, Share(0, 0)),
         "apart elsewhere": (NONE, ALL, Share(3, 60)),
     },
-    "by_size": {
-        "agrees": (GIL, LARGE, SMALL, MORE),
-        "contradicts": (GIL, SMALL, LARGE, LESS),
-        "undecided": (GIL, LARGE, LARGE, OPEN),
-        "missing": (GIL, None, LARGE, None),
-    },
-    "pairs_at_once": {
-        "agrees": (made(14.0), made(1.0), made(13.0)),
-        "contradicts": (made(1.0), made(14.0), made(-13.0, -14.0, -12.0)),
-        "undecided": (made(1.1), made(1.0), OPEN),
-        "missing": (None, None, None),
-    },
-    "loss_of_a_pair": {
-        "agrees": (LARGE, LARGE, OPEN),
-        "contradicts": (LARGE, SMALL, MORE),
-        "undecided": (None, SMALL, None),
-        "less": (SMALL, LARGE, LESS),
-    },
-    "by_work": {
-        "agrees": (GIL, SMALL, LARGE, MORE),
-        "contradicts": (GIL, LARGE, SMALL, LESS),
-        "undecided": (GIL, LARGE, LARGE, OPEN),
-        "missing": (GIL, LARGE, None, None),
-    },
-    "by_build": {
-        "agrees": (dict.fromkeys(TEAMS, (LARGE, SMALL, MORE)),),
-        "contradicts": (dict.fromkeys(TEAMS, (SMALL, LARGE, LESS)),),
-        "undecided": (dict.fromkeys(TEAMS, (LARGE, LARGE, OPEN)),),
-        "missing": (dict.fromkeys(TEAMS, (None, None, None)),),
-    },
-    "switched_out": {
-        "agrees": (GIL, SMALL, LARGE, 6, 30),
-        "contradicts": (GIL, LARGE, None, 0, 30),
-        "undecided": (GIL, None, None, 0, 0),
-        "two of them": (GIL, SMALL, Interval(0.7, math.nan, math.nan), 2, 30),
-        "all of them": (GIL, None, LARGE, 30, 30),
-    },
     "factor_between_builds": {
         "agrees": (LARGER, MORE_PAIRS, ALIKE, NONE),
         "contradicts": (SMALLER, MORE_PAIRS, ALIKE, NONE),
@@ -148,13 +134,6 @@ CASES = {
         "agrees": (ALL, NONE, made(2_400.0)),
         "contradicts": (NONE, ALL, made(0.0, 0.0, 0.0)),
         "undecided": (FEW, FEW, None),
-    },
-    "bank_awake": {
-        "agrees": (ALL, NONE, made(1.0, 0.8, 1.0), {"ctypes CDLL on 3.14": NONE, "ctypes CDLL on 3.14t": NONE}),
-        "contradicts": (NONE, ALL, made(-1.0, -1.0, -0.8), {"ctypes CDLL on 3.14": ALL}),
-        "undecided": (SOME, SOME, OPEN, {"ctypes CDLL on 3.14": SOME}),
-        "hit now and then": (ALL, SOME, made(0.6, 0.4, 0.8), {"ctypes CDLL on 3.14": NONE}),
-        "nothing beside": (ALL, NONE, made(1.0, 0.8, 1.0), {}),
     },
     "atomic_bank": {
         "agrees": (BANKS,),
@@ -202,13 +181,6 @@ CASES = {
         "undecided": ({"ThreadSanitizer": "cannot run here: none", "helgrind": "cannot run here: none"},),
     },
     "rust": {"agrees": (SOME, NONE), "contradicts": (SOME, SOME), "undecided": (NONE, NONE), "missing": (None, None)},
-    "prediction_1": {"agrees": (ALL,), "contradicts": (NONE,), "undecided": (SOME,)},
-    "prediction_2": {
-        "agrees": (Share(3, 30), ALL, SOME),
-        "contradicts": (NONE, NONE, NONE),
-        "undecided": (FEW, FEW, FEW),
-        "met only": (NONE, ALL, ALL),
-    },
     "prediction_3": {"agrees": (NONE,), "contradicts": (SOME,), "undecided": (FEW,)},
     "prediction_4": {
         "agrees": (BANKS,),

@@ -42,11 +42,23 @@ API long mutex_increment(int iterations) {
 }
 /* [/mutex] */
 
+/* [mutex_once] */
+API long mutex_once_increment(int iterations) {
+    pthread_mutex_lock(&counter_lock); /* the talk's: once, around the whole loop */
+    for (int i = 0; i < iterations; i++) {
+        global_counter++;
+    }
+    long seen = global_counter;
+    pthread_mutex_unlock(&counter_lock);
+    return seen;
+}
+/* [/mutex_once] */
+
 /* [atomic] */
 API long atomic_increment(int iterations) {
     long seen = 0;
     for (int i = 0; i < iterations; i++) {
-        seen = atomic_fetch_add(&atomic_counter, 1) + 1;
+        seen = atomic_fetch_add_explicit(&atomic_counter, 1, memory_order_relaxed) + 1; /* it orders nothing else */
     }
     return seen;
 }
@@ -80,7 +92,7 @@ static void spin_ns(int64_t duration) {
 static void sleep_us(long duration) {
     if (duration > 0) {
         struct timespec rest = {duration / 1000000, duration % 1000000 * 1000};
-        while (nanosleep(&rest, &rest) != 0) {
+        while (nanosleep(&rest, &rest) != 0 && errno == EINTR) {
         }
     }
 }
@@ -179,6 +191,35 @@ API int unsafe_withdraw(long amount, long window_us) {
     return 1;
 }
 /* [/withdraw] */
+
+/* [as_run] */
+/* The talk's: it checks, reads again, and writes what it read then. */
+API int reread_withdraw(long amount) {
+    if (balance < amount) {
+        return 0;
+    }
+    sleep_us(100);
+    long seen = balance;
+    sleep_us(50);
+    COMPILER_BARRIER();
+    balance = seen - amount;
+    return 1;
+}
+
+/* Its fast bank: between reading and writing so many turns of a loop that does nothing. */
+API int unsafe_withdraw_window(long amount, long iterations) {
+    long seen = balance;
+    if (seen < amount) {
+        return 0;
+    }
+    for (long i = 0; i < iterations; i++) {
+        COMPILER_BARRIER();
+    }
+    COMPILER_BARRIER();
+    balance = seen - amount;
+    return 1;
+}
+/* [/as_run] */
 
 /* [safe_withdraw] */
 API int safe_withdraw(long amount, long window_us) {

@@ -9,6 +9,7 @@
 /* Counter: `iterations` increments of one global. Returns what it then reads. */
 API long unsafe_increment(int iterations);
 API long mutex_increment(int iterations);
+API long mutex_once_increment(int iterations);
 API long atomic_increment(int iterations);
 API void counter_reset(void);
 API long counter_value(void);
@@ -28,6 +29,8 @@ API long atomic_together(int iterations, int parties, int64_t patience_ns, Visit
 API void bank_open(long dollars);
 API long bank_balance(void);
 API int unsafe_withdraw(long amount, long window_us);
+API int reread_withdraw(long amount);
+API int unsafe_withdraw_window(long amount, long iterations);
 API int safe_withdraw(long amount, long window_us);
 API int atomic_withdraw(long amount, long window_us);
 API int exchange_withdraw(long amount, long window_us);

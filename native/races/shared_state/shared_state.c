@@ -96,6 +96,10 @@ static int sum_of(PyObject *dict, double *sum) {
     Py_ssize_t position = 0;
     PyObject *key, *number;
     *sum = 0;
+    if (!PyDict_Check(dict)) {
+        PyErr_SetString(PyExc_TypeError, "a dict is asked for");
+        return -1;
+    }
     while (PyDict_Next(dict, &position, &key, &number)) { /* all borrowed, and the table may be replaced */
         Py_INCREF(number); /* careful, and too late without the lock: it may be gone */
         int is_float = PyFloat_CheckExact(number);
