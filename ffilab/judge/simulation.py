@@ -36,7 +36,7 @@ def value(rules: list[Rule], truth: str) -> float:
     """
     part = TRUTHS[truth]
     size = next((rule for rule in rules if isinstance(rule, Size)), None)
-    rule = next(rule for rule in rules if not isinstance(rule, Size))
+    rule = next((rule for rule in rules if not isinstance(rule, Size)), size)
     if size and size.null == 1 and size.published > 0:
         return math.exp(part * math.log(size.published))
     if size:
