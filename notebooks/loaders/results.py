@@ -79,13 +79,13 @@ def comparisons(record: Record) -> pd.DataFrame:
 
 
 def shares_of_the_price(record: Record) -> dict[str, Interval]:
-    """What CDLL costs more for getpid on the free-threaded build over what it costs with the GIL, in ns: with the build's own GIL
+    """What CDLL costs more for noop on the free-threaded build over what it costs with the GIL, in ns: with the build's own GIL
     off, and on."""
-    gil = extra(record, GIL, "getpid")
+    gil = extra(record, GIL, "noop")
     return {
-        label: statistics.over_units(record, extra(record, label, "getpid") / gil).at()
+        label: statistics.over_units(record, extra(record, label, "noop") / gil).at()
         for label in (FREE_THREADED, SWITCHED)
-        if record.measured(*cells(label, "getpid")[0])
+        if record.measured(*cells(label, "noop")[0])
     }
 
 

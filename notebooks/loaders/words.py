@@ -3,7 +3,7 @@
 `where` is "with the GIL" or "without the GIL". Verdicts are those of ffilab/judge/rules.py.
 """
 
-from ffilab.draw import capital, number, text
+from ffilab.draw import capital, listed, number, text
 from ffilab.judge.controls import NEGLIGIBLE, off
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.rules import NO, OPEN, YES
@@ -58,7 +58,7 @@ def same_call_twice(ratios: list[Interval]) -> str:
 def rounds(share: Share, gain: Interval) -> str:
     """Does one run of the talk's program order the two builds as the corrected experiment does? share: rounds in which the
     free-threaded build has the larger ratio; gain: as in `gain`, for getpid."""
-    told = f"In {share.events} of {share.trials} rounds the free-threaded build shows the larger ratio, as the recap of the talk has it"
+    told = f"In {share.events or 'none'} of {share.trials} rounds the free-threaded build shows the larger ratio, which is the order of the recap"
     if not gain.is_known or not gain.excludes(1):
         return f"{told}; which is larger, the corrected experiment does not tell either."
     truth = "with the GIL" if gain.value > 1 else "without it"
@@ -91,7 +91,7 @@ def recap(noop: Interval, getpid: Interval) -> str:
 
 
 def nearer(off: Interval, on: Interval | None) -> str:
-    """Which of two conditions is the published "no GIL" nearer to? The price of getpid on the free-threaded build over that with
+    """Which of two conditions is the published "no GIL" nearer to? The price of a call on the free-threaded build over that with
     the GIL: with the build's own GIL off, and on."""
     if on is None or not (off.is_known and on.is_known):
         return "Here too little was measured with the GIL switched on to compare."
@@ -155,13 +155,15 @@ def difference_carried(where: str, prices: dict[str, Interval], missed: dict[str
     verdict = carries(noop, missed)
     if verdict == YES:
         return f"{told}, less than the {room} ns of the rule: the nanoseconds carry over."
+    apart = [name for name, one in missed.items() if one.excludes(0)]
+    differ = f" For {listed(apart)} the price certainly is another one; why is not known." if apart else ""
     if verdict == NO:
         least, most = (pick(prices, key=lambda name: prices[name].value) for pick in (min, max))
         return (
             f"{told}, for one of them certainly by more than the {room} ns of the rule: from {text(prices[least], 'ns')} for {least} to "
-            f"{text(prices[most], 'ns')} for {most}. Why they differ is not known."
+            f"{text(prices[most], 'ns')} for {most}.{differ}"
         )
-    return f"{told}; the rule allows {room} ns, and is not decided by that."
+    return f"{told}; the rule allows {room} ns, and is not decided by that.{differ}"
 
 
 def ratio_carried(where: str, noop: Interval, missed: dict[str, Interval]) -> str:

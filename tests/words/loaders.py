@@ -79,6 +79,8 @@ CASES = {
         "agrees": (GIL, PRICES, CLOSE),
         "contradicts": (GIL, PRICES, FAR),
         "undecided": (GIL, PRICES, WIDE),
+        # As on 3.14t in one run: add_one and halve certainly pay more, and not certainly more than the rule allows.
+        "differ": (GIL, PRICES, {**CLOSE, "halve": made(5.1, 0.7, 9.5)}),
         "no price": (GIL, {**PRICES, "noop": STRADDLES}, CLOSE),
         "unknown": (GIL, {**PRICES, "noop": UNKNOWN}, NOT_KNOWN),
     },
