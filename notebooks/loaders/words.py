@@ -99,16 +99,18 @@ def nearer(off: Interval, on: Interval | None) -> str:
         f"By the terminal, CDLL costs {PUBLISHED_SHARE:.2f} times as many nanoseconds on the free-threaded build as with the GIL. Here it is "
         f"{text(off)} times with that build's GIL off, and {text(on)} times with it on"
     )
-    which = {_nearer_end(PUBLISHED_SHARE, one, other) for one in (off.low, off.high) for other in (on.low, on.high)}
-    if which == {"off"}:
+    nearest, farthest = zip(_distances(off), _distances(on))
+    if farthest[0] < nearest[1]:
         return f"{told}: the talk's GIL was off."
-    if which == {"on"}:
+    if farthest[1] < nearest[0]:
         return f"{told}: the published number is nearer to the build with its GIL on."
     return f"{told}. Which of the two the talk had cannot be told by that."
 
 
-def _nearer_end(value: float, off: float, on: float) -> str:
-    return "off" if abs(value - off) < abs(value - on) else "on"
+def _distances(found: Interval) -> tuple[float, float]:
+    """How far the published share lies from an interval: at least, at most."""
+    ends = abs(found.low - PUBLISHED_SHARE), abs(found.high - PUBLISHED_SHARE)
+    return 0.0 if found.low <= PUBLISHED_SHARE <= found.high else min(ends), max(ends)
 
 
 def switched(share: Interval) -> str:
@@ -175,8 +177,8 @@ def ratio_carried(where: str, noop: Interval, missed: dict[str, Interval]) -> st
     if verdict == NO:
         worst = max(missed, key=lambda name: abs(missed[name].value))
         return f"The ratio of noop is wrong by {far} ns, most for {worst}: it does not carry over."
-    told = f"The ratio of noop is wrong by {far} ns"
-    return f"{told}: it carries over, too." if verdict == YES else f"{told}, which does not decide the rule."
+    rest = ": it carries over, too" if verdict == YES else ", which does not decide the rule"
+    return f"The ratio of noop is wrong by {far} ns{rest}."
 
 
 def _nothing_to_carry(noop: Interval, missed: dict[str, Interval]) -> str:
