@@ -86,15 +86,14 @@ def glue_ratios(record: Record, found: pd.DataFrame) -> None:
             draw.glue(
                 f"ratio-{row.function}-{name}", words.times_as_long(WHERE[name], row.function, row.comparison.ratio)
             )
-        draw.glue(f"price-{name}", words.price(WHERE[name], prices["noop", name]))
     net = results.comparison(record, GIL, "noop").net_ratio
     draw.glue("empty-gil", draw.text(statistics.per_call(record, (GIL, EMPTY)), "ns"))
     draw.glue("net-ratio-gil", draw.text(net) if net.is_known else draw.NOT_MEASURED)
     draw.glue("prediction-1", words.prediction_1(*(ratios["noop", name] for name in PAIR)))
     more = results.gil_over_free_threaded(record)
     noop = [prices["noop", name] for name in PAIR]
-    draw.glue("prediction-2", words.prediction_2(*noop, more))
-    draw.glue("takeaway-price", words.cheaper(*noop, more))
+    for name in ("prediction-2", "takeaway-price"):
+        draw.glue(name, words.cheaper(*noop, more))
 
 
 def glue_alarms(record: Record) -> None:

@@ -30,17 +30,6 @@ def times_as_long(where: str, function: str, ratio: Interval) -> str:
     return f"{capital(where)}, a call of {function} through {slow} takes {longer} times as long as through {fast}."
 
 
-def price(where: str, difference: Interval) -> str:
-    """CDLL - PyDLL of noop, in ns."""
-    if not difference.is_known:
-        return f"{capital(where)}, the price of CDLL is not known: {UNKNOWN}."
-    if not difference.excludes(0):
-        return f"{capital(where)}, whether CDLL costs anything cannot be told: {text(difference, 'ns')} more."
-    if difference.value < 0:
-        return f"{capital(where)}, CDLL costs {text(-difference, 'ns')} less than PyDLL."
-    return f"{capital(where)}, CDLL costs {text(difference, 'ns')} more than PyDLL."
-
-
 def same_call_twice(ratios: list[Interval]) -> str:
     """The A/A tests of the chapter, and what an alarm does."""
     known = [ratio for ratio in ratios if ratio.is_known]
@@ -311,16 +300,6 @@ def _nearest(where: str, ratio: Interval) -> str:
     if low == high:
         return f"{capital(where)}, it is {longer} more; of the three, {low} is nearest."
     return f"{capital(where)}, it is {longer} more; between {low} and {high} this run does not decide."
-
-
-def prediction_2(gil: Interval, free_threaded: Interval, more: Interval) -> str:
-    """The price of noop in both builds, and with the GIL less that without it, in ns."""
-    if gil.high < 0 and free_threaded.high < 0:
-        return "In neither: in both builds a call through CDLL costs fewer nanoseconds here than one through PyDLL."
-    if not more.is_known or not more.excludes(0):
-        return "In which build CDLL costs more nanoseconds cannot be told here."
-    build = "with the GIL" if more.value > 0 else "without the GIL"
-    return f"CDLL costs more nanoseconds {build}: the builds differ by {text(more if more.value > 0 else -more, 'ns')}."
 
 
 def prediction_3(shares: dict[tuple[str, str], Interval], blocked: str, unblocked: str) -> str:

@@ -77,7 +77,7 @@ def show_alarms(pairs: pd.DataFrame, alarms: Interval, bindings: pd.DataFrame) -
     draw.figure(
         lambda figure: plot_leaning(figure, pairs),
         "How the samples of two copies of one call lie to each other, one point a process, by which copy was measured first. "
-        f"Right of zero copy 1 is slower. {words.alarms_for_alt(alarms)}.",
+        f"Right of zero copy 1 is slower. {words.prediction_1(alarms)}",
         data=pairs,
     )
     reach = results.yardstick(pairs)
@@ -198,7 +198,7 @@ def show_restarts(record: Record, spread: Interval, medians: pd.DataFrame) -> No
     draw.figure(
         lambda figure: plot_restarts(figure, medians),
         "Time of a CDLL call over that of the reference, in the process that is restarted and in one that is kept; a point of each "
-        f"a restart. {words.spread_for_alt(spread)}.",
+        f"a restart. {words.spread(spread)}",
         data=medians,
     )
     draw.glue("spread", words.spread(spread))
@@ -326,13 +326,12 @@ def copies(pairs: list[Comparison]) -> pd.DataFrame:
     )
 
 
-def show_copies(record: Record, pairs: list[Comparison], loaders: Comparison, alarms: int | None) -> None:
+def show_copies(pairs: list[Comparison], loaders: Comparison, alarms: int | None) -> None:
     """Whether the instrument passes its own test, and what the same run says of the loaders."""
     draw.table(copies(pairs), "Three copies of one call: every finding here is a false alarm.")
     draw.glue("copies", words.copies(alarms, len(pairs)))
     draw.glue("level", f"{LEVEL:.0%}")
     draw.glue("loaders", words.loaders(loaders.ratio, loaders.mde, alarms))
-    draw.glue("sharper", words.sharper(results.widths(record, loaders)))
 
 
 def counts(found: list[dict]) -> pd.DataFrame:

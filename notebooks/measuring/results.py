@@ -312,12 +312,6 @@ def alarms_among(pairs: list[Comparison]) -> int | None:
     return sum(interval.low > 1 + NEGLIGIBLE or interval.high < 1 - NEGLIGIBLE for interval in intervals)
 
 
-def widths(record: Record, found: Comparison) -> dict[str, float]:
-    """Half-widths (fractions) of the time of one call, over layouts, and of the ratio of two."""
-    time = statistics.per_call(record, found.slow)
-    return {"time": time.half_width / time.value, "ratio": found.ratio.half_width / found.ratio.value}
-
-
 def loaders_compared(record: Record) -> Comparison:
     """CDLL over PyDLL."""
     return statistics.compare(record, (GIL, COPIES[0]), (GIL, "PyDLL"))

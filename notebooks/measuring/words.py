@@ -81,12 +81,6 @@ def alarms(share: Interval, processes: int, reach: dict[float, float]) -> str:
     return f"{told} That may be the 5 % which the test allows itself; whether it is more cannot be told here."
 
 
-def alarms_for_alt(share: Interval) -> str:
-    """The share in the text beside the figure."""
-    side = "more than" if share.low > BY_CHANCE else "less than" if share.high < BY_CHANCE else "not told from"
-    return f"share called significant {_percent(share)}, {side} the 5 % of chance"
-
-
 def _side(share: Share) -> int:
     """1 or -1 if more or fewer than half, 0 if that cannot be told."""
     interval = share.at()
@@ -209,16 +203,6 @@ def spread(ratio: Interval) -> str:
     if ratio.high < 1:
         return f"{told}: in this run the kept process varied more than new ones differ."
     return f"{told}. Whether new processes differ from each other by more than one differs from itself cannot be told here."
-
-
-def spread_for_alt(ratio: Interval) -> str:
-    """The ratio of spreads in the text beside the figure."""
-    if not ratio.is_known:
-        return "too few restarts to compare the two spreads"
-    told = f"the ratio of the two spreads is {draw.text(ratio)}"
-    if not ratio.excludes(1):
-        return f"we cannot tell whether restarted processes vary more; {told}"
-    return f"restarted processes vary {'more' if ratio.low > 1 else 'less'} than a kept one; {told}"
 
 
 def pseudo_replication(widths: dict[str, float]) -> str:
@@ -357,18 +341,6 @@ def loaders(ratio: Interval, mde: float, alarms: int | None) -> str:
     if ratio.high < 1:
         return f"{told} PyDLL takes longer."
     return f"{told} No difference was found."
-
-
-def sharper(widths: dict[str, float]) -> str:
-    """Is the ratio sharper than the time? widths: half-widths (fractions), as in results.widths."""
-    if not (widths["time"] > 0 and widths["ratio"] > 0):
-        return "Here there were too few restarts to compare the interval of a time with that of a ratio."
-    told = f"The time of one call is known to ±{widths['time']:.2%}, the ratio of two to ±{widths['ratio']:.2%}."
-    if widths["time"] > ALIKE * widths["ratio"]:
-        return f"{told} The ratio is the sharper one: what disturbs both arms in one block cancels in it."
-    if widths["ratio"] > ALIKE * widths["time"]:
-        return f"{told} Here the ratio is not sharper: what disturbs each arm alone outweighs what disturbs both."
-    return f"{told} Here the two hardly differ."
 
 
 # ---- the predictions ----

@@ -49,12 +49,6 @@ CASES = {
         "undecided": (GIL, "noop", AROUND),
         "unknown": (GIL, "noop", UNKNOWN),
     },
-    "price": {
-        "agrees": (GIL, DEAR),
-        "contradicts": (GIL, CHEAP),
-        "undecided": (GIL, STRADDLES),
-        "unknown": (GIL, UNKNOWN),
-    },
     "same_call_twice": {
         "agrees": (with_controls(AROUND),),
         "contradicts": (with_controls(ABOVE),),
@@ -153,13 +147,6 @@ CASES = {
         "contradicts": (BELOW, BELOW),
         "undecided": (AROUND, UNKNOWN),
         "between": (made(1.6, 1.5, 1.8), made(1.05, 1.04, 1.08)),
-    },
-    "prediction_2": {
-        "agrees": (DEAR, made(14.0), made(11.0)),
-        "contradicts": (made(14.0), DEAR, made(-11.0, -12.0, -10.0)),
-        "undecided": (DEAR, made(24.0), STRADDLES),
-        "in neither": (CHEAP, CHEAP, STRADDLES),
-        "unknown": (UNKNOWN, UNKNOWN, UNKNOWN),
     },
     "prediction_3": {
         "agrees": (SHARES, YES, YES),

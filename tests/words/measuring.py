@@ -47,7 +47,6 @@ CASES = {
         "contradicts": (FEW, 300, {0.95: 0.01, 0.98: 0.02}),
         "undecided": (CHANCE, 300, {0.95: 0.05, 0.98: 0.1}),
     },
-    "alarms_for_alt": {"agrees": (MANY,), "contradicts": (FEW,), "undecided": (CHANCE,)},
     "position": {
         "agrees": (leaning(35, 20),),
         "contradicts": (leaning(4, 20),),
@@ -81,7 +80,6 @@ CASES = {
         "missing": ({},),
     },
     "spread": {"agrees": (MORE,), "contradicts": (LESS,), "undecided": (SAME,), "unknown": (UNKNOWN,)},
-    "spread_for_alt": {"agrees": (MORE,), "contradicts": (LESS,), "undecided": (SAME,), "unknown": (UNKNOWN,)},
     "pseudo_replication": {
         "agrees": ({"blocks": 0.002, "restarts": 0.006},),
         "contradicts": ({"blocks": 0.006, "restarts": 0.002},),
@@ -121,12 +119,6 @@ CASES = {
         "undecided": (SAME, 0.15, 0),
         "withheld": (MORE, 0.02, 1),
         "unknown": (UNKNOWN, 0.02, 0),
-    },
-    "sharper": {
-        "agrees": ({"time": 0.02, "ratio": 0.004},),
-        "contradicts": ({"time": 0.004, "ratio": 0.02},),
-        "undecided": ({"time": 0.01, "ratio": 0.0102},),
-        "unknown": ({"time": math.nan, "ratio": math.nan},),
     },
     "prediction_1": {"agrees": (MANY,), "contradicts": (FEW,), "undecided": (CHANCE,)},
     "prediction_2": {
