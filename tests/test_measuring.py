@@ -1,6 +1,8 @@
 """The chapter on measuring: the talk's method, what its numbers are made of, a benchmark step by step, the exercises."""
 
+import inspect
 import random
+import runpy
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,21 +17,43 @@ from ffilab.judge.claims import declared
 from ffilab.judge.estimates import LEVEL, Measurement, Share
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.simulation import TRUTHS
+from ffilab.paths import ROOT, resolved
 from ffilab.provision.catalogue import GIL
+from notebooks.loaders.experiment import LIBRARY
 from notebooks.measuring import claims, exercise, experiment, results
 from notebooks.measuring.experiment import COPIES
 
 # ---- the experiments ----
 
 
+def test_the_talk_takes_its_samples():
+    given = {"folder": resolved(experiment.LIBRARIES), "bindings": experiment.BINDINGS}
+    found = result_of(GIL, experiment.TALK_METHOD, "four_bindings", given)
+    assert tuple(found["bindings"]) == experiment.BINDINGS
+    assert [len(values) for values in found["samples"]] == [195] * 4
+    assert len(found["empty"]) == 195
+    assert 0 < found["steps"][0] <= found["steps"][-1]
+
+
 @pytest.mark.parametrize("label", LABELS)
-@pytest.mark.parametrize("names", [("CDLL", "PyDLL"), ("CDLL", "CDLL")])
-def test_the_talk_takes_its_samples(label, names):
-    case = experiment.talk(names)
-    samples = result_of(label, case.file, case.function, case.fixed)
-    assert [len(values) for values in samples["samples"]] == [195, 195]
-    assert len(samples["empty"]) == 195
-    assert 0 < samples["steps"][0] <= samples["steps"][-1]
+@pytest.mark.parametrize("first", [0, 1])
+def test_the_talk_takes_its_samples_of_two_copies(label, first):
+    given = {"library": LIBRARY, "function": "noop", "measured_first": first}
+    samples = result_of(label, experiment.TALK_METHOD, "copies", given)["samples"]
+    assert [len(values) for values in samples] == [195, 195]
+
+
+def test_each_answer_is_looked_at_and_cffi_stands_behind_two_methods():
+    method = runpy.run_path(str(ROOT / experiment.TALK_METHOD))
+    answers = iter(range(300))
+    with pytest.raises(ValueError, match="answered 0, and then 1"):
+        method["samples"](lambda: next(answers))
+
+    def frames():
+        return len(inspect.stack())
+
+    behind = [method["behind_methods"](frames, binding)() - frames() for binding in ("PyO3", "cffi ABI")]
+    assert behind == [1, 2]
 
 
 @pytest.mark.parametrize(("name", "more"), [("one_after_the_other", {}), ("interleaved", {"seed": 3})])
@@ -58,6 +82,37 @@ def test_the_talks_method_calls_what_was_put_in_significant():
     assert results.significant(pairs).tolist() == [False, True, False, True, True]
     assert results.share_significant(pairs).interval.value == pytest.approx(0.6)
     assert pairs["shift"].tolist() == pytest.approx([0, -0.09, 0, -0.09, -0.09], abs=0.02)
+
+
+def of_four(*means):
+    """Processes in which each of the four bindings takes so many ns."""
+    rng = np.random.default_rng(8)
+    rows = [
+        {"process": n, "bindings": experiment.BINDINGS, "samples": [rng.normal(ns, 5, 195).tolist() for ns in each]}
+        for n, each in enumerate(means)
+    ]
+    return results.of_bindings(pd.DataFrame(rows))
+
+
+def test_a_process_counts_where_it_calls_all_six_pairs_different():
+    found = of_four((280, 260, 190, 140), (260, 280, 190, 140), (280, 280, 190, 140))
+    assert results.all_separated(found).estimate == Share(2, 3)
+    pair = results.by_pair(found).iloc[0]
+    assert (pair.different, pair.n, set(pair.faster)) == (2, 3, {"ctypes CDLL", "cffi ABI"})
+    assert "not all" in results.all_separated(found[found.pair != "pybind11 vs PyO3"])
+
+
+def test_the_talks_test_sees_all_values_and_its_moments_what_tukey_leaves():
+    quiet = [[100.0 + n % 5 for n in range(190)] + [900.0] * 5] * 2
+    runs = pd.DataFrame([{"bindings": ["one", "other"], "samples": quiet}])
+    moments, pairs = results.talk_tables(runs)
+    assert list(moments.n) == [190, 190]
+    assert pairs["U p"].iloc[0] == pytest.approx(1)
+
+
+def test_a_yardstick_is_a_quantile_and_no_largest_value():
+    copies = pd.DataFrame({"shift": [0.001, -0.001] * 49 + [0.4, -0.6]})
+    assert results.yardstick(copies)[0.95] == pytest.approx(0.001)
 
 
 @pytest.mark.parametrize(("first_longer", "loaded_longer"), [(10, 0), (-10, 0), (0, 10)])
@@ -156,9 +211,9 @@ def copies_of(rng, layouts, restarts, of_layout, of_restart):
 
 def test_levels_are_told_apart():
     levels = results.levels(copies_of(np.random.default_rng(1), 40, 8, 0.03, 0.01)).set_index("level")
-    assert levels.low["layout"] < 0.03 < levels.high["layout"]
-    assert levels.low["restart"] < 0.01 < levels.high["restart"]
-    assert levels.low["layout"] > levels.high["restart"]
+    assert levels.low[results.LAYOUT] < 0.03 < levels.high[results.LAYOUT]
+    assert levels.low[results.BELOW] < 0.01 < levels.high[results.BELOW]
+    assert levels.low[results.LAYOUT] > levels.high[results.BELOW]
 
 
 def test_where_each_layout_ran_once_single_layouts_say_nothing():
@@ -177,17 +232,6 @@ def test_a_copy_that_differs_withholds_the_loaders():
     for found, alarms in ((equal, 0), (different, 2)):
         checks = controls.settled(claims.controls(SimpleNamespace(timed={"copies": found}.get)))
         assert [check.source for check in checks if not check.passed] == ["copies"] * alarms
-
-
-def test_outliers_are_looked_at():
-    found = record(0.01)
-    for block in found.blocks:
-        if block["restart"] in (3, 7):
-            for arm in (*COPIES, "PyDLL"):
-                block["ns"][f"{GIL}/{arm}"] *= 1.5
-    counted = results.outliers(found)
-    assert counted["PyDLL too"] >= 2
-    assert counted["far"] >= 2
 
 
 # ---- a benchmark, step by step ----
@@ -234,7 +278,7 @@ def test_a_step_without_a_whole_benchmark_is_left_out():
 
 def test_that_a_method_separates_a_call_from_itself_stands_beside_the_claim():
     (a5,) = (claim for claim in declared("measuring").claims if claim.id == "A5")
-    separates = "share of processes in which CDLL and PyDLL are called different"
+    separates = claims.SEPARATED
     itself = "share of A/A pairs that the talk's method calls significant"
     found = {separates: Measurement(Share(60, 60), ""), itself: Measurement(Share(150, 300), "")}
     verdict = verdicts.of_claim(a5, found, {})

@@ -9,14 +9,17 @@ from scipy import stats
 
 
 def tukey(values: np.ndarray) -> np.ndarray:
-    """The values within 1.5 interquartile ranges of the quartiles, as the talk filtered its samples."""
+    """The values within 1.5 interquartile ranges of the quartiles, as the talk filtered its samples; all, if the quartiles are equal."""
     low, high = np.percentile(values, [25, 75])
+    if low == high:
+        return values
     slack = 1.5 * (high - low)
     return values[(values >= low - slack) & (values <= high + slack)]
 
 
 def moments(samples: dict[str, np.ndarray]) -> pd.DataFrame:
-    """Per sample: n, mean, median, std, cv, skewness, excess kurtosis and MAD (scaled to sigma), in the samples' unit."""
+    """Per sample: n, mean, median, std, cv, skewness, excess kurtosis and MAD (scaled to sigma), in the samples' unit. As the talk
+    has them: over powers of a standard deviation with ddof = 1."""
     return pd.DataFrame(
         [
             {
@@ -26,14 +29,21 @@ def moments(samples: dict[str, np.ndarray]) -> pd.DataFrame:
                 "median": np.median(values),
                 "std": np.std(values, ddof=1),
                 "cv": stats.variation(values, ddof=1),
-                # Of values that are all alike neither is defined.
-                "skewness": stats.skew(values) if np.ptp(values) else math.nan,
-                "kurtosis": stats.kurtosis(values) if np.ptp(values) else math.nan,
+                "skewness": skewness_and_kurtosis(values)[0],
+                "kurtosis": skewness_and_kurtosis(values)[1],
                 "MAD": stats.median_abs_deviation(values, scale="normal"),
             }
             for name, values in samples.items()
         ]
     )
+
+
+def skewness_and_kurtosis(values: np.ndarray) -> tuple[float, float]:
+    """Both NaN for values that are all alike."""
+    if not np.ptp(values):
+        return math.nan, math.nan
+    away = (values - np.mean(values)) / np.std(values, ddof=1)
+    return float(np.mean(away**3)), float(np.mean(away**4)) - 3
 
 
 def cliffs_delta(left: np.ndarray, right: np.ndarray) -> float:
@@ -43,7 +53,7 @@ def cliffs_delta(left: np.ndarray, right: np.ndarray) -> float:
 
 
 def pairs(samples: dict[str, np.ndarray]) -> pd.DataFrame:
-    """Every pair of samples: Mann-Whitney U p, Benjamini-Hochberg p, the faster one, Cliff's delta, shift.
+    """Every pair of samples: Mann-Whitney U p, Benjamini-Hochberg p, the faster one by medians, Cliff's delta, shift.
 
     shift: Hodges-Lehmann difference (median of all pairwise differences) relative to the second's median.
     """
@@ -57,7 +67,7 @@ def pairs(samples: dict[str, np.ndarray]) -> pd.DataFrame:
             {
                 "pair": f"{one} vs {other}",
                 "U p": p,
-                "faster": "neither" if delta == 0 else other if delta > 0 else one,
+                "faster": "neither" if np.median(a) == np.median(b) else other if np.median(a) > np.median(b) else one,
                 "Cliff's delta": delta,
                 "shift": float(np.median(np.subtract.outer(a, b)) / np.median(b)),
             }

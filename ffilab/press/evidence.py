@@ -139,7 +139,7 @@ def levels_in_words(rows: list[dict]) -> str:
     return (
         f"The design: {design['builds']} builds × {design['layouts']} layouts × {design['sessions']} sessions × "
         f"{design['restarts']} restarts, and copies of one layout as a control, on {first['machine']['date']}. "
-        f"The level that adds most: {', '.join(f'{level} for {count} of {len(rows)} ratios' for level, count in counted.items())}. "
+        f"The level that adds most (a restart with the noise of its blocks): {', '.join(f'{level} for {count} of {len(rows)} ratios' for level, count in counted.items())}. "
         f"Copies of one layout differed for {alarms} of {len(rows)} ratios (F test, Bonferroni). Two builds of one recipe differ in "
         f"{len(differ['differ'])} of {differ['objects']} object files. A layout costs {first['cost']['link_s']:.2f} s, a restart of this plan "
         f"{first['cost']['restart_s']:.2f} s; the last column is the cheapest number of restarts for each layout {{cite}}`kalibera2013`, if the "

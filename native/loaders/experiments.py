@@ -28,9 +28,8 @@ def original_getpid(calls):
 
 
 # [original_blocking]
-def original_blocking(loader, library, milliseconds):
-    """A13 as the talk ran it: a thread counts while one C call sleeps."""
-    sleep_ms = LOADERS[loader](library).sleep_ms
+def counted_beside(sleep_ms, milliseconds):
+    """How far a thread counts from its start to the end of a C call that sleeps."""
     iterations, running = 0, True
 
     def count():
@@ -43,7 +42,15 @@ def original_blocking(loader, library, milliseconds):
     sleep_ms(milliseconds)
     running = False
     thread.join()
-    return {"iterations": iterations}
+    return iterations
+
+
+def original_blocking(library, milliseconds):
+    """A13 as the talk ran it: one process, one run, CDLL first."""
+    return [
+        {"loader": name, "iterations": counted_beside(loader(library).sleep_ms, milliseconds)}
+        for name, loader in LOADERS.items()
+    ]
 
 
 # [/original_blocking]

@@ -8,7 +8,7 @@ from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.loaders import results
-from notebooks.loaders.experiment import RISKY, SAFE
+from notebooks.loaders.experiment import BLOCKING, GETPID, RISKY, SAFE
 
 
 def controls(session: Session) -> list[Control]:
@@ -22,8 +22,12 @@ def controls(session: Session) -> list[Control]:
 def measurements(session: Session) -> Handed:
     handed = Handed(session)
 
-    def ratio(label: str) -> Measurement:
-        return results.comparison(session.timed("calls"), label, "getpid").measurement
+    def ratio(label: str, function: str = "getpid") -> Measurement:
+        return results.comparison(session.timed("calls"), label, function).measurement
+
+    def as_run(title: str, value: str, over: str, label: str) -> Measurement:
+        found = results.as_run(session.frame(title), value, over).set_index("interpreter")
+        return Measurement(found.estimate[label], f"{over} over the other loader, {value}")
 
     def share(label: str, loader: str) -> Measurement:
         shares = results.shares_kept(session.frame("counting thread"))
@@ -36,7 +40,15 @@ def measurements(session: Session) -> Handed:
 
     for label in (GIL, FREE_THREADED):
         handed.put("A12", f"ratio on {label}", partial(ratio, label))
+        handed.put("A12", f"ratio as run on {label}", partial(as_run, GETPID, "seconds", "CDLL", label))
         handed.put("A13", f"share kept by PyDLL on {label}", partial(share, label, "PyDLL"))
+        count = f"count beside PyDLL over that beside CDLL on {label}"
+        handed.put("A13", count, partial(as_run, BLOCKING, "iterations", "PyDLL", label))
+    for label, where in ((FREE_THREADED, FREE_THREADED), (results.SWITCHED, f"{FREE_THREADED} with the GIL on")):
+        for function in results.FUNCTIONS:
+            handed.put("A12b", f"{function}: ratio on {where}", partial(ratio, label, function))
+    switched = f"share kept by PyDLL on {FREE_THREADED} with the GIL on"
+    handed.put("A13", switched, partial(share, results.SWITCHED, "PyDLL"))
     for loader, (crashes, deadlocks) in {"CDLL": (RISKY, SAFE), "PyDLL": (SAFE, RISKY)}.items():
         handed.put("A14", f"share kept by {loader} on {GIL}", partial(share, GIL, loader))
         name = f"crashes of the C API through {loader} on {GIL}"

@@ -1,4 +1,4 @@
-"""What the chapter "CDLL and PyDLL" measures (claims A12, A13, A14). The page quotes all of it."""
+"""What the chapter "CDLL and PyDLL" measures (claims A12 to A14). The page quotes all of it."""
 
 import pandas as pd
 
@@ -15,15 +15,32 @@ LIBRARY = f"{BUILT}/loaders/libloaders.so"
 LOADERS = ("CDLL", "PyDLL")
 # [/setting]
 
+# [conditions]
+ON = ", GIL on"
+
+
+def conditions(session: Session) -> list[dict]:
+    """Each interpreter; and the free-threaded build with the GIL switched on, as a module does that does not declare itself
+    GIL-free."""
+    switched = {"interpreter": FREE_THREADED, "environment": {"PYTHON_GIL": "1"}, "named": {"condition": ON}}
+    return [
+        *({"interpreter": label} for label in session.interpreters),
+        *([switched] if FREE_THREADED in session.interpreters else []),
+    ]
+
+
+# [/conditions]
+
 # [getpid as run]
 TALK_CALLS = 2_000_000
+GETPID, BLOCKING = "getpid, as the talk ran it", "counting thread, as the talk ran it"
 
 
 def original_getpid(session: Session) -> pd.DataFrame:
-    """A12 as the talk ran it: seconds for 2,000,000 calls of each loader, one process for each interpreter."""
-    calls = int(TALK_CALLS * session.budget.scale)
-    cases = [Case(label, EXPERIMENTS, "original_getpid", fixed={"calls": calls}) for label in session.interpreters]
-    return session.run("getpid, as the talk ran it", cases, repeats=1)
+    """A12 as the talk ran it: seconds for 2,000,000 calls, CDLL first, in one process; and again in fresh ones."""
+    fixed = {"calls": int(TALK_CALLS * session.budget.scale)}
+    cases = [Case(**one, file=EXPERIMENTS, function="original_getpid", fixed=fixed) for one in conditions(session)]
+    return session.run(GETPID, cases, session.budget.repeats)
 
 
 # [/getpid as run]
@@ -34,16 +51,22 @@ DECLARED = ("add_one", "halve", "first_byte")
 
 
 def arms() -> list[Arm]:
-    """Both loaders on five functions, a second copy for the A/A test, an audited call, the bare cycle."""
+    """Both loaders on five functions and in three conditions, a copy for the A/A test, an audited call, the bare cycle."""
 
-    def call(name, loader, function, library, group="shared", maker="call", labels=()):
+    def call(name, loader, function, library, group="shared", maker="call", labels=(), gil=False):
         named = {"loader": loader, "function": function, "library": library}
         # What is compared runs next to each other: calls of one function.
-        return Arm(name, ARMS, maker, named, group, labels, beside=function)
+        return Arm(name, ARMS, maker, named, group, labels, beside=function, gil=gil)
 
     return [
         *(call(f"{loader} noop", loader, "noop", LIBRARY) for loader in LOADERS),
         *(call(f"{loader} getpid", loader, "getpid", None) for loader in LOADERS),
+        # The free-threaded build, with the GIL switched on: a process of its own.
+        *(
+            call(f"{loader} {function}{ON}", loader, function, library, "GIL on", labels=(FREE_THREADED,), gil=True)
+            for function, library in (("noop", LIBRARY), ("getpid", None))
+            for loader in LOADERS
+        ),
         call("CDLL noop again", "CDLL", "noop", LIBRARY),
         *(
             call(f"{loader} {function}", loader, function, LIBRARY, maker="declared_call")
@@ -65,34 +88,32 @@ def calls(session: Session) -> Record:
 # [/calls]
 
 # [blocking as run]
-# The talk does not say how long its usleep took; this is ours.
-SLEEP_MS = 100
-SLEEP = {"library": LIBRARY, "milliseconds": SLEEP_MS}
+# The talk does not say how long its usleep took. This is long enough to count about as far as it did.
+TALK_SLEEP_MS = 300
 
 
 def original_blocking(session: Session) -> pd.DataFrame:
-    """A13 as the talk ran it, once for each interpreter and loader: iterations of a thread during one C call."""
-    cases = [
-        Case(label, EXPERIMENTS, "original_blocking", {"loader": loader}, SLEEP)
-        for label in session.interpreters
-        for loader in LOADERS
-    ]
-    return session.run("counting thread, as the talk ran it", cases, repeats=1)
+    """A13 as the talk ran it: iterations of a thread during one C call, CDLL first, in one process; and again in fresh ones."""
+    fixed = {"library": LIBRARY, "milliseconds": TALK_SLEEP_MS}
+    cases = [Case(**one, file=EXPERIMENTS, function="original_blocking", fixed=fixed) for one in conditions(session)]
+    return session.run(BLOCKING, cases, session.budget.few)
 
 
 # [/blocking as run]
 
 
 # [counting]
+SLEEP_MS = 100
 # How long the thread counts for its reference, before and after the calls.
 REFERENCE_MS = 70
 
 
 def counting(session: Session) -> pd.DataFrame:
     """A13 corrected: counts, longest pauses and times of both phases, one process each, in random order."""
+    fixed = {"library": LIBRARY, "milliseconds": SLEEP_MS, "reference_ms": REFERENCE_MS}
     cases = [
-        Case(label, EXPERIMENTS, "counting", {"loader": loader}, {**SLEEP, "reference_ms": REFERENCE_MS})
-        for label in session.interpreters
+        Case(**one, file=EXPERIMENTS, function="counting", factors={"loader": loader}, fixed=fixed)
+        for one in conditions(session)
         for loader in LOADERS
     ]
     return session.run("counting thread", cases, session.budget.repeats)
@@ -104,7 +125,7 @@ def counting(session: Session) -> pd.DataFrame:
 # Long enough to tell waiting from deadlock: the other thread needs a few ms.
 DEADLOCK_MS = 300
 SAFE, RISKY = ("what should be safe", "crashes and deadlocks")
-SHOULD_BE_SAFE = ((GIL, "PyDLL", "C API"), (GIL, "CDLL", "handshake"), (FREE_THREADED, "PyDLL", "handshake"))
+SHOULD_BE_SAFE = ((GIL, "PyDLL", "C API"), (GIL, "CDLL", "handshake"))
 # In how many processes each runs, by budget. None of 228 excludes that it happens in one of fifty, and none of thirty that it does in one
 # of seven. A process takes a twentieth of a second; one that dies or hangs, a few of these.
 SAFE_PROCESSES = {"smoke": 2, "room": 30, "quick": 228, "full": 228}

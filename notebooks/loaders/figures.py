@@ -30,15 +30,17 @@ def blocked(found: dict[tuple[str, str], str]) -> tuple[str, str]:
     return tuple(found["A13", f"share kept by PyDLL on {label}"] for label in PAIR.values())
 
 
-def original_getpid(runs: pd.DataFrame) -> pd.DataFrame:
-    """A12 as the talk ran it: seconds, and their ratio."""
-    table = runs.pivot(index="interpreter", columns="loader", values="seconds").round(3)
+def as_run(found: pd.DataFrame, unit: str, over: str) -> pd.DataFrame:
+    """What the talk's program prints: the first run, the ratio that it gives, and that of all runs."""
+    other = LOADERS[over == LOADERS[0]]
+    shown = "{:.3f}" if unit == "s" else "{:,.0f}"
     return pd.DataFrame(
         {
-            "CPython": table.index,
-            "CDLL s": table.CDLL.to_numpy(),
-            "PyDLL s": table.PyDLL.to_numpy(),
-            "CDLL / PyDLL": (table.CDLL / table.PyDLL).round(3).to_numpy(),
+            "CPython": found.interpreter,
+            **{f"{loader}, {unit}": found[loader].map(shown.format) for loader in LOADERS},
+            f"{over} / {other}": [f"{ratios.iloc[0]:.3f}" for ratios in found.ratios],
+            "over all runs": [draw.text(one.at()) for one in found.estimate],
+            "n (processes)": [one.n for one in found.estimate],
         }
     )
 
@@ -84,15 +86,14 @@ def glue_ratios(record: Record, found: pd.DataFrame) -> None:
             draw.glue(
                 f"ratio-{row.function}-{name}", words.times_as_long(WHERE[name], row.function, row.comparison.ratio)
             )
-        draw.glue(f"price-{name}", words.price(WHERE[name], prices["noop", name]))
     net = results.comparison(record, GIL, "noop").net_ratio
     draw.glue("empty-gil", draw.text(statistics.per_call(record, (GIL, EMPTY)), "ns"))
     draw.glue("net-ratio-gil", draw.text(net) if net.is_known else draw.NOT_MEASURED)
     draw.glue("prediction-1", words.prediction_1(*(ratios["noop", name] for name in PAIR)))
     more = results.gil_over_free_threaded(record)
     noop = [prices["noop", name] for name in PAIR]
-    draw.glue("prediction-2", words.prediction_2(*noop, more))
-    draw.glue("takeaway-price", words.cheaper(*noop, more))
+    for name in ("prediction-2", "takeaway-price"):
+        draw.glue(name, words.cheaper(*noop, more))
 
 
 def glue_alarms(record: Record) -> None:
@@ -102,12 +103,17 @@ def glue_alarms(record: Record) -> None:
     draw.glue("mde", f"{mde:.2%} of a call's time on the interpreter where it is largest")
 
 
-def glue_gain(record: Record) -> None:
-    """Hand the answer to the talk's contradiction to the prose."""
+def glue_gain(record: Record, as_run: pd.DataFrame) -> None:
+    """Hand the answers to the talk's contradiction to the prose: which build gains more, is it 20 %, and which GIL it had."""
     gain = {function: results.gain_with_gil_over_without(record, function) for function in results.FUNCTIONS}
     for function, interval in gain.items():
         draw.glue(f"gain-{function}", draw.text(interval))
     draw.glue("gain-words", words.gain(**gain))
+    draw.glue("rounds", words.rounds(results.free_threaded_gains_more(as_run), gain["getpid"]))
+    ratios = (results.comparison(record, FREE_THREADED, function).ratio for function in results.FUNCTIONS)
+    draw.glue("recap", words.recap(*ratios))
+    shares = results.shares_of_the_price(record)
+    draw.glue("nearer", words.nearer(shares[FREE_THREADED], shares.get(results.SWITCHED)))
 
 
 def plot_prices(figure, prices: pd.DataFrame) -> None:
@@ -143,11 +149,11 @@ def glue_carried(record: Record, prices: pd.DataFrame) -> None:
     found = {}
     for name, label in PAIR.items():
         each = {row.function: Interval.of(row) for row in prices[prices.interpreter == label].itertuples()}
-        noop, missed = each.pop("noop"), results.misses(record, label)
-        draw.glue(f"difference-carried-{name}", words.difference_carried(WHERE[name], noop, each, missed["difference"]))
+        noop, missed = each["noop"], results.misses(record, label)
+        draw.glue(f"difference-carried-{name}", words.difference_carried(WHERE[name], each, missed["difference"]))
         draw.glue(f"ratio-carried-{name}", words.ratio_carried(WHERE[name], noop, missed["ratio"]))
         found[name] = tuple(results.carries(noop, missed[what]) for what in ("difference", "ratio"))
-        draw.glue(f"carry-{name}", words.number_to_carry(WHERE[name], *found[name]))
+        draw.glue(f"carry-{name}", words.number_to_carry(WHERE[name], each, found[name][1]))
     draw.glue("prediction-4", words.prediction_4(*found.values()))
 
 
@@ -251,18 +257,6 @@ def glue_audit(record: Record) -> None:
     draw.glue("audit", words.hook(results.audit_cost(record).get(GIL)))
 
 
-def original_blocking(runs: pd.DataFrame) -> pd.DataFrame:
-    """A13 as the talk ran it."""
-    ordered = runs.sort_values(["interpreter", "loader"])
-    return pd.DataFrame(
-        {
-            "CPython": ordered.interpreter,
-            "loader": ordered.loader,
-            "iterations": [f"{n:,}" for n in ordered.iterations],
-        }
-    )
-
-
 def plot_shares(figure, shares: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, shares, "interpreter", "loader")
@@ -277,6 +271,8 @@ def glue_shares(shares: pd.DataFrame, found: dict[tuple[str, str], str]) -> None
             kept[WHERE[name], row.loader] = Interval.of(row)
         row = results.of(shares, label, "PyDLL")
         draw.glue(f"pause-{name}", words.pause(WHERE[name], row.pause_ms, row.runs))
+    switched = shares[(shares.interpreter == results.SWITCHED) & (shares.loader == "PyDLL")]
+    draw.glue("switched", words.switched(Interval.of(switched.iloc[0])) if len(switched) else draw.NOT_MEASURED)
     draw.glue("blocking", words.blocking(*blocked(found)))
     draw.glue("releasing", words.releasing(found["A14", f"share kept by CDLL on {GIL}"]))
     draw.glue("prediction-3", words.prediction_3(kept, *blocked(found)))
@@ -315,8 +311,6 @@ def glue_ends(ends: pd.DataFrame) -> None:
     for name, label in PAIR.items():
         for row in ends[ends.interpreter == label].itertuples():
             deadlocks[WHERE[name], row.loader] = row.deadlocks
-            draw.glue(f"deadlock-{row.loader}-{name}", words.deadlock(WHERE[name], row.loader, row.deadlocks))
-            draw.glue(f"crash-{row.loader}-{name}", words.crash(WHERE[name], row.loader, row.crashes))
     pair = [results.of(ends, label, "PyDLL").deadlocks for label in PAIR.values()]
     draw.glue("removing-the-gil", words.removing_the_gil(*pair))
     draw.glue("unsafe", words.unsafe(*(results.of(ends, label, "CDLL").crashes for label in PAIR.values())))

@@ -1,5 +1,6 @@
 """What the records of the chapter "CDLL and PyDLL" say: comparisons, shares and their intervals."""
 
+import numpy as np
 import pandas as pd
 
 from ffilab.bench.plan import EMPTY
@@ -9,7 +10,7 @@ from ffilab.judge.estimates import LEVEL, Interval, Location, Share
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.loaders.experiment import DECLARED, LOADERS
+from notebooks.loaders.experiment import DECLARED, LOADERS, ON
 
 FUNCTIONS = ("noop", "getpid")
 # To which the price of noop is carried over.
@@ -17,29 +18,80 @@ OTHERS = ("getpid", *DECLARED)
 # A number carries over if it says the price of every other function to within this part of the price of noop.
 WITHIN = 0.25
 COPIES = [("CDLL noop", "CDLL noop again")]
+# The free-threaded build with the GIL switched on, as the tables call it.
+SWITCHED = f"{FREE_THREADED}{ON}"
+# Nanoseconds that CDLL takes longer for a call, by the talk's terminal: without the GIL over with it.
+PUBLISHED_SHARE = (0.581 - 0.533) / (0.643 - 0.526)
 
 
-def comparison(record: Record, label: str, function: str) -> statistics.Comparison:
-    """CDLL over PyDLL for `noop` or `getpid` on one interpreter."""
-    return statistics.compare(record, (label, f"CDLL {function}"), (label, f"PyDLL {function}"))
+def by_condition(runs: pd.DataFrame) -> pd.DataFrame:
+    """The same, with the free-threaded build under another label where its GIL was on."""
+    more = runs["condition"].fillna("") if "condition" in runs else ""
+    return runs.assign(interpreter=runs.interpreter + more)
+
+
+def as_run(runs: pd.DataFrame, value: str, over: str) -> pd.DataFrame:
+    """What the talk's program prints, by interpreter: both loaders in the first run, and `over` over the other in all runs.
+
+    Columns interpreter, CDLL, PyDLL (first run), ratios (by round), estimate.
+    """
+    rows = []
+    for label, part in by_condition(runs).sort_values("round").groupby("interpreter"):
+        table = part.pivot(index="round", columns="loader", values=value)
+        ratios = table[over] / table[LOADERS[over == LOADERS[0]]]
+        # A ratio of times is one of logarithms; a count may be nearly nothing.
+        estimate = Location.of((np.log(ratios) if value == "seconds" else ratios).to_numpy(), log=value == "seconds")
+        first = {loader: table[loader].iloc[0] for loader in LOADERS}
+        rows.append({"interpreter": label, **first, "ratios": ratios, "estimate": estimate})
+    return pd.DataFrame(rows)
+
+
+def free_threaded_gains_more(found: pd.DataFrame) -> Share:
+    """In how many rounds the talk's program prints the larger ratio on the free-threaded build."""
+    gil, free_threaded = (found.set_index("interpreter").ratios[label] for label in (GIL, FREE_THREADED))
+    larger = (free_threaded > gil)[gil.index.intersection(free_threaded.index)]
+    return Share(int(larger.sum()), len(larger))
+
+
+def cells(label: str, function: str) -> tuple[tuple[str, str], tuple[str, str]]:
+    """The two cells of a function: through CDLL, through PyDLL."""
+    build, on = (FREE_THREADED, ON) if label == SWITCHED else (label, "")
+    return tuple((build, f"{loader} {function}{on}") for loader in LOADERS)
+
+
+def comparison(record: Record, label: str, function: str) -> Comparison:
+    """CDLL over PyDLL for one function in one condition."""
+    group = f"{EMPTY} (GIL on)" if label == SWITCHED else EMPTY
+    return statistics.compare(record, *cells(label, function), empty=group)
 
 
 def comparisons(record: Record) -> pd.DataFrame:
-    """One row per interpreter and function: the ratio CDLL / PyDLL, and the whole comparison."""
+    """One row per condition and function: the ratio CDLL / PyDLL, and the whole comparison."""
+    switched = [SWITCHED] if record.measured(*cells(SWITCHED, "noop")[0]) else []
     return pd.DataFrame(
         [
             {"interpreter": label, "function": function, "comparison": found, **vars(found.ratio)}
-            for label in record.interpreters
+            for label in [*record.interpreters, *switched]
             for function in FUNCTIONS
             for found in [comparison(record, label, function)]
         ]
     )
 
 
+def shares_of_the_price(record: Record) -> dict[str, Interval]:
+    """What CDLL costs more for noop on the free-threaded build over what it costs with the GIL, in ns: with the build's own GIL
+    off, and on."""
+    gil = extra(record, GIL, "noop")
+    return {
+        label: statistics.over_units(record, extra(record, label, "noop") / gil).at()
+        for label in (FREE_THREADED, SWITCHED)
+        if record.measured(*cells(label, "noop")[0])
+    }
+
+
 def gain_with_gil_over_without(record: Record, function: str) -> Interval:
     """(CDLL / PyDLL on the GIL build) over (CDLL / PyDLL on the t-build): above 1, the GIL build gains more."""
-    pairs = [((label, f"CDLL {function}"), (label, f"PyDLL {function}")) for label in (GIL, FREE_THREADED)]
-    return statistics.ratio_of_ratios(record, *pairs)
+    return statistics.ratio_of_ratios(record, cells(GIL, function), cells(FREE_THREADED, function))
 
 
 def detach_attach_cost(record: Record) -> pd.DataFrame:
@@ -68,9 +120,10 @@ def cycle_shares(record: Record, cost: pd.DataFrame) -> dict[str, Interval]:
     return shares
 
 
-def extra(record: Record, label: str, function: str):
+def extra(record: Record, label: str, function: str) -> np.ndarray:
     """Nanoseconds that a call takes longer through CDLL than through PyDLL, by layout."""
-    return medians(record.times(label, f"CDLL {function}") - record.times(label, f"PyDLL {function}"))
+    through_cdll, through_pydll = (record.times(*cell) for cell in cells(label, function))
+    return medians(through_cdll - through_pydll)
 
 
 def prices(record: Record) -> pd.DataFrame:
@@ -143,7 +196,7 @@ def shares_kept(runs: pd.DataFrame) -> pd.DataFrame:
     """Share of its own rate that the counting thread keeps (centre over processes) with interval, and the median of its
     longest pauses (ms), per interpreter and loader."""
     rate = {phase: runs[f"counts.{phase}"] / runs[f"elapsed.{phase}"] for phase in ("call", "reference")}
-    runs = runs.assign(share=rate["call"] / rate["reference"], pause_ms=runs["pauses.call"] / 1e6)
+    runs = by_condition(runs).assign(share=rate["call"] / rate["reference"], pause_ms=runs["pauses.call"] / 1e6)
     rows = []
     for (label, loader), part in runs.groupby(["interpreter", "loader"], sort=False):
         estimate = Location.of(part["share"].to_numpy())

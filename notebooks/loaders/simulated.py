@@ -1,8 +1,20 @@
 """Made-up records of the chapter "CDLL and PyDLL", by what is true of its claims: see ffilab/judge/simulation.py."""
 
+from ffilab.bench.plan import EMPTY
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.loaders.experiment import LOADERS, RISKY, RISKY_PROCESSES, SAFE, SAFE_PROCESSES, SHOULD_BE_SAFE
+from notebooks.loaders.experiment import (
+    BLOCKING,
+    GETPID,
+    LOADERS,
+    ON,
+    RISKY,
+    RISKY_PROCESSES,
+    SAFE,
+    SAFE_PROCESSES,
+    SHOULD_BE_SAFE,
+)
+from notebooks.loaders.results import FUNCTIONS
 
 INTERPRETERS = [GIL, FREE_THREADED]
 # Standard deviations seen in `quick`: of the ratio of two arms over restarts, and of the share that a counting thread keeps
@@ -12,10 +24,30 @@ RESTARTS, PROCESSES = 0.02, 0.1
 
 def simulated(session: Simulated) -> None:
     cells = {}
-    for label in INTERPRETERS:
-        cells[label, "PyDLL getpid"] = 250.0
-        cells[label, "CDLL getpid"] = 250.0 * session.true("A12", f"ratio on {label}")
+    for label, on, where in (
+        (GIL, "", ""),
+        (FREE_THREADED, "", FREE_THREADED),
+        (FREE_THREADED, ON, f"{FREE_THREADED} with the GIL on"),
+    ):
+        for function in FUNCTIONS:
+            named = ("A12b", f"{function}: ratio on {where}") if where else ("A12", f"ratio on {label}")
+            cells[label, f"PyDLL {function}{on}"] = 250.0
+            cells[label, f"CDLL {function}{on}"] = 250.0 * session.true(*named)
+    cells[FREE_THREADED, f"{EMPTY} (GIL on)"] = 5.0
     session.add_times("calls", cells, RESTARTS)
+    for title, value, over, claim, name in (
+        (GETPID, "seconds", "CDLL", "A12", "ratio as run on"),
+        (BLOCKING, "iterations", "PyDLL", "A13", "count beside PyDLL over that beside CDLL on"),
+    ):
+        n = session.budget.repeats if title == GETPID else session.budget.few
+        cases = []
+        for label in INTERPRETERS:
+            ratios = session.scattered(session.true(claim, f"{name} {label}"), RESTARTS, n)
+            other = LOADERS[over == LOADERS[0]]
+            cases.append(
+                (label, {}, [[{"loader": over, value: r}, {"loader": other, value: 1.0}] for r in ratios.tolist()])
+            )
+        session.add_processes(title, cases)
 
     n = session.budget.repeats
     kept = {
@@ -24,9 +56,13 @@ def simulated(session: Simulated) -> None:
         (GIL, "CDLL"): session.true("A14", "share kept by CDLL on {GIL}"),
         (FREE_THREADED, "CDLL"): 1.0,
     }
+    switched = session.true("A13", "share kept by PyDLL on {FREE_THREADED} with the GIL on")
     session.add_processes(
         "counting thread",
-        [(label, {"loader": loader}, shares(session, kept[label, loader], n)) for label, loader in kept],
+        [
+            *((label, {"loader": loader}, shares(session, kept[label, loader], n)) for label, loader in kept),
+            (FREE_THREADED, {"loader": "PyDLL", "condition": ON}, shares(session, switched, n)),
+        ],
     )
 
     ends = {SAFE: [], RISKY: []}

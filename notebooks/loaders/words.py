@@ -3,18 +3,20 @@
 `where` is "with the GIL" or "without the GIL". Verdicts are those of ffilab/judge/rules.py.
 """
 
-from ffilab.draw import capital, number, text
+from ffilab.draw import capital, listed, number, text
 from ffilab.judge.controls import NEGLIGIBLE, off
 from ffilab.judge.estimates import Interval, Share
-from ffilab.judge.rules import NO, YES
+from ffilab.judge.rules import NO, OPEN, YES
 from notebooks.loaders.experiment import SLEEP_MS
-from notebooks.loaders.results import WITHIN, carries, costs_more
+from notebooks.loaders.results import PUBLISHED_SHARE, WITHIN, carries, costs_more
 
 UNKNOWN = "there are too few values for an interval"
 # What the first prediction offers: so much longer.
 OFFERED = (0.02, 0.2, 2.0)
-# The largest share of processes that "none so far" may leave open: that of the rule "never" in claims.toml.
-RARE = 0.02
+# The largest share of processes that "none so far" may leave open: that of the rule "occurs" in claims.toml.
+RARE = 0.15
+# What the recap says of PyDLL without the GIL.
+RECAP = 1.2
 
 
 def times_as_long(where: str, function: str, ratio: Interval) -> str:
@@ -26,17 +28,6 @@ def times_as_long(where: str, function: str, ratio: Interval) -> str:
     slow, fast = ("CDLL", "PyDLL") if ratio.value > 1 else ("PyDLL", "CDLL")
     longer = text(ratio if ratio.value > 1 else ratio.inverse)
     return f"{capital(where)}, a call of {function} through {slow} takes {longer} times as long as through {fast}."
-
-
-def price(where: str, difference: Interval) -> str:
-    """CDLL - PyDLL of noop, in ns."""
-    if not difference.is_known:
-        return f"{capital(where)}, the price of CDLL is not known: {UNKNOWN}."
-    if not difference.excludes(0):
-        return f"{capital(where)}, whether CDLL costs anything cannot be told: {text(difference, 'ns')} more."
-    if difference.value < 0:
-        return f"{capital(where)}, CDLL costs {text(-difference, 'ns')} less than PyDLL."
-    return f"{capital(where)}, CDLL costs {text(difference, 'ns')} more than PyDLL."
 
 
 def same_call_twice(ratios: list[Interval]) -> str:
@@ -53,13 +44,72 @@ def same_call_twice(ratios: list[Interval]) -> str:
     return f"{said} The difference is smaller than what this book calls negligible, and no number is withheld for it."
 
 
+def rounds(share: Share, gain: Interval) -> str:
+    """Does one run of the talk's program order the two builds as the corrected experiment does? share: rounds in which the
+    free-threaded build has the larger ratio; gain: as in `gain`, for getpid."""
+    told = f"In {share.events or 'none'} of {share.trials} rounds the free-threaded build shows the larger ratio, which is the order of the recap"
+    if not gain.is_known or not gain.excludes(1):
+        return f"{told}; which is larger, the corrected experiment does not tell either."
+    truth = "with the GIL" if gain.value > 1 else "without it"
+    wrong = share.events if gain.value > 1 else share.trials - share.events
+    if wrong:
+        return f"{told}. By the corrected experiment it is larger {truth}: {wrong} of these runs put the builds in the wrong order."
+    return f"{told}. By the corrected experiment it is larger {truth}: each of these runs has the order right."
+
+
 def gain(noop: Interval, getpid: Interval) -> str:
     """Which build gains more? Each is CDLL / PyDLL with the GIL over that without it."""
     if min(noop.low, getpid.low) > 1:
-        return "The ratio is larger with the GIL, as in the terminal of the talk. The recap of the talk says otherwise."
+        return "PyDLL gains more with the GIL, as in the terminal of the talk. Its recap has it the other way round."
     if max(noop.high, getpid.high) < 1:
-        return "The ratio is larger without the GIL, as in the recap of the talk. Its terminal says otherwise."
+        return "PyDLL gains more without the GIL, as in the recap of the talk. Its terminal has it the other way round."
     return "The two functions do not both show one answer beyond doubt, so this run does not settle it."
+
+
+def recap(noop: Interval, getpid: Interval) -> str:
+    """Over 20 % without the GIL? CDLL / PyDLL there."""
+    found = {"getpid": getpid, "noop": noop}
+    if not all(one.is_known for one in found.values()):
+        return f"Whether PyDLL gains over {RECAP - 1:.0%} without the GIL is not known: {UNKNOWN}."
+    each = " and ".join(f"{text(one.map(lambda ratio: ratio - 1), '%', 100)} for {name}" for name, one in found.items())
+    if max(one.high for one in found.values()) < RECAP:
+        return f"Without the GIL, PyDLL gains {each}: less than the {RECAP - 1:.0%} of the recap, even where nothing else is in the call."
+    if min(one.low for one in found.values()) > RECAP:
+        return f"Without the GIL, PyDLL gains {each}: over {RECAP - 1:.0%}, as the recap says."
+    return f"Without the GIL, PyDLL gains {each}. That is not under {RECAP - 1:.0%} for both, and not over it for both."
+
+
+def nearer(off: Interval, on: Interval | None) -> str:
+    """Which of two conditions is the published "no GIL" nearer to? The price of a call on the free-threaded build over that with
+    the GIL: with the build's own GIL off, and on."""
+    if on is None or not (off.is_known and on.is_known):
+        return "Here too little was measured with the GIL switched on to compare."
+    told = (
+        f"By the terminal, CDLL costs {PUBLISHED_SHARE:.2f} times as many nanoseconds on the free-threaded build as with the GIL. Here it is "
+        f"{text(off)} times with that build's GIL off, and {text(on)} times with it on"
+    )
+    nearest, farthest = zip(_distances(off), _distances(on))
+    if farthest[0] < nearest[1]:
+        return f"{told}: the talk's GIL was off."
+    if farthest[1] < nearest[0]:
+        return f"{told}: the published number is nearer to the build with its GIL on."
+    return f"{told}. Which of the two the talk had cannot be told by that."
+
+
+def _distances(found: Interval) -> tuple[float, float]:
+    """How far the published share lies from an interval: at least, at most."""
+    ends = abs(found.low - PUBLISHED_SHARE), abs(found.high - PUBLISHED_SHARE)
+    return 0.0 if found.low <= PUBLISHED_SHARE <= found.high else min(ends), max(ends)
+
+
+def switched(share: Interval) -> str:
+    """What the counting thread keeps beside PyDLL on the free-threaded build with the GIL on."""
+    told = f"On the free-threaded build with its GIL switched on, the thread keeps {text(share, '%', 100)} of its speed beside PyDLL"
+    if share.high < 0.5:
+        return f"{told}. So the talk's counts without the GIL, which hardly differ, were made with the GIL off."
+    if share.low > 0.5:
+        return f"{told}: it is not blocked there, so the talk's counts do not say whether its GIL was off."
+    return f"{told}. Whether it is blocked there cannot be told here."
 
 
 def cycle(where: str, alone: Interval | None, share: Interval | None) -> str:
@@ -86,79 +136,63 @@ def hook(cost: Interval | None) -> str:
     return f"One idle hook adds {text(cost, 'ns')} to each call with the GIL."
 
 
-def difference_carried(where: str, noop: Interval, prices: dict[str, Interval], missed: dict[str, Interval]) -> str:
-    """Do the nanoseconds of noop say those of other functions? prices, missed: by function, in ns."""
+def difference_carried(where: str, prices: dict[str, Interval], missed: dict[str, Interval]) -> str:
+    """Do the nanoseconds of noop say those of other functions? prices: of every function, missed: of the others, in ns."""
+    noop = prices["noop"]
+    if nothing := _nothing_to_carry(noop, missed):
+        return f"{capital(where)}, no price of noop can be carried over: {nothing}."
+    far, room = _room(noop, missed)
+    told = f"{capital(where)}, noop's {text(noop, 'ns')} is wrong for the others by {far} ns"
     verdict = carries(noop, missed)
     if verdict == YES:
-        return f"{capital(where)}, the difference carries over: {_reach('that of noop', noop, missed)}."
+        return f"{told}, less than the {room} ns of the rule: the nanoseconds carry over."
+    apart = [name for name, one in missed.items() if one.excludes(0)]
+    differ = f" For {listed(apart)} the price certainly is another one; why is not known." if apart else ""
     if verdict == NO:
-        every = {"noop": noop, **prices}
-        least, most = (pick(every, key=lambda name: every[name].value) for pick in (min, max))
+        least, most = (pick(prices, key=lambda name: prices[name].value) for pick in (min, max))
         return (
-            f"{capital(where)}, the difference does not carry over: it goes from {text(every[least], 'ns')} for {least} to "
-            f"{text(every[most], 'ns')} for {most}. Measure your own signature."
+            f"{told}, for one of them certainly by more than the {room} ns of the rule: from {text(prices[least], 'ns')} for {least} to "
+            f"{text(prices[most], 'ns')} for {most}.{differ}"
         )
-    return f"{capital(where)}, whether the difference carries over cannot be told here: {_why(noop, missed)}."
+    return f"{told}; the rule allows {room} ns, and is not decided by that.{differ}"
 
 
 def ratio_carried(where: str, noop: Interval, missed: dict[str, Interval]) -> str:
     """Does the ratio of noop say the price of other functions? missed: by function, in ns."""
+    if _nothing_to_carry(noop, missed):
+        return f"{capital(where)}, no ratio can be carried over either."
+    far, _ = _room(noop, missed)
     verdict = carries(noop, missed)
-    if verdict == YES:
-        return f"{capital(where)}, the ratio carries over: {_reach('that of noop', noop, missed)}."
     if verdict == NO:
         worst = max(missed, key=lambda name: abs(missed[name].value))
-        return (
-            f"{capital(where)}, the ratio does not carry over: from that of noop, the price of {worst} comes out wrong by "
-            f"{text(_size(missed[worst]), 'ns')}."
-        )
-    return f"{capital(where)}, whether the ratio carries over cannot be told here: {_why(noop, missed)}."
+        return f"The ratio of noop is wrong by {far} ns, most for {worst}: it does not carry over."
+    rest = ": it carries over, too" if verdict == YES else ", which does not decide the rule"
+    return f"The ratio of noop is wrong by {far} ns{rest}."
 
 
-def _size(found: Interval) -> Interval:
-    """How far from zero: of a negative number, its amount."""
-    return found if found.value >= 0 else -found
-
-
-def _reach(what: str, noop: Interval, missed: dict[str, Interval]) -> str:
-    far = max(max(abs(one.low), abs(one.high)) for one in missed.values())
-    return (
-        f"{what} says the price of the other {len(missed)} functions to within {number(far, far / 10)} ns, less than "
-        f"{WITHIN:.0%} of the price of noop"
-    )
-
-
-def _why(noop: Interval, missed: dict[str, Interval]) -> str:
+def _nothing_to_carry(noop: Interval, missed: dict[str, Interval]) -> str:
     if not noop.is_known or not all(one.is_known for one in missed.values()):
         return UNKNOWN
-    if not noop.excludes(0):
-        return "for noop no price is seen that could be carried"
+    return "" if noop.excludes(0) else "none is seen"
+
+
+def _room(noop: Interval, missed: dict[str, Interval]) -> tuple[str, str]:
+    """By how much one is wrong, and what the rule allows."""
     low, high = min(one.low for one in missed.values()), max(one.high for one in missed.values())
     room = WITHIN * abs(noop.value)
-    return (
-        f"that of noop misses the others by something between {number(low, room / 5)} and {number(high, room / 5)} ns, and "
-        f"{WITHIN:.0%} of the price of noop is {number(room, room / 5)} ns"
-    )
+    return f"{number(low, room / 5)} to {number(high, room / 5)}", number(room, room / 5)
 
 
-def number_to_carry(where: str, difference: str, ratio: str) -> str:
-    """The advice, from the two verdicts."""
-    if difference == YES and ratio == YES:
-        return f"{capital(where)}, both the nanoseconds and the ratio of noop can be carried to the other functions tested."
-    if difference == YES:
-        rest = "not the ratio" if ratio == NO else "of the ratio nothing is known"
-        return f"{capital(where)}, carry the nanoseconds of noop; {rest}."
-    if ratio == YES:
-        rest = "not the nanoseconds" if difference == NO else "of the nanoseconds nothing is known"
-        return f"{capital(where)}, carry the ratio of noop; {rest}."
-    if difference == ratio == NO:
-        return f"{capital(where)}, neither the nanoseconds nor the ratio of noop can be carried; measure your own signature."
-    if NO in (difference, ratio):
-        lost, left = ("ratio", "nanoseconds") if ratio == NO else ("nanoseconds", "ratio")
+def number_to_carry(where: str, prices: dict[str, Interval], ratio: str) -> str:
+    """The advice: what to add for a function that was not measured. prices: of every function, in ns; ratio: does it carry over?"""
+    low, high = min(one.low for one in prices.values()), max(one.high for one in prices.values())
+    if not low > 0:
         return (
-            f"{capital(where)}, do not carry the {lost} of noop; whether the {left} can be carried is undecided here."
+            f"{capital(where)}, measure your own signature: not every function here is known to cost more through CDLL."
         )
-    return f"{capital(where)}, which number of noop can be carried is undecided here; measure your own signature."
+    known = f"{capital(where)}, add {low:.0f} to {high:.0f} ns for CDLL"
+    rest = {NO: "never multiply by the ratio", YES: "the ratio of noop would do as well"}
+    return f"{known}; {rest.get(ratio, 'whether the ratio would do as well is not known')}."
 
 
 def blocking(gil: str, free_threaded: str) -> str:
@@ -193,21 +227,6 @@ def pause(where: str, pause_ms: float, processes: int) -> str:
     return f"{said}: a part of the call, so neither blocked throughout nor undisturbed."
 
 
-def _seen(share: Share) -> str:
-    """How often, and what that leaves room for."""
-    if share.events:
-        return f"in {share.events} of {share.trials} processes"
-    return f"in none of {share.trials} processes, which leaves room for up to {share.at().high:.0%} of all"
-
-
-def deadlock(where: str, loader: str, share: Share) -> str:
-    return f"{capital(where)}, the handshake through {loader} deadlocked {_seen(share)}."
-
-
-def crash(where: str, loader: str, share: Share) -> str:
-    return f"{capital(where)}, the call of the C API through {loader} crashed {_seen(share)}."
-
-
 def _has(share: Share) -> str:
     """YES if it happens; NO if it is rare; else neither is known. As the rules "occurs" and "never" have it."""
     if share.events:
@@ -232,10 +251,10 @@ def unsafe(gil: Share, free_threaded: Share) -> str:
     """Crashes of the C API through CDLL in both builds."""
     counts = f"{gil.events} of {gil.trials} processes with the GIL, {free_threaded.events} of {free_threaded.trials} without it"
     if gil.events and free_threaded.events:
-        return f"A call of the C API through CDLL crashed in both builds ({counts})."
+        return f"Calling the C API through CDLL crashed either build ({counts})."
     if gil.events or free_threaded.events:
-        return f"A call of the C API through CDLL crashed in one of the builds ({counts}). No crash is no proof that it is safe."
-    return f"No call of the C API through CDLL crashed here ({counts}). That is no proof that it is safe."
+        return f"Calling the C API through CDLL crashed one of the builds ({counts}). No crash is no proof that it is safe."
+    return f"Calling the C API through CDLL crashed neither build here ({counts}). That is no proof that it is safe."
 
 
 def cheaper(gil: Interval, free_threaded: Interval, more: Interval) -> str:
@@ -283,16 +302,6 @@ def _nearest(where: str, ratio: Interval) -> str:
     return f"{capital(where)}, it is {longer} more; between {low} and {high} this run does not decide."
 
 
-def prediction_2(gil: Interval, free_threaded: Interval, more: Interval) -> str:
-    """The price of noop in both builds, and with the GIL less that without it, in ns."""
-    if gil.high < 0 and free_threaded.high < 0:
-        return "In neither: in both builds a call through CDLL costs fewer nanoseconds here than one through PyDLL."
-    if not more.is_known or not more.excludes(0):
-        return "In which build CDLL costs more nanoseconds cannot be told here."
-    build = "with the GIL" if more.value > 0 else "without the GIL"
-    return f"CDLL costs more nanoseconds {build}: the builds differ by {text(_size(more), 'ns')}."
-
-
 def prediction_3(shares: dict[tuple[str, str], Interval], blocked: str, unblocked: str) -> str:
     """The shares that the counting thread keeps, by (where, loader), and the verdicts of A13."""
     every = "; ".join(f"{loader} {where} {text(share, '%', 100)}" for (where, loader), share in shares.items())
@@ -301,7 +310,12 @@ def prediction_3(shares: dict[tuple[str, str], Interval], blocked: str, unblocke
 
 def prediction_4(gil: tuple[str, str], free_threaded: tuple[str, str]) -> str:
     """Which number carries over: for each build, the verdicts on the difference and on the ratio."""
-    return f"{number_to_carry('with the GIL', *gil)} {number_to_carry('without the GIL', *free_threaded)}"
+    said = {YES: "are nearly the same", NO: "are not nearly the same", OPEN: "are not decided"}
+    each = (
+        f"{where}, the nanoseconds {said[difference]}, and the ratios {said[ratio]}"
+        for where, (difference, ratio) in (("With the GIL", gil), ("without the GIL", free_threaded))
+    )
+    return f"{'; '.join(each)}."
 
 
 def prediction_5(deadlocks: dict[tuple[str, str], Share]) -> str:

@@ -4,15 +4,16 @@ from ffilab.bench.session import Session
 from ffilab.judge.controls import Control
 from ffilab.judge.ledger import Handed
 from notebooks.measuring import results
+from notebooks.measuring.experiment import ITSELF, TALK
+
+SEPARATED = "share of processes in which all six pairs of the four bindings are called different"
 
 
 def measurements(session: Session) -> Handed:
     handed = Handed(session)
-    for name, title in (
-        ("share of processes in which CDLL and PyDLL are called different", "the talk's method"),
-        ("share of A/A pairs that the talk's method calls significant", "the talk's method against itself"),
-    ):
-        handed.put("A5", name, lambda title=title: results.share_significant(results.pairs(session.frame(title))))
+    itself = "share of A/A pairs that the talk's method calls significant"
+    handed.put("A5", SEPARATED, lambda: results.all_separated(results.of_bindings(session.frame(TALK))))
+    handed.put("A5", itself, lambda: results.share_significant(results.pairs(session.frame(ITSELF))))
     spreads = "spread of restarted processes over that of a kept one"
     handed.put("D7", spreads, lambda: results.restarted_over_kept(session.timed("copies")))
     return handed

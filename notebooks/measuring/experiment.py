@@ -10,7 +10,7 @@ from ffilab.bench.plan import Arm, empty_loop
 from ffilab.bench.record import Record
 from ffilab.bench.session import Session
 from ffilab.errors import UserError
-from ffilab.paths import without_paths
+from ffilab.paths import BUILT, without_paths
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
 # [setting]
@@ -19,12 +19,13 @@ from notebooks.loaders.experiment import ARMS, LIBRARY
 SPIN_ARMS = "native/measuring/arms.py"
 TALK_METHOD = "native/measuring/talk_method.py"
 STEPS = "native/measuring/steps.py"
-LOADERS = ("CDLL", "PyDLL")
 # [/setting]
 
 # [as the talk]
 # Fresh processes for each question: a share near 1 needs few, one near 0.05 many.
 PROCESSES, PAIRS = 60, 440
+BINDINGS, LIBRARIES = ("ctypes CDLL", "cffi ABI", "pybind11", "PyO3"), f"{BUILT}/boundary"
+TALK, ITSELF = "the talk's method", "the talk's method against itself"
 
 
 def enough(session: Session, processes: int) -> int:
@@ -32,14 +33,10 @@ def enough(session: Session, processes: int) -> int:
     return processes if session.budget.is_result else session.budget.repeats
 
 
-def talk(loaders: tuple[str, ...]) -> Case:
-    """One process of the talk's method on `noop`, loaded once for each loader that is named."""
-    return Case(GIL, TALK_METHOD, "talk", fixed={"library": LIBRARY, "function": "noop", "loaders": loaders})
-
-
 def as_the_talk(session: Session) -> pd.DataFrame:
-    """A5 as the talk ran it: samples of a call through CDLL and through PyDLL, in one process. Then again, in fresh ones."""
-    return session.run("the talk's method", [talk(LOADERS)], enough(session, PROCESSES))
+    """A5 as the talk ran it: samples of a call through each of four bindings, in one process. Then again, in fresh ones."""
+    case = Case(GIL, TALK_METHOD, "four_bindings", fixed={"folder": LIBRARIES, "bindings": BINDINGS})
+    return session.run(TALK, [case], enough(session, PROCESSES))
 
 
 # [/as the talk]
@@ -47,13 +44,13 @@ def as_the_talk(session: Session) -> pd.DataFrame:
 
 # [against itself]
 def against_itself(session: Session) -> pd.DataFrame:
-    """A5: the talk's method on two copies of one call, in fresh processes.
+    """The talk's method on two copies of one call, in fresh processes.
 
     In half of them the second copy is measured first.
     """
-    copies = talk(("CDLL", "CDLL"))
-    orders = [dataclasses.replace(copies, factors={"measured_first": number}) for number in (0, 1)]
-    return session.run("the talk's method against itself", orders, enough(session, PAIRS // 2))
+    fixed = {"library": LIBRARY, "function": "noop"}
+    orders = [Case(GIL, TALK_METHOD, "copies", {"measured_first": number}, fixed) for number in (0, 1)]
+    return session.run(ITSELF, orders, enough(session, PAIRS // 2))
 
 
 # [/against itself]

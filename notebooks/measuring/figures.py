@@ -11,17 +11,6 @@ from ffilab.judge.statistics import Comparison
 from notebooks.measuring import results, words
 from notebooks.measuring.experiment import OF_EACH
 
-
-def p_value(p: float) -> str:
-    """A p-value in digits that tell something; one that a float cannot hold is below the smallest that it can."""
-    if p == 0:
-        return "below 10⁻³⁰⁰"
-    if p >= 1e-4:
-        return f"{p:.2g}"
-    digits, power = f"{p:.1e}".split("e")
-    return f"{digits} · 10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
-
-
 # ---- the talk's method ----
 
 
@@ -34,20 +23,38 @@ def talks_moments(moments: pd.DataFrame) -> pd.DataFrame:
     return moments.assign(**shown).rename(columns=in_ns | {"n": "n, after the filter"})
 
 
-def talks_pair(pair: pd.DataFrame) -> pd.DataFrame:
+def talks_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
     """The talk's test of one process."""
-    shown = {name: pair[name].map(p_value) for name in ("U p", "BH p")}
-    shown |= {"Cliff's delta": pair["Cliff's delta"].map("{:.3f}".format), "shift": pair["shift"].map("{:.1%}".format)}
-    return pair.assign(**shown)
+    shown = {name: pairs[name].map(results.p_value) for name in ("U p", "BH p")}
+    return pairs.assign(**shown, shift=pairs["shift"].map("{:.1%}".format)).round({"Cliff's delta": 3})
 
 
-def glue_talk(clock: dict[str, float], moments: pd.DataFrame, runs: pd.DataFrame, separated: Interval) -> None:
-    """Hand to the prose what one sample is made of, how many stayed, and how often the talk's method tells the loaders apart."""
+def show_talk(runs: pd.DataFrame) -> None:
+    """One process of the talk's method: both tables, and what one sample is made of."""
+    moments, pairs = results.talk_tables(runs)
+    draw.table(talks_moments(moments), "The talk's statistics for one call through four bindings. One process.")
+    draw.table(talks_pairs(pairs), "The talk's test of the six pairs. Cliff's delta and shift are ours.")
+    different = int((pairs["BH p"] < words.BY_CHANCE).sum())
+    draw.glue("talk-table", words.talks_table(different, len(pairs), pairs["BH p"].max()))
+    clock = results.clock(runs)
     draw.glue("clock-step", f"{clock['step']:.0f} ns (here, in one process)")
     draw.glue("clock-empty", f"{clock['empty sample']:.0f} ns (median of one process)")
-    draw.glue("talk-n", " and ".join(f"{n} values" for n in moments.n))
-    draw.glue("talk-apart", p_value(results.without_overlap(moments)))
-    draw.glue("talk-separates", words.separated(separated, len(runs)))
+    draw.glue("talk-apart", results.p_value(results.without_overlap()))
+
+
+def show_pairs(found: pd.DataFrame) -> None:
+    """The six pairs in all processes."""
+    every = results.by_pair(found)
+    faster = [", ".join(f"{name} in {n}" for name, n in counts.items()) for counts in every.faster]
+    shown = every.assign(faster=faster, shift=every["shift"].map("{:.1%}".format))
+    draw.table(
+        shown.rename(columns={"different": "called different", "shift": "shift, median", "n": "n, processes"}),
+        "The talk's test in every process: how often it calls a pair different, and whom the faster one.",
+    )
+    separated = results.all_separated(found)
+    known = words.separated(separated.interval, found.process.nunique()) if not isinstance(separated, str) else None
+    draw.glue("talk-separates", known or draw.NOT_MEASURED)
+    draw.glue("winners", words.winners(dict(zip(every.pair, every.faster))))
 
 
 def plot_leaning(figure, pairs: pd.DataFrame) -> None:
@@ -65,18 +72,22 @@ def plot_leaning(figure, pairs: pd.DataFrame) -> None:
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
 
 
-def show_alarms(pairs: pd.DataFrame, alarms: Interval) -> None:
+def show_alarms(pairs: pd.DataFrame, alarms: Interval, bindings: pd.DataFrame) -> None:
     """The talk's method against itself: the figure, and what it says."""
     draw.figure(
         lambda figure: plot_leaning(figure, pairs),
         "How the samples of two copies of one call lie to each other, one point a process, by which copy was measured first. "
-        f"Right of zero copy 1 is slower. {words.alarms_for_alt(alarms)}.",
+        f"Right of zero copy 1 is slower. {words.prediction_1(alarms)}",
         data=pairs,
     )
-    leaning = results.leaning(pairs)
-    draw.glue("talk-alarms", words.alarms(alarms, len(pairs), pairs["shift"].abs().max()))
-    draw.glue("position", words.position(leaning))
-    draw.glue("for-instructors", words.for_instructors(leaning))
+    reach = results.yardstick(pairs)
+    draw.glue("talk-alarms", words.alarms(alarms, len(pairs), reach))
+    every = results.by_pair(bindings)
+    draw.glue("beyond", words.beyond(dict(zip(every.pair, every["shift"])), reach[LEVEL]))
+    separated = results.all_separated(bindings)
+    known = None if isinstance(separated, str) else words.reader_of_tables(separated.interval, alarms)
+    draw.glue("reader", known or draw.NOT_MEASURED)
+    draw.glue("position", words.position(results.leaning(pairs)))
     draw.glue("prediction-1", words.prediction_1(alarms))
 
 
@@ -187,11 +198,10 @@ def show_restarts(record: Record, spread: Interval, medians: pd.DataFrame) -> No
     draw.figure(
         lambda figure: plot_restarts(figure, medians),
         "Time of a CDLL call over that of the reference, in the process that is restarted and in one that is kept; a point of each "
-        f"a restart. {words.spread_for_alt(spread)}.",
+        f"a restart. {words.spread(spread)}",
         data=medians,
     )
     draw.glue("spread", words.spread(spread))
-    draw.glue("outliers", words.outliers(results.outliers(record)))
     draw.glue("pseudo-words", words.pseudo_replication(results.pseudo_replication(record)))
     draw.glue("restarts", f"{medians.restart.nunique()} restarts")
     draw.glue("noise", record.noise.report)
@@ -258,20 +268,21 @@ def plot_levels(figure, found: pd.DataFrame) -> None:
     """What each level adds to the scatter."""
     axes = figure.subplots()
     part = found.assign(**{name: found[name] * 100 for name in ("value", "low", "high")})
-    draw.intervals(axes, part, "level")
-    axes.set(xlabel="standard deviation that it adds to CDLL over PyDLL (%)")
+    draw.intervals(axes, part, "level", "pair")
+    axes.set(xlabel="standard deviation (%)")
 
 
 def show_layouts(record: Record) -> None:
     """The figures of layouts and levels, and the words that go with them; or why there are none."""
-    alone, found = results.by_layout(record), results.levels(record)
+    alone, found = results.by_layout(record), results.levels_and_zero(record)
     if alone.empty or found.empty:
         draw.glue("layouts", words.layouts(None, None, any(unit.layout is not None for unit in record.kept)))
-        draw.glue("levels", words.levels(None, None))
+        draw.glue("levels", words.levels(None, None, None))
         return
     estimate = results.loaders_compared(record).estimate
     over, next_build = estimate.at(), estimate.next_build
-    layout, restart = (Interval.of(row) for row in found.set_index("level").loc[["layout", "restart"]].itertuples())
+    layout, below, *copies = (Interval.of(row) for row in found.itertuples())
+    told = words.levels(layout, below, copies[1] if copies else None)
     draw.figure(
         lambda figure: plot_layouts(figure, alone, over, next_build),
         f"CDLL over PyDLL on {len(alone)} layouts of one interpreter, each with the interval of its own restarts. Over layouts "
@@ -280,13 +291,12 @@ def show_layouts(record: Record) -> None:
     )
     draw.figure(
         lambda figure: plot_levels(figure, found),
-        "Standard deviation (%) that each level adds to CDLL over PyDLL, on this machine. "
-        + words.levels(layout, restart),
+        f"Standard deviation (%) that each level adds to CDLL over PyDLL, on this machine, and to a call over itself. {told}",
         size=(7.2, 2.2),
         data=found,
     )
     draw.glue("layouts", words.layouts(results.one_binary_alone(alone, over), next_build))
-    draw.glue("levels", words.levels(layout, restart))
+    draw.glue("levels", told)
 
 
 # ---- tables of the other sections ----
@@ -316,13 +326,12 @@ def copies(pairs: list[Comparison]) -> pd.DataFrame:
     )
 
 
-def show_copies(record: Record, pairs: list[Comparison], loaders: Comparison, alarms: int | None) -> None:
+def show_copies(pairs: list[Comparison], loaders: Comparison, alarms: int | None) -> None:
     """Whether the instrument passes its own test, and what the same run says of the loaders."""
     draw.table(copies(pairs), "Three copies of one call: every finding here is a false alarm.")
     draw.glue("copies", words.copies(alarms, len(pairs)))
     draw.glue("level", f"{LEVEL:.0%}")
     draw.glue("loaders", words.loaders(loaders.ratio, loaders.mde, alarms))
-    draw.glue("sharper", words.sharper(results.widths(record, loaders)))
 
 
 def counts(found: list[dict]) -> pd.DataFrame:

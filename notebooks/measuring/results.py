@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import math
-import warnings
 from itertools import combinations
 
 import numpy as np
@@ -18,31 +17,36 @@ from ffilab.judge.controls import NEGLIGIBLE
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Measurement, Share, difference
 from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import GIL
-from notebooks.measuring.experiment import COLLECTED, COPIES, KEPT, LOADERS, OF_EACH, ON, REFERENCE
+from notebooks.measuring.experiment import BINDINGS, COLLECTED, COPIES, KEPT, OF_EACH, ON, REFERENCE
 
 LOADERS_OF_COPIES = (GIL, COPIES[0]), (GIL, "PyDLL")
+LAYOUT, BELOW = "layout", "restart, with the noise of its blocks"
 # The level at which the talk calls a difference significant.
 TALK_LEVEL = 0.05
-
-
-def filtered(samples: list[list[int]], names: tuple[str, ...]) -> dict[str, np.ndarray]:
-    """The samples (ns) of one process by name, after Tukey's filter."""
-    return {name: description.tukey(np.array(values)) for name, values in zip(names, samples)}
+# Values of a sample that its test sees.
+SAMPLES_LEFT = 195
 
 
 def talk_tables(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The talk's two tables, for CDLL and PyDLL in one process: moments, and the pair."""
-    samples = filtered(runs.samples[0], LOADERS)
-    with warnings.catch_warnings():
-        # Where the clock leaves one value, nothing is skewed, and scipy warns of it.
-        warnings.simplefilter("ignore", RuntimeWarning)
-        return description.moments(samples), description.pairs(samples)
+    """The talk's two tables of one process: moments of what Tukey's rule leaves, and the pairs, from all values."""
+    samples = {name: np.array(values) for name, values in zip(runs.bindings.iloc[0], runs.samples.iloc[0])}
+    return description.moments({name: description.tukey(v) for name, v in samples.items()}), description.pairs(samples)
 
 
-def without_overlap(moments: pd.DataFrame) -> float:
-    """The p of the talk's test for two samples of these sizes without ties or overlap, however far they lie apart."""
-    one, other = moments.n
-    return float(stats.mannwhitneyu(np.arange(one), one + np.arange(other)).pvalue)
+def without_overlap() -> float:
+    """The p of the talk's test for two of its samples without ties or overlap, however far they lie apart."""
+    n = SAMPLES_LEFT
+    return float(stats.mannwhitneyu(np.arange(n), n + np.arange(n)).pvalue)
+
+
+def p_value(p: float) -> str:
+    """A p-value in digits that tell something; one that a float cannot hold is below the smallest that it can."""
+    if p == 0:
+        return "below 10⁻³⁰⁰"
+    if p >= 1e-4:
+        return f"{p:.2g}"
+    digits, power = f"{p:.1e}".split("e")
+    return f"{digits} · 10{str(int(power)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
 def clock(runs: pd.DataFrame) -> dict[str, float]:
@@ -51,16 +55,56 @@ def clock(runs: pd.DataFrame) -> dict[str, float]:
 
 
 @functools.cache
-def pair(one: tuple[int, ...], other: tuple[int, ...]) -> dict:
-    """What the talk's test says of the samples of one process."""
-    return description.pairs(filtered((one, other), ("first", "second"))).iloc[0].to_dict()
+def compared(samples: tuple[tuple[int, ...], ...], names: tuple[str, ...] = ("first", "second")) -> pd.DataFrame:
+    """What the talk's test says of every pair of the samples of one process."""
+    return description.pairs({name: np.array(values) for name, values in zip(names, samples)})
 
 
 def pairs(runs: pd.DataFrame) -> pd.DataFrame:
-    """The same for each process, in the order in which they ran; measured_first: the number of the copy that was."""
+    """The same for two copies in each process, in the order in which they ran; measured_first: the number of the copy that was."""
     ordered = runs.sort_values("process")
-    found = pd.DataFrame([pair(*map(tuple, samples)) for samples in ordered.samples])
+    found = pd.concat([compared(tuple(map(tuple, samples))) for samples in ordered.samples], ignore_index=True)
     return found.assign(measured_first=list(ordered.measured_first) if "measured_first" in ordered else 0)
+
+
+def of_bindings(runs: pd.DataFrame) -> pd.DataFrame:
+    """Every pair of bindings in each process: the columns of description.pairs, and process."""
+    found = [
+        compared(tuple(map(tuple, row.samples)), tuple(row.bindings)).assign(process=row.process)
+        for row in runs.itertuples()
+    ]
+    return pd.concat(found, ignore_index=True)
+
+
+def all_separated(found: pd.DataFrame) -> Measurement | str:
+    """Share of processes in which every pair of the talk's four bindings is called different; or why there is none."""
+    by_process = found.groupby("process")["BH p"]
+    if by_process.size().min() < math.comb(len(BINDINGS), 2):
+        return "not all of the four bindings could be loaded"
+    return Measurement(Share(int((by_process.max() < TALK_LEVEL).sum()), len(by_process)), "share of processes")
+
+
+def by_pair(found: pd.DataFrame) -> pd.DataFrame:
+    """Over processes: how often a pair is called different, how often each is called the faster one, and the median shift.
+
+    Columns pair, different, faster (a dictionary of counts), shift, n.
+    """
+    rows = [
+        {
+            "pair": pair,
+            "different": int((part["BH p"] < TALK_LEVEL).sum()),
+            "faster": part.faster.value_counts().to_dict(),
+            "shift": float(part["shift"].median()),
+            "n": len(part),
+        }
+        for pair, part in found.groupby("pair", sort=False)
+    ]
+    return pd.DataFrame(rows)
+
+
+def yardstick(copies: pd.DataFrame) -> dict[float, float]:
+    """Below which shift (a fraction) so many of all pairs of copies lie, whichever of the two is the slower one."""
+    return {share: float(np.quantile(copies["shift"].abs(), share)) for share in (0.95, LEVEL)}
 
 
 def significant(pairs: pd.DataFrame) -> pd.Series:
@@ -69,7 +113,7 @@ def significant(pairs: pd.DataFrame) -> pd.Series:
 
 
 def share_significant(pairs: pd.DataFrame) -> Measurement:
-    """Share of processes in which the talk's method calls the pair significant."""
+    """Share of processes in which the talk's method calls two copies different."""
     return Measurement(Share(int(significant(pairs).sum()), len(pairs)), "share of processes")
 
 
@@ -167,24 +211,6 @@ def within_layouts(record: Record, arm: str) -> np.ndarray:
     if any(unit.layout is None for unit in drawn):
         return (logs - logs.median()).to_numpy()
     return (logs - logs.groupby(pd.factorize(pd.Series(drawn))[0]).transform("median")).to_numpy()
-
-
-def far(values: np.ndarray) -> np.ndarray:
-    """Which values lie further from their median than three scaled median absolute deviations."""
-    away = np.abs(values - np.nanmedian(values))
-    return away > 3 * 1.4826 * np.nanmedian(away)
-
-
-def outliers(record: Record) -> dict[str, int]:
-    """How many restarts lie far from the others, by the first copy over the reference; and in how many of these the PyDLL call
-    of the same process does, and the copy in the kept process."""
-    out, same_process, kept = (far(within_layouts(record, arm)) for arm in (COPIES[0], "PyDLL", KEPT))
-    return {
-        "restarts": len(out),
-        "far": int(out.sum()),
-        "PyDLL too": int((out & same_process).sum()),
-        "kept too": int((out & kept).sum()),
-    }
 
 
 def log_spread(values: np.ndarray) -> np.ndarray:
@@ -286,12 +312,6 @@ def alarms_among(pairs: list[Comparison]) -> int | None:
     return sum(interval.low > 1 + NEGLIGIBLE or interval.high < 1 - NEGLIGIBLE for interval in intervals)
 
 
-def widths(record: Record, found: Comparison) -> dict[str, float]:
-    """Half-widths (fractions) of the time of one call, over layouts, and of the ratio of two."""
-    time = statistics.per_call(record, found.slow)
-    return {"time": time.half_width / time.value, "ratio": found.ratio.half_width / found.ratio.value}
-
-
 def loaders_compared(record: Record) -> Comparison:
     """CDLL over PyDLL."""
     return statistics.compare(record, (GIL, COPIES[0]), (GIL, "PyDLL"))
@@ -315,13 +335,14 @@ def by_layout(record: Record) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["layout", "value", "low", "high"])
 
 
-def levels(record: Record) -> pd.DataFrame:
-    """Standard deviation (log scale) that a layout adds to CDLL over PyDLL, and a restart, with 95 % intervals.
+def levels(record: Record, cells=LOADERS_OF_COPIES) -> pd.DataFrame:
+    """Standard deviation (log scale) that a layout adds to the ratio of two cells, and what is left within layouts: a restart,
+    and the noise of its blocks. With 95 % intervals.
 
     One-way random effects by the method of moments; layouts with unequal numbers of restarts count by their harmonic mean.
     Columns level, value, low, high. No rows where no layouts were drawn.
     """
-    logs = pd.Series(statistics.log_ratios_by_restart(record, *LOADERS_OF_COPIES))
+    logs = pd.Series(statistics.log_ratios_by_restart(record, *cells))
     units = pd.Series([record.units[number].layout for number in record.noise.restarts], dtype="Int64")
     groups = [part.to_numpy() for _, part in logs.dropna().groupby(units) if len(part) >= 2]
     if len(groups) < MIN_VALUES:
@@ -331,10 +352,23 @@ def levels(record: Record) -> pd.DataFrame:
     times = len(groups) / sum(1 / len(group) for group in groups)
     of_means = times * float(np.var([group.mean() for group in groups], ddof=1))
     found = {
-        "layout": variances.between((of_means, len(groups) - 1), (within, freedom), times),
-        "restart": variances.alone(within, freedom),
+        LAYOUT: variances.between((of_means, len(groups) - 1), (within, freedom), times),
+        BELOW: variances.alone(within, freedom),
     }
     return pd.DataFrame([{"level": level, **vars(interval)} for level, interval in found.items()])
+
+
+def levels_and_zero(record: Record) -> pd.DataFrame:
+    """The levels of CDLL over PyDLL, and of two copies of one call in one process, which have nothing to differ by."""
+    found = [
+        levels(record, cells).assign(pair=pair)
+        for pair, cells in (
+            ("CDLL / PyDLL", LOADERS_OF_COPIES),
+            ("a call / itself", ((GIL, COPIES[0]), (GIL, COPIES[1]))),
+        )
+        if record.measured(*cells[1])
+    ]
+    return pd.concat(found, ignore_index=True)
 
 
 def hold_the_mean(alone: pd.DataFrame, over: Interval) -> int:

@@ -5,7 +5,8 @@ import numpy as np
 from ffilab.bench.record import Record
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.measuring.experiment import COPIES, KEPT, PAIRS, PROCESSES, REFERENCE
+from notebooks.measuring.claims import SEPARATED
+from notebooks.measuring.experiment import BINDINGS, COPIES, ITSELF, KEPT, PAIRS, PROCESSES, REFERENCE, TALK
 
 INTERPRETERS = [GIL, FREE_THREADED]
 # Of the logarithm of a kept process over the reference, over restarts; and of what core and moment do to all three. Seen in
@@ -16,20 +17,20 @@ SHORT_RESTARTS = 10
 # A spread is positive, whatever sign an effect has.
 SMALLEST = 0.2
 COPIED = "share of A/A pairs that the talk's method calls significant"
-# The rank test sees no more than the order: samples that overlap by chance, and samples that do not.
-SAME = [[1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 6]]
-APART = [[1, 2, 3, 4, 5, 6], [11, 12, 13, 14, 15, 16]]
 
 
 def simulated(session: Simulated) -> None:
-    for title, name, n in (
-        ("the talk's method", "share of processes in which CDLL and PyDLL are called different", PROCESSES),
-        ("the talk's method against itself", COPIED, PAIRS),
-    ):
+    for title, name, n in ((TALK, SEPARATED, PROCESSES), (ITSELF, COPIED, PAIRS)):
         rate = min(1.0, max(0.0, session.true("A5", name)))
-        rows = [{"samples": APART if event else SAME} for event in session.events(rate, n)]
         # Two copies: in half of the processes the second is measured first, which is the same to the test.
-        orders = [{"measured_first": 0}, {"measured_first": 1}] if name == COPIED else [{}]
+        more, orders = (
+            ({}, [{"measured_first": 0}, {"measured_first": 1}]) if name == COPIED else ({"bindings": BINDINGS}, [{}])
+        )
+        count = len(more.get("bindings", (0, 1)))
+        rows = [
+            {"samples": [[(1 + 10 * one * event) + k for k in range(8)] for one in range(count)], **more}
+            for event in session.events(rate, n)
+        ]
         cases = [(GIL, factors, rows[number :: len(orders)]) for number, factors in enumerate(orders)]
         session.add_processes(title, cases)
     name = "spread of restarted processes over that of a kept one"

@@ -3,10 +3,15 @@
 from ffilab import draw
 from ffilab.judge.controls import NEGLIGIBLE
 from ffilab.judge.estimates import LEVEL, Interval, Share, ShareDifference
+from notebooks.measuring.results import p_value
 
 # What a test at the talk's level calls different where nothing is; and what an interval at the level of the book excludes.
 BY_CHANCE, AT_THE_BOOKS_LEVEL = 0.05, 1 - LEVEL
 RARE = f"{100 * AT_THE_BOOKS_LEVEL:.0f} %"
+NOTHING_LEFT = (
+    "Step 2 had left no more alarms than chance gives, so step 3 had nothing to remove: this run does not show what restarts are for. Two "
+    "copies of one call in one process share what a process draws."
+)
 STEPS = {1: "one process, one copy after the other", 2: "one process, interleaved", 3: "eight processes, interleaved"}
 # Half-widths within a tenth of each other are alike.
 ALIKE = 1.1
@@ -24,22 +29,18 @@ def _count(share: Share) -> str:
 # ---- the talk's method ----
 
 
-def talks_pair(p: float, shift: float) -> str:
-    """What the talk's table says of one process; shift: a fraction."""
-    if p >= BY_CHANCE:
-        return "In this process the test sees no difference. One process alone decides nothing; see the next section."
-    if shift == 0:
-        return (
-            "The table looks convincing: the test sees a difference. Yet the shift is zero, as the clock is too coarse to show one in "
-            "the middle of the two samples."
-        )
-    longer = "first" if shift > 0 else "second"
-    return f"The table looks convincing: the test sees a difference. By it the {longer} sample takes longer, with a shift of {abs(shift):.1%}."
+def talks_table(different: int, pairs: int, largest: float) -> str:
+    """What the talk's table of one process says: pairs called different, of all, and the largest adjusted p."""
+    if different == pairs:
+        return f"The table looks convincing: it calls all {pairs} pairs different, the largest adjusted p is {p_value(largest)}."
+    if different:
+        return f"In this process {different} of {pairs} pairs are called different."
+    return "In this process the test sees no difference. One process alone decides nothing; see the next section."
 
 
 def separated(share: Interval, processes: int) -> str:
-    """How often the talk's method tells the two loaders apart."""
-    told = f"It was run in {processes} fresh processes. In {_percent(share)} of them it called CDLL and PyDLL different"
+    """How often the talk's method calls every pair of its four bindings different."""
+    told = f"It was run in {processes} fresh processes. In {_percent(share)} of them it called all six pairs different"
     if share.low > 0.5:
         return f"{told}: in most of them. That is half of what a reader wants to know."
     if share.high < 0.5:
@@ -47,12 +48,30 @@ def separated(share: Interval, processes: int) -> str:
     return f"{told}. Whether that is more than half of them cannot be told here."
 
 
-def alarms(share: Interval, processes: int, largest: float) -> str:
-    """How often the talk's method tells a call from itself; largest: the largest shift (a fraction)."""
-    told = (
-        f"The largest shift between the two copies was {largest:.1%}. Over {processes} fresh processes, the test called "
-        f"{_percent(share)} of the pairs significant."
+def winners(faster: dict[str, dict[str, int]]) -> str:
+    """Whether processes agree on who is the faster one of a pair. faster: by pair, in how many processes each is called so."""
+    turned = {pair: counts for pair, counts in faster.items() if len(counts) > 1}
+    if not turned:
+        return "On the faster one of each pair all processes agree."
+    each = "; ".join(
+        f"{pair}, {' and '.join(f'{name} in {n}' for name, n in counts.items())}" for pair, counts in turned.items()
     )
+    return f"On the faster one processes do not agree for {len(turned)} of {len(faster)} pairs, by medians of one process: {each}."
+
+
+def beyond(shifts: dict[str, float], reach: float) -> str:
+    """Which shifts (median over processes, fractions) are larger than what 98 % of the copies show."""
+    within = [pair for pair, shift in shifts.items() if abs(shift) <= reach]
+    told = f"Of {len(shifts)} pairs, {len(shifts) - len(within)} shift by more than the {reach:.1%} that {LEVEL:.0%} of the copies stay below"
+    if not within:
+        return f"{told}: what the table shows for any of them is more than the method alone does."
+    return f"{told}. What it shows for {draw.listed(within)} may be the method."
+
+
+def alarms(share: Interval, processes: int, reach: dict[float, float]) -> str:
+    """How often the talk's method tells a call from itself; reach: below which shift (a fraction) so many of the pairs lie."""
+    low, high = (f"{part:.0%} of the pairs shift by less than {shift:.1%}" for part, shift in reach.items())
+    told = f"Over {processes} fresh processes, the test called {_percent(share)} of the pairs different. How far two copies lie apart: {low}, {high}."
     if share.low > BY_CHANCE:
         return (
             f"{told} It should be 5 %: the samples of one process are not what the formula behind the p-value assumes."
@@ -60,12 +79,6 @@ def alarms(share: Interval, processes: int, largest: float) -> str:
     if share.high < BY_CHANCE:
         return f"{told} That is fewer than the 5 % which the test allows itself."
     return f"{told} That may be the 5 % which the test allows itself; whether it is more cannot be told here."
-
-
-def alarms_for_alt(share: Interval) -> str:
-    """The share in the text beside the figure."""
-    side = "more than" if share.low > BY_CHANCE else "less than" if share.high < BY_CHANCE else "not told from"
-    return f"share called significant {_percent(share)}, {side} the 5 % of chance"
 
 
 def _side(share: Share) -> int:
@@ -104,30 +117,17 @@ def reader_of_tables(separates: Interval, itself: Interval) -> str:
     """What the two shares mean for a reader of a table that separates all its pairs."""
     if separates.low > BY_CHANCE and itself.low > BY_CHANCE:
         return (
-            "Here the method separates the loaders, and a call from itself too often. Its word that two calls differ means: "
+            "Here the method separates the bindings, and a call from itself too often. Its word that two calls differ means: "
             "these two sets of samples were not taken alike. It does not mean that one binding is faster."
         )
     if separates.low > BY_CHANCE and itself.high < 2 * BY_CHANCE:
         return (
-            "Here the method separates the loaders, and no evidence was found that it separates a call from itself more often "
+            "Here the method separates the bindings, and no evidence was found that it separates a call from itself more often "
             "than it should: its word counts."
         )
     if separates.high < 2 * BY_CHANCE:
-        return "Here the method hardly tells the loaders apart more often than chance would: its table says little."
+        return "Here the method hardly tells the bindings apart more often than chance would: its table says little."
     return "Here the shares are too uncertain: what the method's word is worth cannot be told."
-
-
-def for_instructors(leaning: dict[str, Share]) -> str:
-    """What a class will see if the talk's method is run twice on two copies."""
-    advice = "Run the talk's method on two copies of one call live, several times, before you show anything."
-    if not leaning:
-        return f"{advice} In this run no copy ever won, so expect a tie."
-    side = _side(leaning["measured"])
-    if side > 0:
-        return f"{advice} In this run the winner was mostly the copy that was measured second: swap them, and the winner changes."
-    if side < 0:
-        return f"{advice} In this run the winner was mostly the copy that was measured first: swap them, and the winner changes."
-    return f"{advice} In this run neither position won for certain, so ask the class to bet on a winner each time."
 
 
 # ---- a benchmark, step by step ----
@@ -137,6 +137,11 @@ def _drop(shares: dict[int, Share], step: int) -> Interval:
     """By how much the share of alarms falls from the step before to this one."""
     before, after = shares[step - 1], shares[step]
     return ShareDifference(before.events, before.trials, after.events, after.trials).at()
+
+
+def _by_chance(share: Share) -> bool:
+    """Are the alarms no more than those of chance, as far as can be told?"""
+    return share.at().low <= AT_THE_BOOKS_LEVEL
 
 
 def step_alarms(shares: dict[int, Share], step: int) -> str:
@@ -166,6 +171,7 @@ def steps_together(shares: dict[int, Share]) -> str:
     if 1 not in shares or 3 not in shares:
         return "What became of the false alarms over the three steps cannot be told here."
     first, last = shares[1], shares[3]
+    nothing_left = " " + NOTHING_LEFT if 2 in shares and _by_chance(shares[2]) else ""
     drop = ShareDifference(first.events, first.trials, last.events, last.trials).at()
     if last.at().low > AT_THE_BOOKS_LEVEL:
         control = (
@@ -173,7 +179,7 @@ def steps_together(shares: dict[int, Share]) -> str:
             "On this machine these lines are not enough."
         )
     else:
-        control = f"The third step passes its own control: its share is not told from {RARE}."
+        control = f"The third step passes its own control: its share is not told from {RARE}.{nothing_left}"
     if drop.low > 0:
         return f"From the first step to the third, the false alarms have fallen by {draw.text(drop, 'points', 100)}. {control}"
     if drop.high < 0:
@@ -199,34 +205,6 @@ def spread(ratio: Interval) -> str:
     return f"{told}. Whether new processes differ from each other by more than one differs from itself cannot be told here."
 
 
-def spread_for_alt(ratio: Interval) -> str:
-    """The ratio of spreads in the text beside the figure."""
-    if not ratio.is_known:
-        return "too few restarts to compare the two spreads"
-    side = "more" if ratio.low > 1 else "less" if ratio.high < 1 else "not certainly more or less"
-    return f"the restarted process spreads {side} than the kept one, by a factor of {draw.text(ratio)}"
-
-
-def outliers(found: dict[str, int]) -> str:
-    """What the restarts that lie far from the others have in common. found: as in results.outliers."""
-    if not found["far"]:
-        return "No restart lies further from the others than three scaled median absolute deviations."
-    lie = "lies" if found["far"] == 1 else "lie"
-    told = (
-        f"Here {found['far']} of {found['restarts']} restarts {lie} further from the others than three scaled median absolute deviations. "
-        f"In {found['PyDLL too']} of these the PyDLL call of the same process is far off as well, in {found['kept too']} the kept "
-        "process."
-    )
-    half = found["far"] / 2
-    if found["kept too"] > half:
-        return f"{told} So most of them are the moment's or the reference's, and not the new process's."
-    if found["PyDLL too"] > half:
-        return (
-            f"{told} So most of them concern a whole process. What makes such a process slow or fast was not looked at."
-        )
-    return f"{told} What most of them have in common was not found out."
-
-
 def pseudo_replication(widths: dict[str, float]) -> str:
     """What the two widths (fractions) of this run say: over blocks as if they were independent, and over restarts."""
     told = f"Blocks would print ±{widths['blocks']:.2%} for the time of this call, restarts ±{widths['restarts']:.2%}."
@@ -234,7 +212,7 @@ def pseudo_replication(widths: dict[str, float]) -> str:
         return "Here there were too few restarts for two widths."
     factor = widths["restarts"] / widths["blocks"]
     if factor > ALIKE:
-        return f"{told} The first is too narrow by a factor of {factor:.1f}: confidence that nothing has earned."
+        return f"{told} The first is too narrow by a factor of {factor:.1f}: a false precision."
     if factor < 1 / ALIKE:
         return f"{told} In this run the first is the wider one: the noise inside the processes outweighs the spread between them."
     return f"{told} In this run the two hardly differ."
@@ -285,18 +263,24 @@ def layouts(misses: Share | None, next_build: Interval | None, drawn: bool = Tru
     return f"{told} Whether one binary would have been as good as another cannot be told here."
 
 
-def levels(layout: Interval | None, restart: Interval | None) -> str:
-    """Which level scatters more, by their intervals; None where no layouts were drawn."""
-    if layout is None or restart is None:
+def levels(layout: Interval | None, below: Interval | None, zero: Interval | None) -> str:
+    """Which level scatters more, by their intervals; None where no layouts were drawn. below: what is left within a layout, of a
+    restart and of its blocks; zero: the same for a call and itself, where nothing can differ."""
+    if layout is None or below is None:
         return "Nothing is known of what a layout adds."
-    sizes = f"A layout adds {_percent(layout)}, a restart {_percent(restart)} (95 % intervals)."
-    if layout.low > restart.high:
+    sizes = f"A layout adds {_percent(layout)}; within a layout, restarts scatter by {_percent(below)}, noise of their blocks included (95 % intervals)."
+    if zero is not None:
+        own = "More than that is the process's" if below.low > zero.high else "So it may be noise, all of it"
+        sizes += f" For a call and itself, which share a process, it is {_percent(zero)}. {own}."
+    if layout.low > below.high:
         return (
             f"{sizes} Restarting one binary, however often, averages the smaller of the two away, and never the larger."
         )
-    if layout.high < restart.low:
-        return f"{sizes} Here the restart is the larger one: for this ratio the choice of a binary mattered less."
-    return f"{sizes} Which is larger this run cannot tell."
+    if layout.high < below.low:
+        return (
+            f"{sizes} Here what lies below the layout is larger: for this ratio the choice of a binary mattered less."
+        )
+    return f"{sizes} Which of the two is larger this run cannot tell."
 
 
 # ---- the collector, copies ----
@@ -359,18 +343,6 @@ def loaders(ratio: Interval, mde: float, alarms: int | None) -> str:
     return f"{told} No difference was found."
 
 
-def sharper(widths: dict[str, float]) -> str:
-    """Is the ratio sharper than the time? widths: half-widths (fractions), as in results.widths."""
-    if not (widths["time"] > 0 and widths["ratio"] > 0):
-        return "Here there were too few restarts to compare the interval of a time with that of a ratio."
-    told = f"The time of one call is known to ±{widths['time']:.2%}, the ratio of two to ±{widths['ratio']:.2%}."
-    if widths["time"] > ALIKE * widths["ratio"]:
-        return f"{told} The ratio is the sharper one: what disturbs both arms in one block cancels in it."
-    if widths["ratio"] > ALIKE * widths["time"]:
-        return f"{told} Here the ratio is not sharper: what disturbs each arm alone outweighs what disturbs both."
-    return f"{told} Here the two hardly differ."
-
-
 # ---- the predictions ----
 
 
@@ -392,6 +364,8 @@ def prediction_2(shares: dict[int, Share]) -> str:
         f"Here, fewer false alarms by interleaving: {draw.text(interleaving, 'points', 100)}; by restarting: "
         f"{draw.text(restarting, 'points', 100)}."
     )
+    if interleaving.low > 0 and _by_chance(shares[2]):
+        return f"{told} Interleaving removed more: behind it, restarting had nothing left to remove."
     if interleaving.low > max(0, restarting.high):
         return f"{told} Interleaving removed more."
     if restarting.low > max(0, interleaving.high):

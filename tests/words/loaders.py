@@ -28,7 +28,7 @@ CLOSE = every(made(1.0, 0.0, 2.0), made(-1.0, -2.0, 0.0), made(0.5, -1.0, 2.0), 
 FAR = every(made(40.0, 35.0, 45.0), made(-1.0, -2.0, 0.0), made(0.5, -1.0, 2.0), made(-50.0, -60.0, -40.0))
 WIDE = every(made(5.0, 1.0, 9.0), made(-1.0, -2.0, 0.0), made(0.5, -1.0, 2.0), made(0.2, -2.0, 2.4))
 NOT_KNOWN = dict.fromkeys(FUNCTIONS, UNKNOWN)
-PRICES = every(made(30.0), made(26.0), made(24.0), made(41.0))
+PRICES = {"noop": DEAR, **every(made(30.0), made(26.0), made(24.0), made(41.0))}
 SHARES = {(GIL, "CDLL"): made(1.0), (GIL, "PyDLL"): made(0.07), (FREE, "CDLL"): made(1.0), (FREE, "PyDLL"): made(0.99)}
 INVERTED = {**SHARES, (GIL, "PyDLL"): made(0.99), (FREE, "PyDLL"): made(0.07)}
 NONE, FEW, ALL = Share(0, 30), Share(0, 5), Share(5, 5)
@@ -48,12 +48,6 @@ CASES = {
         "contradicts": (GIL, "noop", BELOW),
         "undecided": (GIL, "noop", AROUND),
         "unknown": (GIL, "noop", UNKNOWN),
-    },
-    "price": {
-        "agrees": (GIL, DEAR),
-        "contradicts": (GIL, CHEAP),
-        "undecided": (GIL, STRADDLES),
-        "unknown": (GIL, UNKNOWN),
     },
     "same_call_twice": {
         "agrees": (with_controls(AROUND),),
@@ -76,11 +70,13 @@ CASES = {
     },
     "hook": {"agrees": (DEAR,), "contradicts": (CHEAP,), "undecided": (STRADDLES,), "not measured": (None,)},
     "difference_carried": {
-        "agrees": (GIL, DEAR, PRICES, CLOSE),
-        "contradicts": (GIL, DEAR, PRICES, FAR),
-        "undecided": (GIL, DEAR, PRICES, WIDE),
-        "no price": (GIL, STRADDLES, PRICES, CLOSE),
-        "unknown": (GIL, UNKNOWN, PRICES, NOT_KNOWN),
+        "agrees": (GIL, PRICES, CLOSE),
+        "contradicts": (GIL, PRICES, FAR),
+        "undecided": (GIL, PRICES, WIDE),
+        # As on 3.14t in one run: add_one and halve certainly pay more, and not certainly more than the rule allows.
+        "differ": (GIL, PRICES, {**CLOSE, "halve": made(5.1, 0.7, 9.5)}),
+        "no price": (GIL, {**PRICES, "noop": STRADDLES}, CLOSE),
+        "unknown": (GIL, {**PRICES, "noop": UNKNOWN}, NOT_KNOWN),
     },
     "ratio_carried": {
         "agrees": (GIL, DEAR, CLOSE),
@@ -90,16 +86,32 @@ CASES = {
         "unknown": (GIL, UNKNOWN, NOT_KNOWN),
     },
     "number_to_carry": {
-        "agrees": (GIL, YES, NO),
-        "contradicts": (GIL, NO, YES),
-        "undecided": (GIL, OPEN, OPEN),
-        "both": (GIL, YES, YES),
-        "neither": (GIL, NO, NO),
-        "no ratio": (GIL, OPEN, NO),
-        "no difference": (GIL, NO, OPEN),
-        "difference, and perhaps the ratio": (GIL, YES, OPEN),
-        "ratio, and perhaps the difference": (GIL, OPEN, YES),
+        "agrees": (GIL, PRICES, NO),
+        "contradicts": (GIL, PRICES, YES),
+        "undecided": (GIL, PRICES, OPEN),
+        "no price": (GIL, {**PRICES, "noop": STRADDLES}, NO),
     },
+    # 8 of 10 runs order the builds otherwise than the corrected experiment does.
+    "rounds": {
+        "agrees": (Share(8, 10), BELOW),
+        "contradicts": (Share(8, 10), ABOVE),
+        "undecided": (Share(8, 10), AROUND),
+        "all right": (Share(0, 10), ABOVE),
+    },
+    "recap": {
+        "agrees": (made(1.5, 1.4, 1.6), made(1.3, 1.25, 1.35)),
+        "contradicts": (made(1.15, 1.14, 1.17), made(1.04, 1.02, 1.06)),
+        "undecided": (made(1.3, 1.25, 1.35), made(1.04, 1.02, 1.06)),
+        "unknown": (UNKNOWN, UNKNOWN),
+    },
+    "nearer": {
+        "agrees": (made(0.3, 0.2, 0.4), made(1.1, 1.0, 1.2)),
+        "contradicts": (made(1.1, 1.0, 1.2), made(0.3, 0.2, 0.4)),
+        # Of two wide intervals, the end of one may lie nearer and nothing be known.
+        "undecided": (made(-2.0, -662.0, 657.0), made(-31.0, -271.0, 208.0)),
+        "not measured": (made(0.3), None),
+    },
+    "switched": {"agrees": (made(0.07),), "contradicts": (made(0.99),), "undecided": (made(0.5, 0.3, 0.7),)},
     "blocking": {
         "agrees": (YES, YES),
         "contradicts": (NO, NO),
@@ -108,8 +120,6 @@ CASES = {
     },
     "releasing": {"agrees": (YES,), "contradicts": (NO,), "undecided": (OPEN,)},
     "pause": {"agrees": (GIL, 100.2, 10), "contradicts": (GIL, 0.08, 10), "undecided": (GIL, 47.0, 10)},
-    "deadlock": {"agrees": (GIL, "PyDLL", ALL), "contradicts": (GIL, "PyDLL", NONE), "undecided": (GIL, "PyDLL", FEW)},
-    "crash": {"agrees": (GIL, "CDLL", ALL), "contradicts": (GIL, "CDLL", NONE), "undecided": (GIL, "CDLL", FEW)},
     "removing_the_gil": {
         "agrees": (ALL, NONE),
         "contradicts": (ALL, ALL),
@@ -137,13 +147,6 @@ CASES = {
         "contradicts": (BELOW, BELOW),
         "undecided": (AROUND, UNKNOWN),
         "between": (made(1.6, 1.5, 1.8), made(1.05, 1.04, 1.08)),
-    },
-    "prediction_2": {
-        "agrees": (DEAR, made(14.0), made(11.0)),
-        "contradicts": (made(14.0), DEAR, made(-11.0, -12.0, -10.0)),
-        "undecided": (DEAR, made(24.0), STRADDLES),
-        "in neither": (CHEAP, CHEAP, STRADDLES),
-        "unknown": (UNKNOWN, UNKNOWN, UNKNOWN),
     },
     "prediction_3": {
         "agrees": (SHARES, YES, YES),

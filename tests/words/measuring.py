@@ -25,19 +25,28 @@ MOST, RARE, HALF = made(0.95, 0.9, 0.98), made(0.03, 0.01, 0.07), made(0.5, 0.35
 FALLING, RISING, EQUAL = steps(80, 40, 1), steps(3, 40, 38), steps(5, 4, 1)
 
 CASES = {
-    "talks_pair": {
-        "agrees": (1e-58, 0.25),
-        "contradicts": (0.4, 0.0),
-        "undecided": (1e-6, 0.0),
-        "the other way": (1e-58, -0.2),
+    "talks_table": {
+        "agrees": (6, 6, 1e-58),
+        "contradicts": (0, 6, 0.4),
+        "undecided": (4, 6, 0.1),
+        "p of 0": (6, 6, 0.0),
+    },
+    "winners": {
+        "agrees": ({"A vs B": {"A": 60}, "B vs C": {"C": 60}},),
+        "contradicts": ({"A vs B": {"A": 48, "B": 12}, "B vs C": {"C": 60}},),
+        "undecided": ({"A vs B": {"A": 30, "B": 29, "neither": 1}, "B vs C": {"C": 31, "B": 29}},),
+    },
+    "beyond": {
+        "agrees": ({"A vs B": 0.4, "B vs C": -0.5}, 0.3),
+        "contradicts": ({"A vs B": 0.1, "B vs C": -0.1}, 0.3),
+        "undecided": ({"A vs B": 0.4, "B vs C": -0.1}, 0.3),
     },
     "separated": {"agrees": (MOST, 60), "contradicts": (RARE, 60), "undecided": (HALF, 60)},
     "alarms": {
-        "agrees": (MANY, 300, 0.31),
-        "contradicts": (FEW, 300, 0.02),
-        "undecided": (CHANCE, 300, 0.1),
+        "agrees": (MANY, 300, {0.95: 0.11, 0.98: 0.31}),
+        "contradicts": (FEW, 300, {0.95: 0.01, 0.98: 0.02}),
+        "undecided": (CHANCE, 300, {0.95: 0.05, 0.98: 0.1}),
     },
-    "alarms_for_alt": {"agrees": (MANY,), "contradicts": (FEW,), "undecided": (CHANCE,)},
     "position": {
         "agrees": (leaning(35, 20),),
         "contradicts": (leaning(4, 20),),
@@ -51,12 +60,6 @@ CASES = {
         "contradicts": (MOST, FEW),
         "undecided": (MOST, made(0.06, 0.03, 0.12)),
         "separates nothing": (RARE, FEW),
-    },
-    "for_instructors": {
-        "agrees": (leaning(35, 20),),
-        "contradicts": (leaning(4, 20),),
-        "undecided": (leaning(20, 20),),
-        "none": ({},),
     },
     "step_alarms": {
         "agrees": (FALLING, 2),
@@ -73,17 +76,10 @@ CASES = {
         "contradicts": (RISING,),
         "undecided": (EQUAL,),
         "fails its control": (steps(80, 60, 20),),
+        "nothing left": (steps(40, 0, 0),),
         "missing": ({},),
     },
     "spread": {"agrees": (MORE,), "contradicts": (LESS,), "undecided": (SAME,), "unknown": (UNKNOWN,)},
-    "spread_for_alt": {"agrees": (MORE,), "contradicts": (LESS,), "undecided": (SAME,), "unknown": (UNKNOWN,)},
-    "outliers": {
-        "agrees": ({"restarts": 80, "far": 5, "PyDLL too": 4, "kept too": 0},),
-        "contradicts": ({"restarts": 80, "far": 5, "PyDLL too": 4, "kept too": 4},),
-        "undecided": ({"restarts": 80, "far": 5, "PyDLL too": 1, "kept too": 0},),
-        "none": ({"restarts": 80, "far": 0, "PyDLL too": 0, "kept too": 0},),
-        "one": ({"restarts": 80, "far": 1, "PyDLL too": 1, "kept too": 0},),
-    },
     "pseudo_replication": {
         "agrees": ({"blocks": 0.002, "restarts": 0.006},),
         "contradicts": ({"blocks": 0.006, "restarts": 0.002},),
@@ -105,10 +101,10 @@ CASES = {
         "no layouts": (None, None, False),
     },
     "levels": {
-        "agrees": (made(0.03, 0.02, 0.04), made(0.01, 0.008, 0.012)),
-        "contradicts": (made(0.01, 0.0, 0.012), made(0.03, 0.02, 0.04)),
-        "undecided": (made(0.02, 0.0, 0.04), made(0.02, 0.015, 0.03)),
-        "none": (None, None),
+        "agrees": (made(0.03, 0.02, 0.04), made(0.01, 0.008, 0.012), made(0.004, 0.003, 0.005)),
+        "contradicts": (made(0.01, 0.0, 0.012), made(0.03, 0.02, 0.04), None),
+        "undecided": (made(0.02, 0.0, 0.04), made(0.02, 0.015, 0.03), made(0.02, 0.015, 0.03)),
+        "none": (None, None, None),
     },
     "collector": {
         "agrees": ({"a call": SAME, "a list of ten lists": MORE},),
@@ -124,16 +120,12 @@ CASES = {
         "withheld": (MORE, 0.02, 1),
         "unknown": (UNKNOWN, 0.02, 0),
     },
-    "sharper": {
-        "agrees": ({"time": 0.02, "ratio": 0.004},),
-        "contradicts": ({"time": 0.004, "ratio": 0.02},),
-        "undecided": ({"time": 0.01, "ratio": 0.0102},),
-        "unknown": ({"time": math.nan, "ratio": math.nan},),
-    },
     "prediction_1": {"agrees": (MANY,), "contradicts": (FEW,), "undecided": (CHANCE,)},
     "prediction_2": {
         "agrees": (steps(60, 58, 1),),
-        "contradicts": (steps(90, 5, 2),),
+        "contradicts": (steps(90, 20, 10),),
+        # The second step is at chance: there is nothing that the third could remove.
+        "nothing left": (steps(40, 0, 0),),
         "undecided": (EQUAL,),
         "unknown": ({},),
     },
