@@ -128,7 +128,7 @@ KEPT, HUGE_KEPT, MEET_KEPT = (f"{name}, GIL on" for name in (AS_RUN, HUGE, MEET)
 FEWER = {number: f"{HUGE_NONE}, Python threads: {number}" for number in (1, 2, 4)}
 # The arenas of the talk's machine: its benchmarks were bound to eight cores.
 MORE_ARENAS = 64
-WIDE, WIDE_MEET = (f"{name}, {MORE_ARENAS} arenas allowed" for name in (AS_RUN, MEET))
+WIDE_MEET = f"{MEET}, {MORE_ARENAS} arenas allowed"
 CONDITIONS = {
     AS_RUN: TALK,
     AGAIN: TALK,
@@ -145,13 +145,12 @@ CONDITIONS = {
     MEET_KEPT: MEETING,
     RELEASED: {**MEETING, "release_gil": True},
     EQUAL: {**MEETING, "python_threads": 1, "native_threads": 400},
-    WIDE: TALK,
     WIDE_MEET: MEETING,
 }
 # Interpreters other than the chapter pair run those that are about the talk's number; some ask a question of one build.
 FOR_ALL = (AS_RUN, NONE, HUGE, HUGE_NONE)
 OF_ONE = {
-    **dict.fromkeys((KEPT, HUGE_KEPT, MEET_KEPT, ASKED, NO_HUGE, ONE_ARENA, WIDE, *FEWER.values()), FREE_THREADED),
+    **dict.fromkeys((KEPT, HUGE_KEPT, MEET_KEPT, ASKED, NO_HUGE, ONE_ARENA, *FEWER.values()), FREE_THREADED),
     RELEASED: GIL,
 }
 
@@ -182,7 +181,6 @@ ENVIRONMENTS = {
     **dict.fromkeys((KEPT, MEET_KEPT), GIL_ON),
     HUGE_KEPT: FOR_EVERYONE | GIL_ON,
     ONE_ARENA: tuned("glibc.malloc.arena_max=1"),
-    WIDE: MORE,
     WIDE_MEET: MORE,
 }
 # Address space, not memory: blocks of 64 MiB that nobody touches need room for thousands of them.

@@ -38,7 +38,6 @@ from notebooks.arenas.experiment import (
     TALK,
     THREADS,
     THRESHOLDS,
-    WIDE,
     WIDE_MEET,
     WORK,
 )
@@ -71,8 +70,8 @@ NOT_STAGED = {
 TERMINAL = {"3.13.5": (0.56, 1.09, 16.57, 32.38), "3.14.0rc1": (0.59, 1.18, 32.60, 62.28)}
 # What its two builds of the later version differ by.
 TALK_DIFFERENCE = 32.01
-# By the book's interpreter and condition, where the same version is here.
-TALK_RSS = {("3.13", AS_RUN): 0.56, (GIL, AS_RUN): 0.59, (FREE_THREADED, KEPT): 32.60}
+# By interpreter and condition.
+TALK_RSS = {(GIL, AS_RUN): 0.59, (FREE_THREADED, KEPT): 32.60}
 # The tunables of glibc's malloc that the chapter speaks of.
 SPOKEN_OF = ("arena_max", "mmap_threshold", "trim_threshold", "tcache_count")
 
@@ -261,7 +260,6 @@ def glue_talk(runs: pd.DataFrame, here: dict) -> None:
         "more-arenas",
         words.more_arenas(
             {label: results.between(runs, label, (WIDE_MEET, MEET), "held", ratio) for label in (FREE_THREADED, GIL)},
-            results.between(runs, FREE_THREADED, (WIDE, AS_RUN), "rss"),
             here["arenas at most"],
             MORE_ARENAS,
         ),
@@ -356,27 +354,6 @@ def _rated(answer: Answer) -> str:
     if answer.no_effect:
         return words.NO_EFFECT if answer.verdict == NO else words.PERHAPS_NONE
     return answer.verdict
-
-
-def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
-    """The running A/A test: the talk's condition against a second copy of itself."""
-    rows = []
-    for label in sorted(set(runs.interpreter)):
-        for column in ("rss", "held"):
-            found = results.same_minus_same(runs, label, column)
-            if found is None:
-                continue
-            rows.append(
-                {
-                    "CPython": label,
-                    "what": {"rss": "RSS grown", "held": "held by glibc"}[column],
-                    "n": found.estimate.n,
-                    "same − same, MiB": draw.text(found.interval),
-                    "smallest difference that such a pair tells, MiB": draw.number(found.mde, 0),
-                    "false alarm": "yes" if found.interval.excludes(0) else "no",
-                }
-            )
-    return pd.DataFrame(rows)
 
 
 def grid_cells(cells: pd.DataFrame) -> pd.DataFrame:

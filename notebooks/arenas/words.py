@@ -67,9 +67,9 @@ def nearer(published: float, on: Interval | None, off: Interval | None) -> str:
         [abs(math.log(published / max(end, 0.01))) for end in (found.low, found.high)] for found in (on, off)
     )
     if max(far_on) < min(far_off):
-        return f"The talk's print is that of a build whose GIL is on: {said}."
+        return f"The talk's print is nearer to the build with its GIL on: {said}."
     if max(far_off) < min(far_on):
-        return f"The talk's print is that of a build whose GIL is off: {said}."
+        return f"The talk's print is nearer to the build with its GIL off: {said}."
     return f"To which of the two the talk's print is nearer cannot be told: {said}."
 
 
@@ -78,7 +78,7 @@ def blocks(published: tuple[int, int], ours: tuple[int, int]) -> str:
     if not published[1] or not ours[1]:
         return "Whether the talk's blocks are asked for at all was not tested here."
     what = {
-        (True, False): "the compiler took the talk's block away: the program never asks malloc for it",
+        (True, False): "the compiler took the talk's block away, and the program never asks malloc for it",
         (False, False): "the talk's program does ask malloc for its blocks",
     }.get((published[0] == published[1], ours[0] > 0), "whether the talk's program asks for its blocks cannot be told")
     return f"With less room than one block, {published[0]} of {published[1]} processes ended well with the talk's worker and {ours[0]} of {ours[1]} with ours, which hides the block from the optimiser: {what}."
@@ -190,21 +190,19 @@ def risk(released_ratio: Interval | None, at_once: str) -> str:
     return "Whether removing the GIL lets more native threads exist at once cannot be told here."
 
 
-def more_arenas(held: dict[str, Interval | None], rss: Interval | None, most: int, allowed: int) -> str:
-    """What so many arenas change. held: ratio, touched blocks, by interpreter, the free-threaded one first. rss: MiB
-    more on the first of them, as the talk ran it. most: the cap of this machine."""
-    (label, held), *others = held.items()
-    if not (known(held) and known(rss)):
-        return f"What {allowed} arenas change cannot be told here: {UNKNOWN}."
-    touched = f"over {most}, with blocks that are touched, what glibc holds has a factor of {text(held)}"
-    runs = f"as the talk ran it, RSS changes by {text(rss, MIB)}"
-    first = f"With {allowed} arenas allowed, on {label}, {_holds(held)}: {touched}; {runs}."
-    rest = [
-        f"With blocks that are touched, on {name}, {_holds(one)}: a factor of {text(one)}."
-        for name, one in others
+def more_arenas(held: dict[str, Interval | None], most: int, allowed: int) -> str:
+    """What so many arenas change where blocks are touched: the ratio of what glibc holds, by interpreter. most: the cap of this
+    machine."""
+    said = [
+        f"{_holds(one)} on {label} ({text(one)} times what it is with {most})"
+        for label, one in held.items()
         if known(one)
     ]
-    return " ".join([first, *rest])
+    return (
+        f"With {allowed} arenas allowed and blocks that are touched, {listed(said)}."
+        if said
+        else f"What {allowed} arenas change cannot be told here: {UNKNOWN}."
+    )
 
 
 def _holds(ratio: Interval) -> str:
@@ -369,7 +367,7 @@ def largest(effects: dict[tuple[str, str], Interval]) -> str:
         return f"No allocator differs from glibc's by a factor of {LARGE:g} or more, as far as this run tells."
     ordered = sorted(clear, key=lambda which: -abs(math.log(clear[which].value)))
     parts = [
-        f"{arm}, {scenario}: {text(one if one.value > 1 else one.inverse)} times as {'much' if one.value > 1 else 'little'}"
+        f"{scenario}, {arm}: {'larger' if one.value > 1 else 'smaller'} by a factor of {text(one if one.value > 1 else one.inverse)}"
         for (scenario, arm), one in ((which, clear[which]) for which in ordered[:SAID])
     ]
     return f"The largest differences to glibc's that are a factor of {LARGE:g} or more: {'; '.join(parts)}."

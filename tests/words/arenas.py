@@ -111,11 +111,11 @@ CASES = {
         "one of them": (AROUND, YES),
     },
     "more_arenas": {
-        "agrees": (builds(ABOVE, BELOW), STRADDLES, 16, 64),
-        "contradicts": (builds(BELOW, ABOVE), FALLS, 16, 64),
-        "undecided": (builds(AROUND, AROUND), STRADDLES, 16, 64),
-        "one": (builds(ABOVE, None), STRADDLES, 16, 64),
-        "missing": (builds(None, None), None, 16, 64),
+        "agrees": (builds(ABOVE, BELOW), 16, 64),
+        "contradicts": (builds(BELOW, ABOVE), 16, 64),
+        "undecided": (builds(AROUND, AROUND), 16, 64),
+        "one": (builds(ABOVE, None), 16, 64),
+        "missing": (builds(None, None), 16, 64),
     },
     "control": {
         "agrees": ("one arena", "3.14t", STRADDLES),
