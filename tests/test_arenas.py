@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from corner import PAIR, Golden, result_of, rows_of
 
-from ffilab.bench.case import Case
+from ffilab.bench.case import MEMORY_BYTES, Case
 from ffilab.errors import UserError
 from ffilab.judge import controls, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
@@ -27,7 +27,7 @@ MEMORY = {"rss", "pss", "peak", "private", "huge", "arenas", "held", "in_use"}
 POOL = {"way": "thread pool", "threads": 8, "rounds": 3, "keep": True}
 
 
-def run(function, label=FREE_THREADED, environment=None, memory_bytes=experiment.MEMORY_BYTES, **arguments):
+def run(function, label=FREE_THREADED, environment=None, memory_bytes=MEMORY_BYTES, **arguments):
     given = arguments if function == "startup" else {**experiment.FOLDER, **arguments}
     options = {"environment": environment or {}, "memory_bytes": memory_bytes}
     return result_of(label, experiment.EXPERIMENTS, function, given, **options)
@@ -39,10 +39,9 @@ talk = partial(run, "talk", memory_bytes=experiment.ROOM_BYTES)
 # ---- the experiments ----
 
 EXPERIMENTS = [
-    ("talk", {**experiment.TALK, "native_threads": 0}, {"rss", "pss", "huge", "held", "in_use", "arenas", "trimmed", "at_once"}),
+    ("talk", experiment.NOBODY, {*results.GROWN, "vmrss", "inside", "in_objects", "python_at_once", "trimmed", "at_once"}),
     ("growth", POOL, {"state", "done", *MEMORY, "blocks_per_second", "mapped"}),
     ("thresholds", {}, {"case", "held"}),
-    ("limited", {"mib": 2048, "threads": 8, "rounds": 1}, {"mapped"}),
     ("latency", {"threads": 2, "pairs": 1000, "rounds": 3}, {"p50", "p99.9", "mapped"}),
     ("forks", {"children": 2}, {"private", "mapped"}),
     ("domains", {}, {"domain", "size", "share"}),
@@ -91,8 +90,8 @@ def test_glibc_makes_as_many_arenas_as_it_is_told(environment, arenas):
 
 def test_huge_pages_can_be_forbidden():
     """Also when the preloaded library asks for them."""
-    off = {**experiment.TALK, "forbid_huge_pages": True, "native_threads": 0}
-    assert talk(environment=experiment.PRELOAD, **off)["huge"] == 0
+    off = {**experiment.NOBODY, "small_pages": True}
+    assert talk(environment=experiment.FOR_EVERYONE, **off)["huge"] == 0
 
 
 @pytest.mark.parametrize("label", PAIR)
@@ -106,9 +105,32 @@ def test_without_the_gil_objects_do_not_come_from_malloc(label):
         assert share["PyObject_Malloc", "large"] > 0.9
 
 
-def test_a_memory_limit_ends_the_process():
-    arguments = {**experiment.FOLDER, "mib": 24, "threads": 32, "rounds": 2}
-    assert Case(FREE_THREADED, experiment.EXPERIMENTS, "limited", fixed=arguments).run().result is None
+@pytest.mark.skipif(FREE_THREADED not in WITH_RUST, reason="there is no extension in Rust")
+def test_the_talks_worker_asks_for_no_block_and_ours_does():
+    """What the optimiser leaves of it; ours aborts where a block of 64 MiB is more than it may have."""
+    ended = [
+        Case(FREE_THREADED, experiment.EXPERIMENTS, "asked", fixed={**experiment.FOLDER, "published": which})
+        .run()
+        .ended
+        for which in (True, False)
+    ]
+    assert ended == ["ok", "killed by SIGABRT"]
+
+
+@pytest.mark.skipif(FREE_THREADED not in WITH_RUST, reason="there is no extension in Rust")
+def test_the_gil_of_the_free_threaded_build_can_be_on():
+    """With it calls queue up: what one sees grow is not what another one grows by."""
+    case = {**experiment.FOLDER, **experiment.CONDITIONS[experiment.MEET_KEPT]}
+    environment = experiment.ENVIRONMENTS[experiment.MEET_KEPT]
+    kept = Case(FREE_THREADED, experiment.EXPERIMENTS, "talk", fixed=case, environment=environment).run()
+    assert kept.gil_enabled
+    assert kept.result["at_once"] == 50
+
+
+def test_all_python_threads_are_there_before_the_first_one_calls():
+    """As run a pool starts no thread where one idles."""
+    cell = {**experiment.MATRIX, "python_threads": 24, "native_threads": 0, "together": True}
+    assert talk(**cell)["python_at_once"] == 24
 
 
 @pytest.mark.full
@@ -140,7 +162,7 @@ def test_threads_at_once_are_those_of_the_condition(label):
         talk(label, **experiment.CONDITIONS[condition])["at_once"]
         for condition in (experiment.EQUAL, experiment.MEET, experiment.NONE)
     )
-    assert (equal, none) == (400, 0)
+    assert (equal, none) == (400, None)
     if not label.endswith("t"):
         assert meet == 50  # the GIL lets one call in at a time
 
@@ -224,6 +246,7 @@ def test_without_huge_pages_or_the_extension_a_number_has_a_reason_instead():
     runs, cells = Golden("arenas").frame(TALK), Golden("arenas").frame("Python × native threads")
     handed = claims.measurements(Golden("arenas", {TALK: runs.assign(huge=0)})).complete()
     assert set(handed.missing["A19"].values()) == {claims.NO_HUGE_PAGES}
+    assert all("huge pages for all" in name for name in handed.missing["A19"])
     frames = {
         TALK: runs[runs.condition.str.contains("no native")],
         "Python × native threads": cells[cells.native_threads == 0],
@@ -238,14 +261,49 @@ def test_without_huge_pages_or_the_extension_a_number_has_a_reason_instead():
 
 def test_two_equal_conditions_that_differ_withhold_what_rests_on_them():
     runs = Golden("arenas").frame(TALK)
-    runs.loc[runs.condition == experiment.AGAIN, "rss"] += 1
+    runs.loc[runs.condition == experiment.AGAIN, "rss"] += 3
     failed = [check for check in controls.settled(claims.controls(Golden("arenas", {TALK: runs}))) if not check.passed]
     assert len(failed) == 2
     withheld = controls.withheld(failed, claims.measurements(Golden("arenas")))
     assert set(withheld) == {"A19"}
-    # What half of the rule's interest is more than the bias stays.
-    huge = f"RSS grown, huge pages for all: {FREE_THREADED} − {GIL}"
-    assert huge not in withheld["A19"]
+
+
+def cell(python, native, rss, **more):
+    return {
+        "build": FREE_THREADED,
+        "together": True,
+        "python_threads": python,
+        "native_threads": native,
+        "rss": rss,
+        **more,
+    }
+
+
+def test_growth_that_follows_the_sum_does_not_follow_the_product():
+    """The whole interval lies below half of the proportion; a cell that shows nothing decides nothing by itself."""
+    rows = [
+        cell(python, native, 0.3 * python + 0.01 * native * (python == 24) + 0.02 * (native == 10) + 0.001 * n, round=n)
+        for n in range(6)
+        for python in (2, 24)
+        for native in (0, 10, 200)
+    ]
+    found = results.in_half_proportion(results.grid(pd.DataFrame(rows)), FREE_THREADED)
+    assert found.interval.high < 0
+    assert found.interval.value == pytest.approx(2.0 - 120 * 0.02, abs=0.01)
+
+
+def test_what_is_drawn_is_growth_over_what_calls_saw_grow_and_nothing_where_they_saw_none():
+    rows = [
+        {**cell(24, 200, 2.0, vmrss=2.0, inside=4.0), "together": False},
+        {**cell(2, 10, 2.0, vmrss=2.0, inside=-1.0), "together": False},
+    ]
+    assert results.grid(pd.DataFrame(rows)).amplification.tolist() == [0.5, 0.0]
+
+
+def test_a_server_is_judged_after_it_idled():
+    rows = [row for row in rows_of_growth(5.0, 1e6) if row["state"] != "trimmed"]
+    rows += [{**rows[-1], "state": "idle", "rss": 12.0}, {**rows[-1], "state": "trimmed", "rss": 11.0}]
+    assert results.grown(pd.DataFrame(rows)).idle.tolist() == [2.0]
 
 
 # ---- the exercises ----

@@ -13,11 +13,13 @@ import statistics
 import subprocess
 import sys
 import sysconfig
+import threading
 import time
 import xml.etree.ElementTree as ElementTree
 
 MIB = 1 << 20
 PR_SET_THP_DISABLE = 41
+MMAP_THRESHOLD = 128 * 1024
 
 
 def library(folder):
@@ -88,44 +90,95 @@ def memory(lib):
 
 
 # [talk]
-ITERATIONS = 3
-
-
 def growth_of(before, after):
     return {name: after[name] - before[name] for name in ("rss", "pss", "huge", "held", "in_use", "arenas")}
 
 
-def talk(folder, python_threads, native_threads, block_bytes, touch, meet, release_gil, forbid_huge_pages):
-    """A19 as the talk ran it: Python threads call, each call starts native threads, each of them allocates.
+def mappings():
+    """Every mapping of this process: first address, last address, file, MiB of huge pages."""
+    found = []
+    with open("/proc/self/smaps") as file:
+        for line in file:
+            words = line.split()
+            if not words[0].endswith(":"):
+                found.append([*(int(end, 16) for end in words[0].split("-")), " ".join(words[5:]), 0])
+            elif words[0] == "AnonHugePages:":
+                found[-1][3] = int(words[1]) / 1024
+    return found
 
-    touch: write to the blocks. meet: the threads of a call wait for each other before they free. release_gil: the call
-    releases the GIL. forbid_huge_pages: for this process.
-    Returns what grew, what is left of it after malloc_trim, and how many native threads were alive at once.
+
+def huge_where(addresses):
+    """MiB of huge pages in the mappings that hold one of the addresses."""
+    return sum(mib for low, high, _, mib in mappings() if any(low <= one < high for one in addresses))
+
+
+def talk(folder, python_threads, native_threads, calls, pause, block_bytes, meet, release_gil, small_pages, together):
+    """A19 as the talk's source has it: Python threads call and pause, each call starts native threads that take 64 MiB each.
+
+    block_bytes: our worker in place of the talk's: a block of this size, which the optimiser cannot take away, and which is
+    written to where its size is below the mmap threshold. meet: the threads of a call wait for each other before they free.
+    release_gil: the call releases the GIL. small_pages: no huge ones, for this process. together: no Python thread
+    calls before all of them are there.
+    Returns what grew by the kernel's account and by glibc's; vmrss, as the talk reads it; inside, the sum of what the calls saw
+    grow; in_objects, the huge pages in mappings where threads keep Python objects; the rest of it after malloc_trim; the native
+    threads (ours alone count themselves), and the Python threads, that were alive at once.
     """
-    if forbid_huge_pages:
+    if small_pages:
         ctypes.CDLL(None).prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0)
     lib = library(folder)
-    if native_threads:
-        module = load(folder)
-        run = module.run_arena_test_detached if release_gil else module.run_arena_test
+    module = load(folder) if native_threads else None
+    alive, most, objects = [0], [0], []
+    lock, all_there = threading.Lock(), threading.Barrier(python_threads if together else 1)
+
+    def ours():
+        run = module.run_detached if release_gil else module.run_kept
+        run(native_threads, block_bytes, block_bytes < MMAP_THRESHOLD, meet)
+        return 0.0, 0.0
 
     def worker(_):
-        for _ in range(ITERATIONS):
+        with lock:
+            alive[0] += 1
+            most[0] = max(*most, *alive)
+            objects.append(id(object()))
+        all_there.wait()
+        deltas = []
+        for _ in range(calls):
             if native_threads:
-                run(native_threads, block_bytes, touch, meet)
-            time.sleep(0.005)
+                before, after = ours() if block_bytes else module.run_arena_test(native_threads)
+                deltas.append(after - before)
+            time.sleep(pause)
+        with lock:
+            alive[0] -= 1
+        return sum(deltas)
 
-    before = memory(lib)
-    with concurrent.futures.ThreadPoolExecutor(python_threads) as pool:
-        list(pool.map(worker, range(python_threads)))
-    after = memory(lib)
+    earlier, before, rss = huge_where([id(object())]), memory(lib), sizes()["VmRSS"]
+    with concurrent.futures.ThreadPoolExecutor(max_workers=python_threads) as executor:
+        futures = [executor.submit(worker, i) for i in range(python_threads)]
+        inside = sum(future.result() for future in concurrent.futures.as_completed(futures))
+    vmrss, after = sizes()["VmRSS"] - rss, memory(lib)
     lib.trim()
-    trimmed = memory(lib)
-    grown, left = growth_of(before, after), growth_of(before, trimmed)
-    return {**grown, "trimmed": left, "at_once": module.peak_threads() if native_threads else 0}
+    left = growth_of(before, memory(lib))
+    said = {"vmrss": vmrss, "inside": inside, "in_objects": huge_where(objects) - earlier, "python_at_once": most[0]}
+    at_once = module.peak_threads() if block_bytes else None
+    return {**growth_of(before, after), **said, "trimmed": left, "at_once": at_once}
 
 
 # [/talk]
+
+
+# [asked]
+def asked(folder, published):
+    """Does a native thread (the talk's worker, else ours) ask for its block of 64 MiB? With less room it ends well if not."""
+    module = load(folder)
+    for threads in (0, 1):
+        if threads:
+            most = int((sizes()["VmSize"] + 32) * MIB)
+            resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        module.run_arena_test(threads) if published else module.run_kept(threads, 64 * MIB, False, False)
+    return {"worked": True}
+
+
+# [/asked]
 
 
 # [growth]
@@ -133,11 +186,11 @@ def talk(folder, python_threads, native_threads, block_bytes, touch, meet, relea
 BLOCKS, SMALLEST, LARGEST = 100, 64, 100 * 1024
 
 
-def growth(folder, way, threads, rounds, keep, trim=False):
+def growth(folder, way, threads, rounds, keep, trim=False, idle_s=0):
     """Rounds of allocation in native threads: memory before them, after each, and after malloc_trim; blocks per second.
 
     way: `short-lived threads`, `thread pool` or `thread pool, by turns` (one works at a time). keep: leave a small block
-    behind in each thread and round. trim: call malloc_trim after each round as well.
+    behind in each thread and round. trim: call malloc_trim after each round as well. idle_s: seconds in which nothing happens, after the rounds.
     Returns a row for each state, with `done`, the rounds until then.
     """
     lib = library(folder)
@@ -155,6 +208,9 @@ def growth(folder, way, threads, rounds, keep, trim=False):
             lib.trim()
             ns += time.perf_counter_ns() - began
         rows.append({"state": "worked", "done": number + 1, **memory(lib)})
+    if idle_s:
+        time.sleep(idle_s)
+        rows.append({"state": "idle", "done": rounds, **memory(lib)})
     lib.trim()
     rows.append({"state": "trimmed", "done": rounds, **memory(lib)})
     if pool:
@@ -167,22 +223,10 @@ def growth(folder, way, threads, rounds, keep, trim=False):
 
 
 # [allocator]
-class Symbol(ctypes.Structure):
-    """What dladdr says: the file that an address lies in, and the symbol."""
-
-    _fields_ = (
-        ("file", ctypes.c_char_p),
-        ("base", ctypes.c_void_p),
-        ("name", ctypes.c_char_p),
-        ("address", ctypes.c_void_p),
-    )
-
-
 def allocator():
     """Whose `malloc` this process calls: the name of the file that the dynamic linker finds it in, or `glibc`."""
-    everything, found = ctypes.CDLL(None), Symbol()
-    everything.dladdr(ctypes.cast(everything.malloc, ctypes.c_void_p), ctypes.byref(found))
-    name = os.path.basename(os.path.realpath(os.fsdecode(found.file)))
+    malloc = ctypes.cast(ctypes.CDLL(None).malloc, ctypes.c_void_p).value
+    name = os.path.basename(next(file for low, high, file, _ in mappings() if low <= malloc < high))
     return "glibc" if name.startswith("libc") else name
 
 
@@ -206,23 +250,6 @@ def thresholds(folder):
 
 
 # [/thresholds]
-
-
-# [limited]
-def limited(folder, mib, threads, rounds):
-    """The same work with `mib` more data allowed than there is: it ends, or the allocator gives up and aborts.
-
-    What there is comes first: a free-threaded build reserves a gibibyte for mimalloc when it starts.
-    """
-    lib = library(folder)
-    most = int((sizes()["VmData"] + mib) * MIB)
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    for number in range(rounds):
-        lib.short_lived_round(threads, BLOCKS, SMALLEST, LARGEST, False, 1000 * number)
-    return {"mapped": allocator()}
-
-
-# [/limited]
 
 
 # [latency]

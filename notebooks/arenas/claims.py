@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from functools import partial
 
-import numpy as np
 import pandas as pd
 
 from ffilab.bench.session import Session
@@ -13,9 +12,22 @@ from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import chosen, difference, measured, ratio
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import results
-from notebooks.arenas.experiment import HUGE, MEET, PREFERRED
+from notebooks.arenas.experiment import (
+    ALLOCATORS,
+    AS_RUN,
+    HUGE,
+    HUGE_KEPT,
+    HUGE_NONE,
+    KEEPING,
+    KEPT,
+    MEET,
+    PREFERRED,
+)
 
 NO_HUGE_PAGES = "this system gave no huge pages to a program that asked for them"
+# By claim and scenario: what is compared with glibc's. The talk rates jemalloc and glibc equal for latency.
+RATED = {(f"A21{letter}", name): arm for letter, (name, arm) in zip("abcdefg", PREFERRED.items(), strict=True)}
+LATENCY = "latency-critical, multi-threaded"
 HELD_BACK = {"mmap_threshold=131072": "large, pinned", "trim_threshold=1073741824": "small"}
 
 
@@ -39,15 +51,27 @@ def measurements(session: Session) -> Handed:
     def put(claim: str, name: str, make: Callable, *arguments) -> None:
         handed.put(claim, name, partial(make, session, *arguments))
 
-    for name, column in (("RSS grown", "rss"), ("held by glibc", "held")):
-        put("A19", f"{name}, huge pages for all: {FREE_THREADED} − {GIL}", more_with_huge_pages, column)
-    put("A19", f"RSS grown by the native threads, as the talk ran it: {FREE_THREADED} − {GIL}", more_by_native_threads)
+    pair, kept = f"{FREE_THREADED} − {GIL}", f"{FREE_THREADED}, GIL on − {GIL}"
+    put("A19", f"VmRSS grown, as the talk ran it: {kept}", apart, "vmrss", KEPT, AS_RUN)
+    put("A19", f"VmRSS grown, huge pages for all: {kept}", apart, "vmrss", HUGE_KEPT, HUGE)
+    put("A19", f"RSS grown without native threads, huge pages for all: {pair}", apart, "rss", HUGE_NONE, HUGE_NONE)
+    put("A19", f"held by glibc, huge pages for all: {pair}", apart, "held", HUGE, HUGE)
+    put("A19", f"RSS grown by the native threads, huge pages for all: {FREE_THREADED}", by_native_threads)
+    put("A19", f"MiB inside the calls, huge pages for all: {FREE_THREADED}, GIL off / on", calls_that_overlap)
     for name, column in (("held by glibc", "held"), ("native threads at once", "at_once")):
         put("A19", f"{name}, touched blocks, 8 × 50: {FREE_THREADED} / {GIL}", times_of_touched, column)
-    for name, fewer in (("24 × 200", None), ("24 × 200 minus 2 × 200", 2)):
-        put("A20", f"RSS grown by the native threads at {name}: {FREE_THREADED}", in_the_grid, fewer)
-    for name, allocator in PREFERRED.items():
-        put("A21", f"{name}: {allocator} / glibc", over_glibc, name, allocator)
+    put("A20", f"amplification at 24 × 200 / at 2 × 10: {KEEPING}", of_grid, results.amplified, KEEPING)
+    by = "RSS grown by the native threads at 24 × 200"
+    put("A20", f"{by}: {FREE_THREADED}", of_grid, by_most)
+    put("A20", f"{by} minus 2 × 200: {FREE_THREADED}", of_grid, by_more_callers)
+    put("A20", f"{by} minus 120 times that at 2 × 10: {FREE_THREADED}", of_grid, results.in_half_proportion)
+    for (claim, name), arm in RATED.items():
+        put(claim, f"{name}: {arm} / glibc", over_glibc, name, arm)
+    put("A21c", f"{LATENCY}: jemalloc / glibc", over_glibc, LATENCY, "jemalloc")
+    for allocator in ALLOCATORS[1:]:
+        put("A21b", f"MiB grown, by turns: {allocator} / glibc", over_nothing, allocator, "by turns", "grown")
+    for name, work, column in (("MiB grown", "by turns", "grown"), ("blocks/s", "all at once", "blocks_per_second")):
+        put("A22", f"{name}, {work}: arena_max=1 / nothing", over_nothing, "arena_max=1", work, column)
     for setting, case in HELD_BACK.items():
         put("A22", f"MiB held, {case}: {setting} minus nothing", held_back, setting, case)
     return handed
@@ -64,46 +88,52 @@ def not_built(session: Session, *labels: str) -> str | None:
     return next((absent[label] for label in labels if label in absent), None)
 
 
-def of_pair(runs: pd.DataFrame, column: str, condition: str) -> tuple[np.ndarray, np.ndarray]:
-    """A column under one condition: free-threaded build, build with the GIL."""
-    free_threaded, gil = (
-        chosen(runs, interpreter=label, condition=condition)[column].to_numpy() for label in (FREE_THREADED, GIL)
-    )
-    return free_threaded, gil
-
-
-def more_with_huge_pages(session: Session, column: str) -> Measurement | str | None:
+def apart(session: Session, column: str, condition: str, with_gil: str) -> Measurement | str | None:
     runs = results.talk(session.frame("the talk's experiment"))
-    found = difference(*of_pair(runs, column, HUGE), "MiB") if results.huge_pages(runs) else NO_HUGE_PAGES
-    return not_built(session, GIL, FREE_THREADED) or found
+    if condition in (HUGE, HUGE_KEPT, HUGE_NONE) and not results.huge_pages(runs):
+        return not_built(session, GIL, FREE_THREADED) or NO_HUGE_PAGES
+    return results.apart(runs, column, condition, with_gil) or not_built(session, GIL, FREE_THREADED)
 
 
-def more_by_native_threads(session: Session) -> Measurement | str | None:
+def by_native_threads(session: Session) -> Measurement | str | None:
     runs = results.talk(session.frame("the talk's experiment"))
-    grown = [results.grown_by_native_threads(runs, label) for label in (FREE_THREADED, GIL)]
-    return difference(*grown, "MiB") or not_built(session, GIL, FREE_THREADED)
+    found = results.by_native_threads(runs, FREE_THREADED, HUGE, HUGE_NONE)
+    return not_built(session, FREE_THREADED) or (found if results.huge_pages(runs) else NO_HUGE_PAGES)
+
+
+def calls_that_overlap(session: Session) -> Measurement | str | None:
+    runs = results.talk(session.frame("the talk's experiment"))
+    found = results.calls_that_overlap(runs)
+    return not_built(session, FREE_THREADED) or (found if results.huge_pages(runs) else NO_HUGE_PAGES)
 
 
 def times_of_touched(session: Session, column: str) -> Measurement | str | None:
     runs = results.talk(session.frame("the talk's experiment"))
-    return ratio(*of_pair(runs, column, MEET)) or not_built(session, GIL, FREE_THREADED)
+    found = ratio(*(results.of_condition(runs, label, MEET, column) for label in (FREE_THREADED, GIL)))
+    return found or not_built(session, GIL, FREE_THREADED)
 
 
-def in_the_grid(session: Session, fewer: int | None) -> Measurement | str | None:
-    """MiB by 200 native threads a call at 24 Python threads; less that with fewer Python threads, if so many are given."""
-    cells = results.grid(session.frame("Python × native threads"))
-    most = results.native_part(cells, FREE_THREADED, 24, 200)
-    if fewer is None:
-        found = measured(most, "MiB")
-    else:
-        found = difference(most, results.native_part(cells, FREE_THREADED, fewer, 200), "MiB")
-    return found or not_built(session, FREE_THREADED)
+def of_grid(session: Session, make: Callable, build: str = FREE_THREADED) -> Measurement | str | None:
+    return make(results.grid(session.frame("Python × native threads")), build) or not_built(session, FREE_THREADED)
 
 
-def over_glibc(session: Session, scenario: str, allocator: str) -> Measurement | str | None:
-    runs = results.scenarios(session.frame("scenarios"))
-    ours, glibc = (chosen(runs, scenario=scenario, allocator=which) for which in (allocator, "glibc"))
-    return ratio(ours.value, glibc.value) or looked_at(session)["absent allocators"].get(allocator)
+def by_most(cells: pd.DataFrame, build: str) -> Measurement | None:
+    return measured(results.native_part(cells, build, *results.LARGEST), "MiB")
+
+
+def by_more_callers(cells: pd.DataFrame, build: str) -> Measurement | None:
+    (few, _), (many, native) = results.SMALLEST, results.LARGEST
+    return difference(*(results.native_part(cells, build, number, native) for number in (many, few)), "MiB")
+
+
+def over_glibc(session: Session, scenario: str, arm: str) -> Measurement | str | None:
+    found = results.over_glibc(results.scenarios(session.frame("scenarios")), scenario, arm)
+    return found or looked_at(session)["absent allocators"].get(arm.partition(",")[0])
+
+
+def over_nothing(session: Session, remedy: str, work: str, column: str) -> Measurement | str | None:
+    found = results.over_nothing(results.grown(session.frame("remedies")), remedy, work, column)
+    return found or looked_at(session)["absent allocators"].get(remedy)
 
 
 def held_back(session: Session, setting: str, case: str) -> Measurement | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from ffilab.bench.case import MEMORY_BYTES, Case, program
+from ffilab.bench.case import Case, program
 from ffilab.bench.session import Session
 from ffilab.errors import UserError
 from ffilab.paths import BUILT, NATIVE, NATIVE_OUT, without_paths
@@ -100,50 +100,57 @@ def not_built(label: str) -> str | None:
 # [/system]
 
 # [conditions]
-# The arguments of the experiment.
+# The arguments of the experiment. A block of 0 bytes: the talk's own worker.
 TALK = {
     "python_threads": 8,
     "native_threads": 50,
-    "block_bytes": 64 * MIB,
-    "touch": False,
+    "calls": 5,
+    "pause": 0.005,
+    "block_bytes": 0,
     "meet": False,
     "release_gil": False,
-    "forbid_huge_pages": False,
+    "small_pages": False,
+    "together": False,
 }
-MEETING = {**TALK, "block_bytes": 64 * 1024, "touch": True, "meet": True}
+NOBODY = {**TALK, "native_threads": 0}
+MEETING = {**TALK, "block_bytes": 64 * 1024, "meet": True}
 AS_RUN, NONE, AGAIN = "as the talk ran it", "no native threads", "as the talk ran it, again"
 HUGE, HUGE_NONE = "huge pages for all", "huge pages for all, no native threads"
-NO_HUGE, ONE_ARENA = "huge pages off", "one arena"
+NO_HUGE, ONE_ARENA, ASKED = "huge pages off", "one arena", "the blocks asked for"
 MEET, RELEASED, EQUAL = (
     "touched, a call's threads at once",
     "the same, GIL released",
     "one Python thread, 400 native at once",
 )
+# The free-threaded build with its GIL on: no public source of the talk keeps it off.
+KEPT, HUGE_KEPT, MEET_KEPT = (f"{name}, GIL on" for name in (AS_RUN, HUGE, MEET))
+# How huge pages go with the number of Python threads; eight of them are HUGE_NONE.
+FEWER = {number: f"{HUGE_NONE}, Python threads: {number}" for number in (1, 2, 4)}
 # The arenas of the talk's machine: its benchmarks were bound to eight cores.
 MORE_ARENAS = 64
-WIDE, WIDE_HUGE, WIDE_MEET = (f"{name}, {MORE_ARENAS} arenas allowed" for name in (AS_RUN, HUGE, MEET))
+WIDE_MEET = f"{MEET}, {MORE_ARENAS} arenas allowed"
 CONDITIONS = {
     AS_RUN: TALK,
     AGAIN: TALK,
-    NONE: {**TALK, "native_threads": 0},
-    NO_HUGE: {**TALK, "forbid_huge_pages": True},
+    KEPT: TALK,
+    NONE: NOBODY,
+    ASKED: {**TALK, "block_bytes": 64 * MIB},
+    NO_HUGE: {**TALK, "small_pages": True},
     HUGE: TALK,
-    HUGE_NONE: {**TALK, "native_threads": 0},
+    HUGE_KEPT: TALK,
+    HUGE_NONE: NOBODY,
+    **{name: {**NOBODY, "python_threads": number} for number, name in FEWER.items()},
     ONE_ARENA: TALK,
     MEET: MEETING,
+    MEET_KEPT: MEETING,
     RELEASED: {**MEETING, "release_gil": True},
     EQUAL: {**MEETING, "python_threads": 1, "native_threads": 400},
-    WIDE: TALK,
-    WIDE_HUGE: TALK,
     WIDE_MEET: MEETING,
 }
 # Interpreters other than the chapter pair run those that are about the talk's number; some ask a question of one build.
 FOR_ALL = (AS_RUN, NONE, HUGE, HUGE_NONE)
 OF_ONE = {
-    NO_HUGE: FREE_THREADED,
-    ONE_ARENA: FREE_THREADED,
-    WIDE: FREE_THREADED,
-    WIDE_HUGE: FREE_THREADED,
+    **dict.fromkeys((KEPT, HUGE_KEPT, MEET_KEPT, ASKED, NO_HUGE, ONE_ARENA, *FEWER.values()), FREE_THREADED),
     RELEASED: GIL,
 }
 
@@ -158,7 +165,9 @@ def asked(label: str, condition: str) -> bool:
 # [/conditions]
 
 # [talk]
-PRELOAD = {"LD_PRELOAD": f"{BUILT}/arenas/libhuge_pages.so"}
+# What the program maps, and what glibc maps for malloc where that is a huge page or more. Stacks are left out.
+FOR_EVERYONE = {"LD_PRELOAD": f"{BUILT}/arenas/libhuge_pages.so", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+GIL_ON = {"PYTHON_GIL": "1"}
 
 
 def tuned(tunables: str) -> dict[str, str]:
@@ -168,11 +177,10 @@ def tuned(tunables: str) -> dict[str, str]:
 
 MORE = tuned(f"glibc.malloc.arena_max={MORE_ARENAS}")
 ENVIRONMENTS = {
-    HUGE: PRELOAD,
-    HUGE_NONE: PRELOAD,
+    **dict.fromkeys((HUGE, HUGE_NONE, *FEWER.values()), FOR_EVERYONE),
+    **dict.fromkeys((KEPT, MEET_KEPT), GIL_ON),
+    HUGE_KEPT: FOR_EVERYONE | GIL_ON,
     ONE_ARENA: tuned("glibc.malloc.arena_max=1"),
-    WIDE: MORE,
-    WIDE_HUGE: PRELOAD | MORE,
     WIDE_MEET: MORE,
 }
 # Address space, not memory: blocks of 64 MiB that nobody touches need room for thousands of them.
@@ -195,7 +203,7 @@ def talk(session: Session, here: dict) -> pd.DataFrame:
             FOLDER,
             {"condition": condition},
             ENVIRONMENTS.get(condition, {}),
-            memory_bytes=MEMORY_BYTES if arguments["touch"] else ROOM_BYTES,
+            memory_bytes=ROOM_BYTES,
         )
         for label in session.interpreters
         for condition, arguments in CONDITIONS.items()
@@ -206,35 +214,49 @@ def talk(session: Session, here: dict) -> pd.DataFrame:
     return session.run("the talk's experiment", cases, session.budget.few)
 
 
+def blocks(session: Session, here: dict) -> pd.DataFrame:
+    """Does the talk's worker, compiled, ask for its block at all? Ours beside it. Processes may be aborted."""
+    cases = [
+        Case(label, EXPERIMENTS, "asked", {"published": published}, FOLDER, memory_bytes=ROOM_BYTES)
+        for label in (GIL, FREE_THREADED)
+        if can_run(label, 1, here)
+        for published in (True, False)
+    ]
+    return session.run("is the block asked for", cases, repeats=1, may_fail=True)
+
+
 # [/talk]
 
 # [grid]
-GRID_PYTHON, GRID_NATIVE = (2, 8, 24), (0, 10, 50, 200)
-# The cells that the ledger's rules read run twice in each round.
-READ_BY_RULES = [
-    (FREE_THREADED, 2, 0),
-    (FREE_THREADED, 2, 200),
-    (FREE_THREADED, 24, 0),
-    (FREE_THREADED, 24, 200),
-]
+# The talk's smallest and largest numbers and one between, with its three calls and 2 ms between them.
+MATRIX = {**TALK, "calls": 3, "pause": 0.002}
+CELLS = [(2, 10), (8, 50), (24, 200)]
+# Ours: all Python threads are there before the first one calls, as the pool starts none where one idles; and a row without
+# native threads.
+TOGETHER = [(p, n) for p in (2, 24) for n in (0, 10, 200)]
+KEEPING = f"{FREE_THREADED}, GIL on"
 
 
 def grid(session: Session, here: dict) -> pd.DataFrame:
-    """A20: the talk's experiment over a grid of Python threads and native threads a call, on each interpreter that is here."""
+    """A20: the talk's matrix, its corners and a cell between, as run and with Python threads together, on each build."""
+    builds = {label: (label, {}) for label in session.interpreters} | {KEEPING: (FREE_THREADED, GIL_ON)}
     cases = [
         Case(
             label,
             EXPERIMENTS,
             "talk",
-            {**TALK, "python_threads": python, "native_threads": native},
+            {**MATRIX, "python_threads": python, "native_threads": native, "together": together},
             FOLDER,
+            {"build": name},
+            environment,
             memory_bytes=ROOM_BYTES,
         )
-        for label in session.interpreters
-        for python in GRID_PYTHON
-        for native in GRID_NATIVE
+        for name, (label, environment) in builds.items()
+        for together, cells in ((False, CELLS), (True, TOGETHER if name != KEEPING else []))
+        for python, native in cells
         if can_run(label, native, here)
-        for _ in range(2 if (label, python, native) in READ_BY_RULES else 1)
+        # The rules read these builds: they run twice in each round.
+        for _ in range(2 if name == (FREE_THREADED if together else KEEPING) else 1)
     ]
     return session.run("Python × native threads", cases, session.budget.few)
 
@@ -375,7 +397,9 @@ class Scenario:
 SHORT, POOL = ({"way": way, **AMOUNT, "keep": True} for way in WAYS[:2])
 SCENARIOS = {
     "many short-lived threads": Scenario("growth", SHORT, "grown", "MiB held at the end"),
-    "long-lived server, RSS-sensitive": Scenario("growth", POOL, "grown", "MiB held at the end"),
+    "long-lived server, RSS-sensitive": Scenario(
+        "growth", {**POOL, "idle_s": 1.0}, "idle", "MiB held after a second without work"
+    ),
     "latency-critical, multi-threaded": Scenario(
         "latency", {"threads": 4, "pairs": 20_000, "rounds": 9}, "p99.9", "ns, 99.9 % quantile of malloc + free"
     ),
@@ -384,8 +408,21 @@ SCENARIOS = {
     "high thread count": Scenario("growth", {**SHORT, "threads": 200, "rounds": 2}, "grown", "MiB held at the end"),
     "fork-heavy": Scenario("forks", {"children": 4}, "private", "MiB that a child does not share"),
 }
+# The talk praises jemalloc's "decay + background purge". By default it lets pages decay in ten seconds, and nobody purges while
+# the program idles: this switches the background on, and shortens the decay, so that the idle time outlives it four times.
+PURGING = "jemalloc, purging"
+MALLOC_CONF = {"MALLOC_CONF": "background_thread:true,dirty_decay_ms:250,muzzy_decay_ms:0"}
 # Which allocator on Linux the talk prefers to glibc's, or glibc's to it: these two run twice in each round. It rates no mimalloc.
-PREFERRED = {name: "tcmalloc" if name == "latency-critical, multi-threaded" else "jemalloc" for name in SCENARIOS}
+PREFERRED = dict.fromkeys(SCENARIOS, "jemalloc") | {
+    "long-lived server, RSS-sensitive": PURGING,
+    "latency-critical, multi-threaded": "tcmalloc",
+}
+
+
+def arms(here: dict) -> dict[str, tuple[str, dict]]:
+    """The allocators that are here, by the name of the arm, each with its environment."""
+    found = {name: (name, preload(name)) for name in ALLOCATORS if name not in here["absent allocators"]}
+    return found | ({PURGING: ("jemalloc", preload("jemalloc") | MALLOC_CONF)} if "jemalloc" in found else {})
 
 
 def scenarios(session: Session, here: dict) -> pd.DataFrame:
@@ -397,44 +434,18 @@ def scenarios(session: Session, here: dict) -> pd.DataFrame:
             scenario.function,
             scenario.arguments,
             scenario.fixed,
-            {"scenario": name, "allocator": allocator},
-            preload(allocator),
+            {"scenario": name, "arm": arm, "allocator": allocator},
+            environment,
         )
         for name, scenario in SCENARIOS.items()
-        for allocator in ALLOCATORS
-        if allocator not in here["absent allocators"]
-        for _ in range(2 if allocator in ("glibc", PREFERRED[name]) else 1)
+        for arm, (allocator, environment) in arms(here).items()
+        if arm != PURGING or PREFERRED[name] == PURGING
+        for _ in range(2 if arm in ("glibc", PREFERRED[name]) else 1)
     ]
     return proved(session.run("scenarios", cases, session.budget.few))
 
 
 # [/scenarios]
-
-# [limits]
-# MiB of private writable address space more than at the start. A container counts other pages: those that are resident.
-LIMITS_MIB = (64,)
-
-
-def limits(session: Session, here: dict) -> pd.DataFrame:
-    """A21: does the same work finish under a limit on data (setrlimit)? Processes may be aborted."""
-    cases = [
-        Case(
-            FREE_THREADED,
-            EXPERIMENTS,
-            "limited",
-            {"mib": mib},
-            {**FOLDER, **AMOUNT},
-            {"allocator": allocator},
-            preload(allocator),
-        )
-        for allocator in ALLOCATORS
-        if allocator not in here["absent allocators"]
-        for mib in LIMITS_MIB
-    ]
-    return proved(session.run("memory limits", cases, session.budget.few, may_fail=True))
-
-
-# [/limits]
 
 
 # [domains]

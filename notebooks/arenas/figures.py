@@ -7,28 +7,30 @@ import seaborn as sns
 from ffilab import draw
 from ffilab.bench.session import Session
 from ffilab.judge import ledger
-from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval, Measurement
 from ffilab.judge.processes import chosen, interval_of, ratio
-from ffilab.judge.rules import NO, Answer, Side, Size
+from ffilab.judge.rules import NO, Answer, Size
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import claims, results, words
 from notebooks.arenas.experiment import (
     ALLOCATORS,
     AS_RUN,
+    ASKED,
+    CELLS,
     CONDITIONS,
     EQUAL,
-    GRID_NATIVE,
-    GRID_PYTHON,
     HUGE,
+    HUGE_KEPT,
     HUGE_NONE,
-    LIMITS_MIB,
+    KEEPING,
+    KEPT,
     MEET,
     MORE_ARENAS,
     NO_HUGE,
     NONE,
     ONE_ARENA,
     PREFERRED,
+    PURGING,
     RELEASED,
     REMEDIES,
     ROUNDS,
@@ -36,8 +38,6 @@ from notebooks.arenas.experiment import (
     TALK,
     THREADS,
     THRESHOLDS,
-    WIDE,
-    WIDE_HUGE,
     WIDE_MEET,
     WORK,
 )
@@ -66,44 +66,12 @@ NOT_STAGED = {
 }
 
 
-# What the talk's terminal shows, in MiB: RSS grown, by interpreter. Data to compare with.
-_TERMINAL = "3.13 0.56; 3.13t 16.57; 3.14 0.59; 3.14t 32.60"
-TALK_RSS = {version: float(mib) for version, mib in (row.split() for row in _TERMINAL.split("; "))}
+# What the talk's terminal shows: RSS grown in MiB, and its amplification. Data to compare with.
+TERMINAL = {"3.13.5": (0.56, 1.09, 16.57, 32.38), "3.14.0rc1": (0.59, 1.18, 32.60, 62.28)}
 # What its two builds of the later version differ by.
 TALK_DIFFERENCE = 32.01
-# The remarks that stand beside its ratings.
-TALK_REMARKS = {
-    ("many short-lived threads", "glibc"): "cap arena_max, pool threads",
-    ("many short-lived threads", "jemalloc"): "many arenas, decay purge",
-    ("many short-lived threads", "tcmalloc"): "per-thread caches",
-    ("long-lived server, RSS-sensitive", "glibc"): "trim/mmap tuning",
-    ("long-lived server, RSS-sensitive", "jemalloc"): "decay + background purge",
-    ("long-lived server, RSS-sensitive", "tcmalloc"): "raise release rate",
-    ("latency-critical, multi-threaded", "glibc"): "tcache helps",
-    ("latency-critical, multi-threaded", "tcmalloc"): "lock-free fast paths",
-    ("latency-critical, multi-threaded", "Windows HeapAlloc"): "enable LFH/Segment Heap",
-    ("short-lived processes", "glibc"): "simple, low setup",
-    ("short-lived processes", "jemalloc"): "defaults fine",
-    ("tight memory limit", "glibc"): "tune thresholds",
-    ("tight memory limit", "jemalloc"): "predictable footprint",
-    ("tight memory limit", "tcmalloc"): "cap thread caches",
-    ("high thread count", "jemalloc"): "if linked",
-    ("high thread count", "tcmalloc"): "if linked",
-    ("high thread count", "Windows HeapAlloc"): "enable LFH; consider Segment Heap",
-    ("fork-heavy", "jemalloc"): "copy-on-write friendly decay",
-    ("backgrounding app", "macOS libmalloc"): "UI latency; pressure-relief",
-    ("backgrounding app", "jemalloc"): "uncommon on macOS",
-    ("NUMA / many-core", "glibc"): "no strong NUMA policy",
-    ("NUMA / many-core", "jemalloc"): "arena sharding, pinning options",
-    ("NUMA / many-core", "tcmalloc"): "per-CPU caches",
-    ("production leak profiling", "glibc"): "basic",
-    ("production leak profiling", "macOS libmalloc"): "Instruments/stack logging",
-    ("production leak profiling", "jemalloc"): "heap profiling, mallctl stats",
-    ("production leak profiling", "tcmalloc"): "heap profiler",
-    ("production leak profiling", "Windows HeapAlloc"): "ETW!heap/PageHeap",
-}
-
-
+# By interpreter and condition.
+TALK_RSS = {(GIL, AS_RUN): 0.59, (FREE_THREADED, KEPT): 32.60}
 # The tunables of glibc's malloc that the chapter speaks of.
 SPOKEN_OF = ("arena_max", "mmap_threshold", "trim_threshold", "tcache_count")
 
@@ -146,6 +114,23 @@ def without_constants(table: pd.DataFrame, keep: tuple[str, ...]) -> tuple[pd.Da
     return table.drop(columns=alike), f" In all rows: {said}." if said else ""
 
 
+def printout_table() -> pd.DataFrame:
+    """The talk's terminal, and what follows from it: growth over amplification is what the calls saw grow."""
+    return pd.DataFrame(
+        [
+            {
+                "CPython": version + build,
+                "RSS grown, MiB": f"{grown:.2f}",
+                "amplification": f"{factor:.2f}x",
+                "so grown inside the forty calls, MiB": f"{grown / factor:.2f}",
+                "outside of them, MiB": f"{grown - grown / factor:.2f}",
+            }
+            for version, (gil, of_gil, none, of_none) in TERMINAL.items()
+            for build, grown, factor in ((", with the GIL", gil, of_gil), (', "no-GIL"', none, of_none))
+        ]
+    )
+
+
 def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The talk's experiment under each condition; beside its own, what the talk published."""
     rows = []
@@ -154,18 +139,20 @@ def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
             which = {"interpreter": label, "condition": condition}
             if (n := len(chosen(runs, **which))) == 0:
                 continue
+            published = TALK_RSS.get((label, condition))
             rows.append(
                 {
                     "condition": condition,
                     "CPython": label,
                     "n": n,
                     "RSS grown, MiB": shown(runs, "rss", **which),
-                    "published, MiB": TALK_RSS.get(label, "–") if condition == AS_RUN else "–",
+                    "published, MiB": f"{published:.2f}" if published else "–",
+                    "sum of what calls saw grow, MiB": shown(runs, "inside", **which),
                     "of it huge pages, MiB": shown(runs, "huge", **which),
                     "held by glibc, MiB": shown(runs, "held", **which),
                     "new arenas": shown(runs, "arenas", **which),
                     "native threads at once": shown(runs, "at_once", **which),
-                    "RSS after malloc_trim, MiB": shown(runs, "trimmed.rss", **which),
+                    "Python threads at once": shown(runs, "python_at_once", **which),
                 }
             )
     return pd.DataFrame(rows)
@@ -197,7 +184,7 @@ def plot_talk(figure, rows: pd.DataFrame) -> None:
 
 def talk_for_alt(rows: pd.DataFrame) -> str:
     """The conditions that the chapter's question turns on, for the figure's alt text; the data beside it have all."""
-    few = rows[rows.condition.isin((AS_RUN, HUGE))]
+    few = rows[rows.condition.isin((AS_RUN, KEPT, HUGE, HUGE_KEPT, HUGE_NONE))]
     return "; ".join(f"{row.condition}, {row.CPython}: {draw.text(Interval.of(row))}" for row in few.itertuples())
 
 
@@ -253,63 +240,86 @@ def glue_talk(runs: pd.DataFrame, here: dict) -> None:
         ("as-run", AS_RUN, "rss"),
         ("none", NONE, "rss"),
         ("huge", HUGE, "rss"),
-        ("huge-none", HUGE_NONE, "rss"),
         ("huge-held", HUGE, "held"),
     ):
         what = "Held by glibc, " if column == "held" else ""
         title = f"{what}{condition}"
         draw.glue(name, words.grew(title[0].upper() + title[1:], *results.without_gil(runs, condition, column)))
-    parts = {label: results.between(runs, label, (AS_RUN, NONE), "rss") for label in PAIR.values()}
     for name, label in PAIR.items():
-        draw.glue(f"native-{name}", words.native_threads(f"On {label}", parts[label]))
-        draw.glue(
-            f"cap-{name}",
-            words.cap(
-                f"On {label}", *results.at_the_cap(runs, label, AS_RUN, here["arenas at most"]), here["arenas at most"]
-            ),
-        )
-    draw.glue("amplification", words.amplification(results.times_without_gil(runs, AS_RUN, "rss")))
-    draw.glue("pages-by-thread", words.pages_by_thread(results.pages_by_thread(runs)))
+        cap = results.at_the_cap(runs, label, AS_RUN, here["arenas at most"])
+        draw.glue(f"cap-{name}", words.cap(f"On {label}", *cap, here["arenas at most"]))
+    by_native = results.by_native_threads(runs, FREE_THREADED, HUGE, HUGE_NONE)
+    draw.glue("native-part", words.native_threads(f"With huge pages for all, on {FREE_THREADED}", _interval(by_native)))
+    grown, factor = TERMINAL["3.14.0rc1"][2:]
+    draw.glue("inside", words.nearer(grown / factor, *results.inside(runs, HUGE_KEPT, HUGE)))
+    draw.glue("each-thread", words.for_each_python_thread(results.for_each_python_thread(runs)))
+    draw.glue("objects", words.objects(results.where_objects_are(runs)))
     draw.glue("equal", words.equal_concurrency(results.times_without_gil(runs, EQUAL, "held")))
     draw.glue("released", words.released(_released(runs)))
     draw.glue(
         "more-arenas",
         words.more_arenas(
             {label: results.between(runs, label, (WIDE_MEET, MEET), "held", ratio) for label in (FREE_THREADED, GIL)},
-            results.between(runs, FREE_THREADED, (WIDE, AS_RUN), "rss"),
-            results.between(runs, FREE_THREADED, (WIDE_HUGE, HUGE), "rss"),
             here["arenas at most"],
             MORE_ARENAS,
         ),
     )
-    for name, short, condition in (("one arena", "one-arena", ONE_ARENA), ("huge pages off", "huge-off", NO_HUGE)):
-        rss = results.between(runs, FREE_THREADED, (condition, AS_RUN), "rss")
-        at_once = results.between(runs, FREE_THREADED, (condition, AS_RUN), "at_once", ratio)
-        draw.glue(short, words.control(name, FREE_THREADED, rss, at_once))
+    for name, short, condition in (
+        ("one arena", "one-arena", ONE_ARENA),
+        ("huge pages off", "huge-off", NO_HUGE),
+        ("its GIL on", "kept", KEPT),
+    ):
+        draw.glue(
+            short,
+            words.control(name, FREE_THREADED, results.between(runs, FREE_THREADED, (condition, AS_RUN), "rss")),
+        )
     draw.glue("alarms", words.alarms([found.interval for found in results.twins(runs).values()]))
-    draw.glue("prediction-1", words.prediction_1(*parts.values(), TALK["python_threads"] * TALK["native_threads"]))
+    asked = _interval(results.by_native_threads(runs, FREE_THREADED, ASKED, NONE))
+    draw.glue("prediction-1", words.prediction_1(asked, TALK["python_threads"] * TALK["native_threads"]))
     whole, none = (interval_of(runs, "rss", interpreter=FREE_THREADED, condition=one) for one in (AS_RUN, NONE))
-    draw.glue("prediction-2", words.prediction_2(whole, none, parts[FREE_THREADED]))
+    part = _interval(results.by_native_threads(runs, FREE_THREADED, AS_RUN, NONE))
+    draw.glue("prediction-2", words.prediction_2(whole, none, part))
+
+
+def glue_blocks(found: pd.DataFrame) -> None:
+    """Hand to the prose whether the talk's worker asks for its block."""
+    ended = [found[found.published == which].ended for which in (True, False)] if len(found) else [[], []]
+    draw.glue("blocks", words.blocks(*((sum(one == "ok" for one in part), len(part)) for part in ended)))
+
+
+def _interval(found: Measurement | None) -> Interval | None:
+    return found.interval if found else None
 
 
 def _released(runs: pd.DataFrame) -> Interval | None:
     return results.between(runs, GIL, (RELEASED, MEET), "at_once", ratio)
 
 
-def glue_answers(session: Session, runs: pd.DataFrame) -> None:
+def glue_answers(session: Session, runs: pd.DataFrame, cells: pd.DataFrame) -> None:
     """Hand the sentences that take up a verdict to the prose."""
     found = answers(session)
 
     def of_a19(name: str, kind: str = "side") -> str:
         return found["A19", name, kind].verdict
 
-    huge = f"RSS grown, huge pages for all: {FREE_THREADED} − {GIL}"
+    kept, pair = f"{FREE_THREADED}, GIL on − {GIL}", f"{FREE_THREADED} − {GIL}"
+    for short, where, name, column, conditions in (
+        ("number", "As the talk ran it, on this system", f"VmRSS grown, as the talk ran it: {kept}", "vmrss", (KEPT, AS_RUN)),
+        ("number-huge", "With huge pages for all", f"VmRSS grown, huge pages for all: {kept}", "vmrss", (HUGE_KEPT, HUGE)),
+        (
+            "number-none",
+            "With huge pages for all and not one native thread",
+            f"RSS grown without native threads, huge pages for all: {pair}",
+            "rss",
+            (HUGE_NONE, HUGE_NONE),
+        ),
+    ):  # fmt: skip
+        more = results.apart(runs, column, *conditions) if short == "number" or results.huge_pages(runs) else None
+        verdicts = of_a19(name), of_a19(name, "size")
+        draw.glue(short, words.published_number(where, *verdicts, _interval(more), TALK_DIFFERENCE))
     rss, held = (results.without_gil(runs, HUGE, column)[2] for column in ("rss", "held"))
-    if not results.huge_pages(runs):
-        rss = held = None
-    draw.glue("number", words.published_number(of_a19(huge), of_a19(huge, "size"), rss, TALK_DIFFERENCE))
-    account = of_a19(f"held by glibc, huge pages for all: {FREE_THREADED} − {GIL}")
-    draw.glue("account", words.arenas_account(account, held, rss))
+    account = of_a19(f"held by glibc, huge pages for all: {pair}")
+    draw.glue("account", words.arenas_account(account, *((held, rss) if results.huge_pages(runs) else (None, None))))
     at_once, touched = (
         of_a19(f"{name}, touched blocks, 8 × 50: {FREE_THREADED} / {GIL}")
         for name in ("native threads at once", "held by glibc")
@@ -317,8 +327,20 @@ def glue_answers(session: Session, runs: pd.DataFrame) -> None:
     ratios = (results.times_without_gil(runs, MEET, column) for column in ("at_once", "held"))
     draw.glue("reached", words.reached(at_once, touched, *ratios))
     draw.glue("risk", words.risk(_released(runs), at_once))
-    rated = {name: _rated(found["A21", f"{name}: {one} / glibc", "side"]) for name, one in PREFERRED.items()}
+    rated = {
+        name: _rated(found[claim, f"{name}: {arm} / glibc", "side"]) for (claim, name), arm in claims.RATED.items()
+    }
     draw.glue("ratings", words.ratings(rated))
+    (low, few), (high, many) = results.SMALLEST, results.LARGEST
+    name = (
+        f"RSS grown by the native threads at {high} × {many} minus {results.PRODUCT // 2} times that at {low} × {few}"
+    )
+    parts = [results.native_parts(cells, *cell).get(FREE_THREADED) for cell in (results.SMALLEST, results.LARGEST)]
+    verdict = found["A20", f"{name}: {FREE_THREADED}", "side"].verdict
+    draw.glue("grid-product", words.product(FREE_THREADED, verdict, *parts, results.PRODUCT))
+    drawn = found["A20", f"amplification at {high} × {many} / at {low} × {few}: {KEEPING}", "side"].verdict
+    draw.glue("grid-drawn", words.amplified(drawn, _interval(results.amplified(cells, KEEPING))))
+    draw.glue("largest", words.largest(results.effects(results.scenarios(session.frame("scenarios")))))
     for setting, case in claims.HELD_BACK.items():
         name = f"MiB held, {case}: {setting} minus nothing"
         less = claims.measurements(session).measurements["A22"].get(name)
@@ -334,57 +356,35 @@ def _rated(answer: Answer) -> str:
     return answer.verdict
 
 
-def false_alarm(runs: pd.DataFrame) -> pd.DataFrame:
-    """The running A/A test: the talk's condition against a second copy of itself."""
-    rows = []
-    for label in sorted(set(runs.interpreter)):
-        for column in ("rss", "held"):
-            found = results.same_minus_same(runs, label, column)
-            if found is None:
-                continue
-            rows.append(
-                {
-                    "CPython": label,
-                    "what": {"rss": "RSS grown", "held": "held by glibc"}[column],
-                    "n": found.estimate.n,
-                    "same − same, MiB": draw.text(found.interval),
-                    "smallest difference that such a pair tells, MiB": draw.number(found.mde, 0),
-                    "false alarm": "yes" if found.interval.excludes(0) else "no",
-                }
-            )
-    return pd.DataFrame(rows)
+def grid_cells(cells: pd.DataFrame) -> pd.DataFrame:
+    """Ours, Python threads together: median MiB of RSS and new arenas of each cell, and its processes."""
+    by = ["build", "python_threads", "native_threads"]
+    cells = cells[cells.together == True]  # noqa: E712
+    return cells.groupby(by, as_index=False).agg(rss=("rss", "median"), arenas=("arenas", "median"), n=("rss", "size"))
 
 
-def rules_table(session: Session, claim: str) -> pd.DataFrame:
-    """What each number that a rule reads could have told: its interval, and the smallest difference that it tells; of a ratio
-    the ratio itself, on the side of 1 that is claimed."""
-    tests = next(one.tests for one in declared(session.corner).claims if one.id == claim)
-    below = {rule.measured for rule in tests if isinstance(rule, Side) and rule.direction == "below"}
+def drawn_table(cells: pd.DataFrame) -> pd.DataFrame:
+    """The talk's matrix as it ran it: what it draws, and what that is made of."""
     return pd.DataFrame(
         [
             {
-                "number": name,
-                "n": found.estimate.n,
-                "here": draw.text(found.interval),
-                "unit": found.unit,
-                "smallest difference that it tells": draw.number(_smallest(found, name in below), 0),
+                "build": build,
+                "Python × native threads": f"{cell[0]} × {cell[1]}",
+                "n": len(part),
+                "VmRSS grown, MiB": shown(part, "vmrss"),
+                "sum of what calls saw grow, MiB": shown(part, "inside"),
+                "amplification, as drawn: median (range)": _median(part.amplification),
+                "Python threads at once": shown(part, "python_at_once"),
             }
-            for name, found in claims.measurements(session).measurements[claim].items()
-        ],
-        columns=["number", "n", "here", "unit", "smallest difference that it tells"],
+            for build in sorted(set(cells.build))
+            for cell in CELLS
+            if len(part := results.as_drawn(cells, build, cell))
+        ]
     )
 
 
-def _smallest(found: Measurement, below: bool) -> float:
-    if found.unit != "ratio":
-        return found.mde
-    return 1 / (1 + found.mde) if below else 1 + found.mde
-
-
-def grid_cells(cells: pd.DataFrame) -> pd.DataFrame:
-    """Median MiB of RSS and new arenas of each cell, and its processes."""
-    by = ["interpreter", "python_threads", "native_threads"]
-    return cells.groupby(by, as_index=False).agg(rss=("rss", "median"), arenas=("arenas", "median"), n=("rss", "size"))
+def _median(values: pd.Series) -> str:
+    return f"{values.median():.2f} ({values.min():.2f} to {values.max():.2f})"
 
 
 def plot_grid(figure, cells: pd.DataFrame, most: int) -> None:
@@ -392,12 +392,12 @@ def plot_grid(figure, cells: pd.DataFrame, most: int) -> None:
     if cells.empty:
         figure.text(0.5, 0.5, NO_RUST, ha="center", va="center")
         return
-    labels = sorted(set(cells.interpreter))
+    labels = sorted(set(cells.build))
     columns = min(3, len(labels))
     grids = figure.subplots(-(-len(labels) // columns), columns, squeeze=False).flat
     for axes, label in zip(grids, labels, strict=False):
         rss, arenas = (
-            cells[cells.interpreter == label]
+            cells[cells.build == label]
             .pivot(index="native_threads", columns="python_threads", values=value)
             .sort_index(ascending=False)
             for value in ("rss", "arenas")
@@ -429,20 +429,16 @@ def _cell(mib: float, arenas: float, most: int) -> str:
 
 
 def grid_for_alt(cells: pd.DataFrame) -> str:
-    """The corners of the grid in words; the data beside the figure have all cells."""
-    ends = cells.python_threads.isin((GRID_PYTHON[0], GRID_PYTHON[-1])) & cells.native_threads.isin(
-        (GRID_NATIVE[0], GRID_NATIVE[-1])
-    )
+    """The grid in words."""
     return "; ".join(
-        f"{row.interpreter}, {row.python_threads} × {row.native_threads}: {row.rss:.2f} MiB, {row.arenas:.0f} arenas"
-        for row in cells[ends].itertuples()
+        f"{row.build}, {row.python_threads} × {row.native_threads}: {row.rss:.2f} MiB, {row.arenas:.0f} arenas"
+        for row in cells.itertuples()
     )
 
 
 def glue_grid(cells: pd.DataFrame) -> None:
-    """Hand what the grid says to the prose: each step that a rule reads, on every interpreter."""
-    few, many = GRID_NATIVE[1], GRID_NATIVE[-1]
-    low, high = GRID_PYTHON[0], GRID_PYTHON[-1]
+    """Hand what the grid says to the prose: each step that a rule reads, on every build."""
+    (low, few), (high, many) = results.SMALLEST, results.LARGEST
     first, most = results.native_parts(cells, high, few), results.native_parts(cells, high, many)
     draw.glue("grid-first", words.steps(f"From 0 to {few} native threads a call, at {high} Python threads", first))
     draw.glue("grid-most", words.steps(f"From 0 to {many} native threads a call, at {high} Python threads", most))
@@ -451,8 +447,6 @@ def glue_grid(cells: pd.DataFrame) -> None:
         "grid-callers",
         words.steps(f"The part of {many} native threads a call, from {low} to {high} Python threads", wider),
     )
-    small = results.native_parts(cells, low, few).get(FREE_THREADED)
-    draw.glue("grid-product", words.product(FREE_THREADED, small, most.get(FREE_THREADED), high * many / (low * few)))
 
 
 def plot_growth(figure, runs: pd.DataFrame) -> None:
@@ -506,7 +500,7 @@ def growth_table(runs: pd.DataFrame, grown: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame) -> None:
+def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame, most: int) -> None:
     """Hand to the prose what stays, what is in use of it, and whether more is added each round."""
     stays = {}
     left_kib = THREADS * ROUNDS * 64 / 1024
@@ -521,6 +515,12 @@ def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame) -> None:
             draw.glue(f"held-{name}-{kept}", words.held(f"{called}, {state}", stays[name, keep], back))
         part = grown[(grown.way == way) & grown.keep]
         draw.glue(f"in-use-{name}", words.in_use(called, interval_of(part, "more_in_use"), left_kib))
+    ended = grown[grown.way == WORK["all at once"]]
+    both = (
+        [getattr(ended[ended.keep == keep].arenas, name)() for name in ("median", "min", "max")]
+        for keep in (True, False)
+    )
+    draw.glue("left-behind", words.left_behind(*both, most))
     last = {way: results.last_round(runs, way, True) for way in WORK.values()}
     draw.glue("still-growing", words.still_growing(last))
     left = {"All freed": False, "A small block left by each": True}
@@ -563,25 +563,9 @@ def glue_remedies(runs: pd.DataFrame) -> None:
             draw.glue(short, words.remedy(name, work, *found[work][name]))
     by_turns, at_once = found["by turns"], found["all at once"]
     draw.glue("prediction-4", words.prediction_4(by_turns, at_once))
+    for name, pair in results.others(runs, "by turns").items():
+        draw.glue(f"turns-{name}", words.remedy(name, "by turns", *pair))
     draw.glue("takeaway-arena-max", words.both_works(one := "arena_max=1", by_turns[one], at_once[one]))
-
-
-def ratings_table() -> pd.DataFrame:
-    """The talk's table as it is: its judgement of five allocators, two of which this book cannot run."""
-    return pd.DataFrame(
-        [
-            {
-                "scenario": scenario,
-                **{name: _rating(scenario, name, one) for name, one in zip(TALK_NAMES, ratings.split(), strict=True)},
-            }
-            for scenario, ratings in TALK_RATINGS.items()
-        ]
-    )
-
-
-def _rating(scenario: str, allocator: str, rating: str) -> str:
-    remark = TALK_REMARKS.get((scenario, allocator))
-    return f"{rating} ({remark})" if remark else rating
 
 
 def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
@@ -600,32 +584,17 @@ def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFram
             if not staged:
                 row[name] = f"published: {rating[name]}"
                 continue
-            value = missing.get(name) or shown_positive(found, "value", scenario=scenario, allocator=name)
-            n = len(chosen(found, scenario=scenario, allocator=name))
-            row[name] = f"{value}; n = {n}; published: {rating[name]}"
+            arms = [PURGING, name] if name == "jemalloc" and PREFERRED[scenario] == PURGING else [name]
+            values = [missing.get(name) or _staged(found, scenario, arm) for arm in arms]
+            row[name] = f"{'; by default '.join(values)}; published: {rating[name]}"
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def limits_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
-    """How many of the processes finished under each limit."""
-    rows = []
-    for name in ALLOCATORS:
-        row = {"allocator": name}
-        for mib in LIMITS_MIB:
-            part = chosen(found, allocator=name, mib=mib).ended
-            row[f"{mib} MiB"] = missing.get(name) or f"{(part == 'ok').sum()} of {len(part)} finished"
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def glue_limits(found: pd.DataFrame) -> None:
-    """Hand to the prose which allocators finished under the limit."""
-    for mib in LIMITS_MIB:
-        parts = {name: chosen(found, allocator=name, mib=mib).ended for name in ALLOCATORS}
-        draw.glue(
-            "limits", words.limits(mib, {name: (int((e == "ok").sum()), len(e)) for name, e in parts.items() if len(e)})
-        )
+def _staged(found: pd.DataFrame, scenario: str, arm: str) -> str:
+    n = len(chosen(found, scenario=scenario, arm=arm))
+    said = f"{shown_positive(found, 'value', scenario=scenario, arm=arm)}; n = {n}"
+    return f"purging in the background: {said}" if arm == PURGING else said
 
 
 def glue_domains(found: pd.DataFrame) -> None:

@@ -9,11 +9,14 @@ from ffilab.judge.processes import chosen, difference, interval_of, measured, ra
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas.experiment import (
     AGAIN,
+    ALLOCATORS,
     AS_RUN,
+    CELLS,
+    FEWER,
     HUGE,
+    HUGE_KEPT,
     HUGE_NONE,
-    NONE,
-    PREFERRED,
+    PURGING,
     ROUNDS,
     SCENARIOS,
     SETTINGS,
@@ -23,20 +26,34 @@ from notebooks.arenas.experiment import (
 
 # Two equal conditions that differ by more than this, in MiB, are an alarm: half of the smallest margin in claims.toml.
 ALARM = 0.25
-HUGE_PAGE_MIB = 2
 
 # MiB and arenas that a process has more of than before.
 GROWN = ["rss", "pss", "huge", "held", "in_use", "arenas"]
 
 
 def talk(runs: pd.DataFrame) -> pd.DataFrame:
-    """The talk's experiment, one row for each process: GROWN, trimmed.rss, at_once. Empty where there is no Rust."""
-    return runs.reindex(columns=["interpreter", "condition", "round", *GROWN, "trimmed.rss", "at_once"])
+    """The talk's experiment, one row for each process: GROWN, and what `talk` in native/arenas/experiments.py returns beside."""
+    beside = ["vmrss", "inside", "in_objects", "python_at_once", "trimmed.rss", "at_once"]
+    return runs.reindex(columns=["interpreter", "condition", "round", *GROWN, *beside])
 
 
 def grid(runs: pd.DataFrame) -> pd.DataFrame:
-    """The same over Python and native threads."""
-    return runs.reindex(columns=["interpreter", "python_threads", "native_threads", "round", *GROWN])
+    """The same over Python and native threads; amplification: growth of the process over the sum of what its calls saw grow, 0
+    where that is not above 0, as the talk has it."""
+    columns = [
+        "build",
+        "together",
+        "python_threads",
+        "native_threads",
+        "round",
+        *GROWN,
+        "vmrss",
+        "inside",
+        "python_at_once",
+    ]
+    runs = runs.reindex(columns=columns)
+    factor = (pd.to_numeric(runs.vmrss) / pd.to_numeric(runs.inside)).where(pd.to_numeric(runs.inside) > 0, 0.0)
+    return runs.assign(amplification=factor)
 
 
 def less(left: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -45,9 +62,44 @@ def less(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return left[:n] - right[:n]
 
 
-def grown_by_native_threads(runs: pd.DataFrame, label: str) -> np.ndarray:
-    """MiB of RSS as the talk ran it, less what grows without any native thread."""
-    return less(*(chosen(runs, interpreter=label, condition=condition).rss.to_numpy() for condition in (AS_RUN, NONE)))
+def of_condition(runs: pd.DataFrame, label: str, condition: str, column: str) -> np.ndarray:
+    """A column of all processes of one interpreter under one condition."""
+    return chosen(runs, interpreter=label, condition=condition)[column].to_numpy(dtype=float)
+
+
+def apart(runs: pd.DataFrame, column: str, condition: str, with_gil: str) -> Measurement | None:
+    """MiB that the free-threaded build under one condition has more than the build with the GIL under another."""
+    return difference(
+        of_condition(runs, FREE_THREADED, condition, column), of_condition(runs, GIL, with_gil, column), "MiB"
+    )
+
+
+def by_native_threads(runs: pd.DataFrame, label: str, condition: str, without: str) -> Measurement | None:
+    """MiB of RSS under a condition, less that without native threads."""
+    return difference(*(of_condition(runs, label, one, "rss") for one in (condition, without)), "MiB")
+
+
+def inside(runs: pd.DataFrame, with_gil: str, without: str) -> tuple[Interval | None, Interval | None]:
+    """MiB that all calls together saw grow, on the free-threaded build: with its GIL on, and off."""
+    return tuple(interval_of(runs, "inside", interpreter=FREE_THREADED, condition=one) for one in (with_gil, without))
+
+
+def calls_that_overlap(runs: pd.DataFrame) -> Measurement | None:
+    """What all calls saw grow, with huge pages for all: with the GIL off over with it on."""
+    return ratio(*(of_condition(runs, FREE_THREADED, one, "inside") for one in (HUGE, HUGE_KEPT)))
+
+
+def for_each_python_thread(runs: pd.DataFrame) -> dict[int, Interval]:
+    """MiB of huge pages by the number of Python threads, on the free-threaded build without any native thread."""
+    conditions = {**FEWER, TALK["python_threads"]: HUGE_NONE}
+    found = {n: interval_of(runs, "huge", interpreter=FREE_THREADED, condition=one) for n, one in conditions.items()}
+    return {n: one for n, one in found.items() if one}
+
+
+def where_objects_are(runs: pd.DataFrame) -> Interval | None:
+    """Of the huge pages that came, those in mappings where Python threads keep their objects: MiB of them less MiB of all."""
+    rows = chosen(runs, interpreter=FREE_THREADED, condition=HUGE_NONE)
+    return _interval(difference(*(rows[name].to_numpy(dtype=float) for name in ("in_objects", "huge")), "MiB"))
 
 
 def _interval(found: Measurement | None) -> Interval | None:
@@ -93,23 +145,39 @@ def at_the_cap(runs: pd.DataFrame, label: str, condition: str, most: int) -> tup
     return int((arenas >= most - 1).sum()), len(arenas)
 
 
-def pages_by_thread(runs: pd.DataFrame) -> dict[str, Interval]:
-    """Huge pages that a Python thread came to, on each interpreter without the GIL, without any native thread."""
-    factor = 1 / (TALK["python_threads"] * HUGE_PAGE_MIB)
-    labels = [label for label in dict.fromkeys(runs.interpreter) if label.endswith("t")]
-    found = {label: interval_of(runs, "huge", interpreter=label, condition=HUGE_NONE) for label in sorted(labels)}
-    return {label: one.map(lambda mib: mib * factor) for label, one in found.items() if one}
-
-
 def huge_pages(runs: pd.DataFrame) -> bool:
     """Did the system give huge pages to any process that asked for them?"""
     return bool((chosen(runs, condition=HUGE).huge > 0).any())
 
 
-def native_part(cells: pd.DataFrame, label: str, python: int, native: int) -> np.ndarray:
-    """MiB of RSS in a cell of the grid, less what the same Python threads take without native ones."""
-    which = {"interpreter": label, "python_threads": python}
-    return less(*(chosen(cells, **which, native_threads=number).rss.to_numpy() for number in (native, 0)))
+def native_part(cells: pd.DataFrame, build: str, python: int, native: int) -> np.ndarray:
+    """MiB of RSS in a cell of the grid, less what as many Python threads take without native ones, all of them there at once."""
+    which = {"build": build, "python_threads": python}
+    cells = cells[cells.together == True]  # noqa: E712
+    return less(*(chosen(cells, **which, native_threads=number).rss.to_numpy(dtype=float) for number in (native, 0)))
+
+
+# The smallest and the largest cell of the matrix, and the factor of the products of both numbers.
+SMALLEST, LARGEST = CELLS[0], CELLS[-1]
+PRODUCT = LARGEST[0] * LARGEST[1] // (SMALLEST[0] * SMALLEST[1])
+
+
+def in_half_proportion(cells: pd.DataFrame, build: str) -> Measurement | None:
+    """MiB by the native threads in the largest cell, less what there would be if growth followed half of the product."""
+    small, large = (native_part(cells, build, *cell) for cell in (SMALLEST, LARGEST))
+    n = min(len(small), len(large))
+    return difference(large[:n], PRODUCT / 2 * small[:n], "MiB")
+
+
+def amplified(cells: pd.DataFrame, build: str) -> Measurement | None:
+    """What the talk's matrix draws: in the largest cell over the smallest, as run."""
+    return ratio(*(as_drawn(cells, build, cell).amplification.to_numpy() for cell in (LARGEST, SMALLEST)))
+
+
+def as_drawn(cells: pd.DataFrame, build: str, cell: tuple[int, int]) -> pd.DataFrame:
+    """The processes of a cell as the talk ran it."""
+    cells = cells[cells.together == False]  # noqa: E712
+    return chosen(cells, build=build, python_threads=cell[0], native_threads=cell[1])
 
 
 def same_minus_same(runs: pd.DataFrame, label: str, column: str) -> Measurement | None:
@@ -132,11 +200,13 @@ def twins(runs: pd.DataFrame) -> dict[tuple[str, str], Measurement]:
 
 def grown(runs: pd.DataFrame) -> pd.DataFrame:
     """Rounds of allocation, one row for each process with its state after the last round, and MiB resident more than
-    before: grown at the end, trimmed after malloc_trim, peak at the most. more_held, more_in_use, more_arenas: by glibc."""
+    before: grown at the end, idle after some time without work, trimmed after malloc_trim, peak at the most. more_held, more_in_use, more_arenas: by glibc."""
     before, end, trimmed = (
         runs[runs.state == state].groupby("process").last() for state in ("before", "worked", "trimmed")
     )
     found = end.assign(grown=end.rss - before.rss, trimmed=trimmed.rss - before.rss, peak=end.peak - before.rss)
+    if (runs.state == "idle").any():
+        found["idle"] = runs[runs.state == "idle"].groupby("process").rss.last() - before.rss
     for column in ("held", "in_use", "arenas"):
         if column in runs:
             found[f"more_{column}"] = end[column] - before[column]
@@ -157,29 +227,34 @@ def given_back(grown: pd.DataFrame, way: str, keep: bool) -> Interval | None:
 
 
 def native_parts(cells: pd.DataFrame, python: int, native: int) -> dict[str, Interval]:
-    """By interpreter: MiB of RSS in a cell of the grid, less what the same Python threads take without native ones."""
-    found = {
-        label: measured(native_part(cells, label, python, native), "MiB") for label in sorted(set(cells.interpreter))
-    }
-    return {label: one.interval for label, one in found.items() if one}
+    """By build: MiB of RSS in a cell of the grid, less what the same Python threads take without native ones."""
+    found = {build: measured(native_part(cells, build, python, native), "MiB") for build in sorted(set(cells.build))}
+    return {build: one.interval for build, one in found.items() if one}
 
 
 def more_callers(cells: pd.DataFrame, callers: tuple[int, int], native: int) -> dict[str, Interval]:
-    """By interpreter: the native part with more Python threads less that with fewer."""
+    """By build: the native part with more Python threads less that with fewer."""
     found = {}
-    for label in sorted(set(cells.interpreter)):
-        parts = (native_part(cells, label, number, native) for number in reversed(callers))
+    for build in sorted(set(cells.build)):
+        parts = (native_part(cells, build, number, native) for number in reversed(callers))
         if one := difference(*parts, "MiB"):
-            found[label] = one.interval
+            found[build] = one.interval
     return found
+
+
+def over_nothing(remedies: pd.DataFrame, name: str, work: str, column: str) -> Measurement | None:
+    """A remedy over none, under one kind of work."""
+    return ratio(*(chosen(remedies, remedy=one, work=work)[column].to_numpy() for one in (name, "nothing")))
 
 
 def against_nothing(remedies: pd.DataFrame, name: str, work: str) -> tuple[Interval | None, Interval | None]:
     """A remedy over none, under one kind of work: MiB grown, and blocks a second."""
-    return tuple(
-        _interval(ratio(*(chosen(remedies, remedy=one, work=work)[column].to_numpy() for one in (name, "nothing"))))
-        for column in ("grown", "blocks_per_second")
-    )
+    return tuple(_interval(over_nothing(remedies, name, work, column)) for column in ("grown", "blocks_per_second"))
+
+
+def others(remedies: pd.DataFrame, work: str) -> dict[str, tuple[Interval | None, Interval | None]]:
+    """By allocator, for one kind of work: memory and speed against glibc's own."""
+    return {name: against_nothing(remedies, name, work) for name in ALLOCATORS[1:]}
 
 
 def settings(remedies: pd.DataFrame) -> dict[str, dict[str, tuple[Interval | None, Interval | None]]]:
@@ -187,21 +262,22 @@ def settings(remedies: pd.DataFrame) -> dict[str, dict[str, tuple[Interval | Non
     return {work: {name: against_nothing(remedies, name, work) for name in SETTINGS} for work in WORK}
 
 
-def rated(found: pd.DataFrame) -> dict[str, Interval | None]:
-    """By scenario: the allocator that the talk compares with glibc, over glibc."""
-    return {
-        name: _interval(
-            ratio(*(chosen(found, scenario=name, allocator=one)["value"].to_numpy() for one in (allocator, "glibc")))
-        )
-        for name, allocator in PREFERRED.items()
-    }
+def over_glibc(found: pd.DataFrame, scenario: str, arm: str) -> Measurement | None:
+    """An allocator over glibc's in what decides a scenario."""
+    return ratio(*(chosen(found, scenario=scenario, arm=one)["value"].to_numpy() for one in (arm, "glibc")))
+
+
+def effects(found: pd.DataFrame) -> dict[tuple[str, str], Interval]:
+    """By scenario and allocator: over glibc's."""
+    pairs = {(name, arm): over_glibc(found, name, arm) for name in SCENARIOS for arm in (*ALLOCATORS[1:], PURGING)}
+    return {which: one.interval for which, one in pairs.items() if one}
 
 
 def scenarios(runs: pd.DataFrame) -> pd.DataFrame:
-    """The value of each process that decides its scenario. Columns scenario, allocator, value."""
+    """The value of each process that decides its scenario. Columns scenario, arm, value."""
     parts = []
     for name, scenario in SCENARIOS.items():
         part = chosen(runs, scenario=name)
         part = grown(part) if scenario.function == "growth" else part
-        parts.append(part.assign(value=part[scenario.value])[["scenario", "allocator", "value"]])
+        parts.append(part.assign(value=part[scenario.value])[["scenario", "arm", "value"]])
     return pd.concat(parts, ignore_index=True)

@@ -2,13 +2,29 @@
 
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.arenas.experiment import AS_RUN, HUGE, MEET, NONE, PREFERRED, READ_BY_RULES, SCENARIOS, THRESHOLDS
+from notebooks.arenas.claims import LATENCY, RATED
+from notebooks.arenas.experiment import (
+    ALLOCATORS,
+    AS_RUN,
+    CELLS,
+    HUGE,
+    HUGE_KEPT,
+    HUGE_NONE,
+    KEEPING,
+    KEPT,
+    MEET,
+    SCENARIOS,
+    THRESHOLDS,
+)
+from notebooks.arenas.results import LARGEST, PRODUCT, SMALLEST
 
 INTERPRETERS = [GIL, FREE_THREADED]
 HERE = {"absent extension": {}, "absent allocators": {}}
 # Standard deviations over processes, seen in runs of `quick`. MiB of RSS: of the talk's experiment, on the free-threaded build with
 # huge pages, and of a cell with 24 Python threads. MiB held by glibc. Relative: held where blocks are touched, and threads at once.
 RSS, HUGE_RSS, MANY_RSS, HELD, TOUCHED, AT_ONCE = 0.07, 2.5, 0.2, 0.01, 0.18, 0.13
+# Relative: what calls see grow, the amplification, and memory and speed of a remedy, by turns and all at once.
+INSIDE, AMPLIFICATION, BY_TURNS, ALL_AT_ONCE = 0.2, 0.15, 0.1, 0.3
 # Relative, by scenario: of glibc, and of the allocator that it is compared with.
 SCATTER = {
     "many short-lived threads": (0.54, 0.28),
@@ -26,6 +42,7 @@ def simulated(session: Simulated) -> None:
     the_talk(session)
     the_grid(session)
     the_scenarios(session)
+    the_remedies(session)
     the_thresholds(session)
 
 
@@ -37,27 +54,33 @@ def around(session: Simulated, centre: float, scatter: float, n: int) -> list[fl
 def the_talk(session: Simulated) -> None:
     n = session.budget.repeats
 
-    def more(name: str) -> float:
-        return session.true("A19", f"{name}: {{FREE_THREADED}} − {{GIL}}")
+    def more(name: str, pair: str = "{FREE_THREADED} − {GIL}") -> float:
+        return session.true("A19", f"{name}: {pair}")
 
     def times(name: str) -> float:
         return session.true("A19", f"{name}, touched blocks, 8 × 50: {{FREE_THREADED}} / {{GIL}}")
 
+    on = "{FREE_THREADED}, GIL on − {GIL}"
+    none = 0.4 + more("RSS grown without native threads, huge pages for all")
+    part = session.true("A19", "RSS grown by the native threads, huge pages for all: {FREE_THREADED}")
+    inside = session.true("A19", "MiB inside the calls, huge pages for all: {FREE_THREADED}, GIL off / on")
     rss = {
-        (GIL, NONE): 0.4,
-        (GIL, AS_RUN): 0.6,
-        (FREE_THREADED, NONE): 2.1,
-        (FREE_THREADED, AS_RUN): 2.3 + more("RSS grown by the native threads, as the talk ran it"),
+        (GIL, AS_RUN): (0.7, RSS),
+        (FREE_THREADED, KEPT): (0.7 + more("VmRSS grown, as the talk ran it", on), RSS),
+        (GIL, HUGE): (0.7, RSS),
+        (FREE_THREADED, HUGE_KEPT): (0.7 + more("VmRSS grown, huge pages for all", on), HUGE_RSS),
+        (GIL, HUGE_NONE): (0.4, RSS),
+        (FREE_THREADED, HUGE_NONE): (none, HUGE_RSS),
+        (FREE_THREADED, HUGE): (none + part, HUGE_RSS),
     }
-    cases = [
-        (label, {"condition": condition}, [{"rss": value} for value in around(session, centre, RSS, n)])
-        for (label, condition), centre in rss.items()
-    ]
+    cases = []
+    for (label, condition), (centre, scatter) in rss.items():
+        held = 1.9 + (label == FREE_THREADED) * more("held by glibc, huge pages for all")
+        seen = session.scattered(0.6 * (inside if condition == HUGE else 1), INSIDE, n)
+        values = zip(around(session, centre, scatter, n), around(session, held, HELD, n), seen, strict=True)
+        rows = [{"rss": a, "vmrss": a, "held": b, "inside": float(c), "huge": 2.0 * (centre > 0)} for a, b, c in values]
+        cases.append((label, {"condition": condition}, rows))
     for label, factor in ((GIL, 0), (FREE_THREADED, 1)):
-        grown = around(session, 0.6 + factor * more("RSS grown, huge pages for all"), (RSS, HUGE_RSS)[factor], n)
-        held = around(session, 1.9 + factor * more("held by glibc, huge pages for all"), HELD, n)
-        huge = [{"rss": a, "held": b, "huge": 2.0 * factor} for a, b in zip(grown, held, strict=True)]
-        cases.append((label, {"condition": HUGE}, huge))
         held = session.scattered(4.5 * times("held by glibc") ** factor, (HELD, TOUCHED)[factor], n)
         at_once = session.scattered(50 * times("native threads at once") ** factor, (0.0, AT_ONCE)[factor], n)
         meet = [{"held": float(a), "at_once": float(b)} for a, b in zip(held, at_once, strict=True)]
@@ -66,35 +89,60 @@ def the_talk(session: Simulated) -> None:
 
 
 def the_grid(session: Simulated) -> None:
-    most, wider = (
-        session.true("A20", f"RSS grown by the native threads at {cell}: {{FREE_THREADED}}")
-        for cell in ("24 × 200", "24 × 200 minus 2 × 200")
+    most, wider, over = (
+        session.true("A20", f"RSS grown by the native threads at 24 × 200{cell}: {{FREE_THREADED}}")
+        for cell in ("", " minus 2 × 200", " minus 120 times that at 2 × 10")
     )
-    rss = {(2, 0): 0.75, (2, 200): 0.75 + most - wider, (24, 0): 5.4, (24, 200): 5.4 + most}
-    cases = []
-    for label, python, native in READ_BY_RULES:
-        values = around(session, rss[python, native], RSS if python == 2 else MANY_RSS, 2 * session.budget.few)
-        cell = {"python_threads": python, "native_threads": native}
-        cases.append((label, cell, [{"rss": value} for value in values]))
+    drawn = session.true("A20", "amplification at 24 × 200 / at 2 × 10: {FREE_THREADED}, GIL on")
+    part = {(2, 200): most - wider, LARGEST: most, SMALLEST: (most - over) / (PRODUCT / 2)}
+    rss = {cell: 0.75 if cell[0] == 2 else 5.4 for cell in ((2, 0), (24, 0), *part)}
+    n, cases = 2 * session.budget.few, []
+    for (python, native), centre in rss.items():
+        # What 120 times magnifies are processes of two Python threads, whose growth comes in whole pages.
+        scatter = {2: 0.01, 24: MANY_RSS}[python]
+        values = around(session, centre + part.get((python, native), 0.0), scatter, n)
+        cell = {"build": FREE_THREADED, "together": True, "python_threads": python, "native_threads": native}
+        cases.append((FREE_THREADED, cell, [{"rss": value} for value in values]))
+    for python, native in CELLS:
+        values = session.scattered(drawn if (python, native) == LARGEST else 1.0, AMPLIFICATION, n)
+        cell = {"build": KEEPING, "together": False, "python_threads": python, "native_threads": native}
+        cases.append((FREE_THREADED, cell, [{"vmrss": float(value), "inside": 1.0} for value in values]))
     session.add_processes("Python × native threads", cases)
 
 
 def the_scenarios(session: Simulated) -> None:
     cases = []
-    for name, scenario in SCENARIOS.items():
-        true = {"glibc": 50.0}
-        true[PREFERRED[name]] = 50.0 * session.true("A21", f"{name}: {PREFERRED[name]} / glibc")
-        for (allocator, centre), scatter in zip(true.items(), SCATTER[name], strict=True):
+    for (claim, name), arm in RATED.items():
+        true = {"glibc": 50.0, arm: 50.0 * session.true(claim, f"{name}: {arm} / glibc")}
+        if name == LATENCY:
+            true["jemalloc"] = 50.0 * session.true(claim, f"{name}: jemalloc / glibc")
+        for (which, centre), scatter in zip(true.items(), (*SCATTER[name], SCATTER[name][1]), strict=False):
             values = session.scattered(centre, scatter, 2 * session.budget.few).tolist()
+            scenario = SCENARIOS[name]
             rows = [growth(value) if scenario.function == "growth" else {scenario.value: value} for value in values]
-            cases.append((FREE_THREADED, {"scenario": name, "allocator": allocator}, rows))
+            factors = {"scenario": name, "arm": which, "allocator": which.partition(",")[0]}
+            cases.append((FREE_THREADED, factors, rows))
     session.add_processes("scenarios", cases)
+
+
+def the_remedies(session: Simulated) -> None:
+    turns = {"arena_max=1": session.true("A22", "MiB grown, by turns: arena_max=1 / nothing"), "nothing": 1.0}
+    turns |= {name: session.true("A21b", f"MiB grown, by turns: {name} / glibc") for name in ALLOCATORS[1:]}
+    speed = {"arena_max=1": session.true("A22", "blocks/s, all at once: arena_max=1 / nothing"), "nothing": 1.0}
+    cases = []
+    for work, found, scatter in (("by turns", turns, BY_TURNS), ("all at once", speed, ALL_AT_ONCE)):
+        for name, factor in found.items():
+            values = session.scattered(80 * factor, scatter, session.budget.few).tolist()
+            rows = [[{**row, "blocks_per_second": value} for row in growth(value)] for value in values]
+            cases.append((FREE_THREADED, {"remedy": name, "work": work}, rows))
+    session.add_processes("remedies", cases)
 
 
 def growth(mib: float) -> list[dict]:
     """The rows of a process that grows by so many MiB."""
     return [
-        {"state": state, "rss": mib * (state == "worked"), "peak": mib} for state in ("before", "worked", "trimmed")
+        {"state": state, "rss": mib * (state in ("worked", "idle")), "peak": mib}
+        for state in ("before", "worked", "idle", "trimmed")
     ]
 
 

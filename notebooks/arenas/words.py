@@ -3,6 +3,8 @@
 Verdicts are those of ffilab/judge/rules.py, intervals of MiB if nothing else is said. None: it was not measured here.
 """
 
+import math
+
 from ffilab.draw import listed, number, text
 from ffilab.judge.estimates import Interval, known
 from ffilab.judge.rules import NO, YES
@@ -41,19 +43,45 @@ def grew(condition: str, gil: Interval | None, free_threaded: Interval | None, m
     return f"{condition}: {both}; the builds differ by {text(more, MIB)}."
 
 
-def published_number(side: str, size: str, more: Interval | None, published: float) -> str:
-    """A19, the number: huge pages for all, without the GIL less with it. Verdicts on its side and its size."""
+def published_number(where: str, side: str, size: str, more: Interval | None, published: float) -> str:
+    """A19, the number: what the free-threaded build grew by more, under a condition. Verdicts on its side and its size."""
     if not known(more):
-        return "Whether the talk's number appears cannot be told here: there are no huge pages, or too few values, to compare."
-    said = f"with huge pages for all the builds differ by {text(more, MIB)}, and the talk's by {published:g} {MIB}"
+        return f"{where}, whether the talk's number appears cannot be told: it was not measured here, or {UNKNOWN}."
+    said = f"the builds differ by {text(more, MIB)}, and the talk's by {published:g} {MIB}"
     if side == YES and size == YES:
-        return f"The talk's number appears here: {said}."
+        return f"{where}, the talk's number appears: {said}."
     if side == YES:
         how = "of another size" if size == NO else "its size is not resolved"
-        return f"The talk's direction appears here, {how}: {said}."
+        return f"{where}, the talk's direction appears, {how}: {said}."
     if side == NO:
-        return f"The talk's number does not appear here: {said}."
-    return f"Whether the talk's number appears cannot be told here: {said}."
+        return f"{where}, the talk's number does not appear: {said}."
+    return f"{where}, whether the talk's number appears cannot be told: {said}."
+
+
+def nearer(published: float, on: Interval | None, off: Interval | None) -> str:
+    """What all calls together saw grow, in MiB: on the free-threaded build with its GIL on, and off; and by the talk's print."""
+    if not known(on) or not known(off):
+        return f"To which of the two the talk's print is nearer cannot be told here: {UNKNOWN}."
+    said = f"the calls saw {text(on, MIB)} grow with the GIL on and {text(off, MIB)} with it off, and the talk's saw {published:.2f} {MIB}"
+    far_on, far_off = (
+        [abs(math.log(published / max(end, 0.01))) for end in (found.low, found.high)] for found in (on, off)
+    )
+    if max(far_on) < min(far_off):
+        return f"The talk's print is nearer to the build with its GIL on: {said}."
+    if max(far_off) < min(far_on):
+        return f"The talk's print is nearer to the build with its GIL off: {said}."
+    return f"To which of the two the talk's print is nearer cannot be told: {said}."
+
+
+def blocks(published: tuple[int, int], ours: tuple[int, int]) -> str:
+    """With less room than one block: processes that ended well, of all, with the talk's worker and with ours."""
+    if not published[1] or not ours[1]:
+        return "Whether the talk's blocks are asked for at all was not tested here."
+    what = {
+        (True, False): "the compiler took the talk's block away, and the program never asks malloc for it. What its native threads take is their stacks, and what starting them takes",
+        (False, False): "the talk's program does ask malloc for its blocks",
+    }.get((published[0] == published[1], ours[0] > 0), "whether the talk's program asks for its blocks cannot be told")
+    return f"With less room than one block, {published[0]} of {published[1]} processes ended well with the talk's worker and {ours[0]} of {ours[1]} with ours, which hides the block from the optimiser: {what}."
 
 
 def arenas_account(verdict: str, held: Interval | None, rss: Interval | None) -> str:
@@ -69,7 +97,7 @@ def arenas_account(verdict: str, held: Interval | None, rss: Interval | None) ->
 
 
 def native_threads(where: str, part: Interval | None) -> str:
-    """RSS as the talk ran it, less that without native threads."""
+    """RSS under a condition, less that without native threads."""
     if not known(part):
         return f"{where}, what the native threads add is not known: {UNKNOWN}."
     if not part.excludes(0):
@@ -81,27 +109,26 @@ def native_threads(where: str, part: Interval | None) -> str:
     return f"{where}, the native threads add {text(part, MIB)} to what the Python threads take."
 
 
-def amplification(ratio: Interval | None) -> str:
-    """The talk's "risk amplification": RSS as the talk ran it, without the GIL over with it."""
-    if not known(ratio):
-        return "Such a factor cannot be given here: there are too few values, or none that may be divided by."
-    if not ratio.excludes(1):
-        return f"As a factor, without the GIL over with it, this run has {text(ratio)}: no difference is seen."
-    over = "with it over without" if ratio.value < 1 else "without the GIL over with it"
-    return f"As a factor, {over}, this run has {text(ratio if ratio.value > 1 else ratio.inverse)}."
-
-
-def pages_by_thread(pages: dict[str, Interval]) -> str:
-    """Huge pages that became resident for each Python thread, by interpreter without the GIL."""
-    seen = {label: one for label, one in pages.items() if one.is_known}
+def for_each_python_thread(found: dict[int, Interval]) -> str:
+    """MiB of huge pages without any native thread, by the number of Python threads."""
+    seen = {number: one for number, one in found.items() if one.is_known}
     if not seen:
         return f"How many huge pages a Python thread comes to is not known here: {UNKNOWN}."
-    every = listed([f"{text(one)} on {label}" for label, one in seen.items()])
-    if all(one.high <= 0.1 for one in seen.values()):
-        return f"No huge pages became resident for Python threads here: for each thread {every}."
-    if len(seen) == 1:
-        return f"Without any native thread, each Python thread comes to so many huge pages here: {every}."
-    return f"Without any native thread, each Python thread comes to so many huge pages: {every}. Compare the talk's one and two."
+    every = listed([f"{text(one, MIB)} with {number}" for number, one in seen.items()])
+    most = max(seen)
+    each = seen[most].map(lambda mib: mib / most)
+    if each.high < 0.2:
+        return f"No huge pages became resident for Python threads here: {every}."
+    return f"By the number of Python threads, huge pages came to {every}: {text(each, MIB)} for each of {most}."
+
+
+def objects(elsewhere: Interval | None) -> str:
+    """MiB of the huge pages that came, in mappings where Python threads keep their objects, less all of them."""
+    if not known(elsewhere):
+        return f"In which mappings they lie is not known here: {UNKNOWN}."
+    if elsewhere.high < 0:
+        return f"Not all of them lie in mappings where Python threads keep their objects: {text(-elsewhere, MIB)} are elsewhere."
+    return "They lie in the mappings where Python threads keep their objects: none is seen elsewhere."
 
 
 def cap(where: str, at: int, processes: int, most: int) -> str:
@@ -110,9 +137,7 @@ def cap(where: str, at: int, processes: int, most: int) -> str:
         return f"{where}: not measured here."
     said = f"{where}, arenas at the cap of {most}, the main one included:"
     if at == processes:
-        return (
-            f"{said} yes, in all of {processes} processes. Their number says what the cap is, and nothing of the work."
-        )
+        return f"{where}, all {processes} processes reached the cap of {most} arenas, so the count tells you the cap and nothing else."
     if not at:
         return f"{said} no, in none of {processes} processes."
     return f"{said} in {at} of {processes} processes, so their number is cut off in some and undecided."
@@ -165,23 +190,19 @@ def risk(released_ratio: Interval | None, at_once: str) -> str:
     return "Whether removing the GIL lets more native threads exist at once cannot be told here."
 
 
-def more_arenas(
-    held: dict[str, Interval | None], rss: Interval | None, huge: Interval | None, most: int, allowed: int
-) -> str:
-    """What so many arenas change. held: ratio, touched blocks, by interpreter, the free-threaded one first. rss, huge: MiB
-    more on the first of them, as the talk ran it and with huge pages for all. most: the cap of this machine."""
-    (label, held), *others = held.items()
-    if not (known(held) and known(rss) and known(huge)):
-        return f"What {allowed} arenas change cannot be told here: {UNKNOWN}."
-    touched = f"over {most}, with blocks that are touched, what glibc holds has a factor of {text(held)}"
-    runs = f"with untouched blocks RSS changes by {text(rss, MIB)}, with huge pages for all by {text(huge, MIB)}"
-    first = f"With {allowed} arenas allowed, on {label}, {_holds(held)}: {touched}; {runs}."
-    rest = [
-        f"With blocks that are touched, on {name}, {_holds(one)}: a factor of {text(one)}."
-        for name, one in others
+def more_arenas(held: dict[str, Interval | None], most: int, allowed: int) -> str:
+    """What so many arenas change where blocks are touched: the ratio of what glibc holds, by interpreter. most: the cap of this
+    machine."""
+    said = [
+        f"{_holds(one)} on {label} ({text(one)} times what it is with {most})"
+        for label, one in held.items()
         if known(one)
     ]
-    return " ".join([first, *rest])
+    return (
+        f"With {allowed} arenas allowed and blocks that are touched, {listed(said)}."
+        if said
+        else f"What {allowed} arenas change cannot be told here: {UNKNOWN}."
+    )
 
 
 def _holds(ratio: Interval) -> str:
@@ -190,23 +211,16 @@ def _holds(ratio: Interval) -> str:
     return f"glibc holds {'more' if ratio.value > 1 else 'less'}"
 
 
-def control(name: str, where: str, rss: Interval | None, at_once: Interval | None = None) -> str:
-    """A control against the talk's condition: MiB of RSS more, and the ratio of native threads at once, where it is of interest."""
+def control(name: str, where: str, rss: Interval | None) -> str:
+    """A control against the talk's condition: MiB of RSS more."""
     if not known(rss):
         return f"With {name}, on {where}: what it changes is not known here, {UNKNOWN}."
     said = f"With {name}, on {where}, "
     if not rss.excludes(0):
-        said += f"RSS is not seen to change against the talk's condition: {text(rss, MIB)}."
-    elif rss.value > 0:
-        said += f"RSS grew by more than in the talk's condition, by {text(rss, MIB)}."
-    else:
-        said += f"RSS grew by less than in the talk's condition, by {text(-rss, MIB)}."
-    if not known(at_once):
-        return said
-    if not at_once.excludes(1):
-        return f"{said} The native threads at once are not seen to differ."
-    way, times = ("More", at_once) if at_once.value > 1 else ("Fewer", at_once.inverse)
-    return f"{said} {way} native threads existed at once than there, by a factor of {text(times)}: it changes more than one thing."
+        return said + f"RSS is not seen to change against the talk's condition: {text(rss, MIB)}."
+    if rss.value > 0:
+        return said + f"RSS grew by more than in the talk's condition, by {text(rss, MIB)}."
+    return said + f"RSS grew by less than in the talk's condition, by {text(-rss, MIB)}."
 
 
 def steps(what: str, parts: dict[str, Interval]) -> str:
@@ -223,29 +237,37 @@ def steps(what: str, parts: dict[str, Interval]) -> str:
     return f"{what}, memory {'; '.join(said)}." if said else f"{what}: not measured here."
 
 
-# Of what `product` compares.
-TWO_CELLS = "These are two cells, and no rule of the ledger reads them."
-
-
-def product(label: str, small: Interval | None, large: Interval | None, factor: float) -> str:
-    """The native part in the smallest and in the largest cell of the grid; factor: of the products of both numbers."""
+def product(label: str, verdict: str, small: Interval | None, large: Interval | None, factor: int) -> str:
+    """A20: does growth follow the product of both numbers, by half at least? The native part in the smallest cell and the largest."""
     if not known(small) or not known(large):
         return f"How growth on {label} goes with the product of both numbers is not known: {UNKNOWN}."
-    parts = f"{text(small, MIB)} in the smallest cell, {text(large, MIB)} in the largest"
-    if large.high <= 0:
-        return f"On {label} nothing is seen to grow in the largest cell ({parts})."
-    if small.low > 0:
-        least, most = large.low / small.high, large.high / small.low
-        times = (
-            f"the growth is {large.value / small.value:.0f} times as large"
-            if large.low > 0
-            else "the growth is not seen"
-        )
-        if most < factor:
-            return f"From one end of the grid to the other, on {label}, growth is less than in proportion: the product is {factor:g} times as large, {times}, at most {most:.0f} times ({parts}). {TWO_CELLS}"
-        if least > factor:
-            return f"From one end of the grid to the other, on {label}, growth is more than in proportion: the product is {factor:g} times as large, {times}, at least {least:.0f} times ({parts}). {TWO_CELLS}"
-    return f"Whether growth on {label} is in proportion to the product, {factor:g} times as large, cannot be told here ({parts})."
+    parts = f"{text(small, MIB)} in the smallest cell, {text(large, MIB)} in the largest, where the product is {factor} times as large"
+    how = {YES: "growth follows the product, by half at least", NO: "growth does not follow the product"}
+    return f"On {label}, {how.get(verdict, 'whether growth follows the product cannot be told')}: {parts}."
+
+
+def amplified(verdict: str, ratio: Interval | None) -> str:
+    """A20 as run: what the talk's matrix draws, in its largest cell over its smallest."""
+    if not known(ratio):
+        return f"How the amplification goes over the matrix cannot be told here: {UNKNOWN}."
+    said = f"in the largest cell it is {text(ratio)} times that in the smallest"
+    if verdict == YES:
+        return f"The amplification that the talk draws grows with both numbers: {said}."
+    if verdict == NO:
+        falls = "falls" if ratio.high < 1 else "does not grow by what would matter"
+        return f"The amplification that the talk draws {falls} with both numbers: {said}."
+    return f"Whether the amplification that the talk draws grows with both numbers cannot be told: {said}."
+
+
+def left_behind(kept: tuple[float, float, float], freed: tuple[float, float, float], most: int) -> str:
+    """Arenas after rounds of threads that ended, median, fewest and most: each left a small block behind, or nothing."""
+    if math.isnan(kept[0]) or math.isnan(freed[0]):
+        return "How many arenas the short-lived threads came to was not measured here."
+    a, b = (f"{median:g} ({low:g} to {high:g})" for median, low, high in (kept, freed))
+    said = f"Threads that ended came to {a} arenas where each left a small block and to {b} where all was freed; the cap is {most}"
+    if kept[2] < freed[1]:
+        return f"{said}. An explanation, not tested here: a thread that frees all of its arena gives pages back to the system, which takes time, so that more threads are at work at once."
+    return f"{said}: no clear difference."
 
 
 def in_use(way: str, more: Interval | None, left_kib: float) -> str:
@@ -334,24 +356,21 @@ def ratings(verdicts: dict[str, str]) -> str:
     return f"Of {len(verdicts)} scenarios the rules decide so: {', '.join(parts)}."
 
 
-def limits(mib: int, ended: dict[str, tuple[int, int]]) -> str:
-    """Processes that finished under a limit, of all, by allocator. The others were aborted."""
-    if not ended:
-        return f"Under {mib} {MIB}: not measured here."
-    kinds = {"always finished": [], "was always aborted": [], "finished at times": []}
-    for name, (ok, of) in ended.items():
-        kinds[_finished(ok, of)].append(f"{name} {ok} of {of}")
-    said = [f"{kind}: {listed(names)}" for kind, names in kinds.items() if names]
-    whole = f"With {mib} {MIB} more allowed than at the start, the work {'; '.join(said)}."
-    if not {"jemalloc", "glibc"} <= set(ended):
-        return whole
-    best, other = (_finished(*ended[name]) for name in ("jemalloc", "glibc"))
-    beside = "and so it was with glibc's" if best == other else f"with glibc's it {other}"
-    return f"{whole} The talk gives its ★ for a tight limit to jemalloc: under this one, another kind, the work {best} with it, {beside}."
+# What is said of the effects of allocators: those of this factor or more.
+LARGE, SAID = 2.0, 6
 
 
-def _finished(ok: int, of: int) -> str:
-    return "always finished" if ok == of else "finished at times" if ok else "was always aborted"
+def largest(effects: dict[tuple[str, str], Interval]) -> str:
+    """The largest differences to glibc's, by scenario and allocator; less is better in all of them."""
+    clear = {which: one for which, one in effects.items() if one.is_known and (one.low > LARGE or one.high < 1 / LARGE)}
+    if not clear:
+        return f"No allocator differs from glibc's by a factor of {LARGE:g} or more, as far as this run tells."
+    ordered = sorted(clear, key=lambda which: -abs(math.log(clear[which].value)))
+    parts = [
+        f"{scenario}, {arm}: {'larger' if one.value > 1 else 'smaller'} by a factor of {text(one if one.value > 1 else one.inverse)}"
+        for (scenario, arm), one in ((which, clear[which]) for which in ordered[:SAID])
+    ]
+    return f"The largest differences to glibc's that are a factor of {LARGE:g} or more: {'; '.join(parts)}."
 
 
 def python_objects(size: str, shares: dict[str, float]) -> str:
@@ -382,18 +401,12 @@ def alarms(found: list[Interval]) -> str:
     return f"{said} They differ by less than the {ALARM:g} {MIB} that would matter."
 
 
-def prediction_1(gil: Interval | None, free_threaded: Interval | None, threads: int) -> str:
-    """Untouched blocks: RSS as the talk ran it, less that without native threads. threads: native ones, of all calls of a round."""
-    parts = {"With the GIL": gil, "Without it": free_threaded}
-    said = [native_threads(where, part) for where, part in parts.items()]
-    each = [
-        f"{where[0].lower()}{where[1:]} {text(part, 'KiB', 1024 / threads)}"
-        for where, part in parts.items()
-        if known(part)
-    ]
-    if each:
-        said.append(f"Shared out among {threads} native threads, for each: {listed(each)}, beside a block of 64 MiB.")
-    return " ".join(said)
+def prediction_1(part: Interval | None, threads: int) -> str:
+    """Untouched blocks: RSS, less that without native threads. threads: native ones, of all calls of a round."""
+    if not known(part):
+        return f"It cannot be told here: {UNKNOWN}."
+    each = text(part, "KiB", 1024 / threads)
+    return f"{native_threads('Where the blocks are asked for', part)} Shared out among {threads} native threads: {each} for each, beside a block of 64 MiB."
 
 
 def prediction_2(whole: Interval | None, none: Interval | None, part: Interval | None) -> str:

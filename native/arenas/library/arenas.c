@@ -22,6 +22,15 @@ static void touch(char *block, size_t bytes) {
     }
 }
 
+/* Memory that the experiment itself needs. */
+static void *needed(size_t bytes) {
+    void *memory = malloc(bytes);
+    if (memory == NULL) {
+        abort();
+    }
+    return memory;
+}
+
 /* [job] */
 /* What one thread does in one round: allocate, touch and free blocks of random sizes. */
 typedef struct {
@@ -41,14 +50,11 @@ static void work(const Job *job, unsigned *seed) {
     }
     for (int i = 0; i < job->blocks; i++) {
         size_t bytes = job->smallest + (size_t)rand_r(seed) % (job->largest - job->smallest + 1);
-        blocks[i] = malloc(bytes);
-        if (blocks[i] == NULL) {
-            abort();
-        }
+        blocks[i] = needed(bytes);
         touch(blocks[i], bytes);
     }
     if (job->keep) {
-        *(volatile char *)malloc(SMALL) = 1; /* lives on, in this thread's arena */
+        *(volatile char *)needed(SMALL) = 1; /* lives on, in this thread's arena */
     }
     for (int i = 0; i < job->blocks; i++) {
         free(blocks[i]);
@@ -83,8 +89,8 @@ static int start_thread(pthread_t *thread, void *(*life)(void *), void *argument
 /* One round of `threads` new threads, which end with it. Returns the ns that it took. */
 API int64_t short_lived_round(int threads, int blocks, size_t smallest, size_t largest, int keep, unsigned seed) {
     Job job = {blocks, smallest, largest, keep};
-    pthread_t *running = malloc(threads * sizeof *running);
-    Start *starts = malloc(threads * sizeof *starts);
+    pthread_t *running = needed(threads * sizeof *running);
+    Start *starts = needed(threads * sizeof *starts);
     pthread_barrier_t all;
     pthread_barrier_init(&all, NULL, threads);
     int64_t began = now_ns();
@@ -139,7 +145,7 @@ API void pool_start(int threads, int by_turns, unsigned seed) {
     pool.by_turns = by_turns;
     pool.seed = seed;
     pool.over = 0;
-    pool.running = malloc(threads * sizeof *pool.running);
+    pool.running = needed(threads * sizeof *pool.running);
     pthread_barrier_init(&pool.begin, NULL, threads + 1);
     pthread_barrier_init(&pool.end, NULL, threads + 1);
     for (int i = 0; i < threads; i++) {
@@ -178,8 +184,8 @@ API void allocate_and_free(int count, size_t bytes, int keep) {
         touch(blocks[i], bytes);
     }
     char *pin = NULL;
-    for (int tries = 0; keep && pin < blocks[count - 1] && tries < 10000; tries++) {
-        pin = malloc(SMALL); /* the first ones may fill gaps further down */
+    for (int tries = 0; keep && count > 0 && (uintptr_t)pin < (uintptr_t)blocks[count - 1] && tries < 10000; tries++) {
+        pin = needed(SMALL); /* the first ones may fill gaps further down */
         *(volatile char *)pin = 1;
     }
     for (int i = 0; i < count; i++) {
@@ -195,10 +201,10 @@ static int populated;
 /* [fork] */
 /* Blocks that the parent of forked processes holds, and what its children do with them. */
 API void populate(int count, size_t bytes) {
-    population = malloc(count * sizeof *population);
+    population = needed(count * sizeof *population);
     populated = count;
     for (int i = 0; i < count; i++) {
-        population[i] = malloc(bytes);
+        population[i] = needed(bytes);
         touch(population[i], bytes);
     }
 }
@@ -231,8 +237,8 @@ static void *time_pairs(void *argument) {
 
 /* Time `pairs` of malloc and free in each thread; `ns` has room for threads x pairs. */
 API void latencies(int threads, int pairs, int64_t *ns) {
-    pthread_t *running = malloc(threads * sizeof *running);
-    Latencies *mine = malloc(threads * sizeof *mine);
+    pthread_t *running = needed(threads * sizeof *running);
+    Latencies *mine = needed(threads * sizeof *mine);
     for (int i = 0; i < threads; i++) {
         mine[i] = (Latencies){pairs, i, ns + (size_t)i * pairs};
         if (start_thread(&running[i], time_pairs, &mine[i]) != 0) {
@@ -250,10 +256,11 @@ API void latencies(int threads, int pairs, int64_t *ns) {
 /* [report] */
 /* glibc's own account of its arenas, as XML. The text is overwritten by the next call. */
 API const char *heap_report(void) {
-    static char text[1 << 20];
-    FILE *stream = fmemopen(text, sizeof text, "w");
-    malloc_info(0, stream);
-    fclose(stream);
+    static char text[1 << 24]; /* some KiB for each arena; what is not written to is not resident */
+    FILE *stream = fmemopen(text, sizeof text - 1, "w");
+    if (stream == NULL || malloc_info(0, stream) != 0 || fclose(stream) != 0) {
+        abort();
+    }
     return text;
 }
 /* [/report] */

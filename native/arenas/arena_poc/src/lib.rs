@@ -1,5 +1,6 @@
-//! The talk's experiment: native threads that allocate, started by a call from Python.
+//! Native threads that allocate, started by a call from Python: the talk's own, and ours.
 
+use std::fs;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Barrier};
@@ -9,6 +10,34 @@ use pyo3::prelude::*;
 
 static ALIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+// [published]
+/// The talk's worker, to the letter: nobody writes to the block, and nothing hides it from the optimiser.
+fn worker() {
+    let mut v = Vec::<u8>::with_capacity(64 * 1024 * 1024);
+    unsafe { v.set_len(64 * 1024 * 1024) }
+    drop(v);
+}
+
+/// VmRSS in MiB, as the talk reads it.
+fn resident() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok());
+    kib.unwrap_or(0.0) / 1024.0
+}
+
+/// The talk's call: it keeps the GIL until all threads have ended. VmRSS before and after.
+#[pyfunction]
+fn run_arena_test(threads: usize) -> (f64, f64) {
+    let before = resident();
+    let running: Vec<_> = (0..threads).map(|_| thread::spawn(worker)).collect();
+    for thread in running {
+        thread.join().unwrap();
+    }
+    (before, resident())
+}
+// [/published]
 
 // [run]
 /// Allocate in `threads` new threads; each drops its block and ends.
@@ -37,15 +66,15 @@ fn run(threads: usize, bytes: usize, touch: bool, meet: bool) {
     }
 }
 
-/// As the talk called it: the caller keeps the GIL until all threads have ended.
+/// Our threads under a call that keeps the GIL until all of them have ended.
 #[pyfunction]
-fn run_arena_test(threads: usize, bytes: usize, touch: bool, meet: bool) {
+fn run_kept(threads: usize, bytes: usize, touch: bool, meet: bool) {
     run(threads, bytes, touch, meet)
 }
 
 /// The same with the thread state detached, so that other Python threads go on.
 #[pyfunction]
-fn run_arena_test_detached(py: Python<'_>, threads: usize, bytes: usize, touch: bool, meet: bool) {
+fn run_detached(py: Python<'_>, threads: usize, bytes: usize, touch: bool, meet: bool) {
     py.detach(|| run(threads, bytes, touch, meet))
 }
 // [/run]
@@ -56,8 +85,9 @@ fn peak_threads() -> usize {
     PEAK.load(SeqCst)
 }
 
+/// It says that it does without the GIL, which the talk's module did not: where its GIL is to be on, PYTHON_GIL=1 says so.
 #[pymodule(gil_used = false)]
 mod arena_poc {
     #[pymodule_export]
-    use super::{peak_threads, run_arena_test, run_arena_test_detached};
+    use super::{peak_threads, run_arena_test, run_detached, run_kept};
 }
