@@ -13,6 +13,7 @@ from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import LEVEL, Counted, Measurement, Share
 from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_of_groups
+from ffilab.judge.rules import Conformance
 from notebooks.placement import exercise, experiment, results, story
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, USUAL, WESTMERE, Cache
 
@@ -120,9 +121,6 @@ def test_the_ways_are_read_off_the_clock():
     bump = runs.assign(ns=runs.ns.where((runs.n != 4) | (runs.distance != APART), 1.3 * runs.ns))
     assert results.fits(bump, APART) == (12.0, 16.0)
     assert list(results.too_slow_before(bump, APART)) == [4]
-    over = results.fits_over(runs, 2048, APART)
-    assert (over.low, over.value, over.high) == (24 / 16, 2, 32 / 12)
-    assert not results.fits_over(made_up_distances(1000), 2048, APART).is_known
 
 
 @pytest.mark.parametrize(("ways", "of_pages"), [(12, 1.0), (12, 2.0), (1000, 2.0), (1000, 1.0)])
@@ -217,7 +215,7 @@ def test_a_planted_trap_decides_nothing():
     for claim in declared("placement").claims:
         planted = [rule for rule in claim.tests if rule.part.startswith("planted")]
         assert all(not rule.decides for rule in planted)
-        found = {rule.measured: exact(5.0, "ratio") for rule in planted}
+        found = {rule.measured: exact(1.0 if isinstance(rule, Conformance) else 5.0, "ratio") for rule in planted}
         missing = {rule.measured: "not linked" for rule in claim.tests if rule.measured not in found}
         assert verdicts.of_claim(claim, found, missing).word == verdicts.OPEN
 
