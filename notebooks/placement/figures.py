@@ -187,8 +187,6 @@ def glue_distances(runs: pd.DataFrame, cache: Cache) -> None:
         if n < MANY and n in set(runs.n) and (one := results.slower_than(runs, SPREAD, DENSE, n)).low > 1
     }
     draw.glue("stay-fast", words.stay_fast(*results.fits(runs, APART), results.too_slow_before(runs, APART), cache))
-    draw.glue("pages", words.pages(of_pages))
-    draw.glue("sets", words.sets(of_sets))
     draw.glue("pages-or-sets", words.pages_or_sets(of_pages, of_sets, elsewhere))
     draw.glue("objection-pages", words.objection_pages(of_pages, of_sets, elsewhere))
     draw.glue("prediction-1", words.prediction_1(results.times_as_long(runs, APART, MANY)))
@@ -624,7 +622,6 @@ def interval(found: Measurement | str | None) -> Interval | str | None:
 def glue_limits(session: Session, counted: list[dict] | str) -> None:
     """Hand to the prose what this machine shows of itself."""
     machine = session.machine
-    draw.glue("objection-simulated", words.objection_simulated(counted))
     draw.glue(
         "limits", words.limits(machine.get("virtual_machine"), machine.get("governor"), counted, machine.get("cpu"))
     )

@@ -101,43 +101,32 @@ def stay_fast(kept: float, slow: float, before: dict[int, Interval], cache: Cach
     return f"{said}Something smaller than this cache overflows first, or something else disturbs this run."
 
 
-def pages(found: Interval) -> str:
-    """SPREAD over DENSE: what a page for each function costs, with the same number of lines in all sets."""
-    said = f"The price of pages, {MANY} functions: "
-    return said + _compared(f"a call at {SPREAD} bytes", f"a call at {DENSE} bytes", found) + "."
-
-
-def sets(found: Interval) -> str:
-    """APART over SPREAD: what one set costs, with a page for each function."""
-    said = f"The price of sets, {MANY} functions: "
-    return said + _compared(f"a call at {APART} bytes", f"a call at {SPREAD} bytes", found) + "."
-
-
 def pages_or_sets(of_pages: Interval, of_sets: Interval, elsewhere: dict[int, Interval]) -> str:
     """Which of the two explains more of what APART costs? elsewhere: other numbers of functions with which pages cost something."""
     dear_pages, dear_sets = (one.is_known and one.low > 1 for one in (of_pages, of_sets))
     nothing_of_pages, nothing_of_sets = (one.is_known and one.high < TOO_SLOW for one in (of_pages, of_sets))
+    pages_, sets_ = f"extra pages ({text(of_pages)})", f"conflicts in a cache set ({text(of_sets)})"
     if dear_pages and dear_sets:
         which = "which of them more cannot be told"
         if of_sets.low > of_pages.high:
             which = "the sets more than the pages"
         elif of_pages.low > of_sets.high:
             which = "the pages more than the sets"
-        said = f"With {MANY} functions both cost something; {which}."
+        said = f"With {MANY} functions, {pages_} and {sets_} both cost something; {which}."
     elif dear_sets:
-        pages_ = "extra pages are not" if nothing_of_pages else "whether extra pages cost anything cannot be told here"
-        said = f"With {MANY} functions, conflicts in a cache set are expensive; {pages_}."
+        said = f"With {MANY} functions, {sets_} are expensive; {_dear(pages_, nothing_of_pages)}."
     elif dear_pages:
-        sets_ = (
-            "conflicts in a set are not" if nothing_of_sets else "whether conflicts in a set are cannot be told here"
-        )
-        said = f"With {MANY} functions, extra pages are expensive; {sets_}. Think of the instruction TLB first."
+        said = f"With {MANY} functions, {pages_} are expensive; {_dear(sets_, nothing_of_sets)}. Think of the instruction TLB first."
     else:
-        said = f"Whether pages or sets cost anything cannot be told here: neither makes {MANY} calls take longer beyond doubt."
+        said = f"With {MANY} functions, whether {pages_} or {sets_} cost anything cannot be told here."
     if elsewhere:
         costs = listed([f"{n} ({text(one)})" for n, one in elsewhere.items()])
         said += f" A page for each function does cost something with fewer of them: {costs}."
     return said
+
+
+def _dear(what: str, nothing: bool) -> str:
+    return f"{what} are not" if nothing else f"whether {what} cost anything cannot be told here"
 
 
 def simulated_geometry(edges: dict[int, int] | str, cache: Cache) -> str:
@@ -480,13 +469,6 @@ def limits(virtual: bool | None, governor: str | None, counters_: list | str, pr
 def objection_pages(of_pages: Interval, of_sets: Interval, elsewhere: dict[int, Interval]) -> str:
     """“At 4096 bytes the number of pages differs too.”"""
     return f"It does: so {SPREAD} bytes stand between, with as many pages and all sets. {pages_or_sets(of_pages, of_sets, elsewhere)}"
-
-
-def objection_simulated(counters_: list | str) -> str:
-    """“A simulator is no processor.”"""
-    if isinstance(counters_, str):
-        return f"It is not, and nothing checks it here: {counters_}."
-    return "It is not: counters of the processor stand beside it, for the functions and the small machine."
 
 
 # ---- the predictions ----

@@ -44,8 +44,6 @@ CASES = {
         "all may": (0.0, 128.0, {}, USUAL),
         "unknown": (math.nan, math.nan, {}, USUAL),
     },
-    "pages": {"agrees": (ABOVE,), "contradicts": (BELOW,), "undecided": (AROUND,), "unknown": (UNKNOWN,)},
-    "sets": {"agrees": (FAR,), "contradicts": (BELOW,), "undecided": (AROUND,), "unknown": (UNKNOWN,)},
     "pages_or_sets": {
         "agrees": (ABOVE, FAR, {}),
         "contradicts": (FAR, ABOVE, {}),
@@ -170,11 +168,6 @@ CASES = {
         "agrees": (AROUND, FAR, {}),
         "contradicts": (FAR, AROUND, {}),
         "undecided": (AROUND, UNKNOWN, {}),
-    },
-    "objection_simulated": {
-        "agrees": (ROWS,),
-        "contradicts": ("this machine shows no hardware counters to us",),
-        "undecided": ("perf is not installed",),
     },
     "prediction_1": {"agrees": (FAR,), "contradicts": (BELOW,), "undecided": (AROUND,), "unknown": (UNKNOWN,)},
     "prediction_2": {
