@@ -32,7 +32,7 @@ def session(quiet_progress, quiet_machine):
 @pytest.mark.parametrize("cache", [USUAL, pytest.param(WESTMERE, marks=pytest.mark.full)], ids=lambda cache: cache.name)
 def test_the_simulated_cache_has_the_ways_that_were_put_in(cache):
     """At the distance of one way, as many functions as there are ways run without a miss, and one more never does."""
-    fit = results.computed_fit(cache, APART)
+    fit = cache.ways * results.sets_met(cache, APART)
     assert experiment.misses_per_call(APART, fit, cache) == 0
     assert experiment.misses_per_call(APART, fit + 2, cache) > 0.9
 
@@ -82,19 +82,6 @@ def test_which_sets_and_pages_are_met():
     assert results.sets_met(WESTMERE, APART) == 2
     assert set(results.lines_by_set(USUAL, SPREAD, MANY)) == {4}
     assert results.lines_by_set(USUAL, APART, MANY).max() == MANY
-
-
-# Addresses this far apart meet in the same set.
-WAY_BYTES = USUAL.size // USUAL.ways
-
-
-def test_what_a_cache_can_hold():
-    assert results.computed_fit(USUAL, 64) == USUAL.size // USUAL.line
-    assert results.computed_fit(USUAL, WAY_BYTES) == USUAL.ways
-    assert results.computed_fit(USUAL, 2 * WAY_BYTES) == USUAL.ways
-    assert results.computed_fit(USUAL, WAY_BYTES // 2) == 2 * USUAL.ways
-    assert results.computed_fit(WESTMERE, APART) == 8
-    assert results.computed_fit(USUAL, SPREAD) == results.computed_fit(USUAL, DENSE)
 
 
 def made_up_distances(ways, of_pages=1.0):

@@ -16,7 +16,7 @@ from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.placement import results, words
 from notebooks.placement.claims import BY_LOT
 from notebooks.placement.exercise import SUSPECTS
-from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, WESTMERE, Cache
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, Cache
 from notebooks.placement.lottery import ANYWHERE, BENCHMARKS, BUILDS, DEFAULT, TOGETHER
 from notebooks.placement.results import NO_TRAP, PUBLISHED, THRESHOLDS, TRAP
 from notebooks.placement.story import CHANGE_CODE, PROGRAMS
@@ -158,26 +158,6 @@ def apart_table(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def fit_text(runs: pd.DataFrame, distance: int) -> str:
-    """`up to 10, not from 14 on`: how many functions keep their time at this distance."""
-    kept, slow = results.fits(runs, distance)
-    if np.isnan(kept):
-        return words.UNKNOWN
-    most = runs[runs.distance == distance].n.max()
-    return f"up to {kept:.0f}, not from {slow:.0f} on" if np.isfinite(slow) else f"up to {kept:.0f} of {most}"
-
-
-def fits_table(runs: pd.DataFrame, cache: Cache) -> pd.DataFrame:
-    """How many functions fit at each distance: measured, and computed from two caches."""
-    rows = []
-    for distance in sorted(runs.distance.unique()):
-        row = {"distance, bytes": distance, "keep their time, by the clock": fit_text(runs, distance)}
-        for one in (cache, WESTMERE):
-            row[f"have room in the cache, computed: {one.name}"] = results.computed_fit(one, distance)
-        rows.append({**row, "n (processes)": runs.process.nunique()})
-    return pd.DataFrame(rows)
-
-
 def glue_distances(runs: pd.DataFrame, cache: Cache) -> None:
     """Hand to the prose what the clock says of lines, sets and pages."""
     of_pages, of_sets = results.price_of_pages(runs), results.price_of_sets(runs)
@@ -188,7 +168,6 @@ def glue_distances(runs: pd.DataFrame, cache: Cache) -> None:
     }
     draw.glue("stay-fast", words.stay_fast(*results.fits(runs, APART), results.too_slow_before(runs, APART), cache))
     draw.glue("pages-or-sets", words.pages_or_sets(of_pages, of_sets, elsewhere))
-    draw.glue("objection-pages", words.objection_pages(of_pages, of_sets, elsewhere))
     draw.glue("prediction-1", words.prediction_1(results.times_as_long(runs, APART, MANY)))
 
 

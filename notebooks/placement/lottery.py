@@ -126,7 +126,8 @@ def shuffle(label: str, program: Path, seed: int, first: list[relink.Function] |
     if first is None:
         placed = relink.shuffled(functions, order)
     else:
-        others = [function for function in functions if function not in set(first)]
+        taken = set(first)
+        others = [function for function in functions if function not in taken]
         placed = [*first, *order.sample(others, len(others))]
     relink.link(label, program, placed, order.randrange(0, relink.MAX_PAD, relink.ALIGNED))
 

@@ -99,11 +99,6 @@ def sets_met(cache: Cache, distance: int) -> int:
     return cache.sets // math.gcd(max(1, distance // cache.line), cache.sets)
 
 
-def computed_fit(cache: Cache, distance: int) -> int:
-    """Functions of one line that a cache holds at this distance: its ways, in every set that they fall into."""
-    return cache.ways * sets_met(cache, distance) * max(1, cache.line // distance)
-
-
 def lines_by_set(cache: Cache, distance: int, n: int) -> np.ndarray:
     """How many of n functions fall into each set, the first into set 0."""
     return np.bincount(np.arange(n) * distance // cache.line % cache.sets, minlength=cache.sets)

@@ -9,7 +9,7 @@ import math
 from ffilab.draw import capital, listed, number, text
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.rules import NO, OPEN, YES
-from notebooks.placement.experiment import APART, DENSE, MANY, SPREAD, Cache
+from notebooks.placement.experiment import APART, DENSE, MANY, Cache
 from notebooks.placement.results import (
     BY_A_COIN,
     CALL_BYTES,
@@ -121,7 +121,7 @@ def pages_or_sets(of_pages: Interval, of_sets: Interval, elsewhere: dict[int, In
         said = f"With {MANY} functions, whether {pages_} or {sets_} cost anything cannot be told here."
     if elsewhere:
         costs = listed([f"{n} ({text(one)})" for n, one in elsewhere.items()])
-        said += f" A page for each function does cost something with fewer of them: {costs}."
+        said += f" With fewer functions, extra pages cost something: {costs}."
     return said
 
 
@@ -440,7 +440,7 @@ def blamed_by_chance(messages: dict[str, int], stands: Share, without_code: int,
     return f"{said}. Whether it blamed noise cannot be told here."
 
 
-# ---- limits and objections ----
+# ---- limits ----
 
 
 def limits(virtual: bool | None, governor: str | None, counters_: list | str, processor: str | None) -> str:
@@ -464,11 +464,6 @@ def limits(virtual: bool | None, governor: str | None, counters_: list | str, pr
     if isinstance(counters_, str):
         return f"{said}, and there are no counters: {counters_}. So cycles, stalls and real misses were not measured."
     return f"{said}, and the processor's counters can be read: they stand beside what was simulated."
-
-
-def objection_pages(of_pages: Interval, of_sets: Interval, elsewhere: dict[int, Interval]) -> str:
-    """“At 4096 bytes the number of pages differs too.”"""
-    return f"It does: so {SPREAD} bytes stand between, with as many pages and all sets. {pages_or_sets(of_pages, of_sets, elsewhere)}"
 
 
 # ---- the predictions ----

@@ -164,11 +164,6 @@ CASES = {
         "contradicts": (False, "performance", ROWS, "Intel Xeon"),
         "undecided": (None, None, "perf is not installed", None),
     },
-    "objection_pages": {
-        "agrees": (AROUND, FAR, {}),
-        "contradicts": (FAR, AROUND, {}),
-        "undecided": (AROUND, UNKNOWN, {}),
-    },
     "prediction_1": {"agrees": (FAR,), "contradicts": (BELOW,), "undecided": (AROUND,), "unknown": (UNKNOWN,)},
     "prediction_2": {
         "agrees": ({GIL: ABOVE, FREE: FAR},),
