@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 from ffilab.judge.controls import settled
-from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.placement import claims, lottery, results
 
@@ -17,7 +16,12 @@ def made_up_lottery(order_sd):
     """Ten rounds on each build; orders 3 % slower than the default in the middle and apart by `order_sd`; noise of 2 %."""
     rng = np.random.default_rng(4)
     rows = []
-    kinds = (("order", 30, 0.03, order_sd), ("copy", 10, 0.0, 0.0), (lottery.BY_PROFILE, 10, -0.02, order_sd))
+    kinds = (
+        ("order", 30, 0.03, order_sd),
+        ("copy", 10, 0.0, 0.0),
+        (lottery.TOGETHER, 10, -0.02, order_sd),
+        (lottery.ANYWHERE, 10, 0.04, order_sd),
+    )
     for label, benchmark in itertools.product(lottery.BUILDS, lottery.BENCHMARKS):
         for kind, count, middle, sd in kinds:
             for number, truth in enumerate(rng.normal(middle, sd, count)):
@@ -29,10 +33,7 @@ def made_up_lottery(order_sd):
 def test_the_lottery_is_told_from_noise():
     same, different = (results.of_build(made_up_lottery(sd), GIL) for sd in (0.0, 0.03))
     for benchmark in lottery.BENCHMARKS:
-        raw, alone = results.spread(same, benchmark)
-        assert alone.low * 0.98 <= raw <= alone.high * 1.02
-        raw, alone = results.spread(different, benchmark)
-        assert raw > alone.high
+        assert results.true_spread(same, benchmark).at().low == 1
         assert results.true_spread(different, benchmark).at().low > 1
         # Two orders that lie apart by 0.03: one pair in twenty by 1.96 times the root of two of that.
         pairs = results.of_pairs(different, benchmark).at()
@@ -40,18 +41,18 @@ def test_the_lottery_is_told_from_noise():
     assert results.passing(same, "containers", "order", 1.02).events > 20
     assert results.passing(same, "containers", "order", 1.05).events <= 2
     assert results.passing(same, "containers", "copy", 1.02).events <= 1
-    # Hot functions together take exp(-0.02), the orders exp(0.03), the linker's own order 1.
-    assert results.over_orders(same, "containers", lottery.BY_PROFILE).interval.value == pytest.approx(0.95, abs=0.02)
-    assert results.over_orders(same, "containers", "copy").interval.value == pytest.approx(0.97, abs=0.02)
-    assert results.faster_orders(same, "containers", lottery.BY_PROFILE).events == 0
+    # Hot functions together take exp(-0.02), anywhere exp(0.04), the orders exp(0.03), the linker's own order 1.
+    together = results.over(same, "containers", lottery.TOGETHER, lottery.ANYWHERE)
+    assert together.interval.value == pytest.approx(np.exp(-0.06), abs=0.01)
+    assert results.over(same, "containers", "order", "copy").interval.value == pytest.approx(1.03, abs=0.02)
     assert results.passing_by_noise(same, "containers", 1.02) < 0.5
 
 
 def test_a_link_is_one_value_however_often_it_is_timed():
     runs = results.of_build(made_up_lottery(0.03), GIL)
     often = pd.concat([runs, runs.assign(round=runs["round"] + 10), runs.assign(round=runs["round"] + 20)])
-    once, thrice = (results.over_orders(of, "containers", lottery.BY_PROFILE) for of in (runs, often))
-    assert once.estimate.n == thrice.estimate.n == 40
+    once, thrice = (results.over(of, "containers", lottery.TOGETHER, lottery.ANYWHERE) for of in (runs, often))
+    assert once.estimate.n == thrice.estimate.n == 20
     assert thrice.interval.half_width == pytest.approx(once.interval.half_width, rel=0.15)
 
 
@@ -78,14 +79,24 @@ def test_misses_are_compared_between_slow_and_fast_orders(more):
     assert found.low <= more <= found.high
     assert found.half_width < 0.5
     assert results.more_misses(runs, "no valgrind", "containers") == "no valgrind"
-    assert results.more_instructions(runs, counted, "containers").interval == Interval(1, 1, 1)
-    more_work = [{**row, "instructions": row["instructions"] * (2 if row["misses"] > 6500 else 1)} for row in counted]
-    assert results.more_instructions(runs, more_work, "containers").interval.value == pytest.approx(
-        2.0 if more else 1.0
-    )
-    own = results.missed(counted, "containers")
-    assert results.missing_more(own).events == (own.drop(lottery.DEFAULT) > own[lottery.DEFAULT]).sum()
     assert results.more_misses(runs[:0], counted, "containers") == results.NO_SLOW_ONES
+    stalled = [{**row, "stalls": 1e6 * (2 if more and row["misses"] > 6500 else 1)} for row in counted]
+    stalls = results.more_stalls(runs, stalled, "containers").interval
+    assert stalls.low <= (2 if more else 1) <= stalls.high
+    assert results.more_stalls(runs, "no counters", "containers") == "no counters"
+
+
+@pytest.mark.parametrize(("more", "same"), [(1_000, 1.0), (3_000, 2 / 3)])
+def test_orders_with_other_work_are_counted(more, same):
+    """Two in a thousand are the linker's own; an order with more is no mere order of the same functions."""
+    instructions = {lottery.DEFAULT: 1_000_000, "a": 1_000_000, "b": 999_000, "c": 1_000_000 + more}
+    rows = [
+        {"benchmark": one, "name": name, "instructions": n}
+        for one in lottery.BENCHMARKS
+        for name, n in instructions.items()
+    ]
+    assert results.as_many_instructions({GIL: rows, FREE_THREADED: rows}).interval.value == pytest.approx(same)
+    assert results.as_many_instructions({GIL: rows, FREE_THREADED: "no objects"}) == "no objects"
 
 
 def test_another_session_draws_other_orders():

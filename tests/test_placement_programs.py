@@ -67,19 +67,20 @@ def test_the_orders_are_what_the_page_says_of_them(linked, monkeypatch):
     hottest = {function.symbol: 1000 - rank for rank, function in enumerate(wanted)}
     monkeypatch.setattr(lottery, "hottest", lambda *_: ("samples", Counter(hottest)))
     monkeypatch.setattr(lottery, "Reporter", lambda *_: nullcontext(SimpleNamespace(advance=lambda _: None)))
-    made = lottery.link_all(GIL, seed=1, orders=1, copies=1, hot=1, rounds=1)
-    (order,) = (program["file"] for program in made["programs"] if program["kind"] == "order")
-    files = [lottery.where(GIL, file) for file in ("default", "profile-0", order)]
+    made = lottery.link_all(GIL, seed=1, orders=1, copies=1, links=1, rounds=1)
+    files = {program["kind"]: lottery.where(GIL, program["file"]) for program in made["programs"]}
     original = relink.prefix(GIL) / "bin" / f"python{GIL}"
-    installed, default, by_profile, shuffled = map(relink.order_of, (original, *files))
+    kinds = ("copy", lottery.TOGETHER, lottery.ANYWHERE, "order")
+    installed, default, together, anywhere, shuffled = map(relink.order_of, (original, *map(files.get, kinds)))
     # The linker's own order is that of the interpreter as it is installed.
     assert in_order(default, installed) > 0.99
-    # What is hot stands side by side, and all others lie by lot.
+    # What is hot stands side by side, and all others by lot, in whatever part the profile put them; or what is hot does, too.
     symbols = [function.symbol for function in wanted]
-    assert in_order(by_profile, symbols) == 1
-    places = [by_profile.index(symbol) for symbol in symbols]
+    assert in_order(together, symbols) == 1
+    places = [together.index(symbol) for symbol in symbols]
     assert max(places) - min(places) < 1.1 * len(symbols)
-    assert in_order(by_profile, [symbol for symbol in installed if symbol not in symbols]) < 0.6
+    assert in_order(together, [symbol for symbol in installed if symbol not in symbols]) < 0.6
+    assert np.ptp(np.quantile([anywhere.index(symbol) for symbol in symbols], (0.1, 0.9))) > 0.5 * len(functions)
     # By lot within the parts, and the parts as they were: what is hot stays with what is hot.
     assert in_order(shuffled, installed) < 0.6
     names = {function.symbol for function in hot}
@@ -128,6 +129,20 @@ def test_where_nothing_can_be_linked_there_is_no_lottery(session, linked, monkey
     assert lottery.duels(session, made).empty
     assert lottery.misses(session, made, USUAL)[GIL] == "no order of CPython 3.14 was linked"
     assert lottery.hot_functions(session) == "no objects of 3.14"
+
+
+def test_stalls_of_an_order_are_those_of_its_loops(monkeypatch):
+    """Of so many lines of a benchmark less those of none: the start of the process is in both."""
+    turns = {"head -n 20": 1_300.0, "head -n 0": 300.0}
+
+    def seen(command):
+        return {lottery.STALLED: next(n for what, n in turns.items() if what in command[-1])}
+
+    monkeypatch.setattr(lottery, "counters", seen)
+    found = lottery.count_stalls(GIL, {"order 1": "order-1"}, 20)
+    assert found == [{"name": "order 1", "benchmark": one, "stalls": 1_000.0} for one in lottery.BENCHMARKS]
+    monkeypatch.setattr(lottery, "counters", lambda command: {"instructions": 1.0})
+    assert "does not count" in lottery.count_stalls(GIL, {"order 1": "order-1"}, 20)
 
 
 def test_what_is_lacking_is_said(monkeypatch, tmp_path):
@@ -263,6 +278,7 @@ def test_tools_that_are_not_there_are_named(session, linked, monkeypatch, tmp_pa
     assert "no valgrind" in story.counts(session, [])
     with pytest.raises(UserError, match="make doctor"):
         experiment.cachegrind(["true"], USUAL)
+    assert "perf is not installed" in lottery.count_stalls(GIL, {"order 1": "default"}, 1)
     assert "no valgrind" in lottery.count_misses(GIL, {"default": "default"}, {})
 
 

@@ -1,5 +1,6 @@
 """What the chapter "Code placement" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
+import itertools
 from collections.abc import Callable
 from functools import partial
 
@@ -11,11 +12,17 @@ from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from notebooks.placement import results
 from notebooks.placement.experiment import Cache
-from notebooks.placement.lottery import BENCHMARKS, BUILDS, BY_PROFILE, linked_how, missed_how, profiled_how
+from notebooks.placement.lottery import (
+    ANYWHERE,
+    BENCHMARKS,
+    BUILDS,
+    TOGETHER,
+    linked_how,
+    missed_how,
+    profiled_how,
+    stalled_how,
+)
 from notebooks.placement.story import PROGRAMS
-
-# The benchmark of the document.
-BENCHMARK = "call_method"
 
 
 def controls(session: Session) -> list[Control]:
@@ -36,14 +43,11 @@ def controls(session: Session) -> list[Control]:
 def measurements(session: Session) -> Handed:
     handed = Handed(session)
 
-    def machine(slow: str, fast: str) -> Measurement | None:
-        return results.ratio(session.frame("the small machine"), slow, fast)
-
     def counted(what: str) -> Measurement | str:
         found = session.observed("instructions and misses of the small machine", list(PROGRAMS))
-        return results.counted_ratio(results.table(found), what)
+        return results.as_built(results.table(found), what)
 
-    def stalls() -> Measurement | str | None:
+    def planted_stalls() -> Measurement | str | None:
         counters = "hardware counters of the small machine"
         return results.stalls_ratio(session.observed(counters, list(PROGRAMS), session.budget.repeats))
 
@@ -53,10 +57,18 @@ def measurements(session: Session) -> Handed:
     def profile() -> Measurement | str:
         return results.five_hottest(session.observed("profiles of call_method", *profiled_how(session)))
 
-    handed.put("D1", "slow / fast, a change that never runs", lambda: machine("slow", "fast"))
-    handed.put("D2", "instructions, slow / fast (simulated)", lambda: counted("instructions"))
-    handed.put("D2", "stalled front-end cycles, slow / fast (counted)", stalls)
-    handed.put("D3", "misses of the instruction cache, slow / fast (simulated)", lambda: counted("misses"))
+    def as_many() -> Measurement | str:
+        return results.as_many_instructions({label: simulated(session, label) for label in BUILDS})
+
+    handed.put(
+        "D1",
+        "slow / fast, a change that never runs",
+        lambda: results.ratio(session.frame("the small machine"), "slow", "fast"),
+    )
+    handed.put("D2", "the small machine: the same instructions (simulated)", lambda: counted("the same instructions"))
+    handed.put("D2", "share of random orders with the instructions of the linker's own (simulated)", as_many)
+    handed.put("D2", "stalled front-end cycles, slow / fast (counted)", planted_stalls)
+    handed.put("D3", "the small machine: twice the misses (simulated)", lambda: counted("twice the misses"))
     handed.put("D4", "share of the five hottest functions, call_method", profile)
     for name, share in (
         ("bisections without a trap that blame a commit which changes no machine code", results.unrelated),
@@ -64,16 +76,10 @@ def measurements(session: Session) -> Handed:
         ("share of blamed commits that stand, without a trap", results.standing),
     ):
         handed.put("D5", name, partial(bisections, share))
-    handed.put("D6", "slow / hot, the same commit with hot functions together", lambda: machine("slow", "hot"))
-    for label in BUILDS:
-        lottery = f"{BENCHMARK} on {label}"
-        handed.put(
-            "D1", f"how far one pair of random orders in twenty differs, {lottery}", partial(apart, session, label)
-        )
-        handed.put("D2", f"instructions, slower / faster orders, {lottery}", partial(instructions, session, label))
-        more = f"misses of a thousand instructions, slower less faster orders, {lottery}"
-        handed.put("D3", more, partial(misses, session, label))
-        handed.put("D6", f"hot functions together / the middle random order, {lottery}", partial(hot, session, label))
+    gone = "the small machine: misses gone with its hot functions together (simulated)"
+    handed.put("D6", gone, lambda: counted("misses gone"))
+    for (claim, (name, find)), label, benchmark in itertools.product(BY_LOT.items(), BUILDS, BENCHMARKS):
+        handed.put(claim, f"{name}, {benchmark} on {label}", partial(find, session, label, benchmark))
     return handed
 
 
@@ -93,20 +99,31 @@ def simulated(session: Session, label: str) -> list[dict] | str:
     return of_it["lacking"] or session.observed("simulated misses of the orders", *missed_how(label, of_it, cache))
 
 
-def apart(session: Session, label: str) -> Measurement | str:
+def apart(session: Session, label: str, benchmark: str) -> Measurement | str:
     lacking = linked(session, label)["lacking"]
-    return lacking or Measurement(results.of_pairs(duels(session, label), BENCHMARK), "ratio")
+    return lacking or Measurement(results.of_pairs(duels(session, label), benchmark), "ratio")
 
 
-def instructions(session: Session, label: str) -> Measurement | str | None:
-    return results.more_instructions(duels(session, label), simulated(session, label), BENCHMARK)
-
-
-def misses(session: Session, label: str) -> Measurement | str | None:
-    return results.more_misses(duels(session, label), simulated(session, label), BENCHMARK)
-
-
-def hot(session: Session, label: str) -> Measurement | str | None:
+def stalls(session: Session, label: str, benchmark: str) -> Measurement | str | None:
     of_it = linked(session, label)
-    lacking = of_it["lacking"] or of_it["absent"].get(BY_PROFILE)
-    return lacking or results.over_orders(duels(session, label), BENCHMARK, BY_PROFILE)
+    counted = of_it["lacking"] or session.observed("stalled cycles of the orders", *stalled_how(session, label, of_it))
+    return results.more_stalls(duels(session, label), counted, benchmark)
+
+
+def misses(session: Session, label: str, benchmark: str) -> Measurement | str | None:
+    return results.more_misses(duels(session, label), simulated(session, label), benchmark)
+
+
+def hot(session: Session, label: str, benchmark: str) -> Measurement | str | None:
+    of_it = linked(session, label)
+    lacking = of_it["lacking"] or of_it["absent"]
+    return lacking or results.over(duels(session, label), benchmark, TOGETHER, ANYWHERE)
+
+
+# What random orders of each build are asked for, with each benchmark.
+BY_LOT = {
+    "D1": ("how far one pair of random orders in twenty differs", apart),
+    "D2": ("stalled front-end cycles, slower / faster orders", stalls),
+    "D3": ("misses of a thousand instructions, slower less faster orders", misses),
+    "D6": ("hot functions together / anywhere", hot),
+}

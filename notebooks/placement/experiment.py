@@ -191,7 +191,7 @@ def loops(session: Session) -> pd.DataFrame:
 # [/loops]
 
 # [environments]
-ENVIRONMENT_BYTES = range(0, 4096, 256)
+ENVIRONMENT_BYTES = range(0, 4096, 512)
 
 
 def environments(session: Session) -> pd.DataFrame:

@@ -10,39 +10,36 @@ import seaborn as sns
 from ffilab import draw
 from ffilab.bench.session import Session
 from ffilab.judge import ledger
-from ffilab.judge.estimates import Interval
+from ffilab.judge.estimates import Interval, Measurement, Share
 from ffilab.judge.processes import interval_of
-from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.placement import results, words
-from notebooks.placement.claims import BENCHMARK
+from notebooks.placement.claims import BY_LOT
 from notebooks.placement.exercise import SUSPECTS
-from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, WESTMERE, Cache
-from notebooks.placement.lottery import BENCHMARKS, BUILDS, BY_PROFILE, DEFAULT
-from notebooks.placement.results import NO_TRAP, ORDERS, PUBLISHED, THRESHOLDS, TRAP
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, Cache
+from notebooks.placement.lottery import ANYWHERE, BENCHMARKS, BUILDS, DEFAULT, TOGETHER
+from notebooks.placement.results import NO_TRAP, PUBLISHED, THRESHOLDS, TRAP
 from notebooks.placement.story import CHANGE_CODE, PROGRAMS
 
-# How the prose calls the builds: in the names of its numbers, and in words.
-PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
+# How the prose calls the builds, and the benchmark of the document.
 WHERE = {GIL: "with the GIL", FREE_THREADED: "without the GIL"}
+BENCHMARK = "call_method"
 # The lines of the first figure; the table has all distances.
 SHOWN = {PACKED: "packed", DENSE: "a line each", 2048: "two sets", SPREAD: "a page each", APART: "a page each, one set"}
 # Numbers of functions in the table of three distances.
 NAMED = (4, 6, 8, 10, 12, 16, 32, 64, 128, MANY)
 # Kinds of programs, as figures and tables name them.
-KINDS = {"order": "shuffled orders", "copy": "the linker's own order, copied", BY_PROFILE: BY_PROFILE}
-REASONED = {BY_PROFILE: BY_PROFILE, "copy": "the linker's own"}
-# The limit of D6, where no rule asks: faster by 2 %.
-FASTER = 0.98
+KINDS = {
+    "order": "shuffled orders",
+    "copy": "the linker's own order, copied",
+    TOGETHER: TOGETHER,
+    ANYWHERE: ANYWHERE,
+}
 # Does the system choose addresses at random?
 ADDRESSES = {True: "random addresses", False: "fixed addresses"}
+EXTREMES = {"offset": "bytes from a 64-byte boundary to the loop", "bytes": "bytes added to the environment"}
 # The low bits of an address that the picture shows, and those within a page.
 BITS, PAGE_BITS = 16, 12
-
-
-def beyond(found: Interval, bound: float) -> str:
-    """The answer of the same limit, where no rule asks."""
-    return YES if found.low > bound else NO if found.high < bound else OPEN
 
 
 # ---- functions at a distance ----
@@ -161,36 +158,16 @@ def apart_table(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def fit_text(runs: pd.DataFrame, distance: int) -> str:
-    """`up to 10, not from 14 on`: how many functions keep their time at this distance."""
-    kept, slow = results.fits(runs, distance)
-    if np.isnan(kept):
-        return words.UNKNOWN
-    most = runs[runs.distance == distance].n.max()
-    return f"up to {kept:.0f}, not from {slow:.0f} on" if np.isfinite(slow) else f"up to {kept:.0f} of {most}"
-
-
-def fits_table(runs: pd.DataFrame, cache: Cache) -> pd.DataFrame:
-    """How many functions fit at each distance: measured, and computed from two caches."""
-    rows = []
-    for distance in sorted(runs.distance.unique()):
-        row = {"distance, bytes": distance, "keep their time, by the clock": fit_text(runs, distance)}
-        for one in (cache, WESTMERE):
-            row[f"have room in the cache, computed: {one.name}"] = results.computed_fit(one, distance)
-        rows.append({**row, "n (processes)": runs.process.nunique()})
-    return pd.DataFrame(rows)
-
-
 def glue_distances(runs: pd.DataFrame, cache: Cache) -> None:
     """Hand to the prose what the clock says of lines, sets and pages."""
     of_pages, of_sets = results.price_of_pages(runs), results.price_of_sets(runs)
-    before = results.too_slow_before(runs, APART)
-    draw.glue("stay-fast", words.stay_fast(*results.fits(runs, APART), before, cache))
-    draw.glue("two-sets", words.two_sets(results.fits_over(runs, APART // 2, APART)))
-    draw.glue("pages", words.pages(of_pages))
-    draw.glue("sets", words.sets(of_sets))
-    draw.glue("pages-or-sets", words.pages_or_sets(of_pages, of_sets))
-    draw.glue("objection-pages", words.objection_pages(of_pages, of_sets))
+    elsewhere = {
+        n: one
+        for n in NAMED
+        if n < MANY and n in set(runs.n) and (one := results.slower_than(runs, SPREAD, DENSE, n)).low > 1
+    }
+    draw.glue("stay-fast", words.stay_fast(*results.fits(runs, APART), results.too_slow_before(runs, APART), cache))
+    draw.glue("pages-or-sets", words.pages_or_sets(of_pages, of_sets, elsewhere))
     draw.glue("prediction-1", words.prediction_1(results.times_as_long(runs, APART, MANY)))
 
 
@@ -217,36 +194,39 @@ def simulated_table(found: pd.DataFrame) -> pd.DataFrame:
 # ---- a loop, and an environment ----
 
 
-def plot_loops(figure, runs: pd.DataFrame) -> None:
-    """One point for each process and offset."""
+def plot_extremes(figure, runs: pd.DataFrame, x: str, hue: str | None = None) -> None:
+    """Time over offsets of the loop, or sizes of the environment: one point for each process."""
     axes = figure.subplots()
-    sns.stripplot(
-        runs, x="offset", y="ns", native_scale=True, size=3, alpha=0.5, jitter=False, ax=axes, color=draw.PALETTE[0]
-    )
-    medians = runs.groupby("offset").ns.median()
-    axes.plot(medians.index, medians, color=draw.PALETTE[1], label="median")
-    axes.set(xlabel="bytes from a 64-byte boundary to the loop", ylabel="ns of one round", ylim=(0, None))
-    draw.legend_above(axes)
+    shown = runs.assign(**({hue: runs[hue].map(ADDRESSES)} if hue else {}))
+    palette = {"palette": draw.PALETTE[: shown[hue].nunique()]} if hue else {"color": draw.PALETTE[0]}
+    sns.scatterplot(shown, x=x, y="ns", hue=hue, alpha=0.6, ax=axes, **palette)
+    axes.set(xlabel=EXTREMES[x], ylabel="ns of one round", ylim=(0, None))
+    if hue:
+        draw.legend_above(axes)
 
 
-def glue_extremes(offsets: pd.DataFrame, sizes: pd.DataFrame) -> None:
-    """Hand to the prose what places of the loop and sizes of the environment do."""
-    by_addresses = results.environments_apart(sizes)
-    draw.glue("loops", words.loops(results.offsets_apart(offsets), offsets.process.nunique()))
-    for random, name in ((True, "random"), (False, "fixed")):
-        draw.glue(f"environment-{name}", words.environment(name, by_addresses.get(random)))
-    draw.glue("environments", words.environments(by_addresses.get(True), by_addresses.get(False)))
+def show_loops(runs: pd.DataFrame) -> None:
+    """Hand to the prose what places of the loop do; a figure only if they do something."""
+    found = results.offsets_apart(runs)
+    draw.glue("loops", words.loops(found, runs.process.nunique()))
+    if results.matters(found):
+        draw.figure(
+            lambda figure: plot_extremes(figure, runs, "offset"),
+            "Time of one round over the offset of the loop, one point for each process.",
+            data=runs[["offset", "process", "ns"]],
+        )
 
 
-def plot_environments(figure, runs: pd.DataFrame) -> None:
-    """Time over the size of the environment, one point for each process."""
-    axes = figure.subplots()
-    shown = runs.assign(addresses=runs.random.map(ADDRESSES))
-    sns.scatterplot(
-        shown, x="bytes", y="ns", hue="addresses", alpha=0.6, ax=axes, palette=draw.PALETTE[: shown.addresses.nunique()]
-    )
-    draw.legend_above(axes)
-    axes.set(xlabel="bytes added to the environment", ylabel="ns of one round", ylim=(0, None))
+def show_environments(runs: pd.DataFrame) -> None:
+    """The same for sizes of the environment."""
+    found = results.environments_apart(runs)
+    draw.glue("environment", words.environment(found.get(True), found.get(False)))
+    if any(map(results.matters, found.values())):
+        draw.figure(
+            lambda figure: plot_extremes(figure, runs, "bytes", "random"),
+            "Time of one round over the size of the environment, one point for each process.",
+            data=runs[["random", "bytes", "ns"]],
+        )
 
 
 # ---- the story ----
@@ -298,18 +278,19 @@ def published_story() -> pd.DataFrame:
 
 
 def glue_story(times: pd.DataFrame, counts: pd.DataFrame | str, hardware: dict | str) -> None:
-    """Hand the ratios of the programs to the prose, and what the processor counted."""
+    """Hand the ratios of the programs to the prose, and what was counted."""
 
     def ratio(slow: str, fast: str) -> Interval | None:
-        found = results.ratio(times, slow, fast)
-        return found and found.interval
+        return interval(results.ratio(times, slow, fast))
 
     draw.glue("planted", words.planted(ratio("slow", "fast")))
     draw.glue("mended", words.mended(ratio("slow", "hot")))
     draw.glue("as-before", words.as_before(ratio("hot", "fast")))
     draw.glue("aligned", words.aligned(ratio("hot, aligned", "hot")))
-    stalls = results.stalls_ratio(hardware)
-    draw.glue("stalls", words.stalls(stalls if stalls is None or isinstance(stalls, str) else stalls.interval))
+    draw.glue("stalls", words.stalls(interval(results.stalls_ratio(hardware))))
+    draw.glue(
+        "same-work", words.same_work(*(results.counted_ratio(counts, what) for what in ("instructions", "misses")))
+    )
 
 
 def bisections_table(bisections: pd.DataFrame) -> pd.DataFrame:
@@ -335,18 +316,19 @@ def glue_bisections(session: Session, bisections: pd.DataFrame) -> None:
     said = ledger.sides(session)
     trap, quiet = (results.of_history(bisections, history) for history in (TRAP, NO_TRAP))
     others = trap[trap.found == 0].message.value_counts().to_dict()
-    with_a_trap = words.blamed(
-        results.blaming(bisections), others, said["D5", "share of bisections that blame the unrelated commit"]
+    messages = quiet.message.value_counts().to_dict()
+    named = results.blaming(bisections)
+    draw.glue("blamed", words.blamed(named, others, said["D5", "share of bisections that blame the unrelated commit"]))
+    draw.glue(
+        "blamed-by-chance",
+        words.blamed_by_chance(
+            messages,
+            results.standing(bisections),
+            results.standing_without_code(bisections),
+            said["D5", "share of blamed commits that stand, without a trap"],
+        ),
     )
-    without = words.blamed_by_chance(
-        quiet.message.value_counts().to_dict(),
-        results.standing(bisections),
-        results.standing_without_code(bisections),
-        said["D5", "share of blamed commits that stand, without a trap"],
-    )
-    draw.glue("blamed", with_a_trap)
-    draw.glue("blamed-by-chance", without)
-    draw.glue("prediction-4", words.prediction_4(with_a_trap, without))
+    draw.glue("prediction-4", words.prediction_4(named, messages))
 
 
 # ---- the lottery ----
@@ -404,57 +386,41 @@ def plot_lottery(figure, runs: pd.DataFrame) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
 
 
+def by_lot(runs: pd.DataFrame) -> dict[tuple[str, str], pd.DataFrame]:
+    """The duels of each build that was linked, by benchmark and build."""
+    return {(benchmark, label): of_it for benchmark in BENCHMARKS for label, of_it in drawn(runs).items()}
+
+
 def lottery_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """The lottery's spread, and how many orders pass for a regression."""
+    """How far orders differ, and how many pass for a regression."""
     rows = []
-    for label, of_it in drawn(runs).items():
-        for benchmark in BENCHMARKS:
-            raw, noise = results.spread(of_it, benchmark)
-            spread = results.true_spread(of_it, benchmark)
-            row = {
-                "CPython": label,
-                "benchmark": benchmark,
-                "slowest / fastest": f"{raw:.3f}",
-                "the same by noise alone": draw.text(noise),
-                f"of {ORDERS} such orders, with the noise taken out": draw.text(spread.at()),
-                "published, two binaries": PUBLISHED if benchmark == BENCHMARK else "",
-            }
-            for threshold in THRESHOLDS:
-                for kind, word in (("order", "orders"), ("copy", "copies")):
-                    found = results.passing(of_it, benchmark, kind, threshold)
-                    row[f"{word} slower by {threshold - 1:.0%}"] = words.share_fragment(found)
-                expected = results.passing_by_noise(of_it, benchmark, threshold)
-                row[f"orders slower by {threshold - 1:.0%}, expected of noise"] = words.expected_fragment(expected)
-            rows.append({**row, "n (orders)": spread.n})
+    for (benchmark, label), of_it in by_lot(runs).items():
+        spread = results.of_pairs(of_it, benchmark)
+        row = {"benchmark": benchmark, "CPython": label, "one pair in twenty differs by": draw.text(spread.at())}
+        row["orders over the linker's own"] = draw.words(results.over(of_it, benchmark, "order", "copy"))
+        for threshold in THRESHOLDS:
+            found = results.passing(of_it, benchmark, "order", threshold)
+            noise = words.expected_fragment(results.passing_by_noise(of_it, benchmark, threshold))
+            row[f"orders slower by {threshold - 1:.0%} (by noise alone)"] = (
+                f"{found.events} of {found.trials} ({noise})"
+            )
+        rows.append({**row, "n (orders)": spread.n})
     return pd.DataFrame(rows)
 
 
-def reasoned_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
-    """The hot functions together, and the linker's own order, against the middle shuffled order."""
+def hot_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
+    """The hot functions together, and anywhere."""
     rows = []
-    for label, of_it in drawn(runs).items():
-        for kind in (BY_PROFILE, "copy"):
-            for benchmark in BENCHMARKS:
-                row = {"CPython": label, "order": REASONED[kind], "benchmark": benchmark}
-                if why := linked[label]["absent"].get(kind):
-                    rows.append({**row, "time over the middle shuffled order": why})
-                    continue
-                faster = results.faster_orders(of_it, benchmark, kind)
-                own = (
-                    results.over_default(of_it, benchmark, kind)
-                    if kind != "copy"
-                    else results.itself(of_it, benchmark).at()
-                )
-                rows.append(
-                    {
-                        **row,
-                        "time over the linker's order": draw.text(own),
-                        "time over the middle shuffled order": draw.words(results.over_orders(of_it, benchmark, kind)),
-                        # No interval: its own noise is in each of these comparisons.
-                        "shuffled orders that are faster": f"{faster.events} of {faster.trials}",
-                        "n (links × duels)": "{} × {}".format(*results.by_round(of_it, benchmark, kind).shape),
-                    }
-                )
+    for (benchmark, label), of_it in by_lot(runs).items():
+        row = {"benchmark": benchmark, "CPython": label}
+        if why := linked[label]["absent"]:
+            rows.append({**row, "together / anywhere": why})
+            continue
+        for kind in (TOGETHER, ANYWHERE):
+            row[f"{kind} / the linker's own"] = draw.words(results.over(of_it, benchmark, kind, "copy"))
+        row["together / anywhere"] = draw.words(results.over(of_it, benchmark, TOGETHER, ANYWHERE))
+        links, duels = results.by_round(of_it, benchmark, TOGETHER).shape
+        rows.append({**row, "n (links of each × duels)": f"{links} × {duels}"})
     return pd.DataFrame(rows).astype(object).fillna("")
 
 
@@ -509,134 +475,131 @@ def rate(misses: float) -> str:
 def misses_table(runs: pd.DataFrame, counted: dict[str, list[dict] | str]) -> pd.DataFrame:
     """Misses of the orders and of the linker's own; and of the slower half less the faster."""
     rows = []
-    for label, of_it in drawn(runs).items():
-        for benchmark in BENCHMARKS:
-            misses, more = (
-                results.missed(counted[label], benchmark),
-                results.more_misses(of_it, counted[label], benchmark),
+    for (benchmark, label), of_it in by_lot(runs).items():
+        row = {"benchmark": benchmark, "CPython": label}
+        misses, more = (
+            of(*given)
+            for of, given in (
+                (results.missed, (counted[label], benchmark)),
+                (results.more_misses, (of_it, counted[label], benchmark)),
             )
-            row = {"CPython": label, "benchmark": benchmark}
-            if isinstance(misses, str):
-                rows.append({**row, "slower less faster half": misses})
-                continue
+        )
+        if not isinstance(misses, str):
             orders = misses.drop(DEFAULT)
-            rows.append(
-                {
-                    **row,
-                    "linker's own order": rate(misses[DEFAULT]),
-                    "lowest order": rate(orders.min()),
-                    "highest order": rate(orders.max()),
-                    "slower less faster half": more if isinstance(more, str) else draw.words(more),
-                    "from the published counts, if both ran 30,000 million instructions": "28"
-                    if benchmark == BENCHMARK
-                    else "",
-                    "n (orders)": len(orders),
-                }
-            )
+            row |= {"linker's own order": rate(misses[DEFAULT]), "lowest order": rate(orders.min())}
+            row |= {"highest order": rate(orders.max()), "n (orders)": len(orders)}
+        rows.append({**row, "slower less faster half": more if isinstance(more, str) else draw.words(more)})
     return pd.DataFrame(rows).astype(object).fillna("")
 
 
-def glue_lottery(linked: dict[str, dict], runs: pd.DataFrame) -> None:
-    """Hand to the prose how each build's lottery went."""
-    for name, label in PAIR.items():
-        where, of_it = WHERE[label], results.of_build(runs, label)
-        lacking = linked[label]["lacking"]
-        if lacking:
-            draw.glue(f"luck-{name}", words.no_lottery(where, lacking))
-            continue
-        found = {
-            threshold: {benchmark: results.passing(of_it, benchmark, "order", threshold) for benchmark in BENCHMARKS}
-            for threshold in THRESHOLDS
-        }
-        expected = {
-            threshold: {benchmark: results.passing_by_noise(of_it, benchmark, threshold) for benchmark in BENCHMARKS}
-            for threshold in THRESHOLDS
-        }
-        draw.glue(
-            f"luck-{name}", words.luck(where, found, expected, results.passing(of_it, BENCHMARK, "order", PUBLISHED))
+def glue_lots(session: Session, linked: dict[str, dict], runs: pd.DataFrame) -> None:
+    """Hand to the prose what random orders decide, with the answers of the ledger."""
+    orders = by_lot(runs)
+    found = answered(
+        session, "D1", lambda benchmark, label: results.of_pairs(results.of_build(runs, label), benchmark).at(), linked
+    )
+    as_published = [
+        results.passing(of_it, BENCHMARK, "order", PUBLISHED) for (one, _), of_it in orders.items() if one == BENCHMARK
+    ]
+    published = Share(sum(one.events for one in as_published), sum(one.trials for one in as_published))
+    own = {
+        named(*key): (
+            interval(results.over(of_it, key[0], "order", "copy")),
+            list(results.ratios(of_it, key[0], "order")),
         )
-    passing = {
-        WHERE[label]: linked[label]["lacking"]
-        or (
-            *(results.passing(of_it, BENCHMARK, kind, THRESHOLDS[0]) for kind in ("order", "copy")),
-            results.passing_by_noise(of_it, BENCHMARK, THRESHOLDS[0]),
-        )
-        for label, of_it in ((label, results.of_build(runs, label)) for label in BUILDS)
+        for key, of_it in orders.items()
     }
+    passing = {
+        named(*key): (
+            results.passing(of_it, key[0], "order", THRESHOLDS[0]),
+            results.passing_by_noise(of_it, key[0], THRESHOLDS[0]),
+        )
+        for key, of_it in orders.items()
+    }
+    ranges = {
+        WHERE[label]: linked[label]["lacking"] or results.true_spread(results.of_build(runs, label), BENCHMARK).at()
+        for label in BUILDS
+    }
+    draw.glue("lots", words.lots(found, published))
+    draw.glue("own-order", words.own_order(own))
+    draw.glue("prediction-2", words.prediction_2(ranges))
     draw.glue("prediction-3", words.prediction_3(passing))
-    draw.glue("linking", words.linking(sum(of_it["seconds"] for of_it in linked.values())))
+    draw.glue("takeaway-orders", words.takeaway(found))
 
 
-def glue_answers(
+def glue_misses(
     session: Session,
     linked: dict[str, dict],
-    duels: pd.DataFrame,
+    runs: pd.DataFrame,
     missed: dict[str, list[dict] | str],
-    profile: dict | str,
-    counts: pd.DataFrame | str,
-    counted: list[dict] | str,
-    bisections: pd.DataFrame,
+    stalled: dict[str, list[dict] | str],
 ) -> None:
-    """Hand to the prose what the rules say: these sentences take the answers of the ledger."""
-    said = ledger.sides(session)
-    spreads, misses, by_lot = {}, {}, []
-    for name, label in PAIR.items():
-        where, of_it, lacking = WHERE[label], results.of_build(duels, label), linked[label]["lacking"]
-        for benchmark in BENCHMARKS:
-            ruled = benchmark == BENCHMARK
-            pair = lacking or results.of_pairs(of_it, benchmark).at()
-            if ruled:
-                verdict = said["D1", f"how far one pair of random orders in twenty differs, {benchmark} on {label}"]
-                by_lot.append(verdict)
-            else:
-                verdict = "" if lacking else beyond(pair, THRESHOLDS[0])
-            draw.glue(f"differ-{benchmark}-{name}", words.orders_differ(where, benchmark, pair, verdict))
-            apart = lacking or results.true_spread(of_it, benchmark).at()
-            spreads[benchmark, label] = (apart, "" if lacking else beyond(apart, THRESHOLDS[0]))
-            rates = lacking or results.missed(missed[label], benchmark)
-            if not ruled:
-                own = results.missing_more(rates)
-                draw.glue(f"own-order-{benchmark}-{name}", words.own_order(where, benchmark, own))
-            more = rates if isinstance(rates, str) else results.more_misses(of_it, missed[label], benchmark)
-            more = more if isinstance(more, str) else more.interval
-            if ruled:
-                of_misses = f"misses of a thousand instructions, slower less faster orders, {benchmark} on {label}"
-                verdict = said["D3", of_misses]
-            else:
-                verdict = "" if isinstance(more, str) else beyond(more, words.MATTERS)
-            misses[f"{benchmark} {where}"] = (more, verdict)
-            bounds = (0.0, 0.0) if isinstance(rates, str) else (rates.drop(DEFAULT).min(), rates.drop(DEFAULT).max())
-            draw.glue(f"misses-{benchmark}-{name}", words.miss_more(where, benchmark, more, *bounds, verdict))
-        absent = lacking or linked[label]["absent"].get(BY_PROFILE, "")
-        for benchmark in BENCHMARKS:
-            found = None if absent else results.over_orders(of_it, benchmark, BY_PROFILE)
-            hot = found and found.interval
-            if benchmark == BENCHMARK:
-                verdict = said["D6", f"hot functions together / the middle random order, {benchmark} on {label}"]
-            else:
-                verdict = "" if hot is None else beyond(-hot, -FASTER)
-            among = None if absent else results.faster_orders(of_it, benchmark, BY_PROFILE)
-            draw.glue(f"hot-{benchmark}-{name}", words.hot_together(where, benchmark, hot, among, verdict, absent))
+    """Hand to the prose whether slow orders miss and stall more."""
+    found = answered(
+        session,
+        "D3",
+        lambda benchmark, label: interval(results.more_misses(results.of_build(runs, label), missed[label], benchmark)),
+        linked,
+    )
+    highest = {
+        named(benchmark, label): results.missed(missed[label], benchmark).drop(DEFAULT).max()
+        for benchmark, label in by_lot(runs)
+        if not isinstance(missed[label], str)
+    }
+    draw.glue("misses", words.miss_more(found, highest))
+    stalls = answered(
+        session,
+        "D2",
+        lambda benchmark, label: interval(
+            results.more_stalls(results.of_build(runs, label), stalled[label], benchmark)
+        ),
+        linked,
+    )
+    draw.glue("stalls-by-lot", words.stall_more(stalls))
+
+
+def glue_hot(session: Session, linked: dict[str, dict], runs: pd.DataFrame, profile: dict | str) -> None:
+    """Hand to the prose what it does to have the hot functions together, and how many there are."""
+    found = answered(
+        session,
+        "D6",
+        lambda benchmark, label: (
+            linked[label]["absent"]
+            or interval(results.over(results.of_build(runs, label), benchmark, TOGETHER, ANYWHERE))
+        ),
+        linked,
+    )
+    draw.glue("hot", words.hot_together(found))
     hottest = results.five_hottest(profile)
     unit = "" if isinstance(hottest, str) else hottest.unit
-    shares = said["D4", "share of the five hottest functions, call_method"]
-    draw.glue(
-        "five-hottest", words.five_hottest(hottest if isinstance(hottest, str) else hottest.interval, unit, shares)
-    )
-    ratios = [results.counted_ratio(counts, what) for what in ("instructions", "misses")]
-    work = [one if isinstance(one, str) else one.interval.value for one in ratios]
-    draw.glue("same-work", words.same_work(*work, said["D2", "instructions, slow / fast (simulated)"]))
+    share = ledger.sides(session)["D4", "share of the five hottest functions, call_method"]
+    draw.glue("five-hottest", words.five_hottest(interval(hottest), unit, share))
 
-    draw.glue("prediction-2", words.prediction_2({WHERE[label]: spreads[BENCHMARK, label] for label in BUILDS}))
-    draw.glue(
-        "objection-planted",
-        words.objection_planted(by_lot, results.standing(bisections), results.standing_without_code(bisections)),
-    )
-    draw.glue("objection-simulated", words.objection_simulated(misses, counted))
-    draw.glue(
-        "takeaway-orders",
-        words.takeaway({f"{benchmark} {WHERE[label]}": one for (benchmark, label), (one, _) in spreads.items()}),
-    )
+
+def answered(session: Session, claim: str, find, linked: dict[str, dict]) -> dict[str, tuple]:
+    """By benchmark and build: the number that `find` gives, or why there is none, and the ledger's answer."""
+    said, name = ledger.sides(session), BY_LOT[claim][0]
+    return {
+        named(benchmark, label): (
+            linked[label]["lacking"] or find(benchmark, label),
+            said[claim, f"{name}, {benchmark} on {label}"],
+        )
+        for benchmark in BENCHMARKS
+        for label in BUILDS
+    }
+
+
+def named(benchmark: str, label: str) -> str:
+    return f"{benchmark} {WHERE[label]}"
+
+
+def interval(found: Measurement | str | None) -> Interval | str | None:
+    """Of a measurement its interval; a reason stays as it is."""
+    return found.interval if isinstance(found, Measurement) else found
+
+
+def glue_limits(session: Session, counted: list[dict] | str) -> None:
+    """Hand to the prose what this machine shows of itself."""
     machine = session.machine
     draw.glue(
         "limits", words.limits(machine.get("virtual_machine"), machine.get("governor"), counted, machine.get("cpu"))

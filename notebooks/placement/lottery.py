@@ -1,13 +1,14 @@
-"""The book's own interpreters, linked again and again in other orders (claims D1, D3, D4 and D6). The page quotes it."""
+"""The book's own interpreters, linked again and again in other orders (claims D1, D2, D3, D4 and D6). The page quotes it."""
 
+import itertools
 import os
 import random
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import tempfile
-import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -27,7 +28,7 @@ from ffilab.paths import BUILD, ROOT, without_paths
 from ffilab.provision import relink
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from ffilab.subprocesses import group
-from notebooks.placement.experiment import Cache
+from notebooks.placement.experiment import Cache, counters
 
 # [size]
 FILE = "native/placement/benchmarks.py"
@@ -41,8 +42,7 @@ BUILDS = (GIL, FREE_THREADED)
 
 @dataclass(frozen=True)
 class Size:
-    """How much of it, for each build: shuffled orders, programs that are the default again, and links with the hot functions
-    together, each with its own order of all others.
+    """How much of it, for each build: shuffled orders, programs that are the default again, and links of each kind of D6.
 
     duels of each program; turns of a duel; profiles, one process each; rounds of the benchmarks in one profile. A longer
     run draws more orders rather than looking longer at the same: what is asked is how layouts differ.
@@ -50,7 +50,7 @@ class Size:
 
     orders: int
     copies: int
-    hot: int
+    links: int
     duels: int
     turns: int
     profiles: int
@@ -58,10 +58,10 @@ class Size:
 
 
 SIZES = {
-    "smoke": Size(orders=2, copies=1, hot=1, duels=2, turns=3, profiles=2, rounds=20),
-    "room": Size(orders=8, copies=3, hot=5, duels=5, turns=7, profiles=4, rounds=100),
-    "quick": Size(orders=15, copies=4, hot=10, duels=10, turns=11, profiles=10, rounds=150),
-    "full": Size(orders=100, copies=5, hot=30, duels=10, turns=11, profiles=30, rounds=200),
+    "smoke": Size(orders=2, copies=1, links=1, duels=2, turns=3, profiles=2, rounds=20),
+    "room": Size(orders=8, copies=3, links=4, duels=5, turns=7, profiles=4, rounds=100),
+    "quick": Size(orders=15, copies=4, links=8, duels=10, turns=11, profiles=10, rounds=150),
+    "full": Size(orders=100, copies=5, links=30, duels=10, turns=11, profiles=30, rounds=200),
 }
 
 
@@ -75,15 +75,16 @@ def size(session: Session) -> Size:
 LINKED = BUILD / "placement" / "linked"
 # The linker's own order, in which the interpreter is installed as well.
 DEFAULT = "default"
-BY_PROFILE = "hot functions together"
+# D6 compares these two: all functions anywhere in the program, whatever the profile made of them; or the hot ones side by side
+# and all others anywhere.
+TOGETHER, ANYWHERE = "hot functions together", "hot functions anywhere"
 
 
 def linking(session: Session) -> dict[str, dict]:
-    """Link the default, the shuffled orders, and orders with a reason, of both builds; by build, what came of it.
+    """Link the default, the shuffled orders, and those of D6, of both builds; by build, what came of it.
 
     `lacking`: why it cannot be linked here, or None. `programs`: name, kind and file of each that runs against the
-    default; the copies are the default itself. `absent`: why one is missing, by kind. `seconds` that all shuffled
-    links took.
+    default; the copies are the default itself. `absent`: why there is none of D6, or None.
     """
     return {label: session.observe("linking", link_all, *linked_how(session, label)) for label in BUILDS}
 
@@ -91,44 +92,43 @@ def linking(session: Session) -> dict[str, dict]:
 def linked_how(session: Session, label: str) -> list:
     """The arguments of `link_all`."""
     how = size(session)
-    return [label, session.seed, how.orders, how.copies, how.hot, how.rounds]
+    return [label, session.seed, how.orders, how.copies, how.links, how.rounds]
 
 
-def link_all(label: str, seed: int, orders: int, copies: int, hot: int, rounds: int) -> dict:
+def link_all(label: str, seed: int, orders: int, copies: int, links: int, rounds: int) -> dict:
     shutil.rmtree(LINKED / label, ignore_errors=True)
     if lacking := relink.missing(label):
-        return {"lacking": without_paths(lacking), "programs": [], "absent": {}, "seconds": 0.0}
+        return {"lacking": without_paths(lacking), "programs": [], "absent": None}
     prepare(label)
     default = relink.link(label, where(label, DEFAULT))
     programs = [{"name": f"copy {number}", "kind": "copy", "file": DEFAULT} for number in range(copies)]
-    seeds, absent = random.Random(f"{seed}/{label}"), {}
-    began = time.monotonic()
-    with Reporter(f"linking CPython {label}", orders) as reporter:
-        for number in range(orders):
-            drawn = seeds.getrandbits(31)
-            shuffle(label, where(label, f"order-{drawn}"), drawn)
-            programs.append({"name": f"order {drawn}", "kind": "order", "file": f"order-{drawn}"})
-            reporter.advance(f"order {number + 1}")
-    seconds = time.monotonic() - began
+    kinds, absent = {"order": None}, None
     try:
-        first = by_profile(label, default, rounds)
-        for number in range(hot):
-            # One link is one lot. What is asked of is the hot functions together, wherever all others lie.
-            shuffle(label, where(label, f"profile-{number}"), seeds.getrandbits(31), first)
-            programs.append({"name": f"{BY_PROFILE} {number}", "kind": BY_PROFILE, "file": f"profile-{number}"})
+        kinds |= {TOGETHER: by_profile(label, default, rounds), ANYWHERE: []}
     except UserError as error:
-        absent[BY_PROFILE] = without_paths(str(error))
-    return {"lacking": None, "programs": programs, "absent": absent, "seconds": seconds}
+        absent = without_paths(str(error))
+    seeds = random.Random(f"{seed}/{label}")
+    with Reporter(f"linking CPython {label}", orders + (len(kinds) - 1) * links) as reporter:
+        for kind, first in kinds.items():
+            for _ in range(orders if kind == "order" else links):
+                # One link is one lot, however often it is timed.
+                name = f"{kind} {seeds.getrandbits(31)}"
+                shuffle(label, where(label, name.replace(" ", "-")), int(name.split()[-1]), first)
+                programs.append({"name": name, "kind": kind, "file": name.replace(" ", "-")})
+                reporter.advance(name)
+    return {"lacking": None, "programs": programs, "absent": absent}
 
 
-def shuffle(label: str, program: Path, seed: int, first: list[relink.Function] = ()) -> None:
-    """Link what a restart of this book draws: a random order in each part that the profile made, and a pad in front.
-
-    first: functions that stand before all others, in this order.
-    """
-    order, before = random.Random(seed), set(first)
-    others = tuple(function for function in relink.functions(label) if function not in before)
-    placed = [*first, *relink.shuffled(others, order)]
+def shuffle(label: str, program: Path, seed: int, first: list[relink.Function] | None) -> None:
+    """Link functions in random order behind a pad: with None within the parts that the profile made, as a restart of this book
+    does; else those of `first` in their order, and all others anywhere."""
+    order, functions = random.Random(seed), relink.functions(label)
+    if first is None:
+        placed = relink.shuffled(functions, order)
+    else:
+        taken = set(first)
+        others = [function for function in functions if function not in taken]
+        placed = [*first, *order.sample(others, len(others))]
     relink.link(label, program, placed, order.randrange(0, relink.MAX_PAD, relink.ALIGNED))
 
 
@@ -301,6 +301,42 @@ def duel(program: Path, against: Path, turns: int, seed: int) -> Outcome:
 # [/duels]
 
 
+# [stalls]
+STALLED = "stalled-cycles-frontend"
+
+
+def stalls(session: Session, made: dict[str, dict]) -> dict[str, list[dict] | str]:
+    """D2: by build, stalled front-end cycles of each benchmark in each shuffled order, by the processor's counters; or why they
+    are not known."""
+    return {
+        label: session.observe("stalled cycles of the orders", count_stalls, *stalled_how(session, label, of_it))
+        for label, of_it in made.items()
+    }
+
+
+def stalled_how(session: Session, label: str, of_it: dict) -> list:
+    """The arguments of `count_stalls`."""
+    return [label, orders_of(of_it), size(session).rounds]
+
+
+def count_stalls(label: str, files: dict[str, str], rounds: int) -> list[dict] | str:
+    """One row for each order and benchmark, without what the start of the process takes."""
+    rows = []
+    for (name, file), (benchmark, loops) in itertools.product(files.items(), BENCHMARKS.items()):
+        server = shlex.join(["env", "PYTHONHASHSEED=0", *server_command(where(label, file), -1)])
+        asked = [f"yes '{benchmark} {loops}' | head -n {turns} | {server}" for turns in (rounds, 0)]
+        found = [counters(["sh", "-c", line]) for line in asked]
+        if why := next((one for one in found if isinstance(one, str)), None):
+            return why
+        if STALLED not in found[0]:
+            return "this processor does not count stalled front-end cycles for us"
+        rows.append({"name": name, "benchmark": benchmark, "stalls": found[0][STALLED] - found[1][STALLED]})
+    return rows or f"no order of CPython {label} was linked"
+
+
+# [/stalls]
+
+
 # [misses]
 # Called before and after each run of a benchmark, and nowhere else: callgrind writes down what it counted since the last time.
 CLOCK = "time_perf_counter_ns"
@@ -321,8 +357,13 @@ def misses(session: Session, made: dict[str, dict], cache: Cache) -> dict[str, l
 
 def missed_how(label: str, of_it: dict, cache: Cache) -> list:
     """The arguments of `count_misses`."""
-    orders = {one["name"]: one["file"] for one in of_it["programs"] if one["kind"] == "order"}
+    orders = orders_of(of_it)
     return [label, {**orders, DEFAULT: DEFAULT} if orders else {}, asdict(cache)]
+
+
+def orders_of(of_it: dict) -> dict[str, str]:
+    """Files of the shuffled orders, by name."""
+    return {one["name"]: one["file"] for one in of_it["programs"] if one["kind"] == "order"}
 
 
 def count_misses(label: str, files: dict[str, str], cache: dict) -> list[dict] | str:
@@ -372,7 +413,7 @@ def counted_in(part: Path) -> dict[str, int]:
 
 def remove_orders() -> int:
     """They take much room, and their seeds make them again. Returns how many there were."""
-    orders = [*LINKED.glob("*/bin/order-*"), *LINKED.glob("*/bin/profile-*")]
+    orders = [*LINKED.glob("*/bin/order-*"), *LINKED.glob("*/bin/hot-functions-*")]
     for path in orders:
         path.unlink()
     return len(orders)

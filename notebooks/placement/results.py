@@ -9,7 +9,7 @@ import pandas as pd
 from scipy import stats
 
 from ffilab.judge import estimates, processes, statistics
-from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Measurement, Share, Spread
+from ffilab.judge.estimates import Interval, Location, Measurement, Share, Spread
 from ffilab.judge.processes import centres, exact, extremes, range_without_noise
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, Cache
 from notebooks.placement.lottery import BENCHMARKS, DEFAULT
@@ -25,12 +25,16 @@ CALL_BYTES = 5
 THRESHOLDS = (1.02, 1.05)
 # The document's slow binary over its fast one.
 PUBLISHED = 1.72
+# Of bisections in which nothing but noise differs, the part that stands: of two new times of equal programs, the first on the fast
+# side of the limit and the second on the slow one.
+BY_A_COIN = 0.25
 # The range of orders is meant of so many, however many a run has drawn.
 ORDERS = 30
+# The same functions in another order execute the same instructions but for some of the linker's own: by so much they may be off.
+SAME_WORK = 0.002
 # Two orders differ by more than so many standard deviations of an order in one pair of twenty, if orders are normal.
 ONE_IN_TWENTY = float(stats.norm.ppf(1 - 1 / 40)) * math.sqrt(2)
 HOTTEST = 5
-RESAMPLES = 2_000
 
 
 def table(found: list[dict] | str) -> pd.DataFrame | str:
@@ -95,11 +99,6 @@ def sets_met(cache: Cache, distance: int) -> int:
     return cache.sets // math.gcd(max(1, distance // cache.line), cache.sets)
 
 
-def computed_fit(cache: Cache, distance: int) -> int:
-    """Functions of one line that a cache holds at this distance: its ways, in every set that they fall into."""
-    return cache.ways * sets_met(cache, distance) * max(1, cache.line // distance)
-
-
 def lines_by_set(cache: Cache, distance: int, n: int) -> np.ndarray:
     """How many of n functions fall into each set, the first into set 0."""
     return np.bincount(np.arange(n) * distance // cache.line % cache.sets, minlength=cache.sets)
@@ -108,15 +107,6 @@ def lines_by_set(cache: Cache, distance: int, n: int) -> np.ndarray:
 def pages_met(distance: int, n: int, page: int = 4096) -> int:
     """On how many pages n functions lie."""
     return len(set(np.arange(n) * distance // page))
-
-
-def fits_over(runs: pd.DataFrame, distance: int, other: int) -> Interval:
-    """How many functions keep their time at one distance over how many at another, between the steps of `n`: no interval of
-    chance, but all that these steps leave open. NaN where all or none keep it."""
-    (low, high), (other_low, other_high) = (fits(runs, one) for one in (distance, other))
-    if not all(np.isfinite(one) and one > 0 for one in (low, high, other_low, other_high)):
-        return Interval(*[float("nan")] * 3)
-    return Interval(low / other_low, low / other_high, high / other_low)
 
 
 def simulated_edges(found: pd.DataFrame, cache: Cache) -> dict[int, int]:
@@ -144,6 +134,11 @@ def environments_apart(runs: pd.DataFrame) -> dict[bool, Interval]:
     }
 
 
+def matters(found: Interval | None) -> bool:
+    """Do they differ, and not surely by less than what would matter? Then there is something to draw."""
+    return found is not None and found.is_known and found.low > 1 and found.high >= THRESHOLDS[0]
+
+
 # ---- the lottery ----
 
 
@@ -153,7 +148,7 @@ def of_build(runs: pd.DataFrame, label: str) -> pd.DataFrame:
 
 
 def centre_by_program(runs: pd.DataFrame, benchmark: str, kind: str) -> pd.Series:
-    """Trimmed mean of the logs of its duels by program of a kind (`order`, `copy`, or an order with a reason): a single duel may
+    """Trimmed mean of the logs of its duels by program of a kind (`order`, `copy`, or one of D6): a single duel may
     be off by a fifth."""
     chosen = runs[(runs.benchmark == benchmark) & (runs.kind == kind)]
     return chosen.groupby("name").log.agg(lambda logs: centres(logs.to_numpy())).astype(float)
@@ -170,35 +165,16 @@ def ratios(runs: pd.DataFrame, benchmark: str, kind: str) -> pd.Series:
     return np.exp(centre_by_program(runs, benchmark, kind) - copies_centre(runs, benchmark))
 
 
-def logs_of(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
-    """Logs of all duels of a kind."""
-    return runs[(runs.benchmark == benchmark) & (runs.kind == kind)].log.to_numpy()
-
-
-def over_default(runs: pd.DataFrame, benchmark: str, kind: str) -> Interval:
-    """Time of a kind of program over the copies' centre, over its links."""
-    links = centre_by_program(runs, benchmark, kind).to_numpy()
-    return statistics.ratio_interval(links - copies_centre(runs, benchmark))
-
-
-def over_orders(runs: pd.DataFrame, benchmark: str, kind: str) -> Measurement | None:
-    """Time of a kind of program over that of the middle of all orders that could have been drawn.
-
-    Each link is a value, on both sides. Below 1, the kind is faster than half of the orders.
-    """
-    links, orders = (centre_by_program(runs, benchmark, of).to_numpy() for of in (kind, "order"))
-    return processes.ratio_of_groups(links, orders)
-
-
-def faster_orders(runs: pd.DataFrame, benchmark: str, kind: str) -> Share:
-    """Shuffled orders that are faster than a kind of program."""
-    among = centre_by_program(runs, benchmark, "order")
-    return Share(int((among < centres(logs_of(runs, benchmark, kind))).sum()), len(among))
+def over(runs: pd.DataFrame, benchmark: str, kind: str, other: str) -> Measurement | None:
+    """Time of one kind of program over that of another. Each link is a value, on both sides."""
+    links = (centre_by_program(runs, benchmark, of).to_numpy() for of in (kind, other))
+    return processes.ratio_of_groups(*links)
 
 
 def itself(runs: pd.DataFrame, benchmark: str) -> Location:
     """Time of the linker's own order over that of the same program, over all duels of the copies: 1, but for noise."""
-    return Location.of(logs_of(runs, benchmark, "copy"), log=True)
+    copies = runs[(runs.benchmark == benchmark) & (runs.kind == "copy")]
+    return Location.of(copies.log.to_numpy(), log=True)
 
 
 def by_round(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
@@ -211,25 +187,6 @@ def by_round(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
     rounds = np.isfinite(rows).sum(axis=1)
     enough = 2 * rounds > rounds.max(initial=0)
     return rows[enough, : rounds[enough].min(initial=rows.shape[1])]
-
-
-def spread(runs: pd.DataFrame, benchmark: str, seed: int = 0) -> tuple[float, Interval]:
-    """Slowest over fastest of the orders' centres, and what noise alone gives for as many programs.
-
-    The first is too large by what noise adds to the largest and takes from the smallest. The second shows how much
-    that is: the middle of the same statistic, at the book's level, over sets of centres drawn from the copies' residuals.
-    """
-    rng = np.random.default_rng(seed)
-    orders, copies = by_round(runs, benchmark, "order"), by_round(runs, benchmark, "copy")
-    value, rounds = float(np.exp(np.ptp(centres(orders)))), copies.shape[1]
-    if rounds < MIN_VALUES:
-        return value, Interval(*[float("nan")] * 3)
-    # A residual of n rounds is smaller than the noise by the factor sqrt((n - 1) / n).
-    residuals = (copies - copies.mean(axis=1, keepdims=True)).ravel() * np.sqrt(rounds / (rounds - 1))
-    noise = centres(rng.choice(residuals, size=(RESAMPLES, *orders.shape)))
-    alone = np.exp(np.ptp(noise, axis=1))
-    bounds = np.quantile(alone, (0.5 - LEVEL / 2, 0.5 + LEVEL / 2))
-    return value, Interval(float(np.median(alone)), *map(float, bounds))
 
 
 def true_spread(runs: pd.DataFrame, benchmark: str) -> Spread:
@@ -255,11 +212,6 @@ def passing_by_noise(runs: pd.DataFrame, benchmark: str, threshold: float) -> fl
     return spread.n * float(stats.norm.sf(np.log(threshold), scale=np.sqrt(spread.noise)))
 
 
-def differing(runs: pd.DataFrame) -> list[str]:
-    """Benchmarks in which the orders differ beyond noise."""
-    return [name for name in BENCHMARKS if differ(runs, name)]
-
-
 def differ(runs: pd.DataFrame, benchmark: str) -> bool:
     """Do the orders differ beyond noise in this benchmark?"""
     return true_spread(runs, benchmark).at().low > 1
@@ -269,8 +221,7 @@ def missed(found: list[dict] | str, benchmark: str) -> pd.Series | str:
     """Misses of a thousand instructions by name of the order; or why there are none."""
     if isinstance(found, str):
         return found
-    rows = pd.DataFrame(found)
-    rows = rows[rows.benchmark == benchmark].set_index("name")
+    rows = by_order(found, benchmark)
     return 1000 * rows.misses / rows.instructions
 
 
@@ -286,29 +237,49 @@ NO_SLOW_ONES = "no order can be told from another here, so that none is slow"
 
 
 def more_misses(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> Measurement | str | None:
-    """Misses of a thousand instructions in the slower half of the orders less those in the faster half; or why there is none.
-
-    The orders are the values. Which half an order is in, duels say, and their noise can only make the difference smaller.
-    """
-    misses = missed(found, benchmark) if differ(runs, benchmark) else NO_SLOW_ONES
-    if isinstance(misses, str):
-        return misses
-    halves = faster_and_slower(runs, misses, benchmark)
-    if not halves:
-        return None
+    """Misses of a thousand instructions in the slower half of the orders less those in the faster half; or why there is none."""
+    halves = halves_of(runs, missed(found, benchmark), benchmark)
+    if not isinstance(halves, tuple):
+        return halves
     fast, slow = map(Location.of, halves)
     return Measurement(estimates.difference(slow, fast), "misses of a thousand instructions")
 
 
-def more_instructions(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> Measurement | str | None:
-    """Instructions of the slower half of the orders over those of the faster half; or why there is none."""
-    if isinstance(found, str):
-        return found
-    if not differ(runs, benchmark):
-        return NO_SLOW_ONES
-    counted = pd.DataFrame(found).query("benchmark == @benchmark").set_index("name").instructions
-    halves = faster_and_slower(runs, counted, benchmark)
-    return processes.ratio_of_groups(*map(np.log, halves[::-1])) if halves else None
+def more_stalls(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> Measurement | str | None:
+    """Stalled front-end cycles in the slower half of the orders over those in the faster half; or why there is none."""
+    counted = found if isinstance(found, str) else by_order(found, benchmark).stalls
+    halves = halves_of(runs, counted, benchmark)
+    return processes.ratio_of_groups(*map(np.log, halves[::-1])) if isinstance(halves, tuple) else halves
+
+
+def as_many_instructions(found: dict[str, list[dict] | str]) -> Measurement | str:
+    """Share of random orders, of all builds and benchmarks, that execute as many instructions as the linker's own order."""
+    same = []
+    for rows in found.values():
+        if isinstance(rows, str):
+            return rows
+        for benchmark in BENCHMARKS:
+            counted = by_order(rows, benchmark).instructions
+            same += list(abs(counted.drop(DEFAULT) / counted[DEFAULT] - 1) <= SAME_WORK)
+    return exact(float(np.mean(same)), "share of orders")
+
+
+def by_order(found: list[dict], benchmark: str) -> pd.DataFrame:
+    """What was counted of a benchmark, by name of the order."""
+    rows = pd.DataFrame(found)
+    return rows[rows.benchmark == benchmark].set_index("name")
+
+
+def halves_of(
+    runs: pd.DataFrame, counted: pd.Series | str, benchmark: str
+) -> tuple[np.ndarray, np.ndarray] | str | None:
+    """What was counted of the faster half of the orders, and of the slower half; or why there are none.
+
+    The orders are the values. Which half an order is in, duels say, and their noise can only make a difference smaller.
+    """
+    if isinstance(counted, str):
+        return counted
+    return faster_and_slower(runs, counted, benchmark) if differ(runs, benchmark) else NO_SLOW_ONES
 
 
 def faster_and_slower(runs: pd.DataFrame, counted: pd.Series, benchmark: str) -> tuple[np.ndarray, np.ndarray] | None:
@@ -316,14 +287,6 @@ def faster_and_slower(runs: pd.DataFrame, counted: pd.Series, benchmark: str) ->
     both = times_and_misses(runs, counted, benchmark).sort_values("log").misses.to_numpy()
     half = len(both) // 2
     return (both[:half], both[-half:]) if half else None
-
-
-def missing_more(misses: pd.Series | str) -> Share | str:
-    """Random orders that miss more often than the linker's own; or why nothing is known of it."""
-    if isinstance(misses, str):
-        return misses
-    orders = misses.drop(DEFAULT)
-    return Share(int((orders > misses[DEFAULT]).sum()), len(orders))
 
 
 def five_hottest(found: dict | str) -> Measurement | str:
@@ -361,12 +324,25 @@ def ratio(times: pd.DataFrame, slow: str, fast: str) -> Measurement | None:
     return processes.ratio(*(ordered[ordered.program == name].ns.to_numpy() for name in (slow, fast)))
 
 
-def counted_ratio(counts: pd.DataFrame | str, what: str) -> Measurement | str:
+def counted_ratio(counts: pd.DataFrame | str, what: str) -> float | str:
     """`instructions` or `misses` of the slow program over those of the fast one; or why there is none."""
     if isinstance(counts, str):
         return counts
     column = counts.set_index("program")[what]
-    return exact(column["slow"] / column["fast"], "ratio")
+    return float(column["slow"] / column["fast"])
+
+
+# What the small machine was built for, told by its counts, and by no clock.
+AS_BUILT = {
+    "the same instructions": lambda of: abs(of.instructions["slow"] / of.instructions["fast"] - 1) <= SAME_WORK,
+    "twice the misses": lambda of: of.misses["slow"] >= 2 * of.misses["fast"],
+    "misses gone": lambda of: of.misses["slow"] - of.misses["hot"] >= 0.9 * (of.misses["slow"] - of.misses["fast"]),
+}
+
+
+def as_built(counts: pd.DataFrame | str, what: str) -> Measurement | str:
+    """Is it so? 1 or 0; or why it was not counted."""
+    return counts if isinstance(counts, str) else exact(float(AS_BUILT[what](counts.set_index("program"))), "checks")
 
 
 def stalls_ratio(hardware: dict[str, list[dict]] | str) -> Measurement | str | None:

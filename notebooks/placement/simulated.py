@@ -7,21 +7,32 @@ from scipy import stats
 
 from ffilab.judge.processes import centres
 from ffilab.judge.simulation import Simulated
-from notebooks.placement.claims import BENCHMARK
+from notebooks.placement.claims import BY_LOT
 from notebooks.placement.experiment import USUAL
-from notebooks.placement.lottery import BUILDS, BY_PROFILE, linked_how, missed_how, profiled_how, size
+from notebooks.placement.lottery import (
+    ANYWHERE,
+    BENCHMARKS,
+    BUILDS,
+    DEFAULT,
+    TOGETHER,
+    linked_how,
+    missed_how,
+    profiled_how,
+    size,
+    stalled_how,
+)
 from notebooks.placement.results import HOTTEST, NO_TRAP, ONE_IN_TWENTY, TRAP
 from notebooks.placement.story import BISECTIONS, CHANGE_CODE, PROGRAMS
 
 INTERPRETERS = list(BUILDS)
-# Standard deviations of logarithms, seen in a run of `quick`: of a duel of call_method; of the small machine's programs,
-# of which the one with its hot functions together is sometimes half as fast; of a share in a profile, by its samples.
-DUEL, PROGRAM, HOT, PROFILE = 0.06, 0.06, 0.28, 0.02
+# Standard deviations of logarithms, seen in a run of `quick`: of a duel; of the small machine's programs; of a share in a
+# profile, by its samples.
+DUEL, PROGRAM, PROFILE = 0.06, 0.06, 0.02
 # Misses of a thousand instructions: of a fast order, and their standard deviation over orders.
 MISSES, MISSES_SPREAD = 10.0, 0.1
 # No machine of ours shows its counters; as the times of the programs.
 STALLS = 0.08
-FAST_NS, INSTRUCTIONS, SAMPLES = 2.0, 2_000_000, 400
+FAST_NS, INSTRUCTIONS, SAMPLES, STALLED = 2.0, 2_000_000, 400, 1e6
 
 
 def simulated(session: Simulated) -> None:
@@ -31,8 +42,8 @@ def simulated(session: Simulated) -> None:
 
 
 def add_lottery(session: Simulated) -> None:
-    """Orders of both builds of which pairs differ by D1, around 1; the hot functions together by D6; instructions and misses by
-    D2 and D3."""
+    """Orders of both builds of which pairs differ by D1, around 1; the hot functions together by D6; stalls and misses by D2 and
+    D3."""
     session.add_observation("instruction cache", asdict(USUAL))
     cases = [case for label in BUILDS for case in of_build(session, label)]
     session.add_processes("relink lottery", cases)
@@ -41,37 +52,51 @@ def add_lottery(session: Simulated) -> None:
 def of_build(session: Simulated, label: str) -> list[tuple[str, dict, list]]:
     """The duels of one build; what was linked and counted is written down."""
     how = size(session)
-    lottery = f"{BENCHMARK} on {label}"
-    apart = max(1.0, session.true("D1", f"how far one pair of random orders in twenty differs, {lottery}"))
-    together = session.true("D6", f"hot functions together / the middle random order, {lottery}")
-    more = session.true("D3", f"misses of a thousand instructions, slower less faster orders, {lottery}")
-    other = session.true("D2", f"instructions, slower / faster orders, {lottery}")
-    deviation = np.log(apart) / ONE_IN_TWENTY
-    if session.noise:
-        layouts = session.rng.normal(0, deviation, how.orders)
-    else:
-        # Lots without luck, of exactly this deviation.
-        layouts = stats.norm.ppf((np.arange(how.orders) + 0.5) / how.orders)
-        layouts *= deviation / layouts.std(ddof=1)
-    programs = [(f"order {number}", "order", place) for number, place in enumerate(layouts)]
-    linked = {"lacking": None, "absent": {}}
-    linked["programs"] = [{"name": name, "kind": kind, "file": name} for name, kind, _ in programs]
-    lots = np.log(together) + session.rng.normal(0, deviation * session.noise, how.hot)
-    programs += [(f"{BY_PROFILE} {number}", BY_PROFILE, place) for number, place in enumerate(lots)]
-    logs = session.rng.normal(0, DUEL * session.noise, (len(programs), how.duels)) + [[place] for *_, place in programs]
-    session.add_observation("linking", linked, *linked_how(session, label))
-    # The halves that the duels show: whatever makes them slow, these miss more.
-    slow = np.argsort(np.argsort(centres(logs[: how.orders]), kind="stable")) >= how.orders // 2
-    rates = np.maximum(0, MISSES + more * slow + session.rng.normal(0, MISSES_SPREAD * session.noise, how.orders))
-    executed = INSTRUCTIONS * np.where(slow, other, 1.0)
-    counted = [
-        {"name": f"order {number}", "benchmark": BENCHMARK, "instructions": count, "misses": rate * count / 1000}
-        for number, (rate, count) in enumerate(zip(rates.tolist(), executed.tolist(), strict=True))
+    programs = [
+        (f"{kind} {number}", kind)
+        for kind, count in (("order", how.orders), (TOGETHER, how.links), (ANYWHERE, how.links))
+        for number in range(count)
     ]
-    session.add_observation("simulated misses of the orders", counted, *missed_how(label, linked, USUAL))
+    linked = {"lacking": None, "absent": None}
+    linked["programs"] = [{"name": name, "kind": kind, "file": name} for name, kind in programs]
+    session.add_observation("linking", linked, *linked_how(session, label))
+    duels, missed, stalled = {}, [], []
+    for benchmark in BENCHMARKS:
+        true = {claim: session.true(claim, f"{name}, {benchmark} on {label}") for claim, (name, _) in BY_LOT.items()}
+        deviation = np.log(max(1.0, true["D1"])) / ONE_IN_TWENTY
+        lots = session.rng.normal(0, deviation * session.noise, len(programs))
+        if not session.noise:
+            # Lots without luck, of exactly this deviation.
+            lots[: how.orders] = stats.norm.ppf((np.arange(how.orders) + 0.5) / how.orders)
+            lots[: how.orders] *= deviation / lots[: how.orders].std(ddof=1)
+        lots += [np.log(true["D6"]) if kind == TOGETHER else 0 for _, kind in programs]
+        logs = lots[:, None] + session.rng.normal(0, DUEL * session.noise, (len(programs), how.duels))
+        duels[benchmark] = logs.tolist()
+        # The halves that the duels show: whatever makes them slow, these miss and stall more.
+        slow = np.argsort(np.argsort(centres(logs[: how.orders]), kind="stable")) >= how.orders // 2
+        rates = np.maximum(
+            0, MISSES + true["D3"] * slow + session.rng.normal(0, MISSES_SPREAD * session.noise, how.orders)
+        )
+        stalls = STALLED * np.where(slow, max(0.01, true["D2"]), 1.0) * session.scattered(1.0, STALLS, how.orders)
+        counted = [
+            (f"order {number}", *both) for number, both in enumerate(zip(rates.tolist(), stalls.tolist(), strict=True))
+        ]
+        for name, misses, stall in [*counted, (DEFAULT, MISSES, STALLED)]:
+            of_it = {"name": name, "benchmark": benchmark}
+            missed.append({**of_it, "instructions": INSTRUCTIONS, "misses": misses * INSTRUCTIONS / 1000})
+            stalled.append({**of_it, "stalls": stall})
+    session.add_observation("simulated misses of the orders", missed, *missed_how(label, linked, USUAL))
+    session.add_observation("stalled cycles of the orders", stalled, *stalled_how(session, label, linked))
     return [
-        (label, {"name": name, "kind": kind}, [{"benchmark": BENCHMARK, "log": log} for log in row])
-        for (name, kind, _), row in zip(programs, logs.tolist(), strict=True)
+        (
+            label,
+            {"name": name, "kind": kind},
+            [
+                [{"benchmark": benchmark, "log": duels[benchmark][at][duel]} for benchmark in BENCHMARKS]
+                for duel in range(how.duels)
+            ],
+        )
+        for at, (name, kind) in enumerate(programs)
     ]
 
 
@@ -80,18 +105,15 @@ def add_story(session: Simulated) -> None:
     names, n = list(PROGRAMS), session.budget.repeats
     # The other side of 1 by more than 1 is no ratio.
     slow_ns = FAST_NS * max(0.1, session.true("D1", "slow / fast, a change that never runs"))
-    hot_ns = slow_ns / max(0.1, session.true("D6", "slow / hot, the same commit with hot functions together"))
-    times = {"fast": (FAST_NS, PROGRAM), "slow": (slow_ns, PROGRAM), "hot": (hot_ns, HOT)}
+    times = {"fast": (FAST_NS, PROGRAM), "slow": (slow_ns, PROGRAM)}
     session.add_processes(
         "the small machine",
         [("", {"program": name}, [{"ns": ns} for ns in session.scattered(*of, n)]) for name, of in times.items()],
     )
 
-    more = session.true("D2", "instructions, slow / fast (simulated)")
-    misses = max(0.01, session.true("D3", "misses of the instruction cache, slow / fast (simulated)"))
     counts = [
-        {"program": "fast", "instructions": INSTRUCTIONS, "misses": 1_000},
-        {"program": "slow", "instructions": INSTRUCTIONS * more, "misses": 1_000 * misses},
+        {"program": name, "instructions": INSTRUCTIONS, "misses": misses}
+        for name, misses in (("fast", 1_000), ("slow", 100_000), ("hot", 1_000))
     ]
     session.add_observation("instructions and misses of the small machine", counts, names)
     stalls = {"fast": 1.0, "slow": max(0.01, session.true("D2", "stalled front-end cycles, slow / fast (counted)"))}

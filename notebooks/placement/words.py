@@ -6,18 +6,26 @@ comes as the reason why, a text.
 
 import math
 
-from ffilab.draw import capital, listed, number, text, words
+from ffilab.draw import capital, listed, number, text
 from ffilab.judge.estimates import Interval, Share
-from ffilab.judge.rules import NO, YES
-from notebooks.placement.experiment import APART, DENSE, MANY, SPREAD, Cache
-from notebooks.placement.results import CALL_BYTES, ORDERS, PUBLISHED, THRESHOLDS, TOO_SLOW, sets_met
+from ffilab.judge.rules import NO, OPEN, YES
+from notebooks.placement.experiment import APART, DENSE, MANY, Cache
+from notebooks.placement.results import (
+    BY_A_COIN,
+    CALL_BYTES,
+    ORDERS,
+    PUBLISHED,
+    SAME_WORK,
+    THRESHOLDS,
+    TOO_SLOW,
+    matters,
+    sets_met,
+)
 
-# Of bisections in which nothing but noise differs, the part that stands: of two new times of equal programs, the first on the fast
-# side of the limit and the second on the slow one.
-BY_A_COIN = 0.25
+# What two orders, or kinds of links, have to differ by to matter.
+SMALL = f"{100 * (THRESHOLDS[0] - 1):.0f} %"
 # Misses of a thousand instructions, as in D3.
 MATTERS = 1.0
-
 UNKNOWN = "there are too few values for an interval"
 
 
@@ -30,6 +38,24 @@ def _compared(slow: str, fast: str, ratio: Interval | None, of: str = "") -> str
     if ratio.value < 1:
         slow, fast, ratio = fast, slow, ratio.inverse
     return f"{slow} takes {text(ratio)} times as long{of} as {fast}"
+
+
+def _by_answer(what: str, found: dict[str, tuple[Interval | str | None, str]], sentences: dict[str, str]) -> str:
+    """One sentence for each answer that some have, with their names and intervals in it; where there is no number, why."""
+    said, lacking = [], {}
+    for name, (one, _) in found.items():
+        if not isinstance(one, Interval):
+            lacking.setdefault(one or UNKNOWN, []).append(name)
+    for answer, sentence in sentences.items():
+        names = [
+            f"{name} ({text(one)})"
+            for name, (one, given) in found.items()
+            if isinstance(one, Interval) and (given if given in sentences else OPEN) == answer
+        ]
+        said += [capital(sentence.format(listed(names)))] if names else []
+    for why, names in lacking.items():
+        said.append(f"Nothing is known of {what}{f' in {listed(names)}' * (len(names) < len(found))}: {why}.")
+    return " ".join(said)
 
 
 def _percent(part: float) -> str:
@@ -56,68 +82,51 @@ def stay_fast(kept: float, slow: float, before: dict[int, Interval], cache: Cach
     if kept >= slow:
         return f"At {APART} bytes, how many functions keep their time cannot be told here."
     start = (
-        f"up to {kept:.0f} functions do not {limit}"
-        if kept
-        else f"no number of functions surely keeps below that: all may {limit}"
+        f"up to {kept:.0f} functions surely take less than" if kept else "no number of functions surely takes less than"
     )
     said = (
-        f"At {APART} bytes, {start}, and from {slow:.0f} on all take longer, by the clock (whole intervals). "
+        f"At {APART} bytes, {start} {TOO_SLOW:g} times as long as packed ones, and from {slow:.0f} on all surely take longer. "
         + "".join(f"With {n} functions it is {text(one)} all the same. " for n, one in before.items())
         + f"The level-1 instruction cache ({cache.name}) has {cache.ways} ways. "
     )
+    if not kept and cache.ways < slow:
+        return f"{said}Whether the two agree cannot be told."
     if kept <= cache.ways < slow:
         return f"{said}The two agree: what overflows may well be this cache."
     if kept > cache.ways:
         return (
-            f"{said}So, by this limit, more of them keep their time than that cache can hold. An explanation, not tested here: "
-            "processors of today keep decoded instructions in a cache of its own, and fetch ahead of what they execute. The clock "
-            "sees what overflows and hurts."
+            f"{said}So more of them keep their time than that cache can hold. An explanation, not tested here: processors of today "
+            "keep decoded instructions in a cache of its own, and fetch ahead of what they execute."
         )
     return f"{said}Something smaller than this cache overflows first, or something else disturbs this run."
 
 
-def two_sets(over: Interval) -> str:
-    """How many functions keep their time at 2048 bytes, over how many at APART: what the steps leave open."""
-    half = APART // 2
-    if not over.is_known:
-        return f"How {half} and {APART} bytes compare cannot be told here: at one of them, all or none keep their time."
-    range_ = f"between {number(over.low, 0.1)} and {number(over.high, 0.1)} times as many functions"
-    said = f"At {half} bytes there are two sets to share, so twice as many should fit. By the clock, {range_} keep their time as at {APART}"
-    if over.excludes(2):
-        return f"{said}: not twice as many, so this cache alone does not explain it."
-    if over.excludes(1):
-        return f"{said}: twice as many is one of the answers that this leaves open."
-    return f"{said}: the steps are too coarse, and whether it is twice as many cannot be told here."
-
-
-def pages(found: Interval) -> str:
-    """SPREAD over DENSE: what a page for each function costs, with the same number of lines in all sets."""
-    said = f"The price of pages, {MANY} functions: "
-    return said + _compared(f"a call at {SPREAD} bytes", f"a call at {DENSE} bytes", found) + "."
-
-
-def sets(found: Interval) -> str:
-    """APART over SPREAD: what one set costs, with a page for each function."""
-    said = f"The price of sets, {MANY} functions: "
-    return said + _compared(f"a call at {APART} bytes", f"a call at {SPREAD} bytes", found) + "."
-
-
-def pages_or_sets(of_pages: Interval, of_sets: Interval) -> str:
-    """Which of the two explains more of what APART costs?"""
+def pages_or_sets(of_pages: Interval, of_sets: Interval, elsewhere: dict[int, Interval]) -> str:
+    """Which of the two explains more of what APART costs? elsewhere: other numbers of functions with which pages cost something."""
     dear_pages, dear_sets = (one.is_known and one.low > 1 for one in (of_pages, of_sets))
+    nothing_of_pages, nothing_of_sets = (one.is_known and one.high < TOO_SLOW for one in (of_pages, of_sets))
+    pages_, sets_ = f"extra pages ({text(of_pages)})", f"conflicts in a cache set ({text(of_sets)})"
     if dear_pages and dear_sets:
+        which = "which of them more cannot be told"
         if of_sets.low > of_pages.high:
-            return "Both cost something here, and the sets more than the pages."
-        if of_pages.low > of_sets.high:
-            return "Both cost something here, and the pages more than the sets."
-        return "Both cost something here; which of them more cannot be told."
-    if dear_sets:
-        return "Here the sets cost something, and a price of the pages is not seen: the instruction TLB does not explain it."
-    if dear_pages:
-        return "Here the pages cost something, and a price of the sets is not seen: think of the instruction TLB first."
-    return (
-        f"Whether pages or sets cost anything cannot be told here: neither makes {MANY} calls take longer beyond doubt."
-    )
+            which = "the sets more than the pages"
+        elif of_pages.low > of_sets.high:
+            which = "the pages more than the sets"
+        said = f"With {MANY} functions, {pages_} and {sets_} both cost something; {which}."
+    elif dear_sets:
+        said = f"With {MANY} functions, {sets_} are expensive; {_dear(pages_, nothing_of_pages)}."
+    elif dear_pages:
+        said = f"With {MANY} functions, {pages_} are expensive; {_dear(sets_, nothing_of_sets)}. Think of the instruction TLB first."
+    else:
+        said = f"With {MANY} functions, whether {pages_} or {sets_} cost anything cannot be told here."
+    if elsewhere:
+        costs = listed([f"{n} ({text(one)})" for n, one in elsewhere.items()])
+        said += f" With fewer functions, extra pages cost something: {costs}."
+    return said
+
+
+def _dear(what: str, nothing: bool) -> str:
+    return f"{what} are not" if nothing else f"whether {what} cost anything cannot be told here"
 
 
 def simulated_geometry(edges: dict[int, int] | str, cache: Cache) -> str:
@@ -169,108 +178,104 @@ def _fifths(what: str, found: Interval) -> str:
     if not found.is_known:
         return f"whether the {what} differ is not known: {UNKNOWN}"
     if 1 / THRESHOLDS[0] < found.low and found.high < THRESHOLDS[0]:
-        return (
-            f"the {what} show no difference of {_percent(THRESHOLDS[0] - 1)} or more: the slowest fifth over the fastest is "
-            f"{text(found)}"
-        )
+        return f"no {what} are slower by {SMALL}: slowest fifth over fastest {text(found)}"
     if not found.excludes(1):
-        return (
-            f"whether the {what} differ cannot be told from noise: the slowest fifth over the fastest is {text(found)}"
-        )
+        return f"whether the {what} differ cannot be told: slowest fifth over fastest {text(found)}"
     if found.value > 1:
         return f"the {what} differ: the slowest fifth takes {text(found)} times as long as the fastest"
     return (
-        f"the {what} that were slow in one half of the processes were fast in the other: {text(found)}. That is no effect of "
-        "theirs; something changed while it was measured"
+        f"the {what} that were slow in one half of the processes were fast in the other ({text(found)}): something changed while "
+        "it was measured"
     )
 
 
 def loops(found: Interval, processes: int) -> str:
     """The slowest fifth of the offsets over the fastest, not biased by the choice."""
     said = f"{capital(_fifths('places of the loop', found))} (n = {processes} processes)."
-    if found.is_known and found.low > 1:
+    if matters(found):
         return f"{said} An explanation, not tested here: a loop that begins late in a block of code takes one block more to fetch."
     return said
 
 
-def environment(addresses: str, found: Interval | None) -> str:
-    """The same for sizes of the environment. addresses: `random` or `fixed`."""
-    if found is None:
-        return f"With {addresses} addresses: not measured here, as this system does not allow it."
-    return f"With {addresses} addresses, {_fifths('sizes of the environment', found)}."
-
-
-def environments(random: Interval | None, fixed: Interval | None) -> str:
-    """What the two say together, and what would explain it."""
-    seen = [one is not None and one.is_known and one.low > 1 for one in (random, fixed)]
-    if fixed is None:
-        return "Without fixed addresses to compare with, what randomisation does to an effect cannot be told here."
-    if seen == [False, True]:
-        return (
-            "So the size decides where addresses are fixed, and with random ones it is not seen. An explanation, not tested here: "
-            "randomisation moves the stack anyway, and turns a constant error into noise, which an interval shows."
-        )
-    if seen == [True, False]:
-        return (
-            "That is the reverse of what one expects: where addresses are random, a size cannot say where the stack lies. So this run "
-            "has no explanation for it; chance, or something that comes with the size itself, such as more to copy, is not ruled out."
-        )
-    if all(seen):
-        return (
-            "So the size decides in both. That it does with random addresses as well has no explanation in where the stack lies, for "
-            "that is drawn afresh in each process."
-        )
-    return (
-        "So an effect of the environment is not seen in either, and what randomisation does to it cannot be told here."
+def environment(random: Interval | None, fixed: Interval | None) -> str:
+    """The same for sizes of the environment, with random addresses and with fixed ones; None: not measured."""
+    if random is None or fixed is None:
+        return "With random or fixed addresses alone, as this system allows it, what randomisation does to an effect cannot be told."
+    both = " ".join(
+        f"With {how} addresses, {_fifths('sizes of the environment', one)}."
+        for how, one in (("random", random), ("fixed", fixed))
     )
+    if matters(random):
+        return (
+            f"{both} Where addresses are random, a size cannot say where the stack lies: this run has no explanation."
+        )
+    if matters(fixed):
+        return (
+            f"{both} An explanation, not tested here: randomisation moves the stack anyway, and turns a constant error into noise, which "
+            "an interval shows."
+        )
+    return both
 
 
 # ---- the lottery ----
 
 
-def orders_differ(where: str, benchmark: str, found: Interval | str, verdict: str) -> str:
-    """How far one pair of random orders in twenty differs, with the noise taken out. verdict: that of D1, or by its limit."""
-    what = f"{capital(where)}, {benchmark}: "
-    if isinstance(found, str):
-        return f"{what}not measured here, as {found}."
-    if not found.is_known:
-        return f"{what}how far two orders lie apart is not known: {UNKNOWN}."
-    apart = f"of two random orders, one pair in twenty differs by a factor of {text(found)} or more, noise taken out"
-    if verdict == YES:
-        return f"{what}orders differ: {apart}."
-    if verdict == NO:
-        return f"{what}orders do not differ by what somebody would call a regression: {apart}."
-    return f"{what}whether two orders can differ by {_percent(THRESHOLDS[0] - 1)} cannot be told here: {apart}."
+def lots(found: dict[str, tuple[Interval | str, str]], published: Share) -> str:
+    """What random orders decide: how far one pair in twenty differs, by benchmark and build, with the answer of D1; and how many
+    orders of call_method are as much slower as the slow binary of 2016."""
+    said = _by_answer(
+        "random orders",
+        _graded(found),
+        {
+            YES: f"Chance makes regressions of {SMALL} in {{}}: one pair of random orders in twenty differs by so much or more, without "
+            "the noise.",
+            SOME: f"Orders differ in {{}}, and whether one pair in twenty does by {SMALL} is open.",
+            OPEN: "Whether orders differ cannot be told in {}.",
+            NO: f"Fewer than one pair of orders in twenty differs by {SMALL} in {{}}.",
+        },
+    )
+    if not published.trials:
+        return said
+    slow = f"as much slower than the linker's own as the slow binary of 2016 was than the fast one, {_percent(PUBLISHED - 1)}"
+    if published.events:
+        return f"{said} {share_fragment(published)} random orders of call_method are {slow}."
+    return f"{said} None of {published.trials} random orders of call_method is {slow}; the share of all orders may be up to {_percent(published.at().high)}."
 
 
-def luck(
-    where: str, found: dict[float, dict[str, Share]], expected: dict[float, dict[str, float]], published: Share
-) -> str:
-    """How many orders pass for a regression, by threshold and benchmark, and how many of equal programs would by noise alone;
-    and how many reach the document's."""
-    said = []
-    for threshold, by_benchmark in found.items():
-        counts = [
-            f"{share_fragment(one)} in {name} (expected of noise alone: {expected_fragment(expected[threshold][name])})"
-            for name, one in by_benchmark.items()
-        ]
-        said.append(f"{_percent(threshold - 1)} or more: {listed(counts)}")
-    # Exact interval against what noise makes one expect.
-    beyond = [
-        name for name, one in found[THRESHOLDS[0]].items() if one.trials * one.at().low > expected[THRESHOLDS[0]][name]
-    ]
-    end = (
-        f"As much slower as the slow binary of 2016, {_percent(PUBLISHED - 1)}: {share_fragment(published)}."
-        if published.events
-        else f"None of {published.trials} is as much slower as the slow binary of 2016, {_percent(PUBLISHED - 1)}, which leaves "
-        f"room for up to {_percent(published.at().high)} of all orders."
-    )
-    start = (
-        f"more orders look like a regression than noise alone makes one expect in {listed(beyond)}"
-        if beyond
-        else "no more orders look like a regression than noise alone may give"
-    )
-    return f"{capital(where)}, {start}. {'. '.join(map(capital, said))}. {end}"
+# Between yes and open: they differ, and it is open by how much.
+SOME = "some"
+
+
+def _graded(found: dict[str, tuple[Interval | str, str]]) -> dict[str, tuple[Interval | str, str]]:
+    """The same, with SOME where it is open by how much orders differ, and not whether."""
+    return {
+        name: (
+            one,
+            SOME if answer not in (YES, NO) and isinstance(one, Interval) and one.is_known and one.low > 1 else answer,
+        )
+        for name, (one, answer) in found.items()
+    }
+
+
+def own_order(found: dict[str, tuple[Interval | None, list[float]]]) -> str:
+    """Random orders over the linker's own, in the middle, and each of them: is the linker's a lucky lot?"""
+    said, open_ = [], []
+    for name, (middle, each) in found.items():
+        if middle is None or not middle.is_known or not middle.excludes(1):
+            open_.append(name)
+            continue
+        lucky, n = middle.value > 1, len(each)
+        worse = sum(one > 1 for one in each) if lucky else sum(one < 1 for one in each)
+        apart = sorted(100 * abs(one - 1) for one in each)
+        by = f", by {apart[0]:.1f} to {apart[-1]:.1f} %" if worse == n else ""
+        said.append(
+            f"The linker's own order is {'a lucky' if lucky else 'an unlucky'} lot in {name}: {f'all {n}' if worse == n else f'{worse} of {n}'} "
+            f"random orders are {'slower' if lucky else 'faster'}{by}, in the middle {text(middle)} times its time."
+        )
+    if open_:
+        it = "it" if said else "the linker's own order"
+        said.append(f"Whether {it} is a lucky lot in {listed(open_)} cannot be told.")
+    return " ".join(said)
 
 
 def expected_fragment(number_: float) -> str:
@@ -278,75 +283,50 @@ def expected_fragment(number_: float) -> str:
     return "a number that is not known" if math.isnan(number_) else f"{number_:.1f}"
 
 
-def no_lottery(where: str, lacking: str) -> str:
-    """Why a build was not linked."""
-    return f"{capital(where)}, there was no lottery here: {lacking}."
+def hot_together(found: dict[str, tuple[Interval | str | None, str]]) -> str:
+    """Links with the hot functions together over links with them anywhere, with the answers of D6."""
+    return _by_answer(
+        "hot functions together",
+        found,
+        {
+            YES: f"Hot functions together make it faster by {SMALL} or more in {{}}: time together over time anywhere.",
+            NO: f"Hot functions together do not make it faster by {SMALL} in {{}}.",
+            OPEN: f"Whether hot functions together make it faster by {SMALL} cannot be told in {{}}.",
+        },
+    )
 
 
-def linking(seconds: float) -> str:
-    """How long all random orders took to link."""
-    if not seconds:
-        return "Nothing was linked here, so how long it takes is not known."
-    if seconds < 60:
-        return f"To link all random orders of both builds took {seconds:.1f} seconds."
-    return f"To link all random orders of both builds took {seconds / 60:.1f} minutes."
+def miss_more(found: dict[str, tuple[Interval | str | None, str]], highest: dict[str, float]) -> str:
+    """Misses of a thousand instructions, slower less faster half of the orders, with the answers of D3. highest: of all orders."""
+    said = _by_answer(
+        "misses",
+        found,
+        {
+            YES: "Slow orders miss more often than fast ones in {}: misses of a thousand instructions, slower less faster half.",
+            NO: f"Slow orders do not miss {MATTERS:g} more of a thousand instructions in {{}}.",
+            OPEN: f"Whether slow orders miss {MATTERS:g} more of a thousand instructions cannot be told in {{}}.",
+        },
+    )
+    none = [name for name, one in highest.items() if one < MATTERS]
+    if not none:
+        return said
+    return (
+        f"{said} In {listed(none)}, no order misses more than {max(highest[name] for name in none):.2f} of a thousand instructions: what "
+        "fits into the cache has no misses to lose, in whatever order it lies."
+    )
 
 
-def hot_together(
-    where: str, benchmark: str, ratio: Interval | None, faster: Share | None, verdict: str, lacking: str = ""
-) -> str:
-    """The hot functions together over the middle random order, and how many orders are faster. verdict: D6's, or by its limit."""
-    if lacking or ratio is None or faster is None:
-        return f"{capital(where)}, there is no program with its hot functions together here: {lacking or UNKNOWN}."
-    said = f"{capital(where)}, in {benchmark}, "
-    among = f"{faster.events} of {faster.trials} random orders are faster than it"
-    middle = f"its time over that of the middle random order is {text(ratio)}, and {among}"
-    if verdict == YES:
-        return f"{said}hot functions together are faster than half of all orders: {middle}."
-    if verdict == NO:
-        return f"{said}hot functions together are not faster than half of all orders by what would matter: {middle}."
-    return f"{said}whether hot functions together are faster than half of all orders cannot be told here: {middle}."
-
-
-def miss_more(where: str, benchmark: str, found: Interval | str, lowest: float, highest: float, verdict: str) -> str:
-    """Misses of a thousand instructions: slower less faster half of the orders, and lowest and highest of all. verdict: D3's,
-    or by its limit."""
-    what = f"{capital(where)}, {benchmark}: "
-    if isinstance(found, str) and not highest:
-        return f"{what}nothing was counted here: {found}."
-    uncertain = max(0.01, (highest - lowest) / 10)
-    among = f"by order, {number(lowest, uncertain)} to {number(highest, uncertain)} misses of a thousand instructions"
-    if highest < 1:
-        among += ", next to none in any of them"
-    if isinstance(found, str):
-        return f"{what}{among}. Whether slow orders miss more often cannot be asked: {found}."
-    if not found.is_known:
-        return f"{what}{among}. Whether slow orders miss more often is not known: {UNKNOWN}."
-    apart = f"slower less faster half {text(found)}"
-    if verdict == YES:
-        return f"{what}{among}. The slow orders miss more often than the fast ones: {apart}."
-    if found.high < 0:
-        return f"{what}{among}. The slow orders miss less often than the fast ones: {apart}."
-    if verdict == NO and found.low > -MATTERS:
-        return f"{what}{among}. Slow and fast orders show no difference of {MATTERS:g} or more: {apart}."
-    if verdict == NO:
-        return (
-            f"{what}{among}. The slow orders do not miss more often than the fast ones by what would matter: {apart}."
-        )
-    return f"{what}{among}. Whether the slow orders miss more often cannot be told here: {apart}."
-
-
-def own_order(where: str, benchmark: str, more: Share | str) -> str:
-    """Random orders that miss more often than the linker's own."""
-    if isinstance(more, str):
-        return f"{capital(where)}, {benchmark}: how the linker's own order compares is not known: {more}."
-    said = f"{capital(where)}, {benchmark}: {share_fragment(more)} random orders miss more often than the linker's own"
-    at = more.at()
-    if at.low > 0.5:
-        return f"{said}, which is a lucky lot."
-    if at.high < 0.5:
-        return f"{said}, which is an unlucky lot."
-    return f"{said}; whether it is a lucky lot cannot be told here."
+def stall_more(found: dict[str, tuple[Interval | str | None, str]]) -> str:
+    """Stalled front-end cycles, slower over faster half of the orders, with the answers of D2."""
+    return _by_answer(
+        "stalls",
+        found,
+        {
+            YES: "Slow orders stall more at the front end than fast ones in {}: slower over faster half.",
+            NO: "Slow orders do not stall more at the front end by a quarter in {}.",
+            OPEN: "Whether slow orders stall more at the front end by a quarter cannot be told in {}.",
+        },
+    )
 
 
 def five_hottest(found: Interval | str, unit: str, verdict: str) -> str:
@@ -407,16 +387,14 @@ def aligned(found: Interval | None) -> str:
     )
 
 
-def same_work(instructions: float | str, misses: float | str, verdict: str) -> str:
-    """Slow over fast by a simulator, and the verdict of D2 on the instructions. Counts have no interval."""
+def same_work(instructions: float | str, misses: float | str) -> str:
+    """Slow over fast by a simulator. Counts have no interval."""
     if isinstance(instructions, str) or isinstance(misses, str):
         return f"Instructions and misses: not measured here, as {instructions if isinstance(instructions, str) else misses}."
     more = f"{number(misses, max(0.1, misses / 100))} times as many misses"
-    if verdict == YES:
-        return f"Slow over fast, counted by a simulator: the same instructions to within 0.2 %, and {more}."
-    if verdict == NO:
-        return f"Slow over fast, counted by a simulator: other instructions, {instructions:.4f} times as many, and {more}. The work differs."
-    return "Whether slow and fast execute the same instructions cannot be told here."
+    if abs(instructions - 1) <= SAME_WORK:
+        return f"Slow over fast, counted by a simulator: the same instructions to within {100 * SAME_WORK:g} %, and {more}."
+    return f"Slow over fast, counted by a simulator: other instructions, {instructions:.4f} times as many, and {more}. The work differs."
 
 
 def stalls(found: Interval | str | None) -> str:
@@ -433,40 +411,36 @@ def blamed(found: Share, others: dict[str, int], verdict: str) -> str:
     said = f"With the trap, {share_fragment(found)} blame the commit that moved the operations"
     said += "".join(f"; {count} {'blames' if count == 1 else 'blame'} “{message}”" for message, count in others.items())
     if verdict == YES:
-        return f"{said}. So bisection finds it, in more than seven of ten cases."
+        return f"{said}: bisection finds it."
     if verdict == NO:
-        return f"{said}. So bisection does not find it in seven of ten cases."
+        return f"{said}: bisection does not find it in seven of ten cases."
     return f"{said}. Whether it finds it in seven of ten cases cannot be told here."
-
-
-def _by_a_coin(stands: Share, without_code: int) -> str:
-    """How many of those that stand blame a commit that cannot matter, and how many tosses of a coin would let stand."""
-    chance = f"tosses of a coin would let {BY_A_COIN * stands.trials:.0f} stand"
-    if not stands.events:
-        return f"; {chance}"
-    which = f"{without_code} of these {stands.events}" if stands.events > 1 else f"{without_code} of them"
-    return f"; {which} {'changes' if without_code == 1 else 'change'} no machine code at all, and {chance}"
 
 
 def blamed_by_chance(messages: dict[str, int], stands: Share, without_code: int, verdict: str) -> str:
     """Bisections without a trap: how many different commits they blame, and how often the blame stands a second look.
 
     without_code: how many of those that stand blame a commit that changes no machine code. verdict: D5's."""
-    trials, many = sum(messages.values()), len(messages)
+    many, events = len(messages), stands.events
     said = (
-        f"Without a trap, {trials} bisections blame {many} different commit{'s' * (many > 1)}, the commonest "
-        f"{max(messages.values())} times. Measured again, {share_fragment(stands)} are slow again with a fast parent{_by_a_coin(stands, without_code)}"
+        f"Without a trap, {sum(messages.values())} bisections blame {many} different commit{'s' * (many > 1)}. Measured again, "
+        f"{share_fragment(stands)} blamed commits are still slow; coin tosses would leave {BY_A_COIN * stands.trials:.0f}"
     )
+    if events == 1:
+        said += f", and this one changes {'no ' * without_code}machine code"
+    elif events:
+        said += {
+            0: f", and all {events} change machine code",
+            events: f", and none of the {events} changes machine code",
+        }.get(without_code, f", and {without_code} of the {events} change no machine code")
     if verdict == YES:
-        return f"{said}. So more than half of what bisection blames here falls at the second look."
+        return f"{said}. Bisection blamed noise."
     if verdict == NO:
-        return (
-            f"{said}. So more than half of it stands the second look, and something does differ between these commits."
-        )
-    return f"{said}. Whether more than half of it falls at the second look cannot be told here."
+        return f"{said}. So something does differ between these commits."
+    return f"{said}. Whether it blamed noise cannot be told here."
 
 
-# ---- limits and objections ----
+# ---- limits ----
 
 
 def limits(virtual: bool | None, governor: str | None, counters_: list | str, processor: str | None) -> str:
@@ -492,53 +466,6 @@ def limits(virtual: bool | None, governor: str | None, counters_: list | str, pr
     return f"{said}, and the processor's counters can be read: they stand beside what was simulated."
 
 
-def objection_planted(differ: list[str], stands: Share | None, without_code: int = 0) -> str:
-    """“You built the trap.” differ: verdicts of D1 by lot, one for each build; stands: of bisections without a trap, of which
-    so many blame a commit that changes no machine code."""
-    known = [one for one in differ if one in (YES, NO)]
-    if len(known) < len(differ) or not differ:
-        said = "What chance does to CPython's call_method cannot be told in every build of this run."
-    elif set(known) == {YES}:
-        said = "Chance does it as well, in its measure: in every build that was linked, random orders of call_method differ."
-    elif set(known) == {NO}:
-        said = "Chance does not do it to call_method here: its random orders do not differ by what would matter."
-    else:
-        said = "Chance does it in one build and not in the other: random orders of call_method differ in one only."
-    second = (
-        ""
-        if stands is None
-        else f" And without a trap, {share_fragment(stands)} of what bisection blames stand a second look{_by_a_coin(stands, without_code)}."
-    )
-    return f"The trap is built, and no verdict takes its size for a result. {said}{second}"
-
-
-def objection_pages(of_pages: Interval, of_sets: Interval) -> str:
-    """“At 4096 bytes the number of pages differs too.”"""
-    return f"It does: so {SPREAD} bytes stand between, with as many pages and all sets. {pages(of_pages)} {sets(of_sets)} {pages_or_sets(of_pages, of_sets)}"
-
-
-def objection_simulated(found: dict[str, tuple[Interval | str, str]], counters_: list | str) -> str:
-    """“A simulator is no processor.” found: by benchmark and build, slower less faster orders, and its verdict."""
-    seen = (
-        "No counters check it here."
-        if isinstance(counters_, str)
-        else "Counters of the processor stand beside it, for the functions and the small machine."
-    )
-    counted = {name: verdict for name, (one, verdict) in found.items() if not isinstance(one, str)}
-    if not counted:
-        return f"It is not. {seen} And this run simulated no order that it can tell from another, so nothing is known of how its misses go with time."
-    by = {answer: [name for name, verdict in counted.items() if verdict == answer] for answer in (YES, NO)}
-    open_ = [name for name in counted if name not in (*by[YES], *by[NO])]
-    parts = []
-    if by[YES]:
-        parts.append(f"slow orders also miss more often in {listed(by[YES])}")
-    if by[NO]:
-        parts.append(f"time and simulated misses do not go together in {listed(by[NO])}")
-    if open_:
-        parts.append(f"whether they do cannot be told in {listed(open_)}")
-    return f"It is not. {seen} What can be asked without them is whether its misses go with the time of the clock: {'; '.join(parts)}."
-
-
 # ---- the predictions ----
 
 
@@ -547,56 +474,42 @@ def prediction_1(found: Interval) -> str:
     return f"{MANY} functions: {_compared(f'a call at {APART} bytes', 'a packed one', found)}."
 
 
-def prediction_2(found: dict[str, tuple[Interval | str, str]]) -> str:
-    """How far apart are the fastest and the slowest order of call_method, by build? With the answers of the limit of D1."""
+def prediction_2(found: dict[str, Interval | str]) -> str:
+    """How far apart are the fastest and the slowest order of call_method, by build?"""
     said = [
-        f"{where}, not measured, as {one}" if isinstance(one, str) else f"{where}, {_apart(one, verdict)}"
-        for where, (one, verdict) in found.items()
+        f"{where} it was not measured, as {one}" if isinstance(one, str) else f"{where} {text(one)} times as long"
+        for where, one in found.items()
     ]
-    return f"For call_method, slowest over fastest of {ORDERS} orders, noise taken out: {'; '.join(said)}."
+    return f"Without the noise, the slowest of {ORDERS} orders of call_method would take, against the fastest, {listed(said)}."
 
 
-def _apart(found: Interval, verdict: str) -> str:
-    if not found.is_known:
-        return f"not known, as {UNKNOWN}"
-    if verdict == YES:
-        return f"{text(found)}"
-    if verdict == NO:
-        return f"nothing that somebody would call a regression, {text(found)}"
-    return f"whether they differ by {_percent(THRESHOLDS[0] - 1)} or more cannot be told, {text(found)}"
+def prediction_3(found: dict[str, tuple[Share, float]]) -> str:
+    """Orders that pass for a regression of 2 %, by benchmark and build, and how many of equal programs would by noise alone."""
+    if not found:
+        return "Nothing was linked here."
+    said = [
+        f"{one.events} of {one.trials} in {name} (by noise alone {expected_fragment(noise)})"
+        for name, (one, noise) in found.items()
+    ]
+    return f"So many orders look slower than the linker's own by {SMALL}: {listed(said)}."
 
 
-def prediction_3(found: dict[str, tuple[Share, Share, float] | str]) -> str:
-    """By build, orders of call_method that pass for a regression of 2 %, copies of one program that do, and how many orders
-    would by noise alone."""
-    said = [f"{where}, {_pass(one)}" for where, one in found.items()]
-    return f"As regressions of 2 %, by call_method: {'; '.join(said)}."
-
-
-def _pass(found: tuple[Share, Share, float] | str) -> str:
-    if isinstance(found, str):
-        return f"not measured, as {found}"
-    orders, copies, expected = found
-    at = orders.at()
-    of_copies = f"{copies.events} of {copies.trials} copies of one program pass" if copies.trials else "no copy was run"
+def prediction_4(trap: Share, messages: dict[str, int]) -> str:
+    """What does bisection say? Of the history with the trap, and of that without."""
     return (
-        f"{orders.events} of {orders.trials}, which stands for {100 * at.low:.0f} to {100 * at.high:.0f} in a hundred (noise alone "
-        f"makes one expect {expected_fragment(expected)}; {of_copies})"
+        f"A commit's name, each time: it has no other answer. With the trap it is the trap's {trap.events} times of {trap.trials}; without "
+        f"one, {sum(messages.values())} bisections give {len(messages)} name{'s' * (len(messages) > 1)}."
     )
 
 
-def prediction_4(with_a_trap: str, without: str) -> str:
-    """What does bisection say? The sentences of both histories."""
-    return f"A commit's name, each time: it has no other answer. {with_a_trap} {without}"
-
-
-def takeaway(differ: dict[str, Interval | str]) -> str:
-    """The largest distance between random orders that this run is sure of. By benchmark and build."""
-    sure = {name: one for name, one in differ.items() if not isinstance(one, str) and one.is_known and one.low > 1}
-    if not sure:
-        return "That random orders of CPython differ cannot be told from noise here; draw more of them, and do not conclude that they agree."
-    name = max(sure, key=lambda one: sure[one].low)
-    return (
-        f"Random orders of CPython differ here, most surely in {name}: {words(sure[name])} between fastest and slowest of {ORDERS}, "
-        "noise taken out."
-    )
+def takeaway(found: dict[str, tuple[Interval | str, str]]) -> str:
+    """What the lots say, in one sentence. found: as in `lots`."""
+    graded = _graded(found)
+    by = {answer: [name for name, (_, given) in graded.items() if given == answer] for answer in (YES, SOME, NO)}
+    if by[YES]:
+        return f"Linking alone makes a regression of {SMALL} here, in {listed(by[YES])}: one pair of random orders in twenty differs by more."
+    if by[SOME]:
+        return f"Random orders of CPython differ here, in {listed(by[SOME])}; whether by {SMALL} is open."
+    if len(by[NO]) == len(found):
+        return f"Fewer than one pair in twenty of CPython's random orders differs by {SMALL} here."
+    return "Whether random orders of CPython differ cannot be told from noise here; do not conclude that they agree."

@@ -16,10 +16,20 @@ MORE, FEWER, AS_MANY = Interval(3.0, 2.0, 4.0), Interval(-3.0, -4.0, -2.0), Inte
 NONE, SOME, ALL = Share(0, 20), Share(9, 20), Share(20, 20)
 ROWS = [{"distance": 64, "instructions": 3.0, "L1-icache-load-misses": 0.01}]
 MESSAGES = {"Shorter messages": 3, "README: how to bisect": 17}
+LITTLE = Interval(1.01, 1.003, 1.018)
 
 
-def passing(*shares):
-    return {threshold: {"call_method": one, "containers": one} for threshold, one in zip((1.02, 1.05), shares)}
+def answered(one, answer):
+    """What lots say of two benchmarks, alike."""
+    return {f"call_method {GIL}": (one, answer), f"containers {FREE}": (one, answer)}
+
+
+ONE_OF_EACH = {
+    f"call_method {GIL}": (LITTLE, NO),
+    f"call_method {FREE}": (Interval(1.02, 1.004, 1.03), OPEN),
+    f"containers {GIL}": (ABOVE, YES),
+    f"containers {FREE}": ("no objects", ""),
+}
 
 
 CASES = {
@@ -31,23 +41,18 @@ CASES = {
         "more": (24.0, 32.0, {6: ABOVE}, USUAL),
         "none": (0.0, 4.0, {}, USUAL),
         "mixed": (16.0, 8.0, {}, USUAL),
+        "all may": (0.0, 128.0, {}, USUAL),
         "unknown": (math.nan, math.nan, {}, USUAL),
     },
-    "two_sets": {
-        "agrees": (Interval(2.0, 1.5, 2.5),),
-        "contradicts": (Interval(1.3, 1.0, 1.6),),
-        "undecided": (Interval(1.5, 0.9, 2.1),),
-        "unknown": (Interval(*[math.nan] * 3),),
-    },
-    "pages": {"agrees": (ABOVE,), "contradicts": (BELOW,), "undecided": (AROUND,), "unknown": (UNKNOWN,)},
-    "sets": {"agrees": (FAR,), "contradicts": (BELOW,), "undecided": (AROUND,), "unknown": (UNKNOWN,)},
     "pages_or_sets": {
-        "agrees": (ABOVE, FAR),
-        "contradicts": (FAR, ABOVE),
-        "undecided": (AROUND, UNKNOWN),
-        "sets alone": (AROUND, FAR),
-        "pages alone": (ABOVE, BELOW),
-        "alike": (ABOVE, ABOVE),
+        "agrees": (ABOVE, FAR, {}),
+        "contradicts": (FAR, ABOVE, {}),
+        "undecided": (AROUND, UNKNOWN, {}),
+        "sets alone": (LITTLE.inverse, FAR, {128: ABOVE}),
+        "sets, and pages open": (Interval(2.2, 0.6, 8.0), FAR, {}),
+        "pages alone": (ABOVE, BELOW, {}),
+        "pages, and sets open": (ABOVE, AROUND, {}),
+        "alike": (ABOVE, ABOVE, {}),
     },
     "simulated_geometry": {
         "agrees": ({DENSE: 448, APART: 8}, USUAL),
@@ -65,61 +70,55 @@ CASES = {
         "contradicts": ([{"distance": 64, "instructions": 3.0}],),
         "undecided": ("this machine shows no hardware counters to us",),
     },
-    "loops": {"agrees": (ABOVE, 10), "contradicts": (BELOW, 10), "undecided": (AROUND, 10), "unknown": (UNKNOWN, 2)},
-    "environment": {
-        "none": ("fixed", Interval(1.001, 0.995, 1.007)),
-        "agrees": ("fixed", ABOVE),
-        "contradicts": ("fixed", BELOW),
-        "undecided": ("fixed", AROUND),
-        "not measured": ("fixed", None),
-        "unknown": ("random", UNKNOWN),
+    "loops": {
+        "agrees": (ABOVE, 10),
+        "contradicts": (BELOW, 10),
+        "undecided": (AROUND, 10),
+        "unknown": (UNKNOWN, 2),
+        "too little": (LITTLE, 10),
     },
-    "environments": {
+    "environment": {
         "agrees": (AROUND, ABOVE),
         "contradicts": (ABOVE, AROUND),
         "undecided": (AROUND, AROUND),
+        "flat": (LITTLE, LITTLE.inverse),
         "both": (ABOVE, ABOVE),
+        "the other way": (BELOW, UNKNOWN),
         "not measured": (ABOVE, None),
     },
-    "orders_differ": {
-        "agrees": (GIL, "call_method", ABOVE, YES),
-        "contradicts": (GIL, "call_method", Interval(1.005, 1.0, 1.01), NO),
-        "undecided": (GIL, "call_method", Interval(1.03, 1.0, 1.1), OPEN),
-        "unknown": (GIL, "call_method", UNKNOWN, OPEN),
-        "not linked": (GIL, "call_method", "no objects", ""),
-    },
-    "luck": {
-        "agrees": (GIL, passing(ALL, SOME), passing(2.04, 0.1), SOME),
-        "contradicts": (GIL, passing(NONE, NONE), passing(2.04, 0.1), NONE),
-        "undecided": (GIL, passing(SOME, NONE), passing(math.nan, math.nan), NONE),
-    },
-    "expected_fragment": {"agrees": (2.04,), "contradicts": (14.2,), "undecided": (math.nan,)},
-    "no_lottery": {
-        "agrees": (GIL, "no objects"),
-        "contradicts": (FREE, "there is no linker that orders functions"),
-        "undecided": (GIL, "CPython 3.14 was not compiled here, and its objects are not known"),
-    },
-    "linking": {"agrees": (2.1,), "contradicts": (91.0,), "undecided": (0.0,)},
-    "hot_together": {
-        "agrees": (GIL, "containers", BELOW, Share(1, 15), YES),
-        "contradicts": (GIL, "containers", ABOVE, Share(14, 15), NO),
-        "undecided": (GIL, "containers", AROUND, Share(7, 15), OPEN),
-        "absent": (GIL, "containers", None, None, "", "mold shuffles by a seed and takes no order"),
-    },
-    "miss_more": {
-        "agrees": (GIL, "containers", MORE, 2.1, 9.2, YES),
-        "contradicts": (GIL, "containers", FEWER, 2.1, 9.2, NO),
-        "undecided": (GIL, "containers", AS_MANY, 2.1, 9.2, OPEN),
-        "no matter": (GIL, "containers", Interval(0.1, -0.2, 0.4), 2.1, 9.2, NO),
-        "none": (GIL, "call_method", Interval(0.001, -0.002, 0.004), 0.037, 0.041, NO),
-        "unknown": (GIL, "containers", UNKNOWN, 2.1, 9.2, OPEN),
-        "not counted": (GIL, "containers", NO_VALGRIND, 0.0, 0.0, ""),
+    "lots": {
+        "agrees": (answered(ABOVE, YES), SOME),
+        "contradicts": (answered(LITTLE, NO), NONE),
+        "undecided": (answered(AROUND, OPEN), Share(0, 0)),
+        "one of each": (ONE_OF_EACH, NONE),
     },
     "own_order": {
-        "agrees": (GIL, "containers", ALL),
-        "contradicts": (FREE, "containers", NONE),
-        "undecided": (GIL, "containers", SOME),
-        "not counted": (GIL, "containers", NO_VALGRIND),
+        "agrees": ({f"containers {FREE}": (ABOVE, [1.014, 1.2, 1.038])},),
+        "contradicts": ({f"containers {FREE}": (BELOW, [0.9, 0.8, 1.1])},),
+        "undecided": ({f"containers {FREE}": (AROUND, [0.9, 1.1])},),
+        "both": ({f"containers {FREE}": (ABOVE, [1.014, 1.2]), f"call_method {GIL}": (None, [])},),
+    },
+    "expected_fragment": {"agrees": (2.04,), "contradicts": (14.2,), "undecided": (math.nan,)},
+    "hot_together": {
+        "agrees": (answered(BELOW, YES),),
+        "contradicts": (answered(ABOVE, NO),),
+        "undecided": (answered(AROUND, OPEN),),
+        "one of each": (ONE_OF_EACH,),
+        "absent": (answered("neither perf nor valgrind is at hand", ""),),
+    },
+    "miss_more": {
+        "agrees": (answered(MORE, YES), {f"call_method {GIL}": 5.2}),
+        "contradicts": (answered(FEWER, NO), {f"call_method {GIL}": 0.044}),
+        "undecided": (answered(AS_MANY, OPEN), {}),
+        "unknown": (answered(UNKNOWN, OPEN), {}),
+        "one of each": (ONE_OF_EACH, {f"call_method {GIL}": 0.044, f"call_method {FREE}": 0.041}),
+    },
+    "stall_more": {
+        "agrees": (answered(ABOVE, YES),),
+        "contradicts": (answered(BELOW, NO),),
+        "undecided": (answered(AROUND, OPEN),),
+        "no counters": (answered("this machine shows no hardware counters to us", ""),),
+        "one process": (answered(None, ""),),
     },
     "five_hottest": {
         "agrees": (Interval(0.9, 0.88, 0.92), "share of samples", YES),
@@ -138,10 +137,9 @@ CASES = {
     "as_before": {"agrees": (ABOVE,), "contradicts": (BELOW,), "undecided": (AROUND,), "not measured": (None,)},
     "aligned": {"agrees": (ABOVE,), "contradicts": (BELOW,), "undecided": (AROUND,), "unknown": (UNKNOWN,)},
     "same_work": {
-        "agrees": (1.00001, 110.2, YES),
-        "contradicts": (1.4, 1.1, NO),
-        "undecided": (1.0, 110.2, OPEN),
-        "not counted": (NO_VALGRIND, NO_VALGRIND, ""),
+        "agrees": (1.00001, 110.2),
+        "contradicts": (1.4, 1.1),
+        "undecided": (NO_VALGRIND, NO_VALGRIND),
     },
     "stalls": {
         "agrees": (ABOVE,),
@@ -159,50 +157,34 @@ CASES = {
         "contradicts": ({"Shorter messages": 20}, ALL, 0, NO),
         "undecided": (MESSAGES, SOME, 7, OPEN),
         "one": (MESSAGES, Share(1, 20), 1, YES),
+        "all without code": (MESSAGES, Share(4, 20), 4, YES),
     },
     "limits": {
         "agrees": (True, None, "this machine shows no hardware counters to us", "AMD EPYC"),
         "contradicts": (False, "performance", ROWS, "Intel Xeon"),
         "undecided": (None, None, "perf is not installed", None),
     },
-    "objection_planted": {
-        "agrees": ([YES, YES], NONE),
-        "contradicts": ([NO, NO], NONE),
-        "undecided": ([YES, OPEN], SOME, 6),
-        "one build": ([YES, NO], NONE),
-        "not linked": ([], None),
-    },
-    "objection_pages": {"agrees": (AROUND, FAR), "contradicts": (FAR, AROUND), "undecided": (AROUND, UNKNOWN)},
-    "objection_simulated": {
-        "agrees": ({f"containers {GIL}": (MORE, YES)}, "no counters"),
-        "contradicts": ({f"containers {GIL}": (FEWER, NO)}, ROWS),
-        "undecided": ({f"containers {GIL}": (AS_MANY, OPEN)}, "no counters"),
-        "all three": (
-            {"a": (MORE, YES), "b": (FEWER, NO), "c": (AS_MANY, OPEN), "d": (NO_VALGRIND, "")},
-            "no counters",
-        ),
-        "nothing": ({"a": (NO_VALGRIND, "")}, "no counters"),
-    },
     "prediction_1": {"agrees": (FAR,), "contradicts": (BELOW,), "undecided": (AROUND,), "unknown": (UNKNOWN,)},
     "prediction_2": {
-        "agrees": ({GIL: (ABOVE, YES), FREE: (ABOVE, YES)},),
-        "contradicts": ({build: (Interval(1.0, 1.0, 1.01), NO) for build in (GIL, FREE)},),
-        "undecided": ({GIL: (AROUND, OPEN), FREE: (UNKNOWN, OPEN)},),
-        "not linked": ({GIL: (ABOVE, YES), FREE: ("no objects", "")},),
+        "agrees": ({GIL: ABOVE, FREE: FAR},),
+        "contradicts": ({GIL: Interval(1.0, 1.0, 1.01), FREE: LITTLE},),
+        "undecided": ({GIL: ABOVE, FREE: "no objects"},),
     },
     "prediction_3": {
-        "agrees": ({GIL: (SOME, NONE, 2.04), FREE: (SOME, Share(0, 4), 0.1)},),
-        "contradicts": ({GIL: (NONE, NONE, 2.04), FREE: (NONE, NONE, 2.04)},),
-        "undecided": ({GIL: (SOME, NONE, math.nan), FREE: "no objects"},),
+        "agrees": ({f"call_method {GIL}": (SOME, 2.04), f"call_method {FREE}": (SOME, 0.1)},),
+        "contradicts": ({f"call_method {GIL}": (NONE, 2.04)},),
+        "undecided": ({f"call_method {GIL}": (SOME, math.nan)},),
+        "not linked": ({},),
     },
     "prediction_4": {
-        "agrees": ("With the trap, all.", "Without, none."),
-        "contradicts": ("With the trap, none.", "Without, all."),
-        "undecided": ("With the trap, some.", "Without, some."),
+        "agrees": (ALL, MESSAGES),
+        "contradicts": (NONE, {"Shorter messages": 20}),
+        "undecided": (SOME, MESSAGES),
     },
     "takeaway": {
-        "agrees": ({f"containers {GIL}": ABOVE, f"containers {FREE}": AROUND},),
-        "contradicts": ({f"containers {GIL}": AROUND, f"containers {FREE}": ABOVE},),
-        "undecided": ({f"containers {GIL}": AROUND, f"containers {FREE}": "no objects"},),
+        "agrees": (ONE_OF_EACH,),
+        "contradicts": (answered(LITTLE, NO),),
+        "undecided": (answered(AROUND, OPEN),),
+        "some": (answered(LITTLE, OPEN),),
     },
 }
