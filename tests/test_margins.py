@@ -1,4 +1,5 @@
-"""Margins and interests of the rules: none asks for what a run of `quick` cannot resolve, and none is settled in advance."""
+"""Margins and interests of the rules: none asks for what a run of `quick` cannot resolve, none is settled in advance,
+and a published size is asked of no other experiment than its author's."""
 
 import statistics
 
@@ -18,6 +19,12 @@ def margin(rule) -> float | None:
         centre, low, high = rule.bounds
         return min(centre - low, high - centre)
     return -rule.interest if isinstance(rule, Side) and rule.interest < 0 else None
+
+
+@pytest.mark.parametrize("corner", corners())
+def test_a_published_size_is_asked_of_the_experiment_as_its_author_ran_it(corner):
+    sizes = [(claim.id, rule) for claim in declared(corner).claims for rule in claim.tests if isinstance(rule, Size)]
+    assert [(name, rule.measured) for name, rule in sizes if rule.experiment != "as run"] == []
 
 
 @pytest.mark.parametrize("corner", corners())

@@ -78,7 +78,10 @@ def blocks(published: tuple[int, int], ours: tuple[int, int]) -> str:
     if not published[1] or not ours[1]:
         return "Whether the talk's blocks are asked for at all was not tested here."
     what = {
-        (True, False): "the compiler took the talk's block away, and the program never asks malloc for it. What its native threads take is their stacks, and what starting them takes",
+        (
+            True,
+            False,
+        ): "the compiler took the talk's block away, and the program never asks malloc for it. What its native threads take is their stacks, and what starting them takes",
         (False, False): "the talk's program does ask malloc for its blocks",
     }.get((published[0] == published[1], ours[0] > 0), "whether the talk's program asks for its blocks cannot be told")
     return f"With less room than one block, {published[0]} of {published[1]} processes ended well with the talk's worker and {ours[0]} of {ours[1]} with ours, which hides the block from the optimiser: {what}."
