@@ -477,7 +477,7 @@ def prediction_1(found: Interval) -> str:
 def prediction_2(found: dict[str, Interval | str]) -> str:
     """How far apart are the fastest and the slowest order of call_method, by build?"""
     said = [
-        f"{where} it was not measured, as {one}" if isinstance(one, str) else f"{where} {text(one)} times as long"
+        f"{where} {f'not known, as {one}' if isinstance(one, str) else 'as long' if one.high == 1 else f'{text(one)} times as long'}"
         for where, one in found.items()
     ]
     return f"Without the noise, the slowest of {ORDERS} orders of call_method would take, against the fastest, {listed(said)}."
