@@ -47,15 +47,16 @@ def beside(command, times=1):
 
 
 def burners():
-    """One on every core."""
-    return beside([sys.executable, "-c", "while True: pass"], machine.cores_usable())
+    """One on every core, for five minutes at most: a test that is killed ends nothing."""
+    spin = "import time\nend = time.monotonic() + 300\nwhile time.monotonic() < end: pass"
+    return beside([sys.executable, "-c", spin], machine.cores_usable())
 
 
 def compiling(folder):
     """A compiler that starts again whenever it is done."""
     source = folder / "unit.cpp"
     source.write_text(HEADERS)
-    return beside(["sh", "-c", f"while :; do {machine.compiler()} -x c++ -O2 -c {source} -o {folder}/unit.o; done"])
+    return beside(["sh", "-c", f"for n in $(seq 300); do {machine.compiler()} -x c++ -O2 -c {source} -o {folder}/unit.o; done"])
 
 
 def timed():
