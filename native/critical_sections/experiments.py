@@ -3,13 +3,14 @@
 Standard library only: `ffilab/bench/worker.py case` calls one of these functions and prints what it returns.
 """
 
+import ctypes
+import gc
 import importlib.util
 import json
 import os
 import statistics
 import subprocess
 import sys
-import threading
 import time
 import timeit
 
@@ -70,12 +71,9 @@ def contended_object(name, shared, threads, milliseconds):
 # [boundary]
 def boundary():
     """The module `arms` of the corner next door."""
-    return from_file("boundary_arms", os.path.join(os.path.dirname(HERE), "boundary", "arms.py"))
-
-
-def from_file(name, path):
-    """A module of its own, made from a file: a second one if the name was imported before."""
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(
+        "boundary_arms", os.path.join(os.path.dirname(HERE), "boundary", "arms.py")
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -85,26 +83,92 @@ def from_file(name, path):
 
 
 # [contended_binding]
-def contended_binding(name, threads, shared, libraries, milliseconds):
-    """One bound function for all threads, or a function of a module of its own for each, which its thread has loaded."""
-    arms_of_boundary = boundary()
-    one, chosen = arms_of_boundary.load(libraries, name), arms_of_boundary.EVERY_FORM[name]
-    first, loading = sys.modules[chosen.module], threading.Lock()
-
-    def again():
-        with loading:
-            return arms_of_boundary.functions(from_file(first.__name__, first.__file__), chosen).add_one
+def contended_binding(name, threads, libraries, milliseconds):
+    """One bound function for all threads."""
+    function = boundary().load(libraries, name).add_one
 
     def make(number):
-        function = one.add_one if shared == "one object" else again()
-        if shared != "one object" and function is one.add_one:
-            raise ValueError(f"{name} hands out the same function again")
         return timeit.Timer("f(7)", "f = given", time.perf_counter_ns, {"given": function}).timeit
 
-    return rate(make, threads, milliseconds, made_by_worker=shared == "own objects")
+    return rate(make, threads, milliseconds)
 
 
 # [/contended_binding]
+
+
+# [contended_ctypes]
+def int_type():
+    """One that ctypes treats as c_int, whose references nobody else counts."""
+    return type("Int", (ctypes._SimpleCData,), {"_type_": "i"})
+
+
+# How each thread declares its function: (name in C, call, types of the argument and of the result).
+DECLARED = {
+    "nothing in, nothing out": ("noop", "f()", lambda: ((), None)),
+    "→ int": ("answer", "f()", lambda: ((), ctypes.c_int)),
+    "→ int, a type for each": ("answer", "f()", lambda: ((), int_type())),
+    "int →": ("add_one", "f(7)", lambda: ((ctypes.c_int,), None)),
+    "int → int": ("add_one", "f(7)", lambda: ((ctypes.c_int,), ctypes.c_int)),
+    "int → int, a type for each": ("add_one", "f(7)", lambda: ((kind := int_type(),), kind)),
+}
+
+
+def contended_ctypes(name, threads, libraries, milliseconds):
+    """Two threads, each with a function that it loaded and declared itself: what do they still write to together?"""
+    path = os.path.join(boundary().place(libraries), "boundary_ctypes", "libboundary.so")
+
+    def make(number):
+        symbol, statement, types = DECLARED[name]
+        function = getattr(ctypes.CDLL(path), symbol)
+        function.argtypes, function.restype = types()
+        return timeit.Timer(statement, "f = given", time.perf_counter_ns, {"given": function}).timeit
+
+    return rate(make, threads, milliseconds, made_by_worker=True)
+
+
+# [/contended_ctypes]
+
+
+# [single_calls]
+class Implementation:
+    """The talk's classes: a method around the function of a binding, around cffi's a second one."""
+
+    def __init__(self, function):
+        self._function = function
+
+    def direct(self):
+        return self._function()
+
+    def by_another(self):
+        return self.direct()
+
+
+SINGLE_CALLS, DROPPED = 200, 5
+
+
+def single_calls(bindings, libraries):
+    """Mean ns of single calls that return an int, the clock around each, one binding after the other in one process."""
+    arms_of_boundary, means = boundary(), {}
+    for binding in bindings:
+        try:
+            one = Implementation(arms_of_boundary.load(libraries, binding).answer)
+        except ImportError:
+            continue
+        method = one.by_another if binding.startswith("cffi") else one.direct
+        call = lambda: method()  # noqa: B023, E731
+        gc.collect()
+        call()
+        time.sleep(0.001)
+        taken = []
+        for _ in range(SINGLE_CALLS):
+            started = time.perf_counter_ns()
+            call()
+            taken.append(time.perf_counter_ns() - started)
+        means[binding] = statistics.fmean(taken[DROPPED:])
+    return means
+
+
+# [/single_calls]
 
 
 # [contended_text]

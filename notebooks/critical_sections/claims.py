@@ -1,62 +1,108 @@
 """What the chapter "Critical sections" hands in to the ledger, from its records alone. The rules: claims.toml."""
 
+from collections.abc import Callable
+
 from ffilab.bench.record import Record
 from ffilab.bench.session import Session
-from ffilab.judge import statistics
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import Measurement
+from ffilab.judge.estimates import Location, Measurement
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import exact
 from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections import results
-from notebooks.critical_sections.experiment import PYO3_CALL
+from notebooks.critical_sections.experiment import AS_BUILT, BOTH, ONE, OUT_OWN, OWN, PYO3_CALL
+
+# The versions that A6 names: the talk compared both builds of two.
+A6 = next(claim for claim in declared("critical_sections").claims if claim.id == "A6")
+VERSIONS = tuple(dict.fromkeys(test.measured.rpartition(" / ")[2] for test in A6.tests))
+# A8, our own cases: the slow piece, and the fast one.
+PAIRS = (
+    ("100 atomic increments", "100 increments under one PyMutex"),
+    ("100 increments under one PyMutex", "one atomic addition of 100"),
+    ("PyMutex", "atomic increment"),
+)
+# A8: how the ledger calls a way to declare a function of ctypes.
+WAYS = {BOTH: "int → int", OUT_OWN: "→ int, a type for each"}
+PYBIND11 = boundary.name("pybind11", boundary.ANSWER)
 
 
 def measurements(session: Session) -> Handed:
     handed = Handed(session)
     code = session.observed("code of locks")
     stand_ins = session.observed("bindings by a stand-in")
+    for version in VERSIONS:
+        builds = f"{version}t / {version}"
+        for name, found in (
+            (f"boundary, {builds}", lambda v=version: boundary_tax(session.timed("single"), v, stand_ins)),
+            (f"as the talk ran it, {builds}", lambda v=version: single_calls(session, v, stand_ins)),
+        ):
+            handed.put("A6", name, found)
 
-    for name, version in versions_of_a6(session.corner).items():
-        handed.put("A6", name, lambda version=version: boundary_tax(session.timed("single"), version, stand_ins))
-    for slow, fast in (
-        ("100 atomic increments", "100 increments under one PyMutex"),
-        ("PyMutex", "atomic increment"),
-    ):
-        handed.put("A8", f"{slow} / {fast}", lambda pair=(slow, fast): over(session.timed("single"), *pair))
+    cells = (FREE_THREADED, PYBIND11), (GIL, PYBIND11)
+    handed.put(
+        "A8",
+        f"pybind11, → int: {FREE_THREADED} / {GIL}",
+        times(lambda: results.net_ratio(session.timed("single"), *cells)),
+    )
+    for way, title in WAYS.items():
+        handed.put(
+            "A8",
+            f"ctypes, {title}: two threads / one on {FREE_THREADED}",
+            lambda way=way: results.rate_of_two(session.frame("ctypes, apart"), way, OWN),
+        )
+    for pair in PAIRS:
+        handed.put(
+            "A8", " / ".join(pair), times(lambda pair=pair: results.pieces_compared(session.timed("single"), *pair))
+        )
+    handed.put(
+        "A8",
+        f"PyMutex / atomic increment, two threads on {ONE}",
+        lambda: results.rivals(session.frame("locks in company"), "PyMutex", "atomic increment"),
+    )
+
     for label in (FREE_THREADED, GIL):
-        share = results.lock_share(code, label, PYO3_CALL)
-        found = share if isinstance(share, str) else exact(share, "share of instructions")
-        handed.put("A9", f"share of atomics and locks in a PyO3 call on {label}", found)
+        share = results.code_in(code, label, PYO3_CALL)
+        found = share if isinstance(share, str) else exact(share["atomics"] / share["all"], "share of instructions")
+        handed.put("A9", f"share of atomics in a PyO3 call on {label}", found)
+    locks = results.code_in(code, FREE_THREADED, PYO3_CALL)
+    found = locks if isinstance(locks, str) else exact(locks["locks"], "instructions")
+    handed.put("A9", f"instructions of locks in a PyO3 call on {FREE_THREADED}", found)
     return handed
 
 
 def controls(session: Session) -> list[Check]:
-    """Can this machine do two things at once? What the page says of threads rests on it, and no claim."""
+    """Can this machine do two things at once? What the page says of threads rests on it, and no part of a claim."""
     return results.calibrated(session.frame("two at once"), session.machine["cores_usable"])
 
 
-def versions_of_a6(corner: str) -> dict[str, str]:
-    """Name of the test: the version that it speaks of. The talk compared two, and the claim names them."""
-    claim = next(claim for claim in declared(corner).claims if claim.id == "A6")
-    return {test.measured: test.measured.rpartition(" / ")[2] for test in claim.tests}
+def times(find: Callable[[], Location | None]) -> Callable[[], Measurement | None]:
+    """A ratio of times as it is handed in; None if one of the two was not timed."""
+
+    def made() -> Measurement | None:
+        found = find()
+        return Measurement(found, "ratio of times") if found else None
+
+    return made
+
+
+def lacking(session_has: list[str], version: str) -> str:
+    """Why two builds of a version are no pair here."""
+    labels = [label for label in (version, f"{version}t") if label not in session_has]
+    if not labels:
+        return f"no binding was built alike for {version} and {version}t"
+    return f"CPython {' and '.join(labels)} (KERNELS=all compiles every interpreter of the book, and measures on it)"
 
 
 def boundary_tax(record: Record, version: str, stand_ins: dict[str, dict[str, str]]) -> Measurement | str:
-    """The free-threaded build over the one with the GIL, on calls across the boundary; or why it is not known."""
-    found = results.tax(record, version, results.boundary_arms(version, stand_ins))
-    if found is None:
-        lacking = [label for label in (version, f"{version}t") if label not in record.interpreters]
-        if not lacking:
-            return f"no binding was built alike for {version} and {version}t"
-        return (
-            f"CPython {' and '.join(lacking)} (KERNELS=all compiles every interpreter of the book, and measures on it)"
-        )
-    return Measurement(found, "ratio of times")
+    """The free-threaded build over the one with the GIL, on the talk's calls without their loop; or why it is not known."""
+    found = results.tax(record, version, results.talk_arms(version, stand_ins))
+    return Measurement(found, "ratio of times") if found else lacking(record.interpreters, version)
 
 
-def over(record: Record, slow: str, fast: str) -> Measurement | None:
-    """Time of one piece over that of another, on the free-threaded build; None if one of them is missing."""
-    cells = [(FREE_THREADED, f"{name}, in C") for name in (slow, fast)]
-    return statistics.compare(record, *cells).measurement if all(record.measured(*cell) for cell in cells) else None
+def single_calls(session: Session, version: str, stand_ins: dict[str, dict[str, str]]) -> Measurement | str:
+    """The same by the talk's method."""
+    runs = session.frame("single calls, as the talk ran them")
+    found = results.as_run(runs, version, AS_BUILT, stand_ins)
+    return Measurement(found, "ratio of times") if found else lacking(session.interpreters, version)

@@ -29,6 +29,7 @@ CHOICES = (
 OTHER_TASKS = {
     "100 increments under one PyMutex": "it counts a hundred under one lock, and nobody can get in between",
     "100 atomic increments": "it counts a hundred for each call",
+    "one atomic addition of 100": "it adds a hundred at once",
     "critical section, recursive entry": "its thread holds the object from the first increment to the last",
     "critical section, inlined": "its header is the interpreter's own, and an extension must not include it",
 }

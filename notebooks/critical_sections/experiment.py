@@ -10,12 +10,12 @@ import pandas as pd
 
 from ffilab.bench import instructions
 from ffilab.bench.case import Case
-from ffilab.bench.plan import Arm
+from ffilab.bench.plan import Arm, empty_loop
 from ffilab.bench.record import Record
 from ffilab.bench.session import Session
 from ffilab.errors import UserError
 from ffilab.paths import BUILT, ROOT, without_paths
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary import experiment as boundary
 
 # [setting]
@@ -44,11 +44,11 @@ def by_file(label: str, arm: Arm) -> dict:
 
 
 def instructions_by_file() -> list[dict] | str:
-    """The same of a call and of two operations on both builds, several at once: a count does not depend on company."""
+    """The same of the loop alone, a call and two operations on both builds, several at once: a count does not depend on company."""
     if reason := instructions.available():
         return reason
     call = boundary.call("PyO3", boundary.INT, PYO3_CALL)
-    looked_at = [call, operation("dict, write"), operation("list, append and pop")]
+    looked_at = [empty_loop(), call, operation("dict, write"), operation("list, append and pop")]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         rows = list(pool.map(by_file, *zip(*itertools.product((GIL, FREE_THREADED), looked_at))))
     if without := [row["interpreter"] for row in rows if set(row.get("by_file", ())) == {"???"}]:
@@ -77,11 +77,14 @@ PIECES = {
     "reference count": 0,
     "100 increments under one PyMutex": 100,
     "100 atomic increments": 100,
+    "one atomic addition of 100": 100,
 }
 FOREIGN = "reference count, foreign object"
-# Bindings whose call the tax on the boundary is computed from.
-BOUNDARY = ("C API", "Cython", "nanobind", "pybind11", "PyO3", "ctypes CDLL")
 BATCH_MS = 2
+# The same calls on the free-threaded build with the GIL on: no source of the talk keeps it off, and bindings of its time switched
+# it on when they were imported.
+AS_BUILT, GIL_ON = "as built", "GIL on"
+FREE_THREADED_BUILDS = tuple(label for label, entry in BY_LABEL.items() if entry.free_threaded)
 
 
 def stand_ins(session: Session) -> dict[str, dict[str, str]]:
@@ -89,13 +92,22 @@ def stand_ins(session: Session) -> dict[str, dict[str, str]]:
     return boundary.stand_ins(session)
 
 
+def with_gil(binding: str) -> Arm:
+    """The call of the talk through a binding, on a free-threaded build with the GIL on."""
+    arm = boundary.call(binding, boundary.ANSWER)
+    return dataclasses.replace(
+        arm, name=f"{arm.name}, {GIL_ON}", group=GIL_ON, interpreters=FREE_THREADED_BUILDS, gil=True
+    )
+
+
 def arms() -> list[Arm]:
-    """Operations of the interpreter, calls across the boundary, the pieces in C, a second copy for the A/A test."""
+    """Operations of the interpreter, the call of the talk, the pieces in C, a second copy for the A/A test."""
     folder = {"folder": LIBRARIES}
     return [
         *(operation(name) for name in OPERATIONS),
         operation("function call", "function call again"),
-        *(boundary.call(binding, boundary.INT) for binding in BOUNDARY),
+        *(boundary.call(binding, boundary.ANSWER) for binding in (boundary.FLOOR, *boundary.TALK)),
+        *(with_gil(binding) for binding in boundary.TALK),
         *(boundary.call(boundary.FLOOR, signature) for signature in boundary.TEXTS),
         *(Arm(f"{name}, in C", ARMS, "piece", {**folder, "name": name}) for name in PIECES),
         # It starts a thread. From then on, 3.13t counts no references of functions and the like: calls of them are cheaper.
@@ -111,6 +123,22 @@ def single(session: Session) -> Record:
 
 
 # [/single]
+
+
+# [as run]
+def single_calls(session: Session) -> pd.DataFrame:
+    """A6 as the talk ran it: means of 195 single calls, four bindings in one process, on every build, and with the GIL on."""
+    fixed = {"bindings": list(boundary.TALK), "libraries": boundary.LIBRARIES}
+    cases = [Case(label, EXPERIMENTS, "single_calls", {}, fixed, {"gil": AS_BUILT}) for label in session.interpreters]
+    cases += [
+        Case(label, EXPERIMENTS, "single_calls", {}, fixed, {"gil": GIL_ON}, {"PYTHON_GIL": "1"})
+        for label in session.interpreters
+        if label in FREE_THREADED_BUILDS
+    ]
+    return session.run("single calls, as the talk ran them", cases, 2 * session.budget.repeats)
+
+
+# [/as run]
 
 # [company]
 CONTENTION_MS = 8
@@ -156,6 +184,8 @@ def locks(session: Session) -> pd.DataFrame:
         Case(FREE_THREADED, EXPERIMENTS, "contended_piece", {"name": name, **how}, fixed)
         for name in IN_COMPANY
         for how in sharing(session)
+        # What a hundred at a time cost is asked of two rivals on one object alone.
+        if PIECES[name] < 100 or how == {"shared": ONE, "threads": 2}
     ]
     return session.run("locks in company", cases, session.budget.few)
 
@@ -167,12 +197,13 @@ OBJECTS = ("dict", "list", "counter object")
 
 
 def objects(session: Session) -> pd.DataFrame:
-    """The same of Python objects, on both builds."""
+    """The same of Python objects, and with the GIL, where it does not matter who made one, of two threads only."""
+    hows = {FREE_THREADED: sharing(session), GIL: [{"shared": shared, "threads": 2} for shared in (ONE, OWN)]}
     cases = [
         Case(label, EXPERIMENTS, "contended_object", {"name": name, **how}, {"milliseconds": CONTENTION_MS})
         for label in (FREE_THREADED, GIL)
         for name in OBJECTS
-        for how in sharing(session)
+        for how in hows[label]
     ]
     return session.run("objects in company", cases, session.budget.few)
 
@@ -181,23 +212,38 @@ def objects(session: Session) -> pd.DataFrame:
 
 # [bindings]
 BOUND = {"libraries": boundary.LIBRARIES, "milliseconds": CONTENTION_MS}
-# Their modules can be loaded once more in one process, with functions of their own. Others refuse, or hand out the first.
-LOADED_TWICE = ("C API", "nanobind", "ctypes CDLL")
 
 
 def bindings(session: Session) -> pd.DataFrame:
-    """The same of one bound function, called by two threads, for every binding that was built; of some also one for each."""
+    """The same of one bound function, called by two threads, for every binding that was built."""
     missing = boundary.not_built(session)[FREE_THREADED]
     cases = [
-        Case(FREE_THREADED, EXPERIMENTS, "contended_binding", {"name": name, "threads": 2, "shared": shared}, BOUND)
-        for shared, names in ((ONE, boundary.BINDINGS), (OWN, LOADED_TWICE))
-        for name in names
+        Case(FREE_THREADED, EXPERIMENTS, "contended_binding", {"name": name, "threads": 2}, BOUND, {"shared": ONE})
+        for name in boundary.BINDINGS
         if name not in missing
     ]
-    return session.run("bindings in company", cases, session.budget.few)
+    return session.run("bindings in company", cases, session.budget.repeats)
 
 
 # [/bindings]
+
+# [ctypes]
+# What a function of ctypes hands over, and what is left to share once each thread has a function of its own.
+NOTHING, OUT, OUT_OWN = "nothing in, nothing out", "→ int", "→ int, a type for each"
+IN, BOTH, BOTH_OWN = "int →", "int → int", "int → int, a type for each"
+CTYPES = (NOTHING, OUT, OUT_OWN, IN, BOTH, BOTH_OWN)
+
+
+def ctypes_apart(session: Session) -> pd.DataFrame:
+    """Two threads that each call a function of their own through ctypes.CDLL, by what it hands over."""
+    cases = [
+        Case(FREE_THREADED, EXPERIMENTS, "contended_ctypes", {"name": name, "threads": 2}, BOUND, {"shared": OWN})
+        for name in CTYPES
+    ]
+    return session.run("ctypes, apart", cases, session.budget.repeats)
+
+
+# [/ctypes]
 
 # [texts]
 NEW_NAME, KNOWN_NAME = "attribute by a new name", "attribute by a known name"

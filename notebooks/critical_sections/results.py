@@ -1,21 +1,35 @@
 """What the records of the chapter "Critical sections" say: taxes, prices, rates in company, and their intervals."""
 
 import itertools
+import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
 from ffilab.judge import processes, statistics
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import Interval, Location
+from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.provision.catalogue import FREE_THREADED, SOURCES, both_builds
 from notebooks.boundary import experiment as boundary
-from notebooks.critical_sections.experiment import BOUNDARY, FOREIGN, ONE, OPERATIONS, OWN
+from notebooks.critical_sections.experiment import FOREIGN, GIL_ON, ONE, OPERATIONS
 
 COPIES = [("function call", "function call again")]
-BOUNDARY_ARMS = [boundary.name(binding, boundary.INT) for binding in BOUNDARY]
+# The call of the talk through its four bindings, and through the floor.
+TALK_ARMS = [boundary.name(binding, boundary.ANSWER) for binding in boundary.TALK]
+BOUNDARY_ARMS = [boundary.name(boundary.FLOOR, boundary.ANSWER), *TALK_ARMS]
+# The interpreter's operations by what they do with an object: walk over it, write to it, or neither.
+ITERATING = tuple(name for name in OPERATIONS if "iterate" in name or "comprehension" in name)
+WRITING = ("attribute, write", "dict, write", "list, append and pop", "set, add")
+KINDS = {
+    "interpreter": tuple(OPERATIONS),
+    "iterating": ITERATING,
+    "writing": WRITING,
+    "the rest": tuple(name for name in OPERATIONS if name not in (*ITERATING, *WRITING)),
+}
 # Group of headers: the word in their names.
 HEADERS = {"atomics": "atomic", "mutexes": "lock", "critical sections": "critical_section"}
 
@@ -28,46 +42,93 @@ def from_headers(by_file: dict[str, float]) -> dict[str, float]:
     }
 
 
-def lock_share(code: list[dict] | str, label: str, what: str) -> float | str:
-    """A9: share of all three groups in the instructions of a call or operation, or the reason why it is not known."""
+def code_in(code: list[dict] | str, label: str, what: str) -> dict[str, float] | str:
+    """A9: instructions of a call or operation by the group of their header, and of all of it; or why they are not known.
+
+    Without those of the loop, whose own atomics would pass for the call's.
+    """
     if isinstance(code, str):
         return code
-    row = next(row for row in code if (row["interpreter"], row["what"]) == (label, what))
-    if "reason" in row:
-        return row["reason"]
-    return sum(from_headers(row["by_file"]).values()) / sum(row["by_file"].values())
+    counted = {}
+    for row in code:
+        if row["interpreter"] == label and row["what"] in (what, EMPTY):
+            if "reason" in row:
+                return row["reason"]
+            counted[row["what"]] = {**from_headers(row["by_file"]), "all": sum(row["by_file"].values())}
+    # A difference of averages over loops: what is below a hundredth of an instruction is none.
+    net = {group: round(counted[what][group] - n, 2) + 0.0 for group, n in counted[EMPTY].items()}
+    return {**net, "locks": net["mutexes"] + net["critical sections"]}
 
 
-def boundary_arms(version: str, stand_ins: dict[str, dict[str, str]]) -> list[str]:
-    """The calls that the tax on the boundary of a version is computed from: through bindings that are the same on both builds."""
+def talk_arms(version: str, stand_ins: dict[str, dict[str, str]]) -> list[str]:
+    """The talk's calls through those of its bindings that are the same on both builds of a version."""
     others = {binding for label in (version, f"{version}t") for binding in stand_ins.get(label, {})}
-    return [boundary.name(binding, boundary.INT) for binding in BOUNDARY if binding not in others]
+    return [arm for binding, arm in zip(boundary.TALK, TALK_ARMS) if binding not in others]
 
 
-def tax(record: Record, version: str, names: list[str]) -> Location | None:
-    """Geometric mean over arms of time on the free-threaded build over time with the GIL; None if neither was timed."""
-    pair = (f"{version}t", version)
-    logs = [
-        statistics.log_ratios(record, *((label, name) for label in pair))
-        for name in names
-        if all(record.measured(label, name) for label in pair)
-    ]
+def net(record: Record, cell: tuple[str, str]) -> np.ndarray:
+    """ns of an arm without its loop, one value for each layout. Between two builds the loop's own tax is no part of the arm's."""
+    empty = f"{EMPTY} ({GIL_ON})" if cell[1].endswith(GIL_ON) else EMPTY
+    return medians(record.times(*cell) - record.times(cell[0], empty))
+
+
+def net_logs(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np.ndarray:
+    """Logarithms of the ratio of two arms without their loops; NaN where nothing is left of one."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.log(net(record, slow) / net(record, fast))
+
+
+def net_ratio(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location | None:
+    """The same over layouts; None if one was not timed."""
+    if not (record.measured(*slow) and record.measured(*fast)):
+        return None
+    return statistics.over_units(record, net_logs(record, slow, fast), log=True)
+
+
+def net_cost(record: Record, cell: tuple[str, str]) -> Interval | None:
+    """ns of an arm without its loop; None if it was not timed."""
+    return statistics.over_units(record, net(record, cell), of=0).at() if record.measured(*cell) else None
+
+
+def tax(record: Record, version: str, names: list[str], gil: bool = False) -> Location | None:
+    """Geometric mean over arms of time on the free-threaded build over time with the GIL; None if none was timed.
+
+    gil: of the free-threaded build with the GIL switched on.
+    """
+    pairs = [((f"{version}t", f"{name}, {GIL_ON}" if gil else name), (version, name)) for name in names]
+    logs = [net_logs(record, *pair) for pair in pairs if all(record.measured(*cell) for cell in pair)]
     if not logs:
         return None
     # Where a layout lacks an arm, as its core had company, the others of the layout stand for it: arms differ in their level.
-    centres = medians(np.array(logs))
-    values = centres.mean() + pd.DataFrame(logs).sub(centres, axis=0).mean().to_numpy()
-    return statistics.over_units(record, values, log=True)
+    frame = pd.DataFrame(logs).replace([np.inf, -np.inf], np.nan)
+    centres = medians(frame.to_numpy())
+    return statistics.over_units(record, centres.mean() + frame.sub(centres, axis=0).mean().to_numpy(), log=True)
 
 
 def taxes(record: Record, stand_ins: dict[str, dict[str, str]]) -> pd.DataFrame:
-    """The tax of every version of which both builds were timed, on the interpreter's own operations and the boundary."""
+    """The tax of every version of which both builds were timed: on kinds of operations, on the boundary, there with the GIL on."""
     rows = []
     for version in both_builds(record.interpreters):
-        for what, names in (("interpreter", list(OPERATIONS)), ("boundary", boundary_arms(version, stand_ins))):
-            if found := tax(record, version, names):
-                rows.append({"version": version, "what": what, **vars(found.at()), "n": found.n})
+        arms = talk_arms(version, stand_ins)
+        found = {kind: tax(record, version, list(names)) for kind, names in KINDS.items()}
+        found |= {"boundary": tax(record, version, arms), f"boundary, {GIL_ON}": tax(record, version, arms, True)}
+        rows += [{"version": version, "what": what, **vars(one.at()), "n": one.n} for what, one in found.items() if one]
     return pd.DataFrame(rows, columns=["version", "what", "value", "low", "high", "n"])
+
+
+def as_run(runs: pd.DataFrame, version: str, gil: str, stand_ins: dict[str, dict[str, str]]) -> Location | None:
+    """A6 by the talk's method: the geometric mean over its bindings of mean over mean, process by process.
+
+    gil: "as built", or the free-threaded build with the GIL on.
+    """
+    others = {binding for label in (version, f"{version}t") for binding in stand_ins.get(label, {})}
+    slow = processes.chosen(runs, interpreter=f"{version}t", gil=gil)
+    fast = processes.chosen(runs, interpreter=version)
+    used = [name for name in boundary.TALK if name in runs and name not in others]
+    n = min(len(slow), len(fast))
+    logs = np.log(slow[used].to_numpy(float)[:n] / fast[used].to_numpy(float)[:n]) if used else np.empty((0, 0))
+    logs = logs[:, ~np.isnan(logs).all(axis=0)] if n else logs
+    return Location.of(logs.mean(axis=1), log=True) if logs.size else None
 
 
 def documented(version: str) -> tuple[float, float] | None:
@@ -81,21 +142,66 @@ def operation_ratios(record: Record, version: str) -> pd.DataFrame:
     rows = []
     for arm in [*OPERATIONS, *BOUNDARY_ARMS]:
         cells = (f"{version}t", arm), (version, arm)
-        if all(record.measured(*cell) for cell in cells):
-            rows.append({"operation": arm, **vars(statistics.ratio(record, *cells))})
+        if found := net_ratio(record, *cells):
+            rows.append({"operation": arm, **vars(found.at())})
     return pd.DataFrame(rows)
+
+
+def piece(name: str, label: str = FREE_THREADED) -> tuple[str, str]:
+    return label, f"{name}, in C"
 
 
 def piece_cost(record: Record, label: str, name: str) -> Interval | None:
     """Nanoseconds of one loop of a piece, from which no loop is to be taken off, as no Python is in it; None if missing."""
-    cell = (label, f"{name}, in C")
+    cell = piece(name, label)
     return statistics.per_call(record, cell) if record.measured(*cell) else None
 
 
+def pieces_compared(record: Record, slow: str, fast: str, label: str = FREE_THREADED) -> Location | None:
+    """Time of one piece over that of another, each for one loop of it; None if one is missing.
+
+    Where layouts fall into two classes no centre of them is one that a reader will see: then it is their mean, with its error.
+    """
+    cells = [piece(name, label) for name in (slow, fast)]
+    if not all(record.measured(*cell) for cell in cells):
+        return None
+    found, values = statistics.ratio_over_units(record, *cells), statistics.log_ratios(record, *cells)
+    if not two_classes(np.exp(values)):
+        return found
+    plain = Location.mean(values[np.isfinite(values)], log=True)
+    return replace(
+        found, centre=plain.centre, error=max(found.error, plain.error), freedom=min(found.freedom, plain.freedom)
+    )
+
+
 def piece_ratio(record: Record, slow: str, fast: str, label: str = FREE_THREADED) -> Interval | None:
-    """Time of one piece over that of another, each for one loop of it; None if one is missing."""
-    cells = [(label, f"{name}, in C") for name in (slow, fast)]
-    return statistics.ratio(record, *cells) if all(record.measured(*cell) for cell in cells) else None
+    """The same with its interval."""
+    found = pieces_compared(record, slow, fast, label)
+    return found.at() if found else None
+
+
+def piece_classes(record: Record, label: str, name: str) -> list[tuple[float, int]]:
+    """The two classes that the layouts of a piece fall into, as (ns, layouts), the faster first; empty if they do not."""
+    cell = piece(name, label)
+    return two_classes(medians(record.times(*cell))) if record.measured(*cell) else []
+
+
+# Two classes are layouts with nothing in between: a gap of so many of the typical distance within a class, and of so much of the
+# number itself. One layout alone is no class.
+APART, WORTH_A_CLASS = 5, 0.2
+
+
+def two_classes(values: np.ndarray) -> list[tuple[float, int]]:
+    """Median and number of the values of each of two classes, the lower first; empty if the values are one class."""
+    ordered = np.sort(np.log(values[np.isfinite(values)]))
+    if len(ordered) < 6:
+        return []
+    cut = int(np.argmax(np.diff(ordered)[1:-1])) + 2
+    low, high = ordered[:cut], ordered[cut:]
+    within = float(np.median(np.abs(np.concatenate([low - np.median(low), high - np.median(high)]))))
+    if high[0] - low[-1] <= max(APART * within, math.log1p(WORTH_A_CLASS)):
+        return []
+    return [(math.exp(float(np.median(part))), len(part)) for part in (low, high)]
 
 
 LOCKS = ("atomic increment", "PyMutex", "pthread mutex", "critical section")
@@ -174,6 +280,22 @@ def scaling(runs: pd.DataFrame, label: str, names: tuple[str, ...]) -> pd.DataFr
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
+def rate_of_two(runs: pd.DataFrame, name: str, shared: str) -> Measurement | None:
+    """Rate of two threads over that of one, as it is handed in; None if it was not measured."""
+    part = processes.chosen(runs, name=name, shared=shared, threads=2)
+    return Measurement(Location.of(gains(part), log=True), "ratio of rates") if len(part) else None
+
+
+def rivals(runs: pd.DataFrame, slow: str, fast: str) -> Measurement | None:
+    """ns of an operation of each of two threads on one object: one piece over another, in processes of their own."""
+    parts = [processes.chosen(runs, name=name, shared=ONE, threads=2).together for name in (slow, fast)]
+    return (
+        processes.ratio_of_groups(*(-np.log(part.to_numpy(dtype=float)) for part in parts))
+        if all(map(len, parts))
+        else None
+    )
+
+
 def gains(part: pd.DataFrame) -> np.ndarray:
     """Logarithms of the rate of several threads over that of one, by process."""
     return np.log((part.together / part.alone).to_numpy())
@@ -183,13 +305,3 @@ def gain(found: pd.DataFrame, name: str, shared: str = ONE, threads: int = 2) ->
     """The interval of one row of `scaling`; None if there is none."""
     row = found[(found["name"] == name) & (found.shared == shared) & (found.threads == threads)]
     return Interval.of(row.iloc[0]) if len(row) else None
-
-
-def own_over_shared(runs: pd.DataFrame, names: tuple[str, ...]) -> dict[str, Interval | None]:
-    """By binding: the gain by a second thread with a function for each, over the gain with one function for both."""
-    found = {}
-    for name in names:
-        own, one = (gains(processes.chosen(runs, name=name, shared=shared)) for shared in (OWN, ONE))
-        measurement = processes.ratio_of_groups(own, one) if len(own) and len(one) else None
-        found[name] = measurement.interval if measurement else None
-    return found

@@ -3,6 +3,7 @@
 Nothing here looks at a session, draws or glues. A gain or a loss is named where the interval says so, and nowhere else.
 """
 
+import functools
 import math
 
 import pandas as pd
@@ -12,7 +13,7 @@ from ffilab.judge import estimates
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.critical_sections.experiment import KNOWN_NAME, MADE_ELSEWHERE, ONE, OWN
+from notebooks.critical_sections.experiment import BOTH, IN, KNOWN_NAME, MADE_ELSEWHERE, ONE, OUT, OUT_OWN, OWN
 
 WHERE = {
     OWN: "With an object for each thread, made by it,",
@@ -20,8 +21,10 @@ WHERE = {
     ONE: "On one object,",
 }
 ONE_LOCK = "a hundred increments under one lock"
-# All of so many cases need not be listed.
+# More cases than these need not be listed: they stand in the table.
 MANY = 3
+# What a second thread brings is of interest from here on: a fifth of a thread. And what two builds may differ by, a twentieth.
+WORTH, CLOSE = 1.2, 1.05
 # Closest of what prediction 1 offers: up to this ratio.
 OFFERED = {"1 %": 1.055, "10 %": 1.3, "50 %": float("inf")}
 
@@ -50,20 +53,30 @@ def _withheld(checks: list[Check]) -> str | None:
     return f"Withheld: the calibration of this run failed ({draw.listed(failed)})." if failed else None
 
 
-def _row(found: pd.DataFrame, **which) -> Interval | None:
-    """The interval of the one row that `which` chooses; None if there is none."""
-    for name, value in which.items():
-        found = found[found[name] == value]
-    return Interval.of(found.iloc[0]) if len(found) else None
+def _on_threads(sentence):
+    """A sentence on threads, whose last argument are the checks of the calibration: withheld if one of them failed."""
+
+    @functools.wraps(sentence)
+    def said(*given):
+        return _withheld(given[-1]) or sentence(*given)
+
+    return said
 
 
 def _by_gain(rows: dict[str, Interval]) -> dict[str, list[str]]:
-    """Names by what a second thread brings: more in total, less, or what the interval leaves open."""
-    groups: dict[str, list[str]] = {"more": [], "less": [], "open": []}
+    """Names by what a second thread brings: more in total, less, nothing of interest, or what the interval leaves open."""
+    groups: dict[str, list[str]] = {"more": [], "less": [], "no more": [], "open": []}
     for name, found in rows.items():
-        known = found.is_known and found.excludes(1)
-        groups[("more" if found.low > 1 else "less") if known else "open"].append(name)
+        if found.is_known and found.excludes(1):
+            groups["more" if found.low > 1 else "less"].append(name)
+        else:
+            groups["no more" if found.is_known and found.high <= WORTH else "open"].append(name)
     return groups
+
+
+def _percent(bound: float) -> str:
+    """`7 %`, of a ratio above 1, rounded up."""
+    return f"{math.ceil((bound - 1) * 100 - 1e-9)} %"
 
 
 def _gains(rows: dict[str, Interval]) -> str:
@@ -73,14 +86,17 @@ def _gains(rows: dict[str, Interval]) -> str:
     groups = _by_gain(rows)
 
     def cases(names: list[str]) -> str:
-        if len(names) == len(rows) > MANY:
+        if len(names) == len(rows) > 1:
             return f"in all {len(rows)} cases"
-        return f"in {len(names)} of {len(rows)} cases ({'; '.join(names)})"
+        return f"in {len(names)} of {len(rows)} cases" + (f" ({'; '.join(names)})" if len(names) <= MANY else "")
 
     parts = [f"{what} than one {cases(groups[what])}" for what in ("more", "less") if groups[what]]
+    if groups["no more"]:
+        most = max(rows[name].high for name in groups["no more"])
+        parts.append(f"at most {_percent(most)} more than one {cases(groups['no more'])}")
     said = [f"two threads together did {', and '.join(parts)}"] if parts else []
     if groups["open"]:
-        said.append(f"whether two threads did more or less than one is undecided {cases(groups['open'])}")
+        said.append(f"whether two threads did more than one is undecided {cases(groups['open'])}")
     return ". ".join([said[0], *(each[0].upper() + each[1:] for each in said[1:])])
 
 
@@ -103,46 +119,16 @@ def calibration_note(checks: list[Check]) -> str:
     return "The calibration passed." if not _withheld(checks) else "The calibration failed: draw no conclusion."
 
 
-def ceiling(threads: Interval, found: pd.DataFrame, checks: list[Check]) -> str:
-    """Is any case above what two threads of the calibration do? found: rows with name, value, low, high."""
-    if withheld := _withheld(checks):
-        return withheld
-    if not estimates.known(threads):
-        return "The calibration of threads has no interval here, so it cannot serve as a ceiling."
-    above = [row["name"] for _, row in found.iterrows() if row.low > threads.high]
-    if above:
-        return (
-            f"{draw.listed(list(dict.fromkeys(above)))} came out above the two threads of the calibration, {_shown(threads)}: "
-            "take that as a yardstick, and not as a ceiling."
-        )
-    return f"None of these cases came out above the two threads of the calibration, {_shown(threads)}, beyond doubt."
-
-
+@_on_threads
 def in_company(found: pd.DataFrame, shared: str, checks: list[Check]) -> str:
     """What a second thread brings, by lock or object. found: rows with name, threads, shared, value, low, high."""
-    if withheld := _withheld(checks):
-        return withheld
     rows = found[(found.threads == 2) & (found.shared == shared)]
     return f"{WHERE[shared]} {_gains({row['name']: Interval.of(row) for _, row in rows.iterrows()})}."
 
 
-def with_the_gil(found: pd.DataFrame, checks: list[Check]) -> str:
-    """The same Python objects in the build with the GIL."""
-    if withheld := _withheld(checks):
-        return withheld
-    rows = found[found.threads == 2]
-    gained = [f"{row['name']} ({row.shared})" for _, row in rows.iterrows() if row.low > 1]
-    if gained:
-        return f"With the GIL too, two threads did more than one for {draw.listed(gained)}."
-    if not len(rows) or not all(Interval.of(row).is_known for _, row in rows.iterrows()):
-        return "Whether anything gained with the GIL cannot be told here."
-    return "With the GIL, nothing gained by a second thread beyond doubt."
-
-
+@_on_threads
 def one_against_own(name: str, own: Interval | None, one: Interval | None, checks: list[Check]) -> str:
     """Each of two threads on one object, against each on its own: ns of an operation of one thread."""
-    if withheld := _withheld(checks):
-        return withheld
     if not (estimates.known(own) and estimates.known(one)):
         return f"What sharing costs for {name} cannot be told here."
     times = (
@@ -164,26 +150,6 @@ def against(one: str, other: str, ratio: Interval | None) -> str:
     longer, shorter = (one, other) if ratio.low > 1 else (other, one)
     text = f"{longer} takes {_longer(ratio)} as long as {shorter}."
     return text[0].upper() + text[1:]
-
-
-def once_and_often(once: Interval | None, often: Interval | None) -> str:
-    """The lock over the atomic increment, for one increment, and for a hundred of them (under one lock, one by one)."""
-
-    def winner(ratio: Interval | None) -> str:
-        if not estimates.known(ratio) or not ratio.excludes(1):
-            return "undecided"
-        return "the atomic increment is faster" if ratio.low > 1 else "PyMutex is faster"
-
-    if not (estimates.known(once) or estimates.known(often)):
-        return "Whether the number of steps decides was not measured here."
-    found = winner(once), winner(often)
-    shown = _shown(once), _shown(often)
-    text = f"Of one increment: {found[0]} (PyMutex over atomic: {shown[0]}). Of a hundred: {found[1]} ({shown[1]})."
-    if found == ("the atomic increment is faster", "PyMutex is faster"):
-        return f"{text} Between these two, the number of steps under one lock decides."
-    if "undecided" in found:
-        return f"{text} Whether the number of steps decides cannot be told here."
-    return f"{text} In this run the number of steps does not decide it."
 
 
 def started_threads(single: Interval | None, started: Interval | None) -> str:
@@ -223,36 +189,9 @@ def against_documentation(
     return f"{subject}: {_shown(found)} {place} {named}."
 
 
-def how_built(arguments: str | None) -> str:
-    """Which optimisations the builds of the pair have, by what was given to `configure`."""
-    if not arguments:
-        return "How the interpreters of this run were optimised is not known."
-    profiled, linked = "--enable-optimizations" in arguments, "--with-lto" in arguments
-    options = f"{'with' if profiled else 'without'} PGO and {'with' if linked else 'without'} LTO"
-    return f"The free-threaded interpreter of this run was compiled {options}."
-
-
-def texts(found: pd.DataFrame, checks: list[Check]) -> str:
-    """Is the UTF-8 cache or the table of interned texts a bottleneck? found: rows with name, value, low, high."""
-    if withheld := _withheld(checks):
-        return withheld
-    rows = {row["name"]: Interval.of(row) for _, row in found.iterrows() if row["name"] != KNOWN_NAME}
-    if not rows:
-        return "Cannot be told here: nothing was measured."
-    groups = _by_gain(rows)
-    if groups["less"]:
-        answer = f"One of them holds threads up, or what goes with it, for {draw.listed(groups['less'])}"
-    elif groups["open"]:
-        answer = "Undecided here"
-    else:
-        answer = "No"
-    return f"{answer}: {_gains(rows)}."
-
-
+@_on_threads
 def new_name(new: Interval | None, known: Interval | None, checks: list[Check]) -> str:
     """Is it the new text? An attribute by a new name, and the same one by a known name: rates of two threads over one."""
-    if withheld := _withheld(checks):
-        return withheld
     if not (estimates.known(new) and estimates.known(known)):
         return "Whether it is the new name, or the object that is looked into, cannot be told here."
     rates = f"by a known name the rate is {_shown(known)} times that of one thread, by a new one {_shown(new)}"
@@ -261,56 +200,6 @@ def new_name(new: Interval | None, known: Interval | None, checks: list[Check]) 
     if known.high < new.low:
         return f"It is not the new name: {rates}."
     return f"Whether it is the new name is undecided here: {rates}."
-
-
-def bindings(found: pd.DataFrame, threads: Interval, checks: list[Check]) -> str:
-    """Which bound functions scale as two threads of the calibration do. found: rows with name, value, low, high."""
-    if withheld := _withheld(checks):
-        return withheld
-    rows = {row["name"]: Interval.of(row) for _, row in found.iterrows()}
-    below = [name for name, one in rows.items() if one.is_known and one.low > 1 and one.high < threads.low]
-    text = f"With one function for both threads, {_gains(rows)}."
-    if below:
-        return f"{text} Here {draw.listed(below)} gained less than two threads of the calibration."
-    return text
-
-
-def api_against_cython(api: Interval | None, cython: Interval | None, checks: list[Check]) -> str:
-    """Do both scale alike? Rates of two threads over one."""
-    if withheld := _withheld(checks):
-        return withheld
-    if not (estimates.known(api) and estimates.known(cython)):
-        return "Whether the C API and Cython scale alike cannot be told here."
-    rates = f"C API {_shown(api)}, Cython {_shown(cython)}"
-    if api.high < cython.low:
-        return f"The C API gained less by a second thread than Cython ({rates})."
-    if api.low > cython.high:
-        return f"The C API gained more by a second thread than Cython ({rates})."
-    return f"Between the C API and Cython no difference is beyond doubt ({rates})."
-
-
-def own_functions(ratios: dict[str, Interval | None], checks: list[Check]) -> str:
-    """Is it the shared function object? ratios: gain with a function for each thread over gain with one, by binding."""
-    if withheld := _withheld(checks):
-        return withheld
-    known = {name: found for name, found in ratios.items() if estimates.known(found)}
-    if not known:
-        return "Whether the shared function is what holds threads up cannot be told here: no binding has both cases."
-    better = [f"{name} ({_shown(found)})" for name, found in known.items() if found.low > 1]
-    worse = [f"{name} ({_shown(found)})" for name, found in known.items() if found.high < 1]
-    rest = [f"{name} ({_shown(found)})" for name, found in known.items() if not found.excludes(1)]
-    said = []
-    if better:
-        said.append(
-            f"A function for each thread helps {draw.listed(better)}: there the shared function, or what hangs on it, held threads up"
-        )
-    if worse:
-        said.append(f"A function for each thread made it worse for {draw.listed(worse)}")
-    if rest:
-        said.append(
-            f"With a function for each thread, over one for both, the gain is not told from the same for {draw.listed(rest)}"
-        )
-    return f"{'. '.join(said)}."
 
 
 def prediction_1(tax: Interval | None) -> str:
@@ -340,11 +229,6 @@ def prediction_2(order: list[tuple[str, Interval]], told: list[bool]) -> str:
     return f"Here, from the cheapest: {text} ({prices})."
 
 
-def prediction_3(found: Interval | None, checks: list[Check]) -> str:
-    """Do two threads on one shared dict get more done than one?"""
-    return _more_than_one(found, checks)
-
-
 def prediction_4(often: Interval | None) -> str:
     """A hundred increments under one lock, or a hundred atomic ones? often: time of the lock over the atomics'."""
     if not estimates.known(often):
@@ -369,23 +253,6 @@ def prediction_5(ratio: Interval | None) -> str:
     return f"Here: the foreign one takes {_longer(ratio)} as long; of the three, {nearest} is the closest."
 
 
-def prediction_6(found: Interval | None, checks: list[Check]) -> str:
-    """Do two threads that look an attribute up by new texts get more done than one?"""
-    return _more_than_one(found, checks)
-
-
-def _more_than_one(found: Interval | None, checks: list[Check]) -> str:
-    if withheld := _withheld(checks):
-        return withheld
-    if not estimates.known(found):
-        return "Here: not known."
-    if not found.excludes(1):
-        return f"Here: undecided; two threads do {_shown(found)} times the work of one."
-    if found.low > 1:
-        return f"Here: yes, {_shown(found)} times as much as one thread."
-    return f"Here: no; one thread alone does {_longer(found)} as much as the two together."
-
-
 def operations_for_alt(ratios: pd.DataFrame) -> str:
     """The dearest and the cheapest operation, for the figure's alt text."""
     if ratios.empty:
@@ -400,13 +267,199 @@ def operations_for_alt(ratios: pd.DataFrame) -> str:
     )
 
 
+@_on_threads
+def more_than_one(found: Interval | None, checks: list[Check]) -> str:
+    """Predictions 3 and 6: do two threads get more done than one?"""
+    if not estimates.known(found):
+        return "Here: not known."
+    if found.low > 1:
+        return f"Here: yes, {_shown(found)} times as much as one thread."
+    if found.high < 1:
+        return f"Here: no; one thread alone does {_longer(found)} as much as the two together."
+    if found.high <= WORTH:
+        return f"Here: no; two threads do {_shown(found)} times the work of one, at most {_percent(found.high)} more."
+    return f"Here: undecided; two threads do {_shown(found)} times the work of one."
+
+
 def objects_for_alt(rows: pd.DataFrame) -> str:
     """Python objects under two threads, for the figure's alt text. rows: with name, shared, interpreter and an interval."""
     said = []
     for label in dict.fromkeys(rows.interpreter):
         part = rows[rows.interpreter == label]
         groups = _by_gain({f"{row['name']}, {row.shared}": Interval.of(row) for _, row in part.iterrows()})
-        words = {"more": "gained by a second thread", "less": "lost by it", "open": "undecided"}
-        counts = ", ".join(f"{len(names)} {words[group]}" for group, names in groups.items() if names)
+        words = {"more": "gained by a second thread", "less": "lost by it", "no more": "gained nothing of interest"}
+        counts = ", ".join(f"{len(names)} {words.get(group, 'undecided')}" for group, names in groups.items() if names)
         said.append(f"on {label}: {counts} of {len(part)}")
     return "; ".join(said) or draw.NOT_MEASURED
+
+
+@_on_threads
+def with_the_gil(found: pd.DataFrame, checks: list[Check]) -> str:
+    """The same Python objects in the build with the GIL."""
+    rows = {f"{row['name']} ({row.shared})": Interval.of(row) for _, row in found[found.threads == 2].iterrows()}
+    if not rows or not all(one.is_known for one in rows.values()):
+        return "Whether anything gained with the GIL cannot be told here."
+    if gained := [name for name, one in rows.items() if one.low > 1]:
+        return f"With the GIL too, two threads did more than one for {draw.listed(gained)}."
+    return f"With the GIL, {_gains(rows)}."
+
+
+@_on_threads
+def texts(found: pd.DataFrame, checks: list[Check]) -> str:
+    """Is the UTF-8 cache or the table of interned texts a bottleneck? found: rows with name, value, low, high."""
+    rows = {row["name"]: Interval.of(row) for _, row in found.iterrows() if row["name"] != KNOWN_NAME}
+    if not rows:
+        return "Cannot be told here: nothing was measured."
+    groups = _by_gain(rows)
+    if groups["less"]:
+        return f"Two threads get in each other's way with {draw.listed(groups['less'])}: {_gains(rows)}."
+    if len(groups["open"]) == len(rows):
+        return "Undecided here, in all cases."
+    return f"{'Undecided here' if groups['open'] else 'No'}: {_gains(rows)}."
+
+
+@_on_threads
+def bindings(found: pd.DataFrame, threads: Interval, checks: list[Check]) -> str:
+    """Which bound functions scale as two threads of the calibration do. found: rows with name, value, low, high."""
+    rows = {row["name"]: Interval.of(row) for _, row in found.iterrows()}
+    text = f"With one function for both threads, {_gains(rows)}."
+    below = [f"{name} {_shown(one)}" for name, one in rows.items() if one.is_known and one.high < threads.low]
+    if not below:
+        return text
+    return f"{text} Less than two threads of the calibration, which did {_shown(threads)} times the work of one, did {draw.listed(below)}."
+
+
+@_on_threads
+def ctypes_apart(found: dict[str, Interval | None], checks: list[Check]) -> str:
+    """ctypes, a function for each thread: does a second thread bring anything, and what do they share? found: by what is handed over."""
+    both, out, own, into = (found.get(name) for name in (BOTH, OUT, OUT_OWN, IN))
+    if not estimates.known(both):
+        return "Whether ctypes scales cannot be told here."
+    rate = f"two threads do {_shown(both)} times the work of one with int → int, each through a function of its own"
+    if both.low > 1:
+        said = [f"A second thread speeds calls through ctypes up: {rate}."]
+    elif both.high < 1:
+        said = [f"A second thread slows calls through ctypes down: {rate}. So it is not the function that they share."]
+    elif both.high < WORTH:
+        most = _percent(both.high)
+        said = [
+            f"A second thread speeds calls through ctypes up by {most} at most: {rate}. It is not the function that they share."
+        ]
+    else:
+        said = [f"Whether a second thread speeds calls through ctypes up is undecided here: {rate}."]
+    if estimates.known(out) and estimates.known(own) and out.low < WORTH:
+        rates = f"→ int gives {_shown(own)} with a type of the result for each thread, and {_shown(out)} with c_int for both"
+        meet = own.low > out.high
+        said.append(
+            f"They meet at the type of the result: {rates}."
+            if meet
+            else f"Whether they meet at the type of the result was not resolved here: {rates}."
+        )
+    if estimates.known(into):
+        same = ", a conversion that threads share as well" if into.high < WORTH else ""
+        said.append(f"An argument alone, without a result, gives {_shown(into)}{same}.")
+    return " ".join(said)
+
+
+def once_and_often(once: Interval | None, often: Interval | None, equal: Interval | None) -> str:
+    """PyMutex over an atomic increment; a hundred atomic ones over a hundred under one lock; that lock over one atomic addition of 100."""
+
+    def winner(ratio: Interval | None, slow: str, fast: str) -> str:
+        if not estimates.known(ratio) or not ratio.excludes(1):
+            return f"undecided, {_shown(ratio)}"
+        slow, fast = (slow, fast) if ratio.low > 1 else (fast, slow)
+        return f"{fast}; {slow} takes {_longer(ratio)} as long"
+
+    if not any(estimates.known(ratio) for ratio in (once, often, equal)):
+        return "Whether the number of steps decides was not measured here."
+    return (
+        f"Faster for one step: {winner(once, 'the PyMutex', 'the atomic increment')}. For a hundred steps, one by one or under one lock: "
+        f"{winner(often, 'one by one', 'under one PyMutex')}. And the lock-free equal of that lock, one atomic addition of a hundred: "
+        f"{winner(equal, 'the PyMutex', 'the atomic addition')}."
+    )
+
+
+def two_classes(found: dict[str, list[tuple[float, int]]] | None) -> str:
+    """Loops whose layouts fall into two classes. found: by loop the two (ns, number of layouts); None if not measured."""
+    if found is None:
+        return "Whether layouts fall into two classes was not measured here."
+    if not found:
+        return "No loop has layouts of two classes in this run."
+    longest = sorted(found.items(), key=lambda item: -item[1][1][0])
+    said = "; ".join(
+        f"{name} takes {draw.number(low, low / 30)} ns on {few} layouts and {draw.number(high, high / 30)} ns on {more}"
+        for name, ((low, few), (high, more)) in longest[:2]
+    )
+    others = f" ({len(longest) - 2} more in the table)" if len(longest) > 2 else ""
+    return (
+        f"Not every loop has one time: {said}{others}. The machine code is the same, and lies at other addresses: "
+        "where the linker puts a loop can be worth a large factor, and a mean of the two classes is a time that nobody sees."
+    )
+
+
+def locks_in_call(call: dict[str, float] | None, others: dict[str, dict[str, float]]) -> str:
+    """A9: are there locks in the call? Counts by group of headers, of the call and of operations that may stand beside one."""
+    if call is None:
+        return "What the call holds was not counted here."
+    if call["locks"] >= 0.5:
+        return (
+            f"Locks are in this call: {call['locks']:.0f} of {call['all']:.0f} instructions come from mutexes and critical "
+            f"sections, and {call['atomics']:.0f} from atomics."
+        )
+    text = (
+        f"No lock is in this call: without its loop {call['atomics']:.0f} of its {call['all']:.0f} instructions come from atomics, "
+        "and none from a mutex or a critical section."
+    )
+    locked = [f"{what} ({counts['locks']:.0f})" for what, counts in others.items() if counts["locks"] >= 0.5]
+    if not locked:
+        return text
+    return (
+        f"{text} Locks are in {draw.listed(locked)}. So the talk's lock most likely came from something beside the call, such "
+        "as the dict that its loop wrote to, or from its version of CPython: an explanation, not tested."
+    )
+
+
+def hidden_by_the_mean(ratios: dict[str, Interval], mean: Interval | None) -> str:
+    """A6: which of the talk's bindings got dearer without the GIL, and which cheaper? ratios: without the loop, by binding."""
+    if not ratios or not estimates.known(mean):
+        return "What each binding pays without the GIL was not measured here."
+    close = "as dear, to within a twentieth,"
+    groups: dict[str, list[str]] = {"dearer": [], "cheaper": [], close: [], "not told from the one with it": []}
+    for name, one in ratios.items():
+        if one.is_known and one.high < CLOSE and one.low > 1 / CLOSE:
+            group = close
+        elif one.is_known and one.excludes(1):
+            group = "dearer" if one.low > 1 else "cheaper"
+        else:
+            group = "not told from the one with it"
+        groups[group].append(f"{name} ({_shown(one)} times)")
+    said = "; ".join(f"{group} through {draw.listed(names)}" for group, names in groups.items() if names)
+    if groups["dearer"] and groups["cheaper"]:
+        return f"Without the GIL this call is {said}. The mean of all, {_shown(mean)}, hides that."
+    return f"Without the GIL this call is {said}. The mean of all is {_shown(mean)}."
+
+
+def nearer(builds: str, how: str, published: float, off: Interval | None, on: Interval | None) -> str:
+    """A6: is the talk's number nearer to the build with the GIL off, or to the same one with the GIL on? how: the method of ours."""
+    if not (estimates.known(off) and estimates.known(on)):
+        return f"{builds}, {how}: with the GIL off and on not known here; published {published:.2f}."
+    found = f"{builds}, {how}: {_shown(off)} with the GIL off and {_shown(on)} with it on; published {published:.2f}"
+    if off.low <= on.high and on.low <= off.high:
+        return f"{found}. This run does not tell the two apart."
+    away = {name: abs(math.log(one.value / published)) for name, one in (("off", off), ("on", on))}
+    return f"{found}. That is nearer to the GIL {min(away, key=away.get)}."
+
+
+def kinds(found: dict[str, Interval | None]) -> str:
+    """On what is the tax? found: by kind of operation, time without the GIL over time with it."""
+    known = {name: one for name, one in found.items() if estimates.known(one)}
+    if not known:
+        return "By kinds of operations the tax is not known here."
+    times = draw.listed([f"{name} takes {_shown(one)}" for name, one in known.items()])
+    paid = {
+        "more than 5 % is paid for": [name for name, one in known.items() if one.low > CLOSE],
+        "less than 5 % is paid for": [name for name, one in known.items() if one.high < CLOSE],
+        "whether it is more than 5 % is undecided for": [n for n, one in known.items() if one.low <= CLOSE <= one.high],
+    }
+    said = "; ".join(f"{how} {draw.listed(names)}" for how, names in paid.items() if names)
+    return f"In times of the same with the GIL, {times}: {said}."

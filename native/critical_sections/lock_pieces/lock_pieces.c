@@ -97,6 +97,13 @@ static void one_lock_for_many(Cell *cell, Cell *other, int64_t loops) {
 }
 
 static void many_atomics(Cell *cell, Cell *other, int64_t loops) { atomic(cell, other, loops * BATCH); }
+
+/* The lock-free equal of one lock for many: nobody gets in between either. */
+static void one_atomic_for_many(Cell *cell, Cell *other, int64_t loops) {
+    for (int64_t i = 0; i < loops; i++) {
+        __atomic_fetch_add(&cell->value, BATCH, __ATOMIC_SEQ_CST);
+    }
+}
 /* [/batch] */
 
 static const struct {
@@ -116,6 +123,7 @@ static const struct {
     {"reference count", reference_count, 0, 1},
     {"100 increments under one PyMutex", one_lock_for_many, BATCH, 1},
     {"100 atomic increments", many_atomics, BATCH, 1},
+    {"one atomic addition of 100", one_atomic_for_many, BATCH, 1},
 };
 enum { PIECES = sizeof pieces / sizeof *pieces };
 
