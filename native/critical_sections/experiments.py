@@ -115,7 +115,8 @@ DECLARED = {
 
 def contended_ctypes(name, threads, libraries, milliseconds):
     """Two threads, each with a function that it loaded and declared itself: what do they still write to together?"""
-    path = os.path.join(boundary().place(libraries), "boundary_ctypes", "libboundary.so")
+    boundary().load(libraries, "ctypes CDLL")
+    path = str(sys.modules["boundary_ctypes.binding"].LIBRARY)
 
     def make(number):
         symbol, statement, types = DECLARED[name]

@@ -1,7 +1,6 @@
 """What the chapter "Critical sections" shows: tables, figures and the texts that its prose takes up. Sentences: words.py."""
 
 import pandas as pd
-from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
 from ffilab import draw
 from ffilab.bench.plan import EMPTY
@@ -142,16 +141,6 @@ def plot_operations(figure, ratios: pd.DataFrame) -> None:
     axes.tick_params(axis="y", labelsize=9)
 
 
-def every_version(record: Record) -> pd.DataFrame:
-    """Every operation, on every version of which both builds were timed."""
-    columns = []
-    for version in both_builds(record.interpreters):
-        ratios = results.operation_ratios(record, version)
-        cells = [draw.text(Interval.of(row)) for row in ratios.itertuples()]
-        columns.append(pd.Series(cells, index=ratios.operation, name=builds(version)))
-    return pd.concat(columns, axis=1).reset_index()
-
-
 def in_classes(record: Record, label: str, name: str) -> str:
     """ns of a piece; of each of two classes, if its layouts fall into two."""
     found = results.piece_classes(record, label, name)
@@ -202,7 +191,9 @@ def glue_pieces(record: Record) -> None:
     }
     draw.glue("two-classes", words.two_classes({name: found for name, found in classes.items() if found}))
     draw.glue("prediction-2", words.prediction_2(*results.order_of_locks(record)))
-    draw.glue("prediction-4", words.prediction_4(often.inverse if often else None))
+    draw.glue(
+        "prediction-4", words.against("counting with a hundred atomic increments", "counting under one PyMutex", often)
+    )
     draw.glue("prediction-5", words.prediction_5(results.foreign_over_own(record)))
 
 
@@ -243,7 +234,7 @@ def when_table() -> pd.DataFrame:
     return pd.DataFrame([{"lock": name, "when": when} for name, when in WHEN.items()])
 
 
-def glue_company(record: Record, runs: pd.DataFrame, scaled: pd.DataFrame, checks: list[Check]) -> None:
+def glue_company(runs: pd.DataFrame, scaled: pd.DataFrame, checks: list[Check]) -> None:
     """Hand to the prose what a second thread brings, lock by lock."""
     for name, shared in (("own", OWN), ("foreign", MADE_ELSEWHERE), ("one", ONE)):
         draw.glue(f"locks-{name}", words.in_company(scaled, shared, checks))
@@ -254,63 +245,6 @@ def glue_company(record: Record, runs: pd.DataFrame, scaled: pd.DataFrame, check
     ):
         costs = (results.of_each(runs, name=name, shared=shared, threads=2) for shared in (OWN, ONE))
         draw.glue(f"sharing-{name}", words.one_against_own(title, *costs, checks))
-    single = results.piece_cost(record, FREE_THREADED, "pthread mutex")
-    started = results.alone(runs, name="pthread mutex", shared=OWN, threads=2)
-    draw.glue("started-threads", words.started_threads(single, started))
-
-
-def cache_line(runs: pd.DataFrame) -> dict[str, Interval | None]:
-    """ns of an atomic increment: of each of two threads on own objects and on one, and of one thread alone."""
-    which = {"name": "atomic increment", "threads": 2}
-    return {
-        "own": results.of_each(runs, shared=OWN, **which),
-        "one": results.of_each(runs, shared=ONE, **which),
-        "alone": results.alone(runs, shared=OWN, **which),
-    }
-
-
-def cache_line_in_words(found: dict[str, Interval | None]) -> str:
-    """The numbers in the picture of the cache line, for its alt text."""
-    alone, one, own = (draw.words(found[name], "ns") for name in ("alone", "one", "own"))
-    return f"One thread alone: {alone} an increment. Each of two threads on one object: {one}; on an object each: {own}"
-
-
-def cache_line_frame(found: dict[str, Interval | None]) -> pd.DataFrame:
-    """What the picture of the cache line says, ns of an increment, a row for each case."""
-    return pd.DataFrame([{"case": name, **vars(interval)} for name, interval in found.items() if interval])
-
-
-def plot_cache_line(figure, found: dict[str, Interval | None]) -> None:
-    """Two cores with their caches, the cache lines in these, and what an increment takes."""
-    panels = figure.subplots(1, 2)
-    for axes, title, key in zip(panels, ("one object", "an object each"), ("one", "own")):
-        axes.set(xlim=(0, 10), ylim=(1.2, 10), title=title)
-        axes.axis("off")
-        for number, left in enumerate((0.3, 5.7)):
-            _box(axes, left, 8.0, 4, 1.4, f"core {number + 1}", draw.PALETTE[0])
-            _box(axes, left, 3.2, 4, 3.6, "", "gray")
-            axes.text(left + 2, 6.2, "its cache", ha="center", va="center", size=10)
-            _arrow(axes, (left + 2, 7.9), (left + 2, 6.9), "gray")
-            shared = key == "one"
-            text, color = ("the line", draw.PALETTE[5]) if shared else (f"line {number + 1}", draw.PALETTE[2])
-            _box(axes, left + 0.5, 3.8, 3, 1.4, text, color, "--" if shared and number else "-")
-        if key == "one":
-            _arrow(axes, (3.9, 4.5), (6.1, 4.5), draw.PALETTE[5])
-        axes.text(5, 2.0, f"each thread: {draw.words(found[key], 'ns')}", ha="center", va="center", size=10)
-    figure.supxlabel(f"one thread alone: {draw.words(found['alone'], 'ns')} for an atomic increment", size=10)
-
-
-def _box(
-    axes, left: float, bottom: float, width: float, height: float, text: str, color: str, linestyle: str = "-"
-) -> None:
-    box = FancyBboxPatch((left, bottom), width, height, boxstyle="round,pad=0.1", facecolor="none", edgecolor=color)
-    box.set(linewidth=2, linestyle=linestyle)
-    axes.add_patch(box)
-    axes.text(left + width / 2, bottom + height / 2, text, ha="center", va="center", size=11)
-
-
-def _arrow(axes, start: tuple[float, float], end: tuple[float, float], color: str) -> None:
-    axes.add_patch(FancyArrowPatch(start, end, arrowstyle="<->", mutation_scale=14, color=color, linewidth=1.6))
 
 
 def scaling(found: pd.DataFrame) -> pd.DataFrame:
@@ -363,20 +297,6 @@ def texts_alone(record: Record) -> pd.DataFrame:
         shown = draw.words(ratio.at() if ratio else None)
         rows.append({"text": signature, **cost, f"{FREE_THREADED} / {GIL}": shown, "n (layouts)": len(record.kept)})
     return pd.DataFrame(rows)
-
-
-def texts_in_company(found: pd.DataFrame) -> pd.DataFrame:
-    """Texts from two threads: rate over that of one."""
-    return pd.DataFrame(
-        [
-            {
-                "from two threads": row["name"],
-                "rate over that of one": draw.text(Interval.of(row)),
-                "n (processes)": row["n"],
-            }
-            for _, row in found.iterrows()
-        ]
-    )
 
 
 def glue_texts(found: pd.DataFrame, checks: list[Check]) -> None:

@@ -20,7 +20,6 @@ WHERE = {
     MADE_ELSEWHERE: "With an object for each thread, made by the main thread,",
     ONE: "On one object,",
 }
-ONE_LOCK = "a hundred increments under one lock"
 # More cases than these need not be listed: they stand in the table.
 MANY = 3
 # What a second thread brings is of interest from here on: a fifth of a thread. And what two builds may differ by, a twentieth.
@@ -152,21 +151,6 @@ def against(one: str, other: str, ratio: Interval | None) -> str:
     return text[0].upper() + text[1:]
 
 
-def started_threads(single: Interval | None, started: Interval | None) -> str:
-    """A pthread mutex in a process of one thread, and in one that has started another: ns, with nobody waiting."""
-    if not (estimates.known(single) and estimates.known(started)):
-        return "What the first thread of a process adds to a pthread mutex cannot be told here."
-    times = f"{_shown(single, 'ns')} in a process that never started a thread, {_shown(started, 'ns')} in one that did"
-    if single.high < started.low:
-        return (
-            f"A pthread mutex takes {times}: a process of one thread flatters it. An explanation, not tested here: glibc locks without "
-            "an atomic operation while there is one thread."
-        )
-    if single.low > started.high:
-        return f"A pthread mutex takes {times}: threads made it no dearer."
-    return f"A pthread mutex takes {times}: no difference beyond doubt."
-
-
 def against_documentation(
     what: str, version: str, found: Interval | None, documented: tuple[float, float] | None
 ) -> str:
@@ -227,18 +211,6 @@ def prediction_2(order: list[tuple[str, Interval]], told: list[bool]) -> str:
         text += f", then {name}" if is_told else f", not told apart from {name}"
     prices = "; ".join(f"{name} {_shown(found, 'ns')}" for name, found in order)
     return f"Here, from the cheapest: {text} ({prices})."
-
-
-def prediction_4(often: Interval | None) -> str:
-    """A hundred increments under one lock, or a hundred atomic ones? often: time of the lock over the atomics'."""
-    if not estimates.known(often):
-        return "Here: not known."
-    if not often.excludes(1):
-        return f"Here: undecided; the lock takes {_shown(often)} of the time of the atomic increments."
-    slow, fast = (
-        (ONE_LOCK, "a hundred atomic increments") if often.low > 1 else ("a hundred atomic increments", ONE_LOCK)
-    )
-    return f"Here: {slow} take {_longer(often)} as long as {fast}."
 
 
 def prediction_5(ratio: Interval | None) -> str:

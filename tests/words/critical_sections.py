@@ -83,12 +83,6 @@ CASES = {
         "missing": ("a critical section", "a PyMutex", None),
         "no interval": ("a critical section", "a PyMutex", NONE),
     },
-    "started_threads": {
-        "agrees": (made(3.33, 3.26, 3.40), made(12.7, 12.5, 12.8)),
-        "contradicts": (made(12.7, 12.5, 12.8), made(3.33, 3.26, 3.40)),
-        "undecided": (NS, LIKE_NS),
-        "missing": (None, NS),
-    },
     "against_documentation": {
         "agrees": (CALLS, "3.14t / 3.14", made(1.07, 1.06, 1.08), RANGE),
         "contradicts": (CALLS, "3.14t / 3.14", made(1.25, 1.24, 1.27), RANGE),
@@ -194,12 +188,6 @@ CASES = {
         "contradicts": ([("PyMutex", NS), ("atomic increment", MORE_NS)], [True]),
         "undecided": ([("atomic increment", NS), ("PyMutex", LIKE_NS)], [False]),
         "missing": ([], []),
-    },
-    "prediction_4": {
-        "agrees": (CHEAPER,),
-        "contradicts": (DEARER,),
-        "undecided": (SAME,),
-        "missing": (None,),
     },
     "prediction_5": {
         "agrees": (DEARER,),
