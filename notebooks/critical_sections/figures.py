@@ -192,7 +192,8 @@ def glue_pieces(record: Record) -> None:
     draw.glue("two-classes", words.two_classes({name: found for name, found in classes.items() if found}))
     draw.glue("prediction-2", words.prediction_2(*results.order_of_locks(record)))
     draw.glue(
-        "prediction-4", words.against("counting with a hundred atomic increments", "counting under one PyMutex", often)
+        "prediction-4",
+        words.against("counting to a hundred with atomic increments", "doing it under one PyMutex", often),
     )
     draw.glue("prediction-5", words.prediction_5(results.foreign_over_own(record)))
 

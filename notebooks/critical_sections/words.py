@@ -298,7 +298,9 @@ def bindings(found: pd.DataFrame, threads: Interval, checks: list[Check]) -> str
     below = [f"{name} {_shown(one)}" for name, one in rows.items() if one.is_known and one.high < threads.low]
     if not below:
         return text
-    return f"{text} Less than two threads of the calibration, which did {_shown(threads)} times the work of one, did {draw.listed(below)}."
+    return (
+        f"{text} Beyond doubt {draw.listed(below)} gained less than two threads of the calibration, {_shown(threads)}."
+    )
 
 
 @_on_threads
