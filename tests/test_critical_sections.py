@@ -77,7 +77,9 @@ def test_each_experiment_answers(function, arguments, columns):
 @pytest.mark.parametrize("switched", [{}, {"PYTHON_GIL": "1"}])
 def test_single_calls_are_timed_with_the_gil_off_and_on(switched):
     fixed = {"bindings": list(experiment.boundary.TALK), "libraries": experiment.boundary.LIBRARIES}
-    outcome = Case(FREE_THREADED, experiment.EXPERIMENTS, "single_calls", {}, fixed, environment=switched).run()
+    outcome = Case(
+        FREE_THREADED, experiment.EXPERIMENTS, "means_of_single_calls", {}, fixed, environment=switched
+    ).run()
     assert outcome.gil_enabled == bool(switched)
     assert set(outcome.result) == set(experiment.boundary.TALK)
     assert min(outcome.result.values()) > 0

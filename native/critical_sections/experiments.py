@@ -147,7 +147,7 @@ class Implementation:
 SINGLE_CALLS, DROPPED = 200, 5
 
 
-def single_calls(bindings, libraries):
+def means_of_single_calls(bindings, libraries):
     """Mean ns of single calls that return an int, the clock around each, one binding after the other in one process."""
     arms_of_boundary, means = boundary(), {}
     for binding in bindings:

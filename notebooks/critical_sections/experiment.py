@@ -129,9 +129,12 @@ def single(session: Session) -> Record:
 def single_calls(session: Session) -> pd.DataFrame:
     """A6 as the talk ran it: means of 195 single calls, four bindings in one process, on every build, and with the GIL on."""
     fixed = {"bindings": list(boundary.TALK), "libraries": boundary.LIBRARIES}
-    cases = [Case(label, EXPERIMENTS, "single_calls", {}, fixed, {"gil": AS_BUILT}) for label in session.interpreters]
+    cases = [
+        Case(label, EXPERIMENTS, "means_of_single_calls", {}, fixed, {"gil": AS_BUILT})
+        for label in session.interpreters
+    ]
     cases += [
-        Case(label, EXPERIMENTS, "single_calls", {}, fixed, {"gil": GIL_ON}, {"PYTHON_GIL": "1"})
+        Case(label, EXPERIMENTS, "means_of_single_calls", {}, fixed, {"gil": GIL_ON}, {"PYTHON_GIL": "1"})
         for label in session.interpreters
         if label in FREE_THREADED_BUILDS
     ]
