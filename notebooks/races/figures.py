@@ -89,13 +89,17 @@ ACCOUNTS = ("bank", "safe bank", "fast bank")
 
 def as_run_table(runs: pd.DataFrame, banks: bool) -> pd.DataFrame:
     """The talk's program: its counters or its banks, by build and GIL, beside what the talk printed."""
+    # A process is one trial, however many rounds it has.
+    means = runs.groupby(["interpreter", "gil", "what", "process"], as_index=False)[
+        ["lost", "withdrawals", "created"]
+    ].mean()
     rows = []
     for what in PUBLISHED:
         for label, gil in results.conditions(runs) if (what in ACCOUNTS) == banks else []:
             which = {"interpreter": label, "gil": gil, "what": what}
             found = [
-                {"withdrawals, mean": mean_words(runs, "withdrawals", "", **which)},
-                {"dollars from nothing, mean": mean_words(runs, "created", "", **which)},
+                {"withdrawals, mean": mean_words(means, "withdrawals", "", **which)},
+                {"dollars from nothing, mean": mean_words(means, "created", "", **which)},
             ]
             rows.append(
                 {
@@ -103,7 +107,7 @@ def as_run_table(runs: pd.DataFrame, banks: bool) -> pd.DataFrame:
                     "CPython": label,
                     "GIL": gil,
                     "runs that went wrong": bad_words(runs, "created" if banks else "lost", **which),
-                    **(found[0] | found[1] if banks else {"lost, mean": mean_words(runs, "lost", "%", 100, **which)}),
+                    **(found[0] | found[1] if banks else {"lost, mean": mean_words(means, "lost", "%", 100, **which)}),
                     "published (3.13.5)": PUBLISHED[what][gil == "off"],
                 }
             )
