@@ -170,7 +170,7 @@ def test_what_is_handed_in_is_kept_only_where_the_press_asks_for_it(tell, handed
 
 def test_a_row_says_that_its_page_is_stale(results):
     rows = ledger.collect({"loaders": ["the notebook"]})
-    assert {row["id"] for row in rows if row["stale"] == ["the notebook"]} == {"A12", "A13", "A14", "A25"}
+    assert {row["id"] for row in rows if row["stale"] == ["the notebook"]} == {"A12", "A12b", "A13", "A14", "A25"}
     assert not [row["id"] for row in rows if row["stale"] and row["chapter"] not in ("loaders", "")]
 
 
@@ -178,7 +178,7 @@ def test_a_page_of_other_tests_says_so_and_stops_nothing(results, tmp_path):
     """A newer claims.toml beside an older page: its claim is not measured, and every other one is judged."""
     folder = tmp_path / "executed" / "loaders" / "claims"
     folder.mkdir(parents=True)
-    for identifier in ("A12", "A13", "A14"):
+    for identifier in ("A12", "A12b", "A13", "A14"):
         (folder / f"{identifier}.json").write_text(json.dumps(handed_in(1.2)))
     rows = {row["id"]: row for row in ledger.collect()}
     assert rows["A12"]["verdict"] == verdicts.NOT_MEASURED

@@ -1,8 +1,6 @@
 """The chapter on measuring: the talk's method, what its numbers are made of, a benchmark step by step, the exercises."""
 
-import inspect
 import random
-import runpy
 from types import SimpleNamespace
 
 import numpy as np
@@ -17,7 +15,7 @@ from ffilab.judge.claims import declared
 from ffilab.judge.estimates import LEVEL, Measurement, Share
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.simulation import TRUTHS
-from ffilab.paths import ROOT, resolved
+from ffilab.paths import resolved
 from ffilab.provision.catalogue import GIL
 from notebooks.loaders.experiment import LIBRARY
 from notebooks.measuring import claims, exercise, experiment, results
@@ -41,19 +39,6 @@ def test_the_talk_takes_its_samples_of_two_copies(label, first):
     given = {"library": LIBRARY, "function": "noop", "measured_first": first}
     samples = result_of(label, experiment.TALK_METHOD, "copies", given)["samples"]
     assert [len(values) for values in samples] == [195, 195]
-
-
-def test_each_answer_is_looked_at_and_cffi_stands_behind_two_methods():
-    method = runpy.run_path(str(ROOT / experiment.TALK_METHOD))
-    answers = iter(range(300))
-    with pytest.raises(ValueError, match="answered 0, and then 1"):
-        method["samples"](lambda: next(answers))
-
-    def frames():
-        return len(inspect.stack())
-
-    behind = [method["behind_methods"](frames, binding)() - frames() for binding in ("PyO3", "cffi ABI")]
-    assert behind == [1, 2]
 
 
 @pytest.mark.parametrize(("name", "more"), [("one_after_the_other", {}), ("interleaved", {"seed": 3})])

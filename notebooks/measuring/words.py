@@ -9,7 +9,7 @@ from notebooks.measuring.results import p_value
 BY_CHANCE, AT_THE_BOOKS_LEVEL = 0.05, 1 - LEVEL
 RARE = f"{100 * AT_THE_BOOKS_LEVEL:.0f} %"
 NOTHING_LEFT = (
-    "Step 2 had left no more alarms than chance gives, so step 3 had nothing to remove: this run does not show what restarts are for. Two "
+    "After step 2 the alarms are not told from those of chance, so step 3 had nothing certain to remove: this run does not show what restarts are for. Two "
     "copies of one call in one process share what a process draws."
 )
 STEPS = {1: "one process, one copy after the other", 2: "one process, interleaved", 3: "eight processes, interleaved"}
