@@ -302,15 +302,6 @@ def original(samples: dict[str, dict[str, np.ndarray]]) -> pd.DataFrame:
     return pd.concat(tables)
 
 
-def original_in_words(samples: dict[str, dict[str, np.ndarray]]) -> str:
-    """The medians of the samples, for the figure's alt text."""
-    return "; ".join(
-        f"{binding} on {label} {np.median(values):.0f} ns"
-        for label, found in samples.items()
-        for binding, values in found.items()
-    )
-
-
 def original_pairs(samples: dict[str, np.ndarray]) -> pd.DataFrame:
     """The talk's table of pairs for one interpreter, with an effect size that it did not show."""
     table = description.pairs(samples)
@@ -353,27 +344,6 @@ def talk_pairs(samples: dict[str, np.ndarray]) -> str:
     return words.talk_pairs(
         (min(n), max(n)), (table["BH p"].min(), table["BH p"].max()), table["Cliff's delta"].abs().min()
     )
-
-
-def plot_original(figure, samples: dict[str, dict[str, np.ndarray]]) -> None:
-    """The samples as the talk showed them: one box per binding and interpreter."""
-    rows = [
-        {"CPython": label, "binding": binding, "ns": value}
-        for label, found in samples.items()
-        for binding, values in found.items()
-        for value in values
-    ]
-    axes = figure.subplots()
-    sns.boxplot(
-        pd.DataFrame(rows),
-        x="ns",
-        y="binding",
-        hue="CPython",
-        ax=axes,
-        showfliers=False,
-        palette=draw.PALETTE[: len(samples)],
-    )
-    axes.set(xlabel="ns for one call, timed alone", ylabel="")
 
 
 def where(profiles: dict) -> pd.DataFrame:
@@ -878,7 +848,7 @@ def glue_linking(runs: pd.DataFrame) -> None:
 
 def glue_prices(found: pd.DataFrame) -> None:
     """Hand to the page to within what the price is fixed, and from where on it is a small share."""
-    draw.glue("fixed-price", words.fixed_price(results.furthest(found)))
+    draw.glue("fixed-price", words.fixed_price(results.changes(found)))
     longest = max(found.work_ns, default=0.0)
     for binding in (FLOOR, "PyO3"):
         one = results.threshold(found, binding)

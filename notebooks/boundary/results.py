@@ -605,12 +605,10 @@ def prices(record: Record) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["binding", "work_ns", "price", "more", "share", "n"])
 
 
-def furthest(found: pd.DataFrame) -> dict[str, Interval]:
-    """By binding the difference of its price from that of the shortest work, at the length where it is furthest from none."""
+def changes(found: pd.DataFrame) -> dict[str, list[Interval]]:
+    """By binding the differences of its prices from that of the shortest work."""
     return {
-        binding: max(part.more.iloc[1:], key=lambda one: max(abs(one.low), abs(one.high)))
-        for binding, part in found.groupby("binding", sort=False)
-        if len(part) > 1
+        binding: list(part.more.iloc[1:]) for binding, part in found.groupby("binding", sort=False) if len(part) > 1
     }
 
 

@@ -222,9 +222,9 @@ def test_the_price_is_found_at_each_length_and_where_it_is_a_small_share():
     assert results.threshold(found, "ctypes PyDLL") is None
 
 
-def test_a_price_is_furthest_from_that_of_the_shortest_work_where_it_moved_most():
-    found = results.furthest(results.prices(worked(PRICE)))["C API"]
-    assert found.value == pytest.approx(40, abs=1)
+def test_a_price_is_compared_with_that_of_the_shortest_work():
+    found = results.changes(results.prices(worked(PRICE)))["C API"]
+    assert [one.value for one in found] == pytest.approx([20, 30, 40], abs=1)
 
 
 # ---- profiles and call trees ----

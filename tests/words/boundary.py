@@ -246,9 +246,10 @@ CASES = {
     },
     "lazy": {"agrees": ("import", SHORTER), "contradicts": ("import", LONGER), "undecided": ("import", EITHER)},
     "fixed_price": {
-        "agrees": (each(MORE),),
-        "contradicts": (each(NEITHER),),
-        "undecided": ({},),
+        "agrees": ({"Cython": [LESS, NEITHER]},),
+        "contradicts": ({"Cython": [MORE, NEITHER]},),
+        "undecided": ({"Cython": [FEW]},),
+        "none": ({"Cython": [NEITHER]},),
     },
     "bound_fragment": {
         "agrees": (THRESHOLD, 1e4),
