@@ -237,6 +237,13 @@ TOGETHER = [(p, n) for p in (2, 24) for n in (0, 10, 200)]
 KEEPING = f"{FREE_THREADED}, GIL on"
 
 
+def in_a_round(build: str, together: bool, python: int, native: int) -> int:
+    """The rules read these builds: twice in each round, and four times what a rule takes 120 times."""
+    if build != (FREE_THREADED if together else KEEPING):
+        return 1
+    return 4 if together and python == 2 and native < 200 else 2
+
+
 def grid(session: Session, here: dict) -> pd.DataFrame:
     """A20: the talk's matrix, its corners and a cell between, as run and with Python threads together, on each build."""
     builds = {label: (label, {}) for label in session.interpreters} | {KEEPING: (FREE_THREADED, GIL_ON)}
@@ -255,8 +262,7 @@ def grid(session: Session, here: dict) -> pd.DataFrame:
         for together, cells in ((False, CELLS), (True, TOGETHER if name != KEEPING else []))
         for python, native in cells
         if can_run(label, native, here)
-        # The rules read these builds: they run twice in each round.
-        for _ in range(2 if name == (FREE_THREADED if together else KEEPING) else 1)
+        for _ in range(in_a_round(name, together, python, native))
     ]
     return session.run("Python × native threads", cases, session.budget.few)
 

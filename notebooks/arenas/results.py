@@ -1,10 +1,12 @@
 """What the records of the chapter "Arenas" say: growth of memory by process, and its differences."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval, Measurement
+from ffilab.judge import estimates, statistics
+from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.judge.processes import chosen, difference, interval_of, measured, ratio
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas.experiment import (
@@ -164,9 +166,12 @@ PRODUCT = LARGEST[0] * LARGEST[1] // (SMALLEST[0] * SMALLEST[1])
 
 def in_half_proportion(cells: pd.DataFrame, build: str) -> Measurement | None:
     """MiB by the native threads in the largest cell, less what there would be if growth followed half of the product."""
-    small, large = (native_part(cells, build, *cell) for cell in (SMALLEST, LARGEST))
-    n = min(len(small), len(large))
-    return difference(large[:n], PRODUCT / 2 * small[:n], "MiB")
+    half = PRODUCT / 2
+    small, large = (Location.of(native_part(cells, build, *cell)) for cell in (SMALLEST, LARGEST))
+    if not min(small.n, large.n):
+        return None
+    expected = replace(small, centre=half * small.centre, error=half * small.error)
+    return Measurement(estimates.difference(large, expected), "MiB")
 
 
 def amplified(cells: pd.DataFrame, build: str) -> Measurement | None:

@@ -15,6 +15,7 @@ from notebooks.arenas.experiment import (
     MEET,
     SCENARIOS,
     THRESHOLDS,
+    in_a_round,
 )
 from notebooks.arenas.results import LARGEST, PRODUCT, SMALLEST
 
@@ -98,9 +99,8 @@ def the_grid(session: Simulated) -> None:
     rss = {cell: 0.75 if cell[0] == 2 else 5.4 for cell in ((2, 0), (24, 0), *part)}
     n, cases = 2 * session.budget.few, []
     for (python, native), centre in rss.items():
-        # What 120 times magnifies are processes of two Python threads, whose growth comes in whole pages.
-        scatter = {2: 0.01, 24: MANY_RSS}[python]
-        values = around(session, centre + part.get((python, native), 0.0), scatter, n)
+        scatter, times = {2: RSS, 24: MANY_RSS}[python], in_a_round(FREE_THREADED, True, python, native)
+        values = around(session, centre + part.get((python, native), 0.0), scatter, times * session.budget.few)
         cell = {"build": FREE_THREADED, "together": True, "python_threads": python, "native_threads": native}
         cases.append((FREE_THREADED, cell, [{"rss": value} for value in values]))
     for python, native in CELLS:

@@ -114,15 +114,20 @@ def native_threads(where: str, part: Interval | None) -> str:
 
 def for_each_python_thread(found: dict[int, Interval]) -> str:
     """MiB of huge pages without any native thread, by the number of Python threads."""
-    seen = {number: one for number, one in found.items() if one.is_known}
+    seen = {threads: one for threads, one in found.items() if one.is_known}
     if not seen:
         return f"How many huge pages a Python thread comes to is not known here: {UNKNOWN}."
-    every = listed([f"{text(one, MIB)} with {number}" for number, one in seen.items()])
+    every = listed(
+        [
+            f"{number(one.value, 0) if one.low == one.high else text(one)} with {threads}"
+            for threads, one in seen.items()
+        ]
+    )
     most = max(seen)
     each = seen[most].map(lambda mib: mib / most)
     if each.high < 0.2:
         return f"No huge pages became resident for Python threads here: {every}."
-    return f"By the number of Python threads, huge pages came to {every}: {text(each, MIB)} for each of {most}."
+    return f"MiB of huge pages by the number of Python threads: {every}. That is {text(each, MIB)} for each of {most}."
 
 
 def objects(elsewhere: Interval | None) -> str:
