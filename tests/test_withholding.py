@@ -56,7 +56,9 @@ def compiling(folder):
     """A compiler that starts again whenever it is done."""
     source = folder / "unit.cpp"
     source.write_text(HEADERS)
-    return beside(["sh", "-c", f"for n in $(seq 300); do {machine.compiler()} -x c++ -O2 -c {source} -o {folder}/unit.o; done"])
+    return beside(
+        ["sh", "-c", f"for n in $(seq 300); do {machine.compiler()} -x c++ -O2 -c {source} -o {folder}/unit.o; done"]
+    )
 
 
 def timed():
