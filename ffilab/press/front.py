@@ -21,7 +21,7 @@ from ffilab.press.chapters import chapters
 from ffilab.press.places import Shown, link, since
 
 FILE = ROOT / "book" / "front.toml"
-SURPRISES = 3
+SURPRISES = 4
 # What a pair is answered with; the page's script fills the same sentences.
 ANSWERS = {
     "first": "The whole interval lies below 1: {a} takes less time here.",
@@ -111,18 +111,16 @@ def figure(tree: Path, declared: dict) -> str:
 
 
 def surprises(tree: Path, rows: list[dict]) -> str:
-    """List the first few surprises that have a number: decided ones first, at most one of each chapter."""
-    by_claim, decided, open_, taken = {row["id"]: row for row in rows}, [], [], set()
+    """List the first few surprises that have a number: decided ones first."""
+    by_claim, decided, open_ = {row["id"]: row for row in rows}, [], []
     for surprise in advice.read(FILE, "surprise"):
         verdict = advice.answer(surprise, by_claim.get(surprise.claim))
         if verdict is not None:
             (open_ if verdict == OPEN else decided).append(surprise)
-    lines = []
-    for surprise in decided + open_:
-        if len(lines) < SURPRISES and surprise.corner not in taken:
-            taken.add(surprise.corner)
-            sentence = advice.evidence(surprise, by_claim[surprise.claim])
-            lines.append(f"{len(lines) + 1}. {surprise.say} {sentence} {link(tree, surprise.link)}")
+    lines = [
+        f"{number}. {surprise.say} {advice.evidence(surprise, by_claim[surprise.claim])} {link(tree, surprise.link)}"
+        for number, surprise in enumerate((decided + open_)[:SURPRISES], 1)
+    ]
     return "\n".join(lines) + "\n" if lines else "No chapter of this copy has a number for one yet.\n"
 
 
