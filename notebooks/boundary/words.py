@@ -520,8 +520,8 @@ def threshold(binding: str, found: Interval | None, longest: float, share: float
         return f"Through {binding}, the price is {share:.0%} or more of the call up to {longest / 1000:.2g} µs, the longest measured."
     if math.isinf(found.high):
         return (
-            f"Through {binding}, the price falls below {share:.0%} from about {found.value / 1000:.2g} µs on; the bound above lies "
-            "beyond the longest measured."
+            f"Through {binding}, the price falls below {share:.0%} from about {found.value / 1000:.2g} µs on; this run cannot "
+            "tell its upper bound, which lies beyond the longest measured."
         )
     return f"Through {binding}, the price is less than {share:.0%} of the call from {draw.text(found, 'µs', 1e-3)} on."
 
