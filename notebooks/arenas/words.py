@@ -202,7 +202,7 @@ def more_arenas(held: dict[str, Interval | None], most: int, allowed: int) -> st
     """What so many arenas change where blocks are touched: the ratio of what glibc holds, by interpreter. most: the cap of this
     machine."""
     said = [
-        f"{text(one)} times as much on {label}{'' if one.excludes(1) else ', no difference that is seen'}"
+        f"{'as much, as far as is seen,' if not one.excludes(1) else 'more' if one.value > 1 else 'less'} on {label} (a factor of {text(one)})"
         for label, one in held.items()
         if known(one)
     ]
