@@ -510,7 +510,7 @@ def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame, most: int) -> None:
             part = grown[(grown.way == way) & (grown.keep == keep)]
             stays[name, keep] = results.positive(part, "grown")
             kept = "left" if keep else "freed"
-            state = "a small block left by each" if keep else "all freed"
+            state = "a small entry left by each" if keep else "all freed"
             back = results.given_back(grown, way, keep)
             draw.glue(f"held-{name}-{kept}", words.held(f"{called}, {state}", stays[name, keep], back))
         part = grown[(grown.way == way) & grown.keep]
@@ -523,7 +523,7 @@ def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame, most: int) -> None:
     draw.glue("left-behind", words.left_behind(*both, most))
     last = {way: results.last_round(runs, way, True) for way in WORK.values()}
     draw.glue("still-growing", words.still_growing(last))
-    left = {"All freed": False, "A small block left by each": True}
+    left = {"All freed": False, "A small entry left by each": True}
     pairs = {state: (stays["ended", keep], stays["pool", keep]) for state, keep in left.items()}
     draw.glue("prediction-3", words.prediction_3(pairs))
 

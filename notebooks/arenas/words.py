@@ -202,21 +202,13 @@ def more_arenas(held: dict[str, Interval | None], most: int, allowed: int) -> st
     """What so many arenas change where blocks are touched: the ratio of what glibc holds, by interpreter. most: the cap of this
     machine."""
     said = [
-        f"{_holds(one)} on {label} ({text(one)} times what it is with {most})"
+        f"{'as much, as far as is seen,' if not one.excludes(1) else 'more' if one.value > 1 else 'less'} on {label} (a factor of {text(one)})"
         for label, one in held.items()
         if known(one)
     ]
-    return (
-        f"With {allowed} arenas allowed and blocks that are touched, {listed(said)}."
-        if said
-        else f"What {allowed} arenas change cannot be told here: {UNKNOWN}."
-    )
-
-
-def _holds(ratio: Interval) -> str:
-    if not ratio.excludes(1):
-        return "no difference is seen in what glibc holds"
-    return f"glibc holds {'more' if ratio.value > 1 else 'less'}"
+    if not said:
+        return f"What {allowed} arenas change cannot be told here: {UNKNOWN}."
+    return f"With {allowed} arenas allowed and blocks that are touched, glibc holds, against {most}: {'; '.join(said)}."
 
 
 def control(name: str, where: str, rss: Interval | None) -> str:
@@ -414,7 +406,7 @@ def prediction_1(part: Interval | None, threads: int) -> str:
     if not known(part):
         return f"It cannot be told here: {UNKNOWN}."
     each = text(part, "KiB", 1024 / threads)
-    return f"{native_threads('Where the blocks are asked for', part)} Shared out among {threads} native threads: {each} for each, beside a block of 64 MiB."
+    return f"{native_threads('Where their memory is asked for', part)} Shared out among {threads} native threads: {each} for each, beside its 64 MiB."
 
 
 def prediction_2(whole: Interval | None, none: Interval | None, part: Interval | None) -> str:
