@@ -113,8 +113,8 @@ def test_withheld_smoke_and_not_measured_show_as_such():
     assert found["cache locality"].state == corner_map.NO_NUMBER
     assert found["dynamic loading"].state == corner_map.NO_NUMBER
     # Of a corner that is no part of the claim, too.
-    assert places(ledger_of({}, smoke=["A24"]))["affinity of a processor"].state == corner_map.NO_NUMBER
-    assert places(ledger_of({}, unmeasured=["A24"]))["affinity of a processor"].state == corner_map.NOT_MEASURED
+    assert places(ledger_of({}, smoke=["A24a"]))["affinity of a processor"].state == corner_map.NO_NUMBER
+    assert places(ledger_of({}, unmeasured=["A24a"]))["affinity of a processor"].state == corner_map.NOT_MEASURED
     parts = {part["part"]: part for part in row_of(rows)["parts"]}
     assert {name for name, part in parts.items() if part["verdict"] == verdicts.NO_NUMBER} == {
         "cache locality: performance",

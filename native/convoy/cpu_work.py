@@ -1,6 +1,7 @@
 """CPU work that counts itself in a shared file: the same in a thread, a process or another interpreter."""
 
 import mmap
+import os
 
 CHUNK = 1000
 
@@ -18,3 +19,15 @@ def compute(path, place):
 
 
 # [/compute]
+
+
+# [spin]
+def spin(path, place):
+    """Keep one core awake, at the priority that gives way to everybody (Linux)."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[(place - 1) % len(cores)]})
+    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+    compute(path, place)
+
+
+# [/spin]

@@ -33,11 +33,18 @@ now = time.perf_counter_ns
 
 # [best of three]
 def best_of_three(threads, bodies):
-    """Seconds by number of threads. The numbers take turns: the speed of a core may change within a second."""
+    """Seconds by number of threads, as the author took them: by `time.time`, the starts of the threads included, the best of three.
+    But the numbers take turns: the speed of a core may change within a second."""
     seconds = dict.fromkeys(threads, float("inf"))
     for _ in range(3):
         for count in threads:
-            seconds[count] = min(seconds[count], together(bodies(count)) / 1e9)
+            started = [threading.Thread(target=body) for body in bodies(count)]
+            began = time.time()
+            for thread in started:
+                thread.start()
+            for thread in started:
+                thread.join()
+            seconds[count] = min(seconds[count], time.time() - began)
     return [{"threads": count, "seconds": best} for count, best in seconds.items()]
 
 
@@ -66,13 +73,20 @@ def countdowns(each, cells, seed):
     ]
 
 
+def one_countdown(steps, threads):
+    """C1 as run: seconds for one countdown, divided among threads."""
+    found = best_of_three(threads, lambda count: [lambda: countdown(steps // count)] * count)
+    return [{**row, "steps": steps} for row in found]
+
+
 # [/countdown]
 
 
 # [hashes]
 def hashes(bytes_each, threads):
-    """C2: seconds to hash eight messages, divided among threads; the best of three. hashlib releases the GIL."""
-    messages = [bytes(bytes_each) for _ in range(8)]
+    """C2: seconds to hash eight messages, divided among threads; the best of three. hashlib releases the GIL. As in the author's
+    program, the messages are one object, eight times."""
+    messages = [b"0" * bytes_each] * 8
 
     def work(part):
         for message in part:
@@ -99,9 +113,11 @@ def end(process):
 
 
 class CpuWork:
-    """`count` workers beside the server; `kind` says where they run: threads, processes, interpreters or native."""
+    """`count` workers beside the server; `kind` says where they run: threads, processes, interpreters, native, or spinners, which
+    keep a core each awake and give way to everybody. core: where threads stay."""
 
-    def __init__(self, kind, count, folder):
+    def __init__(self, kind, count, folder, core=None):
+        self._core = core
         self._file = tempfile.NamedTemporaryFile()  # noqa: SIM115 (it lives as long as the work)
         self._file.write(bytes(8 * (count + 1)))
         self._file.flush()
@@ -113,6 +129,9 @@ class CpuWork:
             if kind == "processes":
                 self._processes.append(beside("cpu_work.py", "compute", path=path, place=place))
                 continue
+            if kind == "spinners":
+                self._processes.append(beside("cpu_work.py", "spin", path=path, place=place))
+                continue
             body = {
                 "threads": lambda place=place: compute(path, place),
                 "interpreters": lambda place=place: in_another_interpreter(path, place),
@@ -123,6 +142,7 @@ class CpuWork:
             thread.start()
 
     def _noted(self, body):
+        stay_on(self._core)
         self.thread_ids.append(threading.get_native_id())
         body()
 
@@ -197,7 +217,6 @@ def handle_client(sock, note=None):
 # [asyncio]
 async def echo_back(reader, writer, cores):
     """The same as a coroutine; at its end it notes the core of its loop's thread."""
-    writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     while data := await reader.read(4096):
         writer.write(data)
         await writer.drain()
@@ -210,8 +229,10 @@ async def echo_back(reader, writer, cores):
 
 # [serve]
 @contextlib.contextmanager
-def serve(kind, note=None):
-    """An echo server on an ephemeral port of loopback: yields the port and a list that gets the cores of its threads."""
+def serve(kind, note=None, nodelay=False):
+    """An echo server on an ephemeral port of loopback: yields the port and a list that gets the cores of its threads.
+
+    nodelay: switch Nagle's algorithm off. The author does not, and asyncio always does."""
     listener = socket.create_server((HOST, 0))
     listener.settimeout(20)
     cores = []
@@ -219,7 +240,7 @@ def serve(kind, note=None):
     def accept():
         with contextlib.suppress(OSError):
             sock, _ = listener.accept()
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
             sock.settimeout(None)
             handle_client(sock, note)
             cores.append(core_of("self", threading.get_native_id()))
@@ -244,19 +265,18 @@ def serve(kind, note=None):
 WARM_UP_S = 0.05
 
 
-def client(core, pause=0):
+def client(core, pause=0, nodelay=False):
     """Send one byte, wait for it, again. Runs in a process of its own, which stays on a core if one is given.
 
-    Standard input gives the port, and then orders, a line each: how many requests, and for how many seconds at least and at
-    most. Each order is answered with a line: begin and end (ns) of every request; their end with the core that it ran on last.
-    pause: seconds between two requests.
+    Standard input gives the port, and then orders, a line each: how many requests, for how many seconds at least and at most, and
+    how many requests even if that takes longer. Each order is answered with a line: begin and end (ns) of every request; their
+    end with the core that it ran on last. pause: seconds between two requests.
     """
-    if core is not None:
-        os.sched_setaffinity(0, {core})
+    stay_on(core)
     print("started", flush=True)
     port = int(sys.stdin.readline())
     with socket.create_connection((HOST, port), timeout=20) as sock:
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
 
         def request():
             if pause:
@@ -266,9 +286,9 @@ def client(core, pause=0):
             sock.recv(1)
             return began, now()
 
-        def requests(wanted, least_s, most_s):
+        def requests(wanted, least_s, most_s, fewest=1):
             spans, began = [], now()
-            while not spans or spans[-1][1] < began + (most_s if len(spans) < wanted else least_s) * 1e9:
+            while len(spans) < fewest or spans[-1][1] < began + (most_s if len(spans) < wanted else least_s) * 1e9:
                 spans.append(request())
             return spans
 
@@ -282,8 +302,8 @@ def client(core, pause=0):
 class Client:
     """The client, as the server's process sees it. It has started, with all its imports, before any CPU work begins."""
 
-    def __init__(self, core=None, pause=0):
-        self._process = beside("experiments.py", "client", core=core, pause=pause)
+    def __init__(self, core=None, pause=0, nodelay=False):
+        self._process = beside("experiments.py", "client", core=core, pause=pause, nodelay=nodelay)
         self._process.stdout.readline()
 
     def order(self, *lines):
@@ -293,8 +313,8 @@ class Client:
     def answer(self):
         return self._process.stdout.readline()
 
-    def requests(self, wanted, least_s, most_s):
-        self.order([wanted, least_s, most_s])
+    def requests(self, wanted, least_s, most_s, fewest=1):
+        self.order([wanted, least_s, most_s, fewest])
         return json.loads(self.answer())
 
     def leave(self):
@@ -327,11 +347,6 @@ def quantiles(spans):
     }
 
 
-def spread(spans, number):
-    """So many of them at most, evenly spread."""
-    return spans[:: max(1, -(-len(spans) // number))] if number else []
-
-
 def rate(spans):
     """Requests per second."""
     return len(spans) / (spans[-1][1] - spans[0][0]) * 1e9
@@ -349,31 +364,43 @@ def core_of(process, thread):
         return None
 
 
-def pin(pinning):
-    """Put the server's process where `pinning` says; returns the core of the client."""
+def stay_on(core):
+    """Keep the calling thread on a core, if one is given. Threads that it starts later inherit that."""
+    if core is not None:
+        os.sched_setaffinity(0, {core})
+
+
+def places(pinning):
+    """The cores of the server's thread, of the CPU threads, and of the client; None: any."""
     if pinning == "none":
-        return None
-    first, last = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
-    os.sched_setaffinity(0, {first})
-    return first if pinning == "one core" else last
+        return None, None, None
+    first, *between, last = sorted(os.sched_getaffinity(0))
+    return {
+        "one core": (first, first, first),
+        "client apart": (first, first, last),
+        "server on one core": (first, first, None),
+        # Of two cores the client shares the one whose thread sleeps while it works.
+        "threads apart": (first, last, between[0] if between else first),
+    }[pinning]
 
 
-def echo(folder, kind, count, interval, order, singles, pinning, server, others):
-    """C3, C4, C6, C10: requests and their latencies, with CPU work beside the server.
+def echo(folder, kind, count, interval, order, pinning, server, others, awake, nodelay):
+    """C3, C4, C6: requests and their latencies, with CPU work beside the server.
 
-    kind, count: CPU work, see CpuWork; pinning: `none`, `one core` for all, or `client apart`: the server's process on
-    one core and the client on another; server: `threads` or `asyncio`; others: busy processes that nobody asked for.
-    order: requests, seconds at least, seconds at most; singles: of how many single requests the latency is kept (µs), evenly spread.
+    kind, count: CPU work, see CpuWork; pinning: see places; server: `threads` or `asyncio`; others: busy processes that nobody
+    asked for; awake: they only keep the cores awake. order: requests, seconds at least, seconds at most.
     """
-    client = Client(pin(pinning))
+    server_core, work_core, client_core = places(pinning)
+    client = Client(client_core, nodelay=nodelay)
+    noise = CpuWork("spinners" if awake else "processes", others, folder)
+    stay_on(server_core)
     sys.setswitchinterval(interval)
-    noise = CpuWork("processes", others, folder)
-    work = CpuWork(kind, count, folder)
+    work = CpuWork(kind, count, folder, work_core)
     try:
         work.wait_until_all_work()
         noise.wait_until_all_work()
         alone = work.speed_from(work.reading(), ALONE_S)
-        with serve(server) as (port, server_cores):
+        with serve(server, nodelay=nodelay) as (port, server_cores):
             client.order(port)
             client.answer()
             before = work.reading()
@@ -397,7 +424,6 @@ def echo(folder, kind, count, interval, order, singles, pinning, server, others)
         "requests": len(spans),
         **quantiles(spans),
         "work": during / alone if alone else None,
-        "us": [round((end - start) / 1e3) for start, end in spread(spans, singles)],
         "cores": cores,
     }
 
@@ -409,17 +435,18 @@ def echo(folder, kind, count, interval, order, singles, pinning, server, others)
 BETWEEN_S = 0.001  # the switch interval before the first order and behind the last one
 
 
-def intervals(folder, count, pinning, slack_ns, orders, seed):
-    """C4, C10: requests by switch interval, all in one process, in random order, beside `count` CPU threads.
+def intervals(folder, count, pinning, slack_ns, orders, pause, seed):
+    """C4: requests by switch interval, all in one process, in random order, beside `count` CPU threads.
 
-    orders: switch interval (s), requests, seconds at least, seconds at most. slack_ns: timer slack of the server's process; None
-    leaves it as it is.
+    orders: switch interval (s), and an order of the client. slack_ns: timer slack of the server's process; None leaves it as it is.
     """
-    client = Client(pin(pinning))
+    server_core, work_core, client_core = places(pinning)
+    client = Client(client_core, pause)
+    stay_on(server_core)
     if slack_ns is not None:
         set_timer_slack(slack_ns)
     sys.setswitchinterval(BETWEEN_S)
-    work = CpuWork("threads", count, folder)
+    work = CpuWork("threads", count, folder, work_core)
     found = []
     try:
         work.wait_until_all_work()
@@ -459,15 +486,19 @@ def set_timer_slack(ns):
 
 
 # [timeline]
-def timeline(interval, seconds):
-    """C8: who held the GIL when. One CPU thread, one client; all times in ns of one clock.
+def timeline(interval, seconds, pinning, pause):
+    """C10: who held the GIL when. One CPU thread, one client, which pauses (s) before each request; all times in ns of one clock.
 
     The CPU thread looks at the clock all the time: where it did not, it had no GIL (or no core).
     """
+    server_core, work_core, client_core = places(pinning)
+    client = Client(client_core, pause)
+    stay_on(server_core)
     sys.setswitchinterval(interval)
     gaps, notes, running = [], [], True
 
     def compute_and_note():
+        stay_on(work_core)
         last = now()
         while running:
             time_ = now()
@@ -476,7 +507,6 @@ def timeline(interval, seconds):
             last = time_
 
     thread = threading.Thread(target=compute_and_note, daemon=True)
-    client = Client()
     with serve("threads", notes.append) as (port, _):
         thread.start()
         try:
@@ -498,15 +528,21 @@ def timeline(interval, seconds):
 PAUSE_S = 0.002
 
 
+def extension(folder):
+    """The module gil_wait, built for this interpreter."""
+    sys.path.insert(0, os.path.join(folder, sysconfig.get_config_var("SOABI")))
+    import gil_wait
+
+    return gil_wait
+
+
 def gil_waits(interval, seconds, folder):
     """C8: ns from asking for the GIL to having it, for every request of a client, while one CPU thread computes.
 
     The server is a C extension that reads the clock just before it asks and just after it has it, so a wait is known by
     what happened, and not by its length. The client pauses, so that the CPU thread has the GIL again before it asks.
     """
-    sys.path.insert(0, os.path.join(folder, sysconfig.get_config_var("SOABI")))
-    import gil_wait
-
+    gil_wait = extension(folder)
     client = Client(pause=PAUSE_S)
     sys.setswitchinterval(interval)
     work = CpuWork("threads", 1, folder)
@@ -528,3 +564,16 @@ def gil_waits(interval, seconds, folder):
 
 
 # [/gil waits]
+
+
+# [forced]
+def forced(interval, times, folder):
+    """C8: after so many of `times` releases of the GIL, while another thread waits for it, that thread had it first: after releases on
+    its demand, and after releases before it demanded anything. For builds with a GIL: without one nobody demands."""
+    gil_wait = extension(folder)
+    sys.setswitchinterval(interval)
+    threading.Thread(target=gil_wait.ask, daemon=True).start()
+    return {name: gil_wait.let_go(times, on_demand) / times for name, on_demand in (("demanded", 1), ("free", 0))}
+
+
+# [/forced]

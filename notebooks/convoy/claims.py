@@ -4,12 +4,23 @@ from collections.abc import Callable
 from functools import partial
 
 from ffilab.bench.session import Session
-from ffilab.judge.estimates import Measurement
+from ffilab.judge.estimates import Location, Measurement
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import measured, ratio
 from ffilab.provision.catalogue import GIL
-from notebooks.convoy.experiment import APART, CONVOY, DEFAULT_S, ONE_CORE, PROCESS, QUIET, RELIEVED, SHORTEST_S
-from notebooks.convoy.results import done, gil_waits, shares_waiting
+from notebooks.convoy.experiment import (
+    APART,
+    CONVOY,
+    DEFAULT_S,
+    ONE_CORE,
+    PROCESS,
+    QUIET,
+    RELIEVED,
+    SAME_CORE,
+    SHORTEST_S,
+    TWO_CORES,
+)
+from notebooks.convoy.results import calls_that_wait, done, gil_waits, intervals_a_request
 
 NO_PINNING = "this system cannot pin a process to a core"
 
@@ -27,16 +38,32 @@ def measurements(session: Session) -> Handed:
         cell(*which) for which in ((1, DEFAULT_S), (2, DEFAULT_S), (8, DEFAULT_S), (8, SHORTEST_S))
     )
     put("C1", "countdown, 2 threads / 1", over, "countdown", "ns", two, one)
+    put("C1", "one countdown divided, 2 threads / 1", over, "one countdown", "seconds", {"threads": 2}, {"threads": 1})
     put("C2", "SHA-256, 1 thread / 2", over, "SHA-256", "seconds", {"threads": 1}, {"threads": 2})
     put("C3", "requests/s without / with one CPU thread", rate_over, QUIET, CONVOY)
     put("C3", "requests/s with one CPU process / with one CPU thread", rate_over, PROCESS, CONVOY)
     put("C4", "requests/s with one CPU thread, 1e-5 s / 0.005 s", rate_over, RELIEVED, CONVOY)
+    put(
+        "C4",
+        "speed of the CPU thread, 1e-5 s / 0.005 s",
+        over,
+        "echo server",
+        "work",
+        {"case": RELIEVED},
+        {"case": CONVOY},
+    )
     put("C5", "countdown, 8 threads, 1e-6 s / 0.005 s", over, "countdown", "ns", shortest, eight)
     put("C6", "requests/s with one CPU thread, one core / not pinned", rate_over, ONE_CORE, CONVOY)
     put("C6", "requests/s with one CPU thread, client on the same core / client apart", rate_over, ONE_CORE, APART)
     put("C8", "wait for the GIL / switch interval", waits)
-    for number, times in ((1, "one wait"), (2, "two waits")):
-        put("C10", f"share of requests with {times} or more", share_waiting, number)
+    put("C8", "share of demanded releases after which the other thread is first", released)
+    for call, place, where in (
+        ("recv", TWO_CORES, "threads on different cores"),
+        ("send", TWO_CORES, "threads on different cores"),
+        ("send", SAME_CORE, "threads on one core"),
+    ):
+        put("C10", f"share of calls of {call} that wait, {where}", share_waiting, call, place)
+    put("C10", "time of a request, in switch intervals", request)
     return handed
 
 
@@ -60,6 +87,17 @@ def waits(session: Session) -> Measurement | None:
     return measured(gil_waits(session.frame("waits for the GIL")), "switch intervals")
 
 
-def share_waiting(session: Session, times: int) -> Measurement | None:
-    """Requests beside one CPU thread that wait so often, or more often."""
-    return measured(shares_waiting(session.frame("echo server"), CONVOY, times), "share of requests")
+def released(session: Session) -> Measurement | None:
+    """Releases on demand after which the thread that demanded had the GIL before the other one took it back."""
+    return measured(done(session.frame("forced switching"), interpreter=GIL).demanded.to_numpy(), "share of releases")
+
+
+def share_waiting(session: Session, call: str, place: str) -> Measurement | str:
+    """Calls beside one CPU thread that wait for the GIL."""
+    return measured(calls_that_wait(session.frame("timeline"), place)[call].to_numpy(), "share of calls") or NO_PINNING
+
+
+def request(session: Session) -> Measurement | None:
+    """A request beside one CPU thread, as run. Processes fall into classes: the mean is that of all."""
+    found = intervals_a_request(session.frame("echo server"))
+    return Measurement(Location.mean(found), "switch intervals") if len(found) else None

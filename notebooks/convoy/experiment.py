@@ -60,10 +60,21 @@ def countdowns(session: Session) -> pd.DataFrame:
     return session.run("countdown", cases, session.budget.repeats, may_fail=elsewhere(session))
 
 
+# As the author ran it, the steps alone are fewer: of eight parts each takes longer than a switch interval.
+AS_RUN_STEPS = {**STEPS, "room": PUBLISHED_STEPS // 20, "quick": PUBLISHED_STEPS // 20, "full": PUBLISHED_STEPS}
+
+
+def one_countdown(session: Session) -> pd.DataFrame:
+    """C1 as run: seconds by number of threads."""
+    fixed = {"steps": AS_RUN_STEPS[session.budget.name], "threads": COUNT_THREADS}
+    case = Case(GIL, EXPERIMENTS, "one_countdown", fixed=fixed, timeout_s=120)
+    return session.run("one countdown", [case], session.budget.few)
+
+
 # [/countdowns]
 
 # [hashes]
-PUBLISHED_BYTES = 128_000_000
+PUBLISHED_BYTES = 2**30 // 8
 HASH_BYTES = {"smoke": 100_000, "room": PUBLISHED_BYTES // 32, "quick": PUBLISHED_BYTES // 32, "full": PUBLISHED_BYTES}
 HASH_THREADS = (1, 2, 4, 8)
 
@@ -81,7 +92,8 @@ def hashes(session: Session) -> pd.DataFrame:
 # [load]
 @dataclass(frozen=True)
 class Load:
-    """What a server works under. kind, count: CPU work; interval in seconds; others: busy processes that nobody asked for."""
+    """What a server works under. kind, count: CPU work; interval in seconds; others: busy processes that nobody asked for; awake: these
+    only keep the cores awake; nodelay: without Nagle's algorithm."""
 
     kind: str = "threads"
     count: int = 0
@@ -89,6 +101,8 @@ class Load:
     pinning: str = "none"
     server: str = "threads"
     others: int = 0
+    awake: bool = False
+    nodelay: bool = False
 
 
 IDLE, ONE = Load(), Load(count=1)
@@ -97,7 +111,10 @@ RELIEVED, ONE_CORE, APART = f"{CONVOY}, 1e-05 s", f"{CONVOY}, one core", f"{CONV
 # What claims are judged by gets all repetitions of the budget, what tables and figures show gets half of them.
 DECISIVE = (QUIET, CONVOY, PROCESS, RELIEVED, ONE_CORE, APART)
 THREADS = (1, 2, 4)
-PINNED_THREADS = {"one core": (0, 1, 2, 4, 8), "client apart": (0, 1)}
+PINNED_THREADS = {"one core": (0, 1, 2, 4, 8), "client apart": (0, 1), "server on one core": (1,)}
+# What a rate without CPU work is made of: who shares a core, whether the cores sleep, and whether Nagle's algorithm matters.
+TOGETHER, SPLIT = "0 CPU threads, one core", "0 CPU threads, client apart"
+AWAKE, NO_DELAY = f"{SPLIT}, cores kept awake", f"{TOGETHER}, TCP_NODELAY"
 
 
 def plural(count: int, what: str) -> str:
@@ -118,6 +135,8 @@ def loads(can_pin: bool) -> dict[str, Load]:
         for pinning, counts in PINNED_THREADS.items():
             for count in counts:
                 found[f"{plural(count, 'thread')}, {pinning}"] = replace(ONE, count=count, pinning=pinning)
+        found[AWAKE] = replace(found[SPLIT], others=2, awake=True)
+        found[NO_DELAY] = replace(found[TOGETHER], nodelay=True)
     return found | {
         f"{CONVOY}, 2 strangers": replace(ONE, others=2),
         "1 sub-interpreter": replace(ONE, kind="interpreters"),
@@ -135,27 +154,25 @@ def loads_elsewhere() -> dict[str, Load]:
 
 
 # [echo]
-# A 99 % quantile takes a hundred requests. Cases that decide get some more, even at two switch intervals a request.
-SINGLES = 120
-# Requests, seconds at least, seconds at most.
-DECISIVE_ORDER, FURTHER_ORDER, SMOKE_ORDER = (SINGLES, 0.15, 1.4), (100, 0.15, 0.3), (SINGLES, 0.05, 0.1)
+# Requests, seconds at least, seconds at most. A 99 % quantile takes a hundred requests. Cases that decide get some more, even at
+# two switch intervals a request.
+DECISIVE_ORDER, FURTHER_ORDER, SMOKE_ORDER = (120, 0.15, 1.4), (100, 0.15, 0.3), (120, 0.05, 0.1)
 HANGS_S = 15
 
 
-def serving(label: str, load: Load, order: tuple[int, float, float], name: str = "", singles: int = 0) -> Case:
+def serving(label: str, load: Load, order: tuple[int, float, float], name: str = "") -> Case:
     """One server under load, and a client with its order."""
-    fixed = {"folder": f"{BUILT}/convoy", "order": order, "singles": singles}
+    fixed = {"folder": f"{BUILT}/convoy", "order": order}
     return Case(label, EXPERIMENTS, "echo", asdict(load), fixed, {"case": name}, timeout_s=HANGS_S)
 
 
 def echo(session: Session) -> pd.DataFrame:
-    """C3, C4, C6, C10: the server under every load. Rate (requests/s), number of requests, p50, p99, p99.9 (µs; None with
-    too few requests), work (speed of the CPU work over its speed before the requests), us (latencies of single requests),
-    cores."""
+    """C3, C4, C6, C10 as run: the server under every load. Rate (requests/s), number of requests, p50, p99, p99.9 (µs; None with
+    too few requests), work (speed of the CPU work over its speed before the requests), cores."""
     can_pin = bool(session.observe("cores that a process may be pinned to", cores_to_pin))
     known, is_result = loads(can_pin), session.budget.is_result
     deciding = [
-        serving(GIL, known[name], DECISIVE_ORDER if is_result else SMOKE_ORDER, name, SINGLES)
+        serving(GIL, known[name], DECISIVE_ORDER if is_result else SMOKE_ORDER, name)
         for name in DECISIVE
         if name in known
     ]
@@ -180,17 +197,22 @@ INTERVAL_THREADS = (0, 1, 2, 4)
 # Timer slack of the server's process, ns; None: as the system gives it (on Linux usually 50 µs).
 AS_IT_IS, SLACKLESS = "as it is", "1 ns"
 SLACKS = {AS_IT_IS: None, SLACKLESS: 1}
-# At each interval: requests, seconds at least, seconds at most. Where one takes longer, it is one request, and gives a rate.
-SWEPT, SWEPT_SMOKE = (200, 0.05, 0.15), (200, 0.01, 0.02)
+# At each interval: requests, seconds at least, seconds at most; and so many requests even if they take longer, as a median takes.
+SWEPT, SWEPT_SMOKE = (200, 0.05, 0.15, 5), (200, 0.01, 0.02, 1)
 
 
 def sweep(
-    session: Session, count: int, pinning: str = "none", slack: str = AS_IT_IS, intervals: tuple[float, ...] = INTERVALS
+    session: Session,
+    count: int,
+    pinning: str = "none",
+    slack: str = AS_IT_IS,
+    intervals: tuple[float, ...] = INTERVALS,
+    pause: float = 0,
 ) -> Case:
     """One server beside so many CPU threads, and requests at each of these switch intervals, in random order."""
     wanted = SWEPT if session.budget.is_result else SWEPT_SMOKE
     orders = [(interval, *wanted) for interval in intervals]
-    fixed = {"folder": f"{BUILT}/convoy", "orders": orders, "seed": "{seed}", "slack_ns": SLACKS[slack]}
+    fixed = {"folder": f"{BUILT}/convoy", "orders": orders, "seed": "{seed}", "slack_ns": SLACKS[slack], "pause": pause}
     return Case(GIL, EXPERIMENTS, "intervals", {"count": count, "pinning": pinning}, fixed, {"slack": slack})
 
 
@@ -208,8 +230,11 @@ def switch_intervals(session: Session) -> pd.DataFrame:
 
 
 # [timer slack]
-# What the slack adds shows at short intervals; each leaves time for the few requests that a median takes.
+# Of the server's two threads and the client: see `places` in the experiments.
+FREE, TWO_CORES, SAME_CORE = "none", "threads apart", "client apart"
 SLACK_INTERVALS = (DEFAULT_S, 1e-3, 1e-4, 1e-5, SHORTEST_S)
+# So long the client pauses before a request, so that the server's thread sleeps, and the CPU thread has the GIL.
+SLACK_PAUSE_S = 0.002
 
 
 def can_set_slack() -> bool:
@@ -218,24 +243,32 @@ def can_set_slack() -> bool:
 
 
 def timer_slack(session: Session) -> pd.DataFrame:
-    """C10: requests beside one CPU thread by switch interval, with the timer slack as it is and without; the client on another core
-    than the server, where a process can be pinned. No rows where the slack cannot be set."""
-    pinning = "client apart" if session.observe("cores that a process may be pinned to", cores_to_pin) else "none"
-    slacks = SLACKS if session.observe("timer slack can be set", can_set_slack) else (AS_IT_IS,)
-    cases = [sweep(session, 1, pinning, slack, SLACK_INTERVALS) for slack in slacks]
+    """C4: requests beside one CPU thread by switch interval, with the timer slack as it is and without; the server's two threads on
+    different cores where threads can be pinned, and, without slack, once on the same one. No rows without where the slack cannot be
+    set."""
+    can_pin = len(session.observe("cores that a process may be pinned to", cores_to_pin)) > 1
+    arms = [(TWO_CORES if can_pin else FREE, slack) for slack in SLACKS] + [(SAME_CORE, SLACKLESS)] * can_pin
+    if not session.observe("timer slack can be set", can_set_slack):
+        arms = arms[:1]
+    cases = [sweep(session, 1, place, slack, SLACK_INTERVALS, SLACK_PAUSE_S) for place, slack in arms]
     return session.run("timer slack", cases, session.budget.few)
 
 
 # [/timer slack]
 
 # [timelines]
-TIMELINE_S = 0.1
+# The client pauses for longer than a switch interval before each request, so that `recv` really blocks.
+PAUSE_S, TIMELINE_S = 2 * DEFAULT_S, 0.5
 
 
 def timelines(session: Session) -> pd.DataFrame:
-    """Recorded timelines of the server with one CPU thread. `server`: moments; `spans`, `gaps`: pairs of them (ns)."""
-    case = Case(GIL, EXPERIMENTS, "timeline", fixed={"interval": DEFAULT_S, "seconds": TIMELINE_S})
-    return session.run("timeline", [case], session.budget.few)
+    """C10: recorded timelines of the server with one CPU thread, by place of these two. `server`: moments; `spans`, `gaps`: pairs of them
+    (ns)."""
+    can_pin = len(session.observe("cores that a process may be pinned to", cores_to_pin)) > 1
+    fixed = {"interval": DEFAULT_S, "seconds": TIMELINE_S if session.budget.is_result else 0.1, "pause": PAUSE_S}
+    places = (TWO_CORES, SAME_CORE, FREE) if can_pin else (FREE,)
+    cases = [Case(GIL, EXPERIMENTS, "timeline", {"pinning": place}, fixed) for place in places]
+    return session.run("timeline", cases, session.budget.repeats)
 
 
 # [/timelines]
@@ -252,6 +285,19 @@ def gil_waits(session: Session) -> pd.DataFrame:
 
 
 # [/gil waits]
+
+
+# [forced]
+RELEASES, RELEASE_S = 100, 0.001
+
+
+def forced(session: Session) -> pd.DataFrame:
+    """C8: share of releases of the GIL after which the waiting thread had it first: demanded ones, and free ones."""
+    fixed = {"interval": RELEASE_S, "times": RELEASES, "folder": f"{BUILT}/convoy"}
+    return session.run("forced switching", [Case(GIL, EXPERIMENTS, "forced", fixed=fixed)], session.budget.repeats)
+
+
+# [/forced]
 
 
 # [reference counts]

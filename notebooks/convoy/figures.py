@@ -9,22 +9,24 @@ import pandas as pd
 from ffilab import draw
 from ffilab.bench.session import Session
 from ffilab.judge import ledger, statistics
-from ffilab.judge.estimates import Interval, Location, Measurement
-from ffilab.judge.estimates import difference as independent
+from ffilab.judge.estimates import Interval, Measurement
 from ffilab.judge.processes import chosen, difference, measured, ratio
 from ffilab.judge.rules import OPEN
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.convoy import results, words
+from notebooks.convoy import claims, results, words
 from notebooks.convoy.experiment import (
     APART,
     AS_IT_IS,
+    AWAKE,
     CONVOY,
     COUNT_THREADS,
     DEFAULT_S,
+    FREE,
     HASH_THREADS,
     INTERVAL_THREADS,
     INTERVALS,
     LONGEST_S,
+    NO_DELAY,
     ONE_CORE,
     PINNED_THREADS,
     PROCESS,
@@ -32,14 +34,17 @@ from notebooks.convoy.experiment import (
     PUBLISHED_STEPS,
     QUIET,
     RELIEVED,
+    SAME_CORE,
     SHORTEST_S,
     SLACK_INTERVALS,
     SLACKLESS,
-    SLACKS,
+    SPLIT,
     THREADS,
+    TOGETHER,
+    TWO_CORES,
     plural,
 )
-from notebooks.convoy.results import added_intervals, done, rates
+from notebooks.convoy.results import calls_that_wait, done, rates
 
 WORK = "speed of the CPU work, %"
 FEW = "too few requests"
@@ -65,6 +70,8 @@ PUBLISHED_COUNTDOWNS = {
     1e-5: (6.68, 12.29, 19.15, 30.53),
     SHORTEST_S: (6.89, 17.16, 31.68, 86.44),
 }
+# The same as the post has it first, at the default interval (C1).
+PUBLISHED_AS_RUN = (6.52, 6.57, 6.59, 6.58)
 # Seconds for 8 x 128 MB by number of threads (C2).
 PUBLISHED_HASHES = dict(zip(HASH_THREADS, (3.30, 1.68, 1.50, 1.60), strict=True))
 # Requests per second by case (C3, C6).
@@ -80,7 +87,6 @@ PUBLISHED_CASES = {
     },
 }
 STRANGERS = f"{CONVOY}, 2 strangers"
-QUIET_APART = f"{plural(0, 'thread')}, client apart"
 # Of section "What helps", by what the prose calls them.
 REMEDIES = {
     RELIEVED: "a switch interval of 10 µs",
@@ -90,7 +96,16 @@ REMEDIES = {
     "native code without the GIL": "the work in native code",
     "asyncio server, 1 CPU thread": "an asyncio server",
 }
-PLACES = {"not pinned": CONVOY, "client apart": APART}
+# The server's two threads, by where they run.
+PLACES = {TWO_CORES: "on different cores", SAME_CORE: "on one core", FREE: "not pinned"}
+# Timer slack and place of an arm, by name.
+ARMS = {
+    "different cores, as it is": (AS_IT_IS, TWO_CORES, FREE),
+    "different cores, 1 ns": (SLACKLESS, TWO_CORES, FREE),
+    "one core, 1 ns": (SLACKLESS, SAME_CORE),
+}
+# Where an interval reaches so many times as far up as down, values fall into classes, and are printed.
+FAR = 10
 
 
 def answers(session: Session) -> Callable[[str, str], str]:
@@ -131,8 +146,12 @@ def share(values: np.ndarray) -> Interval | None:
 
 
 def cell(rows: pd.DataFrame, column: str, unit: str = "", factor: float = 1) -> str:
-    """Centre of a column of rates or times, with its interval, in words: too few requests where no process has it."""
-    found = positive(pd.to_numeric(rows[column]).dropna().to_numpy())
+    """Centre of a column of rates or times, with its interval, in words: too few requests where no process has it, and the values
+    themselves where an interval would span more than a factor of FAR."""
+    values = pd.to_numeric(rows[column]).dropna().to_numpy()
+    found = positive(values)
+    if found and found.is_known and found.low > 0 and found.high > FAR * found.low:
+        return f"from {min(values) * factor:,.0f} to {max(values) * factor:,.0f} {unit}".strip()
     return FEW if found is None and len(rows) else draw.words(found, unit, factor)
 
 
@@ -150,6 +169,26 @@ def requests(rows: pd.DataFrame) -> str:
 def duration(seconds: float) -> str:
     """A switch interval in words: `5 ms`."""
     return f"{seconds * 1e3:g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:g} µs"
+
+
+def as_run_table(whole: pd.DataFrame) -> pd.DataFrame:
+    """C1 as run: milliseconds by number of threads, and these over one thread, beside the author's seconds."""
+    one, his = done(whole, threads=1).seconds.to_numpy(), PUBLISHED_AS_RUN
+    return pd.DataFrame(
+        [
+            {
+                "threads": count,
+                "time, ms": cell(found := done(whole, threads=count), "seconds", factor=1e3),
+                "over one thread": draw.words(interval(ratio(found.seconds.to_numpy(), one)))
+                if count > 1
+                else "1 (itself)",
+                "published, s": f"{his[number]:.2f}",
+                "published, over one thread": f"{his[number] / his[0]:.2f}",
+                "n (processes)": len(found),
+            }
+            for number, count in enumerate(COUNT_THREADS)
+        ]
+    )
 
 
 def countdown_table(counts: pd.DataFrame) -> pd.DataFrame:
@@ -276,6 +315,7 @@ def names(kind: str) -> list[str]:
             f"{plural(count, 'thread')}, {pinning}" for pinning, counts in PINNED_THREADS.items() for count in counts
         ],
         "strangers": [QUIET, "2 CPU processes", CONVOY, STRANGERS],
+        "alone": [QUIET, TOGETHER, NO_DELAY, SPLIT, AWAKE, PROCESS],
         "elsewhere": [QUIET, CONVOY],
         "help": [
             CONVOY,
@@ -336,23 +376,21 @@ def plot_intervals(figure, found: pd.DataFrame) -> None:
 
 
 def excesses(slacks: pd.DataFrame) -> pd.DataFrame:
-    """What a request takes beyond one switch interval, by interval and timer slack: values of processes and their interval."""
+    """What a request takes beyond one switch interval, by interval and arm: values of processes and their interval."""
     rows = []
-    for slack in SLACKS:
+    for arm, which in ARMS.items():
         for length in SLACK_INTERVALS:
-            values = results.excess(slacks, length, slack)
+            values = results.excess(slacks, length, *which)
             if len(values):
                 found = statistics.location_interval(values)
-                rows.append(
-                    {
-                        "timer slack": slack,
-                        "interval_s": length,
-                        "value": found.value,
-                        "low": found.low,
-                        "high": found.high,
-                        "n": len(values),
-                    }
-                )
+                row = {
+                    "timer slack": arm,
+                    "interval_s": length,
+                    "value": found.value,
+                    "low": found.low,
+                    "high": found.high,
+                }
+                rows.append({**row, "n": len(values)})
     return pd.DataFrame(rows, columns=["timer slack", "interval_s", "value", "low", "high", "n"])
 
 
@@ -365,13 +403,13 @@ def plot_excess(figure, found: pd.DataFrame) -> None:
     for number, (slack, part) in enumerate(found.groupby("timer slack", sort=False)):
         errors = np.nan_to_num(np.abs([part.value - part.low, part.high - part.value]))
         axes.errorbar(
-            part.interval_s * 1.06 ** (2 * number - 1),
+            part.interval_s * 1.06 ** (2 * number - 2),
             part.value,
             yerr=errors,
-            fmt="os"[number],
+            fmt=draw.MARKERS[number],
             capsize=4,
             color=draw.PALETTE[number],
-            label=f"timer slack {slack}",
+            label=slack,
         )
     axes.axhline(0, color=draw.PALETTE[5], linewidth=1)
     axes.axhline(50, color=draw.PALETTE[5], linewidth=1, linestyle=":", label="Linux's default slack, 50 µs")
@@ -382,89 +420,80 @@ def plot_excess(figure, found: pd.DataFrame) -> None:
     axes.set_yticks([tick for tick in TICKS_US if tick <= 1.5 * top], minor=False)
     axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_ylim(-20, 1.5 * top)
-    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=2)
 
 
 def slack_table(slacks: pd.DataFrame) -> pd.DataFrame:
-    """C10: what a request takes beyond one interval, and requests a second, with and without timer slack."""
+    """C4: what a request takes beyond one interval, with and without timer slack."""
     rows = []
     for length in SLACK_INTERVALS:
-        for slack in SLACKS:
-            found = done(slacks, interval=[length], slack=slack)
-            rows.append(
-                {
-                    "switch interval": duration(length),
-                    "timer slack": slack,
-                    "p50 beyond one interval, µs": draw.words(over_processes(results.excess(slacks, length, slack)))
-                    if found.p50.notna().all() and len(found)
-                    else FEW
-                    if len(found)
-                    else draw.NOT_MEASURED,
-                    "requests/s": cell(found, "rate"),
-                    "n (processes × requests)": requests(found) if len(found) else draw.NOT_MEASURED,
-                }
-            )
-    return pd.DataFrame(rows)
-
-
-BINS = np.linspace(0, 3, 61)
-
-
-def latencies(runs: pd.DataFrame) -> pd.DataFrame:
-    """Single requests beside one CPU thread: share in each twentieth of a switch interval, by place of the client; the last bin
-    holds what took longer."""
-    rows = []
-    for place, case in PLACES.items():
-        each = results.singles(runs, case)
-        if each:
-            counts, edges = np.histogram(np.clip(np.concatenate(each), 0, BINS[-1] - 1e-9), BINS)
-            rows += [
-                {"client": place, "from_intervals": left, "share": count / counts.sum()}
-                for left, count in zip(edges[:-1], counts, strict=True)
-            ]
-    return pd.DataFrame(rows, columns=["client", "from_intervals", "share"])
-
-
-def plot_latencies(figure, found: pd.DataFrame) -> None:
-    """The distribution of single requests, a panel for each place of the client."""
-    places = list(dict.fromkeys(found.client))
-    panels = np.atleast_1d(figure.subplots(len(places) or 1, 1, sharex=True, sharey=True))
-    for number, (axes, place) in enumerate(zip(panels, places, strict=False)):
-        part = found[found.client == place]
-        axes.bar(part.from_intervals, part.share * 100, BINS[1], align="edge", color=draw.PALETTE[number])
-        for model in (1, 2):
-            axes.axvline(model, color=draw.PALETTE[5], linewidth=1, linestyle=":")
-        axes.set(title=place, ylabel="% of requests")
-    panels[-1].set(xlabel="switch intervals that one request took (last bar: longer ones, too)", xlim=(0, 3))
-
-
-def mixture_table(runs: pd.DataFrame) -> pd.DataFrame:
-    """Shares of requests near one and near two switch intervals, and the medians of the processes."""
-    rows = []
-    for place, case in PLACES.items():
-        medians = results.medians_of_processes(runs, case)
-        row = {"client": place}
-        for name, number in (("none", 0), ("one", 1), ("two", 2)):
-            row[f"about {name}, %"] = draw.words(share(results.shares_near(runs, case, number)), factor=100)
-        row["medians of the processes, in switch intervals"] = " ".join(f"{m:.2f}" for m in sorted(medians))
-        found = done(runs, interpreter=GIL, case=case)
-        row["n (processes × requests)"] = requests(found) if len(found) else draw.NOT_MEASURED
+        row = {"switch interval": duration(length)}
+        for arm, which in ARMS.items():
+            found = results.excess(slacks, length, *which)
+            row[f"{arm}, µs"] = draw.words(over_processes(found)) if len(found) else draw.NOT_MEASURED
+            row[f"n, {arm}"] = len(found)
         rows.append(row)
     return pd.DataFrame(rows)
 
 
-def calls_table(timelines: pd.DataFrame) -> pd.DataFrame:
-    """Which of the server's two calls waits for the GIL, how often and how long."""
-    paid = results.calls_that_pay(timelines)
+def operations(timelines: pd.DataFrame) -> pd.DataFrame:
+    """What the figure draws: the share of requests in which no call of the server waited for the GIL, one, and both, by place."""
+    found = {where: calls_that_wait(timelines, place) for place, where in PLACES.items()}
+    return pd.DataFrame(
+        [
+            {"place": where, "waits": waited, "share": calls[waited].mean()}
+            for where, calls in found.items()
+            if len(calls)
+            for waited in (0, 1, 2)
+        ],
+        columns=["place", "waits", "share"],
+    )
+
+
+def plot_operations(figure, found: pd.DataFrame) -> None:
+    """Bars of shares that add up to all requests."""
+    axes, places = figure.subplots(), list(dict.fromkeys(found.place))[::-1]
+    begin = np.zeros(len(places))
+    for waited, part in found.groupby("waits"):
+        shares = 100 * part.set_index("place").share.reindex(places).to_numpy()
+        axes.barh(places, shares, 0.6, begin, color=draw.PALETTE[waited], label=("none", "one", "both")[waited])
+        begin += shares
+    axes.set(xlabel="% of requests, by how many of the two calls waited", xlim=(0, 100))
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
+
+
+def operations_table(timelines: pd.DataFrame) -> pd.DataFrame:
+    """C10: which calls wait for the GIL, how often and how long, by where the server's two threads run."""
+    rows = []
+    for place, where in PLACES.items():
+        found = calls_that_wait(timelines, place)
+        if not len(found):
+            continue
+        row = {"the server's threads": where}
+        for call in ("recv", "send"):
+            row[f"{call} waits, %"] = draw.words(share(found[call].to_numpy()), factor=100)
+            row[f"{call}, then for, in switch intervals"] = (
+                cell(found, f"{call}, then") if found[f"{call}, then"].any() else "never"
+            )
+        row |= {
+            f"requests with {waited} waits, %": draw.words(share(found[waited].to_numpy()), factor=100)
+            for waited in (0, 1, 2)
+        }
+        row |= {"lost by a request, in switch intervals": cell(found, "lost"), "n (processes)": len(found)}
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def forced_table(forcing: pd.DataFrame) -> pd.DataFrame:
+    """C8: who had the GIL first after it was let go of."""
     return pd.DataFrame(
         [
             {
-                "call": call,
-                "share of calls that waited, %": cell(paid[paid.call == call], "share", factor=100),
-                "then for, in switch intervals": cell(paid[paid.call == call], "intervals"),
-                "n (processes)": int((paid.call == call).sum()),
+                "let go": what,
+                "the waiting thread was first, %": draw.words(share(done(forcing)[column].to_numpy()), factor=100),
+                "n (processes)": len(done(forcing)),
             }
-            for call in ("recv", "send")
+            for what, column in (("on demand", "demanded"), ("before a demand", "free"))
         ]
     )
 
@@ -580,43 +609,38 @@ def glue_threads(session: Session, counts: pd.DataFrame, hashed: pd.DataFrame) -
 
 
 def glue_rates(session: Session, runs: pd.DataFrame) -> None:
-    """Hand the rates, and what a CPU thread adds to a request, to the prose."""
+    """Hand the rates to the prose."""
     told = answers(session)
     thread, process = against(runs, QUIET, CONVOY), against(runs, QUIET, PROCESS)
+    rate = positive(rates(runs, CONVOY))
     verdict = told("C3", "requests/s with one CPU process / with one CPU thread")
-    draw.glue("convoy", words.convoy(thread, against(runs, PROCESS, CONVOY), verdict))
-    alone = [rates(runs, case).tolist() for case in (QUIET, QUIET_APART)]
-    draw.glue("baselines", words.baselines(*alone, against(runs, QUIET_APART, APART)))
-    draw.glue("idle", words.idle(against(runs, PROCESS, QUIET)))
+    draw.glue("convoy", words.convoy(rate, thread, against(runs, PROCESS, CONVOY), verdict))
+    alone = [rates(runs, case).tolist() for case in (QUIET, SPLIT)]
+    draw.glue("baselines", words.baselines(*alone, against(runs, SPLIT, APART)))
+    each = [positive(rates(runs, case)) for case in (TOGETHER, SPLIT, AWAKE)]
+    draw.glue("awake", words.awake(each, against(runs, AWAKE, SPLIT), against(runs, NO_DELAY, TOGETHER)))
     draw.glue("strangers", words.strangers(against(runs, CONVOY, STRANGERS)))
     draw.glue("prediction-1", words.prediction_1(thread))
     draw.glue("prediction-2", words.prediction_2(process))
-    waiting = [share(results.shares_waiting(runs, CONVOY, waits)) for waits in (1, 2)]
-    verdict = told("C10", "share of requests with two waits or more")
-    average = over_processes(added_intervals(runs)), results.medians_of_processes(runs, CONVOY).tolist()
-    draw.glue("model", words.model(*waiting, verdict))
-    draw.glue("pooled", words.pooled(*average))
-    draw.glue("prediction-3", words.prediction_3(*waiting, verdict, *average))
-    for place, case in PLACES.items():
-        shares = (share(results.shares_near(runs, case, number)) for number in (0, 1, 2))
-        where = "With the client on a core of its own" if case == APART else "Where nothing is pinned"
-        draw.glue(f"mixture-{place.replace(' ', '-')}", words.mixture(where, *shares))
     relief = against(runs, RELIEVED, CONVOY)
     verdict = told("C4", "requests/s with one CPU thread, 1e-5 s / 0.005 s")
-    draw.glue("relief", words.relief(relief, verdict, PUBLISHED_RATES[1e-5][1] / PUBLISHED_RATES[DEFAULT_S][1]))
-    pinned = against(runs, ONE_CORE, CONVOY), against(runs, ONE_CORE, APART)
+    speeds = (
+        pd.to_numeric(done(runs, interpreter=GIL, case=case).work).dropna().to_numpy() for case in (RELIEVED, CONVOY)
+    )
+    published = PUBLISHED_RATES[1e-5][1] / PUBLISHED_RATES[DEFAULT_S][1]
+    draw.glue("relief", words.relief(relief, verdict, published, interval(ratio(*speeds))))
+    pinned = against(runs, ONE_CORE, CONVOY), against(runs, ONE_CORE, APART), against(runs, APART, CONVOY)
     parts = (
         told("C6", "requests/s with one CPU thread, one core / not pinned"),
         told("C6", "requests/s with one CPU thread, client on the same core / client apart"),
     )
     draw.glue("one-core", words.one_core(*pinned, *parts))
-    draw.glue("prediction-4", words.prediction_4(pinned[0], against(runs, APART, CONVOY)))
+    draw.glue("prediction-4", words.prediction_4(pinned[0], pinned[2]))
     free = against(runs, QUIET, CONVOY, FREE_THREADED)
     draw.glue("without-gil", words.without_gil(free))
     draw.glue("prediction-5", words.prediction_5(positive(rates(runs, CONVOY, FREE_THREADED)), free))
     draw.glue("remedies", words.remedies({name: against(runs, case, CONVOY) for case, name in REMEDIES.items()}))
     decided = done(runs, interpreter=GIL, case=[CONVOY, APART])
-    rate = positive(rates(runs, CONVOY))
     fewest, processes = int(decided.requests.min()), len(done(runs, interpreter=GIL, case=CONVOY))
     draw.glue("objection-sample", words.objection_sample(fewest, processes, rate))
 
@@ -630,34 +654,47 @@ def part(of: Interval | None, whole: Interval | None) -> Interval | None:
     return Interval(*(float(np.clip(found, 0, 1)) for found in (of.value / whole.value, min(ends), max(ends))))
 
 
-def glue_slack(slacks: pd.DataFrame, runs: pd.DataFrame) -> None:
+def glue_slack(slacks: pd.DataFrame) -> None:
     """Hand what the timer slack adds to the prose."""
-    ten, pair = 1e-5, (AS_IT_IS, SLACKLESS)
-    excess = [results.excess(slacks, ten, slack) for slack in pair]
-    each = [over_processes(values) for values in excess]
-    gone = interval(difference(*excess, "µs"))
-    draw.glue("slack", words.slack(*each, gone))
-    slow = interval(ratio(*(results.swept(slacks, "rate", SHORTEST_S, slack=slack) for slack in pair)))
-    draw.glue("starved", words.starved(slow, over_processes(results.excess(slacks, SHORTEST_S, SLACKLESS))))
-    own_way = pd.to_numeric(done(runs, interpreter=GIL, case=QUIET_APART).p50).dropna().to_numpy()
-    rest = Location.of(excess[0]), Location.of(own_way)
-    net = independent(*rest).at() if min(one.n for one in rest) else None
-    draw.glue("objection-slack", words.objection_slack(part(gone, each[0]), part(gone, net)))
-
-
-def glue_waits(timelines: pd.DataFrame) -> None:
-    """Hand the shares of calls that waited to the prose."""
-    paid = results.calls_that_pay(timelines)
-    draw.glue(
-        "calls", words.calls({call: share(chosen(paid, call=call).share.to_numpy()) for call in ("recv", "send")})
+    ten, shortest = (
+        [results.excess(slacks, length, *which) for which in ARMS.values()] for length in (1e-5, SHORTEST_S)
     )
+    each, gone = [over_processes(values) for values in ten[:2]], interval(difference(*ten[:2], "µs"))
+    draw.glue("slack", words.slack(*each, gone))
+    draw.glue("polling", words.polling(*(over_processes(values) for values in shortest[1:])))
+    draw.glue("objection-slack", words.objection_slack(part(gone, each[0])))
 
 
-def glue_one_wait(session: Session, waits: pd.DataFrame) -> None:
-    """Hand how long one wait is, and how many demands it took, to the prose."""
-    verdict = answers(session)("C8", "wait for the GIL / switch interval")
-    draw.glue("one-wait", words.one_wait(over_processes(results.gil_waits(waits)), verdict))
-    draw.glue("forced", words.forced(share(results.first_demands(waits))))
+def glue_waits(session: Session, timelines: pd.DataFrame) -> None:
+    """Hand which calls waited for the GIL to the prose."""
+    told, calls = answers(session), {place: calls_that_wait(timelines, place) for place in PLACES}
+
+    def of(place: str, column: str | int) -> Interval | None:
+        return share(calls[place][column].to_numpy())
+
+    where = [("recv", TWO_CORES, "threads on different cores"), ("send", TWO_CORES, "threads on different cores")]
+    where.append(("send", SAME_CORE, "threads on one core"))
+    verdicts = [told("C10", f"share of calls of {call} that wait, {threads}") for call, _, threads in where]
+    apart = {call: of(TWO_CORES, call) for call in ("recv", "send")}
+    draw.glue("model", words.model(apart, of(SAME_CORE, "send"), verdicts))
+    lost = over_processes(calls[TWO_CORES].lost.to_numpy())
+    draw.glue("as-run", words.as_run(lost, interval(claims.request(session))))
+    shares = {
+        threads.capitalize(): [of(place, n) for n in (0, 1, 2)]
+        for place, threads in PLACES.items()
+        if len(calls[place])
+    }
+    draw.glue("prediction-3", words.prediction_3(shares))
+
+
+def glue_one_wait(session: Session, waits: pd.DataFrame, forcing: pd.DataFrame) -> None:
+    """Hand how long one wait is, and who is first after it, to the prose."""
+    told = answers(session)
+    found = over_processes(results.gil_waits(waits))
+    draw.glue("one-wait", words.one_wait(found, told("C8", "wait for the GIL / switch interval")))
+    verdict = told("C8", "share of demanded releases after which the other thread is first")
+    both = (share(done(forcing)[column].to_numpy()) for column in ("demanded", "free"))
+    draw.glue("forced", words.forced(*both, verdict))
 
 
 def glue_references(references: pd.DataFrame) -> None:

@@ -5,7 +5,7 @@ import pandas as pd
 
 from ffilab.judge.processes import chosen
 from ffilab.provision.catalogue import GIL
-from notebooks.convoy.experiment import CONVOY, DEFAULT_S, PROCESS
+from notebooks.convoy.experiment import CONVOY, DEFAULT_S
 
 
 def done(frame: pd.DataFrame, **which) -> pd.DataFrame:
@@ -28,39 +28,9 @@ def seconds(hashed: pd.DataFrame, threads: int) -> np.ndarray:
     return done(hashed, interpreter=GIL, threads=threads).seconds.to_numpy()
 
 
-def added_intervals(runs: pd.DataFrame) -> np.ndarray:
-    """Time that one CPU thread adds to a request at the default interval, in switch intervals: one value for each round.
-
-    Without CPU work a request takes what it takes beside a CPU *process* in the round of the same number: with idle cores
-    it would include their waking up.
-    """
-    base, slow = rates(runs, PROCESS), rates(runs, CONVOY)
-    rounds = min(len(base), len(slow))
-    return (1 / slow[:rounds] - 1 / base[:rounds]) / DEFAULT_S
-
-
-# A request belongs to the number of switch intervals that it took, within so much of one.
-WITHIN = 0.3
-
-
-def singles(runs: pd.DataFrame, case: str) -> list[np.ndarray]:
-    """Latencies of single requests in switch intervals (all of these cases have the default), an array for each process."""
-    return [np.array(us) / 1e6 / DEFAULT_S for us in done(runs, interpreter=GIL, case=case).us]
-
-
-def shares_near(runs: pd.DataFrame, case: str, number: int) -> np.ndarray:
-    """Share of requests that took about so many switch intervals: one value for each process."""
-    return np.array([np.mean(np.abs(found - number) < WITHIN) for found in singles(runs, case)])
-
-
-def shares_waiting(runs: pd.DataFrame, case: str, waits: int) -> np.ndarray:
-    """Share of requests that took about so many switch intervals, or more: one value for each process."""
-    return np.array([np.mean(found > waits - WITHIN) for found in singles(runs, case)])
-
-
-def medians_of_processes(runs: pd.DataFrame, case: str) -> np.ndarray:
-    """Of single requests, in switch intervals."""
-    return np.array([np.median(found) for found in singles(runs, case)])
+def intervals_a_request(runs: pd.DataFrame, case: str = CONVOY) -> np.ndarray:
+    """Time of a request of a client that never pauses, in switch intervals: one value for each process."""
+    return 1 / rates(runs, case) / DEFAULT_S
 
 
 def swept(sweeps: pd.DataFrame, column: str, interval: float, **which) -> np.ndarray:
@@ -69,9 +39,10 @@ def swept(sweeps: pd.DataFrame, column: str, interval: float, **which) -> np.nda
     return pd.to_numeric(found[column]).dropna().to_numpy()
 
 
-def excess(sweeps: pd.DataFrame, interval: float, slack: str) -> np.ndarray:
-    """What the median request takes beyond one switch interval, in µs: one value for each process with requests enough."""
-    return swept(sweeps, "p50", interval, slack=slack) - interval * 1e6
+def excess(sweeps: pd.DataFrame, interval: float, slack: str, *places: str) -> np.ndarray:
+    """What the median request takes beyond one switch interval, in µs, with the server's threads at one of these places: one value for
+    each process with requests enough."""
+    return swept(sweeps, "p50", interval, slack=slack, pinning=places) - interval * 1e6
 
 
 def first_demands(waits: pd.DataFrame) -> np.ndarray:
@@ -98,16 +69,33 @@ def waits(timeline: dict) -> pd.DataFrame:
     return found.assign(intervals=(found.end - found.begin) / 1e9 / DEFAULT_S)
 
 
-def calls_that_pay(timelines: pd.DataFrame) -> pd.DataFrame:
-    """By process and call: the share of calls that waited for half a switch interval or more, and how long those waited."""
+# A call that takes so many switch intervals beyond what it waited for input has waited for the GIL.
+LONG = 0.5
+
+
+def calls_that_wait(timelines: pd.DataFrame, place: str) -> pd.DataFrame:
+    """A row for each process: shares of the calls of recv and of send that waited, for how long these did (median, in switch
+    intervals), shares of the requests in which none of the two did, one, and both, and what a request lost in both."""
     rows = []
-    for timeline in timelines.to_dict("records"):
-        for call, part in waits(timeline).groupby("call"):
-            paid = part[part.intervals > 0.5].intervals
-            rows.append(
-                {"call": call, "share": len(paid) / len(part), "intervals": paid.median() if len(paid) else np.nan}
-            )
-    return pd.DataFrame(rows, columns=["call", "share", "intervals"])
+    for timeline in done(timelines, interpreter=GIL, pinning=place).to_dict("records"):
+        calls = waits(timeline)
+        if not len(calls):
+            continue
+        each = {call: part.intervals.to_numpy() for call, part in calls.groupby("call")}
+        long = {call: values > LONG for call, values in each.items()}
+        both = long["recv"].astype(int) + long["send"]
+        rows.append(
+            {
+                **{call: float(found.mean()) for call, found in long.items()},
+                **{
+                    f"{call}, then": float(np.median(each[call][long[call]])) if long[call].any() else np.nan
+                    for call in each
+                },
+                **{waited: float(np.mean(both == waited)) for waited in (0, 1, 2)},
+                "lost": float((each["recv"] + each["send"]).mean()),
+            }
+        )
+    return pd.DataFrame(rows, columns=["recv", "send", "recv, then", "send, then", 0, 1, 2, "lost"])
 
 
 def gil_waits(waits: pd.DataFrame, label: str = GIL) -> np.ndarray:

@@ -12,8 +12,9 @@ from notebooks.convoy.experiment import (
     PROCESS,
     QUIET,
     RELIEVED,
+    SAME_CORE,
     SHORTEST_S,
-    SINGLES,
+    TWO_CORES,
 )
 
 INTERPRETERS = [GIL, FREE_THREADED]
@@ -26,10 +27,10 @@ HASHES = {1: 0.05, 2: 0.13}
 COUNTDOWN = {1: 0.10, 2: 0.09, 8: 0.05}
 # Of the median wait of a process.
 WAIT = 0.02
-# Requests a second beside one CPU thread.
-BESIDE_ONE = 100.0
-# Of the shares of requests with one wait or more, and with two.
-WAITING = 0.07
+# Of the shares of calls that wait, and of the speed of the CPU thread.
+WAITING, WORK = 0.07, 0.05
+# Requests of a timeline, and between two of them, ns.
+REQUESTS, APART_NS = 40, 100_000_000
 # A ratio does not fall below this, however wrong the side of a claim is.
 SMALLEST = 0.1
 
@@ -52,33 +53,56 @@ def simulated(session: Simulated) -> None:
     ]
     processes("countdown", [list(process) for process in zip(*columns, strict=True)])
 
+    divided = max(SMALLEST, session.true("C1", "one countdown divided, 2 threads / 1: {GIL}"))
+    pairs = zip(rows("seconds", 1.0, COUNTDOWN[1]), rows("seconds", divided, COUNTDOWN[2]), strict=True)
+    processes("one countdown", [[{"threads": 1, **one}, {"threads": 2, **two}] for one, two in pairs])
+
     faster = session.true("C2", "SHA-256, 1 thread / 2: {GIL}")
     pairs = zip(rows("seconds", 0.02, HASHES[1]), rows("seconds", 0.02 / faster, HASHES[2]), strict=True)
     processes("SHA-256", [[{"threads": 1, **one}, {"threads": 2, **two}] for one, two in pairs])
 
     cases = {case: rows("rate", rate, RATES[case]) for case, rate in rates(session).items()}
-    for row, us in zip(cases[CONVOY], requests(session, n), strict=True):
-        row["us"] = us
+    slower = session.true("C4", "speed of the CPU thread, 1e-5 s / 0.005 s: {GIL}")
+    for case, speed in ((CONVOY, 1.0), (RELIEVED, slower)):
+        cases[case] = [{**row, **more} for row, more in zip(cases[case], rows("work", speed, WORK), strict=True)]
     session.add_processes("echo server", [(GIL, {"case": case}, found) for case, found in cases.items()])
 
     wait = session.true("C8", "wait for the GIL / switch interval: {GIL}") * DEFAULT_S * 1e9
     processes("waits for the GIL", [{"waits": [row["ns"]]} for row in rows("ns", wait, WAIT)])
+    first = session.true("C8", "share of demanded releases after which the other thread is first: {GIL}")
+    processes("forced switching", [{"demanded": one, "free": 0.0} for one in shares(session, first, n)])
+
+    session.add_processes(
+        "timeline", [(GIL, {"pinning": place}, timelines(session, place, n)) for place in (TWO_CORES, SAME_CORE)]
+    )
 
 
-def requests(session: Simulated, n: int) -> list[list[float]]:
-    """Of each of n processes, how long its single requests took, in µs: no switch interval, one or two, in the shares of C10."""
-    shares = [
-        np.clip(share + session.scattered(0.0, WAITING, n), 0, 1)
-        for share in (
-            session.true("C10", f"share of requests with {waits} or more: {{GIL}}")
-            for waits in ("one wait", "two waits")
-        )
-    ]
-    interval_us = DEFAULT_S * 1e6
-    return [
-        [interval_us * (int(place < some) + int(place < two)) for place in np.arange(SINGLES) / SINGLES]
-        for some, two in zip(*shares, strict=True)
-    ]
+def shares(session: Simulated, true: float, n: int) -> list[float]:
+    return np.clip(true + session.rng.normal(0, WAITING * session.noise, n), 0, 1).tolist()
+
+
+def timelines(session: Simulated, place: str, n: int) -> list[dict]:
+    """Of each of n processes: requests whose calls wait for one switch interval, or not at all, in the shares of C10."""
+
+    def waiting(call: str, where: str) -> list[float]:
+        return shares(session, session.true("C10", f"share of calls of {call} that wait, {where}: {{GIL}}"), n)
+
+    if place == SAME_CORE:
+        both = zip([1.0] * n, waiting("send", "threads on one core"), strict=True)
+    else:
+        both = zip(*(waiting(call, "threads on different cores") for call in ("recv", "send")), strict=True)
+    found = []
+    for parts in both:
+        spans, notes = [], []
+        for number in range(REQUESTS + 1):
+            # The first request is not counted.
+            late = [DEFAULT_S * 1e9 * ((number - 0.5) / REQUESTS < part) for part in parts]
+            sent = number * APART_NS
+            received = sent + late[0] + 1000
+            notes += [received, received + late[1] + 1000]
+            spans.append((sent, received + 500))
+        found.append({"spans": spans, "server": notes, "gaps": []})
+    return found
 
 
 def rates(session: Simulated) -> dict[str, float]:
@@ -87,12 +111,13 @@ def rates(session: Simulated) -> dict[str, float]:
     def true(claim: str, what: str) -> float:
         return session.true(claim, f"requests/s {what}: {{GIL}}")
 
-    one_core = BESIDE_ONE * max(SMALLEST, true("C6", "with one CPU thread, one core / not pinned"))
+    beside_one = 1 / DEFAULT_S / max(SMALLEST, session.true("C10", "time of a request, in switch intervals: {GIL}"))
+    one_core = beside_one * max(SMALLEST, true("C6", "with one CPU thread, one core / not pinned"))
     return {
-        CONVOY: BESIDE_ONE,
-        QUIET: BESIDE_ONE * true("C3", "without / with one CPU thread"),
-        PROCESS: BESIDE_ONE * true("C3", "with one CPU process / with one CPU thread"),
-        RELIEVED: BESIDE_ONE * true("C4", "with one CPU thread, 1e-5 s / 0.005 s"),
+        CONVOY: beside_one,
+        QUIET: beside_one * true("C3", "without / with one CPU thread"),
+        PROCESS: beside_one * true("C3", "with one CPU process / with one CPU thread"),
+        RELIEVED: beside_one * true("C4", "with one CPU thread, 1e-5 s / 0.005 s"),
         ONE_CORE: one_core,
         APART: one_core / max(SMALLEST, true("C6", "with one CPU thread, client on the same core / client apart")),
     }

@@ -5,17 +5,13 @@ A ratio is an Interval, a verdict one of ffilab/judge/rules.py; None: there is n
 
 from ffilab.draw import listed, text
 from ffilab.judge.estimates import Interval, known
-from ffilab.judge.rules import NO, YES
+from ffilab.judge.rules import NO, OPEN, YES
 
 UNKNOWN = "too few values, or none"
 # Of shares of requests: more than this is called the rule, more than a half most of them.
 MOST = 0.8
-# Two values in switch intervals that are no further apart are called near.
-NEAR = 0.1
-# A time whose interval reaches no further to each side is called the same in every process.
-SAME = 0.01
-# Requests per second without CPU work over those beside a CPU thread, by the author.
-PUBLISHED_FALL = 300
+# Requests per second without CPU work over those beside a CPU thread, and the latter, by the author; switch intervals of a request.
+PUBLISHED_FALL, PUBLISHED_RATE, PUBLISHED_INTERVALS = 300, 100, 2.006
 
 
 def _fold(ratio: Interval, more: str, less: str, nothing: str) -> str:
@@ -61,16 +57,26 @@ def short_intervals(one: Interval | None, eight: Interval | None, verdict: str, 
     return f"{said} The author's ratio is {published:.4g}. {alone}".strip()
 
 
-def idle(ratio: Interval | None) -> str:
-    """Rate beside a CPU process over that alone."""
-    return _fold(
-        ratio,
-        "Here the server answers {} times as many requests beside a CPU process as alone. An explanation, not tested here: alone, "
-        "client and server put each other's core to sleep and wake it up again with every byte, and a CPU process keeps the cores "
-        "awake.",
-        "Here a CPU process takes requests from the server: alone, it answers {} times as many.",
-        f"Whether a CPU process changes the server's rate cannot be told here ({_found(ratio)}).",
+def awake(rates: list[Interval | None], gain: Interval | None, nodelay: Interval | None) -> str:
+    """Requests a second without CPU work, client and server on one core, on two, and on two that idle spinners keep awake; the last
+    over the second; and with TCP_NODELAY over without, on one core."""
+    if not all(map(known, rates)):
+        return f"What a rate without CPU work is made of is not known here: {UNKNOWN}."
+    one, two, kept = (text(rate) for rate in rates)
+    said = f"Without CPU work, client and server answer each other {one} times a second on one core, {two} on two, and {kept} on two that do not fall asleep"
+    rest = _fold(
+        gain,
+        "So a part of the rate alone is what it takes to wake a core up, here a factor of {}: it is a number of the machine.",
+        "So cores that are kept awake slow the server here, by a factor of {}.",
+        f"Whether the sleep of cores has a part in it cannot be told ({_found(gain)}).",
     )
+    delay = _fold(
+        nodelay,
+        "TCP_NODELAY, which the author does not set, makes it {} times as fast.",
+        "TCP_NODELAY, which the author does not set, makes it slower, by a factor of {}.",
+        f"TCP_NODELAY, which the author does not set, makes no difference that can be told ({_found(nodelay)}).",
+    )
+    return f"{said}. {rest} {delay}"
 
 
 def baselines(alone: list[float], apart: list[float], thread: Interval | None) -> str:
@@ -95,14 +101,17 @@ def baselines(alone: list[float], apart: list[float], thread: Interval | None) -
     return f"{said} {fall}"
 
 
-def convoy(thread: Interval | None, process: Interval | None, verdict: str) -> str:
-    """C3: rate without CPU work, and beside a CPU process, over that beside a CPU thread; the verdict is that of the second."""
+def convoy(rate: Interval | None, thread: Interval | None, process: Interval | None, verdict: str) -> str:
+    """C3: rate beside a CPU thread; rate without CPU work, and beside a CPU process, over it; the verdict is that of the latter."""
+    beside = f"{text(rate)} requests a second beside a CPU thread" if known(rate) else "the rate is not known"
     both = (
         f"a CPU process leaves {text(process)} times the rate that a CPU thread leaves" if known(process) else UNKNOWN
     )
     if verdict == YES:
         alone = f"; without any CPU work it is {text(thread)} times" if known(thread) else ""
-        return f"The convoy is there: {both}{alone}."
+        return (
+            f"The convoy is there: {beside}, and the author saw {PUBLISHED_RATE}. {both[0].upper()}{both[1:]}{alone}."
+        )
     if verdict == NO:
         return f"No convoy of the size that would matter is seen here: {both}."
     return f"Whether there is a convoy cannot be told here: {both}."
@@ -113,22 +122,41 @@ def strangers(ratio: Interval | None) -> str:
     return _fold(
         ratio,
         "Two strangers cost the server with a CPU thread something: without them it answers {} times as many requests.",
-        "With two strangers the server beside a CPU thread answers more requests, {} times as many.",
+        "With two strangers the server beside a CPU thread answers more requests, {} times as many: beside them the busy thread is often "
+        "not on a core when the GIL is let go. That is an explanation.",
         f"Whether two strangers change the rate beside a CPU thread cannot be told here ({_found(ratio)}).",
     )
 
 
-def model(some: Interval | None, two: Interval | None, verdict: str) -> str:
-    """C10: shares of requests beside one CPU thread that wait for one switch interval or more, and for two or more; what the rule
-    says of the second."""
-    if not (known(some) and known(two)):
-        return f"How often a request waits beside one CPU thread is not known here: {UNKNOWN}."
-    said = f"Of the requests beside one CPU thread, {_part(some)} wait for one switch interval or more, {_part(two)} for two or more"
-    if verdict == YES:
-        return f"{said}: by the model all wait for two, and here it is the rule."
-    if verdict == NO:
-        return f"{said}: by the model all wait for two, and that is not so here."
-    return f"{said}; whether the two of the model are the rule cannot be told from that."
+def model(apart: dict[str, Interval | None], one: Interval | None, told: list[str]) -> str:
+    """C10: shares of calls that wait, of recv and send on different cores, and of send on one core; what the rules say of the three."""
+    if not (known(one) and all(map(known, apart.values()))):
+        return f"Which calls wait for the GIL is not known here: {UNKNOWN}."
+    recv, send = map(_part, apart.values())
+    said = (
+        f"With the server's two threads on different cores, {recv} of its calls of recv wait for the GIL, and {send} of its calls of send; "
+        f"on one core, {_part(one)} of its calls of send"
+    )
+    if set(told) == {YES}:
+        return f"{said}. That is the model: two waits a request on several cores, and none for send on one."
+    about = ("recv on different cores", "send on different cores", "send on one core")
+    answers = {YES: "is right about {}", NO: "is not right about {}", OPEN: "is undecided about {}"}
+    parts = [
+        verdict.format(listed([call for call, found in zip(about, told, strict=True) if found == answer]))
+        for answer, verdict in answers.items()
+        if answer in told
+    ]
+    return f"{said}. The model {'; '.join(parts)}."
+
+
+def as_run(lost: Interval | None, request: Interval | None) -> str:
+    """C10: what a request loses with the threads on different cores; what it takes as the author ran it; in switch intervals."""
+    if not (known(lost) and known(request)):
+        return f"What a request loses in all is not known here: {UNKNOWN}."
+    return (
+        f"Both calls together cost a request {text(lost)} switch intervals there; the model predicts 2. With a client that never pauses, "
+        f"and nothing pinned, a request takes {text(request)} of them, and {PUBLISHED_INTERVALS:g} by the author's arithmetic."
+    )
 
 
 def _part(share: Interval) -> str:
@@ -136,52 +164,6 @@ def _part(share: Interval) -> str:
     if share.low == share.high and share.value in (0, 1):
         return "all" if share.value else "none"
     return text(share, "%", 100)
-
-
-def mixture(where: str, none: Interval | None, one: Interval | None, two: Interval | None) -> str:
-    """Shares of requests that took about no switch interval, about one, and about two."""
-    if not (known(none) and known(one) and known(two)):
-        return f"{where}, how requests divide is not known here: {UNKNOWN}."
-    each = f"of the requests, {_part(none)} take next to no switch interval, {_part(one)} about one, {_part(two)} about two"
-    rules = {"no wait": none, "one wait": one, "two waits": two}
-    for rule, share in rules.items():
-        if share.low > MOST:
-            return f"{where}, {each}: {rule} a request, as a rule."
-        if share.low > 0.5:
-            return f"{where}, {each}: mostly {rule}."
-    if sum(share.low > 0.05 for share in rules.values()) > 1:
-        return f"{where}, {each}: a mixture."
-    return f"{where}, {each}; which of them is the rule cannot be told."
-
-
-def pooled(added: Interval | None, medians: list[float]) -> str:
-    """Is the average what any process has? medians: of single requests by process, in switch intervals."""
-    if not known(added) or not medians:
-        return f"Whether the average stands for a process is not known here: {UNKNOWN}."
-    near = sum(abs(median - added.value) < NEAR for median in medians)
-    said = (
-        f"On average over requests and processes, one CPU thread adds {text(added)} switch intervals to a request; of "
-        f"{len(medians)} processes, {near} have a median request within a tenth of an interval of that"
-    )
-    if near == 0:
-        return f"{said}: it is a value that no process shows, and describes how many were of which kind."
-    if added.half_width > NEAR:
-        return f"{said}; the average itself is not known that closely, as averages of processes differ."
-    if near > MOST * len(medians):
-        return f"{said}: it stands for them."
-    return f"{said}: it stands for some of them."
-
-
-def calls(shares: dict[str, Interval | None]) -> str:
-    """Shares of the server's calls that waited half a switch interval or longer, by call."""
-    if not all(known(share) for share in shares.values()):
-        return f"Which of the calls wait is not known here: {UNKNOWN}."
-    each = listed([f"{call} in {text(share, '%', 100)} of its calls" for call, share in shares.items()])
-    (one, first), (other, second) = shares.items()
-    if first.low > second.high or second.low > first.high:
-        more, less = (one, other) if first.value > second.value else (other, one)
-        return f"A long wait is seen after {each}: {more} pays more often than {less}."
-    return f"A long wait is seen after {each}; which of them pays more often cannot be told."
 
 
 def one_wait(wait: Interval | None, verdict: str) -> str:
@@ -193,21 +175,20 @@ def one_wait(wait: Interval | None, verdict: str) -> str:
     return f"Whether one switch interval is the wait cannot be told here ({text(wait) if known(wait) else UNKNOWN})."
 
 
-def forced(share: Interval | None) -> str:
-    """Share of long waits that were over with the first demand: see results.first_demands."""
-    if not known(share):
-        return f"How many demands a wait took is not known here: {UNKNOWN}."
-    said = f"{text(share, '%', 100)} of the waits were over within one and a half intervals, so with the first demand"
-    if share.low > 1 - 0.05:
-        return (
-            f"Of a server that had to wait, {said}. As these waits suggest, the busy thread, made to let go, did not take the GIL "
-            "back first."
+def forced(demanded: Interval | None, free: Interval | None, verdict: str) -> str:
+    """C8: share of releases of the GIL after which the thread that waited had it first: on its demand, and before it demanded."""
+    if not known(demanded):
+        return f"Who has the GIL first after a release is not known here: {UNKNOWN}."
+    said = f"After {_part(demanded)} of the releases on demand the waiting thread had the GIL first"
+    other = f"; before it demanded, after {_part(free)}" if known(free) else ""
+    if verdict == YES:
+        why = (
+            "the demand decides" if known(free) and free.high < demanded.low else "what the demand adds cannot be told"
         )
-    if share.high < MOST:
-        return (
-            f"Of a server that had to wait, only {said}. The others waited longer than forced switching would have it."
-        )
-    return f"Of a server that had to wait, {said}; whether the rest took another demand, or the system was late, is not known."
+        return f"{said}{other}: forced switching is there, and {why}."
+    if verdict == NO:
+        return f"{said}{other}: no forced switching is seen."
+    return f"{said}{other}; whether that is the rule cannot be told."
 
 
 def slack(with_slack: Interval | None, without: Interval | None, difference: Interval | None) -> str:
@@ -225,27 +206,26 @@ def slack(with_slack: Interval | None, without: Interval | None, difference: Int
     return f"At 10 µs a request takes, beyond one interval, {both}; whether the slack has a part in it cannot be told."
 
 
-def starved(ratio: Interval | None, beyond: Interval | None) -> str:
-    """Requests a second at 1 µs, with the slack over without; what the median request takes there beyond one interval without
-    slack, in µs."""
-    same = ""
-    if known(beyond) and beyond.half_width < SAME * beyond.value:
-        same = (
-            f" A request takes {text(beyond, 'µs')} beyond one interval there, about the same in every process: that looks like a "
-            "constant of the system."
-        )
-    return _fold(
-        ratio,
-        "What it breaks: at 1 µs the server without slack answers fewer requests; with it, {} times as many."
-        f"{same} Where that comes from is not known here.",
-        "At 1 µs the server answers more requests without slack, {} times as many: here it breaks nothing.",
-        f"Whether the server suffers at 1 µs without slack cannot be told here ({_found(ratio)}).",
+def polling(apart: Interval | None, one: Interval | None) -> str:
+    """What the median request takes at 1 µs without slack beyond one interval, in µs: threads on different cores, and on one."""
+    if not (known(apart) and known(one)):
+        return f"What the shortest interval costs without slack is not known here: {UNKNOWN}."
+    said = (
+        f"At 1 µs without slack a request takes {text(apart, 'µs')} with the server's threads on different cores, and "
+        f"{text(one, 'µs')} with both on one"
     )
+    if one.low > 2 * apart.high:
+        return (
+            f"{said}. A priority inversion by polling explains it: the timed wait returns at once, so the waiting thread polls, and keeps the only "
+            "core from the holder, who has to run to see the demand. Then the scheduler's tick decides, in multiples of some milliseconds."
+        )
+    return f"{said}: no thread keeps the core from another here, as far as the median shows."
 
 
-def relief(ratio: Interval | None, verdict: str, published: float) -> str:
-    """C4: rate at 10 µs over that at 5 ms, one CPU thread; the author's."""
-    return f"{_relief(ratio, verdict)} The author's ratio is {published:.4g}."
+def relief(ratio: Interval | None, verdict: str, published: float, work: Interval | None) -> str:
+    """C4: rate at 10 µs over that at 5 ms, one CPU thread; the author's; what is left of the speed of the CPU thread."""
+    price = f" The CPU thread then works at {text(work, '%', 100)} of its speed at 5 ms." if known(work) else ""
+    return f"{_relief(ratio, verdict)}{price} The author's ratio is {published:.4g}."
 
 
 def _relief(ratio: Interval | None, verdict: str) -> str:
@@ -258,17 +238,19 @@ def _relief(ratio: Interval | None, verdict: str) -> str:
     return f"Whether a shorter interval relieves the server cannot be told here ({_found(ratio)} at 10 µs over 5 ms)."
 
 
-def one_core(one: Interval | None, same: Interval | None, relieves: str, flaw: str) -> str:
-    """C6: rate on one core over not pinned, and with the client on the same core over apart; the verdicts of both parts."""
+def one_core(one: Interval | None, same: Interval | None, left: Interval | None, relieves: str, flaw: str) -> str:
+    """C6: rate on one core over not pinned, with the client on the same core over apart, and apart over not pinned; the verdicts of
+    both parts."""
     places = f"the same core over apart: {_found(same)}"
+    rest = f"; apart it is {text(left)} times the rate of not pinned" if known(left) and left.excludes(1) else ""
     first = {
         YES: f"Everything on one core relieves the server ({_found(one)})",
         NO: f"Everything on one core does not relieve the server by what would matter ({_found(one)})",
     }.get(relieves, f"Whether one core relieves the server cannot be told here ({_found(one)})")
     second = {
-        YES: f"with the client apart the relief is gone ({places}), as the author's note says",
-        NO: f"with the client apart most of it stays ({places}), and the author's note is not confirmed",
-    }.get(flaw, f"whether the client's place decides cannot be told ({places})")
+        YES: f"it is the client on the same core that brings it ({places}{rest}), as the author's note says",
+        NO: f"with the client apart most of it stays ({places}{rest}), and the author's note is not confirmed",
+    }.get(flaw, f"whether the client's place decides cannot be told ({places}{rest})")
     return f"{first}; {second}."
 
 
@@ -333,11 +315,17 @@ def prediction_2(process: Interval | None) -> str:
     )
 
 
-def prediction_3(
-    some: Interval | None, two: Interval | None, verdict: str, added: Interval | None, medians: list[float]
-) -> str:
-    """As in model and pooled."""
-    return f"{model(some, two, verdict)} {pooled(added, medians)}"
+def prediction_3(shares: dict[str, list[Interval | None]]) -> str:
+    """Shares of requests that lose no switch interval, one, and two, by where the server's threads run."""
+    if not shares or not all(known(share) for three in shares.values() for share in three):
+        return f"How many intervals a request loses is not known here: {UNKNOWN}."
+    said = [
+        "{} {:.0%} of the requests lose no interval, {:.0%} one, {:.0%} two".format(
+            where, *(share.value for share in three)
+        )
+        for where, three in shares.items()
+    ]
+    return f"{'; '.join([said[0], *(one[0].lower() + one[1:] for one in said[1:])])}.".replace("%", " %")
 
 
 def prediction_4(one: Interval | None, apart: Interval | None) -> str:
@@ -373,17 +361,13 @@ def objection_sample(fewest: int, processes: int, mean: Interval | None) -> str:
     )
 
 
-def objection_slack(gross: Interval | None, net: Interval | None) -> str:
-    """Share of the excess at 10 µs that goes away without the timer slack: of all of it, and of what a request without CPU work
-    does not take, too. Beside the CPU thread its own way may be shorter than that, so that the truth lies between."""
-    if not (known(gross) and known(net)):
+def objection_slack(gone: Interval | None) -> str:
+    """Share of the excess at 10 µs that goes away without the timer slack."""
+    if not known(gone):
         return f"How much of the floor is the timer slack is not known here: {UNKNOWN}."
-    shares = (
-        f"of what a request takes beyond one interval of 10 µs, {text(gross, '%', 100)} go away with it; less the request's own way, "
-        f"as it is without CPU work, {text(net, '%', 100)} of the rest"
-    )
-    if min(gross.low, net.low) > 0.5:
-        return f"Right, for short intervals: {shares}."
-    if max(gross.high, net.high) < 0.5:
-        return f"Not for the most part here: {shares}."
-    return f"Whether it is the larger part cannot be told here: {shares}."
+    share = f"of what a request takes beyond one interval of 10 µs, {text(gone, '%', 100)} go away with it"
+    if gone.low > 0.5:
+        return f"Right, for short intervals: {share}."
+    if gone.high < 0.5:
+        return f"Not for the most part here: {share}."
+    return f"Whether it is the larger part cannot be told here: {share}."

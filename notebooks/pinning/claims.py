@@ -54,8 +54,8 @@ def controls(session: Session) -> list[Check | Control]:
 def measurements(session: Session) -> Handed:
     handed = Handed(session)
 
-    def put(name: str, make: Callable[[], Measurement | None]) -> None:
-        handed.put("A24", name, lambda: make() or NO_PINNING)
+    def put(name: str, make: Callable[[], Measurement | None], claim: str = "A24a") -> None:
+        handed.put(claim, name, lambda: make() or NO_PINNING)
 
     def faster(label: str, work: str) -> Measurement | None:
         which = {"interpreter": label, "work": work, "threads": 2}
@@ -68,6 +68,7 @@ def measurements(session: Session) -> Handed:
     put(
         "processes that lose updates, a core each: {FREE_THREADED}",
         lambda: results.losing(session.frame("race"), FREE_THREADED, APART),
+        "A24b",
     )
     for what, label, work in (("a native call", GIL, NATIVE), ("Python", FREE_THREADED, PYTHON)):
         name = f"throughput of {what} in two threads, a core each / not pinned: {label}"
@@ -77,5 +78,6 @@ def measurements(session: Session) -> Handed:
     put(
         "share of updates lost, a core each minus one core: {FREE_THREADED}",
         lambda: results.lost_more(session.frame("race"), FREE_THREADED),
+        "A24b",
     )
     return handed

@@ -1,4 +1,4 @@
-"""What the chapter "Where threads run" measures (claim A24). The page quotes all of it."""
+"""What the chapter "Where threads run" measures (claims A24a, A24b). The page quotes all of it."""
 
 import pandas as pd
 

@@ -65,7 +65,7 @@ def throughput_table(speeds: pd.DataFrame) -> pd.DataFrame:
                         "placement": "pinned" if (threads, placement) == (1, APART) else placement,
                         "pieces of work/s": draw.words(results.centre(speeds, "per_s", placement=placement, **which)),
                         "over not pinned": "1 (itself)" if placement == FREE else draw.words(ratio),
-                        "moves/s of a thread": draw.words(results.mean(speeds, "moves", placement=placement, **which)),
+                        "moves/s of a thread": draw.words(moves(speeds, placement, **which)),
                         "n (processes)": n,
                     }
                 )
@@ -100,7 +100,8 @@ def latency_table(lateness: pd.DataFrame) -> pd.DataFrame:
                             "pieces of work/s beside": draw.words(results.centre(lateness, "work_per_s", **which))
                             if placement != ALONE
                             else "none",
-                            "n (processes × answers)": f"{len(ticks)} × {ticks.min():.0f} to {ticks.max():.0f}",
+                            "n (processes × answers)": f"{len(ticks)} × {ticks.min():.0f}"
+                            + f" to {ticks.max():.0f}" * bool(ticks.max() > ticks.min()),
                         }
                     )
     return pd.DataFrame(rows)
@@ -136,6 +137,7 @@ def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
                 ratio = interval(results.over(speeds, "per_s", placement, FREE, threads=2, **which))
                 n = len(results.column(speeds, "per_s", placement=placement, threads=2, **which))
                 late = {**which, "placement": placement}
+                answered = len(results.column(lateness, "p50", **late))
                 rows.append(
                     {
                         "CPython": label,
@@ -146,10 +148,10 @@ def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
                         else draw.words(ratio),
                         "p50 of an answer beside it, µs": draw.words(results.centre(lateness, "p50", **late), "µs"),
                         "p99 of an answer beside it, µs": p99(lateness, **late),
-                        "n (processes)": n,
+                        "n (processes)": f"{n} and {answered}",
                     }
                 )
-    return pd.DataFrame([row for row in rows if row["n (processes)"]])
+    return pd.DataFrame([row for row in rows if row["n (processes)"] != "0 and 0"])
 
 
 def effects(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
@@ -189,10 +191,10 @@ def plot_effects(figure, found: pd.DataFrame) -> None:
     axes.set_xlabel("gain over not pinned (ratio; to the right is better)")
 
 
-def listing(found: pd.DataFrame) -> str:
-    """The numbers of the figure, for its alt text."""
-    said = [f"{row.case}, {row.placement}: {draw.text(Interval.of(row))}" for row in found.itertuples()]
-    return "; ".join(said) or "none, as threads were not pinned here"
+def moves(speeds: pd.DataFrame, placement: str, **which) -> Interval | None:
+    """Moves a second of a thread: what lies below 0 is no part of the interval of a count."""
+    found = results.mean(speeds, "moves", placement=placement, **({"threads": 2} | which))
+    return found and found.map(lambda bound: max(0.0, bound))
 
 
 def glue_throughput(session: Session, speeds: pd.DataFrame) -> None:
@@ -205,15 +207,15 @@ def glue_throughput(session: Session, speeds: pd.DataFrame) -> None:
         "native": f"throughput of a native call in two threads, a core each / not pinned: {GIL}",
         "python": f"throughput of Python in two threads, a core each / not pinned: {FREE_THREADED}",
     }
-    given = {key: interval(handed.measurements["A24"].get(name)) for key, name in names.items()}
-    draw.glue("native-gain", words.native_gain(given["native"], sides.get(("A24", names["native"]), OPEN)))
-    draw.glue("python-gain", words.python_gain(given["python"], sides.get(("A24", names["python"]), OPEN)))
+    given = {key: interval(handed.measurements["A24a"].get(name)) for key, name in names.items()}
+    draw.glue("native-gain", words.native_gain(given["native"], sides.get(("A24a", names["native"]), OPEN)))
+    draw.glue("python-gain", words.python_gain(given["python"], sides.get(("A24a", names["python"]), OPEN)))
     draw.glue("prediction-1", words.prediction_1(given["native"]))
     gil = over(ONE_CORE, GIL, PYTHON)
     draw.glue("one-core", words.one_core(over(ONE_CORE, GIL, NATIVE), over(ONE_CORE, FREE_THREADED, PYTHON), gil))
     draw.glue("prediction-3", words.prediction_3(gil))
-    free = results.mean(speeds, "moves", placement=FREE, threads=2)
-    draw.glue("moves", words.moves(free, results.mean(speeds, "moves", placement=APART, threads=2)))
+    free = moves(speeds, FREE)
+    draw.glue("moves", words.moves(free, moves(speeds, APART)))
     cores = max(1, len(session.observed(TITLE_CORES)))
     draw.glue("objection-machine", words.objection_machine(cores, free))
 
@@ -221,9 +223,9 @@ def glue_throughput(session: Session, speeds: pd.DataFrame) -> None:
 def glue_latency(session: Session, speeds: pd.DataFrame, lateness: pd.DataFrame) -> None:
     handed, sides = ledger.measured(session), ledger.sides(session)
     names = {label: f"p99 beside a Python thread, not pinned / a core each: {label}" for label in PAIR}
-    found = {label: handed.measurements["A24"].get(name) for label, name in names.items()}
+    found = {label: handed.measurements["A24a"].get(name) for label, name in names.items()}
     given = {label: interval(one) for label, one in found.items()}
-    verdicts = {label: sides.get(("A24", name), OPEN) for label, name in names.items()}
+    verdicts = {label: sides.get(("A24a", name), OPEN) for label, name in names.items()}
     draw.glue("tail-gil", words.tail_gil(given[GIL], verdicts[GIL]))
     draw.glue("tail-free", words.tail_free(given[FREE_THREADED], verdicts[FREE_THREADED]))
     other = {label: one and one.inverse for label, one in given.items()}
@@ -232,7 +234,7 @@ def glue_latency(session: Session, speeds: pd.DataFrame, lateness: pd.DataFrame)
         interval(results.over(lateness, "p50", ONE_CORE, FREE, interpreter=label, work=PYTHON)) for label in PAIR
     ]
     draw.glue("tail-one-core", words.tail_one_core(*medians))
-    gains = [one for name, one in handed.measurements["A24"].items() if name.startswith("throughput")]
+    gains = [one for name, one in handed.measurements["A24a"].items() if name.startswith("throughput")]
     tails = [one for one in found.values() if one]
     largest = [max((one.mde for one in group), default=None) for group in (gains, tails)]
     draw.glue("could-find", words.could_find(*largest))
@@ -245,13 +247,15 @@ def glue_latency(session: Session, speeds: pd.DataFrame, lateness: pd.DataFrame)
         "tails with the GIL": names[GIL],
         "tails without the GIL": names[FREE_THREADED],
     }
-    draw.glue("takeaway", words.takeaway({what: sides.get(("A24", name), OPEN) for what, name in gained.items()}))
+    quick = [results.over(lateness, "p99", ONE_CORE, ALONE, interpreter=label, work=PYTHON) for label in PAIR]
+    draw.glue("beside-alone", words.beside_alone(*map(interval, quick)))
+    draw.glue("takeaway", words.takeaway({what: sides.get(("A24a", name), OPEN) for what, name in gained.items()}))
 
 
 def glue_steadiness(session: Session) -> None:
     name = f"spread of a measurement, not pinned / pinned: {GIL}"
-    ratio = interval(ledger.measured(session).measurements["A24"].get(name))
-    draw.glue("steadier", words.steadier(ratio, ledger.sides(session).get(("A24", name), OPEN)))
+    ratio = interval(ledger.measured(session).measurements["A24a"].get(name))
+    draw.glue("steadier", words.steadier(ratio, ledger.sides(session).get(("A24a", name), OPEN)))
 
 
 def glue_race(session: Session, races: pd.DataFrame) -> None:
@@ -259,7 +263,9 @@ def glue_race(session: Session, races: pd.DataFrame) -> None:
     name = f"share of updates lost, a core each minus one core: {FREE_THREADED}"
     more = interval(results.lost_more(races, FREE_THREADED))
     both = [results.lost(races, FREE_THREADED, placement) for placement in (APART, ONE_CORE)]
-    draw.glue("race", words.race(more, *both, sides.get(("A24", name), OPEN)))
+    gil = [results.lost(races, GIL, placement) for placement in (APART, ONE_CORE)]
+    draw.glue("race-gil", words.race_gil(*gil))
+    draw.glue("race", words.race(more, *both, sides.get(("A24b", name), OPEN)))
     draw.glue("prediction-4", words.prediction_4(more))
     found = results.losing(races, FREE_THREADED, APART)
     draw.glue("bugs", words.bugs(*((found.estimate.events, found.estimate.trials) if found else (0, 0))))

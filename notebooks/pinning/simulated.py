@@ -31,7 +31,7 @@ def simulated(session: Simulated) -> None:
     session.add_observation(TITLE_CORES, [0, 1])
 
     def true(name: str) -> float:
-        return session.true("A24", name)
+        return session.true("A24b" if "updates" in name else "A24a", name)
 
     def together(columns: dict[str, list[dict]]) -> list[list[dict]]:
         """By process: a row for each placement."""

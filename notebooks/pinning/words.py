@@ -3,6 +3,8 @@
 A ratio is an Interval, a verdict one of ffilab/judge/rules.py; None: there is nothing to say it from.
 """
 
+import re
+
 from ffilab.draw import listed, text
 from ffilab.judge.estimates import Interval, known
 from ffilab.judge.rules import NO, YES
@@ -63,14 +65,14 @@ def moves(free: Interval | None, apart: Interval | None) -> str:
     """Moves a second of a thread, not pinned and with a core each: mean over processes."""
     if not known(free):
         return f"How often a thread moves is not known here: {UNKNOWN}."
-    said = f"Not pinned, a thread was seen to move {text(free)} times a second"
+    said = f"Not pinned, a thread moved about {text(free)} times a second"
     if known(apart) and apart.high > 0 and apart.low > 0:
         return f"{said}; pinned, still {text(apart)} times, so that the pinning is not what it says."
     if free.low > 1:
         return f"{said}: there is something that pinning takes away."
     if free.high < 1:
         return f"{said}, that is, hardly ever: there is little for pinning to take away."
-    return f"{said}; whether that is more than hardly ever cannot be told."
+    return f"{said}, perhaps hardly ever."
 
 
 def _tail(where: str, ratio: Interval | None, verdict: str) -> str:
@@ -114,12 +116,35 @@ def race(more: Interval | None, apart: Interval | None, one: Interval | None, ve
     return f"Whether the race costs more on two cores cannot be told here{both or f' ({UNKNOWN})'}."
 
 
+def race_gil(apart: Interval | None, one: Interval | None) -> str:
+    """Share of updates lost with the GIL, a core each and on one core: the loop runs without it there, too."""
+    if not (known(apart) and known(one)):
+        return f"What the same costs on the build with the GIL is not known here: {UNKNOWN}."
+    lost = f"{text(apart, '%', 100)} with a core each, {text(one, '%', 100)} on one core"
+    said = f"On the build with the GIL, which the native loop runs without, too: {lost}"
+    if apart.low > one.high:
+        return f"{said}. There, too, two cores lose more."
+    if one.low > apart.high:
+        return f"{said}. There one core loses more: so it is no rule that one core loses less."
+    return f"{said}. Which of the two loses more cannot be told there."
+
+
+def beside_alone(gil: Interval | None, free: Interval | None) -> str:
+    """p99 of a thread on one core with a Python thread, over that of a thread alone: with the GIL and without."""
+    both = {"with the GIL": gil, "without it": free}
+    said = [f"{what}, {_change(ratio, 'longer', 'shorter')}" for what, ratio in both.items()]
+    why = ""
+    if any(known(ratio) and ratio.high < 1 for ratio in both.values()):
+        why = " A core that computes does not fall asleep, so that nothing has to wake it: that is an explanation."
+    return f"The p99 on one core with a busy thread, against alone: {'; '.join(said)}.{why}"
+
+
 def bugs(events: int, processes: int) -> str:
     """Processes that lost updates with a core each, without the GIL."""
     if not processes:
         return "Whether updates get lost was not measured here."
     if events:
-        return f"With a core for each thread, {events} of {processes} processes lost updates: such bugs are to be expected."
+        return f"With a core for each thread, {events} of {processes} processes lost updates: such bugs are to be expected where code is not safe."
     return f"None of {processes} processes lost an update with a core for each thread; that is no proof that none can."
 
 
@@ -130,12 +155,16 @@ def could_find(throughput: float | None, tail: float | None) -> str:
             "What this run could have found is not known: threads were not pinned here, or too few processes came back."
         )
     said = (
-        f"This run finds a gain of {throughput:.0%} in throughput, and of {tail:.0%} in a tail, in four cases of five"
+        f"Of every five gains of {throughput:.1%} in throughput this run finds four, and of every five tails that are longer by {tail:.0%} "
+        "without pinning"
     )
-    said = said.replace("%", " %")
-    if throughput > 0.05 or tail > 0.25:
-        return f"{said}; smaller ones would escape it, also some that its rules ask for."
-    return f"{said}: what its rules ask for is within its reach."
+    missed = [
+        f"{what} that A24a asks for"
+        for what, misses in (("the 5 % of throughput", throughput > 0.05), ("the 25 % of a tail", tail > 0.25))
+        if misses
+    ]
+    said = f"{said}; it may miss {listed(missed)}." if missed else f"{said}: what A24a asks for is within its reach."
+    return re.sub(r"(?<=\d)%", " %", said)
 
 
 def same_again(ratios: list[Interval], alarms: int) -> str:
@@ -190,7 +219,9 @@ def objection_machine(cores: int, free: Interval | None) -> str:
         return f"{base}; how often threads move is not known."
     if free.high < 1:
         return f"{base}, and threads hardly moved. Where many more compete, and caches are apart, pinning may have more to win; that is not tested here."
-    return f"{base}, and still threads moved {text(free)} times a second."
+    if free.low > 1:
+        return f"{base}, and threads did move, {text(free)} times a second."
+    return f"{base}; threads moved {text(free)} times a second, perhaps hardly ever."
 
 
 def takeaway(gains: dict[str, str]) -> str:

@@ -48,6 +48,13 @@ CASES = {
         "undecided": (NEITHER, HALF, HALF, OPEN),
         "none": (None, None, None, OPEN),
     },
+    "race_gil": {
+        "agrees": (HALF, LITTLE),
+        "contradicts": (LITTLE, HALF),
+        "undecided": (HALF, HALF),
+        "none": (None, UNKNOWN),
+    },
+    "beside_alone": TWO,
     "bugs": {"agrees": (9, 10), "contradicts": (0, 10), "undecided": (0, 0)},
     "could_find": {"agrees": (0.03, 0.2), "contradicts": (0.2, 0.9), "undecided": (None, None), "nan": (math.nan, 0.1)},
     "same_again": {
@@ -65,6 +72,7 @@ CASES = {
         "contradicts": (2, MANY),
         "undecided": (2, None),
         "more cores": (8, SOME),
+        "from nothing up": (2, Interval(3.0, 0.0, 6.4)),
     },
     "takeaway": {
         "agrees": ({"throughput": YES, "tails": YES},),

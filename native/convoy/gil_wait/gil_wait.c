@@ -1,8 +1,10 @@
 /* An echo server's loop that notes when it asks for the GIL, and when it has it. */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <stdatomic.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 /* [echo] */
 static long long
@@ -39,7 +41,64 @@ echo(PyObject *Py_UNUSED(module), PyObject *arg)
 }
 /* [/echo] */
 
+/* [forced] */
+static atomic_int asking;
+static long turns; /* of the thread that asks; whoever has the GIL may read it */
+
+/* Ask for the GIL, have it for a moment, again: for ever. */
+static PyObject *
+ask(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    for (;;) {
+        PyThreadState *state = PyEval_SaveThread();
+        usleep(20);
+        asking = 1;
+        PyEval_RestoreThread(state);
+        asking = 0;
+        turns++;
+    }
+}
+
+/* Was it demanded that this thread let go? The bit that the evaluation loop looks at. */
+static int
+demanded(PyThreadState *state)
+{
+    return __atomic_load_n(&state->eval_breaker, __ATOMIC_RELAXED) & 1;
+}
+
+/* let_go(times, on_demand): let go of the GIL while another thread waits for it, and ask for it at once, as the evaluation loop does
+   on demand; returns after how many times the other thread had it first. */
+static PyObject *
+let_go(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    int times, on_demand;
+    if (!PyArg_ParseTuple(args, "ii", &times, &on_demand)) {
+        return NULL;
+    }
+    long other_first = 0;
+    PyThreadState *state = PyThreadState_Get();
+    for (int done = 0; done < times;) {
+        while (!asking) {
+        }
+        long long from = now_ns();
+        while (on_demand ? !demanded(state) : now_ns() < from + 100000) { /* 100 µs: until it waits in fact */
+        }
+        if (!on_demand && demanded(state)) { /* too late: let it have the GIL, and do not count that */
+            PyEval_RestoreThread(PyEval_SaveThread());
+            continue;
+        }
+        long before = turns;
+        PyEval_RestoreThread(PyEval_SaveThread());
+        other_first += turns != before;
+        done++;
+    }
+    return PyLong_FromLong(other_first);
+}
+/* [/forced] */
+
 static PyMethodDef methods[] = {
+    {"ask", ask, METH_NOARGS, "ask(): ask for the GIL, again and again."},
+    {"let_go", let_go, METH_VARARGS, "let_go(times, on_demand): after how many releases another thread had the GIL first."},
     {"echo", echo, METH_O, "echo(descriptor): answer every byte; returns ns from asking for the GIL to having it."},
     {NULL, NULL, 0, NULL},
 };
