@@ -268,7 +268,7 @@ def two_threads(who: str, rate: Interval | None) -> str:
         return f"Without the GIL, two threads make {who} at {times}."
     if rate.high < 1:
         return f"Without the GIL, a second thread slows {who} down: two make them at {times}."
-    return f"Without the GIL, no gain by a second thread is seen for {who}: two make them at {times}, which excludes a gain above {rate.high - 1:.0%}."
+    return f"Without the GIL, no difference by a second thread is seen for {who}: two make them at {times}, which excludes a gain above {rate.high - 1:.0%}."
 
 
 def in_company(
@@ -278,12 +278,12 @@ def in_company(
     tuple gain in both."""
     if not (known(shared) and known(alone) and known(gain) and known(gain_alone)):
         return "Without the GIL, the corrected experiment cannot be compared with processes of their own."
-    numbers = f"{text(shared, 'ns')} against {text(alone, 'ns')} alone, and the gain of pages and tuple {text(gain)} times against {text(gain_alone)}"
-    if shared.low > alone.high:
-        return f"Where all ways share a process, one thread's plain strings cost more without the GIL: {numbers}. The gain goes with the company."
-    if shared.high < alone.low:
-        return f"Where all ways share a process, one thread's plain strings cost less without the GIL: {numbers}. The gain goes with the company."
-    return f"Where all ways share a process, no other cost of one thread's plain strings is seen without the GIL: {numbers}."
+    gains = f"{text(gain)} times against {text(gain_alone)}"
+    costs = f"CPython's own strings: {text(shared, 'ns')} against {text(alone, 'ns')}"
+    if gain.low > gain_alone.high or gain.high < gain_alone.low:
+        what = "larger" if gain.low > gain_alone.high else "smaller"
+        return f"Without the GIL, the gain of pages and tuple is {what} where all ways share a process than alone: {gains} ({costs})."
+    return f"Without the GIL, no difference of that gain is seen between a process that all ways share and processes of their own: {gains} ({costs})."
 
 
 def cold_heaps(ratio: Interval | None, cold: Interval | None, warm: Interval | None) -> str:
@@ -478,8 +478,9 @@ def prediction_2(pooled: Interval | None, block: Interval | None, new: Interval 
         return f"Neither suffers: both are faster with 16 threads ({both})."
     said = []
     for name, ratio in (("the pool", pooled), ("the block", block)):
-        than = "more than" if ratio.low > new.high else "less than" if ratio.high < new.low else "about as much as"
-        said.append(f"{name} suffers {than} CPython's own strings")
+        than = "more than" if ratio.low > new.high else "less than" if ratio.high < new.low else None
+        no_other = f"no difference between {name} and CPython's own strings is seen"
+        said.append(f"{name} suffers {than} CPython's own strings" if than else no_other)
     return f"{capital('; '.join(said))} ({both})."
 
 
