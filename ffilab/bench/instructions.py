@@ -59,9 +59,10 @@ def python(label: str) -> list[str]:
     return [str(load(BY_LABEL[label]).python), "-s", "-P", str(WORKER)]
 
 
-def environment() -> dict[str, str]:
-    """Nothing that could change the instruction count from run to run."""
-    return {"PYTHONHASHSEED": "0", "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+def environment(gil: bool = False) -> dict[str, str]:
+    """Nothing that could change the instruction count from run to run. gil: as of an arm, see plan.py."""
+    fixed = {"PYTHONHASHSEED": "0", "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    return fixed | ({"PYTHON_GIL": "1"} if gil else {})
 
 
 def count(label: str, arm: Arm, loops: int, out: Path) -> int:
@@ -74,7 +75,7 @@ def count(label: str, arm: Arm, loops: int, out: Path) -> int:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment(),
+        env=environment(arm.gil),
     ) as process:
         try:
             _, err = process.communicate(timeout=TIMEOUT_S)
@@ -163,7 +164,7 @@ def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
             stdin=subprocess.DEVNULL,
             stdout=made,
             stderr=errors,
-            env=environment(),
+            env=environment(arms[0].gil),
         ) as process,
     ):
         yield process

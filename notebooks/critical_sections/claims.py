@@ -12,7 +12,7 @@ from ffilab.judge.processes import exact
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections import results
-from notebooks.critical_sections.experiment import AS_BUILT, BOTH, ONE, OUT_OWN, OWN, PYO3_CALL
+from notebooks.critical_sections.experiment import AS_BUILT, BOTH, ONE, OUT_OWN, OWN, PYO3_CALL, PYO3_CALL_GIL_ON
 
 # The versions that A6 names: the talk compared both builds of two.
 A6 = next(claim for claim in declared("critical_sections").claims if claim.id == "A6")
@@ -62,13 +62,13 @@ def measurements(session: Session) -> Handed:
         lambda: results.rivals(session.frame("locks in company"), "PyMutex", "atomic increment"),
     )
 
-    for label in (FREE_THREADED, GIL):
-        share = results.code_in(code, label, PYO3_CALL)
-        found = share if isinstance(share, str) else exact(share["atomics"] / share["all"], "share of instructions")
-        handed.put("A9", f"share of atomics in a PyO3 call on {label}", found)
-    locks = results.code_in(code, FREE_THREADED, PYO3_CALL)
-    found = locks if isinstance(locks, str) else exact(locks["locks"], "instructions")
-    handed.put("A9", f"instructions of locks in a PyO3 call on {FREE_THREADED}", found)
+    for label, what in ((GIL, PYO3_CALL), (FREE_THREADED, PYO3_CALL), (FREE_THREADED, PYO3_CALL_GIL_ON)):
+        found = results.code_in(code, label, what)
+        share = found if isinstance(found, str) else exact(found["atomics"] / found["all"], "share of instructions")
+        handed.put("A9", f"share of atomics in {what} on {label}", share)
+        if label == FREE_THREADED:
+            locks = found if isinstance(found, str) else exact(found["locks"], "instructions")
+            handed.put("A9", f"instructions of locks in {what} on {label}", locks)
     return handed
 
 

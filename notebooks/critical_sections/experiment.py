@@ -31,7 +31,7 @@ def operation(name: str, title: str | None = None) -> Arm:
     return Arm(title or name, ARMS, "operation", {"name": name})
 
 
-PYO3_CALL = "a PyO3 call"
+PYO3_CALL, PYO3_CALL_GIL_ON = "a PyO3 call", "a PyO3 call with the GIL on"
 
 
 def by_file(label: str, arm: Arm) -> dict:
@@ -49,8 +49,10 @@ def instructions_by_file() -> list[dict] | str:
         return reason
     call = boundary.call("PyO3", boundary.INT, PYO3_CALL)
     looked_at = [empty_loop(), call, operation("dict, write"), operation("list, append and pop")]
+    cells = [*itertools.product((GIL, FREE_THREADED), looked_at)]
+    cells.append((FREE_THREADED, dataclasses.replace(call, name=PYO3_CALL_GIL_ON, gil=True)))
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        rows = list(pool.map(by_file, *zip(*itertools.product((GIL, FREE_THREADED), looked_at))))
+        rows = list(pool.map(by_file, *zip(*cells)))
     if without := [row["interpreter"] for row in rows if set(row.get("by_file", ())) == {"???"}]:
         return f"CPython {without[0]} has no debugging information, so inlined code cannot be told apart"
     return rows

@@ -5,7 +5,7 @@ from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.boundary.experiment import TALK
 from notebooks.critical_sections.claims import PAIRS, PYBIND11, VERSIONS, WAYS
-from notebooks.critical_sections.experiment import AS_BUILT, ONE, OWN, PYO3_CALL
+from notebooks.critical_sections.experiment import AS_BUILT, ONE, OWN, PYO3_CALL, PYO3_CALL_GIL_ON
 from notebooks.critical_sections.results import TALK_ARMS
 
 INTERPRETERS = [build for version in VERSIONS for build in (version, f"{version}t")]
@@ -63,14 +63,15 @@ def simulated(session: Simulated) -> None:
     loops = [
         {"interpreter": label, "what": EMPTY, "by_file": {"pyatomic_gcc.h": 12.0}} for label in (GIL, FREE_THREADED)
     ]
-    session.add_observation("code of locks", [*loops, *(code(session, label) for label in (GIL, FREE_THREADED))])
+    calls = ((GIL, PYO3_CALL), (FREE_THREADED, PYO3_CALL), (FREE_THREADED, PYO3_CALL_GIL_ON))
+    session.add_observation("code of locks", [*loops, *(code(session, *call) for call in calls)])
 
 
-def code(session: Simulated, label: str) -> dict:
+def code(session: Simulated, label: str, what: str) -> dict:
     """The instructions of a call, so many of a thousand from the header of atomics, and some from that of mutexes."""
-    share = max(0.0, session.true("A9", f"share of atomics in a PyO3 call on {label}"))
+    share = max(0.0, session.true("A9", f"share of atomics in {what} on {label}"))
     locks = 0.0
     if label == FREE_THREADED:
-        locks = max(0.0, session.true("A9", f"instructions of locks in a PyO3 call on {label}"))
+        locks = max(0.0, session.true("A9", f"instructions of locks in {what} on {label}"))
     by_file = {"pyatomic_gcc.h": 12.0 + 1_000 * share, "lock.h": locks, "ceval.c": 1_000 * (1 - share) - locks}
-    return {"interpreter": label, "what": PYO3_CALL, "by_file": by_file}
+    return {"interpreter": label, "what": what, "by_file": by_file}
