@@ -37,6 +37,9 @@ def test_notebook_is_stripped_and_names_a_kernel_of_the_book(path):
     assert "papermill" not in notebook["metadata"]
     assert "chapter.begin" in "".join(code[0]["source"])
     assert "chapter.end" in "".join(code[-1]["source"])
+    # Where nothing was measured yet, a page is its first cell.
+    pages = [c for n, c in enumerate(notebook["cells"]) if not n or "page:" in "".join(c["metadata"].get("tags", []))]
+    assert not [page for page in pages if "{glue:" in "".join(page["source"])]
 
 
 def test_kernels_are_relative():
