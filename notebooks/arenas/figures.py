@@ -14,9 +14,6 @@ from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import claims, results, words
 from notebooks.arenas import experiment as e
 
-# Of A21d: what is compared, and the name of its number.
-LIVES = ("short-lived processes", "jemalloc")
-ORDER = "{}: {} / glibc".format(*LIVES)
 # How the prose calls the chapter pair in the names of its numbers.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
 NO_RUST = "not measured here: the extension in Rust was not built"
@@ -225,7 +222,10 @@ def glue_talk(runs: pd.DataFrame, here: dict) -> None:
         cap = results.at_the_cap(runs, label, e.AS_RUN, here["arenas at most"])
         draw.glue(f"cap-{name}", words.cap(f"On {label}", *cap, here["arenas at most"]))
     by_native = results.by_native_threads(runs, FREE_THREADED, e.HUGE, e.HUGE_NONE)
-    draw.glue("native-part", words.native_threads(f"With huge pages for all, on {FREE_THREADED}", _interval(by_native)))
+    draw.glue(
+        "native-part",
+        words.native_threads(f"With huge pages for all, on {FREE_THREADED}, GIL off", _interval(by_native)),
+    )
     grown, factor = TERMINAL["3.14.0rc1"][2:]
     draw.glue("inside", words.nearer(grown / factor, *results.inside(runs, e.HUGE_KEPT, e.HUGE)))
     draw.glue("each-thread", words.for_each_python_thread(results.for_each_python_thread(runs)))
@@ -297,18 +297,14 @@ def glue_answers(session: Session, runs: pd.DataFrame, cells: pd.DataFrame) -> N
     none = "grown without native threads, huge pages for all"
     for short, where, name, column, conditions in (
         ("huge", "With huge pages for all", f"VmRSS grown, huge pages for all: {kept}", "vmrss", (e.HUGE_KEPT, e.HUGE)),
-        ("none-kept", "The same without one native thread", f"VmRSS {none}: {kept}", "vmrss", (e.HUGE_NONE_KEPT, e.HUGE_NONE)),
-        ("none", "The same without one native thread", f"RSS {none}: {pair}", "rss", (e.HUGE_NONE, e.HUGE_NONE)),
+        ("none-kept", "With huge pages for all and not one native thread", f"VmRSS {none}: {kept}", "vmrss", (e.HUGE_NONE_KEPT, e.HUGE_NONE)),
+        ("none", "With huge pages for all and not one native thread", f"RSS {none}: {pair}", "rss", (e.HUGE_NONE, e.HUGE_NONE)),
     ):  # fmt: skip
         more = results.apart(runs, column, *conditions) if results.huge_pages(runs) else None
         verdicts = of_a19(name), of_a19(name, "size")
         state = "GIL off against on" if name.endswith(pair) else "GIL on in both builds"
-        draw.glue(
-            f"number-{short}",
-            words.published_number(
-                f"{where} ({name.split()[0]}, {state})", *verdicts, _interval(more), TALK_DIFFERENCE
-            ),
-        )
+        said = f"{where} ({name.split()[0]}, {state})", *verdicts, _interval(more), TALK_DIFFERENCE
+        draw.glue(f"number-{short}", words.published_number(*said))
     rss, held = (results.without_gil(runs, e.HUGE, column)[2] for column in ("rss", "held"))
     account = of_a19(f"held by glibc, huge pages for all: {pair}")
     draw.glue("account", words.arenas_account(account, *((held, rss) if results.huge_pages(runs) else (None, None))))
@@ -321,7 +317,8 @@ def glue_answers(session: Session, runs: pd.DataFrame, cells: pd.DataFrame) -> N
     draw.glue("risk", words.risk(_released(runs), at_once))
     draw.glue("ratings", words.ratings({name: _rated(session, claim) for claim, name in claims.RATED}))
     effects = results.effects(results.scenarios(session.frame("scenarios")))
-    draw.glue("short-lived-processes", words.order(found["A21d", ORDER, "side"].verdict, effects.get(LIVES)))
+    lives = found["A21d", "short-lived processes: jemalloc / glibc", "side"].verdict
+    draw.glue("short-lived-processes", words.order(lives, effects.get(("short-lived processes", "jemalloc"))))
     (low, few), (high, many) = results.SMALLEST, results.LARGEST
     name = (
         f"RSS grown by the native threads at {high} × {many} minus {results.PRODUCT // 2} times that at {low} × {few}"
@@ -440,15 +437,10 @@ def grid_for_alt(cells: pd.DataFrame) -> str:
 
 def glue_grid(cells: pd.DataFrame) -> None:
     """Hand what the grid says to the prose: each step that a rule reads, on every build."""
-    (low, few), (high, many) = results.SMALLEST, results.LARGEST
+    (_, few), (high, many) = results.SMALLEST, results.LARGEST
     first, most = results.native_parts(cells, high, few), results.native_parts(cells, high, many)
     draw.glue("grid-first", words.steps(f"From 0 to {few} native threads a call, at {high} Python threads", first))
     draw.glue("grid-most", words.steps(f"From 0 to {many} native threads a call, at {high} Python threads", most))
-    wider = results.more_callers(cells, (low, high), many)
-    draw.glue(
-        "grid-callers",
-        words.steps(f"The part of {many} native threads a call, from {low} to {high} Python threads", wider),
-    )
 
 
 def plot_growth(figure, runs: pd.DataFrame) -> None:
@@ -504,10 +496,11 @@ def growth_table(runs: pd.DataFrame, grown: pd.DataFrame) -> pd.DataFrame:
 
 def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame) -> None:
     """Hand to the prose what stays, what is in use of it, and whether more is added each round."""
-    stays = {}
+    stays, later = {}, {}
     left_kib = e.THREADS * e.ROUNDS * 64 / 1024
     for name, way in (("ended", e.WORK["all at once"]), ("pool", e.WORK["by turns"])):
         called = f"a {way}" if name == "pool" else way
+        later[called] = results.grew_later(runs, way, True)
         for keep in (True, False):
             part = grown[(grown.way == way) & (grown.keep == keep)]
             stays[name, keep] = results.positive(part, "grown")
@@ -517,7 +510,6 @@ def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame) -> None:
             draw.glue(f"held-{name}-{kept}", words.held(f"{called}, {state}", stays[name, keep], left))
         part = grown[(grown.way == way) & grown.keep]
         draw.glue(f"in-use-{name}", words.in_use(called, interval_of(part, "more_in_use"), left_kib))
-    later = {way: results.grew_later(runs, way, True) for way in e.WORK.values()}
     draw.glue("still-growing", words.still_growing(later))
     left = {"All freed": False, "A small entry left by each": True}
     pairs = {state: (stays["ended", keep], stays["pool", keep]) for state, keep in left.items()}

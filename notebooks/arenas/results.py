@@ -246,16 +246,6 @@ def native_parts(cells: pd.DataFrame, python: int, native: int) -> dict[str, Int
     return {build: one.interval for build, one in found.items() if one}
 
 
-def more_callers(cells: pd.DataFrame, callers: tuple[int, int], native: int) -> dict[str, Interval]:
-    """By build: the native part with more Python threads less that with fewer."""
-    found = {}
-    for build in sorted(set(cells.build)):
-        parts = (native_part(cells, build, number, native) for number in reversed(callers))
-        if one := difference(*parts, "MiB"):
-            found[build] = one.interval
-    return found
-
-
 def over_nothing(remedies: pd.DataFrame, name: str, work: str, column: str) -> Measurement | None:
     """A remedy over none, under one kind of work."""
     return ratio(*(chosen(remedies, remedy=one, work=work)[column].to_numpy() for one in (name, "nothing")))

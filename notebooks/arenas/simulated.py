@@ -122,7 +122,7 @@ def the_scenarios(session: Simulated) -> None:
             rows = [
                 growth(value, ends if name == PEAK else value)
                 if scenario.function == "growth"
-                else {scenario.value: value, scenario.beside: value}
+                else {column: value for column in (scenario.value, scenario.beside) if column}
                 for value in values
             ]
             factors = {"scenario": name, "arm": which, "allocator": which.partition(",")[0]}

@@ -94,7 +94,7 @@ def arenas_account(verdict: str, held: Interval | None, rss: Interval | None) ->
     """A19, is it memory of arenas? The builds' difference in what glibc holds, and in RSS, with huge pages for all."""
     if not known(held) or not known(rss):
         return "How much of it is memory of arenas cannot be told here: there are no huge pages, or too few values, to compare."
-    said = f"by glibc's own account the builds differ by {text(held, MIB)}, by the kernel's by {text(rss, MIB)}"
+    said = f"with the GIL off against on, by glibc's own account the builds differ by {text(held, MIB)}, by the kernel's by {text(rss, MIB)}"
     if verdict == YES:
         return f"What the arenas hold differs too: {said}."
     if verdict == NO:
