@@ -118,13 +118,12 @@ def the_scenarios(session: Simulated) -> None:
         for (which, centre), scatter in zip(true.items(), (*SCATTER[name], SCATTER[name][1]), strict=False):
             values = session.scattered(centre, scatter, 2 * session.budget.few).tolist()
             scenario = e.SCENARIOS[name]
-            ends = 2.5 * (1 if which == "glibc" else session.true("A21a", ALL_FREED))
-            rows = [
-                growth(value, ends if name == PEAK else value)
-                if scenario.function == "growth"
-                else {column: value for column in (scenario.value, scenario.beside) if column}
-                for value in values
-            ]
+            if scenario.function == "growth":
+                end = 2.5 * (1 if which == "glibc" else session.true("A21a", ALL_FREED))
+                ends = session.scattered(end, scatter, len(values)).tolist() if name == PEAK else values
+                rows = [growth(value, end) for value, end in zip(values, ends, strict=True)]
+            else:
+                rows = [{one: value for one in (scenario.value, scenario.beside) if one} for value in values]
             factors = {"scenario": name, "arm": which, "allocator": which.partition(",")[0]}
             cases.append((FREE_THREADED, factors, rows))
     session.add_processes("scenarios", cases)
@@ -138,14 +137,13 @@ def the_remedies(session: Simulated) -> None:
     for work, found, scatter in (("by turns", turns, BY_TURNS), ("all at once", speed, ALL_AT_ONCE)):
         for name, factor in found.items():
             values = session.scattered(80 * factor, scatter, session.budget.few).tolist()
-            rows = [[{**row, "blocks_per_second": value} for row in growth(value)] for value in values]
+            rows = [[{**row, "blocks_per_second": value} for row in growth(value, value)] for value in values]
             cases.append((FREE_THREADED, {"remedy": name, "work": work}, rows))
     session.add_processes("remedies", cases)
 
 
-def growth(mib: float, ends: float | None = None) -> list[dict]:
-    """The rows of a process that grows by so many MiB at its peak, and ends with as many, or with others."""
-    ends = mib if ends is None else ends
+def growth(mib: float, ends: float) -> list[dict]:
+    """The rows of a process that has so many MiB more at its peak, and so many at its end."""
     return [
         {"state": state, "rss": ends * (state in ("worked", "idle")), "peak": mib}
         for state in ("before", "worked", "idle", "trimmed")
