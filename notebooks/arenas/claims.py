@@ -17,7 +17,7 @@ from notebooks.arenas import results
 NO_HUGE_PAGES = "this system gave no huge pages to a program that asked for them"
 # By claim and scenario: what is compared with glibc's. The talk rates jemalloc and glibc equal for latency.
 RATED = {(f"A21{letter}", name): arm for letter, (name, arm) in zip("abcdefg", e.PREFERRED.items(), strict=True)}
-LATENCY = "latency-critical, multi-threaded"
+LATENCY, PEAK = "latency-critical, multi-threaded", "tight memory limit"
 # Which of two values is compared with which, in which case.
 HELD_BACK = {e.SET[:2]: "large, pinned", (e.SET[3], e.SET[2]): "small"}
 
@@ -62,7 +62,7 @@ def measurements(session: Session) -> Handed:
     put("A20", f"{by} minus 120 times that at 2 × 10: {FREE_THREADED}", of_grid, results.in_half_proportion)
     for (claim, name), arm in RATED.items():
         put(claim, f"{name}: {arm} / glibc", over_glibc, name, arm)
-    put("A21a", "many short-lived threads, all freed: jemalloc / glibc", all_freed)
+    put("A21a", "many short-lived threads, all freed: jemalloc / glibc", over_glibc, PEAK, "jemalloc", "end")
     put("A21c", f"{LATENCY}: jemalloc / glibc", over_glibc, LATENCY, "jemalloc")
     for allocator in e.ALLOCATORS[1:]:
         put("A21b", f"MiB grown, by turns: {allocator} / glibc", over_nothing, allocator, "by turns", "grown")
@@ -128,14 +128,9 @@ def by_more_callers(cells: pd.DataFrame, build: str) -> Measurement | None:
     return difference(*(results.native_part(cells, build, number, native) for number in (many, few)), "MiB")
 
 
-def over_glibc(session: Session, scenario: str, arm: str) -> Measurement | str | None:
-    found = results.over_glibc(results.scenarios(session.frame("scenarios")), scenario, arm)
+def over_glibc(session: Session, scenario: str, arm: str, column: str = "value") -> Measurement | str | None:
+    found = results.over_glibc(results.scenarios(session.frame("scenarios")), scenario, arm, column)
     return found or looked_at(session)["absent allocators"].get(arm.partition(",")[0])
-
-
-def all_freed(session: Session) -> Measurement | str | None:
-    found = results.end_state(results.scenarios(session.frame("scenarios")), "jemalloc")
-    return found or looked_at(session)["absent allocators"].get("jemalloc")
 
 
 def over_nothing(session: Session, remedy: str, work: str, column: str) -> Measurement | str | None:

@@ -266,9 +266,9 @@ def settings(remedies: pd.DataFrame) -> dict[str, dict[str, tuple[Interval | Non
     return {work: {name: against_nothing(remedies, name, work) for name in e.SETTINGS} for work in e.WORK}
 
 
-def over_glibc(found: pd.DataFrame, scenario: str, arm: str) -> Measurement | None:
-    """An allocator over glibc's in what decides a scenario."""
-    return ratio(*(chosen(found, scenario=scenario, arm=one)["value"].to_numpy() for one in (arm, "glibc")))
+def over_glibc(found: pd.DataFrame, scenario: str, arm: str, column: str = "value") -> Measurement | None:
+    """An allocator over glibc's in what decides a scenario, or in another column."""
+    return ratio(*(chosen(found, scenario=scenario, arm=one)[column].to_numpy() for one in (arm, "glibc")))
 
 
 def effects(found: pd.DataFrame) -> dict[tuple[str, str], Interval]:
@@ -277,11 +277,6 @@ def effects(found: pd.DataFrame) -> dict[tuple[str, str], Interval]:
         (name, arm): over_glibc(found, name, arm) for name in e.SCENARIOS for arm in (*e.ALLOCATORS[1:], e.PURGING)
     }
     return {which: one.interval for which, one in pairs.items() if one}
-
-
-def end_state(found: pd.DataFrame, arm: str) -> Measurement | None:
-    """MiB resident at the end of the threads that leave nothing behind, over glibc's. Recorded for the peak of the same work."""
-    return ratio(*(chosen(found, scenario="tight memory limit", arm=one)["end"].to_numpy() for one in (arm, "glibc")))
 
 
 def scenarios(runs: pd.DataFrame) -> pd.DataFrame:

@@ -3,11 +3,11 @@
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
-from notebooks.arenas.claims import HELD_BACK, LATENCY, RATED
+from notebooks.arenas.claims import HELD_BACK, LATENCY, PEAK, RATED
 from notebooks.arenas.results import LARGEST, PRODUCT, SMALLEST
 
 # Of A21a: the number of the work that leaves nothing behind, recorded with the scenario that asks for its peak.
-ALL_FREED, PEAK = "many short-lived threads, all freed: jemalloc / glibc", "tight memory limit"
+ALL_FREED = "many short-lived threads, all freed: jemalloc / glibc"
 INTERPRETERS = [GIL, FREE_THREADED]
 HERE = {"absent extension": {}, "absent allocators": {}}
 # Standard deviations over processes, seen in runs of `quick`. MiB of RSS: of the talk's experiment, on the free-threaded build with

@@ -227,16 +227,16 @@ static void *time_pairs(void *argument) {
     Latencies *mine = argument;
     /* A new thread has no arena and empty caches: the first half is not timed. */
     for (int i = -mine->pairs; i < mine->pairs; i++) {
+        if (i == 0) {
+            pthread_barrier_wait(mine->warm);
+        }
         size_t bytes = 16 + rand_r(&mine->seed) % 2000;
         int64_t began = now_ns();
         char *block = malloc(bytes);
         *(volatile char *)block = 1;
         free(block);
-        int64_t took = now_ns() - began;
         if (i >= 0) {
-            mine->ns[i] = took;
-        } else if (i == -1) {
-            pthread_barrier_wait(mine->warm);
+            mine->ns[i] = now_ns() - began;
         }
     }
     return NULL;
