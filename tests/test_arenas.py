@@ -269,18 +269,12 @@ def test_two_equal_conditions_that_differ_withhold_what_rests_on_them():
 
 
 def cell(python, native, rss, **more):
-    return {
-        "build": FREE_THREADED,
-        "together": True,
-        "python_threads": python,
-        "native_threads": native,
-        "rss": rss,
-        **more,
-    }
+    where = {"build": FREE_THREADED, "together": True, "python_threads": python, "native_threads": native}
+    return {**where, "rss": rss, **more}
 
 
-def test_growth_that_follows_the_sum_does_not_follow_the_product():
-    """The whole interval lies below half of the proportion; a cell that shows nothing decides nothing by itself."""
+def test_growth_that_follows_the_sum_is_not_proportional_and_both_numbers_may_add_more_together():
+    """A fixed cost of the smallest cell refuses proportion; it is no part of what both add beyond each alone."""
     rows = [
         cell(python, native, 0.3 * python + 0.01 * native * (python == 24) + 0.02 * (native == 10) + 0.001 * n, round=n)
         for n in range(6)
@@ -290,6 +284,26 @@ def test_growth_that_follows_the_sum_does_not_follow_the_product():
     found = results.in_half_proportion(results.grid(pd.DataFrame(rows)), FREE_THREADED)
     assert found.interval.high < 0
     assert found.interval.value == pytest.approx(2.0 - 120 * 0.02, abs=0.01)
+    both = results.interaction(results.grid(pd.DataFrame(rows)), FREE_THREADED).interval
+    assert both.value == pytest.approx(0.01 * (200 - 10), abs=0.01)
+
+
+def test_memory_that_a_later_round_adds_is_counted_by_process():
+    """In one of two processes: a mean of both would say nothing."""
+    runs = pd.DataFrame({"process": [0, 0, 1, 1], "done": [3, 6] * 2, "rss": [20.0, 20.5, 20.0, 99.0]})
+    assert results.grew_later(runs.assign(state="worked", way="x", keep=True), "x", True) == (1, 2)
+
+
+def test_what_malloc_trim_leaves_is_a_ratio():
+    grown = pd.DataFrame({"way": "x", "keep": True, "grown": [14.7, 78.6, 45.4, 20.2], "trimmed": [0.8, 1.4, 0.9, 0.9]})
+    assert results.left_by_trim(grown, "x", True).high < 0.2
+
+
+def test_each_row_says_whether_the_gil_was_on():
+    runs = pd.DataFrame({"interpreter": [GIL, FREE_THREADED, FREE_THREADED]})
+    named = results.named(runs.assign(condition=[experiment.AS_RUN, experiment.AS_RUN, experiment.KEPT]))
+    assert set(named.condition) == {experiment.AS_RUN}
+    assert named.build.tolist() == [f"{GIL}, GIL on", f"{FREE_THREADED}, GIL off", f"{FREE_THREADED}, GIL on"]
 
 
 def test_what_is_drawn_is_growth_over_what_calls_saw_grow_and_nothing_where_they_saw_none():

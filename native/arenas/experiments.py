@@ -254,7 +254,7 @@ def thresholds(folder):
 
 # [latency]
 def latency(folder, threads, pairs, rounds):
-    """ns of one malloc and free over all threads: median and 99.9 % quantile of a round, each the median of all rounds.
+    """ns of one malloc and free over all threads, each warmed up: median and 99.9 % quantile of a round, the median of all rounds.
 
     The quantile of one round is that of few slow pairs: it differs more from round to round than from process to process.
     """

@@ -11,24 +11,15 @@ from ffilab.judge.estimates import Measurement
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import chosen, difference, measured, ratio
 from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.arenas import experiment as e
 from notebooks.arenas import results
-from notebooks.arenas.experiment import (
-    ALLOCATORS,
-    AS_RUN,
-    HUGE,
-    HUGE_KEPT,
-    HUGE_NONE,
-    KEEPING,
-    KEPT,
-    MEET,
-    PREFERRED,
-)
 
 NO_HUGE_PAGES = "this system gave no huge pages to a program that asked for them"
 # By claim and scenario: what is compared with glibc's. The talk rates jemalloc and glibc equal for latency.
-RATED = {(f"A21{letter}", name): arm for letter, (name, arm) in zip("abcdefg", PREFERRED.items(), strict=True)}
-LATENCY = "latency-critical, multi-threaded"
-HELD_BACK = {"mmap_threshold=131072": "large, pinned", "trim_threshold=1073741824": "small"}
+RATED = {(f"A21{letter}", name): arm for letter, (name, arm) in zip("abcdefg", e.PREFERRED.items(), strict=True)}
+LATENCY, PEAK = "latency-critical, multi-threaded", "tight memory limit"
+# Which of two values is compared with which, in which case.
+HELD_BACK = {e.SET[:2]: "large, pinned", (e.SET[3], e.SET[2]): "small"}
 
 
 def controls(session: Session) -> list[Control]:
@@ -52,28 +43,33 @@ def measurements(session: Session) -> Handed:
         handed.put(claim, name, partial(make, session, *arguments))
 
     pair, kept = f"{FREE_THREADED} − {GIL}", f"{FREE_THREADED}, GIL on − {GIL}"
-    put("A19", f"VmRSS grown, as the talk ran it: {kept}", apart, "vmrss", KEPT, AS_RUN)
-    put("A19", f"VmRSS grown, huge pages for all: {kept}", apart, "vmrss", HUGE_KEPT, HUGE)
-    put("A19", f"RSS grown without native threads, huge pages for all: {pair}", apart, "rss", HUGE_NONE, HUGE_NONE)
-    put("A19", f"held by glibc, huge pages for all: {pair}", apart, "held", HUGE, HUGE)
+    put("A19", f"VmRSS grown, as the talk ran it: {kept}", apart, "vmrss", e.KEPT, e.AS_RUN)
+    put("A19", f"VmRSS grown, as the talk ran it: {FREE_THREADED}, GIL on / {GIL}", times_as_run)
+    put("A19", f"VmRSS grown, huge pages for all: {kept}", apart, "vmrss", e.HUGE_KEPT, e.HUGE)
+    none = "grown without native threads, huge pages for all"
+    put("A19", f"VmRSS {none}: {kept}", apart, "vmrss", e.HUGE_NONE_KEPT, e.HUGE_NONE)
+    put("A19", f"RSS {none}: {pair}", apart, "rss", e.HUGE_NONE, e.HUGE_NONE)
+    put("A19", f"held by glibc, huge pages for all: {pair}", apart, "held", e.HUGE, e.HUGE)
     put("A19", f"RSS grown by the native threads, huge pages for all: {FREE_THREADED}", by_native_threads)
     put("A19", f"MiB inside the calls, huge pages for all: {FREE_THREADED}, GIL off / on", calls_that_overlap)
     for name, column in (("held by glibc", "held"), ("native threads at once", "at_once")):
         put("A19", f"{name}, touched blocks, 8 × 50: {FREE_THREADED} / {GIL}", times_of_touched, column)
-    put("A20", f"amplification at 24 × 200 / at 2 × 10: {KEEPING}", of_grid, results.amplified, KEEPING)
+    put("A20", f"amplification at 24 × 200 / at 2 × 10: {e.KEEPING}", of_grid, results.amplified, e.KEEPING)
     by = "RSS grown by the native threads at 24 × 200"
     put("A20", f"{by}: {FREE_THREADED}", of_grid, by_most)
     put("A20", f"{by} minus 2 × 200: {FREE_THREADED}", of_grid, by_more_callers)
+    put("A20", f"{by} − 2 × 200 − 24 × 10 + 2 × 10: {FREE_THREADED}", of_grid, results.interaction)
     put("A20", f"{by} minus 120 times that at 2 × 10: {FREE_THREADED}", of_grid, results.in_half_proportion)
     for (claim, name), arm in RATED.items():
         put(claim, f"{name}: {arm} / glibc", over_glibc, name, arm)
+    put("A21a", "many short-lived threads, all freed: jemalloc / glibc", over_glibc, PEAK, "jemalloc", "end")
     put("A21c", f"{LATENCY}: jemalloc / glibc", over_glibc, LATENCY, "jemalloc")
-    for allocator in ALLOCATORS[1:]:
+    for allocator in e.ALLOCATORS[1:]:
         put("A21b", f"MiB grown, by turns: {allocator} / glibc", over_nothing, allocator, "by turns", "grown")
     for name, work, column in (("MiB grown", "by turns", "grown"), ("blocks/s", "all at once", "blocks_per_second")):
         put("A22", f"{name}, {work}: arena_max=1 / nothing", over_nothing, "arena_max=1", work, column)
-    for setting, case in HELD_BACK.items():
-        put("A22", f"MiB held, {case}: {setting} minus nothing", held_back, setting, case)
+    for (setting, other), case in HELD_BACK.items():
+        put("A22", f"MiB held, {case}: {setting} minus {other}", held_back, setting, other, case)
     return handed
 
 
@@ -90,14 +86,20 @@ def not_built(session: Session, *labels: str) -> str | None:
 
 def apart(session: Session, column: str, condition: str, with_gil: str) -> Measurement | str | None:
     runs = results.talk(session.frame("the talk's experiment"))
-    if condition in (HUGE, HUGE_KEPT, HUGE_NONE) and not results.huge_pages(runs):
+    if condition in (e.HUGE, e.HUGE_KEPT, e.HUGE_NONE, e.HUGE_NONE_KEPT) and not results.huge_pages(runs):
         return not_built(session, GIL, FREE_THREADED) or NO_HUGE_PAGES
     return results.apart(runs, column, condition, with_gil) or not_built(session, GIL, FREE_THREADED)
 
 
+def times_as_run(session: Session) -> Measurement | str | None:
+    return results.as_run(results.talk(session.frame("the talk's experiment"))) or not_built(
+        session, GIL, FREE_THREADED
+    )
+
+
 def by_native_threads(session: Session) -> Measurement | str | None:
     runs = results.talk(session.frame("the talk's experiment"))
-    found = results.by_native_threads(runs, FREE_THREADED, HUGE, HUGE_NONE)
+    found = results.by_native_threads(runs, FREE_THREADED, e.HUGE, e.HUGE_NONE)
     return not_built(session, FREE_THREADED) or (found if results.huge_pages(runs) else NO_HUGE_PAGES)
 
 
@@ -109,7 +111,7 @@ def calls_that_overlap(session: Session) -> Measurement | str | None:
 
 def times_of_touched(session: Session, column: str) -> Measurement | str | None:
     runs = results.talk(session.frame("the talk's experiment"))
-    found = ratio(*(results.of_condition(runs, label, MEET, column) for label in (FREE_THREADED, GIL)))
+    found = ratio(*(results.of_condition(runs, label, e.MEET, column) for label in (FREE_THREADED, GIL)))
     return found or not_built(session, GIL, FREE_THREADED)
 
 
@@ -126,8 +128,8 @@ def by_more_callers(cells: pd.DataFrame, build: str) -> Measurement | None:
     return difference(*(results.native_part(cells, build, number, native) for number in (many, few)), "MiB")
 
 
-def over_glibc(session: Session, scenario: str, arm: str) -> Measurement | str | None:
-    found = results.over_glibc(results.scenarios(session.frame("scenarios")), scenario, arm)
+def over_glibc(session: Session, scenario: str, arm: str, column: str = "value") -> Measurement | str | None:
+    found = results.over_glibc(results.scenarios(session.frame("scenarios")), scenario, arm, column)
     return found or looked_at(session)["absent allocators"].get(arm.partition(",")[0])
 
 
@@ -136,7 +138,6 @@ def over_nothing(session: Session, remedy: str, work: str, column: str) -> Measu
     return found or looked_at(session)["absent allocators"].get(remedy)
 
 
-def held_back(session: Session, setting: str, case: str) -> Measurement | None:
+def held_back(session: Session, setting: str, other: str, case: str) -> Measurement | None:
     runs = session.frame("thresholds")
-    with_, without = (chosen(runs, setting=which, case=case) for which in (setting, "nothing"))
-    return difference(with_.held.to_numpy(), without.held.to_numpy(), "MiB")
+    return difference(*(chosen(runs, setting=one, case=case).held.to_numpy() for one in (setting, other)), "MiB")

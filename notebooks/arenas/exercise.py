@@ -7,10 +7,7 @@ from notebooks.arenas import experiment, results
 from notebooks.arenas.experiment import AS_RUN, CONDITIONS, HUGE_NONE, MEET, NONE, RELEASED
 
 # What the check of each exercise prints when it is solved.
-SOLVED = {
-    "which-control": r"\A(.* Right\.\n){3}\Z",
-    "growing-service": r"Small, and fast enough\.\n\Z",
-}
+SOLVED = {"which-control": r"\A(.* Right\.\n){3}\Z", "growing-service": r"Small, and fast enough\.\n\Z"}
 
 # Which two conditions differ in nothing but what is asked about.
 PAIRS = {

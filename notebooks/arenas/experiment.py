@@ -114,7 +114,7 @@ TALK = {
 }
 NOBODY = {**TALK, "native_threads": 0}
 MEETING = {**TALK, "block_bytes": 64 * 1024, "meet": True}
-AS_RUN, NONE, AGAIN = "as the talk ran it", "no native threads", "as the talk ran it, again"
+AS_RUN, NONE, AGAIN = "the talk's program", "no native threads", "the talk's program, again"
 HUGE, HUGE_NONE = "huge pages for all", "huge pages for all, no native threads"
 NO_HUGE, ONE_ARENA, ASKED = "huge pages off", "one arena", "the blocks asked for"
 MEET, RELEASED, EQUAL = (
@@ -122,8 +122,9 @@ MEET, RELEASED, EQUAL = (
     "the same, GIL released",
     "one Python thread, 400 native at once",
 )
-# The free-threaded build with its GIL on: no public source of the talk keeps it off.
-KEPT, HUGE_KEPT, MEET_KEPT = (f"{name}, GIL on" for name in (AS_RUN, HUGE, MEET))
+# The free-threaded build with its GIL on: no public source of the talk keeps it off, so this is as run.
+ON = ", GIL on"
+KEPT, HUGE_KEPT, HUGE_NONE_KEPT, MEET_KEPT = (name + ON for name in (AS_RUN, HUGE, HUGE_NONE, MEET))
 # How huge pages go with the number of Python threads; eight of them are HUGE_NONE.
 FEWER = {number: f"{HUGE_NONE}, Python threads: {number}" for number in (1, 2, 4)}
 # The arenas of the talk's machine: its benchmarks were bound to eight cores.
@@ -131,14 +132,15 @@ MORE_ARENAS = 64
 WIDE_MEET = f"{MEET}, {MORE_ARENAS} arenas allowed"
 CONDITIONS = {
     AS_RUN: TALK,
-    AGAIN: TALK,
     KEPT: TALK,
+    AGAIN: TALK,
     NONE: NOBODY,
     ASKED: {**TALK, "block_bytes": 64 * MIB},
     NO_HUGE: {**TALK, "small_pages": True},
     HUGE: TALK,
     HUGE_KEPT: TALK,
     HUGE_NONE: NOBODY,
+    HUGE_NONE_KEPT: NOBODY,
     **{name: {**NOBODY, "python_threads": number} for number, name in FEWER.items()},
     ONE_ARENA: TALK,
     MEET: MEETING,
@@ -150,7 +152,9 @@ CONDITIONS = {
 # Interpreters other than the chapter pair run those that are about the talk's number; some ask a question of one build.
 FOR_ALL = (AS_RUN, NONE, HUGE, HUGE_NONE)
 OF_ONE = {
-    **dict.fromkeys((KEPT, HUGE_KEPT, MEET_KEPT, ASKED, NO_HUGE, ONE_ARENA, *FEWER.values()), FREE_THREADED),
+    **dict.fromkeys(
+        (KEPT, HUGE_KEPT, HUGE_NONE_KEPT, MEET_KEPT, ASKED, NO_HUGE, ONE_ARENA, *FEWER.values()), FREE_THREADED
+    ),
     RELEASED: GIL,
 }
 
@@ -179,7 +183,7 @@ MORE = tuned(f"glibc.malloc.arena_max={MORE_ARENAS}")
 ENVIRONMENTS = {
     **dict.fromkeys((HUGE, HUGE_NONE, *FEWER.values()), FOR_EVERYONE),
     **dict.fromkeys((KEPT, MEET_KEPT), GIL_ON),
-    HUGE_KEPT: FOR_EVERYONE | GIL_ON,
+    **dict.fromkeys((HUGE_KEPT, HUGE_NONE_KEPT), FOR_EVERYONE | GIL_ON),
     ONE_ARENA: tuned("glibc.malloc.arena_max=1"),
     WIDE_MEET: MORE,
 }
@@ -322,11 +326,9 @@ def growth(session: Session) -> pd.DataFrame:
 # [/growth]
 
 # [thresholds]
-THRESHOLDS = {
-    "nothing": {},
-    "mmap_threshold=131072": {"GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=131072"},
-    "trim_threshold=1073741824": {"GLIBC_TUNABLES": "glibc.malloc.trim_threshold=1073741824"},
-}
+# Two values of each, as any value switches the dynamic threshold off. 131072 bytes is where glibc starts with both.
+SET = ("mmap_threshold=131072", "mmap_threshold=4194304", "trim_threshold=131072", "trim_threshold=1073741824")
+THRESHOLDS = {"nothing": {}, **{setting: tuned(f"glibc.malloc.{setting}") for setting in SET}}
 
 
 def thresholds(session: Session) -> pd.DataFrame:
@@ -391,13 +393,14 @@ def remedies(session: Session, here: dict) -> pd.DataFrame:
 # [scenarios]
 @dataclass(frozen=True)
 class Scenario:
-    """A function with its arguments, the value that decides, and its unit. Less is better in all of them."""
+    """A function with its arguments, the value that decides, its unit, and a value shown beside it. Less is better in all."""
 
     function: str
     arguments: dict
     value: str
     unit: str
     fixed: dict = field(default_factory=FOLDER.copy)
+    beside: str = ""
 
 
 SHORT, POOL = ({"way": way, **AMOUNT, "keep": True} for way in WAYS[:2])
@@ -407,7 +410,11 @@ SCENARIOS = {
         "growth", {**POOL, "idle_s": 1.0}, "idle", "MiB held after a second without work"
     ),
     "latency-critical, multi-threaded": Scenario(
-        "latency", {"threads": 4, "pairs": 20_000, "rounds": 9}, "p99.9", "ns, 99.9 % quantile of malloc + free"
+        "latency",
+        {"threads": 4, "pairs": 20_000, "rounds": 9},
+        "p99.9",
+        "ns, 99.9 % quantile of malloc + free (p50: the median)",
+        beside="p50",
     ),
     "short-lived processes": Scenario("startup", {}, "ms", "ms for an empty Python process", fixed={}),
     "tight memory limit": Scenario("growth", {**SHORT, "keep": False}, "peak", "MiB at the peak"),

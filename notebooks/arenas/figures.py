@@ -9,38 +9,10 @@ from ffilab.bench.session import Session
 from ffilab.judge import ledger
 from ffilab.judge.estimates import Interval, Measurement
 from ffilab.judge.processes import chosen, interval_of, ratio
-from ffilab.judge.rules import NO, Answer, Size
+from ffilab.judge.rules import OPEN, YES, Answer, Size
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import claims, results, words
-from notebooks.arenas.experiment import (
-    ALLOCATORS,
-    AS_RUN,
-    ASKED,
-    CELLS,
-    CONDITIONS,
-    EQUAL,
-    HUGE,
-    HUGE_KEPT,
-    HUGE_NONE,
-    KEEPING,
-    KEPT,
-    MEET,
-    MORE_ARENAS,
-    NO_HUGE,
-    NONE,
-    ONE_ARENA,
-    PREFERRED,
-    PURGING,
-    RELEASED,
-    REMEDIES,
-    ROUNDS,
-    SCENARIOS,
-    TALK,
-    THREADS,
-    THRESHOLDS,
-    WIDE_MEET,
-    WORK,
-)
+from notebooks.arenas import experiment as e
 
 # How the prose calls the chapter pair in the names of its numbers.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
@@ -59,6 +31,15 @@ TALK_RATINGS = {
     "NUMA / many-core": "△ ★ ○ × △",
     "production leak profiling": "△ ★ ○ ○ ○",
 }
+# As the talk's rows call them, where the name here is shorter.
+FULL = {
+    "short-lived processes": "Cloud functions / short-lived processes",
+    "tight memory limit": "tight memory limit (containers, 256–512 MiB)",
+    "high thread count": "high thread-count backend",
+    "fork-heavy": "Fork/exec heavy (prefork workers)",
+    "NUMA / many-core": "NUMA / many-core (>32 cores)",
+    "production leak profiling": "production leak/frag profiling needed",
+}
 NOT_STAGED = {
     "backgrounding app": "an application of macOS",
     "NUMA / many-core": "a machine with several memory nodes",
@@ -71,7 +52,7 @@ TERMINAL = {"3.13.5": (0.56, 1.09, 16.57, 32.38), "3.14.0rc1": (0.59, 1.18, 32.6
 # What its two builds of the later version differ by.
 TALK_DIFFERENCE = 32.01
 # By interpreter and condition.
-TALK_RSS = {(GIL, AS_RUN): 0.59, (FREE_THREADED, KEPT): 32.60}
+TALK_RSS = {(GIL, e.AS_RUN): 0.59, (FREE_THREADED, e.KEPT): 32.60}
 # The tunables of glibc's malloc that the chapter speaks of.
 SPOKEN_OF = ("arena_max", "mmap_threshold", "trim_threshold", "tcache_count")
 
@@ -103,8 +84,7 @@ def counted(frame: pd.DataFrame, column: str, **which) -> str:
     values = pd.to_numeric(chosen(frame, **which)[column]).dropna()
     if values.empty:
         return draw.NOT_MEASURED
-    least, most = values.min(), values.max()
-    return f"{values.median():g}" + (f" ({least:g} to {most:g})" if most > least else "")
+    return results.middle(values)
 
 
 def without_constants(table: pd.DataFrame, keep: tuple[str, ...]) -> tuple[pd.DataFrame, str]:
@@ -134,25 +114,25 @@ def printout_table() -> pd.DataFrame:
 def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The talk's experiment under each condition; beside its own, what the talk published."""
     rows = []
-    for condition in CONDITIONS:
+    for condition in e.CONDITIONS:
         for label in sorted(set(runs.interpreter)):
             which = {"interpreter": label, "condition": condition}
-            if (n := len(chosen(runs, **which))) == 0:
+            if (part := results.named(chosen(runs, **which))).empty:
                 continue
             published = TALK_RSS.get((label, condition))
             rows.append(
                 {
-                    "condition": condition,
-                    "CPython": label,
-                    "n": n,
+                    "condition": part.condition.iloc[0],
+                    "CPython": part.build.iloc[0] + (" (as run)" if published else ""),
+                    "n": len(part),
                     "RSS grown, MiB": shown(runs, "rss", **which),
                     "published, MiB": f"{published:.2f}" if published else "–",
                     "sum of what calls saw grow, MiB": shown(runs, "inside", **which),
-                    "of it huge pages, MiB": shown(runs, "huge", **which),
+                    "of it huge pages, MiB": counted(runs, "huge", **which),
                     "held by glibc, MiB": shown(runs, "held", **which),
-                    "new arenas": shown(runs, "arenas", **which),
-                    "native threads at once": shown(runs, "at_once", **which),
-                    "Python threads at once": shown(runs, "python_at_once", **which),
+                    "new arenas": counted(runs, "arenas", **which),
+                    "native threads at once": counted(runs, "at_once", **which),
+                    "Python threads at once": counted(runs, "python_at_once", **which),
                 }
             )
     return pd.DataFrame(rows)
@@ -160,12 +140,13 @@ def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 def talk_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Growth by condition, both builds: what is drawn."""
+    pair = results.named(runs[runs.interpreter.isin(PAIR.values())])
     return pd.DataFrame(
         [
-            {"condition": condition, "CPython": label, "value": found.value, "low": found.low, "high": found.high}
-            for condition in CONDITIONS
-            for label in PAIR.values()
-            if (found := interval_of(runs, "rss", interpreter=label, condition=condition))
+            {"condition": condition, "CPython": build, "value": found.value, "low": found.low, "high": found.high}
+            for condition in e.CONDITIONS
+            for build in sorted(set(pair.build))
+            if (found := interval_of(pair, "rss", condition=condition, build=build))
         ],
         columns=["condition", "CPython", "value", "low", "high"],
     )
@@ -184,7 +165,7 @@ def plot_talk(figure, rows: pd.DataFrame) -> None:
 
 def talk_for_alt(rows: pd.DataFrame) -> str:
     """The conditions that the chapter's question turns on, for the figure's alt text; the data beside it have all."""
-    few = rows[rows.condition.isin((AS_RUN, KEPT, HUGE, HUGE_KEPT, HUGE_NONE))]
+    few = rows[rows.condition.isin((e.AS_RUN, e.HUGE, e.HUGE_NONE))]
     return "; ".join(f"{row.condition}, {row.CPython}: {draw.text(Interval.of(row))}" for row in few.itertuples())
 
 
@@ -222,62 +203,62 @@ def glue_system(here: dict) -> None:
 
 def allocators_table(here: dict) -> pd.DataFrame:
     """Which allocator comes from where."""
-    missing = here["absent allocators"]
-    return pd.DataFrame(
-        [
-            {
-                "allocator": name,
-                "sources, as locked": missing.get(name) or here["allocators"].get(name, draw.NOT_MEASURED),
-            }
-            for name in ALLOCATORS[1:]
-        ]
-    )
+    sources = {name: draw.NOT_MEASURED for name in e.ALLOCATORS[1:]} | here["allocators"] | here["absent allocators"]
+    return pd.DataFrame(sources.items(), columns=["allocator", "sources, as locked"])
 
 
 def glue_talk(runs: pd.DataFrame, here: dict) -> None:
     """Hand the sentences about the talk's experiment to the prose, but for those that need a verdict."""
     for name, condition, column in (
-        ("as-run", AS_RUN, "rss"),
-        ("none", NONE, "rss"),
-        ("huge", HUGE, "rss"),
-        ("huge-held", HUGE, "held"),
+        ("as-run", e.AS_RUN, "rss"),
+        ("none", e.NONE, "rss"),
+        ("huge", e.HUGE, "rss"),
+        ("huge-held", e.HUGE, "held"),
     ):
         what = "Held by glibc, " if column == "held" else ""
         title = f"{what}{condition}"
         draw.glue(name, words.grew(title[0].upper() + title[1:], *results.without_gil(runs, condition, column)))
     for name, label in PAIR.items():
-        cap = results.at_the_cap(runs, label, AS_RUN, here["arenas at most"])
+        cap = results.at_the_cap(runs, label, e.AS_RUN, here["arenas at most"])
         draw.glue(f"cap-{name}", words.cap(f"On {label}", *cap, here["arenas at most"]))
-    by_native = results.by_native_threads(runs, FREE_THREADED, HUGE, HUGE_NONE)
-    draw.glue("native-part", words.native_threads(f"With huge pages for all, on {FREE_THREADED}", _interval(by_native)))
+    by_native = results.by_native_threads(runs, FREE_THREADED, e.HUGE, e.HUGE_NONE)
+    draw.glue(
+        "native-part",
+        words.native_threads(f"With huge pages for all, on {FREE_THREADED}, GIL off", _interval(by_native)),
+    )
     grown, factor = TERMINAL["3.14.0rc1"][2:]
-    draw.glue("inside", words.nearer(grown / factor, *results.inside(runs, HUGE_KEPT, HUGE)))
+    draw.glue("inside", words.nearer(grown / factor, *results.inside(runs, e.HUGE_KEPT, e.HUGE)))
     draw.glue("each-thread", words.for_each_python_thread(results.for_each_python_thread(runs)))
     draw.glue("objects", words.objects(results.where_objects_are(runs)))
-    draw.glue("equal", words.equal_concurrency(results.times_without_gil(runs, EQUAL, "held")))
+    draw.glue("equal", words.equal_concurrency(results.times_without_gil(runs, e.EQUAL, "held")))
     draw.glue("released", words.released(_released(runs)))
     draw.glue(
         "more-arenas",
         words.more_arenas(
-            {label: results.between(runs, label, (WIDE_MEET, MEET), "held", ratio) for label in (FREE_THREADED, GIL)},
+            {
+                label: tuple(
+                    results.between(runs, label, (e.WIDE_MEET, e.MEET), which, ratio) for which in ("held", "rss")
+                )
+                for label in (FREE_THREADED, GIL)
+            },
             here["arenas at most"],
-            MORE_ARENAS,
+            e.MORE_ARENAS,
         ),
     )
     for name, short, condition in (
-        ("one arena", "one-arena", ONE_ARENA),
-        ("huge pages off", "huge-off", NO_HUGE),
-        ("its GIL on", "kept", KEPT),
+        ("one arena", "one-arena", e.ONE_ARENA),
+        ("huge pages off", "huge-off", e.NO_HUGE),
+        ("its GIL on, as run", "kept", e.KEPT),
     ):
         draw.glue(
             short,
-            words.control(name, FREE_THREADED, results.between(runs, FREE_THREADED, (condition, AS_RUN), "rss")),
+            words.control(name, FREE_THREADED, results.between(runs, FREE_THREADED, (condition, e.AS_RUN), "rss")),
         )
     draw.glue("alarms", words.alarms([found.interval for found in results.twins(runs).values()]))
-    asked = _interval(results.by_native_threads(runs, FREE_THREADED, ASKED, NONE))
-    draw.glue("prediction-1", words.prediction_1(asked, TALK["python_threads"] * TALK["native_threads"]))
-    whole, none = (interval_of(runs, "rss", interpreter=FREE_THREADED, condition=one) for one in (AS_RUN, NONE))
-    part = _interval(results.by_native_threads(runs, FREE_THREADED, AS_RUN, NONE))
+    asked = _interval(results.by_native_threads(runs, FREE_THREADED, e.ASKED, e.NONE))
+    draw.glue("prediction-1", words.prediction_1(asked, e.TALK["python_threads"] * e.TALK["native_threads"]))
+    whole, none = (interval_of(runs, "rss", interpreter=FREE_THREADED, condition=one) for one in (e.AS_RUN, e.NONE))
+    part = _interval(results.by_native_threads(runs, FREE_THREADED, e.AS_RUN, e.NONE))
     draw.glue("prediction-2", words.prediction_2(whole, none, part))
 
 
@@ -292,7 +273,7 @@ def _interval(found: Measurement | None) -> Interval | None:
 
 
 def _released(runs: pd.DataFrame) -> Interval | None:
-    return results.between(runs, GIL, (RELEASED, MEET), "at_once", ratio)
+    return results.between(runs, GIL, (e.RELEASED, e.MEET), "at_once", ratio)
 
 
 def glue_answers(session: Session, runs: pd.DataFrame, cells: pd.DataFrame) -> None:
@@ -303,57 +284,75 @@ def glue_answers(session: Session, runs: pd.DataFrame, cells: pd.DataFrame) -> N
         return found["A19", name, kind].verdict
 
     kept, pair = f"{FREE_THREADED}, GIL on − {GIL}", f"{FREE_THREADED} − {GIL}"
-    for short, where, name, column, conditions in (
-        ("number", "As the talk ran it, on this system", f"VmRSS grown, as the talk ran it: {kept}", "vmrss", (KEPT, AS_RUN)),
-        ("number-huge", "With huge pages for all", f"VmRSS grown, huge pages for all: {kept}", "vmrss", (HUGE_KEPT, HUGE)),
-        (
-            "number-none",
-            "With huge pages for all and not one native thread",
-            f"RSS grown without native threads, huge pages for all: {pair}",
-            "rss",
-            (HUGE_NONE, HUGE_NONE),
+    more = results.apart(runs, "vmrss", e.KEPT, e.AS_RUN)
+    name = "VmRSS grown, as the talk ran it: "
+    verdicts = of_a19(f"{name}{FREE_THREADED}, GIL on / {GIL}"), of_a19(name + kept, "size")
+    amounts = _interval(more), TALK_DIFFERENCE, _interval(results.as_run(runs))
+    draw.glue(
+        "number",
+        words.published_number(
+            "As the talk ran it, on this system (VmRSS, GIL on in both builds)", *verdicts, *amounts
         ),
+    )
+    none = "grown without native threads, huge pages for all"
+    for short, where, name, column, conditions in (
+        ("huge", "With huge pages for all", f"VmRSS grown, huge pages for all: {kept}", "vmrss", (e.HUGE_KEPT, e.HUGE)),
+        ("none-kept", "With huge pages for all and not one native thread", f"VmRSS {none}: {kept}", "vmrss", (e.HUGE_NONE_KEPT, e.HUGE_NONE)),
+        ("none", "With huge pages for all and not one native thread", f"RSS {none}: {pair}", "rss", (e.HUGE_NONE, e.HUGE_NONE)),
     ):  # fmt: skip
-        more = results.apart(runs, column, *conditions) if short == "number" or results.huge_pages(runs) else None
+        more = results.apart(runs, column, *conditions) if results.huge_pages(runs) else None
         verdicts = of_a19(name), of_a19(name, "size")
-        draw.glue(short, words.published_number(where, *verdicts, _interval(more), TALK_DIFFERENCE))
-    rss, held = (results.without_gil(runs, HUGE, column)[2] for column in ("rss", "held"))
+        state = "GIL off against on" if name.endswith(pair) else "GIL on in both builds"
+        said = f"{where} ({name.split()[0]}, {state})", *verdicts, _interval(more), TALK_DIFFERENCE
+        draw.glue(f"number-{short}", words.published_number(*said))
+    rss, held = (results.without_gil(runs, e.HUGE, column)[2] for column in ("rss", "held"))
     account = of_a19(f"held by glibc, huge pages for all: {pair}")
     draw.glue("account", words.arenas_account(account, *((held, rss) if results.huge_pages(runs) else (None, None))))
     at_once, touched = (
         of_a19(f"{name}, touched blocks, 8 × 50: {FREE_THREADED} / {GIL}")
         for name in ("native threads at once", "held by glibc")
     )
-    ratios = (results.times_without_gil(runs, MEET, column) for column in ("at_once", "held"))
+    ratios = (results.times_without_gil(runs, e.MEET, column) for column in ("at_once", "held"))
     draw.glue("reached", words.reached(at_once, touched, *ratios))
     draw.glue("risk", words.risk(_released(runs), at_once))
-    rated = {
-        name: _rated(found[claim, f"{name}: {arm} / glibc", "side"]) for (claim, name), arm in claims.RATED.items()
-    }
-    draw.glue("ratings", words.ratings(rated))
+    draw.glue("ratings", words.ratings({name: _rated(session, claim) for claim, name in claims.RATED}))
+    effects = results.effects(results.scenarios(session.frame("scenarios")))
+    lives = found["A21d", "short-lived processes: jemalloc / glibc", "side"].verdict
+    draw.glue("short-lived-processes", words.order(lives, effects.get(("short-lived processes", "jemalloc"))))
     (low, few), (high, many) = results.SMALLEST, results.LARGEST
     name = (
         f"RSS grown by the native threads at {high} × {many} minus {results.PRODUCT // 2} times that at {low} × {few}"
     )
     parts = [results.native_parts(cells, *cell).get(FREE_THREADED) for cell in (results.SMALLEST, results.LARGEST)]
     verdict = found["A20", f"{name}: {FREE_THREADED}", "side"].verdict
-    draw.glue("grid-product", words.product(FREE_THREADED, verdict, *parts, results.PRODUCT))
-    drawn = found["A20", f"amplification at {high} × {many} / at {low} × {few}: {KEEPING}", "side"].verdict
-    draw.glue("grid-drawn", words.amplified(drawn, _interval(results.amplified(cells, KEEPING))))
-    draw.glue("largest", words.largest(results.effects(results.scenarios(session.frame("scenarios")))))
-    for setting, case in claims.HELD_BACK.items():
-        name = f"MiB held, {case}: {setting} minus nothing"
+    draw.glue("grid-product", words.product(verdict, *parts, results.PRODUCT))
+    name = f"RSS grown by the native threads at {high} × {many} − {low} × {many} − {high} × {few} + {low} × {few}"
+    verdict = found["A20", f"{name}: {FREE_THREADED}", "side"].verdict
+    more = _interval(results.interaction(cells, FREE_THREADED))
+    draw.glue("grid-together", words.together(FREE_THREADED, verdict, more))
+    drawn = found["A20", f"amplification at {high} × {many} / at {low} × {few}: {e.KEEPING}", "side"].verdict
+    draw.glue("grid-drawn", words.amplified(drawn, _interval(results.amplified(cells, e.KEEPING))))
+    draw.glue("largest", words.largest(effects))
+    for (setting, other), case in claims.HELD_BACK.items():
+        name = f"MiB held, {case}: {setting} minus {other}"
         less = claims.measurements(session).measurements["A22"].get(name)
         verdict = found["A22", name, "side"].verdict
-        short = setting.partition("=")[0]
-        draw.glue(short.replace("_", "-"), words.threshold(short, verdict, less.interval if less else None))
+        short = setting.partition("=")[0].replace("_", "-")
+        draw.glue(short, words.threshold(setting, other, verdict, _interval(less)))
 
 
-def _rated(answer: Answer) -> str:
-    """The verdict, told apart where it says that there is no effect of interest."""
-    if answer.no_effect:
-        return words.NO_EFFECT if answer.verdict == NO else words.PERHAPS_NONE
-    return answer.verdict
+def _rated(session: Session, claim: str) -> str:
+    """What the parts of a claim that decide come to; told apart where there is no effect of interest, or less than is."""
+    found = {
+        words.NO_EFFECT
+        if answer.no_effect
+        else words.TOO_LITTLE
+        if answer.reason.startswith(words.TOO_LITTLE)
+        else answer.verdict
+        for (one, rule), answer in ledger.answers(session).items()
+        if one == claim and rule.decides
+    }
+    return found.pop() if len(found) == 1 else words.IN_PART if YES in found else OPEN
 
 
 def grid_cells(cells: pd.DataFrame) -> pd.DataFrame:
@@ -377,7 +376,7 @@ def drawn_table(cells: pd.DataFrame) -> pd.DataFrame:
                 "Python threads at once": shown(part, "python_at_once"),
             }
             for build in sorted(set(cells.build))
-            for cell in CELLS
+            for cell in e.CELLS
             if len(part := results.as_drawn(cells, build, cell))
         ]
     )
@@ -438,24 +437,19 @@ def grid_for_alt(cells: pd.DataFrame) -> str:
 
 def glue_grid(cells: pd.DataFrame) -> None:
     """Hand what the grid says to the prose: each step that a rule reads, on every build."""
-    (low, few), (high, many) = results.SMALLEST, results.LARGEST
+    (_, few), (high, many) = results.SMALLEST, results.LARGEST
     first, most = results.native_parts(cells, high, few), results.native_parts(cells, high, many)
     draw.glue("grid-first", words.steps(f"From 0 to {few} native threads a call, at {high} Python threads", first))
     draw.glue("grid-most", words.steps(f"From 0 to {many} native threads a call, at {high} Python threads", most))
-    wider = results.more_callers(cells, (low, high), many)
-    draw.glue(
-        "grid-callers",
-        words.steps(f"The part of {many} native threads a call, from {low} to {high} Python threads", wider),
-    )
 
 
 def plot_growth(figure, runs: pd.DataFrame) -> None:
     """RSS after each round, and after malloc_trim, by way."""
-    axes = figure.subplots(1, len(WORK), sharey=True)
+    axes = figure.subplots(1, len(e.WORK), sharey=True)
     names = {True: "a small block stays behind", False: "all is freed"}
     # malloc_trim comes after the last round.
     runs = runs.assign(keep=runs.keep.map(names), step=runs.done + (runs.state == "trimmed"))
-    for place, way in zip(axes, WORK.values(), strict=True):
+    for place, way in zip(axes, e.WORK.values(), strict=True):
         part = runs[runs.way == way]
         sns.lineplot(
             part,
@@ -472,7 +466,7 @@ def plot_growth(figure, runs: pd.DataFrame) -> None:
             legend=place is axes[-1],
         )
         place.set(title=way, xlabel="round", ylabel="RSS, MiB")
-        place.set_xticks([0, 3, ROUNDS, ROUNDS + 1], ["start", "3", str(ROUNDS), "trim"])
+        place.set_xticks([0, 3, e.ROUNDS, e.ROUNDS + 1], ["start", "3", str(e.ROUNDS), "trim"])
     axes[0].set_ylim(bottom=0)
     handles, labels = axes[-1].get_legend_handles_labels()
     axes[-1].get_legend().remove()
@@ -482,7 +476,7 @@ def plot_growth(figure, runs: pd.DataFrame) -> None:
 def growth_table(runs: pd.DataFrame, grown: pd.DataFrame) -> pd.DataFrame:
     """Before, after the last round and after malloc_trim: MiB more than before the first, but for arenas. grown: of results."""
     rows = []
-    for way in WORK.values():
+    for way in e.WORK.values():
         for keep in (True, False):
             part = chosen(grown[grown.keep == keep], way=way)
             rows.append(
@@ -500,29 +494,23 @@ def growth_table(runs: pd.DataFrame, grown: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame, most: int) -> None:
+def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame) -> None:
     """Hand to the prose what stays, what is in use of it, and whether more is added each round."""
-    stays = {}
-    left_kib = THREADS * ROUNDS * 64 / 1024
-    for name, way in (("ended", WORK["all at once"]), ("pool", WORK["by turns"])):
+    stays, later = {}, {}
+    left_kib = e.THREADS * e.ROUNDS * 64 / 1024
+    for name, way in (("ended", e.WORK["all at once"]), ("pool", e.WORK["by turns"])):
         called = f"a {way}" if name == "pool" else way
+        later[called] = results.grew_later(runs, way, True)
         for keep in (True, False):
             part = grown[(grown.way == way) & (grown.keep == keep)]
             stays[name, keep] = results.positive(part, "grown")
             kept = "left" if keep else "freed"
             state = "a small entry left by each" if keep else "all freed"
-            back = results.given_back(grown, way, keep)
-            draw.glue(f"held-{name}-{kept}", words.held(f"{called}, {state}", stays[name, keep], back))
+            left = results.left_by_trim(grown, way, keep)
+            draw.glue(f"held-{name}-{kept}", words.held(f"{called}, {state}", stays[name, keep], left))
         part = grown[(grown.way == way) & grown.keep]
         draw.glue(f"in-use-{name}", words.in_use(called, interval_of(part, "more_in_use"), left_kib))
-    ended = grown[grown.way == WORK["all at once"]]
-    both = (
-        [getattr(ended[ended.keep == keep].arenas, name)() for name in ("median", "min", "max")]
-        for keep in (True, False)
-    )
-    draw.glue("left-behind", words.left_behind(*both, most))
-    last = {way: results.last_round(runs, way, True) for way in WORK.values()}
-    draw.glue("still-growing", words.still_growing(last))
+    draw.glue("still-growing", words.still_growing(later))
     left = {"All freed": False, "A small entry left by each": True}
     pairs = {state: (stays["ended", keep], stays["pool", keep]) for state, keep in left.items()}
     draw.glue("prediction-3", words.prediction_3(pairs))
@@ -532,9 +520,9 @@ def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
     """Memory and throughput of each remedy under both kinds of work. runs: as results.grown makes them; missing: why an
     allocator is."""
     rows = []
-    for name, remedy in REMEDIES.items():
+    for name, remedy in e.REMEDIES.items():
         row = {"remedy": name}
-        for work in WORK:
+        for work in e.WORK:
             which = {"remedy": name, "work": work}
             found = chosen(runs, **which)
             if remedy.allocator in missing:
@@ -557,8 +545,8 @@ def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
 def glue_remedies(runs: pd.DataFrame) -> None:
     """Hand what the settings of glibc do to the prose."""
     found = results.settings(runs)
-    for name in ("arena_max=1", f"arena_max={MORE_ARENAS}"):
-        for work in WORK:
+    for name in ("arena_max=1", f"arena_max={e.MORE_ARENAS}"):
+        for work in e.WORK:
             short = f"{name.replace('_', '-').replace('=', '-')}-{work.replace(' ', '-')}"
             draw.glue(short, words.remedy(name, work, *found[work][name]))
     by_turns, at_once = found["by turns"], found["all at once"]
@@ -573,18 +561,18 @@ def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFram
     rows = []
     for scenario, ratings in TALK_RATINGS.items():
         rating = dict(zip(TALK_NAMES, ratings.split(), strict=True)) | {"mimalloc": "not rated"}
-        staged = scenario in SCENARIOS
+        staged = scenario in e.SCENARIOS
         row = {
-            "scenario": scenario,
-            "measured here (less is better)": SCENARIOS[scenario].unit
+            "scenario": FULL.get(scenario, scenario),
+            "measured here (less is better)": e.SCENARIOS[scenario].unit
             if staged
             else f"not staged: {NOT_STAGED[scenario]}",
         }
-        for name in ALLOCATORS:
+        for name in e.ALLOCATORS:
             if not staged:
                 row[name] = f"published: {rating[name]}"
                 continue
-            arms = [PURGING, name] if name == "jemalloc" and PREFERRED[scenario] == PURGING else [name]
+            arms = [e.PURGING, name] if name == "jemalloc" and e.PREFERRED[scenario] == e.PURGING else [name]
             values = [missing.get(name) or _staged(found, scenario, arm) for arm in arms]
             row[name] = f"{'; by default '.join(values)}; published: {rating[name]}"
         rows.append(row)
@@ -592,9 +580,11 @@ def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFram
 
 
 def _staged(found: pd.DataFrame, scenario: str, arm: str) -> str:
-    n = len(chosen(found, scenario=scenario, arm=arm))
-    said = f"{shown_positive(found, 'value', scenario=scenario, arm=arm)}; n = {n}"
-    return f"purging in the background: {said}" if arm == PURGING else said
+    part = chosen(found, scenario=scenario, arm=arm)
+    beside = e.SCENARIOS[scenario].beside
+    more = f"; {beside} {shown_positive(part, 'beside')}" if beside else ""
+    said = f"{shown_positive(part, 'value')}{more}; n = {len(part)}"
+    return f"purging in the background: {said}" if arm == e.PURGING else said
 
 
 def glue_domains(found: pd.DataFrame) -> None:
@@ -617,7 +607,7 @@ def thresholds_table(found: pd.DataFrame) -> pd.DataFrame:
                     for case in dict.fromkeys(found.case)
                 },
             }
-            for setting in THRESHOLDS
+            for setting in e.THRESHOLDS
         ]
     )
 

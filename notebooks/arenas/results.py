@@ -9,22 +9,7 @@ from ffilab.judge import estimates, statistics
 from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.judge.processes import chosen, difference, interval_of, measured, ratio
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.arenas.experiment import (
-    AGAIN,
-    ALLOCATORS,
-    AS_RUN,
-    CELLS,
-    FEWER,
-    HUGE,
-    HUGE_KEPT,
-    HUGE_NONE,
-    PURGING,
-    ROUNDS,
-    SCENARIOS,
-    SETTINGS,
-    TALK,
-    WORK,
-)
+from notebooks.arenas import experiment as e
 
 # Two equal conditions that differ by more than this, in MiB, are an alarm: half of the smallest margin in claims.toml.
 ALARM = 0.25
@@ -42,18 +27,8 @@ def talk(runs: pd.DataFrame) -> pd.DataFrame:
 def grid(runs: pd.DataFrame) -> pd.DataFrame:
     """The same over Python and native threads; amplification: growth of the process over the sum of what its calls saw grow, 0
     where that is not above 0, as the talk has it."""
-    columns = [
-        "build",
-        "together",
-        "python_threads",
-        "native_threads",
-        "round",
-        *GROWN,
-        "vmrss",
-        "inside",
-        "python_at_once",
-    ]
-    runs = runs.reindex(columns=columns)
+    factors = ["build", "together", "python_threads", "native_threads", "round"]
+    runs = runs.reindex(columns=[*factors, *GROWN, "vmrss", "inside", "python_at_once"])
     factor = (pd.to_numeric(runs.vmrss) / pd.to_numeric(runs.inside)).where(pd.to_numeric(runs.inside) > 0, 0.0)
     return runs.assign(amplification=factor)
 
@@ -76,6 +51,11 @@ def apart(runs: pd.DataFrame, column: str, condition: str, with_gil: str) -> Mea
     )
 
 
+def as_run(runs: pd.DataFrame) -> Measurement | None:
+    """What the talk divides: VmRSS grown on the free-threaded build, as run with its GIL on, over that on the build with the GIL."""
+    return ratio(*(of_condition(runs, *one, "vmrss") for one in ((FREE_THREADED, e.KEPT), (GIL, e.AS_RUN))))
+
+
 def by_native_threads(runs: pd.DataFrame, label: str, condition: str, without: str) -> Measurement | None:
     """MiB of RSS under a condition, less that without native threads."""
     return difference(*(of_condition(runs, label, one, "rss") for one in (condition, without)), "MiB")
@@ -88,19 +68,35 @@ def inside(runs: pd.DataFrame, with_gil: str, without: str) -> tuple[Interval | 
 
 def calls_that_overlap(runs: pd.DataFrame) -> Measurement | None:
     """What all calls saw grow, with huge pages for all: with the GIL off over with it on."""
-    return ratio(*(of_condition(runs, FREE_THREADED, one, "inside") for one in (HUGE, HUGE_KEPT)))
+    return ratio(*(of_condition(runs, FREE_THREADED, one, "inside") for one in (e.HUGE, e.HUGE_KEPT)))
 
 
-def for_each_python_thread(runs: pd.DataFrame) -> dict[int, Interval]:
-    """MiB of huge pages by the number of Python threads, on the free-threaded build without any native thread."""
-    conditions = {**FEWER, TALK["python_threads"]: HUGE_NONE}
-    found = {n: interval_of(runs, "huge", interpreter=FREE_THREADED, condition=one) for n, one in conditions.items()}
-    return {n: one for n, one in found.items() if one}
+def named(runs: pd.DataFrame) -> pd.DataFrame:
+    """The same, with the state of the GIL in the column `build` (on what the talk's sources amount to: as run), and not in `condition`."""
+    kept = runs.condition.str.endswith(e.ON)
+    on = kept | ~runs.interpreter.str.endswith("t")
+    return runs.assign(
+        condition=runs.condition.str.removesuffix(e.ON), build=runs.interpreter + np.where(on, e.ON, ", GIL off")
+    )
+
+
+def middle(values: pd.Series | list) -> str:
+    """What is counted: its median, with the smallest and the largest where they differ."""
+    least, most = min(values), max(values)
+    return f"{np.median(values):.3g}" + (f" ({least:.3g} to {most:.3g})" if most > least else "")
+
+
+def for_each_python_thread(runs: pd.DataFrame) -> dict[int, pd.Series]:
+    """MiB of huge pages over Python threads that were alive at once, by the number asked for, on the free-threaded build without
+    any native thread. A pool starts no thread where one idles."""
+    conditions = {**e.FEWER, e.TALK["python_threads"]: e.HUGE_NONE}
+    parts = {n: chosen(runs, interpreter=FREE_THREADED, condition=one) for n, one in conditions.items()}
+    return {n: pd.to_numeric(part.huge / part.python_at_once) for n, part in parts.items() if len(part)}
 
 
 def where_objects_are(runs: pd.DataFrame) -> Interval | None:
     """Of the huge pages that came, those in mappings where Python threads keep their objects: MiB of them less MiB of all."""
-    rows = chosen(runs, interpreter=FREE_THREADED, condition=HUGE_NONE)
+    rows = chosen(runs, interpreter=FREE_THREADED, condition=e.HUGE_NONE)
     return _interval(difference(*(rows[name].to_numpy(dtype=float) for name in ("in_objects", "huge")), "MiB"))
 
 
@@ -149,7 +145,7 @@ def at_the_cap(runs: pd.DataFrame, label: str, condition: str, most: int) -> tup
 
 def huge_pages(runs: pd.DataFrame) -> bool:
     """Did the system give huge pages to any process that asked for them?"""
-    return bool((chosen(runs, condition=HUGE).huge > 0).any())
+    return bool((chosen(runs, condition=e.HUGE).huge > 0).any())
 
 
 def native_part(cells: pd.DataFrame, build: str, python: int, native: int) -> np.ndarray:
@@ -160,8 +156,17 @@ def native_part(cells: pd.DataFrame, build: str, python: int, native: int) -> np
 
 
 # The smallest and the largest cell of the matrix, and the factor of the products of both numbers.
-SMALLEST, LARGEST = CELLS[0], CELLS[-1]
+SMALLEST, LARGEST = e.CELLS[0], e.CELLS[-1]
 PRODUCT = LARGEST[0] * LARGEST[1] // (SMALLEST[0] * SMALLEST[1])
+
+
+def interaction(cells: pd.DataFrame, build: str) -> Measurement | None:
+    """MiB that both numbers add together beyond what each adds alone, from the smallest cell to the largest."""
+    (low, few), (high, many) = SMALLEST, LARGEST
+    wider, narrow = (
+        less(*(native_part(cells, build, python, native) for python in (high, low))) for native in (many, few)
+    )
+    return difference(wider, narrow, "MiB")
 
 
 def in_half_proportion(cells: pd.DataFrame, build: str) -> Measurement | None:
@@ -188,7 +193,7 @@ def as_drawn(cells: pd.DataFrame, build: str, cell: tuple[int, int]) -> pd.DataF
 def same_minus_same(runs: pd.DataFrame, label: str, column: str) -> Measurement | None:
     """The running A/A test: the talk's condition against a second copy of itself."""
     return difference(
-        *(chosen(runs, interpreter=label, condition=condition)[column].to_numpy() for condition in (AGAIN, AS_RUN)),
+        *(chosen(runs, interpreter=label, condition=condition)[column].to_numpy() for condition in (e.AGAIN, e.AS_RUN)),
         "MiB",
     )
 
@@ -218,33 +223,27 @@ def grown(runs: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index()
 
 
-def last_round(runs: pd.DataFrame, way: str, keep: bool) -> Interval | None:
-    """MiB resident that the second half of the rounds added."""
+# MiB: what shows beside the process itself.
+SHOWS = 1.0
+
+
+def grew_later(runs: pd.DataFrame, way: str, keep: bool) -> tuple[int, int]:
+    """Processes in which the second half of the rounds made more than SHOWS resident, and all."""
     worked = chosen(runs[(runs.state == "worked") & (runs.keep == keep)], way=way)
-    half, end = (worked[worked.done == done].sort_values("process").rss.to_numpy() for done in (ROUNDS // 2, ROUNDS))
-    return _interval(difference(end, half, "MiB"))
+    half, end = (worked[worked.done == done].set_index("process").rss for done in (e.ROUNDS // 2, e.ROUNDS))
+    return int((end - half > SHOWS).sum()), len(end)
 
 
-def given_back(grown: pd.DataFrame, way: str, keep: bool) -> Interval | None:
-    """MiB resident that malloc_trim gave back."""
+def left_by_trim(grown: pd.DataFrame, way: str, keep: bool) -> Interval | None:
+    """What malloc_trim left resident, over what was before: a ratio, as growth differs many times over between processes."""
     part = chosen(grown[grown.keep == keep], way=way)
-    return _interval(measured((part.grown - part.trimmed).to_numpy(), "MiB"))
+    return _interval(ratio(part.trimmed.to_numpy(), part.grown.to_numpy()))
 
 
 def native_parts(cells: pd.DataFrame, python: int, native: int) -> dict[str, Interval]:
     """By build: MiB of RSS in a cell of the grid, less what the same Python threads take without native ones."""
     found = {build: measured(native_part(cells, build, python, native), "MiB") for build in sorted(set(cells.build))}
     return {build: one.interval for build, one in found.items() if one}
-
-
-def more_callers(cells: pd.DataFrame, callers: tuple[int, int], native: int) -> dict[str, Interval]:
-    """By build: the native part with more Python threads less that with fewer."""
-    found = {}
-    for build in sorted(set(cells.build)):
-        parts = (native_part(cells, build, number, native) for number in reversed(callers))
-        if one := difference(*parts, "MiB"):
-            found[build] = one.interval
-    return found
 
 
 def over_nothing(remedies: pd.DataFrame, name: str, work: str, column: str) -> Measurement | None:
@@ -259,30 +258,34 @@ def against_nothing(remedies: pd.DataFrame, name: str, work: str) -> tuple[Inter
 
 def others(remedies: pd.DataFrame, work: str) -> dict[str, tuple[Interval | None, Interval | None]]:
     """By allocator, for one kind of work: memory and speed against glibc's own."""
-    return {name: against_nothing(remedies, name, work) for name in ALLOCATORS[1:]}
+    return {name: against_nothing(remedies, name, work) for name in e.ALLOCATORS[1:]}
 
 
 def settings(remedies: pd.DataFrame) -> dict[str, dict[str, tuple[Interval | None, Interval | None]]]:
     """By kind of work and setting of glibc: memory and speed against no setting."""
-    return {work: {name: against_nothing(remedies, name, work) for name in SETTINGS} for work in WORK}
+    return {work: {name: against_nothing(remedies, name, work) for name in e.SETTINGS} for work in e.WORK}
 
 
-def over_glibc(found: pd.DataFrame, scenario: str, arm: str) -> Measurement | None:
-    """An allocator over glibc's in what decides a scenario."""
-    return ratio(*(chosen(found, scenario=scenario, arm=one)["value"].to_numpy() for one in (arm, "glibc")))
+def over_glibc(found: pd.DataFrame, scenario: str, arm: str, column: str = "value") -> Measurement | None:
+    """An allocator over glibc's in what decides a scenario, or in another column."""
+    return ratio(*(chosen(found, scenario=scenario, arm=one)[column].to_numpy() for one in (arm, "glibc")))
 
 
 def effects(found: pd.DataFrame) -> dict[tuple[str, str], Interval]:
     """By scenario and allocator: over glibc's."""
-    pairs = {(name, arm): over_glibc(found, name, arm) for name in SCENARIOS for arm in (*ALLOCATORS[1:], PURGING)}
+    pairs = {
+        (name, arm): over_glibc(found, name, arm) for name in e.SCENARIOS for arm in (*e.ALLOCATORS[1:], e.PURGING)
+    }
     return {which: one.interval for which, one in pairs.items() if one}
 
 
 def scenarios(runs: pd.DataFrame) -> pd.DataFrame:
-    """The value of each process that decides its scenario. Columns scenario, arm, value."""
+    """The value of each process that decides its scenario. Columns scenario, arm, value, beside (another one, or NaN), and end:
+    MiB resident at the end, where memory is what is measured."""
     parts = []
-    for name, scenario in SCENARIOS.items():
+    for name, scenario in e.SCENARIOS.items():
         part = chosen(runs, scenario=name)
         part = grown(part) if scenario.function == "growth" else part
-        parts.append(part.assign(value=part[scenario.value])[["scenario", "arm", "value"]])
+        part = part.assign(value=part[scenario.value], beside=part.get(scenario.beside), end=part.get("grown"))
+        parts.append(part[["scenario", "arm", "value", "beside", "end"]].astype({"beside": float, "end": float}))
     return pd.concat(parts, ignore_index=True)

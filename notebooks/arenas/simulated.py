@@ -2,23 +2,12 @@
 
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.arenas.claims import LATENCY, RATED
-from notebooks.arenas.experiment import (
-    ALLOCATORS,
-    AS_RUN,
-    CELLS,
-    HUGE,
-    HUGE_KEPT,
-    HUGE_NONE,
-    KEEPING,
-    KEPT,
-    MEET,
-    SCENARIOS,
-    THRESHOLDS,
-    in_a_round,
-)
+from notebooks.arenas import experiment as e
+from notebooks.arenas.claims import HELD_BACK, LATENCY, PEAK, RATED
 from notebooks.arenas.results import LARGEST, PRODUCT, SMALLEST
 
+# Of A21a: the number of the work that leaves nothing behind, recorded with the scenario that asks for its peak.
+ALL_FREED = "many short-lived threads, all freed: jemalloc / glibc"
 INTERPRETERS = [GIL, FREE_THREADED]
 HERE = {"absent extension": {}, "absent allocators": {}}
 # Standard deviations over processes, seen in runs of `quick`. MiB of RSS: of the talk's experiment, on the free-threaded build with
@@ -63,49 +52,59 @@ def the_talk(session: Simulated) -> None:
 
     on = "{FREE_THREADED}, GIL on − {GIL}"
     none = 0.4 + more("RSS grown without native threads, huge pages for all")
+    none_kept = 0.4 + more("VmRSS grown without native threads, huge pages for all", on)
+    # As run there is a difference and a ratio: they come to what grew with the GIL.
+    apart, ratio = (
+        more("VmRSS grown, as the talk ran it", on),
+        more("VmRSS grown, as the talk ran it", on.replace("−", "/")),
+    )
+    gil = apart / (ratio - 1) if ratio != 1 else 0.7
     part = session.true("A19", "RSS grown by the native threads, huge pages for all: {FREE_THREADED}")
     inside = session.true("A19", "MiB inside the calls, huge pages for all: {FREE_THREADED}, GIL off / on")
     rss = {
-        (GIL, AS_RUN): (0.7, RSS),
-        (FREE_THREADED, KEPT): (0.7 + more("VmRSS grown, as the talk ran it", on), RSS),
-        (GIL, HUGE): (0.7, RSS),
-        (FREE_THREADED, HUGE_KEPT): (0.7 + more("VmRSS grown, huge pages for all", on), HUGE_RSS),
-        (GIL, HUGE_NONE): (0.4, RSS),
-        (FREE_THREADED, HUGE_NONE): (none, HUGE_RSS),
-        (FREE_THREADED, HUGE): (none + part, HUGE_RSS),
+        (GIL, e.AS_RUN): (gil, RSS),
+        (FREE_THREADED, e.KEPT): (gil * ratio, RSS),
+        (GIL, e.HUGE): (0.7, RSS),
+        (FREE_THREADED, e.HUGE_KEPT): (0.7 + more("VmRSS grown, huge pages for all", on), HUGE_RSS),
+        (GIL, e.HUGE_NONE): (0.4, RSS),
+        (FREE_THREADED, e.HUGE_NONE): (none, HUGE_RSS),
+        (FREE_THREADED, e.HUGE_NONE_KEPT): (none_kept, HUGE_RSS),
+        (FREE_THREADED, e.HUGE): (none + part, HUGE_RSS),
     }
     cases = []
     for (label, condition), (centre, scatter) in rss.items():
         held = 1.9 + (label == FREE_THREADED) * more("held by glibc, huge pages for all")
-        seen = session.scattered(0.6 * (inside if condition == HUGE else 1), INSIDE, n)
+        seen = session.scattered(0.6 * (inside if condition == e.HUGE else 1), INSIDE, n)
         values = zip(around(session, centre, scatter, n), around(session, held, HELD, n), seen, strict=True)
-        rows = [{"rss": a, "vmrss": a, "held": b, "inside": float(c), "huge": 2.0 * (centre > 0)} for a, b, c in values]
+        counts = {"huge": 2.0 * (centre > 0), "python_at_once": 8}
+        rows = [{"rss": a, "vmrss": a, "held": b, "inside": float(c), **counts} for a, b, c in values]
         cases.append((label, {"condition": condition}, rows))
     for label, factor in ((GIL, 0), (FREE_THREADED, 1)):
         held = session.scattered(4.5 * times("held by glibc") ** factor, (HELD, TOUCHED)[factor], n)
         at_once = session.scattered(50 * times("native threads at once") ** factor, (0.0, AT_ONCE)[factor], n)
         meet = [{"held": float(a), "at_once": float(b)} for a, b in zip(held, at_once, strict=True)]
-        cases.append((label, {"condition": MEET}, meet))
+        cases.append((label, {"condition": e.MEET}, meet))
     session.add_processes("the talk's experiment", cases)
 
 
 def the_grid(session: Simulated) -> None:
-    most, wider, over = (
+    most, wider, both, over = (
         session.true("A20", f"RSS grown by the native threads at 24 × 200{cell}: {{FREE_THREADED}}")
-        for cell in ("", " minus 2 × 200", " minus 120 times that at 2 × 10")
+        for cell in ("", " minus 2 × 200", " − 2 × 200 − 24 × 10 + 2 × 10", " minus 120 times that at 2 × 10")
     )
     drawn = session.true("A20", "amplification at 24 × 200 / at 2 × 10: {FREE_THREADED}, GIL on")
     part = {(2, 200): most - wider, LARGEST: most, SMALLEST: (most - over) / (PRODUCT / 2)}
+    part[24, 10] = wider - both + part[SMALLEST]
     rss = {cell: 0.75 if cell[0] == 2 else 5.4 for cell in ((2, 0), (24, 0), *part)}
     n, cases = 2 * session.budget.few, []
     for (python, native), centre in rss.items():
-        scatter, times = {2: RSS, 24: MANY_RSS}[python], in_a_round(FREE_THREADED, True, python, native)
+        scatter, times = {2: RSS, 24: MANY_RSS}[python], e.in_a_round(FREE_THREADED, True, python, native)
         values = around(session, centre + part.get((python, native), 0.0), scatter, times * session.budget.few)
         cell = {"build": FREE_THREADED, "together": True, "python_threads": python, "native_threads": native}
         cases.append((FREE_THREADED, cell, [{"rss": value} for value in values]))
-    for python, native in CELLS:
+    for python, native in e.CELLS:
         values = session.scattered(drawn if (python, native) == LARGEST else 1.0, AMPLIFICATION, n)
-        cell = {"build": KEEPING, "together": False, "python_threads": python, "native_threads": native}
+        cell = {"build": e.KEEPING, "together": False, "python_threads": python, "native_threads": native}
         cases.append((FREE_THREADED, cell, [{"vmrss": float(value), "inside": 1.0} for value in values]))
     session.add_processes("Python × native threads", cases)
 
@@ -118,8 +117,13 @@ def the_scenarios(session: Simulated) -> None:
             true["jemalloc"] = 50.0 * session.true(claim, f"{name}: jemalloc / glibc")
         for (which, centre), scatter in zip(true.items(), (*SCATTER[name], SCATTER[name][1]), strict=False):
             values = session.scattered(centre, scatter, 2 * session.budget.few).tolist()
-            scenario = SCENARIOS[name]
-            rows = [growth(value) if scenario.function == "growth" else {scenario.value: value} for value in values]
+            scenario = e.SCENARIOS[name]
+            if scenario.function == "growth":
+                end = 2.5 * (1 if which == "glibc" else session.true("A21a", ALL_FREED))
+                ends = session.scattered(end, scatter, len(values)).tolist() if name == PEAK else values
+                rows = [growth(value, end) for value, end in zip(values, ends, strict=True)]
+            else:
+                rows = [{one: value for one in (scenario.value, scenario.beside) if one} for value in values]
             factors = {"scenario": name, "arm": which, "allocator": which.partition(",")[0]}
             cases.append((FREE_THREADED, factors, rows))
     session.add_processes("scenarios", cases)
@@ -127,37 +131,33 @@ def the_scenarios(session: Simulated) -> None:
 
 def the_remedies(session: Simulated) -> None:
     turns = {"arena_max=1": session.true("A22", "MiB grown, by turns: arena_max=1 / nothing"), "nothing": 1.0}
-    turns |= {name: session.true("A21b", f"MiB grown, by turns: {name} / glibc") for name in ALLOCATORS[1:]}
+    turns |= {name: session.true("A21b", f"MiB grown, by turns: {name} / glibc") for name in e.ALLOCATORS[1:]}
     speed = {"arena_max=1": session.true("A22", "blocks/s, all at once: arena_max=1 / nothing"), "nothing": 1.0}
     cases = []
     for work, found, scatter in (("by turns", turns, BY_TURNS), ("all at once", speed, ALL_AT_ONCE)):
         for name, factor in found.items():
             values = session.scattered(80 * factor, scatter, session.budget.few).tolist()
-            rows = [[{**row, "blocks_per_second": value} for row in growth(value)] for value in values]
+            rows = [[{**row, "blocks_per_second": value} for row in growth(value, value)] for value in values]
             cases.append((FREE_THREADED, {"remedy": name, "work": work}, rows))
     session.add_processes("remedies", cases)
 
 
-def growth(mib: float) -> list[dict]:
-    """The rows of a process that grows by so many MiB."""
+def growth(mib: float, ends: float) -> list[dict]:
+    """The rows of a process that has so many MiB more at its peak, and so many at its end."""
     return [
-        {"state": state, "rss": mib * (state in ("worked", "idle")), "peak": mib}
+        {"state": state, "rss": ends * (state in ("worked", "idle")), "peak": mib}
         for state in ("before", "worked", "idle", "trimmed")
     ]
 
 
 def the_thresholds(session: Simulated) -> None:
-    large, small = (
-        session.true("A22", f"MiB held, {what} minus nothing")
-        for what in ("large, pinned: mmap_threshold=131072", "small: trim_threshold=1073741824")
-    )
-    held = {
-        "nothing": (100.8, 0.0),
-        "mmap_threshold=131072": (100.8 + large, 0.0),
-        "trim_threshold=1073741824": (1.4, small),
-    }
+    held = {"nothing": (100.8, 0.0)}
+    for place, ((setting, other), case) in enumerate(HELD_BACK.items()):
+        differ = session.true("A22", f"MiB held, {case}: {setting} minus {other}")
+        for one, value in ((setting, 50.0 + differ), (other, 50.0)):
+            held[one] = (value, 0.0) if place == 0 else (1.4, value)
     cases = []
-    for setting in THRESHOLDS:
+    for setting in e.THRESHOLDS:
         values = (around(session, centre, HELD, session.budget.repeats) for centre in held[setting])
         rows = [
             [{"case": "large, pinned", "held": a}, {"case": "small", "held": b}] for a, b in zip(*values, strict=True)

@@ -4,15 +4,16 @@ Verdicts are those of ffilab/judge/rules.py, intervals of MiB if nothing else is
 """
 
 import math
+from collections.abc import Sequence
 
 from ffilab.draw import listed, number, text
 from ffilab.judge.estimates import Interval, known
 from ffilab.judge.rules import NO, YES
-from notebooks.arenas.results import ALARM
+from notebooks.arenas.results import ALARM, SHOWS, middle
 
 MIB = "MiB"
-# Of a rule: the interval contains no effect and reaches no effect of interest; if it is not certain among all tests of its claim.
-NO_EFFECT, PERHAPS_NONE = "no effect of interest", "no effect of interest, which may be chance"
+# Of a rule: the interval contains no effect and reaches none of interest, or lies between the two; of several: they differ.
+NO_EFFECT, TOO_LITTLE, IN_PART = "no effect of interest", "less than is of interest", "with it in part"
 UNKNOWN = "too few values were measured for an interval"
 
 
@@ -43,11 +44,15 @@ def grew(condition: str, gil: Interval | None, free_threaded: Interval | None, m
     return f"{condition}: {both}; the builds differ by {text(more, MIB)}."
 
 
-def published_number(where: str, side: str, size: str, more: Interval | None, published: float) -> str:
-    """A19, the number: what the free-threaded build grew by more, under a condition. Verdicts on its side and its size."""
+def published_number(
+    where: str, side: str, size: str, more: Interval | None, published: float, factor: Interval | None = None
+) -> str:
+    """A19, the number: what the free-threaded build grew by more, under a condition. Verdicts on its side and its size. factor: of
+    both builds, as the talk has it."""
     if not known(more):
         return f"{where}, whether the talk's number appears cannot be told: it was not measured here, or {UNKNOWN}."
-    said = f"the builds differ by {text(more, MIB)}, and the talk's by {published:g} {MIB}"
+    times = f", a factor of {text(factor)} (it prints HIGH above 1.5)" if known(factor) else ""
+    said = f"the builds differ by {text(more, MIB)}{times}, and the talk's by {published:g} {MIB}"
     if side == YES and size == YES:
         return f"{where}, the talk's number appears: {said}."
     if side == YES:
@@ -77,13 +82,11 @@ def blocks(published: tuple[int, int], ours: tuple[int, int]) -> str:
     """With less room than one block: processes that ended well, of all, with the talk's worker and with ours."""
     if not published[1] or not ours[1]:
         return "Whether the talk's blocks are asked for at all was not tested here."
-    what = {
-        (
-            True,
-            False,
-        ): "the compiler took the talk's block away, and the program never asks malloc for it. What its native threads take is their stacks, and what starting them takes",
-        (False, False): "the talk's program does ask malloc for its blocks",
-    }.get((published[0] == published[1], ours[0] > 0), "whether the talk's program asks for its blocks cannot be told")
+    what = "whether the talk's program asks for its blocks cannot be told"
+    if published[0] == published[1] and not ours[0]:
+        what = "as built here, the compiler took the talk's block away, and the program never asks malloc for it. What its native threads take is their stacks, and what starting them takes"
+    elif published[0] != published[1] and not ours[0]:
+        what = "the talk's program does ask malloc for its blocks"
     return f"With less room than one block, {published[0]} of {published[1]} processes ended well with the talk's worker and {ours[0]} of {ours[1]} with ours, which hides the block from the optimiser: {what}."
 
 
@@ -91,7 +94,7 @@ def arenas_account(verdict: str, held: Interval | None, rss: Interval | None) ->
     """A19, is it memory of arenas? The builds' difference in what glibc holds, and in RSS, with huge pages for all."""
     if not known(held) or not known(rss):
         return "How much of it is memory of arenas cannot be told here: there are no huge pages, or too few values, to compare."
-    said = f"by glibc's own account the builds differ by {text(held, MIB)}, by the kernel's by {text(rss, MIB)}"
+    said = f"with the GIL off against on, by glibc's own account the builds differ by {text(held, MIB)}, by the kernel's by {text(rss, MIB)}"
     if verdict == YES:
         return f"What the arenas hold differs too: {said}."
     if verdict == NO:
@@ -112,22 +115,14 @@ def native_threads(where: str, part: Interval | None) -> str:
     return f"{where}, the native threads add {text(part, MIB)} to what the Python threads take."
 
 
-def for_each_python_thread(found: dict[int, Interval]) -> str:
-    """MiB of huge pages without any native thread, by the number of Python threads."""
-    seen = {threads: one for threads, one in found.items() if one.is_known}
-    if not seen:
-        return f"How many huge pages a Python thread comes to is not known here: {UNKNOWN}."
-    every = listed(
-        [
-            f"{number(one.value, 0) if one.low == one.high else text(one)} with {threads}"
-            for threads, one in seen.items()
-        ]
-    )
-    most = max(seen)
-    each = seen[most].map(lambda mib: mib / most)
-    if each.high < 0.2:
-        return f"No huge pages became resident for Python threads here: {every}."
-    return f"MiB of huge pages by the number of Python threads: {every}. That is {text(each, MIB)} for each of {most}."
+def for_each_python_thread(found: dict[int, Sequence[float]]) -> str:
+    """MiB of huge pages without any native thread, over Python threads alive at once, by the number of them asked for."""
+    if not found:
+        return "How many huge pages a Python thread comes to was not measured here."
+    if max(max(values) for values in found.values()) < 0.2:
+        return "No huge pages became resident for Python threads here."
+    every = listed([f"{middle(values)} with {threads}" for threads, values in found.items()])
+    return f"MiB of huge pages for each Python thread that was alive at once, by how many were asked for: {every}."
 
 
 def objects(elsewhere: Interval | None) -> str:
@@ -198,17 +193,22 @@ def risk(released_ratio: Interval | None, at_once: str) -> str:
     return "Whether removing the GIL lets more native threads exist at once cannot be told here."
 
 
-def more_arenas(held: dict[str, Interval | None], most: int, allowed: int) -> str:
-    """What so many arenas change where blocks are touched: the ratio of what glibc holds, by interpreter. most: the cap of this
-    machine."""
+def more_arenas(changes: dict[str, tuple[Interval | None, Interval | None]], most: int, allowed: int) -> str:
+    """What so many arenas change where blocks are touched: ratios of what glibc holds and of what is resident, by interpreter.
+    most: the cap of this machine."""
     said = [
-        f"{'as much, as far as is seen,' if not one.excludes(1) else 'more' if one.value > 1 else 'less'} on {label} (a factor of {text(one)})"
-        for label, one in held.items()
-        if known(one)
+        f"on {label}, {_change(held)} is held and {_change(rss)} resident"
+        for label, (held, rss) in changes.items()
+        if known(held) and known(rss)
     ]
     if not said:
         return f"What {allowed} arenas change cannot be told here: {UNKNOWN}."
-    return f"With {allowed} arenas allowed and blocks that are touched, glibc holds, against {most}: {'; '.join(said)}."
+    return f"With {allowed} arenas allowed and blocks that are touched, against {most}: {'; '.join(said)}."
+
+
+def _change(ratio: Interval) -> str:
+    how = "as much, as far as is seen," if not ratio.excludes(1) else "more" if ratio.value > 1 else "less"
+    return f"{how} (a factor of {text(ratio)})"
 
 
 def control(name: str, where: str, rss: Interval | None) -> str:
@@ -217,10 +217,10 @@ def control(name: str, where: str, rss: Interval | None) -> str:
         return f"With {name}, on {where}: what it changes is not known here, {UNKNOWN}."
     said = f"With {name}, on {where}, "
     if not rss.excludes(0):
-        return said + f"RSS is not seen to change against the talk's condition: {text(rss, MIB)}."
+        return said + f"RSS is not seen to change against the talk's program, GIL off: {text(rss, MIB)}."
     if rss.value > 0:
-        return said + f"RSS grew by more than in the talk's condition, by {text(rss, MIB)}."
-    return said + f"RSS grew by less than in the talk's condition, by {text(-rss, MIB)}."
+        return said + f"RSS grew by more than in the talk's program, GIL off, by {text(rss, MIB)}."
+    return said + f"RSS grew by less than in the talk's program, GIL off, by {text(-rss, MIB)}."
 
 
 def steps(what: str, parts: dict[str, Interval]) -> str:
@@ -237,37 +237,38 @@ def steps(what: str, parts: dict[str, Interval]) -> str:
     return f"{what}, memory {'; '.join(said)}." if said else f"{what}: not measured here."
 
 
-def product(label: str, verdict: str, small: Interval | None, large: Interval | None, factor: int) -> str:
-    """A20: does growth follow the product of both numbers, by half at least? The native part in the smallest cell and the largest."""
+def together(label: str, verdict: str, more: Interval | None) -> str:
+    """A20: MiB that Python threads and native threads add together beyond what each adds alone."""
+    if not known(more):
+        return f"Whether both numbers add more together on {label} than each alone is not known: {UNKNOWN}."
+    how = {
+        YES: "both numbers together add more than each alone",
+        NO: "both numbers together do not add more than each alone, by what would matter",
+    }.get(verdict, "whether both numbers together add more than each alone cannot be told")
+    return f"On {label}, {how}: the rest is {text(more, MIB)}."
+
+
+def product(verdict: str, small: Interval | None, large: Interval | None, factor: int) -> str:
+    """A20: is growth in proportion to the product, by half at least? The native part in the smallest cell and the largest."""
     if not known(small) or not known(large):
-        return f"How growth on {label} goes with the product of both numbers is not known: {UNKNOWN}."
+        return f"Whether growth is in proportion to the product is not known: {UNKNOWN}."
     parts = f"{text(small, MIB)} in the smallest cell, {text(large, MIB)} in the largest, where the product is {factor} times as large"
-    how = {YES: "growth follows the product, by half at least", NO: "growth does not follow the product"}
-    return f"On {label}, {how.get(verdict, 'whether growth follows the product cannot be told')}: {parts}."
+    if verdict == YES:
+        return f"Growth is in proportion to the product, by half at least: {parts}."
+    if verdict == NO:
+        return f"Growth is not proportional to the product: a fixed cost in the smallest cell is enough for that. {parts[0].upper()}{parts[1:]}."
+    return f"Whether growth is in proportion to the product cannot be told: {parts}."
 
 
 def amplified(verdict: str, ratio: Interval | None) -> str:
     """A20 as run: what the talk's matrix draws, in its largest cell over its smallest."""
     if not known(ratio):
         return f"How the amplification goes over the matrix cannot be told here: {UNKNOWN}."
-    said = f"in the largest cell it is {text(ratio)} times that in the smallest"
-    if verdict == YES:
-        return f"The amplification that the talk draws grows with both numbers: {said}."
-    if verdict == NO:
-        falls = "falls" if ratio.high < 1 else "does not grow by what would matter"
-        return f"The amplification that the talk draws {falls} with both numbers: {said}."
-    return f"Whether the amplification that the talk draws grows with both numbers cannot be told: {said}."
-
-
-def left_behind(kept: tuple[float, float, float], freed: tuple[float, float, float], most: int) -> str:
-    """Arenas after rounds of threads that ended, median, fewest and most: each left a small block behind, or nothing."""
-    if math.isnan(kept[0]) or math.isnan(freed[0]):
-        return "How many arenas the short-lived threads came to was not measured here."
-    a, b = (f"{median:g} ({low:g} to {high:g})" for median, low, high in (kept, freed))
-    said = f"Threads that ended came to {a} arenas where each left a small block and to {b} where all was freed; the cap is {most}"
-    if kept[2] < freed[1]:
-        return f"{said}. An explanation, not tested here: a thread that frees all of its arena gives pages back to the system, which takes time, so that more threads are at work at once."
-    return f"{said}: no clear difference."
+    how = {
+        YES: "is larger in the largest cell than in the smallest",
+        NO: f"is {'smaller in' if ratio.high < 1 else 'not larger, by what would matter, in'} the largest cell than in the smallest",
+    }.get(verdict, "may be larger or not in the largest cell than in the smallest")
+    return f"The amplification that the talk draws {how}: a factor of {text(ratio)}."
 
 
 def in_use(way: str, more: Interval | None, left_kib: float) -> str:
@@ -282,43 +283,42 @@ def in_use(way: str, more: Interval | None, left_kib: float) -> str:
     return f"{said}: the two are not told apart."
 
 
-def held(way: str, more: Interval | None, back: Interval | None) -> str:
-    """MiB resident after the last round, more than before the first; and what malloc_trim gave back of it."""
-    if not known(more) or not known(back):
+def held(way: str, more: Interval | None, left: Interval | None) -> str:
+    """MiB resident after the last round, more than before the first; and the part of it that malloc_trim left, as a ratio."""
+    if not known(more) or not known(left):
         return f"With {way}, what is held is not known: {UNKNOWN}."
     if more.low <= 0:
         return f"With {way}, no memory is seen to stay: {text(more, MIB)}."
     stay = f"With {way}, {_from_to(more, MIB)} stay resident"
-    if not back.excludes(0):
-        return f"{stay}, and malloc_trim is not seen to give any back: {text(back, MIB)}."
-    if back.value < 0:
-        return f"{stay}, and malloc_trim added {text(-back, MIB)}."
-    return f"{stay}; malloc_trim gives {_from_to(back, MIB)} back."
+    if not left.excludes(1):
+        return f"{stay}, and malloc_trim is not seen to give any back: over what stayed it leaves {_from_to(left)}."
+    return f"{stay}; malloc_trim {'gives memory back' if left.value < 1 else 'adds to it'}: over what stayed it leaves {_from_to(left)}."
 
 
-def still_growing(last: dict[str, Interval | None]) -> str:
-    """MiB that the second half of the rounds added, by way: a leak goes on, held memory is taken again."""
-    kinds = {"it grew": [], "it fell": [], "no change is seen": []}
-    for way, one in last.items():
-        if known(one):
-            kind = "no change is seen" if not one.excludes(0) else "it grew" if one.value > 0 else "it fell"
-            kinds[kind].append(f"{way}: {text(one, MIB)}")
-    said = [f"{kind} ({'; '.join(ways)})" for kind, ways in kinds.items() if ways]
+def still_growing(later: dict[str, tuple[int, int]]) -> str:
+    """Processes that grew by more than SHOWS in the second half of the rounds, of all, by way: is held memory taken again?"""
+    ends = {True: "the next round takes it again", False: "whether the next round takes it again is not decided"}
+    said = [
+        f"{grew} of {n} processes grew with {way}, so {'memory goes on growing' if grew == n else ends[grew == 0]}"
+        for way, (grew, n) in later.items()
+        if n
+    ]
     if not said:
-        return f"Whether memory went on growing is not known: {UNKNOWN}."
-    return f"Resident memory in the second half of the rounds: {'; '.join(said)}."
+        return "Whether a later round takes what is held again was not measured here."
+    return f"In the second half of the rounds, counting what is more than {SHOWS:g} {MIB}: {'; '.join(said)}."
 
 
-def threshold(setting: str, verdict: str, less: Interval | None) -> str:
-    """A22: MiB that glibc holds under a setting, less those without any."""
-    if not known(less):
-        return f"What {setting} does is not known here: {UNKNOWN}."
-    said = f"the difference to no setting is {text(less, MIB)}"
+def threshold(setting: str, other: str, verdict: str, more: Interval | None) -> str:
+    """A22: MiB that glibc holds under one value of a threshold, less those under the other."""
+    name, values = setting.partition("=")[0], [one.partition("=")[2] for one in (setting, other)]
+    if not known(more):
+        return f"What {name} does is not known here: {UNKNOWN}."
+    said = f"held with {values[0]} minus held with {values[1]} is {text(more, MIB)}"
     if verdict == YES:
-        return f"Setting {setting} does what the talk says: {said}."
+        return f"Setting {name} does what the talk says: {said}."
     if verdict == NO:
-        return f"Setting {setting} does not do what the talk says: {said}."
-    return f"Whether {setting} does what the talk says cannot be told here: {said}."
+        return f"Setting {name} does not do what the talk says: {said}."
+    return f"Whether {name} does what the talk says cannot be told here: {said}."
 
 
 def remedy(name: str, work: str, memory: Interval | None, rate: Interval | None) -> str:
@@ -338,22 +338,22 @@ def remedy(name: str, work: str, memory: Interval | None, rate: Interval | None)
 
 def ratings(verdicts: dict[str, str]) -> str:
     """A21: how the rules answer, by scenario: is the allocator that the talk prefers the better one?"""
-    kinds = {YES: [], NO: [], NO_EFFECT: [], PERHAPS_NONE: []}
-    open_ = []
+    named = {YES: "with the talk", NO: "against it"}
+    kinds = {YES: [], NO: [], IN_PART: [], TOO_LITTLE: [], NO_EFFECT: [], "undecided or not measured": []}
     for scenario, verdict in verdicts.items():
-        kinds.get(verdict, open_).append(scenario)
-    parts = [
-        f"{what} {len(found)} ({'; '.join(found)})"
-        for what, found in (
-            ("with the talk", kinds[YES]),
-            ("against it", kinds[NO]),
-            (NO_EFFECT, kinds[NO_EFFECT]),
-            (f"{PERHAPS_NONE} among so many tests,", kinds[PERHAPS_NONE]),
-            ("undecided or not measured", open_),
-        )
-        if found
-    ]
+        kinds[verdict if verdict in kinds else "undecided or not measured"].append(scenario)
+    parts = [f"{named.get(kind, kind)} {len(found)} ({'; '.join(found)})" for kind, found in kinds.items() if found]
     return f"Of {len(verdicts)} scenarios the rules decide so: {', '.join(parts)}."
+
+
+def order(verdict: str, ratio: Interval | None) -> str:
+    """A21d, an order without a size: an empty process with jemalloc over one with glibc."""
+    if not known(ratio):
+        return f"Whether an empty process takes longer with jemalloc is not known here: {UNKNOWN}."
+    how = {YES: "takes longer with jemalloc", NO: "does not take longer with jemalloc"}
+    small = ". The effect is small: less than the fifth that the other scenarios ask for" if ratio.high < 1.2 else ""
+    said = how.get(verdict, "may take longer with jemalloc or not")
+    return f"An empty process {said}, over glibc a factor of {text(ratio)}{small}."
 
 
 # What is said of the effects of allocators: those of this factor or more.

@@ -220,27 +220,36 @@ typedef struct {
     int pairs;
     unsigned seed;
     int64_t *ns;
+    pthread_barrier_t *warm;
 } Latencies;
 
 static void *time_pairs(void *argument) {
     Latencies *mine = argument;
-    for (int i = 0; i < mine->pairs; i++) {
+    /* A new thread has no arena and empty caches: the first half is not timed. */
+    for (int i = -mine->pairs; i < mine->pairs; i++) {
+        if (i == 0) {
+            pthread_barrier_wait(mine->warm);
+        }
         size_t bytes = 16 + rand_r(&mine->seed) % 2000;
         int64_t began = now_ns();
         char *block = malloc(bytes);
         *(volatile char *)block = 1;
         free(block);
-        mine->ns[i] = now_ns() - began;
+        if (i >= 0) {
+            mine->ns[i] = now_ns() - began;
+        }
     }
     return NULL;
 }
 
-/* Time `pairs` of malloc and free in each thread; `ns` has room for threads x pairs. */
+/* Time `pairs` of malloc and free in each thread, after as many untimed ones; `ns` has room for threads x pairs. */
 API void latencies(int threads, int pairs, int64_t *ns) {
     pthread_t *running = needed(threads * sizeof *running);
     Latencies *mine = needed(threads * sizeof *mine);
+    pthread_barrier_t warm;
+    pthread_barrier_init(&warm, NULL, threads);
     for (int i = 0; i < threads; i++) {
-        mine[i] = (Latencies){pairs, i, ns + (size_t)i * pairs};
+        mine[i] = (Latencies){pairs, i, ns + (size_t)i * pairs, &warm};
         if (start_thread(&running[i], time_pairs, &mine[i]) != 0) {
             abort();
         }
@@ -248,6 +257,7 @@ API void latencies(int threads, int pairs, int64_t *ns) {
     for (int i = 0; i < threads; i++) {
         pthread_join(running[i], NULL);
     }
+    pthread_barrier_destroy(&warm);
     free(mine);
     free(running);
 }
