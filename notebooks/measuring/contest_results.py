@@ -148,8 +148,8 @@ def decisions(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(shown | {f"finds {name}": found[name].map(counted) for name in MORE})
 
 
-def half_widths(found: pd.DataFrame) -> pd.DataFrame:
-    """The table of what each row states, beside how far its runs really scatter."""
+def half_widths(found: pd.DataFrame, enough: bool = True) -> pd.DataFrame:
+    """The table of what each row states, beside how far its runs really scatter; enough: whether there are ENOUGH sessions."""
     columns = {
         "same call: states": f"stated, {AGAIN}",
         "scatters": f"scatter, {TRUTHS[0]}",
@@ -157,7 +157,10 @@ def half_widths(found: pd.DataFrame) -> pd.DataFrame:
         "scatters over layouts": f"scatter, {TRUTHS[1]}",
         "scatters over sessions": f"scatter, {TRUTHS[2]}",
     }
-    shown = {name: found[column].map(_percent) for name, column in columns.items()}
+    shown = {
+        name: found[column].map(_percent) if enough or "scatter" not in column else "too few sessions"
+        for name, column in columns.items()
+    }
     return pd.DataFrame({"row": found.title, **shown})
 
 
@@ -187,9 +190,11 @@ def in_words(sessions: list[dict], found: pd.DataFrame) -> str:
         )
         parts.append(f"{truth.capitalize()}: {said}.")
     if len(sessions) < ENOUGH:
-        parts.append("So few sessions are an example, and rank nothing.")
+        parts.append(
+            "So few sessions are an example, rank nothing, and do not tell who scatters further than it states."
+        )
     else:
-        parts.append(_better(found))
+        parts += [_better(found), "A row that scatters further than it states promises too much."]
     return " ".join(parts)
 
 
@@ -222,5 +227,8 @@ def show(sessions: list[dict]) -> None:
         decisions(found),
         "What each row decides, at 2 % two-sided: false alarms, and slowdowns that it finds. A run is the unit.",
     )
-    draw.table(half_widths(found), f"Half-widths at {LEVEL:.0%}: what a run states, and how far runs really scatter.")
+    enough = len(sessions) >= ENOUGH
+    draw.table(
+        half_widths(found, enough), f"Half-widths at {LEVEL:.0%}: what a run states, and how far runs really scatter."
+    )
     draw.glue("contest", in_words(sessions, found))

@@ -55,6 +55,7 @@ def show_pairs(found: pd.DataFrame) -> None:
     known = words.separated(separated.interval, found.process.nunique()) if not isinstance(separated, str) else None
     draw.glue("talk-separates", known or draw.NOT_MEASURED)
     draw.glue("winners", words.winners(dict(zip(every.pair, every.faster))))
+    draw.glue("first-table", words.first_table(every.faster.iloc[0]))
 
 
 def plot_leaning(figure, pairs: pd.DataFrame) -> None:
@@ -81,9 +82,8 @@ def show_alarms(pairs: pd.DataFrame, alarms: Interval, bindings: pd.DataFrame) -
         data=pairs,
     )
     reach = results.yardstick(pairs)
-    draw.glue("talk-alarms", words.alarms(alarms, len(pairs), reach))
-    every = results.by_pair(bindings)
-    draw.glue("beyond", words.beyond(dict(zip(every.pair, every["shift"])), reach[LEVEL]))
+    draw.glue("talk-alarms", words.alarms(alarms, len(pairs), reach, results.tiny(pairs)))
+    draw.glue("beyond", words.beyond(results.beyond(bindings, reach[LEVEL]), reach[LEVEL]))
     separated = results.all_separated(bindings)
     known = None if isinstance(separated, str) else words.reader_of_tables(separated.interval, alarms)
     draw.glue("reader", known or draw.NOT_MEASURED)
@@ -202,7 +202,7 @@ def show_restarts(record: Record, spread: Interval, medians: pd.DataFrame) -> No
         data=medians,
     )
     draw.glue("spread", words.spread(spread))
-    draw.glue("pseudo-words", words.pseudo_replication(results.pseudo_replication(record)))
+    draw.glue("pseudo-words", words.pseudo_replication(*results.pseudo_replication(record)))
     draw.glue("restarts", f"{medians.restart.nunique()} restarts")
     draw.glue("noise", record.noise.report)
     draw.glue("prediction-3", words.prediction_3(spread))
@@ -243,8 +243,8 @@ def show_company(record: Record) -> None:
             "What company on the core does to the time of a call: batches with company over batches without.",
         )
     moved = results.moved_by_company(record)
-    draw.glue("company", words.company(shares.mean(), moved))
-    draw.glue("prediction-4", words.prediction_4(moved))
+    draw.glue("company", words.company(shares.mean(), moved.at(), moved.n))
+    draw.glue("prediction-4", words.prediction_4(moved.at()))
 
 
 # ---- layouts ----
