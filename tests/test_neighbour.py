@@ -216,4 +216,4 @@ def test_a_batch_runs_all_its_loops_with_probes_around_each_part():
     ],
 )
 def test_the_chapter_says_whether_a_ratio_depends_on_the_neighbour(moved, said):
-    assert said in words.company(0.4, moved)
+    assert said in words.company(0.4, moved, 20)

@@ -25,7 +25,7 @@ LAYOUT, BELOW = "layout", "restart, with the noise of its blocks"
 TALK_LEVEL = 0.05
 # Values of a sample that its test sees.
 SAMPLES_LEFT = 195
-SHUFFLES = 200
+SHUFFLES = 1000
 
 
 def talk_tables(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -291,9 +291,9 @@ def pseudo_replication(record: Record) -> tuple[dict[str, float], Interval]:
     return widths, Interval(*np.quantile(found, (0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2)).tolist())
 
 
-def company(record: Record) -> np.ndarray:
-    """Share of the work of each block, in the order of measuring, during which something else ran on the core."""
-    return np.mean(list(record.company.values()), axis=0)
+def company(record: Record) -> float:
+    """Share of the work during which something else ran on the core."""
+    return float(np.mean(list(record.company.values())))
 
 
 def by_company(record: Record, cell: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:

@@ -225,7 +225,7 @@ def pseudo_replication(widths: dict[str, float], dealt: Interval) -> str:
         return "Here there were too few restarts for two widths."
     told = (
         f"Blocks would print ±{widths['blocks']:.2%} for the time of this call, restarts ±{widths['restarts']:.2%}. Medians of a few blocks "
-        f"scatter more by themselves: with the same blocks dealt out by chance, restarts print {_percent(dealt)}."
+        f"scatter more by themselves: with the same blocks dealt out by chance, restarts print ±{_percent(dealt)}."
     )
     if widths["restarts"] > dealt.high:
         factor = widths["restarts"] / dealt.value
