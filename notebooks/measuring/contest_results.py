@@ -157,10 +157,8 @@ def half_widths(found: pd.DataFrame, enough: bool = True) -> pd.DataFrame:
         "scatters over layouts": f"scatter, {TRUTHS[1]}",
         "scatters over sessions": f"scatter, {TRUTHS[2]}",
     }
-    shown = {
-        name: found[column].map(_percent) if enough or "scatter" not in column else "too few sessions"
-        for name, column in columns.items()
-    }
+    shown = {name: found[column].map(_percent) for name, column in columns.items()}
+    shown |= {name: "too few sessions" for name in columns if "scatters" in name and not enough}
     return pd.DataFrame({"row": found.title, **shown})
 
 
@@ -190,9 +188,7 @@ def in_words(sessions: list[dict], found: pd.DataFrame) -> str:
         )
         parts.append(f"{truth.capitalize()}: {said}.")
     if len(sessions) < ENOUGH:
-        parts.append(
-            "So few sessions are an example, rank nothing, and do not tell who scatters further than it states."
-        )
+        parts.append("So few sessions are an example, rank nothing, and judge nobody's scatter.")
     else:
         parts += [_better(found), "A row that scatters further than it states promises too much."]
     return " ".join(parts)
@@ -227,8 +223,6 @@ def show(sessions: list[dict]) -> None:
         decisions(found),
         "What each row decides, at 2 % two-sided: false alarms, and slowdowns that it finds. A run is the unit.",
     )
-    enough = len(sessions) >= ENOUGH
-    draw.table(
-        half_widths(found, enough), f"Half-widths at {LEVEL:.0%}: what a run states, and how far runs really scatter."
-    )
+    caption = f"Half-widths at {LEVEL:.0%}: what a run states, and how far runs really scatter."
+    draw.table(half_widths(found, len(sessions) >= ENOUGH), caption)
     draw.glue("contest", in_words(sessions, found))

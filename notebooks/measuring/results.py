@@ -115,9 +115,8 @@ def yardstick(copies: pd.DataFrame) -> dict[float, float]:
 
 def beyond(found: pd.DataFrame, reach: float) -> dict[str, Share]:
     """By pair: the processes in which its two lie further apart than this, of all. Single processes, as the copies' are."""
-    return {
-        pair: Share(int(part.sum()), len(part)) for pair, part in (apart(found) > reach).groupby(found.pair, sort=False)
-    }
+    further = (apart(found) > reach).groupby(found.pair, sort=False)
+    return {pair: Share(int(part.sum()), len(part)) for pair, part in further}
 
 
 def significant(pairs: pd.DataFrame) -> pd.Series:
@@ -319,8 +318,7 @@ def slowdowns(record: Record) -> pd.DataFrame:
 
 
 def moved_by_company(record: Record) -> Location:
-    """CDLL over PyDLL in blocks in which both had company, over the same ratio where neither had; NaN bounds if too few restarts
-    had both."""
+    """CDLL over PyDLL in blocks in which both had company, over the same ratio where neither had; NaN bounds if too few."""
     (busy, quiet), (other_busy, other_quiet) = (by_company(record, cell) for cell in LOADERS_OF_COPIES)
     found = medians(busy - other_busy) - medians(quiet - other_quiet)
     return Location.of(found[np.isfinite(found)], log=True)
@@ -328,14 +326,9 @@ def moved_by_company(record: Record) -> Location:
 
 def copies_compared(record: Record) -> list[Comparison]:
     """Every pair of copies that was measured; by this session alone, as in the controls: to copies another adds nothing."""
-    cells = [(GIL, arm) for arm in COPIES if record.measured(GIL, arm)]
-    return [
-        dataclasses.replace(
-            statistics.compare(record, *pair),
-            estimate=statistics.explained(record, statistics.log_ratios(record, *pair), log=True, of=0),
-        )
-        for pair in combinations(cells, 2)
-    ]
+    pairs = list(combinations([(GIL, arm) for arm in COPIES if record.measured(GIL, arm)], 2))
+    found = [statistics.explained(record, statistics.log_ratios(record, *pair), log=True, of=0) for pair in pairs]
+    return [dataclasses.replace(statistics.compare(record, *pair), estimate=one) for pair, one in zip(pairs, found)]
 
 
 def alarms_among(pairs: list[Comparison]) -> int | None:

@@ -64,9 +64,7 @@ def first_table(faster: dict[str, int]) -> str:
     side = _side(Share(ctypes, ctypes + cffi)) if ctypes + cffi else 0
     if side > 0:
         return f"{told}: the other way round. Why is not tested; the machine, the build and the versions are others."
-    if side < 0:
-        return f"{told}, and cffi in {cffi}: as in the talk."
-    return f"{told}, and cffi in {cffi}: who is the faster one cannot be told."
+    return f"{told}, and cffi in {cffi}: {'as in the talk' if side < 0 else 'who is the faster one cannot be told'}."
 
 
 def beyond(found: dict[str, Share], reach: float) -> str:
@@ -80,8 +78,7 @@ def beyond(found: dict[str, Share], reach: float) -> str:
 
 
 def alarms(share: Interval, processes: int, reach: dict[float, float], tiny: Share | None) -> str:
-    """How often the talk's script tells a call from itself; reach: how far apart (a fraction) so many of the pairs lie at most;
-    tiny: as in results.tiny."""
+    """How often the talk's script tells a call from itself; reach, tiny: as in results.yardstick and results.tiny."""
     low, high = (f"{part:.0%} of the pairs by less than {shift:.1%}" for part, shift in reach.items())
     told = f"Over {processes} fresh processes, the test called {_percent(share)} of the pairs different. Two copies lie apart: {low}, {high}."
     if tiny:
@@ -191,8 +188,7 @@ def steps_together(shares: dict[int, Share]) -> str:
             "On this machine these lines are not enough."
         )
     else:
-        high = f"{100 * last.at().high:.0f} %"
-        control = f"The third step is not caught by its own control: its share is not told from {RARE}, nor from {high}.{nothing_left}"
+        control = f"The third step is not caught by its own control: its share is not told from {RARE}, nor from {100 * last.at().high:.0f} %.{nothing_left}"
     if drop.low > 0:
         return f"From the first step to the third, the false alarms have fallen by {draw.text(drop, 'points', 100)}. {control}"
     if drop.high < 0:
@@ -236,8 +232,7 @@ def pseudo_replication(widths: dict[str, float], dealt: Interval) -> str:
 
 
 def company(share: float, moved: Interval, restarts: int) -> str:
-    """Whether a ratio depends on the neighbour; moved: over so many restarts, with NaN bounds if there was too little company to
-    tell, or too much."""
+    """Whether a ratio depends on the neighbour; moved: over so many restarts, NaN bounds if there was too little company, or too much."""
     if not moved.is_known:
         return (
             f"Here the probes saw company in {share:.1%} of the work: too little to tell what it does to a ratio, or too much. "
