@@ -84,7 +84,7 @@ def alarms(share: Interval, processes: int, reach: dict[float, float], tiny: Sha
     if tiny:
         told += f" Of the pairs called different, {_count(tiny)} lie less than {NEGLIGIBLE:.0%} apart: significant is not large."
     if share.low > BY_CHANCE:
-        return f"{told} It should be 5 %: on this machine, the samples of one process are not what the formula behind the p-value assumes."
+        return f"{told} The share should be 5 %: on this machine, the samples of one process are not what the formula behind the p-value assumes."
     if share.high < BY_CHANCE:
         return f"{told} That is fewer than the 5 % which the test allows itself."
     return f"{told} That may be the 5 % which the test allows itself; whether it is more cannot be told here."
