@@ -95,9 +95,13 @@ def test_the_talks_test_sees_all_values_and_its_moments_what_tukey_leaves():
     assert pairs["U p"].iloc[0] == pytest.approx(1)
 
 
-def test_a_yardstick_is_a_quantile_and_no_largest_value():
-    copies = pd.DataFrame({"shift": [0.001, -0.001] * 49 + [0.4, -0.6]})
-    assert results.yardstick(copies)[0.95] == pytest.approx(0.001)
+def test_a_yardstick_is_a_quantile_of_single_processes_and_is_held_against_single_processes():
+    copies = pd.DataFrame({"shift": [0.001, -0.001] * 49 + [0.4, -0.6], "U p": [0.001] * 50 + [0.5] * 48 + [0.001] * 2})
+    assert results.yardstick(copies)[0.95] == pytest.approx(0.001, rel=0.01)
+    assert results.tiny(copies) == Share(50, 52)
+    # Twice as long as the other, and half as long, are as far apart.
+    found = pd.DataFrame({"pair": ["A vs B"] * 3, "shift": [1.0, -0.5, 0.1]})
+    assert results.beyond(found, 0.9) == {"A vs B": Share(2, 3)}
 
 
 @pytest.mark.parametrize(("first_longer", "loaded_longer"), [(10, 0), (-10, 0), (0, 10)])
@@ -182,8 +186,10 @@ def test_a_ratio_of_spreads_needs_values():
 
 
 def test_pseudo_replication_is_too_narrow_where_processes_differ():
-    widths = results.pseudo_replication(record(0.05))
-    assert widths["restarts"] > 2 * widths["blocks"]
+    widths, dealt = results.pseudo_replication(record(0.05))
+    assert widths["restarts"] > 2 * dealt.high
+    widths, dealt = results.pseudo_replication(record(0.0))
+    assert dealt.low < widths["restarts"] < dealt.high
 
 
 def copies_of(rng, layouts, restarts, of_layout, of_restart):
@@ -267,7 +273,7 @@ def test_that_a_method_separates_a_call_from_itself_stands_beside_the_claim():
     itself = "share of A/A pairs that the talk's method calls significant"
     found = {separates: Measurement(Share(60, 60), ""), itself: Measurement(Share(150, 300), "")}
     verdict = verdicts.of_claim(a5, found, {})
-    assert (verdict.word, verdict.qualifier, verdict.size) == (verdicts.HOLDS, "", verdicts.AGREES)
+    assert (verdict.word, verdict.qualifier, verdict.size) == (verdicts.HOLDS, "", "")
     assert {rule.measured: answer.verdict for rule, answer in verdict.parts if not rule.decides} == {itself: NO}
 
 
@@ -276,8 +282,8 @@ def test_without_noise_the_rules_say_what_is_true(truth):
     for row in characteristics.rows("measuring", truth, "full", 0, noise=0).values():
         answers = [part["verdict"] for part in row["parts"]]
         if truth == "half the size":
-            # A share of 7.5 % of 300 lies too near to 10 % to be told from it: the third, which stands beside.
-            assert answers in ([YES, NO, OPEN], [YES])
+            # A share of 7.5 % of 300 lies too near to 10 % to be told from it: the second, which stands beside.
+            assert answers in ([YES, OPEN], [YES])
             assert row["verdict"] == verdicts.HOLDS
         else:
             assert set(answers) == {YES if truth == "as published" else NO}, row["reason"]

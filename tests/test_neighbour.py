@@ -184,8 +184,8 @@ def test_the_chapter_finds_what_company_does():
         assert found.loc[arm].value == pytest.approx(1 + true, rel=0.02)
         assert found.loc[arm].low < found.loc[arm].value < found.loc[arm].high
     moved = results.moved_by_company(record)
-    assert moved.value == pytest.approx(1.7 / 1.3, rel=0.02)
-    assert "depends on it" in words.company(0.5, moved)
+    assert moved.at().value == pytest.approx(1.7 / 1.3, rel=0.02)
+    assert "depends on it" in words.company(0.5, moved.at(), moved.n)
 
 
 def test_a_batch_runs_all_its_loops_with_probes_around_each_part():
@@ -216,4 +216,4 @@ def test_a_batch_runs_all_its_loops_with_probes_around_each_part():
     ],
 )
 def test_the_chapter_says_whether_a_ratio_depends_on_the_neighbour(moved, said):
-    assert said in words.company(0.4, moved)
+    assert said in words.company(0.4, moved, 20)

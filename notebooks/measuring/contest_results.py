@@ -148,8 +148,8 @@ def decisions(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(shown | {f"finds {name}": found[name].map(counted) for name in MORE})
 
 
-def half_widths(found: pd.DataFrame) -> pd.DataFrame:
-    """The table of what each row states, beside how far its runs really scatter."""
+def half_widths(found: pd.DataFrame, enough: bool = True) -> pd.DataFrame:
+    """The table of what each row states, beside how far its runs really scatter; enough: whether there are ENOUGH sessions."""
     columns = {
         "same call: states": f"stated, {AGAIN}",
         "scatters": f"scatter, {TRUTHS[0]}",
@@ -158,6 +158,7 @@ def half_widths(found: pd.DataFrame) -> pd.DataFrame:
         "scatters over sessions": f"scatter, {TRUTHS[2]}",
     }
     shown = {name: found[column].map(_percent) for name, column in columns.items()}
+    shown |= {name: "too few sessions" for name in columns if "scatters" in name and not enough}
     return pd.DataFrame({"row": found.title, **shown})
 
 
@@ -187,9 +188,9 @@ def in_words(sessions: list[dict], found: pd.DataFrame) -> str:
         )
         parts.append(f"{truth.capitalize()}: {said}.")
     if len(sessions) < ENOUGH:
-        parts.append("So few sessions are an example, and rank nothing.")
+        parts.append("So few sessions are an example, rank nothing, and judge nobody's scatter.")
     else:
-        parts.append(_better(found))
+        parts += [_better(found), "A row that scatters further than it states promises too much."]
     return " ".join(parts)
 
 
@@ -222,5 +223,6 @@ def show(sessions: list[dict]) -> None:
         decisions(found),
         "What each row decides, at 2 % two-sided: false alarms, and slowdowns that it finds. A run is the unit.",
     )
-    draw.table(half_widths(found), f"Half-widths at {LEVEL:.0%}: what a run states, and how far runs really scatter.")
+    caption = f"Half-widths at {LEVEL:.0%}: what a run states, and how far runs really scatter."
+    draw.table(half_widths(found, len(sessions) >= ENOUGH), caption)
     draw.glue("contest", in_words(sessions, found))

@@ -55,6 +55,7 @@ def show_pairs(found: pd.DataFrame) -> None:
     known = words.separated(separated.interval, found.process.nunique()) if not isinstance(separated, str) else None
     draw.glue("talk-separates", known or draw.NOT_MEASURED)
     draw.glue("winners", words.winners(dict(zip(every.pair, every.faster))))
+    draw.glue("first-table", words.first_table(every.faster.iloc[0]))
 
 
 def plot_leaning(figure, pairs: pd.DataFrame) -> None:
@@ -81,9 +82,8 @@ def show_alarms(pairs: pd.DataFrame, alarms: Interval, bindings: pd.DataFrame) -
         data=pairs,
     )
     reach = results.yardstick(pairs)
-    draw.glue("talk-alarms", words.alarms(alarms, len(pairs), reach))
-    every = results.by_pair(bindings)
-    draw.glue("beyond", words.beyond(dict(zip(every.pair, every["shift"])), reach[LEVEL]))
+    draw.glue("talk-alarms", words.alarms(alarms, len(pairs), reach, results.tiny(pairs)))
+    draw.glue("beyond", words.beyond(results.beyond(bindings, reach[LEVEL]), reach[LEVEL]))
     separated = results.all_separated(bindings)
     known = None if isinstance(separated, str) else words.reader_of_tables(separated.interval, alarms)
     draw.glue("reader", known or draw.NOT_MEASURED)
@@ -202,7 +202,7 @@ def show_restarts(record: Record, spread: Interval, medians: pd.DataFrame) -> No
         data=medians,
     )
     draw.glue("spread", words.spread(spread))
-    draw.glue("pseudo-words", words.pseudo_replication(results.pseudo_replication(record)))
+    draw.glue("pseudo-words", words.pseudo_replication(*results.pseudo_replication(record)))
     draw.glue("restarts", f"{medians.restart.nunique()} restarts")
     draw.glue("noise", record.noise.report)
     draw.glue("prediction-3", words.prediction_3(spread))
@@ -211,21 +211,9 @@ def show_restarts(record: Record, spread: Interval, medians: pd.DataFrame) -> No
 # ---- a neighbour on the core ----
 
 
-def plot_company(figure, shares: np.ndarray) -> None:
-    axes = figure.subplots()
-    axes.plot(shares * 100, ".", markersize=3)
-    axes.set(xlabel="block, in the order of measuring", ylabel="work with company (%)", ylim=(-5, 105))
-
-
 def show_company(record: Record) -> None:
     """How much company the core had, what it costs each arm, and whether it moves a ratio."""
-    shares, found = results.company(record), results.slowdowns(record)
-    draw.figure(
-        lambda figure: plot_company(figure, shares),
-        f"Share of each block's work during which something else ran on the core: {shares.mean():.0%} on average, in "
-        f"{len(shares):,} blocks.",
-        data=pd.DataFrame({"block": range(len(shares)), "work with company (share)": shares}),
-    )
+    found = results.slowdowns(record)
     known = found[np.isfinite(found.low)]
     if len(known):
         table = known.assign(
@@ -243,8 +231,8 @@ def show_company(record: Record) -> None:
             "What company on the core does to the time of a call: batches with company over batches without.",
         )
     moved = results.moved_by_company(record)
-    draw.glue("company", words.company(shares.mean(), moved))
-    draw.glue("prediction-4", words.prediction_4(moved))
+    draw.glue("company", words.company(results.company(record), moved.at(), moved.n))
+    draw.glue("prediction-4", words.prediction_4(moved.at()))
 
 
 # ---- layouts ----
@@ -264,16 +252,8 @@ def plot_layouts(figure, alone: pd.DataFrame, over: Interval, next_build: Interv
     figure.legend(loc="outside upper center", ncols=3)
 
 
-def plot_levels(figure, found: pd.DataFrame) -> None:
-    """What each level adds to the scatter."""
-    axes = figure.subplots()
-    part = found.assign(**{name: found[name] * 100 for name in ("value", "low", "high")})
-    draw.intervals(axes, part, "level", "pair")
-    axes.set(xlabel="standard deviation (%)")
-
-
 def show_layouts(record: Record) -> None:
-    """The figures of layouts and levels, and the words that go with them; or why there are none."""
+    """The figure of layouts, and the words that go with it; or why there is none."""
     alone, found = results.by_layout(record), results.levels_and_zero(record)
     if alone.empty or found.empty:
         draw.glue("layouts", words.layouts(None, None, any(unit.layout is not None for unit in record.kept)))
@@ -282,21 +262,14 @@ def show_layouts(record: Record) -> None:
     estimate = results.loaders_compared(record).estimate
     over, next_build = estimate.at(), estimate.next_build
     layout, below, *copies = (Interval.of(row) for row in found.itertuples())
-    told = words.levels(layout, below, copies[1] if copies else None)
     draw.figure(
         lambda figure: plot_layouts(figure, alone, over, next_build),
         f"CDLL over PyDLL on {len(alone)} layouts of one interpreter, each with the interval of its own restarts. Over layouts "
         f"{draw.text(over)}; the next build {draw.bounds(next_build.low, next_build.high)}.",
         data=alone,
     )
-    draw.figure(
-        lambda figure: plot_levels(figure, found),
-        f"Standard deviation (%) that each level adds to CDLL over PyDLL, on this machine, and to a call over itself. {told}",
-        size=(7.2, 2.2),
-        data=found,
-    )
     draw.glue("layouts", words.layouts(results.one_binary_alone(alone, over), next_build))
-    draw.glue("levels", told)
+    draw.glue("levels", words.levels(layout, below, copies[1] if copies else None))
 
 
 # ---- tables of the other sections ----

@@ -25,6 +25,7 @@ LAYOUT, BELOW = "layout", "restart, with the noise of its blocks"
 TALK_LEVEL = 0.05
 # Values of a sample that its test sees.
 SAMPLES_LEFT = 195
+SHUFFLES = 1000
 
 
 def talk_tables(runs: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -102,9 +103,20 @@ def by_pair(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def apart(found: pd.DataFrame) -> pd.Series:
+    """How far the two of each pair lie apart, over the faster one (a fraction): the same whichever comes first."""
+    return np.expm1(np.abs(np.log1p(found["shift"])))
+
+
 def yardstick(copies: pd.DataFrame) -> dict[float, float]:
-    """Below which shift (a fraction) so many of all pairs of copies lie, whichever of the two is the slower one."""
-    return {share: float(np.quantile(copies["shift"].abs(), share)) for share in (0.95, LEVEL)}
+    """How far apart so many of all pairs of copies lie at most, each in one process."""
+    return {share: float(np.quantile(apart(copies), share)) for share in (0.95, LEVEL)}
+
+
+def beyond(found: pd.DataFrame, reach: float) -> dict[str, Share]:
+    """By pair: the processes in which its two lie further apart than this, of all. Single processes, as the copies' are."""
+    further = (apart(found) > reach).groupby(found.pair, sort=False)
+    return {pair: Share(int(part.sum()), len(part)) for pair, part in further}
 
 
 def significant(pairs: pd.DataFrame) -> pd.Series:
@@ -115,6 +127,12 @@ def significant(pairs: pd.DataFrame) -> pd.Series:
 def share_significant(pairs: pd.DataFrame) -> Measurement:
     """Share of processes in which the talk's method calls two copies different."""
     return Measurement(Share(int(significant(pairs).sum()), len(pairs)), "share of processes")
+
+
+def tiny(pairs: pd.DataFrame) -> Share | None:
+    """Of the significant pairs: those that lie less than what is negligible apart. None if no pair is significant."""
+    found = apart(pairs[significant(pairs)])
+    return Share(int((found < NEGLIGIBLE).sum()), len(found)) if len(found) else None
 
 
 def leaning(pairs: pd.DataFrame) -> dict[str, Share]:
@@ -253,19 +271,28 @@ def restarted_over_kept(record: Record) -> Measurement:
     return Measurement(dataclasses.replace(found, error=error, freedom=free, sessions=looks), "ratio of spreads")
 
 
-def pseudo_replication(record: Record) -> dict[str, float]:
-    """Half-widths (fractions) of one call's time by the same estimator: over all blocks as if independent, and over
-    restarts."""
+def half_width(values: np.ndarray) -> float:
+    """Half-width of the interval of what was measured, over its centre."""
+    interval = statistics.location_interval(values[np.isfinite(values)])
+    return interval.half_width / interval.value
+
+
+def pseudo_replication(record: Record) -> tuple[dict[str, float], Interval]:
+    """Half-widths (fractions) of one call's time: over all blocks as if independent, and over restarts. And what restarts have
+    where the same blocks are dealt out to them by chance: the middle of SHUFFLES, and where LEVEL of them lie."""
     times = record.by_restart(GIL, COPIES[0])
-    by_restart = medians(times)
-    values = {"blocks": times[np.isfinite(times)], "restarts": by_restart[np.isfinite(by_restart)]}
-    intervals = {unit: statistics.location_interval(found) for unit, found in values.items()}
-    return {unit: interval.half_width / interval.value for unit, interval in intervals.items()}
+    widths = {"blocks": half_width(times), "restarts": half_width(medians(times))}
+    rng, there, dealt = np.random.default_rng(0), np.isfinite(times), times.copy()
+    found = []
+    for _ in range(SHUFFLES):
+        dealt[there] = rng.permutation(times[there])
+        found.append(half_width(medians(dealt)))
+    return widths, Interval(*np.quantile(found, (0.5, (1 - LEVEL) / 2, (1 + LEVEL) / 2)).tolist())
 
 
-def company(record: Record) -> np.ndarray:
-    """Share of the work of each block, in the order of measuring, during which something else ran on the core."""
-    return np.mean(list(record.company.values()), axis=0)
+def company(record: Record) -> float:
+    """Share of the work during which something else ran on the core."""
+    return float(np.mean(list(record.company.values())))
 
 
 def by_company(record: Record, cell: tuple[str, str]) -> tuple[np.ndarray, np.ndarray]:
@@ -290,17 +317,18 @@ def slowdowns(record: Record) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def moved_by_company(record: Record) -> Interval:
+def moved_by_company(record: Record) -> Location:
     """CDLL over PyDLL in blocks in which both had company, over the same ratio where neither had; NaN bounds if too few."""
     (busy, quiet), (other_busy, other_quiet) = (by_company(record, cell) for cell in LOADERS_OF_COPIES)
     found = medians(busy - other_busy) - medians(quiet - other_quiet)
-    return statistics.ratio_interval(found[np.isfinite(found)])
+    return Location.of(found[np.isfinite(found)], log=True)
 
 
 def copies_compared(record: Record) -> list[Comparison]:
-    """Every pair of copies that was measured."""
-    there = [arm for arm in COPIES if record.measured(GIL, arm)]
-    return [statistics.compare(record, (GIL, one), (GIL, other)) for one, other in combinations(there, 2)]
+    """Every pair of copies that was measured; by this session alone, as in the controls: to copies another adds nothing."""
+    pairs = list(combinations([(GIL, arm) for arm in COPIES if record.measured(GIL, arm)], 2))
+    found = [statistics.explained(record, statistics.log_ratios(record, *pair), log=True, of=0) for pair in pairs]
+    return [dataclasses.replace(statistics.compare(record, *pair), estimate=one) for pair, one in zip(pairs, found)]
 
 
 def alarms_among(pairs: list[Comparison]) -> int | None:
