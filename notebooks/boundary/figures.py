@@ -16,7 +16,7 @@ from ffilab.bench.instructions import Node
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
 from ffilab.judge import description, statistics
-from ffilab.judge.estimates import Interval
+from ffilab.judge.estimates import LEVEL, Interval
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary import results, words
 from notebooks.boundary.experiment import (
@@ -75,17 +75,22 @@ COMPARED_WITHOUT = {
     "int": (INT, (FLOOR, "pybind11")),
     "list": ("list of 1,000 ints", (FLOOR, "Cython", "nanobind", "PyO3")),
     "sequence": ("sequence of 1,000 ints", (FLOOR, "Cython")),
+    "text": (TEXT, TALK),
 }
 # Symbols of the talk's graphs: what ran, and below what.
 SYMBOLS = {
-    "interpreter's loop": ("_PyEval_EvalFrameDefault",),
-    "dict lookup": ("_Py_dict_lookup",),
-    "pthread_mutex_lock, for the GIL": results.LOCK,
+    "interpreter's loop": (("_PyEval_EvalFrameDefault",),),
+    "dict lookup": (("_Py_dict_lookup",),),
+    "pthread_mutex_lock, for the GIL": (results.LOCK,),
     "names of the module, looked up and stored": (
-        "LoadName|_Py_dict_lookup|PyDict_GetItemRef|insertdict|PyDict_SetItem",
-        "LoadName|PyDict_GetItemRef|_PyEval_EvalFrameDefault|insertdict|PyDict_SetItem",
+        (
+            "LoadName|_Py_dict_lookup|PyDict_GetItemRef|insertdict|PyDict_SetItem",
+            "LoadName|PyDict_GetItemRef|_PyEval_EvalFrameDefault|insertdict|PyDict_SetItem",
+        ),
     ),
-    "ffi_call": ("^ffi_call",),
+    # Its inner functions have no names.
+    "libffi": ((r"\bffi_",), (r"\[unknown\]", r"\bffi_")),
+    "[unknown], the rest": ((r"\[unknown\]",),),
 }
 # What the text says of awkward calls: the call, and what it is.
 AWKWARD = {
@@ -368,9 +373,10 @@ def talk_loop(profiles: dict[str, list[dict]]) -> pd.DataFrame:
     for (what, patterns), printed in zip(SYMBOLS.items(), [*published.values(), *[("", "")] * len(SYMBOLS)]):
         row = {"own time of": what}
         for binding, theirs in zip(COMPARED, printed):
+            shares = sum(results.symbol(profiles, binding, *one) for one in patterns)
             row |= {
                 f"{binding}, published, %": theirs,
-                f"{binding}, %": share_in_words(results.symbol(profiles, binding, *patterns)),
+                f"{binding}, %": share_in_words(shares),
             }
         rows.append(row)
     looks = [look for found in profiles.values() for look in found]
@@ -519,7 +525,7 @@ def plot_without_gil(figure, ratios: pd.DataFrame) -> None:
 
 def plot_through_rust(figure, found: pd.DataFrame) -> None:
     """A23, a panel for each signature."""
-    for axes, signature in zip(figure.subplots(1, 2, sharey=True), results.CPP_SIGNATURES):
+    for axes, signature in zip(figure.subplots(1, len(results.CPP_SIGNATURES), sharey=True), results.CPP_SIGNATURES):
         draw.intervals(axes, found[found.signature == signature], "interpreter", "binding")
         axes.axvline(1, linestyle=":", color="gray")
         axes.set(xlabel="time / time through PyO3 and Rust", title=signature)
@@ -734,6 +740,8 @@ def glue_calls(record: Record, cells: pd.DataFrame) -> None:
         draw.glue(f"order-{pair}", words.order(orders[label]))
     draw.glue("loop", draw.text(statistics.per_call(record, (GIL, EMPTY)), "ns"))
     by_hand = [record.times(GIL, name(FLOOR, one)) for one in (INT, ANSWER)]
+    alarms = draw.false_alarms(record, results.COPIES)
+    draw.glue("false-alarms", words.false_alarms(int((alarms.get("false alarm") == "yes").sum()), len(alarms), LEVEL))
     draw.glue("one-argument", words.one_argument(statistics.over_units(record, medians(by_hand[0] - by_hand[1])).at()))
     widest = results.widest(record, GIL)
     draw.glue("prediction-1", words.prediction_1(*widest))
@@ -758,12 +766,15 @@ def glue_calls(record: Record, cells: pd.DataFrame) -> None:
 def glue_without_gil(record: Record, ratios: pd.DataFrame, decisive: Record) -> None:
     """Hand the sentences on the t-build to the page."""
     by_cell = {(row.signature, row.binding): Interval.of(row) for row in ratios.itertuples()}
+    tax = results.text_tax(decisive)
+    draw.glue("control", words.control(by_cell.get(("no-op", FLOOR))))
     for what, (signature, bindings) in COMPARED_WITHOUT.items():
         found = {binding: by_cell[signature, binding] for binding in bindings if (signature, binding) in by_cell}
+        if signature == INT:
+            found[FLOOR] = tax[INT]
         draw.glue(f"without-{what}", words.without_gil(signature, found))
     draw.glue("prediction-4", words.prediction_4({b: one for (s, b), one in by_cell.items() if s == INT}))
     draw.glue("takeaway-without-gil", words.takeaway_without_gil(by_cell))
-    tax = results.text_tax(decisive)
     excess = {text: results.text_surcharge(decisive, text).interval for text in tax if text != INT}
     draw.glue("tax-int", draw.text(tax[INT]))
     again = results.text_surcharge(decisive, TEXT, GIL_ON)
@@ -779,7 +790,9 @@ def glue_through_rust(found: pd.DataFrame) -> None:
     draw.glue("prediction-5", words.prediction_5(ratios.get("pybind11")))
 
 
-def glue_where(profiles: dict | str, talk: dict | str, decisive: Record, ways: dict[str, Interval | None]) -> None:
+def glue_where(
+    profiles: dict | str, talk: dict | str, decisive: Record, record: Record, ways: dict[str, Interval | None]
+) -> None:
     """Hand what is known of where the time goes to the page: shares of the groups, and nanoseconds."""
     for pair, what, group in (
         ("gil", "hand-off", results.HAND_OFF),
@@ -788,15 +801,19 @@ def glue_where(profiles: dict | str, talk: dict | str, decisive: Record, ways: d
     ):
         shares = results.shares(results.groups(profiles, PAIR[pair], "ctypes CDLL"), group)
         draw.glue(f"share-{what}-{pair}", f"{share_in_words(shares)} %" if len(shares) else draw.NOT_MEASURED)
-    left = results.groups(profiles, *WITHOUT_HAND_OVER)
-    other = results.largest_other(left)
-    found = results.share(results.shares(left, results.LIBFFI, results.LIBFFI, other)).interval
-    draw.glue("largest-left", words.largest_left(results.no_time(profiles, *WITHOUT_HAND_OVER) or found, other))
-    names = [results.symbol(talk, "PyO3", *SYMBOLS[what]) for what in list(SYMBOLS)[1:4:2]]
+    left = {what: (other, one.interval) for what, (other, one) in results.contest(profiles, *WITHOUT_HAND_OVER).items()}
+    draw.glue("largest-left", words.largest_left(results.no_time(profiles, *WITHOUT_HAND_OVER) or left))
+    names = [results.symbol(talk, "PyO3", *SYMBOLS[what][0]) for what in list(SYMBOLS)[1:4:2]]
     draw.glue("loop-names", words.loop_names(*[float(one.mean()) if len(one) else None for one in names]))
     parts, ratio = results.parts(decisive), results.argument_over_hand_over(decisive)
     ns = {} if isinstance(parts, str) else {k: statistics.over_units(decisive, one).at() for k, one in parts.items()}
-    because = words.slow_because(None if isinstance(ratio, str) else ratio.interval, ns)
+    if ns and decisive.measured(GIL, name(FLOOR, INT)):
+        ns["excess"] = results.over_floor(decisive, GIL, "ctypes CDLL", INT)
+    two = [(GIL, name(binding, ANSWER)) for binding in ("ctypes CDLL", FLOOR)]
+    plain = statistics.compare(record, *two).net_ratio if all(record.measured(*cell) for cell in two) else None
+    because = words.slow_because(
+        None if isinstance(ratio, str) else ratio.interval, ns if "excess" in ns else {}, plain
+    )
     draw.glue("slow-because", because)
     draw.glue("profile-is-low", words.profile_is_low(list(ways.values())))
 
@@ -811,7 +828,17 @@ def glue_pairs(found: pd.DataFrame, record: Record, runs: pd.DataFrame, means: p
     }
     draw.glue("clear", words.clear(order))
     draw.glue("misranked", words.misranked(*results.misranked(runs, decisive)))
-    draw.glue("nearer", words.nearer(results.nearer(means), FREE_THREADED))
+    sides = {"→ int": order.get(f"{TALK[0]} / {TALK[1]}")}
+    as_run = results.ratio_as_run(means, (GIL, TALK[0]), (GIL, TALK[1]))
+    sides["→ int, by the talk's program"] = None if isinstance(as_run, str) else as_run.interval
+    two = [(GIL, name(binding, INT)) for binding in TALK[:2]]
+    sides[INT] = statistics.ratio(record, *two) if all(record.measured(*cell) for cell in two) else None
+    draw.glue("two-ways", words.two_ways(sides))
+    near = results.nearer(means)
+    draw.glue("nearer", words.nearer(near, FREE_THREADED))
+    ours = {one: known.get(("A2", f"{one}: {FREE_THREADED} / {GIL}")) for one in near.binding}
+    published = dict(zip(near.binding, near.published))
+    draw.glue("excluded", words.excluded({one: (published[one], it and it.interval) for one, it in ours.items()}))
     plain = [(GIL, name(binding, "no-op")) for binding in ("cffi API", FLOOR)]
     plain = statistics.ratio(record, *plain) if all(record.measured(*cell) for cell in plain) else None
     both = known.get(("A1", results.EQUALS))

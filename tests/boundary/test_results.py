@@ -252,6 +252,22 @@ def test_a_process_is_one_value_however_many_samples_it_has():
     assert not len(results.shares([{"a": 0, "b": 0}], "a", "a", "b"))
 
 
+def test_what_is_next_stays_open_where_it_depends_on_the_grouping():
+    """libffi has more than any function of ctypes, and less than all of them."""
+
+    def found(callproc: float, slot: float):
+        costs = [
+            ["ffi_call", "", 100.0],
+            ["[.] _ctypes_callproc", "", callproc],
+            ["[.] PyCFuncPtr_call.cold", "", slot],
+        ]
+        looks = [{"how": "perf cpu-clock", "costs": costs}] * 4
+        return results.next_bottleneck({GIL: {"ctypes PyDLL": looks}}).interval
+
+    assert found(80, 70).low < 0.5 < found(80, 70).high
+    assert found(200, 70).high < 0.5 < found(20, 30).low
+
+
 TREE = [
     Node(0, "_PyEval_EvalFrameDefault", 100, 1.0),
     Node(1, "_ctypes_callproc", 80, 0.8),
