@@ -16,7 +16,7 @@ from ffilab.bench.instructions import Node
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
 from ffilab.judge import description, statistics
-from ffilab.judge.estimates import LEVEL, Interval
+from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary import results, words
 from notebooks.boundary.experiment import (
@@ -33,6 +33,7 @@ from notebooks.boundary.experiment import (
     METHOD,
     NONE_AS_A_POINTER,
     OF_VARIANTS,
+    ON,
     OUT_OF_LINE,
     SIGNATURES,
     TALK,
@@ -90,7 +91,7 @@ SYMBOLS = {
     ),
     # Its inner functions have no names.
     "libffi": ((r"\bffi_",), (r"\[unknown\]", r"\bffi_")),
-    "[unknown], the rest": ((r"\[unknown\]",),),
+    "[unknown], with those below libffi": ((r"\[unknown\]",),),
 }
 # What the text says of awkward calls: the call, and what it is.
 AWKWARD = {
@@ -338,6 +339,8 @@ def nearer(found: pd.DataFrame, decisive: Record) -> pd.DataFrame:
             corrected = results.comparison(decisive, *[(one, row.binding, ANSWER) for one in (build, GIL)])
             shown[f"{build} / {GIL}, as run"] = draw.words(own)
             shown[f"{build} / {GIL}, corrected"] = corrected if isinstance(corrected, str) else draw.words(corrected)
+            out = not isinstance(corrected, str) and corrected.interval.excludes(row.published)
+            shown[f"it excludes the published one{ON * (build == GIL_ON)}"] = "yes" if out else "no"
         rows.append({**shown, "the published one is nearer to": kinds[row.nearer]})
     return pd.DataFrame(rows)
 
@@ -557,30 +560,6 @@ def plot_prices(figure, found: pd.DataFrame) -> None:
         axes.set_ylabel("price of the call, ns" if not number else "")
 
 
-def plot_shares(figure, found: pd.DataFrame) -> None:
-    """The share of the price in a call against the work, for the bindings of DRAWN; the threshold as a dotted line.
-
-    Between the points the price is drawn straight on the log axis, as `results.threshold` has it: the curves cross the dotted
-    line where the tables say.
-    """
-    axes = figure.subplots()
-    for number, binding in enumerate(one for one in DRAWN if one in set(found.binding)):
-        part = found[found.binding == binding]
-        color, marker = draw.PALETTE[number % len(draw.PALETTE)], MARKERS[number % len(MARKERS)]
-        work = np.geomspace(part.work_ns.iloc[0], part.work_ns.iloc[-1], 300)
-        price = np.interp(np.log(work), np.log(part.work_ns), [one.value for one in part.price])
-        axes.plot(work, 100 * price / (price + work), color=color)
-        share = [100 * one.value for one in part.share]
-        errors = [
-            [100 * (one.value - one.low) for one in part.share],
-            [100 * (one.high - one.value) for one in part.share],
-        ]
-        axes.errorbar(part.work_ns, share, yerr=errors, fmt=marker, capsize=4, color=color, label=binding)
-    axes.axhline(100 * results.TARGET_SHARE, linestyle=":", color="gray")
-    axes.set(xscale="log", xlabel="work in C, ns", ylabel="share of the price in a call, %", ylim=(-2, 102))
-    figure.legend(loc="outside upper center", ncols=4, fontsize=10)
-
-
 def prices(found: pd.DataFrame) -> pd.DataFrame:
     """The prices at each length, in words."""
     rows = []
@@ -611,17 +590,6 @@ def prices_for_alt(found: pd.DataFrame) -> str:
             said.append(
                 f"{binding} " + ", ".join(f"{r.price.value:.0f} ns at {r.work_ns:,.0f}" for r in part.itertuples())
             )
-    return "; ".join(said) + "."
-
-
-def shares_for_alt(found: pd.DataFrame) -> str:
-    """The shares of the bindings that are drawn, in words."""
-    said = []
-    for binding in DRAWN:
-        part = found[found.binding == binding]
-        if len(part):
-            shares = ", ".join(f"{r.share.value:.0%} at {r.work_ns:,.0f} ns" for r in part.itertuples())
-            said.append(f"{binding} {shares}")
     return "; ".join(said) + "."
 
 
@@ -740,8 +708,6 @@ def glue_calls(record: Record, cells: pd.DataFrame) -> None:
         draw.glue(f"order-{pair}", words.order(orders[label]))
     draw.glue("loop", draw.text(statistics.per_call(record, (GIL, EMPTY)), "ns"))
     by_hand = [record.times(GIL, name(FLOOR, one)) for one in (INT, ANSWER)]
-    alarms = draw.false_alarms(record, results.COPIES)
-    draw.glue("false-alarms", words.false_alarms(int((alarms.get("false alarm") == "yes").sum()), len(alarms), LEVEL))
     draw.glue("one-argument", words.one_argument(statistics.over_units(record, medians(by_hand[0] - by_hand[1])).at()))
     widest = results.widest(record, GIL)
     draw.glue("prediction-1", words.prediction_1(*widest))
@@ -754,27 +720,18 @@ def glue_calls(record: Record, cells: pd.DataFrame) -> None:
         draw.glue(f"over-{what}", words.over_floor(signature, found))
     draw.glue("takeaway-errors", words.errors(errors(cells)))
     draw.glue("buffers", words.buffers(results.buffers(record, GIL)))
-    both = ("callback", "callback, detached")
-    found = {
-        binding: results.detached(record, GIL, binding)
-        for binding in (FLOOR, "Cython")
-        if all((one, binding) in over.index for one in both)
-    }
-    draw.glue("detached", words.detached(found))
 
 
 def glue_without_gil(record: Record, ratios: pd.DataFrame, decisive: Record) -> None:
     """Hand the sentences on the t-build to the page."""
     by_cell = {(row.signature, row.binding): Interval.of(row) for row in ratios.itertuples()}
     tax = results.text_tax(decisive)
-    draw.glue("control", words.control(by_cell.get(("no-op", FLOOR))))
     for what, (signature, bindings) in COMPARED_WITHOUT.items():
         found = {binding: by_cell[signature, binding] for binding in bindings if (signature, binding) in by_cell}
         if signature == INT:
             found[FLOOR] = tax[INT]
         draw.glue(f"without-{what}", words.without_gil(signature, found))
     draw.glue("prediction-4", words.prediction_4({b: one for (s, b), one in by_cell.items() if s == INT}))
-    draw.glue("takeaway-without-gil", words.takeaway_without_gil(by_cell))
     excess = {text: results.text_surcharge(decisive, text).interval for text in tax if text != INT}
     draw.glue("tax-int", draw.text(tax[INT]))
     again = results.text_surcharge(decisive, TEXT, GIL_ON)
@@ -790,9 +747,7 @@ def glue_through_rust(found: pd.DataFrame) -> None:
     draw.glue("prediction-5", words.prediction_5(ratios.get("pybind11")))
 
 
-def glue_where(
-    profiles: dict | str, talk: dict | str, decisive: Record, record: Record, ways: dict[str, Interval | None]
-) -> None:
+def glue_where(profiles: dict | str, talk: dict | str, decisive: Record, record: Record) -> None:
     """Hand what is known of where the time goes to the page: shares of the groups, and nanoseconds."""
     for pair, what, group in (
         ("gil", "hand-off", results.HAND_OFF),
@@ -815,7 +770,6 @@ def glue_where(
         None if isinstance(ratio, str) else ratio.interval, ns if "excess" in ns else {}, plain
     )
     draw.glue("slow-because", because)
-    draw.glue("profile-is-low", words.profile_is_low(list(ways.values())))
 
 
 def glue_pairs(found: pd.DataFrame, record: Record, runs: pd.DataFrame, means: pd.DataFrame, decisive: Record) -> None:
@@ -834,11 +788,7 @@ def glue_pairs(found: pd.DataFrame, record: Record, runs: pd.DataFrame, means: p
     two = [(GIL, name(binding, INT)) for binding in TALK[:2]]
     sides[INT] = statistics.ratio(record, *two) if all(record.measured(*cell) for cell in two) else None
     draw.glue("two-ways", words.two_ways(sides))
-    near = results.nearer(means)
-    draw.glue("nearer", words.nearer(near, FREE_THREADED))
-    ours = {one: known.get(("A2", f"{one}: {FREE_THREADED} / {GIL}")) for one in near.binding}
-    published = dict(zip(near.binding, near.published))
-    draw.glue("excluded", words.excluded({one: (published[one], it and it.interval) for one, it in ours.items()}))
+    draw.glue("nearer", words.nearer(results.nearer(means), FREE_THREADED))
     plain = [(GIL, name(binding, "no-op")) for binding in ("cffi API", FLOOR)]
     plain = statistics.ratio(record, *plain) if all(record.measured(*cell) for cell in plain) else None
     both = known.get(("A1", results.EQUALS))

@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -164,12 +165,6 @@ def net(record: Record, label: str, arm: str) -> Interval:
 def over_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
     """Nanoseconds that a binding takes more than the C API for the same signature, paired by block."""
     times = record.times(label, name(binding, signature)) - record.times(label, name(FLOOR, signature))
-    return statistics.over_units(record, medians(times)).at()
-
-
-def detached(record: Record, label: str, binding: str) -> Interval:
-    """Nanoseconds that a callback takes more if its caller has detached the thread state."""
-    times = record.times(label, name(binding, "callback, detached")) - record.times(label, name(binding, "callback"))
     return statistics.over_units(record, medians(times)).at()
 
 
@@ -514,7 +509,9 @@ def next_bottleneck(profiles: dict | str) -> Measurement | str:
     found = {grouping: one for grouping, (_, one) in contest(profiles, *WITHOUT_HAND_OVER).items()}
     told = {one.interval.value > 0.5 for one in found.values() if one.interval.excludes(0.5)}
     if len(told) > 1:
-        return share(np.array([one.estimate.centre for one in found.values()]))
+        among = Location.of(np.array([one.estimate.centre for one in found.values()]))
+        # No number of runs makes the groupings agree.
+        return Measurement(replace(among, floor=among.error, stays=among.error), "share of samples")
     return found.get(BY_STEP, "nothing of ctypes was seen")
 
 
@@ -653,11 +650,10 @@ def prices(record: Record) -> pd.DataFrame:
                     "work_ns": work_ns,
                     "price": found.at(),
                     "more": statistics.over_units(record, price - first).at(1 - (1 - LEVEL) / compared),
-                    "share": statistics.over_units(record, medians(1 - alone / through)).at(),
                     "n": found.n,
                 }
             )
-    return pd.DataFrame(rows, columns=["binding", "work_ns", "price", "more", "share", "n"])
+    return pd.DataFrame(rows, columns=["binding", "work_ns", "price", "more", "n"])
 
 
 def changes(found: pd.DataFrame) -> dict[str, list[Interval]]:

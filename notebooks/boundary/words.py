@@ -101,30 +101,6 @@ def two_ways(found: dict[str, Interval]) -> str:
     return f"The time through ctypes over that through cffi {verb}: {said}."
 
 
-def excluded(found: dict[str, tuple[float, Interval]]) -> str:
-    """Which published surcharges without the GIL our interval excludes; by binding the published ratio and ours."""
-    kinds = {"the published one is excluded for {}": [], "it is not excluded for {}": []}
-    for binding, (published, one) in found.items():
-        out = known(one) and one.excludes(published)
-        kinds[list(kinds)[not out]].append(f"{binding} (published {published - 1:+.1%})")
-    return f"By the corrected plan, {_grouped(kinds)}." if found else f"The surcharges {UNKNOWN}."
-
-
-def control(found: Interval | None) -> str:
-    """The no-op by hand on the t-build over the one on the GIL build."""
-    if not known(found) or not found.excludes(1):
-        return "The control, a no-op by hand, which hands over nothing, is not shown to move."
-    return f"The control, a no-op by hand, moves too ({draw.text(found)} times): what two builds differ by without any hand-over."
-
-
-def false_alarms(alarms: int, n: int, level: float) -> str:
-    """How many intervals of a cell against its copy miss 1."""
-    if not n:
-        return f"Copies of a cell {UNKNOWN}."
-    chance = f"by chance {(1 - level) * n:.2g} of {n} would on average"
-    return f"Of {n} intervals here, {alarms or 'none'} {'misses' if alarms == 1 else 'miss'} 1; {chance}. The A/A of the verdicts has pairs of its own."
-
-
 def clear(found: dict[str, Interval]) -> str:
     """Which ratios of two tools are told from 1, and which of those are little; in the order in which they are claimed."""
     kinds = {"clear: {}": [], "clear, and small: {}": [], "the other way round: {}": [], "not told by this run: {}": []}
@@ -229,22 +205,6 @@ def buffers(found: dict[str, Interval]) -> str:
     return f"A buffer of a million doubles: {_grouped(kinds)}." if found else f"Buffers of two lengths {UNKNOWN}."
 
 
-def detached(found: dict[str, Interval]) -> str:
-    """What a callback takes more if its caller has let go of the thread state."""
-    kinds = {"{} take more": [], "{} take less": [], "this run cannot tell a difference for {}": []}
-    for binding, one in found.items():
-        place = 2 if not known(one) or not one.excludes(0) else 0 if one.value > 0 else 1
-        kinds[list(kinds)[place]].append(binding + (f" ({_signed(one)})" if place < 2 else ""))
-    if not found:
-        return f"Callbacks of both kinds {UNKNOWN}."
-    said = [
-        kind.format(_listed(names)).replace(" take ", " takes " if len(names) == 1 else " take ")
-        for kind, names in kinds.items()
-        if names
-    ]
-    return f"With a caller that let go, {'; '.join(said)}."
-
-
 def another_form(ratios: pd.DataFrame) -> str:
     """Which form of a tool is faster for which signature; columns form, signature, interpreter, value, low, high."""
     said = []
@@ -317,21 +277,6 @@ def slow_because(found: Interval | None, ns: dict[str, Interval], plain: Interva
     if not found.excludes(1):
         return f"In a ctypes call, this run does not tell whether one int argument or the hand-over of the GIL costs more: {numbers}"
     return f"In a ctypes call, one int argument costs {'more' if found.value > 1 else 'less'} than the hand-over of the GIL: {numbers}"
-
-
-def profile_is_low(ways: list[Interval | None]) -> str:
-    """The hand-over in ns: the first of the ways times it, the last is made of a profile."""
-    direct, profiled = ways[0], ways[-1]
-    if not known(direct) or not known(profiled):
-        return f"The hand-over by a profile and by subtraction {UNKNOWN} side by side."
-    if profiled.high >= direct.low and profiled.low <= direct.high:
-        return "Here the profile and the subtraction agree, as far as this run tells."
-    if profiled.value > direct.value:
-        return "Here the profile says more than the subtraction: its groups hold what PyDLL does, too."
-    return (
-        "The profile says less than the subtraction. It knows functions by their names, and books on _ctypes_callproc what that does to hand over; "
-        "and an atomic operation may be paid by what comes behind it, which is an explanation, not tested."
-    )
 
 
 def loop_names(share: float | None, names: float | None) -> str:
@@ -431,20 +376,6 @@ def prediction_5(found: Interval | None) -> str:
             "This run cannot tell the detour from pybind11.",
         ),
     )
-
-
-def takeaway_without_gil(found: dict[str, Interval]) -> str:
-    """Over all kinds of call and bindings that were measured."""
-    slower = sum(known(one) and one.low > 1 for one in found.values())
-    faster = sum(known(one) and one.high < 1 for one in found.values())
-    if not slower and not faster:
-        return "This run shows no call that changes its time without the GIL."
-    open_ = f"of {len(found)}; {len(found) - slower - faster} are not told apart"
-    if slower == faster:
-        return f"Without the GIL, as many calls take longer as take less time: {slower} each, {open_}."
-    if slower > faster:
-        return f"Without the GIL, more calls take longer ({slower}) than take less time ({faster}), {open_}."
-    return f"Without the GIL, more calls take less time ({faster}) than take longer ({slower}), {open_}."
 
 
 # Choosing

@@ -109,13 +109,6 @@ CASES = {
         "undecided": ({"→ int": EITHER},),
         "nothing": ({"→ int": None},),
     },
-    "excluded": {
-        "agrees": ({"PyO3": (1.068, made(1.0, 0.97, 1.03))},),
-        "contradicts": ({"PyO3": (1.068, made(1.07, 1.05, 1.09))},),
-        "undecided": ({},),
-    },
-    "control": {"agrees": (LONGER,), "contradicts": (SHORTER,), "undecided": (EITHER,)},
-    "false_alarms": {"agrees": (0, 4, 0.98), "contradicts": (1, 4, 0.98), "undecided": (0, 0, 0.98)},
     "clear": {
         "agrees": (each(LONGER),),
         "contradicts": (each(SHORTER),),
@@ -168,12 +161,6 @@ CASES = {
         "undecided": (each(made(1.2, 0.9, 1.6)),),
         "nothing": ({},),
     },
-    "detached": {
-        "agrees": (each(MORE),),
-        "contradicts": (each(LESS),),
-        "undecided": (each(NEITHER),),
-        "nothing": ({},),
-    },
     "another_form": {
         "agrees": (forms(0.8, 0.9),),
         "contradicts": (forms(1.1, 1.2),),
@@ -202,12 +189,6 @@ CASES = {
         "contradicts": (SHORTER, COSTS, SHORTER),
         "undecided": (EITHER, COSTS, EITHER),
         "nothing": (None, {}, None),
-    },
-    "profile_is_low": {
-        "agrees": ([MORE, made(5.0, 4.0, 6.0)],),
-        "contradicts": ([MORE, made(50.0, 40.0, 60.0)],),
-        "undecided": ([MORE, made(11.0, 9.0, 13.0)],),
-        "nothing": ([None, MORE],),
     },
     "loop_names": {"agrees": (0.2, 0.3), "contradicts": (0.01, 0.0), "undecided": (None, None)},
     "largest_left": {
@@ -242,12 +223,6 @@ CASES = {
         "undecided": ({"pybind11": EITHER}, ["nanobind", "Cython"]),
     },
     "prediction_5": {"agrees": (LONGER,), "contradicts": (SHORTER,), "undecided": (EITHER,), "nothing": (None,)},
-    "takeaway_without_gil": {
-        "agrees": ({1: LONGER, 2: LONGER, 3: SHORTER, 4: EITHER},),
-        "contradicts": ({1: SHORTER, 2: SHORTER, 3: LONGER, 4: EITHER},),
-        "undecided": ({1: EITHER},),
-        "as many": ({1: LONGER, 2: SHORTER},),
-    },
     "answers": {
         "agrees": ("2³¹ where C has an int", WRONG, CALL),
         "contradicts": ("2³¹ where C has an int", rules(), CALL),
