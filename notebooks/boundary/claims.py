@@ -5,7 +5,7 @@ from ffilab.judge.estimates import Measurement, Share
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import exact
 from notebooks.boundary import results
-from notebooks.boundary.experiment import PROFILED, PROGRAM, WITHOUT_HAND_OVER
+from notebooks.boundary.experiment import PROFILED, PROGRAM
 
 ORDER = "share of its links that the call tree shows"
 
@@ -31,14 +31,10 @@ def measurements(session: Session) -> Handed:
 
 def hand_off(handed: Handed, profiles: dict | str, talk: dict | str) -> None:
     """A10, from the profiles of several processes, each with one value. Instructions are no shares of time."""
-    taken, left = (results.groups(profiles, *which) for which in (PROFILED, WITHOUT_HAND_OVER))
-    libffi = results.LIBFFI
-    for name, found, which, part, whole in (
-        ("share of the hand-off in a CDLL call", taken, PROFILED, results.HAND_OFF, ()),
-        (results.NEXT, left, WITHOUT_HAND_OVER, libffi, (libffi, results.largest_other(left))),
-    ):
-        reason = results.no_time(profiles, *which)
-        handed.put("A10", name, reason or results.share(results.shares(found, part, *whole)))
+    taken, reason = results.groups(profiles, *PROFILED), results.no_time(profiles, *PROFILED)
+    found = reason or results.share(results.shares(taken, results.HAND_OFF))
+    handed.put("A10", "share of the hand-off in a CDLL call", found)
+    handed.put("A10", results.NEXT, results.next_bottleneck(profiles))
     lock = results.symbol(talk, "ctypes CDLL", *results.LOCK)
     handed.put("A10", results.AS_RUN_LOCK, results.share(lock) if len(lock) else str(talk))
 

@@ -33,6 +33,7 @@ from notebooks.boundary.experiment import (
     METHOD,
     NONE_AS_A_POINTER,
     OF_VARIANTS,
+    ON,
     OUT_OF_LINE,
     SIGNATURES,
     TALK,
@@ -75,17 +76,22 @@ COMPARED_WITHOUT = {
     "int": (INT, (FLOOR, "pybind11")),
     "list": ("list of 1,000 ints", (FLOOR, "Cython", "nanobind", "PyO3")),
     "sequence": ("sequence of 1,000 ints", (FLOOR, "Cython")),
+    "text": (TEXT, TALK),
 }
 # Symbols of the talk's graphs: what ran, and below what.
 SYMBOLS = {
-    "interpreter's loop": ("_PyEval_EvalFrameDefault",),
-    "dict lookup": ("_Py_dict_lookup",),
-    "pthread_mutex_lock, for the GIL": results.LOCK,
+    "interpreter's loop": (("_PyEval_EvalFrameDefault",),),
+    "dict lookup": (("_Py_dict_lookup",),),
+    "pthread_mutex_lock, for the GIL": (results.LOCK,),
     "names of the module, looked up and stored": (
-        "LoadName|_Py_dict_lookup|PyDict_GetItemRef|insertdict|PyDict_SetItem",
-        "LoadName|PyDict_GetItemRef|_PyEval_EvalFrameDefault|insertdict|PyDict_SetItem",
+        (
+            "LoadName|_Py_dict_lookup|PyDict_GetItemRef|insertdict|PyDict_SetItem",
+            "LoadName|PyDict_GetItemRef|_PyEval_EvalFrameDefault|insertdict|PyDict_SetItem",
+        ),
     ),
-    "ffi_call": ("^ffi_call",),
+    # Its inner functions have no names.
+    "libffi": ((r"\bffi_",), (r"\[unknown\]", r"\bffi_")),
+    "[unknown], with those below libffi": ((r"\[unknown\]",),),
 }
 # What the text says of awkward calls: the call, and what it is.
 AWKWARD = {
@@ -333,6 +339,8 @@ def nearer(found: pd.DataFrame, decisive: Record) -> pd.DataFrame:
             corrected = results.comparison(decisive, *[(one, row.binding, ANSWER) for one in (build, GIL)])
             shown[f"{build} / {GIL}, as run"] = draw.words(own)
             shown[f"{build} / {GIL}, corrected"] = corrected if isinstance(corrected, str) else draw.words(corrected)
+            out = not isinstance(corrected, str) and corrected.interval.excludes(row.published)
+            shown[f"it excludes the published one{ON * (build == GIL_ON)}"] = "yes" if out else "no"
         rows.append({**shown, "the published one is nearer to": kinds[row.nearer]})
     return pd.DataFrame(rows)
 
@@ -368,9 +376,10 @@ def talk_loop(profiles: dict[str, list[dict]]) -> pd.DataFrame:
     for (what, patterns), printed in zip(SYMBOLS.items(), [*published.values(), *[("", "")] * len(SYMBOLS)]):
         row = {"own time of": what}
         for binding, theirs in zip(COMPARED, printed):
+            shares = sum(results.symbol(profiles, binding, *one) for one in patterns)
             row |= {
                 f"{binding}, published, %": theirs,
-                f"{binding}, %": share_in_words(results.symbol(profiles, binding, *patterns)),
+                f"{binding}, %": share_in_words(shares),
             }
         rows.append(row)
     looks = [look for found in profiles.values() for look in found]
@@ -519,7 +528,7 @@ def plot_without_gil(figure, ratios: pd.DataFrame) -> None:
 
 def plot_through_rust(figure, found: pd.DataFrame) -> None:
     """A23, a panel for each signature."""
-    for axes, signature in zip(figure.subplots(1, 2, sharey=True), results.CPP_SIGNATURES):
+    for axes, signature in zip(figure.subplots(1, len(results.CPP_SIGNATURES), sharey=True), results.CPP_SIGNATURES):
         draw.intervals(axes, found[found.signature == signature], "interpreter", "binding")
         axes.axvline(1, linestyle=":", color="gray")
         axes.set(xlabel="time / time through PyO3 and Rust", title=signature)
@@ -549,30 +558,6 @@ def plot_prices(figure, found: pd.DataFrame) -> None:
         ) > 0:
             axes.set_ylim(0, 1.25 * max(tops))
         axes.set_ylabel("price of the call, ns" if not number else "")
-
-
-def plot_shares(figure, found: pd.DataFrame) -> None:
-    """The share of the price in a call against the work, for the bindings of DRAWN; the threshold as a dotted line.
-
-    Between the points the price is drawn straight on the log axis, as `results.threshold` has it: the curves cross the dotted
-    line where the tables say.
-    """
-    axes = figure.subplots()
-    for number, binding in enumerate(one for one in DRAWN if one in set(found.binding)):
-        part = found[found.binding == binding]
-        color, marker = draw.PALETTE[number % len(draw.PALETTE)], MARKERS[number % len(MARKERS)]
-        work = np.geomspace(part.work_ns.iloc[0], part.work_ns.iloc[-1], 300)
-        price = np.interp(np.log(work), np.log(part.work_ns), [one.value for one in part.price])
-        axes.plot(work, 100 * price / (price + work), color=color)
-        share = [100 * one.value for one in part.share]
-        errors = [
-            [100 * (one.value - one.low) for one in part.share],
-            [100 * (one.high - one.value) for one in part.share],
-        ]
-        axes.errorbar(part.work_ns, share, yerr=errors, fmt=marker, capsize=4, color=color, label=binding)
-    axes.axhline(100 * results.TARGET_SHARE, linestyle=":", color="gray")
-    axes.set(xscale="log", xlabel="work in C, ns", ylabel="share of the price in a call, %", ylim=(-2, 102))
-    figure.legend(loc="outside upper center", ncols=4, fontsize=10)
 
 
 def prices(found: pd.DataFrame) -> pd.DataFrame:
@@ -605,17 +590,6 @@ def prices_for_alt(found: pd.DataFrame) -> str:
             said.append(
                 f"{binding} " + ", ".join(f"{r.price.value:.0f} ns at {r.work_ns:,.0f}" for r in part.itertuples())
             )
-    return "; ".join(said) + "."
-
-
-def shares_for_alt(found: pd.DataFrame) -> str:
-    """The shares of the bindings that are drawn, in words."""
-    said = []
-    for binding in DRAWN:
-        part = found[found.binding == binding]
-        if len(part):
-            shares = ", ".join(f"{r.share.value:.0%} at {r.work_ns:,.0f} ns" for r in part.itertuples())
-            said.append(f"{binding} {shares}")
     return "; ".join(said) + "."
 
 
@@ -746,24 +720,18 @@ def glue_calls(record: Record, cells: pd.DataFrame) -> None:
         draw.glue(f"over-{what}", words.over_floor(signature, found))
     draw.glue("takeaway-errors", words.errors(errors(cells)))
     draw.glue("buffers", words.buffers(results.buffers(record, GIL)))
-    both = ("callback", "callback, detached")
-    found = {
-        binding: results.detached(record, GIL, binding)
-        for binding in (FLOOR, "Cython")
-        if all((one, binding) in over.index for one in both)
-    }
-    draw.glue("detached", words.detached(found))
 
 
 def glue_without_gil(record: Record, ratios: pd.DataFrame, decisive: Record) -> None:
     """Hand the sentences on the t-build to the page."""
     by_cell = {(row.signature, row.binding): Interval.of(row) for row in ratios.itertuples()}
+    tax = results.text_tax(decisive)
     for what, (signature, bindings) in COMPARED_WITHOUT.items():
         found = {binding: by_cell[signature, binding] for binding in bindings if (signature, binding) in by_cell}
+        if signature == INT:
+            found[FLOOR] = tax[INT]
         draw.glue(f"without-{what}", words.without_gil(signature, found))
     draw.glue("prediction-4", words.prediction_4({b: one for (s, b), one in by_cell.items() if s == INT}))
-    draw.glue("takeaway-without-gil", words.takeaway_without_gil(by_cell))
-    tax = results.text_tax(decisive)
     excess = {text: results.text_surcharge(decisive, text).interval for text in tax if text != INT}
     draw.glue("tax-int", draw.text(tax[INT]))
     again = results.text_surcharge(decisive, TEXT, GIL_ON)
@@ -779,7 +747,7 @@ def glue_through_rust(found: pd.DataFrame) -> None:
     draw.glue("prediction-5", words.prediction_5(ratios.get("pybind11")))
 
 
-def glue_where(profiles: dict | str, talk: dict | str, decisive: Record, ways: dict[str, Interval | None]) -> None:
+def glue_where(profiles: dict | str, talk: dict | str, decisive: Record, record: Record) -> None:
     """Hand what is known of where the time goes to the page: shares of the groups, and nanoseconds."""
     for pair, what, group in (
         ("gil", "hand-off", results.HAND_OFF),
@@ -788,17 +756,20 @@ def glue_where(profiles: dict | str, talk: dict | str, decisive: Record, ways: d
     ):
         shares = results.shares(results.groups(profiles, PAIR[pair], "ctypes CDLL"), group)
         draw.glue(f"share-{what}-{pair}", f"{share_in_words(shares)} %" if len(shares) else draw.NOT_MEASURED)
-    left = results.groups(profiles, *WITHOUT_HAND_OVER)
-    other = results.largest_other(left)
-    found = results.share(results.shares(left, results.LIBFFI, results.LIBFFI, other)).interval
-    draw.glue("largest-left", words.largest_left(results.no_time(profiles, *WITHOUT_HAND_OVER) or found, other))
-    names = [results.symbol(talk, "PyO3", *SYMBOLS[what]) for what in list(SYMBOLS)[1:4:2]]
+    left = {what: (other, one.interval) for what, (other, one) in results.contest(profiles, *WITHOUT_HAND_OVER).items()}
+    draw.glue("largest-left", words.largest_left(results.no_time(profiles, *WITHOUT_HAND_OVER) or left))
+    names = [results.symbol(talk, "PyO3", *SYMBOLS[what][0]) for what in list(SYMBOLS)[1:4:2]]
     draw.glue("loop-names", words.loop_names(*[float(one.mean()) if len(one) else None for one in names]))
     parts, ratio = results.parts(decisive), results.argument_over_hand_over(decisive)
     ns = {} if isinstance(parts, str) else {k: statistics.over_units(decisive, one).at() for k, one in parts.items()}
-    because = words.slow_because(None if isinstance(ratio, str) else ratio.interval, ns)
+    if ns and decisive.measured(GIL, name(FLOOR, INT)):
+        ns["excess"] = results.over_floor(decisive, GIL, "ctypes CDLL", INT)
+    two = [(GIL, name(binding, ANSWER)) for binding in ("ctypes CDLL", FLOOR)]
+    plain = statistics.compare(record, *two).net_ratio if all(record.measured(*cell) for cell in two) else None
+    because = words.slow_because(
+        None if isinstance(ratio, str) else ratio.interval, ns if "excess" in ns else {}, plain
+    )
     draw.glue("slow-because", because)
-    draw.glue("profile-is-low", words.profile_is_low(list(ways.values())))
 
 
 def glue_pairs(found: pd.DataFrame, record: Record, runs: pd.DataFrame, means: pd.DataFrame, decisive: Record) -> None:
@@ -811,6 +782,12 @@ def glue_pairs(found: pd.DataFrame, record: Record, runs: pd.DataFrame, means: p
     }
     draw.glue("clear", words.clear(order))
     draw.glue("misranked", words.misranked(*results.misranked(runs, decisive)))
+    sides = {"→ int": order.get(f"{TALK[0]} / {TALK[1]}")}
+    as_run = results.ratio_as_run(means, (GIL, TALK[0]), (GIL, TALK[1]))
+    sides["→ int, by the talk's program"] = None if isinstance(as_run, str) else as_run.interval
+    two = [(GIL, name(binding, INT)) for binding in TALK[:2]]
+    sides[INT] = statistics.ratio(record, *two) if all(record.measured(*cell) for cell in two) else None
+    draw.glue("two-ways", words.two_ways(sides))
     draw.glue("nearer", words.nearer(results.nearer(means), FREE_THREADED))
     plain = [(GIL, name(binding, "no-op")) for binding in ("cffi API", FLOOR)]
     plain = statistics.ratio(record, *plain) if all(record.measured(*cell) for cell in plain) else None

@@ -2,6 +2,8 @@
 
 import itertools
 import re
+from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -37,6 +39,7 @@ from notebooks.boundary.experiment import (
     TEXT_MADE,
     VARIANTS,
     WITH_THE_GIL,
+    WITHOUT_HAND_OVER,
     WORK,
     WORKED,
     name,
@@ -46,7 +49,7 @@ from notebooks.boundary.experiment import (
 LOOP = "empty loop"
 COPIES = [(name(binding, INT), name(binding, INT) + AGAIN) for binding in (FLOOR, "ctypes CDLL")]
 TARGET_SHARE = 0.05
-CPP_SIGNATURES = (METHOD, "new C++ object")
+CPP_SIGNATURES = (METHOD, "C++ method, unlocked", "new C++ object")
 WITH_PYDLL = ("cffi ABI", "ctypes PyDLL", "pybind11", "PyO3")
 # Which bindings detach the thread state around every call, and so release the GIL: the manuals of ctypes and cffi.
 DETACHING = ("cffi API", "cffi ABI", "ctypes CDLL")
@@ -59,13 +62,15 @@ PUBLISHED = {
 }
 # The numbers of claims that stand beside them, or are the talk's own.
 NONE_TOLD = "the corrected experiment tells no two of the talk's four apart"
-MISRANKED = "processes of the talk's method that call a wrong winner"
+MISRANKED = "processes of the talk's program that name another winner than the corrected experiment"
 NEXT = "libffi among libffi and the largest of the others, PyDLL"
 ARGUMENT = "an int argument / the hand-over of the GIL, ctypes CDLL"
 FASTEST = "the fastest other / PyO3"
+FASTEST_OF_FOUR = "the fastest other of the talk's four / PyO3"
 EQUALS = f"both detach: cffi API / {FLOOR}"
 AS_RUN_LOCK = "as run: pthread_mutex_lock below take_gil and drop_gil"
-LOCK = r"pthread_mutex_lock", r"take_gil|drop_gil"
+# drop_gil is inlined there.
+LOCK = r"pthread_mutex_lock", r"take_gil|drop_gil|_PyEval_ReleaseLock"
 # The p below which the talk's method calls a winner.
 P_SMALL = 0.01
 # Symbols of our own bindings, beside those that the profile knows.
@@ -75,6 +80,19 @@ HAND_OFF, LIBFFI = profile.HAND_OFF, "libffi"
 CONVERSION = profile.CONVERSION
 # What a call through ctypes adds beside these two, and so what may be next; the interpreter's loop and the function that is called are no part of it.
 OTHERS = (CONVERSION, profile.CALLING, "locks of objects")
+# The same by steps of the call, by the names of functions.
+STEPS_LEFT = (
+    (
+        "types and conversion",
+        re.compile(
+            r"IsInstance|IsSubtype|GetTypeData|ModuleByDef|fielddesc|simple_instance|StgInfo|ConvParam|from_param|GetResult"
+            r"|\b[a-z]+\d*_[sg]et\b|PyLong_(As|From)"
+        ),
+    ),
+    ("_ctypes_callproc", re.compile("_ctypes_callproc")),
+    ("PyCFuncPtr_call", re.compile("PyCFuncPtr_call")),
+)
+BY_FILE, BY_STEP, BY_FUNCTION = "by file", "by step", "by function"
 # A11: the links of the two call paths, as (what it says, a function, what has to lie below it). A call tree holds what calls
 # what, and not what comes first: of two that one function calls, the order is not seen.
 INTERPRETER = "_PyEval_EvalFrameDefault"
@@ -147,12 +165,6 @@ def net(record: Record, label: str, arm: str) -> Interval:
 def over_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
     """Nanoseconds that a binding takes more than the C API for the same signature, paired by block."""
     times = record.times(label, name(binding, signature)) - record.times(label, name(FLOOR, signature))
-    return statistics.over_units(record, medians(times)).at()
-
-
-def detached(record: Record, label: str, binding: str) -> Interval:
-    """Nanoseconds that a callback takes more if its caller has detached the thread state."""
-    times = record.times(label, name(binding, "callback, detached")) - record.times(label, name(binding, "callback"))
     return statistics.over_units(record, medians(times)).at()
 
 
@@ -311,6 +323,13 @@ def original(runs: pd.DataFrame) -> dict[str, dict[str, np.ndarray]]:
     }
 
 
+def tick(runs: pd.DataFrame) -> int:
+    """The step of the clock in ns: the usual distance of neighbouring samples, where two that are 1 ns apart are one, rounded."""
+    values = np.unique(np.concatenate([np.rint(ns) for ns in runs.ns]))
+    steps = pd.Series(np.diff(values[np.diff(values, prepend=-np.inf) > 1]))
+    return int(steps.mode().iloc[0]) if len(steps) else 1
+
+
 def single_calls(runs: pd.DataFrame) -> pd.DataFrame:
     """What the talk prints of a process: the mean after Tukey's rule, by process (rows) and by build and binding (columns).
 
@@ -351,7 +370,7 @@ def nearer(means: pd.DataFrame) -> pd.DataFrame:
 
 def misranked(runs: pd.DataFrame, decisive: Record) -> tuple[pd.DataFrame, int]:
     """Where the talk's method, in a process with the GIL, calls the wrong one of two bindings the faster one, with a p below
-    P_SMALL: wrong is what the corrected experiment contradicts. Columns pair, process, p and called; and of how many processes, 0
+    P_SMALL: wrong is what the corrected experiment contradicts. Columns pair, process, p, called, right, and printed by the talk; and of how many processes, 0
     if that experiment tells no two apart."""
     faster, couples = {}, list(itertools.combinations(TALK, 2))
     for one, other in couples:
@@ -367,8 +386,9 @@ def misranked(runs: pd.DataFrame, decisive: Record) -> tuple[pd.DataFrame, int]:
         for row in description.pairs(samples).to_dict("records"):
             called, right = row["faster"], faster.get(row["pair"])
             if right and row["BH p"] < P_SMALL and called not in (right, "neither"):
-                rows.append({"pair": row["pair"], "process": process, "p": row["BH p"], "called": called})
-    found = pd.DataFrame(rows, columns=["pair", "process", "p", "called"])
+                printed = min(row["pair"].split(" vs "), key=lambda one: PUBLISHED["set 1"][TALK.index(one)])
+                rows.append([row["pair"], process, row["BH p"], called, right, printed])
+    found = pd.DataFrame(rows, columns=["pair", "process", "p", "called", "right", "printed"])
     return found, wanted.process.nunique() if faster else 0
 
 
@@ -459,9 +479,40 @@ def shares(found: list[dict[str, int]], part: str, *whole: str) -> np.ndarray:
     return np.array([one[part] / total for one, total in zip(found, totals) if total])
 
 
-def largest_other(found: list[dict[str, int]]) -> str:
-    """The largest of OTHERS, over all processes."""
-    return max(OTHERS, key=lambda group: sum(one[group] for one in found))
+def contest(profiles: dict | str, label: str, binding: str) -> dict[str, tuple[str, Measurement]]:
+    """A10: by grouping, the largest of what PyDLL leaves beside libffi, over all processes, and libffi's share of the two."""
+    looks = [] if isinstance(profiles, str) else profiles[label].get(binding, [])
+    counted = {BY_FILE: [], BY_STEP: [], BY_FUNCTION: []}
+    for look, files in zip(looks, groups(profiles, label, binding)):
+        counted[BY_FILE].append(Counter({group: files[group] for group in (LIBFFI, *OTHERS)}))
+        steps, functions = Counter({LIBFFI: files[LIBFFI]}), Counter({LIBFFI: files[LIBFFI]})
+        for symbol, _, cost in look["costs"]:
+            if step := next((what for what, pattern in STEPS_LEFT if pattern.search(symbol)), None):
+                steps[step] += cost
+                functions[re.split(r"@|\.cold", symbol.removeprefix("[.] "))[0]] += cost
+        counted[BY_STEP].append(steps)
+        counted[BY_FUNCTION].append(functions)
+    found = {}
+    for grouping, each in counted.items():
+        both = sum(each, Counter())
+        if other := max((what for what in both if what != LIBFFI), key=both.get, default=None):
+            among = [one[LIBFFI] / total for one in each if (total := one[LIBFFI] + one[other])]
+            found[grouping] = other, share(np.array(among))
+    return found
+
+
+def next_bottleneck(profiles: dict | str) -> Measurement | str:
+    """A10: libffi's share by step. Where two groupings say the contrary of each other, the grouping is what varies: then it is
+    the mean over groupings, and its interval is as wide as they make it."""
+    if reason := no_time(profiles, *WITHOUT_HAND_OVER):
+        return reason
+    found = {grouping: one for grouping, (_, one) in contest(profiles, *WITHOUT_HAND_OVER).items()}
+    told = {one.interval.value > 0.5 for one in found.values() if one.interval.excludes(0.5)}
+    if len(told) > 1:
+        among = Location.of(np.array([one.estimate.centre for one in found.values()]))
+        # No number of runs makes the groupings agree.
+        return Measurement(replace(among, floor=among.error, stays=among.error), "share of samples")
+    return found.get(BY_STEP, "nothing of ctypes was seen")
 
 
 def share(values: np.ndarray) -> Measurement:
@@ -580,7 +631,8 @@ def prices(record: Record) -> pd.DataFrame:
 
     The fixed price is the one of the shortest length.
     """
-    rows = []
+    # Each difference of prices is one of so many that are looked at: its interval is as much wider.
+    rows, compared = [], len(WORKED) * (len(WORK) - 1)
     for binding in WORKED:
         first = None
         for n in WORK:
@@ -597,12 +649,11 @@ def prices(record: Record) -> pd.DataFrame:
                     "binding": binding,
                     "work_ns": work_ns,
                     "price": found.at(),
-                    "more": statistics.over_units(record, price - first).at(),
-                    "share": statistics.over_units(record, medians(1 - alone / through)).at(),
+                    "more": statistics.over_units(record, price - first).at(1 - (1 - LEVEL) / compared),
                     "n": found.n,
                 }
             )
-    return pd.DataFrame(rows, columns=["binding", "work_ns", "price", "more", "share", "n"])
+    return pd.DataFrame(rows, columns=["binding", "work_ns", "price", "more", "n"])
 
 
 def changes(found: pd.DataFrame) -> dict[str, list[Interval]]:
@@ -695,6 +746,7 @@ def pairs() -> dict[str, dict[str, tuple[tuple[str, str, str], tuple[str, str, s
     a, b = WITH_PYDLL[:2]
     for build in (FREE_THREADED, GIL_ON):
         found["A3"][f"{a} / {b} on {build}"] = (build, a, ANSWER), (build, b, ANSWER)
+        found["A3"][f"{TALK[0]} / {b} on {build}"] = (build, TALK[0], ANSWER), (build, b, ANSWER)
     for a, b in itertools.pairwise(WITH_PYDLL):
         found["A4"][f"{a} / {b}"] = (GIL, a, ANSWER), (GIL, b, ANSWER)
     for a in (*CPP, *WITH_THE_GIL[METHOD]):
@@ -732,16 +784,20 @@ def decisive(record: Record) -> pd.DataFrame:
         what = f"{text}, over int: {build} / {GIL}"
         rows.append({"claim": "A7", "name": what, "kind": text, "found": text_surcharge(record, text, build)})
     rows.append({"claim": "A10", "name": ARGUMENT, "kind": INT, "found": argument_over_hand_over(record)})
-    rows.append({"claim": "A23", "name": FASTEST, "kind": METHOD, "found": fastest_other(record)[1]})
+    for what, others in (
+        (FASTEST_OF_FOUR, ("pybind11", *WITH_THE_GIL[METHOD])),
+        (FASTEST, (*CPP, *WITH_THE_GIL[METHOD])),
+    ):
+        rows.append({"claim": "A23", "name": what, "kind": METHOD, "found": fastest_other(record, others)[1]})
     return pd.DataFrame(rows)
 
 
-def fastest_other(record: Record) -> tuple[str, Measurement | str]:
+def fastest_other(record: Record, others: tuple[str, ...]) -> tuple[str, Measurement | str]:
     """A23: of the other ways to a C++ method the fastest, by its ratio to PyO3, and that ratio; or why there is none.
 
     A superlative needs no more than one that beats it, and no less than all that do not.
     """
-    cells = {a: ((GIL, a, METHOD), (GIL, "PyO3", METHOD)) for a in (*CPP, *WITH_THE_GIL[METHOD])}
+    cells = {a: ((GIL, a, METHOD), (GIL, "PyO3", METHOD)) for a in others}
     found = {binding: comparison(record, *pair) for binding, pair in cells.items()}
     measured = {binding: one for binding, one in found.items() if not isinstance(one, str)}
     if not measured:

@@ -87,7 +87,9 @@ def cells(session: Simulated) -> dict[tuple[str, str], float]:
             more = more ** (3 * PUBLISHED if binding == cffi else PUBLISHED)
             found[build, binding] = LOOP + (found[GIL, binding] - LOOP) * more
         found[build, held] = found[build, cffi] / session.true("A3", f"{cffi} / {held} on {build}") ** PUBLISHED
-    found[FREE_THREADED, dear] = found[FREE_THREADED, cffi] * session.true("A2", f"{dear} / {cffi} on {FREE_THREADED}")
+    found[FREE_THREADED, dear] = (
+        found[FREE_THREADED, cffi] * session.true("A2", f"{dear} / {cffi} on {FREE_THREADED}") ** PUBLISHED
+    )
     found[GIL, held] = math.sqrt(found[GIL, cffi] * found[GIL, TALK[2]])
     times = {place(build, name(binding, ANSWER)): ns for (build, binding), ns in found.items()}
 

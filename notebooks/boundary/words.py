@@ -77,19 +77,28 @@ def _power(p: float) -> str:
 
 
 def misranked(found: pd.DataFrame, among: int) -> str:
-    """Where the talk's method called the wrong one of two the faster one. found: columns pair, process, p, called."""
+    """Where the talk's method called the wrong one of two the faster one. found: columns pair, process, p, called, right, printed."""
     if not among:
         return "The corrected experiment tells no two of the four apart here, so that nothing can be held against it."
     if found.empty:
-        return f"In none of {among} processes did this method call a winner with a p below 0.01 that the corrected experiment contradicts."
+        return f"In none of {among} processes did the talk's program name a winner with a p below 0.01 that the corrected experiment contradicts."
     said = [
-        f"in {part.process.nunique()} of {among} processes {called} beat the other of “{pair}” (the smallest p is about {_power(part.p.min())})"
-        for (pair, called), part in found.groupby(["pair", "called"], sort=False)
+        f"the same program here names {called} the winner of “{pair}” in {part.process.nunique()} of {among} processes (the smallest p is about "
+        f"{_power(part.p.min())}); the corrected experiment says {right}{', as the talk printed' * (printed == right)}"
+        for (pair, called, right, printed), part in found.groupby(["pair", "called", "right", "printed"], sort=False)
     ]
-    return (
-        f"A small p is no safe winner: {_listed(said)}. The corrected experiment says the contrary. In part that is what a sample holds, as "
-        "the talk's cffi goes through one method more, which no number of samples takes off."
-    )
+    return f"A p tells of what was timed, harness included: {_listed(said)}."
+
+
+def two_ways(found: dict[str, Interval]) -> str:
+    """Time through ctypes over that through cffi, by signature and harness."""
+    told = {what: one for what, one in found.items() if known(one)}
+    said = "; ".join(f"{what} {draw.text(one)}" for what, one in told.items())
+    sides = {one.value > 1 for one in told.values() if one.excludes(1)}
+    if not sides:
+        return "This run does not tell ctypes from cffi" + (f": {said}." if said else ".")
+    verb = "depends on harness and signature" if len(sides) > 1 else "lies on one side wherever this run tells it"
+    return f"The time through ctypes over that through cffi {verb}: {said}."
 
 
 def clear(found: dict[str, Interval]) -> str:
@@ -196,22 +205,6 @@ def buffers(found: dict[str, Interval]) -> str:
     return f"A buffer of a million doubles: {_grouped(kinds)}." if found else f"Buffers of two lengths {UNKNOWN}."
 
 
-def detached(found: dict[str, Interval]) -> str:
-    """What a callback takes more if its caller has let go of the thread state."""
-    kinds = {"{} take more": [], "{} take less": [], "this run cannot tell a difference for {}": []}
-    for binding, one in found.items():
-        place = 2 if not known(one) or not one.excludes(0) else 0 if one.value > 0 else 1
-        kinds[list(kinds)[place]].append(binding + (f" ({_signed(one)})" if place < 2 else ""))
-    if not found:
-        return f"Callbacks of both kinds {UNKNOWN}."
-    said = [
-        kind.format(_listed(names)).replace(" take ", " takes " if len(names) == 1 else " take ")
-        for kind, names in kinds.items()
-        if names
-    ]
-    return f"With a caller that let go, {'; '.join(said)}."
-
-
 def another_form(ratios: pd.DataFrame) -> str:
     """Which form of a tool is faster for which signature; columns form, signature, interpreter, value, low, high."""
     said = []
@@ -264,32 +257,26 @@ def prediction_3(places: dict[str, float] | None, close: float) -> str:
     return f"By instructions, {first} is the largest of the three: {said}."
 
 
-def slow_because(found: Interval | None, ns: dict[str, Interval]) -> str:
-    """found: what an int argument adds to a ctypes call over what the hand-over adds. ns: both, as `argument` and `hand-over, int`."""
+def slow_because(found: Interval | None, ns: dict[str, Interval], plain: Interval | None) -> str:
+    """found: what an int argument adds to a ctypes call over what the hand-over adds. ns: both, as `argument` and `hand-over, int`,
+    and `excess`, all that is over code by hand. plain: time over that of code by hand, without an argument and the loop."""
     if not known(found) or not ns:
-        return f"Whether the argument or the hand-over of the GIL makes ctypes slow {UNKNOWN}."
+        return f"Whether an int argument or the hand-over of the GIL costs ctypes more {UNKNOWN}."
+    least = _ratio(
+        plain,
+        (
+            "Without an argument, ctypes still takes {} times as long as code by hand.",
+            "Without an argument, code by hand takes {} times as long as ctypes.",
+            "Without an argument, this run cannot tell ctypes from code by hand.",
+        ),
+    )
     numbers = (
-        f"an int argument costs {draw.text(ns['argument'], 'ns')}, the hand-over of the GIL "
-        f"{draw.text(ns['hand-over, int'], 'ns')}."
+        f"of {draw.text(ns['excess'], 'ns')} over code by hand, the argument is {draw.text(ns['argument'], 'ns')}, and the hand-over "
+        f"{draw.text(ns['hand-over, int'], 'ns')}. {least}"
     )
     if not found.excludes(1):
-        return f"A call through ctypes is slow because of both, and this run does not tell which of them costs more: {numbers}"
-    return f"A call through ctypes is slow because of {'its arguments' if found.value > 1 else 'the GIL'}: {numbers}"
-
-
-def profile_is_low(ways: list[Interval | None]) -> str:
-    """The hand-over in ns: the first of the ways times it, the last is made of a profile."""
-    direct, profiled = ways[0], ways[-1]
-    if not known(direct) or not known(profiled):
-        return f"The hand-over by a profile and by subtraction {UNKNOWN} side by side."
-    if profiled.high >= direct.low and profiled.low <= direct.high:
-        return "Here the profile and the subtraction agree, as far as this run tells."
-    if profiled.value > direct.value:
-        return "Here the profile says more than the subtraction: its groups hold what PyDLL does, too."
-    return (
-        "The profile says less than the subtraction. It knows functions by their names, and books on _ctypes_callproc what that does to hand over; "
-        "and an atomic operation may be paid by what comes behind it, which is an explanation, not tested."
-    )
+        return f"In a ctypes call, this run does not tell whether one int argument or the hand-over of the GIL costs more: {numbers}"
+    return f"In a ctypes call, one int argument costs {'more' if found.value > 1 else 'less'} than the hand-over of the GIL: {numbers}"
 
 
 def loop_names(share: float | None, names: float | None) -> str:
@@ -297,25 +284,28 @@ def loop_names(share: float | None, names: float | None) -> str:
     if share is None or not share:
         return f"What dict lookup takes in the talk's script {UNKNOWN}."
     return (
-        f"In the talk's script around PyO3, dict lookup has {share:.0%} of the samples, and looking up and storing the names of the module "
+        f"In the talk's script around PyO3, in one process, dict lookup has {share:.0%} of the samples, and looking up and storing the names of the module "
         f"has {names:.0%}."
     )
 
 
-def largest_left(found: Interval | str, other: str) -> str:
-    """found: libffi's share among libffi and the largest other part (`other`) of what PyDLL leaves."""
-    if isinstance(found, str):
-        return f"What is left when the hand-over is gone cannot be told here: {found}."
-    if not known(found) or not found.excludes(0.5):
-        return (
-            f"Through PyDLL, libffi and “{other}” are not told apart: libffi has {draw.text(found, '%', 100)} of both."
-        )
-    verb = (
-        "is the largest part of what is left"
-        if found.value > 0.5
-        else f"is not the next bottleneck: “{other}” takes more"
+def largest_left(found: dict[str, tuple[str, Interval]] | str) -> str:
+    """found: by grouping the largest other part of what PyDLL leaves, and libffi's share of the two."""
+    if isinstance(found, str) or not found:
+        return f"What is left when the hand-over is gone cannot be told here: {found or 'nothing of it was seen'}."
+    said = "; ".join(
+        f"{grouping}, libffi has {draw.text(one, '%', 100)} of itself and “{other}”"
+        for grouping, (other, one) in found.items()
     )
-    return f"Through PyDLL, libffi {verb}. It has {draw.text(found, '%', 100)} of the two."
+    sides = {
+        0 if not known(one) or not one.excludes(0.5) else 1 if one.value > 0.5 else -1 for _, one in found.values()
+    }
+    if {1, -1} <= sides:
+        return f"Whether libffi is next depends on the grouping: {said}."
+    if sides == {0}:
+        return f"Through PyDLL, libffi and the largest other part are not told apart: {said}."
+    verb = "is the largest part of what is left" if 1 in sides else "is not the next bottleneck"
+    return f"Through PyDLL, libffi {verb}, {'as far as' if 0 in sides else 'by every grouping that'} this run tells: {said}."
 
 
 def without_gil(what: str, found: dict[str, Interval]) -> str:
@@ -353,8 +343,10 @@ def texts(tax: dict[str, Interval], excess: dict[str, Interval]) -> str:
     kinds = {"larger for {}": [], "smaller for {}": [], "not told from it for {}": []}
     for text, one in excess.items():
         place = 2 if not known(one) or not one.excludes(1) else 0 if one.value > 1 else 1
-        numbers = f" ({draw.text(tax[text])})" if known(tax.get(text)) else ""
-        kinds[list(kinds)[place]].append(f"“{text}”{numbers}")
+        numbers = [
+            f"{draw.text(one)} {what}" for what, one in (("over that", one), ("by itself", tax.get(text))) if known(one)
+        ]
+        kinds[list(kinds)[place]].append(f"“{text}”{f' ({_listed(numbers)})' if numbers else ''}")
     if not excess:
         return f"Texts {UNKNOWN} on both builds."
     return (
@@ -384,20 +376,6 @@ def prediction_5(found: Interval | None) -> str:
             "This run cannot tell the detour from pybind11.",
         ),
     )
-
-
-def takeaway_without_gil(found: dict[str, Interval]) -> str:
-    """Over all kinds of call and bindings that were measured."""
-    slower = sum(known(one) and one.low > 1 for one in found.values())
-    faster = sum(known(one) and one.high < 1 for one in found.values())
-    if not slower and not faster:
-        return "This run shows no call that changes its time without the GIL."
-    open_ = f"of {len(found)}; {len(found) - slower - faster} are not told apart"
-    if slower == faster:
-        return f"Without the GIL, as many calls take longer as take less time: {slower} each, {open_}."
-    if slower > faster:
-        return f"Without the GIL, more calls take longer ({slower}) than take less time ({faster}), {open_}."
-    return f"Without the GIL, more calls take less time ({faster}) than take longer ({slower}), {open_}."
 
 
 # Choosing
@@ -560,9 +538,12 @@ def fixed_price(found: dict[str, list[Interval]]) -> str:
         missed = max(max(-one.low, one.high) for _, one in known_ones)
         return f"No price was seen to change with the work of the C function; a change of more than {missed:.0f} ns would have shown."
     binding, most = max(told, key=lambda one: abs(one[1].value))
+    ends = [pick(told, key=lambda one: one[1].value) for pick in (min, max)]
+    said = " to ".join(f"{_signed(one)} through {binding}" for binding, one in ends)
     return (
         f"The price of a call hardly depends on the work of the C function: the largest change that this run shows is "
         f"{_signed(most)}, through {binding}."
         if abs(most.value) < SMALL_NS
-        else f"The price of a call changes with the work of the C function, most through {binding}: {_signed(most)}."
+        else f"The price of a call changes with the work of the C function: {len(told)} of {len(known_ones)} differences from that of the shortest "
+        f"work are told, by intervals adjusted for so many, from {said}."
     )
