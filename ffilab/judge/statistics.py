@@ -81,9 +81,10 @@ def among_lots(record: Record, beside: str = control_pair(1)[0]) -> tuple[int, i
         default, yardstick = record.default_link(label, arm), record.default_link(label, beside)
         if arm == beside or not len(default) or not record.measured(label, beside):
             continue
-        if not np.isfinite(default / yardstick).any():
-            continue
-        own, lots = np.nanmedian(np.log(default / yardstick)), log_ratios(record, (label, arm), (label, beside))
+        ratios, lots = np.log(default / yardstick), log_ratios(record, (label, arm), (label, beside))
+        if np.isnan(ratios).all() or np.isnan(lots).all():
+            continue  # all of its batches were left out
+        own = np.nanmedian(ratios)
         arms, faster, slower = arms + 1, faster + bool(own < np.nanmin(lots)), slower + bool(own > np.nanmax(lots))
     return arms, faster, slower
 

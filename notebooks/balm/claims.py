@@ -4,7 +4,7 @@ from functools import partial
 
 from ffilab.bench.session import Session
 from ffilab.judge.controls import Control
-from ffilab.judge.estimates import Measurement, Share
+from ffilab.judge.estimates import Interval, Measurement, Share
 from ffilab.judge.ledger import Handed
 from ffilab.judge.processes import exact
 from ffilab.provision.catalogue import GIL
@@ -16,9 +16,14 @@ GROWN = "processes that ended when a list in memory of ours grew or was cleared"
 
 
 def controls(session: Session) -> list[Control]:
-    """The chapter's own A/A test: the rule twice in the corrected experiment."""
+    """The chapter's own A/A test: the rule twice in the corrected experiment. What shows no bias and excludes none is undecided."""
+
+    def kind(ratio: Interval) -> str:
+        told = ratio.excludes(1) or (ratio.low >= 1 - results.ALARM and ratio.high <= 1 + results.ALARM)
+        return f"A/A of CPython's own strings{'' if told else f', {results.ALARM:.0%} undecided'}"
+
     return [
-        Control("A/A of CPython's own strings", f"{NEW}, again / {NEW} on {label}", "ways", found.estimate)
+        Control(kind(found.ratio), f"{NEW}, again / {NEW} on {label}", "ways", found.estimate)
         for label, found in results.twins(session.timed("ways")).items()
     ]
 

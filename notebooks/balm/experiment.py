@@ -53,7 +53,7 @@ def original(session: Session) -> pd.DataFrame:
             how = "kept" if method == NEW else "released"
             factors = {"method": method, "threads": threads, "tuples": tuples(session, method), "how": how}
             cases.append(Case(GIL, EXPERIMENTS, "churn", factors, FOLDER, timeout_s=300))
-    # A ratio of two processes scatters by a quarter, so that it takes many.
+    # With 16 threads a ratio of two processes scatters by a seventh, so that it takes many.
     repeats = session.budget.shares if session.budget.is_result else session.budget.repeats
     return session.run("as the author ran it", cases, repeats)
 

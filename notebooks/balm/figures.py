@@ -6,6 +6,7 @@ import pandas as pd
 
 from ffilab import draw
 from ffilab.bench.record import Record
+from ffilab.judge import controls
 from ffilab.judge.estimates import Interval, Measurement
 from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -65,6 +66,7 @@ PUBLISHED_STRINGS = 10_000 * LINES
 PUBLISHED_GAIN = {method: PUBLISHED_MS[NEW, 1] / PUBLISHED_MS[method + WRITTEN, 1] for method in (POOLED, BLOCK)}
 # As the author puts it, of 16 threads.
 PUBLISHED_GAIN_OF_MANY = 20
+PUBLISHED_RISE = PUBLISHED_MS[NEW, THREADS] / PUBLISHED_MS[NEW, 1]
 WAYS = {
     NEW: "PyUnicode_New and a copy: the rule",
     "from string": "PyUnicode_FromStringAndSize: the rule, for any UTF-8",
@@ -139,7 +141,7 @@ def glue_original(runs: pd.DataFrame) -> None:
     suffer = [interval(results.original_ratio(runs, (way, THREADS), (way, 1))) for way in (*ORIGINAL[1:], NEW)]
     draw.glue("prediction-2", words.prediction_2(*suffer))
     gain = interval(results.original_ratio(runs, new, block))
-    draw.glue("twenty-times", words.twenty_times(THREADS, PUBLISHED_GAIN_OF_MANY, gain, suffer[-1]))
+    draw.glue("twenty-times", words.twenty_times(THREADS, PUBLISHED_GAIN_OF_MANY, gain, suffer[-1], PUBLISHED_RISE))
 
 
 def arenas_table(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> pd.DataFrame:
@@ -197,16 +199,16 @@ def arenas_table(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> 
     return pd.DataFrame(rows)
 
 
-def glue_arenas(runs: pd.DataFrame, record: Record) -> None:
-    """What the experiment on arenas says of the difference between the two experiments."""
+def glue_arenas(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> None:
+    """What it costs to give arenas back, and what lies between the two experiments."""
     faults = (results.faults(runs, arenas=state) for state in (HELD, GIVEN_BACK))
     draw.glue("giving-back", words.giving_back(interval(results.cost_of_giving_back(runs)), *faults))
     for method in (POOLED, BLOCK):
-        held, corrected = results.condition(runs, HELD, method), faster(record, GIL, method + RELEASED)
-        said = words.held_against_corrected(
-            method, interval(held), interval(corrected), results.quotient(held, corrected)
-        )
-        draw.glue(f"held-{method}", said)
+        apart = results.original_ratio(original, (NEW, 1), (method + WRITTEN, 1))
+        shared, ours = (faster(record, GIL, method + how) for how in (WRITTEN, RELEASED))
+        design = interval(faster(record, GIL, method + RELEASED, than=method + WRITTEN))
+        gains = [interval(one) for one in (apart, shared, ours)]
+        draw.glue(f"steps-{method}", words.steps(method, gains, results.quotient(shared, apart), design))
 
 
 def ways_table(record: Record) -> pd.DataFrame:
@@ -306,6 +308,8 @@ def glue_ways(record: Record) -> None:
     gains = [interval(faster(record, label, BEST)) for label in PAIR]
     change = results.change_without_gil(record) if all(gains) else None
     draw.glue("still-pays", words.still_pays(*gains, change))
+    unequal = next(iter(controls.unequal("ways", record)), None)
+    draw.glue("left-out", words.left_out(unequal and unequal.passed, unequal.found if unequal else ""))
     draw.glue("prediction-1", words.prediction_1(*(cost(record, label, NEW) for label in PAIR)))
     draw.glue("prediction-4", words.prediction_4(change))
     draw.glue(
@@ -315,9 +319,6 @@ def glue_ways(record: Record) -> None:
     for label, name in NAMES.items():
         parts = results.parts_of_a_block(record, label)
         draw.glue(f"what-bounds-{name}", words.what_bounds(WHERE[label], parts))
-        where = f"On one thread {WHERE[label]}"
-        apart = (faster(record, label, BLOCK_TUPLE, than=BLOCK), faster(record, label, BEST, than=BLOCK_TUPLE))
-        draw.glue(f"tuple-or-page-{name}", words.the_tuple_or_the_page(where, *map(interval, apart)))
         loop = interval(faster(record, label, TWO_PASSES, than=BEST))
         draw.glue(f"two-passes-{name}", words.two_passes(WHERE[label], "the strings of pages and tuple", loop))
 
@@ -456,7 +457,7 @@ def glue_grid(runs: pd.DataFrame) -> None:
     for method, who in ((BLOCK, "strings in a block"), (BEST, "the strings of pages and tuple")):
         which = {"interpreter": GIL, "threads": most, "method": method}
         apart = (per_string(runs, **which, how=how) for how in ("released", "kept"))
-        draw.glue(f"released-{method}", words.released(who, interval(ratio(*apart))))
+        draw.glue(f"released-{method}", words.released(who, interval(ratio(*apart)), most))
 
 
 def memory_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -467,7 +468,7 @@ def memory_table(runs: pd.DataFrame) -> pd.DataFrame:
             part = runs if runs.empty else chosen(runs, interpreter=label, method=method)
             row = {"CPython": label, "strings": method}
             row["written, bytes each"] = "" if part.empty else f"{part.written.iloc[0]:.1f}"
-            for when, title in (("alive", "resident, bytes each"), ("after", "after all were dropped, bytes each")):
+            for when, title in (("alive", "resident, bytes each"), ("after", "right after the drop, bytes each")):
                 found = results.resident(runs, label, method, when)
                 row[title] = found if isinstance(found, str) else draw.words(found)
             rows.append({**row, "n": len(part)})
@@ -555,11 +556,11 @@ def glue_misuse(runs: pd.DataFrame, works: pd.DataFrame) -> None:
     draw.glue("misuse-thread", words.misused("strings outlived their thread with the right hash", gone))
     at_exit = told("alive at exit", lambda said: True)
     draw.glue("misuse-exit", words.misused("the process ended well with strings alive", at_exit))
-    without = [
-        name
-        for name, where in (("a lookup such as x in {'key'}", lost), ("int(x)", misread))
-        if any(one for one in where.values())
-    ]
+    zero = told("a hash of 0", lambda said: said["hash(x)"] == "0")
+    copied = results.answers(works)[results.COPIED].xs(PREDICTED[4], level="probe")
+    pickled = {label: "Error" in answer for label, answer in copied.items()}
+    asked = {"hash(x)": zero, "a lookup such as x in {'key'}": lost, "int(x)": misread, "pickle.dumps(x)": pickled}
+    without = [name for name, where in asked.items() if any(where.values())]
     failed = [probe for probe in PREDICTED if probe in results.unlike(works, GIL, BLOCK, "str")]
     draw.glue("prediction-3", words.prediction_3(failed, list(PREDICTED), without))
 
@@ -729,4 +730,5 @@ def glue_reading(record: Record) -> None:
                 f"lazy-{share}-{name}", words.speed(where, "lazy sequences", "the strings of pages and tuple", gain)
             )
             gain = interval(faster(record, label, f"{LAZY}, {share} read", than=f"{NEW}, {share} read"))
-            draw.glue(f"lazy-new-{share}-{name}", words.speed(where, "lazy sequences", "CPython's own strings", gain))
+            said = words.speed(where, "lazy sequences", "CPython's own strings", gain, results.least(record, label))
+            draw.glue(f"lazy-new-{share}-{name}", said)

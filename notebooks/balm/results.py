@@ -84,6 +84,12 @@ def twins(record: Record) -> dict[str, Comparison]:
     return {label: found for label, _, found in statistics.false_alarms(record, COPIES)}
 
 
+def least(record: Record, label: str) -> float:
+    """How small a difference from the rule the two copies of it could have told; 0 if it is not known."""
+    found = twins(record).get(label)
+    return found.mde if found else 0.0
+
+
 def gains(record: Record) -> dict[str, dict[str, Interval | None]]:
     """By interpreter: how many times as fast as CPython's own the original's two designs, and pages and tuple, are.
 
@@ -105,7 +111,7 @@ def over_loops(record: Record, label: str, arm: str = BLOCK) -> dict[str, Interv
 
 
 def parts_of_a_block(record: Record, label: str) -> dict[str, Interval | None]:
-    """What two things cost that can be taken away, each a ratio of two arms of one run: above 1 it costs time."""
+    """What things cost that can be taken away, each a ratio of two arms of one run: above 1 it costs time."""
 
     def over(arm: str, without: str) -> Interval | None:
         found = faster(record, label, without, than=arm)
@@ -113,20 +119,19 @@ def parts_of_a_block(record: Record, label: str) -> dict[str, Interval | None]:
 
     return {
         "Freeing strings one at a time": over(BLOCK, BLOCK_TUPLE),
+        "Taking a block, and not pages, beside such a tuple": over(BLOCK_TUPLE, BEST),
         "Giving each head cache lines of its own, in a loop that only writes": over(BYTES, NEAR),
     }
 
 
 def condition(runs: pd.DataFrame, state: str, method: str) -> Measurement | None:
     """CPython's own strings, with arenas in a state, over one of ours with arenas held: how many times as fast ours are."""
-    apart = [chosen(runs, method=NEW, arenas=state), chosen(runs, method=method, arenas=HELD)]
-    return ratio(*(part.sort_values("round").ns.to_numpy() for part in apart))
+    return ratio(per_string(runs, method=NEW, arenas=state), per_string(runs, method=method, arenas=HELD))
 
 
 def cost_of_giving_back(runs: pd.DataFrame) -> Measurement | None:
     """CPython's own strings: the time where an arena goes back with each tuple over that where none can."""
-    parts = [chosen(runs, method=NEW, arenas=state).sort_values("round").ns.to_numpy() for state in (GIVEN_BACK, HELD)]
-    return ratio(*parts)
+    return ratio(*(per_string(runs, method=NEW, arenas=state) for state in (GIVEN_BACK, HELD)))
 
 
 def faults(runs: pd.DataFrame, **which) -> Interval | None:

@@ -21,15 +21,15 @@ from notebooks.balm.results import COPIED
 
 INTERPRETERS = [GIL, FREE_THREADED]
 # Of the logarithm of a time over processes, by way and number of threads. With them the ratios that claims read scatter as
-# in a run of `quick`: new / pooled and new / block 0.24 with one thread; pooled / new 0.15 and new / block 0.18 with 16;
-# block with 16 threads over one 0.17.
+# in a run of `quick`: new / pooled 0.05 and new / block 0.04 with one thread; pooled / new 0.15 and new / block 0.05 with 16;
+# block with 16 threads over one 0.04.
 PROCESSES = {
-    (NEW, 1): 0.21,
-    (POOLED + WRITTEN, 1): 0.12,
-    (BLOCK + WRITTEN, 1): 0.12,
-    (NEW, THREADS): 0.13,
-    (POOLED + WRITTEN, THREADS): 0.08,
-    (BLOCK + WRITTEN, THREADS): 0.12,
+    (NEW, 1): 0.035,
+    (POOLED + WRITTEN, 1): 0.03,
+    (BLOCK + WRITTEN, 1): 0.025,
+    (NEW, THREADS): 0.045,
+    (POOLED + WRITTEN, THREADS): 0.15,
+    (BLOCK + WRITTEN, THREADS): 0.04,
 }
 GAINS = (("B1", POOLED), ("B2", BLOCK))
 # Of the logarithm of a ratio over restarts: 0.14 for the block in a run of `quick`, and 0.07 for pooled strings.

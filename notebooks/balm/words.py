@@ -24,8 +24,11 @@ def faults_fragment(found: Interval) -> str:
     return "fewer than 0.1" if found.high < 0.1 else text(Interval(found.value, max(0.0, found.low), found.high))
 
 
-def _compared(where: str, one: str, other: str, ratio: Interval | None, above: str, below: str) -> str:
-    """Two ways and a ratio of their times; what is said where it is above 1 and below. Both are plurals."""
+def _compared(
+    where: str, one: str, other: str, ratio: Interval | None, above: str, below: str, least: float = 0.0
+) -> str:
+    """Two ways and a ratio of their times; what is said where it is above 1 and below. Both are plurals. Below `least`, two
+    copies of the rule could differ as much."""
     start = capital(where)
     if ratio is None:
         return f"{start}, {one} and {other} were not both measured here."
@@ -33,15 +36,17 @@ def _compared(where: str, one: str, other: str, ratio: Interval | None, above: s
         return f"{start}, {one} and {other} cannot be compared: {UNKNOWN}."
     if not ratio.excludes(1):
         return f"{start}, no difference between {one} and {other} is seen: the ratio of their times is {text(ratio)}."
+    if abs(math.log(ratio.value)) < math.log1p(least):
+        return f"{start}, whether {one} and {other} differ is undecided: the ratio of their times is {text(ratio)}, and the A/A test resolves no less than {least:.0%}."
     return f"{start}, {one} {(below if ratio.value < 1 else above).format(_times(ratio))} {other}."
 
 
 LONGER, FASTER = "take {} times as long as", "are {} times as fast as"
 
 
-def speed(where: str, one: str, other: str, gain: Interval | None) -> str:
+def speed(where: str, one: str, other: str, gain: Interval | None, least: float = 0.0) -> str:
     """How many times as fast one way is as another."""
-    return _compared(where, one, other, gain, FASTER, LONGER)
+    return _compared(where, one, other, gain, FASTER, LONGER, least)
 
 
 def duration(where: str, one: str, other: str, ratio: Interval | None) -> str:
@@ -63,7 +68,7 @@ def holds_where(gains: dict[str, dict[str, Interval | None]]) -> str:
     *designs, _ = next(iter(gains.values()))
     said = [_there([each[way] for each in gains.values()], list(gains), f"{way} strings") for way in designs]
     ours = _there([list(each.values())[-1] for each in gains.values()], list(gains), "our strings of pages and tuple")
-    return f"On one thread, his {'; his '.join(said)}. Beside them, {ours}."
+    return f"On one thread, all ways in one process, his {'; his '.join(said)}. Beside them, {ours}."
 
 
 def _there(gains: list[Interval | None], labels: list[str], who: str) -> str:
@@ -94,11 +99,11 @@ def still_pays(gil: Interval | None, free_threaded: Interval | None, change: Int
         return "This run cannot say: the strings of pages and tuple were not measured on both builds."
     if not free_threaded.excludes(1):
         return (
-            "This run cannot say: on one thread without the GIL, the strings of pages and tuple are not told apart from CPython's own: the "
+            "This run cannot say: on one thread without the GIL, all ways in one process, the strings of pages and tuple are not told apart from CPython's own: the "
             f"ratio is {text(free_threaded)}."
         )
     if free_threaded.high < 1:
-        return f"On one thread without the GIL, the strings of pages and tuple take {_times(free_threaded)} times as long as CPython's own."
+        return f"On one thread without the GIL, all ways in one process, the strings of pages and tuple take {_times(free_threaded)} times as long as CPython's own."
     less = (
         "less than"
         if known(change) and change.low > 1
@@ -108,7 +113,7 @@ def still_pays(gil: Interval | None, free_threaded: Interval | None, change: Int
     )
     there = f"{_times(gil)} times" if gil.low > 1 else f"a ratio of {text(gil)}"
     return (
-        f"On one thread without the GIL, the strings of pages and tuple are {_times(free_threaded)} times as fast as CPython's own, "
+        f"On one thread without the GIL, all ways in one process, the strings of pages and tuple are {_times(free_threaded)} times as fast as CPython's own, "
         f"which is {less} with it ({there})."
     )
 
@@ -135,32 +140,33 @@ def as_it_came(faults: Interval | None) -> str:
         return "How many page faults there were as the author ran it is not known here."
     start, count = "With one thread, as the author ran it,", f"({faults_fragment(faults)} page faults for each tuple)"
     if faults.high < FEW:
-        return f"{start} no arena went back here {count}."
+        return f"{start} no arena went back here {count}: arenas are no part of those ratios."
     if faults.low > MANY:
         return f"{start} an arena went back with each tuple here {count}."
     return f"{start} it cannot be told here which of the two conditions it was {count}."
 
 
-def held_against_corrected(
-    method: str, held: Interval | None, corrected: Interval | None, quotient: Interval | None
-) -> str:
-    """The gain of a way with arenas held, each way in processes of its own; in the corrected experiment; the first over the
-    second."""
-    if not (known(held) and known(corrected) and known(quotient)):
+def steps(method: str, gains: list[Interval | None], process: Interval | None, design: Interval | None) -> str:
+    """From the first experiment to the corrected one: the gain of his design in processes of its own, of his where all ways share
+    one, of ours there; the second over the first, and the third over the second."""
+    if not all(known(one) for one in (*gains, process, design)):
         return f"For {method} strings, the two experiments cannot be compared here."
-    both = f"gain {text(held)} with arenas held, {text(corrected)} in the corrected experiment"
-    if not quotient.excludes(1):
-        return f"For {method} strings, no difference between the experiment with arenas held and the corrected one is seen ({both})."
-    what = "larger" if quotient.value > 1 else "smaller"
+    apart, shared, ours = map(text, gains)
+    said = [
+        f"{what} changes the gain by a factor of {text(one)}"
+        if one.excludes(1)
+        else f"of {what} no effect is seen ({text(one)})"
+        for what, one in (("the shared process", process), ("our design", design))
+    ]
     return (
-        f"For {method} strings, the gain with arenas held is {what} than in the corrected experiment ({both}): what is left of the "
-        "difference is not explained by memory that is given back."
+        f"For {method} strings, the gain is {apart} with his design in processes of its own, {shared} with it where all ways share a "
+        f"process, and {ours} with our design there: {'; '.join(said)}."
     )
 
 
 def memory_bound(where: str, small: Interval | None, large: Interval | None, megabytes: float) -> str:
-    """One thread. A string of the whole text over one of a small text: above 1, memory is felt; a large text over the whole: the
-    same. megabytes: what the heads of the large text take.
+    """One thread. A string of the whole text over one of a small text, which a tuple's fixed cost works against; a large text over
+    the whole, which decides: above 1, memory is felt. megabytes: what the heads of the large text take.
     """
     start = f"{capital(where)} and with one thread"
     if not (known(small) and known(large)):
@@ -170,9 +176,9 @@ def memory_bound(where: str, small: Interval | None, large: Interval | None, meg
         f"text four times as long takes {text(large)} times as long"
     )
     reach = f"the heads of the longest of these texts take {megabytes:.1f} MB, and many processors have a cache that holds them"
-    if small.high < 1 + ALIKE:
-        return f"{start}, {figures}. A nearer or a farther cache is not what holds up a block with the author's text; {reach}."
-    if small.low > 1:
+    if large.high < 1 + ALIKE:
+        return f"{start}, {figures}. From the author's text to one of four times its length, no string is dearer by {ALIKE:.0%}; {reach}."
+    if large.low > 1:
         return f"{start}, {figures}. The way to memory has a part in it, as its author says; {reach}."
     return f"{start}, {figures}. Whether memory is the bound is undecided here; {reach}."
 
@@ -193,24 +199,11 @@ def what_bounds(where: str, parts: dict[str, Interval | None]) -> str:
     return f"{capital(where)}: {' '.join(said)}"
 
 
-def the_tuple_or_the_page(where: str, of_block: Interval | None, page: Interval | None) -> str:
-    """Blocks over blocks in a tuple of ours: above 1, the tuple gains. Blocks in such a tuple over pages in one: above 1, the page does."""
-    start = capital(where)
-    if not (known(of_block) and known(page)):
-        return f"{start}, which part of the gain over a block is the tuple's, and which the page's, is not known here."
-    ratios = f"the tuple {text(of_block)} times, the pages {text(page)} times"
-    if of_block.low > 1 and page.low > 1:
-        return f"{start}, both help: {ratios}."
-    if of_block.low > 1:
-        return f"{start}, the tuple makes the gain over a block, and no gain of the pages is seen beside it: {ratios}."
-    if page.low > 1:
-        return f"{start}, the pages make the gain over a block, and no gain of the tuple is seen: {ratios}."
-    return f"{start}, neither the tuple nor the pages are seen to gain anything over a block: {ratios}."
-
-
-def twenty_times(threads: int, published: float, gain: Interval | None, rise: Interval | None) -> str:
+def twenty_times(
+    threads: int, published: float, gain: Interval | None, rise: Interval | None, published_rise: float
+) -> str:
     """With many threads: CPython's own strings over those in a block, beside what was published; and CPython's own over themselves
-    with one thread.
+    with one thread, beside the same of what was published.
     """
     said = f'The author writes: "you could argue this is a {published:.0f}x speed up".'
     if not known(gain):
@@ -228,7 +221,7 @@ def twenty_times(threads: int, published: float, gain: Interval | None, rise: In
     elif gain.value < 1:
         here = f"strings in a block take {text(gain.inverse)} times as long as CPython's own"
         beside = "the other way round"
-    return f"{said} With {threads} threads here, {here}, {beside}. {_rise(threads, rise)}"
+    return f"{said} With {threads} threads here, {here}, {beside}. {_rise(threads, rise)} The author's took {published_rise:.2f} times as long in the post."
 
 
 def _rise(threads: int, rise: Interval | None) -> str:
@@ -251,7 +244,7 @@ def two_passes(where: str, who: str, ratio: Interval | None) -> str:
         return f"{start}, how near {who} come to the loop that writes and looks is not known."
     times = f"{text(ratio)} times its time"
     if ratio.low > 1 - ALIKE and ratio.high < 1 + ALIKE:
-        return f"{start}, {who} take as long as the loop that writes and looks: {times}."
+        return f"{start}, {who} come within {ALIKE:.0%} of the loop that writes and looks: {times}."
     if ratio.low > 1:
         return f"{start}, {who} take longer than the loop that writes and looks: {times}."
     if ratio.high < 1:
@@ -299,15 +292,15 @@ def cold_heaps(ratio: Interval | None, cold: Interval | None, warm: Interval | N
     return f"Two threads that have just started take {_times(ratio)} times as long as two that made a tuple before ({counts})."
 
 
-def released(who: str, ratio: Interval | None) -> str:
+def released(who: str, ratio: Interval | None, threads: int) -> str:
     """With the GIL and many threads: time where it is released while strings are made, over time where it is kept."""
     if not known(ratio):
         return f"What it does to {who} to release the GIL is not known here."
     if not ratio.excludes(1):
-        return f"Whether it helps {who} to release the GIL cannot be told here: released over kept is {text(ratio)}."
+        return f"Whether it helps {who} to release the GIL cannot be told here: with {threads} threads, released over kept is {text(ratio)}."
     if ratio.value < 1:
-        return f"With the GIL released while they are made, {who} are {_times(ratio)} times as fast as with it kept."
-    return f"With the GIL released while they are made, {who} take {_times(ratio)} times as long as with it kept."
+        return f"With {threads} threads and the GIL released while they are made, {who} are {_times(ratio)} times as fast as with it kept."
+    return f"With {threads} threads and the GIL released while they are made, {who} take {_times(ratio)} times as long as with it kept."
 
 
 def stays(where: str, who: str, alive: Interval | str | None, after: Interval | str | None) -> str:
@@ -322,14 +315,12 @@ def stays(where: str, who: str, alive: Interval | str | None, after: Interval | 
         # Rounded down: what is certain to stay, and never more than all.
         share = min(100, int(100 * after.low / alive.high))
         much = "all" if share == 100 else f"nearly all, at least {share}%,"
-        return f"{start}, of {who}, what they took stays: {much} {each}."
+        return f"{start}, of {who}, what they took stays right after the drop: {much} {each}."
     if after.high < 0.25 * alive.low:
         share = math.ceil(100 * max(after.high, 0) / alive.low)
-        return (
-            f"{start}, of {who}, a large part of what they took went back to the system: at most {share}% {each} stays."
-        )
+        return f"{start}, of {who}, a large part of what they took is back with the system right after the drop: at most {share}% {each} stays."
     both = f"{text(after, 'bytes')} of {text(alive, 'bytes')} for each"
-    return f"{start}, of {who}, a part of what they took stays, or this run cannot tell ({both})."
+    return f"{start}, of {who}, a part of what they took stays right after the drop, or this run cannot tell ({both})."
 
 
 def probes_agree(same: int, asked: int, differing: list[str]) -> str:
@@ -460,6 +451,15 @@ def same_call_twice(ratios: dict[str, Interval], alarm: float) -> str:
     return " ".join(said) or f"The A/A test says nothing here: {UNKNOWN}."
 
 
+def left_out(passed: bool | None, found: str) -> str:
+    """Of the corrected experiment: were batches of all arms left out alike? If not, the worst arm."""
+    if passed is None:
+        return "Whether batches of all ways were left out alike is not known here."
+    if passed:
+        return "Of no way were many more batches left out than of the others."
+    return f"Of one way more batches were left out than of the others ({found}): its own time rests on fewer."
+
+
 def prediction_1(gil: Interval | None, free_threaded: Interval | None) -> str:
     """ns for one line with PyUnicode_New, made and dropped, in the corrected experiment."""
     if not (known(gil) and known(free_threaded)):
@@ -493,8 +493,8 @@ def prediction_3(failed: list[str], asked: list[str], without: list[str]) -> str
         else f"None of {len(asked)} probes answers otherwise for ours, if every field is filled in with care."
     )
     if without:
-        return f"{start} With a hash of 0, or without a NUL, these go wrong: {listed(without)}."
-    return f"{start} That a hash of 0 or a missing NUL breaks something is not seen in this run."
+        return f"{start} With a hash of 0, without a NUL, or with a copied type, these go wrong: {listed(without)}."
+    return f"{start} That a hash of 0, a missing NUL or a copied type breaks something is not seen in this run."
 
 
 def prediction_4(change: Interval | None) -> str:
