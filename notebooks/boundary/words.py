@@ -539,11 +539,11 @@ def fixed_price(found: dict[str, list[Interval]]) -> str:
         return f"No price was seen to change with the work of the C function; a change of more than {missed:.0f} ns would have shown."
     binding, most = max(told, key=lambda one: abs(one[1].value))
     ends = [pick(told, key=lambda one: one[1].value) for pick in (min, max)]
-    said = " to ".join(f"{_signed(one)} through {binding}" for binding, one in ends)
+    said = " to ".join(dict.fromkeys(f"{_signed(one)} through {binding}" for binding, one in ends))
     return (
         f"The price of a call hardly depends on the work of the C function: the largest change that this run shows is "
         f"{_signed(most)}, through {binding}."
         if abs(most.value) < SMALL_NS
-        else f"The price of a call changes with the work of the C function: {len(told)} of {len(known_ones)} differences from that of the shortest "
-        f"work are told, by intervals adjusted for so many, from {said}."
+        else f"The price of a call changes with the work of the C function. Told from that of the shortest work, by intervals adjusted for "
+        f"so many: {len(told)} of {len(known_ones)} prices, {said}."
     )
