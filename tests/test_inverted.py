@@ -28,14 +28,19 @@ OPEN = re.compile(
 # loads in reverse order, some pairs keep their sides. pinning: no effect is none when it is inverted, and what could be found is of
 # the noise. races, meeting: counts of processes, whatever they lost. boundary, texts: mirrored and swapped, a factor of two builds
 # over another of the same is as it was. convoy: both factors are less than 300, and nobody waits twice. placement, hot and differ:
-# no effect is none when it is inverted, and what differs does so in both directions.
+# no effect is none when it is inverted, and what differs does so in both directions. balm, steps and memory-bound: factors of both
+# directions, and no string dearer by a tenth. boundary, fixed-price: nothing is seen either way. convoy and placement, predictions: counts
+# and ranges. loaders, recap: both are less than 20 %.
 TRUE_OF_BOTH = {
     ("loaders", "pause-free-threaded"),
     *(("balm", f"held-{way}") for way in ("pooled", "block")),
     *(("pinning", what) for what in ("native-gain", "python-gain", "could-find", "figure 0 of pinning-12")),
     ("races", "meeting"),
-    *(("convoy", what) for what in ("baselines", "strangers", "relief", "prediction-1", "model")),
-    ("boundary", "texts"),
+    *(("convoy", what) for what in ("baselines", "strangers", "relief", "prediction-1", "prediction-3", "model")),
+    *(("boundary", what) for what in ("texts", "fixed-price")),
+    *(("balm", what) for what in ("steps-block", "memory-bound-gil", "memory-bound-free-threaded")),
+    ("loaders", "recap"),
+    *(("placement", f"prediction-{number}") for number in (2, 3)),
     *(
         ("placement", f"{what}-{build}")
         for what in ("misses-call_method", "luck", "hot-call_method", "hot-containers", "differ-containers")

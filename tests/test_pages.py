@@ -94,7 +94,6 @@ def tree(tmp_path, monkeypatch):
         ("notebooks/critical_sections/experiment.py", "the experiment"),
         ("notebooks/critical_sections/claims.toml", "the experiment"),
         ("notebooks/boundary/experiment.py", "the experiment"),  # it says that it uses that corner
-        ("notebooks/measuring/results.py", "the experiment"),  # and that one uses this
         ("native/critical_sections/lock_pieces/lock_pieces.c", "its native source"),
         ("native/boundary/arms.py", "its native source"),
         ("native/threads.py", "its native source"),

@@ -844,3 +844,8 @@ def glue_choice(record: Record, cells: pd.DataFrame) -> None:
             pair = statistics.compare(record, *[(GIL, name(binding, signature)) for binding in tools[:2]])
             apart = pair.ratio.excludes(1) if pair.ratio.is_known else None
         draw.glue(f"choose-{what}", words.cheapest(signature, tools, apart))
+
+
+def glue_tick(single: pd.DataFrame) -> None:
+    """How far two readings of the clock lie apart in single calls, for a sentence."""
+    draw.glue("tick", f"{results.tick(single)} ns")

@@ -31,7 +31,7 @@ def operation(name: str, title: str | None = None) -> Arm:
     return Arm(title or name, ARMS, "operation", {"name": name})
 
 
-PYO3_CALL, PYO3_CALL_GIL_ON = "a PyO3 call", "a PyO3 call with the GIL on"
+PYO3_CALL, PYO3_CALL_GIL_ON = "a PyO3 call", "a PyO3 call with its GIL"
 
 
 def by_file(label: str, arm: Arm) -> dict:
