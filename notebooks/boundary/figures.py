@@ -50,8 +50,6 @@ MARKERS = "osD^vP*Xhp"
 DRAWN = (FLOOR, "PyO3", "pybind11", "ctypes CDLL")
 # Where the page on the bindings shows each of them whole.
 CODE = {binding: f"bindings.html#binding-{re.sub('[^a-z0-9]+', '-', binding.lower())}" for binding in BINDINGS}
-# The heading of the floor's column: it holds whole times, and the others differences.
-WHOLE = f"{FLOOR}, with the loop"
 TURN = "a turn of the loop, ns"
 # What the choice table prices: heading to signature.
 PRICED = {

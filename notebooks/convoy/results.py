@@ -45,13 +45,6 @@ def excess(sweeps: pd.DataFrame, interval: float, slack: str, *places: str) -> n
     return swept(sweeps, "p50", interval, slack=slack, pinning=places) - interval * 1e6
 
 
-def first_demands(waits: pd.DataFrame) -> np.ndarray:
-    """Share of waits for the GIL, of those of half an interval and more, that were over within one and a half: one value for
-    each process. One wait and one demand, then; had the busy thread taken the GIL again, it would have taken another."""
-    found = [np.array(ns) / 1e9 / DEFAULT_S for ns in done(waits, interpreter=GIL).waits]
-    return np.array([np.mean(long < 1.5) for each in found if len(long := each[each > 0.5])])
-
-
 def waits(timeline: dict) -> pd.DataFrame:
     """How long each call of the server took beyond what it waited for. Columns call, begin, end (ns), intervals.
 
