@@ -1,4 +1,4 @@
-"""Golden records of which the truth was changed: fast and slow swapped, or all effects taken away."""
+"""Golden records of which the truth was changed: fast and slow swapped, all effects taken away, or a process of each case disturbed."""
 
 import json
 import math
@@ -11,19 +11,39 @@ from statistics import median
 CONTROLS = re.compile(r"control \d|empty loop|apart|copied|reference")
 # Lists of samples, and not of answers to one question each.
 LONG = 20
-INVERTED, EFFECTLESS = "inverted", "effectless"
+INVERTED, EFFECTLESS, DISTURBED = "inverted", "effectless", "disturbed"
 
 
 def changed(source: Path, target: Path, how: str) -> None:
-    """Write every record of a folder of records again, with its effects inverted or taken away."""
+    """Write every record of a folder of records again, with its effects inverted or taken away, or disturbed."""
     for path in sorted(source.glob("*/*.jsonl")):
         lines = [json.loads(line) for line in path.read_text().splitlines()]
-        if any(line["kind"] == "block" for line in lines):
-            change_times(lines, how)
-        change_processes([line for line in lines if line["kind"] == "child"], how)
+        children = [line for line in lines if line["kind"] == "child"]
+        if how == DISTURBED:
+            disturb(children)
+        else:
+            if any(line["kind"] == "block" for line in lines):
+                change_times(lines, how)
+            change_processes(children, how)
         made = target / path.relative_to(source)
         made.parent.mkdir(parents=True, exist_ok=True)
         made.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
+
+
+def disturb(children: list[dict]) -> None:
+    """Let others take the CPU in one process of each case, and nowhere else: in the first round of an experiment's first case,
+    in the second of its second, and so on, so that each lacks its partners."""
+    cases = defaultdict(lambda: defaultdict(lambda: defaultdict(list)))
+    for child in children:
+        case = json.dumps([child["interpreter"], child["factors"]])
+        place = child["run"], child.get("replaces", child["process"])
+        cases[child["title"]][case][place].append(child)
+    for by_case in cases.values():
+        for number, (_, places) in enumerate(sorted(by_case.items())):
+            for turn, tries in enumerate(places.values()):
+                for child in tries:
+                    taken = child["wall_s"] * (turn == number % len(places))
+                    child |= {"strangers_s": taken, "throttled_s": 0.0, "steal_s": 0.0}
 
 
 def change_times(lines: list[dict], how: str) -> None:

@@ -14,6 +14,7 @@ from ffilab.press import chapters as chapters_module
 from ffilab.press.chapters import FACTS, Chapter, chapters, digests, split
 from ffilab.press.execute import execute
 from ffilab.press.render import not_measured, with_banner
+from tests.changed_records import DISTURBED
 from tests.golden_pages import GOLDEN, page
 
 CORNERS = corners()
@@ -34,6 +35,12 @@ def test_a_page_is_made_from_records_alone(corner, executed):
         outputs = [output for cell in part.cells for output in cell.get("outputs", [])]
         glued = {o["metadata"]["scrapbook"]["name"] for o in outputs if "scrapbook" in o.get("metadata", {})}
         assert used <= glued, (name, used - glued)
+
+
+@pytest.mark.parametrize("corner", CORNERS)
+def test_a_page_is_made_when_processes_were_disturbed(corner):
+    """One of each case is left out, and what is paired with it has no partner."""
+    assert page(corner, DISTURBED).is_executed
 
 
 def test_verdicts_of_the_golden_records_are_those_that_were_kept():

@@ -37,7 +37,7 @@ def as_run(runs: pd.DataFrame, value: str, over: str) -> pd.DataFrame:
     """
     rows = []
     for label, part in by_condition(runs).sort_values("round").groupby("interpreter"):
-        table = part.pivot(index="round", columns="loader", values=value)
+        table = part.pivot(index="round", columns="loader", values=value).dropna()
         ratios = table[over] / table[LOADERS[over == LOADERS[0]]]
         # A ratio of times is one of logarithms; a count may be nearly nothing.
         estimate = Location.of((np.log(ratios) if value == "seconds" else ratios).to_numpy(), log=value == "seconds")
@@ -48,9 +48,8 @@ def as_run(runs: pd.DataFrame, value: str, over: str) -> pd.DataFrame:
 
 def free_threaded_gains_more(found: pd.DataFrame) -> Share:
     """In how many rounds the talk's program prints the larger ratio on the free-threaded build."""
-    gil, free_threaded = (found.set_index("interpreter").ratios[label] for label in (GIL, FREE_THREADED))
-    larger = (free_threaded > gil)[gil.index.intersection(free_threaded.index)]
-    return Share(int(larger.sum()), len(larger))
+    ratios = pd.DataFrame({label: found.set_index("interpreter").ratios[label] for label in (GIL, FREE_THREADED)}).dropna()
+    return Share(int((ratios[FREE_THREADED] > ratios[GIL]).sum()), len(ratios))
 
 
 def cells(label: str, function: str) -> tuple[tuple[str, str], tuple[str, str]]:
