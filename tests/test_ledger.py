@@ -52,7 +52,7 @@ def test_a_row_has_its_verdict_and_each_part_with_its_answer():
 
 def test_what_its_author_ran_is_said_where_it_decides():
     as_run = Side("x", experiment="as run", direction="above", null=1.0, interest=0.05)
-    assert "as its author ran it" in ledger.judge(claim(as_run), handed_in(1.2))["reason"]
+    assert "by the author's program" in ledger.judge(claim(as_run), handed_in(1.2))["reason"]
 
 
 def test_a_smoke_test_is_no_result():

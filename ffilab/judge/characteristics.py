@@ -166,7 +166,9 @@ def keep(results: list[dict], path: Path = EVIDENCE) -> None:
     known = {claim.id for claim in claims.all_claims()}
     lines = [json.dumps(row) for row in in_order([row for row in rows.values() if row["claim"] in known])]
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+    new = path.with_suffix(".new")
+    new.write_text("[\n" + ",\n".join(lines) + "\n]\n")
+    new.replace(path)
 
 
 def in_order(results: list[dict]) -> list[dict]:

@@ -252,7 +252,7 @@ def is_withheld(row: dict, name: str) -> bool:
 def part_title(part: dict) -> str:
     """What a part of a row is about: `ratio, in the published size`."""
     what = f"{part['part']}{', in the published size' * (part['kind'] == 'size')}"
-    return what + {"as run": " (as its author ran it)", BESIDE: " (beside the claim)"}.get(part["experiment"], "")
+    return what + {"as run": " (by the author's program)", BESIDE: " (beside the claim)"}.get(part["experiment"], "")
 
 
 def part_in_words(part: dict) -> str:

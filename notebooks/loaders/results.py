@@ -48,7 +48,9 @@ def as_run(runs: pd.DataFrame, value: str, over: str) -> pd.DataFrame:
 
 def free_threaded_gains_more(found: pd.DataFrame) -> Share:
     """In how many rounds the talk's program prints the larger ratio on the free-threaded build."""
-    ratios = pd.DataFrame({label: found.set_index("interpreter").ratios[label] for label in (GIL, FREE_THREADED)}).dropna()
+    ratios = pd.DataFrame(
+        {label: found.set_index("interpreter").ratios[label] for label in (GIL, FREE_THREADED)}
+    ).dropna()
     return Share(int((ratios[FREE_THREADED] > ratios[GIL]).sum()), len(ratios))
 
 
