@@ -92,7 +92,7 @@ def test_an_event_counts_though_its_process_was_disturbed_and_measured_again():
 
 def test_threads_that_never_met_try_no_lock(frames):
     frame = frames[TRIALS]
-    frame.loc[where(frame, **{**MET, "variant": "mutex"}), "met"] = np.arange(240) % 2
+    frame.loc[where(frame, **{**MET, "variant": "mutex"}), "met"] = np.arange(experiment.TRIALS["quick"]) % 2
     assert answer(frames, "A15", "the mutex version", "never") == OPEN
     # Who lost something has met.
     frame.loc[where(frame, **MET), "met"] = 0.5

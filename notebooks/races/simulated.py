@@ -38,25 +38,16 @@ def as_run(session: Simulated, n: int) -> None:
     paid = session.true("A16", "withdrawals, as the talk ran it: {FREE_THREADED}")
     lost, paid = session.scattered(lost, LOSS, n), session.scattered(paid, ROUNDS, n)
 
-    def bad(claim: str, what: str, gil: str = " GIL on,") -> np.ndarray:
-        return session.events(session.true(claim, f"bad runs as the talk ran it: {what},{gil} {{FREE_THREADED}}"), n)
-
-    fast, counter, bank = bad("A17", "fast bank", ""), bad("A15", "unsafe counter"), bad("A16", "bank")
-    rows = {
-        "off": [
-            [
-                {"what": "unsafe counter", "lost": float(lost[run])},
-                {"what": "bank", "withdrawals": float(paid[run]), "created": 50.0},
-                {"what": "fast bank", "created": 20.0 * fast[run]},
-            ]
-            for run in range(n)
-        ],
-        "on": [
-            [{"what": "unsafe counter", "lost": LEAST * counter[run]}, {"what": "bank", "created": 50.0 * bank[run]}]
-            for run in range(n)
-        ],
-    }
-    session.add_processes(experiment.AS_RUN, [(FREE_THREADED, {"gil": gil}, found) for gil, found in rows.items()])
+    fast = session.events(session.true("A17", "bad runs as the talk ran it: fast bank, {FREE_THREADED}"), n)
+    rows = [
+        [
+            {"what": "unsafe counter", "lost": float(lost[run])},
+            {"what": "bank", "withdrawals": float(paid[run]), "created": 50.0},
+            {"what": "fast bank", "created": 20.0 * fast[run]},
+        ]
+        for run in range(n)
+    ]
+    session.add_processes(experiment.AS_RUN, [(FREE_THREADED, {"gil": "off"}, rows)])
     cases = []
     for label, statement in ((GIL, "total += one()"), (FREE_THREADED, "total += 1")):
         bad_runs = session.events(session.true("C7", f"bad runs: {statement}, {label}"), n)

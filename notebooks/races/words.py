@@ -53,12 +53,12 @@ def as_run(free: Share, lost: Interval) -> str:
 
 
 def gil_was_off(on: dict[str, Share]) -> str:
-    """Processes of the talk's program in which something went wrong with the GIL on, on either build: did the talk run without it?"""
+    """Processes of the talk's program in which something went wrong with the GIL: did the talk run without it?"""
     wrong = [f"{what} in {_seen(share)}" for what, share in on.items() if share.events]
     if wrong:
-        return f"With the GIL on something went wrong here all the same ({'; '.join(wrong)}): the talk's losses do not tell whether its GIL was off."
+        return f"With the GIL something went wrong here all the same ({'; '.join(wrong)}): the talk's losses do not tell whether its GIL was off."
     least = min(on.values(), key=lambda share: share.trials)
-    said = f"With the GIL on, on either build, nothing went wrong: {_seen(least, room=True)}"
+    said = f"With the GIL nothing went wrong: {_seen(least, room=True)}"
     if not least.never(RARE):
         return f"{said}. That is too little to say by the talk's losses whether its GIL was off."
     return f"{said}. So each loss that the talk published as one without the GIL is of a build with its GIL off: with it on, there would have been nothing to show."

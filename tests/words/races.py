@@ -48,8 +48,8 @@ CASES = {
         "a little": (ONE_OF_FEW, made(0.002, -0.001, 0.005)),
     },
     "gil_was_off": {
-        "agrees": ({"unsafe counter": Share(0, 60), "bank": Share(0, 60)},),
-        "contradicts": ({"unsafe counter": Share(3, 60), "bank": Share(0, 60)},),
+        "agrees": ({"unsafe counter": Share(0, 30), "bank": Share(0, 30)},),
+        "contradicts": ({"unsafe counter": Share(3, 30), "bank": Share(0, 30)},),
         "undecided": ({"unsafe counter": FEW, "bank": FEW},),
     },
     "lives": {
@@ -105,13 +105,13 @@ CASES = {
         "all": (GIL, ALL, (0.31, 0.08, 0.5)),
     },
     "overlap_decides": {
-        "agrees": (NONE, ALL, Share(0, 60)),
+        "agrees": (NONE, ALL, Share(0, 30)),
         "contradicts": (SOME, ALL, SOME),
         "undecided": (Share(0, 1), ALL, NONE),
         "few apart": (Share(0, 3), ALL, NONE),
         "no overlap helps": (NONE, NONE, NONE),
         "none apart": (Share(0, 0), ALL, Share(0, 0)),
-        "apart elsewhere": (NONE, ALL, Share(3, 60)),
+        "apart elsewhere": (NONE, ALL, Share(3, 30)),
     },
     "factor_between_builds": {
         "agrees": (LARGER, MORE_PAIRS, ALIKE, NONE),
