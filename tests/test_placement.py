@@ -288,4 +288,4 @@ def test_no_sentence_stands_against_its_table():
     assert results.matters(little)
     assert not results.matters(small)
     said = words.blamed_by_chance({"README": 12, "Shorter messages": 8}, Share(4, 20), 4, YES)
-    assert "coin tosses would leave 5, and none of the 4 changes machine code. Bisection blamed noise." in said
+    assert "noise alone would leave 4, and none of the 4 changes machine code. Bisection blamed noise." in said

@@ -121,13 +121,15 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
         raise UserError(f"{_name(path)}: {what} needs a `section` such as loaders#takeaways.")
     if any(text and not text.endswith(".") for text in (saw, differs)):
         raise UserError(f"{_name(path)}: {what} needs whole sentences in `saw` and `differs`.")
-    if corner and bool(tests) == bool(not_measurable):
-        raise UserError(f"{_name(path)}: {what} needs tests, or `not_measurable` with the reason, and not both.")
+    if corner and not (tests or not_measurable):
+        raise UserError(f"{_name(path)}: {what} needs tests, or `not_measurable` with the reason.")
+    if not_measurable and any(test.decides for test in tests):
+        raise UserError(f"{_name(path)}: {what} is not measurable, so that its tests can only stand beside it.")
     for kind in (Size, None):
         names = [test.measured for test in tests if isinstance(test, Size) == (kind is Size)]
         if len(set(names)) != len(names):
             raise UserError(f"{_name(path)}: {what} tests one measured number twice.")
-    if tests and all(isinstance(test, Size) or not test.decides for test in tests):
+    if tests and not not_measurable and all(isinstance(test, Size) or not test.decides for test in tests):
         raise UserError(f"{_name(path)}: {what} tests nothing of the claim itself.")
     texts = (entry[key] for key in ("where", "claim", "published"))
     return Claim(entry["id"], corner, *texts, tests, tuple(untested), not_measurable, section, saw, differs)

@@ -158,8 +158,6 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
     if handed_in is None:
         return row
     row["provenance"] = provenance = handed_in["provenance"]
-    if claim.not_measurable:
-        return row
     numbers = {name: Measurement.from_json(given) for name, given in handed_in["measurements"].items()}
     if unknown := set(numbers) - {rule.measured for rule in claim.tests}:
         raise ValueError(f"{claim.id}: no test measures {', '.join(sorted(unknown))}")
@@ -173,10 +171,10 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         if beside:
             row["beside"][name] = beside
     if not provenance["is_result"]:
-        row["verdict"], row["reason"] = verdicts.NO_RESULT, "smoke test: its figures are no result"
+        if not claim.not_measurable:
+            row["verdict"], row["reason"] = verdicts.NO_RESULT, "smoke test: its figures are no result"
         return row
     verdict = verdicts.of_claim(claim, numbers, handed_in["missing"], handed_in.get("withheld"))
-    row["verdict"], row["size"] = verdict.word, verdict.size
     # A claim that follows from others has no layouts of its own.
     limit = basis.qualifier(provenance["rests_on"]) if "rests_on" in provenance else ""
     row["qualifier"] = "; ".join(filter(None, (verdict.qualifier, limit)))
@@ -191,6 +189,9 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         }
         for rule, answer in verdict.parts
     ]
+    if claim.not_measurable:
+        return row
+    row["verdict"], row["size"] = verdict.word, verdict.size
     row["reason"] = "; ".join(part_in_words(part) for part in row["parts"])
     row["takes"] = verdicts.what_it_takes(verdict, provenance.get("minutes"))
     return row

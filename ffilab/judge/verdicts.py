@@ -151,9 +151,7 @@ def what_it_takes(verdict: Verdict, minutes: float | None) -> str:
                 f"No number of runs in one session decides it: it would probably take {math.ceil(most.sessions)} sessions (`make more`)."
             )
         elif most.takes > MOST_TIMES:
-            words.append(
-                f"More than {MOST_TIMES} times as many runs would not do: the number lies too close to the limit."
-            )
+            words.append(f"Even {MOST_TIMES} times as many runs would not do: the number lies too close to the limit.")
         else:
             long = f", {math.ceil(times * minutes)} minutes instead of {math.ceil(minutes)}" if minutes else ""
             words.append(

@@ -20,13 +20,23 @@ now = time.perf_counter_ns
 
 
 # [pin]
+# The cores that this process may use, in an order that is drawn for each process: no placement has the same core always.
+CORES = []
+
+
+def draw_cores(seed):
+    """Draw the order of the cores, where threads can be pinned."""
+    if hasattr(os, "sched_getaffinity"):
+        allowed = sorted(os.sched_getaffinity(0))
+        CORES[:] = random.Random(seed).sample(allowed, len(allowed))
+
+
 def cores_for(placement, number):
     """The cores on which thread `number` may run; None: all that the process may use. Never one beyond those."""
-    allowed = sorted(os.sched_getaffinity(0))
     if placement == "a core each":
-        return {allowed[number % len(allowed)]}
+        return {CORES[number % len(CORES)]}
     if placement == "one core":
-        return {allowed[0]}
+        return {CORES[0]}
     return None
 
 
@@ -74,6 +84,7 @@ def core_now():
 def throughput(folder, work, cells, seconds, rounds, seed):
     """Chunks per second of all threads together, by cell, a placement and a number of threads; moves: how often a thread was seen on another
     core than one chunk before, per second of a thread. Medians of `rounds`, all in one process, in random order."""
+    draw_cores(seed)
     chunk, core = chunk_of(work, folder), core_now()
     found = {tuple(cell): [] for cell in cells}
     for placement, count in random.Random(seed).sample(cells * rounds, len(cells) * rounds):
@@ -117,6 +128,7 @@ def turn(chunk, core, placement, count, seconds):
 # [steadiness]
 def steadiness(folder, work, placements, turns, seconds, seed):
     """Chunks per second of one thread that measures, by placement: one value for each turn, all in one process, in random order."""
+    draw_cores(seed)
     chunk, core = chunk_of(work, folder), core_now()
     found = {placement: [] for placement in placements}
     for placement in random.Random(seed).sample(placements * turns, len(placements) * turns):
@@ -136,6 +148,7 @@ ENOUGH = 100  # ticks for a p99
 def latency(folder, work, placements, ticks, seconds, seed):
     """How late a thread answers that wakes up by a timer, in µs: p50, p99 and geometric mean by placement. Beside it one thread
     computes, but for the placement "alone". work_per_s: chunks of that thread."""
+    draw_cores(seed)
     chunk = chunk_of(work, folder)
     return [
         {"placement": placement, **answers(chunk, placement, ticks, seconds)}
@@ -179,6 +192,7 @@ def answers(chunk, placement, ticks, seconds):
 # [race]
 def race(folder, placements, each, seed):
     """Two threads count in one place of memory, in native code, without a lock and without the GIL: share of updates that are lost."""
+    draw_cores(seed)
     library = ctypes.CDLL(os.path.join(folder, "libraces.so"))
     library.counter_value.restype = ctypes.c_long
     found = []

@@ -251,7 +251,7 @@ def profiles(session: Session, absent: dict[str, dict[str, str]]) -> dict[str, d
     there is none here."""
 
     def looks(label: str, binding: str) -> list[dict]:
-        loops = int((5_000_000 if binding.startswith("ctypes") else 12_000_000) * min(1, session.budget.scale))
+        loops = int((3_000_000 if binding.startswith("ctypes") else 8_000_000) * min(1, session.budget.scale))
         found = [profile.look(label, call(binding, ANSWER), loops)]
         # Counted instructions are the same in the next process.
         if (label, binding) in (PROFILED, WITHOUT_HAND_OVER) and found[0]["how"].startswith("perf"):

@@ -54,7 +54,7 @@ def measurements(session: Session) -> Handed:
     )
     put("C5", "countdown, 8 threads, 1e-6 s / 0.005 s", over, "countdown", "ns", shortest, eight)
     put("C6", "requests/s with one CPU thread, one core / not pinned", rate_over, ONE_CORE, CONVOY)
-    put("C6", "requests/s with one CPU thread, client on the same core / client apart", rate_over, ONE_CORE, APART)
+    put("C6", "requests/s with one CPU thread, client apart / not pinned", rate_over, APART, CONVOY)
     put("C8", "wait for the GIL / switch interval", waits)
     put("C8", "share of demanded releases after which the other thread is first", released)
     for call, place, where in (

@@ -234,8 +234,8 @@ def switch_intervals(session: Session) -> pd.DataFrame:
 # [timer slack]
 # Of the server's two threads and the client: see `places` in the experiments.
 FREE, TWO_CORES, SAME_CORE = "none", "threads apart", "client apart"
-SLACK_INTERVALS = (DEFAULT_S, 1e-3, 1e-4, 1e-5, SHORTEST_S)
-# So long the client pauses before a request, so that the server's thread sleeps, and the CPU thread has the GIL.
+SLACK_INTERVALS = (1e-3, 1e-4, 1e-5, SHORTEST_S)
+# So long the client pauses before a request, longer than each of these: the server's thread sleeps, and the CPU thread has the GIL.
 SLACK_PAUSE_S = 0.002
 
 

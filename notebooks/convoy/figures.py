@@ -104,7 +104,7 @@ ARMS = {
     "different cores, 1 ns": (SLACKLESS, TWO_CORES, FREE),
     "one core, 1 ns": (SLACKLESS, SAME_CORE),
 }
-# Where an interval reaches so many times as far up as down, values fall into classes, and are printed.
+# Where an interval reaches so many times as far up as down, the values are printed, from the smallest to the largest.
 FAR = 10
 
 
@@ -632,7 +632,7 @@ def glue_rates(session: Session, runs: pd.DataFrame) -> None:
     pinned = against(runs, ONE_CORE, CONVOY), against(runs, ONE_CORE, APART), against(runs, APART, CONVOY)
     parts = (
         told("C6", "requests/s with one CPU thread, one core / not pinned"),
-        told("C6", "requests/s with one CPU thread, client on the same core / client apart"),
+        told("C6", "requests/s with one CPU thread, client apart / not pinned"),
     )
     draw.glue("one-core", words.one_core(*pinned, *parts))
     draw.glue("prediction-4", words.prediction_4(pinned[0], pinned[2]))

@@ -112,12 +112,11 @@ def rates(session: Simulated) -> dict[str, float]:
         return session.true(claim, f"requests/s {what}: {{GIL}}")
 
     beside_one = 1 / DEFAULT_S / max(SMALLEST, session.true("C10", "time of a request, in switch intervals: {GIL}"))
-    one_core = beside_one * max(SMALLEST, true("C6", "with one CPU thread, one core / not pinned"))
     return {
         CONVOY: beside_one,
         QUIET: beside_one * true("C3", "without / with one CPU thread"),
         PROCESS: beside_one * true("C3", "with one CPU process / with one CPU thread"),
         RELIEVED: beside_one * true("C4", "with one CPU thread, 1e-5 s / 0.005 s"),
-        ONE_CORE: one_core,
-        APART: one_core / max(SMALLEST, true("C6", "with one CPU thread, client on the same core / client apart")),
+        ONE_CORE: beside_one * max(SMALLEST, true("C6", "with one CPU thread, one core / not pinned")),
+        APART: beside_one * max(SMALLEST, true("C6", "with one CPU thread, client apart / not pinned")),
     }

@@ -25,6 +25,8 @@ PAIRS = (
 )
 # A8: how the ledger calls a way to declare a function of ctypes.
 WAYS = {BOTH: "int → int", OUT_OWN: "→ int, a type for each"}
+# A9: what the talk's loop does beside the call.
+WRITE = "dict, write"
 PYBIND11 = boundary.name("pybind11", boundary.ANSWER)
 
 
@@ -67,9 +69,15 @@ def measurements(session: Session) -> Handed:
         share = found if isinstance(found, str) else exact(found["atomics"] / found["all"], "share of instructions")
         handed.put("A9", f"share of atomics in {what} on {label}", share)
         if label == FREE_THREADED:
-            locks = found if isinstance(found, str) else exact(found["locks"], "instructions")
-            handed.put("A9", f"instructions of locks in {what} on {label}", locks)
+            handed.put("A9", f"instructions of locks in {what} on {label}", locks(found))
+    for label in (GIL, FREE_THREADED):
+        handed.put("A9", f"instructions of locks in {WRITE} on {label}", locks(results.code_in(code, label, WRITE)))
     return handed
+
+
+def locks(found: dict[str, float] | str) -> Measurement | str:
+    """Instructions of locks, counted; or why they are not known."""
+    return found if isinstance(found, str) else exact(found["locks"], "instructions")
 
 
 def controls(session: Session) -> list[Check]:

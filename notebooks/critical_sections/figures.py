@@ -34,7 +34,7 @@ WHEN = {
     "atomic increment": "one number, and nothing else has to agree with it",
     "PyMutex": "data of your own, in C; a byte in size; lets go of the thread state while it waits",
     "pthread mutex": "threads that Python does not know; detach before you wait for it",
-    "critical section": "the state of one Python object; cannot deadlock with others, may be suspended",
+    "critical section": "the state of one Python object; cannot deadlock with other critical sections, may be suspended",
     "critical section, two objects": "an operation on two objects at once",
     "critical section, inlined": "the interpreter's own code only: its header is internal",
     "critical section, recursive entry": "a function that locks, called by one that has locked; from 3.14 on",

@@ -4,7 +4,7 @@ from ffilab.bench.plan import EMPTY
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.boundary.experiment import TALK
-from notebooks.critical_sections.claims import PAIRS, PYBIND11, VERSIONS, WAYS
+from notebooks.critical_sections.claims import PAIRS, PYBIND11, VERSIONS, WAYS, WRITE
 from notebooks.critical_sections.experiment import AS_BUILT, ONE, OWN, PYO3_CALL, PYO3_CALL_GIL_ON
 from notebooks.critical_sections.results import TALK_ARMS
 
@@ -64,7 +64,18 @@ def simulated(session: Simulated) -> None:
         {"interpreter": label, "what": EMPTY, "by_file": {"pyatomic_gcc.h": 12.0}} for label in (GIL, FREE_THREADED)
     ]
     calls = ((GIL, PYO3_CALL), (FREE_THREADED, PYO3_CALL), (FREE_THREADED, PYO3_CALL_GIL_ON))
-    session.add_observation("code of locks", [*loops, *(code(session, *call) for call in calls)])
+    writes = [
+        {
+            "interpreter": label,
+            "what": WRITE,
+            "by_file": {
+                "pyatomic_gcc.h": 12.0,
+                "lock.h": max(0.0, session.true("A9", f"instructions of locks in {WRITE} on {label}")),
+            },
+        }
+        for label in (GIL, FREE_THREADED)
+    ]
+    session.add_observation("code of locks", [*loops, *(code(session, *call) for call in calls), *writes])
 
 
 def code(session: Simulated, label: str, what: str) -> dict:

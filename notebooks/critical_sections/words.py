@@ -436,4 +436,4 @@ def kinds(found: dict[str, Interval | None]) -> str:
         "whether it is more than 5 % is undecided for": [n for n, one in known.items() if one.low <= CLOSE <= one.high],
     }
     said = "; ".join(f"{how} {draw.listed(names)}" for how, names in paid.items() if names)
-    return f"In times of the same with the GIL, {times}: {said}."
+    return f"Over the same with the GIL, without it {times} times as long: {said}."

@@ -42,11 +42,11 @@ def measurements(session: Session) -> Handed:
         handed.put("A12", f"ratio on {label}", partial(ratio, label))
         handed.put("A12", f"ratio as run on {label}", partial(as_run, GETPID, "seconds", "CDLL", label))
         handed.put("A13", f"share kept by PyDLL on {label}", partial(share, label, "PyDLL"))
-        count = f"count beside PyDLL over that beside CDLL on {label}"
-        handed.put("A13", count, partial(as_run, BLOCKING, "iterations", "PyDLL", label))
     for label, where in ((FREE_THREADED, FREE_THREADED), (results.SWITCHED, f"{FREE_THREADED} with the GIL on")):
         for function in results.FUNCTIONS:
             handed.put("A12b", f"{function}: ratio on {where}", partial(ratio, label, function))
+    count = f"count beside PyDLL over that beside CDLL on {FREE_THREADED}"
+    handed.put("A13", count, partial(as_run, BLOCKING, "iterations", "PyDLL", FREE_THREADED))
     switched = f"share kept by PyDLL on {FREE_THREADED} with the GIL on"
     handed.put("A13", switched, partial(share, results.SWITCHED, "PyDLL"))
     for loader, (crashes, deadlocks) in {"CDLL": (RISKY, SAFE), "PyDLL": (SAFE, RISKY)}.items():

@@ -127,12 +127,17 @@ def extra(record: Record, label: str, function: str) -> np.ndarray:
     return medians(through_cdll - through_pydll)
 
 
+def scale(record: Record, label: str, function: str) -> float:
+    """On which scale a session adds what it does to a price, in ns: that of the longer of its two times."""
+    return float(max(np.nanmedian(record.times(*cell)) for cell in cells(label, function)))
+
+
 def prices(record: Record) -> pd.DataFrame:
     """The same with its interval, for every interpreter and function; n is the number of layouts."""
     rows = []
     for label in record.interpreters:
         for function in ("noop", *OTHERS):
-            found = statistics.over_units(record, extra(record, label, function))
+            found = statistics.over_units(record, extra(record, label, function), of=scale(record, label, function))
             rows.append({"interpreter": label, "function": function, **vars(found.at()), "n": found.n})
     return pd.DataFrame(rows)
 
@@ -152,7 +157,7 @@ def misses(record: Record, label: str) -> dict[str, dict[str, Interval]]:
         carried = {"difference": noop, "ratio": attached(function) * noop / attached("noop")}
         for what, said in carried.items():
             missed = extra(record, label, function) - said
-            found[what][function] = statistics.over_units(record, missed).at(level)
+            found[what][function] = statistics.over_units(record, missed, of=scale(record, label, function)).at(level)
     return found
 
 
@@ -174,7 +179,10 @@ def costs_more(price: Interval) -> bool:
 
 def gil_over_free_threaded(record: Record) -> Interval:
     """The price of noop with the GIL less that without it, in ns, paired by layout."""
-    return statistics.over_units(record, extra(record, GIL, "noop") - extra(record, FREE_THREADED, "noop")).at()
+    less = extra(record, GIL, "noop") - extra(record, FREE_THREADED, "noop")
+    return statistics.over_units(
+        record, less, of=max(scale(record, label, "noop") for label in (GIL, FREE_THREADED))
+    ).at()
 
 
 def twins(record: Record) -> dict[str, Comparison]:

@@ -42,7 +42,9 @@ def simulated(session: Simulated) -> None:
         n = session.budget.repeats if title == GETPID else session.budget.few
         cases = []
         for label in INTERPRETERS:
-            ratios = session.scattered(session.true(claim, f"{name} {label}"), RESTARTS, n)
+            # Of what a call that blocks leaves no size is asked.
+            true = 0.003 if (claim, label) == ("A13", GIL) else session.true(claim, f"{name} {label}")
+            ratios = session.scattered(true, RESTARTS, n)
             other = LOADERS[over == LOADERS[0]]
             cases.append(
                 (label, {}, [[{"loader": over, value: r}, {"loader": other, value: 1.0}] for r in ratios.tolist()])

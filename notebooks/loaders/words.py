@@ -47,7 +47,7 @@ def same_call_twice(ratios: list[Interval]) -> str:
 def rounds(share: Share, gain: Interval) -> str:
     """Does one run of the talk's program order the two builds as the corrected experiment does? share: rounds in which the
     free-threaded build has the larger ratio; gain: as in `gain`, for getpid."""
-    told = f"In {share.events or 'none'} of {share.trials} rounds the free-threaded build shows the larger ratio, which is the order of the recap"
+    told = f"In {share.events or 'none'} of {share.trials} rounds the free-threaded build shows the larger ratio"
     if not gain.is_known or not gain.excludes(1):
         return f"{told}; which is larger, the corrected experiment does not tell either."
     truth = "with the GIL" if gain.value > 1 else "without it"
@@ -60,9 +60,9 @@ def rounds(share: Share, gain: Interval) -> str:
 def gain(noop: Interval, getpid: Interval) -> str:
     """Which build gains more? Each is CDLL / PyDLL with the GIL over that without it."""
     if min(noop.low, getpid.low) > 1:
-        return "PyDLL gains more with the GIL, as in the terminal of the talk. Its recap has it the other way round."
+        return "PyDLL gains more with the GIL, as in the terminal of the talk. Its recap gives the 20 % to the build without the GIL."
     if max(noop.high, getpid.high) < 1:
-        return "PyDLL gains more without the GIL, as in the recap of the talk. Its terminal has it the other way round."
+        return "PyDLL gains more without the GIL, though in the terminal of the talk it was more with it."
     return "The two functions do not both show one answer beyond doubt, so this run does not settle it."
 
 
@@ -72,7 +72,7 @@ def recap(noop: Interval, getpid: Interval) -> str:
         return f"Whether PyDLL gains over 20 % without the GIL is not known: {UNKNOWN}."
     said = f"Without the GIL, getpid takes {text(getpid)} times as long through CDLL as through PyDLL, and noop {text(noop)} times"
     if max(noop.high, getpid.high) < RECAP:
-        return f"{said}: PyDLL gains less than the 20 % of the recap, even where nothing else is in the call."
+        return f"{said}: PyDLL gains less than the 20 % of the recap."
     if min(noop.low, getpid.low) > RECAP:
         return f"{said}: PyDLL gains over 20 %, as the recap says."
     return f"{said}. That is not under 20 % for both, and not over it for both."
@@ -89,9 +89,9 @@ def nearer(off: Interval, on: Interval | None) -> str:
     )
     nearest, farthest = zip(_distances(off), _distances(on))
     if farthest[0] < nearest[1]:
-        return f"{told}: the talk's GIL was off."
+        return f"{told}: nearer to its GIL off, by one run of the talk's."
     if farthest[1] < nearest[0]:
-        return f"{told}: the published number is nearer to the build with its GIL on."
+        return f"{told}: nearer to its GIL on, by one run of the talk's."
     return f"{told}. Which of the two the talk had cannot be told by that."
 
 
@@ -189,8 +189,8 @@ def number_to_carry(where: str, prices: dict[str, Interval], ratio: str) -> str:
         return (
             f"{capital(where)}, measure your own signature: not every function here is known to cost more through CDLL."
         )
-    known = f"{capital(where)}, add {low:.0f} to {high:.0f} ns for CDLL"
-    rest = {NO: "never multiply by the ratio", YES: "the ratio of noop would do as well"}
+    known = f"{capital(where)} and in a process of one thread, CDLL cost {low:.0f} to {high:.0f} ns more for the functions here"
+    rest = {NO: "the ratio of noop does not say it for the others", YES: "the ratio of noop would do as well"}
     return f"{known}; {rest.get(ratio, 'whether the ratio would do as well is not known')}."
 
 

@@ -7,7 +7,7 @@ import re
 
 from ffilab.draw import listed, text
 from ffilab.judge.estimates import Interval, known
-from ffilab.judge.rules import NO, YES
+from ffilab.judge.rules import NO, OPEN, YES
 
 UNKNOWN = "too few values, or none"
 
@@ -37,6 +37,8 @@ def steadier(ratio: Interval | None, verdict: str) -> str:
     """Spread of one thread's turns in a process: not pinned over pinned."""
     if verdict == YES:
         return f"Pinning steadies a measurement here: not pinned, its turns spread {text(ratio)} times as far."
+    if verdict == OPEN and known(ratio) and ratio.low > 1:
+        return f"Pinning steadies a measurement here ({_found(ratio)}); whether by as much as would matter is open."
     if verdict == NO:
         if known(ratio) and ratio.high < 1:
             return f"Pinning makes a measurement less steady here: pinned, its turns spread {text(ratio.inverse)} times as far."

@@ -25,7 +25,13 @@ from notebooks.placement.story import CHANGE_CODE, PROGRAMS
 WHERE = {GIL: "with the GIL", FREE_THREADED: "without the GIL"}
 BENCHMARK = "call_method"
 # The lines of the first figure; the table has all distances.
-SHOWN = {PACKED: "packed", DENSE: "a line each", 2048: "two sets", SPREAD: "a page each", APART: "a page each, one set"}
+SHOWN = {
+    PACKED: "16 bytes",
+    DENSE: "a line each",
+    2048: "two sets",
+    SPREAD: "a page each",
+    APART: "a page each, one set",
+}
 # Numbers of functions in the table of three distances.
 NAMED = (4, 6, 8, 10, 12, 16, 32, 64, 128, MANY)
 # Kinds of programs, as figures and tables name them.

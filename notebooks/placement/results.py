@@ -27,7 +27,7 @@ THRESHOLDS = (1.02, 1.05)
 PUBLISHED = 1.72
 # Of bisections in which nothing but noise differs, the part that stands: of two new times of equal programs, the first on the fast
 # side of the limit and the second on the slow one.
-BY_A_COIN = 0.25
+BY_A_COIN = 0.2
 # The range of orders is meant of so many, however many a run has drawn.
 ORDERS = 30
 # The same functions in another order execute the same instructions but for some of the linker's own: by so much they may be off.
@@ -148,8 +148,7 @@ def of_build(runs: pd.DataFrame, label: str) -> pd.DataFrame:
 
 
 def centre_by_program(runs: pd.DataFrame, benchmark: str, kind: str) -> pd.Series:
-    """Trimmed mean of the logs of its duels by program of a kind (`order`, `copy`, or one of D6): a single duel may
-    be off by a fifth."""
+    """Mean of the logs of its duels by program of a kind (`order`, `copy`, or one of D6); trimmed, from fifteen duels on."""
     chosen = runs[(runs.benchmark == benchmark) & (runs.kind == kind)]
     return chosen.groupby("name").log.agg(lambda logs: centres(logs.to_numpy())).astype(float)
 
@@ -195,7 +194,7 @@ def true_spread(runs: pd.DataFrame, benchmark: str) -> Spread:
 
 
 def of_pairs(runs: pd.DataFrame, benchmark: str) -> Spread:
-    """How far one pair of random orders in twenty differs, or further, with the noise taken out. Two commits are such a pair."""
+    """How far one pair of random orders in twenty differs, or further, with the noise taken out."""
     return dataclasses.replace(true_spread(runs, benchmark), span=ONE_IN_TWENTY)
 
 
@@ -233,12 +232,18 @@ def times_and_misses(runs: pd.DataFrame, misses: pd.Series, benchmark: str) -> p
 
 
 # Of orders that cannot be told apart, which half is the slower one is chance.
-NO_SLOW_ONES = "no order can be told from another here, so that none is slow"
+NO_SLOW_ONES = "no order can be told from another here, so that none is known to be slow"
+# Of a thousand instructions: one costs a per cent or so of the time.
+MISSES_THAT_MATTER = 1.0
+NO_MISSES = "no order misses once in a thousand instructions: what fits into the cache has no misses to lose"
 
 
 def more_misses(runs: pd.DataFrame, found: list[dict] | str, benchmark: str) -> Measurement | str | None:
     """Misses of a thousand instructions in the slower half of the orders less those in the faster half; or why there is none."""
-    halves = halves_of(runs, missed(found, benchmark), benchmark)
+    counted = missed(found, benchmark)
+    if not isinstance(counted, str) and counted.max() < MISSES_THAT_MATTER:
+        return NO_MISSES
+    halves = halves_of(runs, counted, benchmark)
     if not isinstance(halves, tuple):
         return halves
     fast, slow = map(Location.of, halves)

@@ -74,7 +74,7 @@ def share_fragment(found: Share) -> str:
 def stay_fast(kept: float, slow: float, before: dict[int, Interval], cache: Cache) -> str:
     """How many functions APART keep their time, and from which number on none does (see `results.fits`), beside the ways of the
     cache. before: smaller numbers that nevertheless take too long, with their ratio to packed ones."""
-    limit = f"take {TOO_SLOW:g} times as long as packed ones"
+    limit = f"take {TOO_SLOW:g} times as long as ones 16 bytes apart"
     if math.isnan(kept):
         return f"At {APART} bytes, how many functions keep their time is not known: {UNKNOWN}."
     if math.isinf(slow):
@@ -85,7 +85,7 @@ def stay_fast(kept: float, slow: float, before: dict[int, Interval], cache: Cach
         f"up to {kept:.0f} functions surely take less than" if kept else "no number of functions surely takes less than"
     )
     said = (
-        f"At {APART} bytes, {start} {TOO_SLOW:g} times as long as packed ones, and from {slow:.0f} on all surely take longer. "
+        f"At {APART} bytes, {start} {TOO_SLOW:g} times as long as ones 16 bytes apart, and from {slow:.0f} on all surely take longer. "
         + "".join(f"With {n} functions it is {text(one)} all the same. " for n, one in before.items())
         + f"The level-1 instruction cache ({cache.name}) has {cache.ways} ways. "
     )
@@ -269,12 +269,12 @@ def own_order(found: dict[str, tuple[Interval | None, list[float]]]) -> str:
         apart = sorted(100 * abs(one - 1) for one in each)
         by = f", by {apart[0]:.1f} to {apart[-1]:.1f} %" if worse == n else ""
         said.append(
-            f"The linker's own order is {'a lucky' if lucky else 'an unlucky'} lot in {name}: {f'all {n}' if worse == n else f'{worse} of {n}'} "
+            f"The linker's own order is {'a fast one' if lucky else 'a slow one'} in {name}: {f'all {n}' if worse == n else f'{worse} of {n}'} "
             f"random orders are {'slower' if lucky else 'faster'}{by}, in the middle {text(middle)} times its time."
         )
     if open_:
         it = "it" if said else "the linker's own order"
-        said.append(f"Whether {it} is a lucky lot in {listed(open_)} cannot be told.")
+        said.append(f"Whether {it} is a fast one in {listed(open_)} cannot be told.")
     return " ".join(said)
 
 
@@ -424,7 +424,7 @@ def blamed_by_chance(messages: dict[str, int], stands: Share, without_code: int,
     many, events = len(messages), stands.events
     said = (
         f"Without a trap, {sum(messages.values())} bisections blame {many} different commit{'s' * (many > 1)}. Measured again, "
-        f"{share_fragment(stands)} blamed commits are still slow; coin tosses would leave {BY_A_COIN * stands.trials:.0f}"
+        f"{share_fragment(stands)} blamed commits are still slow; noise alone would leave {BY_A_COIN * stands.trials:.0f}"
     )
     if events == 1:
         said += f", and this one changes {'no ' * without_code}machine code"
@@ -471,7 +471,7 @@ def limits(virtual: bool | None, governor: str | None, counters_: list | str, pr
 
 def prediction_1(found: Interval) -> str:
     """A call APART over one packed."""
-    return f"{MANY} functions: {_compared(f'a call at {APART} bytes', 'a packed one', found)}."
+    return f"{MANY} functions: {_compared(f'a call at {APART} bytes', 'one at 16 bytes', found)}."
 
 
 def prediction_2(found: dict[str, Interval | str]) -> str:

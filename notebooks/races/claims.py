@@ -40,7 +40,8 @@ def measurements(session: Session) -> Handed:
         f"withdrawals, as the talk ran it: {FREE_THREADED}",
         partial(as_run, session, "bank", "withdrawals", "withdrawals"),
     )
-    handed.put("A17", f"bad runs as the talk ran it: fast bank, {FREE_THREADED}", partial(fast_bank, session))
+    for label in (FREE_THREADED, GIL):
+        handed.put("A17", f"bad runs as the talk ran it: fast bank, {label}", partial(fast_bank, session, label))
 
     for case, label in (("unsafe", FREE_THREADED), ("unsafe", GIL), ("safe", FREE_THREADED)):
         handed.put("A16", f"bad runs: {case}, PyDLL, {label}", partial(bad_accounts, session, label, case))
@@ -60,9 +61,9 @@ def as_run(session: Session, what: str, column: str, unit: str) -> Measurement |
     return Measurement(results.expected(values), unit) if len(values) else None
 
 
-def fast_bank(session: Session) -> Measurement | None:
-    """Processes in which the talk's own fast bank went wrong, on the free-threaded build."""
-    return bad(session.frame(AS_RUN, disturbed=True), "created", interpreter=FREE_THREADED, what="fast bank")
+def fast_bank(session: Session, label: str) -> Measurement | None:
+    """Processes in which the talk's own fast bank went wrong."""
+    return bad(session.frame(AS_RUN, disturbed=True), "created", interpreter=label, what="fast bank")
 
 
 def tried(session: Session) -> pd.DataFrame:

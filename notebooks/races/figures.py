@@ -90,8 +90,9 @@ ACCOUNTS = ("bank", "safe bank", "fast bank")
 def as_run_table(runs: pd.DataFrame, banks: bool) -> pd.DataFrame:
     """The talk's program: its counters or its banks, by build and GIL, beside what the talk printed."""
     # A process is one trial, however many rounds it has.
-    means = runs.groupby(["interpreter", "gil", "what", "process"], as_index=False)[
-        ["lost", "withdrawals", "created"]
+    wrong = runs.assign(wrong=runs["created" if banks else "lost"] != 0)
+    means = wrong.groupby(["interpreter", "gil", "what", "process"], as_index=False)[
+        ["lost", "withdrawals", "created", "wrong"]
     ].mean()
     rows = []
     for what in PUBLISHED:
@@ -106,7 +107,8 @@ def as_run_table(runs: pd.DataFrame, banks: bool) -> pd.DataFrame:
                     "what": what,
                     "CPython": label,
                     "GIL": gil,
-                    "runs that went wrong": bad_words(runs, "created" if banks else "lost", **which),
+                    "runs of five rounds that went wrong": bad_words(runs, "created" if banks else "lost", **which),
+                    "rounds that did, mean": mean_words(means, "wrong", "%", 100, **which),
                     **(found[0] | found[1] if banks else {"lost, mean": mean_words(means, "lost", "%", 100, **which)}),
                     "published (3.13.5)": PUBLISHED[what][gil == "off"],
                 }
@@ -566,7 +568,9 @@ def borrowed_table(runs: pd.DataFrame) -> pd.DataFrame:
         row = {"function": what}
         for label in results.labels(runs):
             ends = chosen(runs, interpreter=label, what=what).ended.value_counts()
-            row[f"CPython {label}"] = ", ".join(f"{count} × {ended}" for ended, count in ends.items())
+            bad = results.Share(int(ends.drop("ok", errors="ignore").sum()), int(ends.sum())).at()
+            said = ", ".join(f"{count} × {ended}" for ended, count in ends.items())
+            row[f"CPython {label}"] = f"{said} (not ok: {bad.low:.0%} to {bad.high:.0%})"
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -588,7 +592,7 @@ def remedies_table(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
 def glue_remedies(rivals: pd.DataFrame) -> None:
     """Hand the price of each remedy without the GIL, with one rival, to the prose."""
     of = {name: results.operation(rivals, name, 2) for name in REMEDIES}
-    draw.glue("sharing", words.sharing(of["atomic"], of["per-thread state"]))
+    draw.glue("sharing", words.sharing(of["atomic"], of["sharded, 16 atomics"]))
     draw.glue("reading", words.reading(of["read under a PyMutex"], of["read an immutable snapshot"]))
 
 

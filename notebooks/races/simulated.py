@@ -38,7 +38,10 @@ def as_run(session: Simulated, n: int) -> None:
     paid = session.true("A16", "withdrawals, as the talk ran it: {FREE_THREADED}")
     lost, paid = session.scattered(lost, LOSS, n), session.scattered(paid, ROUNDS, n)
 
-    fast = session.events(session.true("A17", "bad runs as the talk ran it: fast bank, {FREE_THREADED}"), n)
+    fast, fast_gil = (
+        session.events(session.true("A17", f"bad runs as the talk ran it: fast bank, {label}"), n)
+        for label in ("{FREE_THREADED}", "{GIL}")
+    )
     rows = [
         [
             {"what": "unsafe counter", "lost": float(lost[run])},
@@ -47,7 +50,8 @@ def as_run(session: Simulated, n: int) -> None:
         ]
         for run in range(n)
     ]
-    session.add_processes(experiment.AS_RUN, [(FREE_THREADED, {"gil": "off"}, rows)])
+    with_gil = [[{"what": "fast bank", "created": 20.0 * bad}] for bad in fast_gil]
+    session.add_processes(experiment.AS_RUN, [(FREE_THREADED, {"gil": "off"}, rows), (GIL, {"gil": "on"}, with_gil)])
     cases = []
     for label, statement in ((GIL, "total += one()"), (FREE_THREADED, "total += 1")):
         bad_runs = session.events(session.true("C7", f"bad runs: {statement}, {label}"), n)

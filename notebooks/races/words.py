@@ -3,11 +3,9 @@
 `where` is "with the GIL" or "without the GIL". A Share counts runs: those in which something went wrong, among all.
 """
 
-from scipy import stats
-
 from ffilab.draw import NOT_MEASURED, capital, listed, number, text
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import LEVEL, Interval, Share
+from ffilab.judge.estimates import Interval, Share
 from notebooks.races.detection import CLEAN, RACE
 from notebooks.races.experiment import SHORT, THREADS
 
@@ -61,7 +59,7 @@ def gil_was_off(on: dict[str, Share]) -> str:
     said = f"With the GIL nothing went wrong: {_seen(least, room=True)}"
     if not least.never(RARE):
         return f"{said}. That is too little to say by the talk's losses whether its GIL was off."
-    return f"{said}. So each loss that the talk published as one without the GIL is of a build with its GIL off: with it on, there would have been nothing to show."
+    return f"{said}. `PyDLL` keeps a GIL that is on, so that there would have been nothing to show: by its code, what the talk lost without the GIL was lost with the GIL off."
 
 
 def lives(gil: Interval | None, free: Interval | None, more: Interval | None) -> str:
@@ -72,7 +70,7 @@ def lives(gil: Interval | None, free: Interval | None, more: Interval | None) ->
     return _told(
         said,
         more,
-        f"{text(more, 'µs', 1e-3)} more, so that without a barrier fewer of them would live at once",
+        f"{text(more, 'µs', 1e-3)} more",
         "the build without the GIL is not the dearer one",
     )
 
@@ -165,10 +163,9 @@ def overlap_decides(apart: Share, together: Share, anywhere: Share) -> str:
     )
     if apart.events or anywhere.events:
         return f"{said}. So there was a loss without an overlap that we noted, and overlap does not explain all of it."
-    divided = [[share.events, share.trials - share.events] for share in (apart, together)]
-    if stats.fisher_exact(divided).pvalue < 1 - LEVEL:
-        return f"{said}. No overlap, no loss: chance alone divides runs like that less often than once in fifty (Fisher's exact test)."
-    return f"{said}. Too few of one kind, to say what overlap has to do with it."
+    if together.events == together.trials:
+        return f"{said}. Two calls of which one ends before the other begins cannot lose; here all that overlapped did."
+    return f"{said}. Two calls of which one ends before the other begins cannot lose; not all that overlapped did."
 
 
 # Of two builds, with the GIL released and without it, and the first less the second.
@@ -199,7 +196,7 @@ def factor_between_builds(loss: Compared, pairs: Compared, each: Compared, apart
         return f"{said}. Overlap does not explain all of it, as there were losses without an overlap that we noted."
     if not pairs[2].excludes(0) or (pairs[2].value > 0) != (loss[2].value > 0):
         return f"{said}. The number of pairs does not explain it: that is not seen to differ the same way."
-    return f"{said}. So the number of pairs explains the direction, as far as this run shows."
+    return f"{said}. So there are more losses where more pairs overlap; these factors have no intervals."
 
 
 def certain(kept: list[Share], released: list[Share]) -> str:
@@ -207,7 +204,7 @@ def certain(kept: list[Share], released: list[Share]) -> str:
     if any(share.events for share in kept):
         return "Uncertain it stays: updates were lost here even where the call kept the GIL."
     if all(share.never(RARE) for share in kept) and any(share.events for share in released):
-        return "Here the uncertain cell falls into two: no loss seen where the call keeps the GIL, and losses where it releases it."
+        return "Here the uncertain cell falls into two, as the talk's slide says: no loss seen where the call keeps the GIL, and losses where it releases it."
     return "Whether the uncertain cell falls into two cannot be told here."
 
 
@@ -315,11 +312,11 @@ def last_error(attached: Share) -> str:
 
 
 def sharing(shared: Interval | None, own: Interval | None) -> str:
-    """One increment every so many ns, by two threads together: of one shared atomic number, and of numbers of their own."""
+    """One increment every so many ns, by two threads together: of one shared atomic number, and of one of sixteen."""
     return _dearer(
         "an atomic increment of one shared number",
         shared,
-        "one of a number of each thread's own",
+        "one of a number among sixteen, each thread at its own",
         own,
     )
 

@@ -101,10 +101,10 @@ CASES = {
     },
     "relief": {case: (*found, 110.0, HALF if case != "none" else None) for case, found in judged().items()},
     "one_core": {
-        "agrees": (UP, UP, AROUND, YES, YES),
-        "contradicts": (AROUND, AROUND, UP, NO, NO),
+        "agrees": (UP, UP, AROUND, YES, NO),
+        "contradicts": (AROUND, AROUND, UP, NO, YES),
         "undecided": (STRADDLES, STRADDLES, DOWN, OPEN, OPEN),
-        "something is left": (UP, UP, Interval(1.36, 1.08, 1.7), YES, YES),
+        "something is left": (UP, UP, Interval(1.36, 1.08, 1.7), YES, NO),
         "none": (None, None, None, OPEN, OPEN),
     },
     "without_gil": side(),

@@ -23,7 +23,7 @@ SIDE = {"agrees": (UP,), "contradicts": (DOWN,), "undecided": (AROUND,), "unknow
 TWO = {"agrees": (UP, UP), "contradicts": (DOWN, DOWN), "undecided": (AROUND, AROUND), "none": (None, None)}
 
 CASES = {
-    "steadier": JUDGED,
+    "steadier": {**JUDGED, "a little": (UP, OPEN)},
     "native_gain": JUDGED,
     "python_gain": JUDGED,
     "one_core": {
