@@ -218,7 +218,7 @@ def test_a_planted_trap_decides_nothing():
 )
 def test_without_noise_the_rules_say_what_is_true(truth, right):
     judged = simulated_rows("placement", truth, "full", 0, noise=0)
-    assert len(judged) == 6
+    assert len(judged) == 5
     # Of orders that do not differ, none is slow: nothing can be asked of the slow ones.
     none_is_slow = {"D2", "D3"} if right == verdicts.FAILS else set()
     assert {row["verdict"] for claim, row in judged.items() if claim not in none_is_slow} == {right}

@@ -45,9 +45,9 @@ PYTHON = {"interpreter": GIL, "statement": "total += 1", "loops": experiment.PYT
     ("claim", "of", "rows", "column", "nothing"),
     [
         ("A15", "meet inside of the call lose", MET, "lost", 0),
-        ("A16", "is overdrawn", OVERDRAWN, "withdrawn", results.DOLLARS),
+        ("A16", "pays out more", OVERDRAWN, "withdrawn", results.DOLLARS),
         ("A18", "ctypes CDLL", KEPT, "lost", 0),
-        ("C7", "two threads lose", PYTHON, "lost", 0),
+        ("C7", "two threads lose updates, with the GIL", PYTHON, "lost", 0),
         ("C7", "add a thousand", {**PYTHON, "loops": 1_000}, "lost", 0),
     ],
 )

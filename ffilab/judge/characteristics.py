@@ -163,7 +163,7 @@ def keep(results: list[dict], path: Path = EVIDENCE) -> None:
     for row in results:
         before = rows.get(key(row), {}).get("before")
         rows[key(row)] = row | ({"before": before} if before else {})
-    known = {claim.id for claim in claims.all_claims()}
+    known = {claim.id for claim in claims.all_claims() if claim.tests and not claim.not_measurable}
     lines = [json.dumps(row) for row in in_order([row for row in rows.values() if row["claim"] in known])]
     path.parent.mkdir(parents=True, exist_ok=True)
     new = path.with_suffix(".new")

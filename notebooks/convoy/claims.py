@@ -79,7 +79,7 @@ def over(
 def rate_over(session: Session, case: str, other: str) -> Measurement | str | None:
     """Requests a second in one case over those in another. Beside a CPU thread they fall into two classes."""
     found = over(session, "echo server", "rate", {"case": case}, {"case": other}, classes=CONVOY in (case, other))
-    return found or (NO_PINNING if ONE_CORE in (case, other) else None)
+    return found or (NO_PINNING if {ONE_CORE, APART} & {case, other} else None)
 
 
 def waits(session: Session) -> Measurement | None:

@@ -155,7 +155,7 @@ def as_run(lost: Interval | None, request: Interval | None) -> str:
         return f"What a request loses in all is not known here: {UNKNOWN}."
     return (
         f"Both calls together cost the server's thread {text(lost)} switch intervals a request there; the model predicts 2. A client that pauses "
-        f"does not see the wait after `send`. With one that never pauses, and nothing pinned, a request takes {text(request)} of them, and {PUBLISHED_INTERVALS:g} by the author's arithmetic."
+        f"does not see the wait after send. With one that never pauses, and nothing pinned, a request takes {text(request)} of them, and {PUBLISHED_INTERVALS:g} by the author's arithmetic."
     )
 
 

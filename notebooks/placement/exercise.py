@@ -15,7 +15,7 @@ SOLVED = {
 MORE_WORK = {
     "file": "operations.h",
     "find": "return (value + n) & 0xffff;",
-    "replace": "for (int i = 0; i < 8; i++) value = value * 5 / 3 % 4099; return (value + n) & 0xffff;",
+    "replace": "return (value * 5 / 3 % 4099 + n) & 0xffff;",
 }
 SUSPECTS = {
     "before": {"commit": 0, "changes": []},

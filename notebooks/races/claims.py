@@ -57,13 +57,14 @@ def measurements(session: Session) -> Handed:
 
 def as_run(session: Session, what: str, column: str, unit: str) -> Measurement | None:
     """A number of the talk's own program without the GIL, on average over all processes; None if there is none."""
-    values = results.by_process(session.frame(AS_RUN), column, interpreter=FREE_THREADED, what=what)
+    values = results.by_process(session.frame(AS_RUN), column, interpreter=FREE_THREADED, gil="off", what=what)
     return Measurement(results.expected(values), unit) if len(values) else None
 
 
 def fast_bank(session: Session, label: str) -> Measurement | None:
     """Processes in which the talk's own fast bank went wrong."""
-    return bad(session.frame(AS_RUN, disturbed=True), "created", interpreter=label, what="fast bank")
+    gil = "on" if label == GIL else "off"
+    return bad(session.frame(AS_RUN, disturbed=True), "created", interpreter=label, gil=gil, what="fast bank")
 
 
 def tried(session: Session) -> pd.DataFrame:

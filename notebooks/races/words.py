@@ -59,7 +59,7 @@ def gil_was_off(on: dict[str, Share]) -> str:
     said = f"With the GIL nothing went wrong: {_seen(least, room=True)}"
     if not least.never(RARE):
         return f"{said}. That is too little to say by the talk's losses whether its GIL was off."
-    return f"{said}. `PyDLL` keeps a GIL that is on, so that there would have been nothing to show: by its code, what the talk lost without the GIL was lost with the GIL off."
+    return f"{said}. PyDLL keeps a GIL that is on, so that there would have been nothing to show: by its code, what the talk lost without the GIL was lost with the GIL off."
 
 
 def lives(gil: Interval | None, free: Interval | None, more: Interval | None) -> str:
