@@ -120,7 +120,7 @@ def test_an_interpreter_that_is_absent_leaves_its_part_out(frames):
     free_threaded = {title: frame[frame.interpreter == FREE_THREADED] for title, frame in frames.items()}
     handed = claims.measurements(Golden("races", free_threaded)).complete()
     assert list(handed.measurements["C7"]) == [f"bad runs: total += 1, {FREE_THREADED}"]
-    assert answer(free_threaded, "A15", "with the GIL nothing", "never") == verdicts.NO_NUMBER
+    assert answer(free_threaded, "A15", "with the GIL, which PyDLL keeps, nothing", "never") == verdicts.NO_NUMBER
 
 
 @pytest.mark.parametrize(("truth", "right"), [("as published", verdicts.HOLDS), ("no effect", verdicts.FAILS)])
