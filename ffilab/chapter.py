@@ -9,6 +9,7 @@ from IPython.display import Markdown, display
 from ffilab import draw, settings
 from ffilab.bench.session import Session, open_session, source
 from ffilab.judge import basis, controls, ledger, statistics
+from ffilab.judge.sentences import said
 from ffilab.paths import BUILD
 from ffilab.provision import installed
 from ffilab.provision.catalogue import ALL, FREE_THREADED, GIL
@@ -64,13 +65,19 @@ def left_out(labels: list[str]) -> list[str]:
     return [interpreter.label for interpreter in ALL if interpreter.label not in labels]
 
 
+def sentences(session: Session) -> None:
+    """Hand every sentence that this run chooses to the prose: {glue:text}`name`."""
+    for name, sentence in said(session).items():
+        draw.glue(name, sentence)
+
+
 def verdicts(session: Session) -> None:
-    """Say what was measured again, show the run's controls, hand in the measurements of the corner's claims, show the ledger's rows."""
+    """Say what was measured again, show the run's controls, show the ledger's rows of its claims."""
     display(Markdown(f"Disturbed by others: {controls.repaired(session) or 'nothing that could be'}."))
     draw.table(
         controls.table(controls.everything(session)), "What the run says of itself, before any effect is looked at."
     )
-    for row in ledger.hand_in(session):
+    for row in ledger.judged(session):
         draw.verdict(row)
 
 

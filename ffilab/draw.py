@@ -7,7 +7,6 @@ import base64
 import html
 import io
 import json
-import math
 import re
 from pathlib import Path
 
@@ -25,7 +24,8 @@ from matplotlib import ticker
 from ffilab import settings
 from ffilab.bench.record import Record
 from ffilab.judge import ledger, statistics
-from ffilab.judge.estimates import Interval, Measurement
+from ffilab.judge.estimates import Interval
+from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
 
 INK = {"light": "#1f2328", "dark": "#e6e6e6"}
 GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
@@ -45,7 +45,6 @@ PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
 # A shape for each colour: no group is told by its colour alone.
 MARKERS = ["o", "s", "^", "D", "v", "P"]
 GLUE_PREFIX = "application/papermill.record/"
-NOT_MEASURED = "not measured here"
 # `chapter.begin` says how the numbers of this page are marked; see start_page.
 _page = {"is_result": True}
 
@@ -156,12 +155,12 @@ def intervals(axes, rows: pd.DataFrame, label: str, hue: str | None = None) -> N
     """Draw points with their intervals, one row each. rows: columns `label`, value, low, high and maybe `hue`."""
     groups = list(dict.fromkeys(rows[hue])) if hue else [None]
     labels = list(dict.fromkeys(rows[label]))
-    for number, group in enumerate(groups):
+    for place, group in enumerate(groups):
         part = rows if hue is None else rows[rows[hue] == group]
-        offset = (number - (len(groups) - 1) / 2) * 0.22
+        offset = (place - (len(groups) - 1) / 2) * 0.22
         positions = [labels.index(name) + offset for name in part[label]]
         errors = [part.value - part.low, part.high - part.value]
-        look = {"fmt": MARKERS[number], "color": PALETTE[number]}
+        look = {"fmt": MARKERS[place], "color": PALETTE[place]}
         axes.errorbar(part.value, positions, xerr=errors, capsize=4, label=group, **look)
     axes.set_yticks(range(len(labels)), labels)
     axes.set_ylim(len(labels) - 0.5, -0.5)
@@ -180,74 +179,6 @@ def plain_ticks(axis) -> None:
     axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.12g}"))
     axis.set_minor_formatter(ticker.NullFormatter())
-
-
-def number(value: float, uncertainty: float) -> str:
-    """Format a value with as many digits as its uncertainty justifies (two digits of the uncertainty)."""
-    if not math.isfinite(value):
-        return "not known"
-    if not math.isfinite(uncertainty) or uncertainty <= 0:
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    digits = max(0, 1 - math.floor(math.log10(uncertainty)))
-    return f"{value:,.{min(digits, 6)}f}"
-
-
-def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
-    """Format value, unit and interval for prose: `1.532 ns [1.489, 1.576]`.
-
-    An interval without width is not printed as one: `0.814 ns (all values alike)`; neither is one that too few values leave
-    open: `0.814 ns (no interval)`. One without an end, as of ratios to zero, is `120 or more`.
-    """
-    width = interval.half_width * abs(factor)
-    alone = f"{number(interval.value * factor, 0)}{' ' if unit else ''}{unit}"
-    if interval.high == math.inf > interval.low:
-        return f"{number(interval.low * factor, 0)}{' ' if unit else ''}{unit} or more"
-    if not math.isfinite(interval.value):
-        return number(interval.value, width)
-    if not math.isfinite(width):
-        return f"{alone} (no interval)"
-    if width == 0:
-        return f"{alone} (all values alike)"
-    for finer in (1, 10, 100, 1000):
-        value, low, high = (number(x * factor, width / finer) for x in (interval.value, interval.low, interval.high))
-        # A bound that lies beyond 0 or 1 must not be printed as if it lay there.
-        if not any(
-            _looks_like(x * factor, shown, null * factor)
-            for x, shown in ((interval.low, low), (interval.high, high))
-            for null in (0, 1)
-        ):
-            break
-    if low == high:
-        return f"{alone} (all values alike, to the last digit)"
-    return f"{value}{' ' if unit else ''}{unit} [{low}, {high}]"
-
-
-def _looks_like(bound: float, shown: str, null: float) -> bool:
-    """Is a bound that differs from a null printed as if it were there?"""
-    return bound != null and math.isfinite(bound) and float(shown.replace(",", "")) == null
-
-
-def bounds(low: float, high: float) -> str:
-    """Format bounds with as many digits as the width justifies: `[1.489, 1.576]`."""
-    width = (high - low) / 2
-    return f"[{number(low, width)}, {number(high, width)}]"
-
-
-def words(value: Interval | Measurement | None, unit: str = "", factor: float = 1) -> str:
-    """Format an interval or a measurement like `text`; `not measured here` for None."""
-    if value is None:
-        return NOT_MEASURED
-    return text(value.interval if isinstance(value, Measurement) else value, unit, factor)
-
-
-def listed(items: list[str]) -> str:
-    """Join items: `a, b and c`."""
-    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
-
-
-def capital(sentence: str) -> str:
-    """Capitalize the first letter; the rest stays."""
-    return sentence[:1].upper() + sentence[1:]
 
 
 def glue(name: str, value: str) -> None:

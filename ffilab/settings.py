@@ -27,7 +27,7 @@ def everything_told() -> dict:
 
 
 def told(name: str, default=None):
-    """Return one setting of the verb: `source`, `earlier`, `layouts`, `interpreters`, `page`, `tables`, `hand_in`, `progress`, `alone`."""
+    """Return one setting of the verb: `source`, `earlier`, `layouts`, `interpreters`, `page`, `tables`, `progress`, `alone`."""
     return everything_told().get(name, default)
 
 

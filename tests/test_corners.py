@@ -154,7 +154,7 @@ def test_every_link_leads_to_a_heading():
 def test_a_file_of_corners_that_the_ledger_does_not_know_is_refused(tmp_path):
     text = derived.FILE.read_text()
     for old, new, message in (
-        ('measured = "ratio on {GIL}"', 'measured = "no such"', "does not test"),
+        ('measured = "getpid: ratio on {GIL}"', 'measured = "no such"', "does not test"),
         ('level = "system"', 'level = "moon"', "needs a level"),
         ("bold = true", "bald = true", "not known"),
     ):

@@ -248,7 +248,7 @@ def test_one_crash_in_a_safe_case_refutes_its_part_and_no_other():
 
 def test_each_number_rests_on_what_it_was_made_from():
     rests_on = claims.measurements(Golden("loaders")).complete().rests_on
-    assert rests_on["A12"][f"ratio on {GIL}"] == {"calls"}
+    assert rests_on["A12"][f"getpid: ratio on {GIL}"] == {"calls"}
     assert rests_on["A12"][f"ratio as run on {GIL}"] == {experiment.GETPID}
     assert rests_on["A13"][f"share kept by PyDLL on {GIL}"] == {"counting thread"}
     assert rests_on["A14"][f"deadlocks of CDLL on {GIL}"] == {experiment.SAFE}

@@ -60,7 +60,7 @@ def contents(notebook) -> dict:
                 figures.setdefault(cell.id, []).append(html.unescape(alt))
             for csv in CSV.findall(shown):
                 tables.setdefault(cell.id, []).append(base64.b64decode(csv).decode().splitlines())
-    return {"texts": texts, "figures": figures, "tables": tables}
+    return {"texts": dict(sorted(texts.items())), "figures": figures, "tables": tables}
 
 
 def ledger(variant: str) -> dict[str, dict]:

@@ -196,7 +196,10 @@ def test_advice_reads_well_in_every_form(one):
         ('corner = "loaders"\nsay = "x"\nsays = "y"', "says"),
         ('corner = "loaders"\nsay = "x"\nholds = "y"', "names no claim"),
         ('corner = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "typo"', "does not test"),
-        ('corner = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "ratio on {GIL}"\nholds = "y"', "lacks a sentence"),
+        (
+            'corner = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "getpid: ratio on {GIL}"\nholds = "y"',
+            "lacks a sentence",
+        ),
     ],
 )
 def test_advice_with_a_mistake_is_refused(tmp_path, entry, says):

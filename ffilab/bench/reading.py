@@ -26,9 +26,9 @@ class Session:
         self.corner, self.folder, self._record = corner, folder, record
         self._timed: dict[str, Record] = {}
         self._merged: dict[str, Record] = {}
-        # The plans and titles that were asked for: see `ffilab.judge.ledger.Handed`.
+        # The plans and titles that were asked for: see ffilab/judge/numbers.py.
         self.reads: set[str] = set()
-        self._once: dict[Callable, object] = {}
+        self._once: dict[Callable, tuple[object, set[str]]] = {}
         # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its own.
         names = record.run["plan"]["earlier"]
         self.earlier: list[Reading] = [Reading(corner, folder.parent / name, alone=True) for name in names]
@@ -36,8 +36,12 @@ class Session:
     def once(self, make: Callable):
         """Return `make(self)`: worked out once, and again when the session has measured more."""
         if make not in self._once:
-            self._once[make] = make(self)
-        return self._once[make]
+            outside, self.reads = self.reads, set()
+            self._once[make] = make(self), self.reads
+            self.reads = outside
+        found, reads = self._once[make]
+        self.reads |= reads
+        return found
 
     @property
     def record(self) -> Record:

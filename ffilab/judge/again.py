@@ -19,12 +19,7 @@ def rows(folder: Path, whatever_the_controls: bool = False) -> list[dict]:
             session = Reading(corner, find(folder, corner))
         except NoSession:
             continue
-        judged = (
-            ledger.rows_of(ledger.measured(session), session.provenance, [])
-            if whatever_the_controls
-            else ledger.judged(session)
-        )
-        judged_rows += [row for _, row in judged]
+        judged_rows += ledger.judged(session, [] if whatever_the_controls else None)
     return sorted(judged_rows, key=lambda row: claims.place(row["id"]))
 
 

@@ -33,10 +33,8 @@ ENDLESS = "full"
 def rows(corner: str, truth: str, budget: str, seed: int, noise: float = 1) -> dict[str, dict]:
     """The ledger's rows of one simulated session, by claim; only of claims that are tested."""
     session = simulate(corner, truth, budget, seed, noise)
-    provenance = {"is_result": True, "minutes": None}
     # What is simulated holds no controls: these rows are about the rules.
-    judged = ledger.rows_of(ledger.measured(session), provenance, [])
-    return {row["id"]: row for _, row in judged if row["verdict"] in verdicts.TESTED}
+    return {row["id"]: row for row in ledger.judged(session, []) if row["verdict"] in verdicts.TESTED}
 
 
 def is_opposite(answer: str, right: str) -> bool:

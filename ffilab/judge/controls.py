@@ -94,12 +94,12 @@ def off(interval: Interval, truth: float, log: bool = True) -> float:
 
 
 def everything(session) -> list[Check]:
-    """What every session is asked, and what the corner asks of its own: `controls` of notebooks/<corner>/claims.py."""
+    """What every session is asked, and what the corner asks of its own: `controls` of notebooks/<corner>/numbers.py."""
     return session.once(_everything)
 
 
 def _everything(session) -> list[Check]:
-    corner = importlib.import_module(f"notebooks.{session.corner}.claims")
+    corner = importlib.import_module(f"notebooks.{session.corner}.numbers")
     of_corner = corner.controls(session) if hasattr(corner, "controls") else []
     return settled([*checks(session), *of_corner])
 
@@ -195,20 +195,20 @@ def pairs_of(record: Record, label: str) -> list[tuple[str, str]]:
     return list(pairs)
 
 
-def withheld(checks: list[Check], handed) -> dict[str, dict[str, str]]:
+def withheld(checks: list[Check], numbers) -> dict[str, dict[str, str]]:
     """Say which answers are withheld, by claim and `Rule.key`, and why: those on numbers made from what a failed check speaks of,
-    where the bias is more than the answer can bear. handed: a `ledger.Handed`."""
+    where the bias is more than the answer can bear. numbers: of a session, as `numbers.of` has them."""
     failed = [check for check in checks if not check.passed and check.source]
     reasons: dict[str, dict[str, str]] = {}
-    for claim in declared(handed.corner).claims:
+    for claim in declared(numbers.session.corner).claims if failed else ():
         for rule in claim.tests:
-            if (measurement := handed.measurements[claim.id].get(rule.measured)) is None:
+            number = numbers[rule.measured]
+            if number.measurement is None:
                 continue
-            log = getattr(measurement.estimate, "log", False)
+            log = getattr(number.measurement.estimate, "log", False)
             bearable = rule.bearable(log)
-            sources = handed.rests_on[claim.id][rule.measured]
             for check in failed:
-                if check.source in sources and check.concerns(log) and check.bias > bearable:
+                if check.source in number.rests_on and check.concerns(log) and check.bias > bearable:
                     reasons.setdefault(claim.id, {}).setdefault(rule.key, said(check))
     return reasons
 

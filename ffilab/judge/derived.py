@@ -1,19 +1,20 @@
 """A claim that rests on other claims: the map of corners, judged by this book's own verdicts.
 
 `book/corners.toml` lists the corners of the talk, with one test of the ledger for each that this book measures. The claim is a
-conjunction of the corners that the talk sorts by their cost, and its parts are those tests again, with the numbers that their
-chapters handed in. So it is judged like every other claim, each part at the book's level. One test for a corner, named
+conjunction of the corners that the talk sorts by their cost, and its parts are those tests again, with the numbers of their
+chapters. So it is judged like every other claim, each part at the book's level. One test for a corner, named
 beforehand: no corner gets a second chance. A test whose chapter was not measured, or whose tests have changed, has no number here
 either; what is withheld there is withheld here. On which level a corner lies is the talk's judgement.
 """
 
 import tomllib
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from ffilab.errors import UserError
-from ffilab.judge import verdicts
 from ffilab.judge.claims import Claim, all_claims, in_words
+from ffilab.judge.numbers import Number
 from ffilab.judge.rules import CORRECTED, Rule, Size
 from ffilab.paths import ROOT
 
@@ -80,46 +81,42 @@ def claim_of(claim: Claim, corners: list[Corner], tests: dict[tuple[str, str], R
     return replace(claim, tests=tuple(of_corners))
 
 
-def handed_in(corners: list[Corner], by_claim: dict[str, dict | None], rows: dict[str, dict]) -> dict | None:
-    """What is handed in for it: the numbers of the other claims, or why there is none; None if no chapter was measured.
+def numbers_of(
+    corners: list[Corner], given: dict, rows: dict[str, dict]
+) -> tuple[dict[str, Number], dict[str, str]] | None:
+    """The numbers of the other claims, by test, and what is withheld of them; None if no chapter was measured.
 
-    by_claim: what the chapters handed in for each claim. rows: their rows of the ledger.
+    given: by claim, what the chapters gave (`ledger.Given`). rows: the claims' rows of the ledger.
     """
     bold = [corner for corner in corners if corner.bold]
-    if all(by_claim.get(corner.claim) is None for corner in bold):
+    if not any(corner.claim in given for corner in bold):
         return None
-    measurements, missing, withheld = {}, {}, {}
+    found, withheld = {}, {}
     for corner in bold:
-        given, row = by_claim.get(corner.claim), rows[corner.claim]
-        if given is None or row["verdict"] in (verdicts.NOT_MEASURED, verdicts.NOT_WRITTEN):
-            missing[corner.test] = f"{corner.claim}: {row['reason']}"
-        elif not given["provenance"]["is_result"]:
-            missing[corner.test] = f"{corner.claim} is no result"
-        elif corner.measured in given["measurements"]:
-            measurements[corner.test] = given["measurements"][corner.measured]
-            if why := given.get("withheld", {}).get(corner.measured):
-                withheld[corner.test] = why
+        of_claim = given.get(corner.claim)
+        if of_claim is None:
+            found[corner.test] = Number(None, f"{corner.claim}: {rows[corner.claim]['reason']}")
+        elif not of_claim.provenance["is_result"]:
+            found[corner.test] = Number(None, f"{corner.claim} is no result")
         else:
-            missing[corner.test] = f"{corner.claim}: {given['missing'].get(corner.measured, 'was not measured')}"
-    return {
-        "measurements": measurements,
-        "missing": missing,
-        "withheld": withheld,
-        "provenance": {"is_result": True},
-    }
+            number = of_claim.numbers[corner.measured]
+            found[corner.test] = replace(number, missing=f"{corner.claim}: {number.missing}" * bool(number.missing))
+            if why := of_claim.withheld.get(corner.measured):
+                withheld[corner.test] = why
+    return found, withheld
 
 
-def judged(rows: list[dict], by_claim: dict[str, dict | None], judge) -> list[dict]:
-    """The rows of the ledger, with the derived claim judged by the others. judge: that of ffilab/judge/ledger.py."""
+def judged(rows: list[dict], given: dict, make: Callable, judge: Callable) -> list[dict]:
+    """The rows of the ledger, with the derived claim judged by the others. make, judge: `Given` and `judge` of ffilab/judge/ledger.py."""
     identifier, corners = read()
     claim = next((claim for claim in all_claims() if claim.id == identifier), None)
     if claim is None:
         raise UserError(f"{FILE.name}: there is no claim {identifier}.")
     by_id = {row["id"]: row for row in rows}
-    handed = handed_in(corners, by_claim, by_id)
-    row = judge(claim_of(claim, corners, rules()), handed)
-    if handed is None:
-        row.update(verdict=verdicts.NOT_MEASURED, reason="none of the chapters that it rests on was measured yet")
+    found = numbers_of(corners, given, by_id)
+    row = judge(claim_of(claim, corners, rules()), found and make(found[0], {"is_result": True}, found[1]))
+    if found is None:
+        row.update(verdict="not measured yet", reason="none of the chapters that it rests on was measured yet")
     # It is no chapter's, and its numbers come from several runs.
     row["provenance"] = {}
     stale = [change for corner in corners if corner.bold for change in by_id[corner.claim].get("stale", [])]

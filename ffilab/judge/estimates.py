@@ -4,7 +4,7 @@ One level serves the whole book: of some fifty verdicts at the usual 95 %, more 
 """
 
 import math
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import ClassVar
 
@@ -237,6 +237,21 @@ class Counted:
 
 
 @dataclass(frozen=True)
+class Fixed:
+    """An interval that was worked out at LEVEL, and is known at no other: of what is shown and asked for, and no claim rests on."""
+
+    interval: Interval
+    n: ClassVar[float] = math.nan
+    mde: ClassVar[float] = math.nan
+
+    def at(self, level: float = LEVEL) -> Interval:
+        return self.interval
+
+    def factor(self, gap: float) -> float:
+        return math.nan
+
+
+@dataclass(frozen=True)
 class Ranked:
     """The median of independent ratios, some of them zero or infinite, with the interval of the sign test: it ends at a ratio,
     and may have no end. At LEVEL it takes seven of them, in all sessions.
@@ -319,8 +334,7 @@ class Spread:
         return _squared(self.at().half_width, gap)
 
 
-Estimate = Location | Share | ShareDifference | Counted | Ranked | Spread
-KINDS = {kind.__name__: kind for kind in (Location, Share, ShareDifference, Counted, Ranked, Spread)}
+Estimate = Location | Share | ShareDifference | Counted | Fixed | Ranked | Spread
 
 
 @dataclass(frozen=True)
@@ -339,12 +353,3 @@ class Measurement:
     def mde(self) -> float:
         """The smallest effect that the run could find with a power of 0.8."""
         return self.estimate.mde
-
-    def as_json(self) -> dict:
-        return {"kind": type(self.estimate).__name__, **asdict(self.estimate), "unit": self.unit}
-
-    @classmethod
-    def from_json(cls, found: dict) -> "Measurement":
-        fields = dict(found)
-        kind, unit = fields.pop("kind"), fields.pop("unit")
-        return cls(KINDS[kind](**fields), unit)

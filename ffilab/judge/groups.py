@@ -71,28 +71,6 @@ def combined(parts: list[Location], adds: float = 0.0) -> Location:
     return replace(whole, floor=adds / math.sqrt(len(parts)))
 
 
-def with_sessions(handed, each: list, plans: set[str], lost: list[set[str]]) -> None:
-    """Put in place of each number that is made of processes alone what its sessions say of it as groups: processes of
-    one session are not independent. Of timed plans `statistics.over_units` has seen to it, and events are counted.
-
-    handed, each: as `ledger.Handed`, of all sessions and of each. lost: the experiments of which a session has lost most, and all
-    together have not; of those it says nothing.
-    """
-    for claim, numbers in handed.measurements.items():
-        for name, number in numbers.items():
-            rests_on = handed.rests_on[claim][name]
-            if rests_on & plans or not isinstance(number.estimate, Location):
-                continue
-            parts = [
-                one.measurements[claim][name].estimate
-                for one, of_one in zip(each, lost)
-                if name in one.measurements[claim] and not rests_on & of_one
-            ]
-            can_be = parts and all(map(is_whole, parts))
-            estimate = combined(parts) if can_be else number.estimate
-            numbers[name] = replace(number, estimate=replace(estimate, sessions=len(each)))
-
-
 def with_builds(location: Location, values: np.ndarray, sessions: list, builds: list) -> Location:
     """The same estimate with what builds add to it, if its layouts were linked from several: see the head of this file.
 

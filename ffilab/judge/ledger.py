@@ -1,94 +1,29 @@
 """The ledger of claims: what was published, what was measured here, and the verdict of the rule.
 
-Chapters hand in measurements; nobody hands in a verdict.
+Chapters name numbers (numbers.py); nobody names a verdict.
 """
 
-import importlib
 import json
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from ffilab import settings
-from ffilab.errors import UserError
-from ffilab.judge import basis, controls, derived, groups, verdicts
-from ffilab.judge.claims import Claim, all_claims, declared, in_words
-from ffilab.judge.estimates import LEVEL, Counted, Measurement
+from ffilab.bench.reading import Session
+from ffilab.judge import basis, controls, derived, numbers, verdicts
+from ffilab.judge.claims import Claim, all_claims, declared
+from ffilab.judge.estimates import LEVEL, Counted
+from ffilab.judge.numbers import Number
 from ffilab.judge.rules import BESIDE, KINDS, NO, OPEN, YES, Answer, Event, Rule, Size
-from ffilab.paths import EXECUTED, RESULTS
-
-# The press keeps this folder beside the page, and only if the whole chapter succeeds.
-CLAIMS = "claims"
+from ffilab.paths import RESULTS
 
 
-class Handed:
-    """What a chapter hands in for its claims. Every name is checked against the rules when it is put.
+@dataclass(frozen=True)
+class Given:
+    """What one claim is judged by. numbers: of its chapter, or of several; None if none was measured. withheld: by `Rule.key`, which answers
+    are not given, and why."""
 
-    rests_on: for each number, the plans and titles that were read for it, by `Session.reads`.
-    """
-
-    def __init__(self, session):
-        self.corner = session.corner
-        self._session = session
-        self.rests_on: dict[str, dict[str, set[str]]] = {}
-        session.reads.clear()
-        self._open = {
-            # A side and a size may speak of one number.
-            claim.id: list(dict.fromkeys(test.measured for test in claim.tests))
-            for claim in declared(self.corner).claims
-        }
-        self.measurements: dict[str, dict[str, Measurement]] = {identifier: {} for identifier in self._open}
-        self.missing: dict[str, dict[str, str]] = {identifier: {} for identifier in self._open}
-
-    def put(self, identifier: str, name: str, given) -> None:
-        """Hand in one number under the name that a rule gives it, or the reason why there is none.
-
-        given: a Measurement, a reason, None, or a function that returns one of them. What the function reads of the session is
-        what this number rests on; what was read outside of such functions counts for all that follow. {GIL} and
-        {FREE_THREADED} in a name stand for the labels of the chapter pair. Raises ValueError for a claim or a
-        name that the corner's claims.toml does not have, or that was put already.
-        """
-        name = in_words(name)
-        if name not in self._open.get(identifier, []):
-            known = "; ".join(self._open.get(identifier, [])) or "none left"
-            raise ValueError(
-                f"notebooks/{self.corner}/claims.toml has no test {name!r} for {identifier} (open: {known})"
-            )
-        self._open[identifier].remove(name)
-        outside = set(self._session.reads)
-        measurement = given() if callable(given) else given
-        self.rests_on.setdefault(identifier, {})[name] = set(self._session.reads)
-        # What this function has read is no other number's.
-        self._session.reads.intersection_update(outside)
-        if isinstance(measurement, Measurement):
-            self.measurements[identifier][name] = measurement
-        else:
-            self.missing[identifier][name] = measurement or "was not measured"
-
-    def complete(self) -> "Handed":
-        """All of it, once every test has got a number or a reason. Raises ValueError with what was forgotten."""
-        forgotten = [f"{identifier}: {name}" for identifier, names in self._open.items() for name in names]
-        if forgotten:
-            raise ValueError(f"notebooks/{self.corner}/claims.py hands in nothing for {'; '.join(forgotten)}")
-        return self
-
-
-def measured(session) -> Handed:
-    """What a session's records say about the claims of its corner: `measurements` of notebooks/<corner>/claims.py."""
-    return session.once(_measured)
-
-
-def _measured(session) -> Handed:
-    handed = _of(session)
-    if session.earlier:
-        each = session.each
-        titles = {line["title"] for line in session.record.experiments}
-        healed = {title for title in titles if not session.mostly_lost(title)}
-        lost = [{title for title in healed if one.mostly_lost(title)} for one in each]
-        groups.with_sessions(handed, [_of(one) for one in each], set(session.plans), lost)
-    return handed
-
-
-def _of(session) -> Handed:
-    return importlib.import_module(f"notebooks.{session.corner}.claims").measurements(session).complete()
+    numbers: Mapping[str, Number]
+    provenance: dict
+    withheld: dict[str, str] = field(default_factory=dict)
 
 
 def answers(session) -> dict[tuple[str, Rule], Answer]:
@@ -100,15 +35,13 @@ def answers(session) -> dict[tuple[str, Rule], Answer]:
 
 
 def _answers(session) -> dict[tuple[str, Rule], Answer]:
-    handed, withheld = measured(session), {}
+    found, withheld = numbers.of(session), {}
     if session.budget.is_result:
-        withheld = controls.withheld(controls.everything(session), handed)
+        withheld = controls.withheld(controls.everything(session), found)
     return {
         (claim.id, rule): Answer(OPEN, f"withheld: {answer.reason}") if answer.verdict == verdicts.WITHHELD else answer
         for claim in declared(session.corner).claims
-        for rule, answer in verdicts.answers(
-            claim, handed.measurements[claim.id], handed.missing[claim.id], withheld.get(claim.id, {})
-        )
+        for rule, answer in verdicts.answers(claim, found, withheld.get(claim.id, {}))
     }
 
 
@@ -121,11 +54,9 @@ def sides(session) -> dict[tuple[str, str], str]:
     }
 
 
-def judge(claim: Claim, handed_in: dict | None) -> dict:
-    """One row of the ledger. `handed_in`: what the claim's chapter wrote, or None.
-
-    Raises ValueError if it lacks what a test needs: a renamed or forgotten number is an error, and no weaker test.
-    """
+def judge(claim: Claim, given: Given | None) -> dict:
+    """One row of the ledger. given: None if its chapter was not measured. Raises ValueError if a test asks for a number of another name:
+    a renamed or forgotten number is an error, and no weaker test."""
     row = {
         "id": claim.id,
         "chapter": claim.corner,
@@ -155,13 +86,12 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
     }
     if claim.not_measurable:
         row["verdict"], row["reason"] = row["kind"], claim.not_measurable
-    if handed_in is None:
+    if given is None:
         return row
-    row["provenance"] = provenance = handed_in["provenance"]
-    numbers = {name: Measurement.from_json(given) for name, given in handed_in["measurements"].items()}
-    if unknown := set(numbers) - {rule.measured for rule in claim.tests}:
-        raise ValueError(f"{claim.id}: no test measures {', '.join(sorted(unknown))}")
-    for name, measurement in numbers.items():
+    row["provenance"] = provenance = given.provenance
+    for name in dict.fromkeys(rule.measured for rule in claim.tests):
+        if (measurement := given.numbers[name].measurement) is None:
+            continue
         interval = measurement.interval
         row["measured"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
         if isinstance(measurement.estimate, Counted):
@@ -174,7 +104,7 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
         if not claim.not_measurable:
             row["verdict"], row["reason"] = verdicts.NO_RESULT, "smoke test: its figures are no result"
         return row
-    verdict = verdicts.of_claim(claim, numbers, handed_in["missing"], handed_in.get("withheld"))
+    verdict = verdicts.of_claim(claim, given.numbers, given.withheld)
     # A claim that follows from others has no layouts of its own.
     limit = basis.qualifier(provenance["rests_on"]) if "rests_on" in provenance else ""
     row["qualifier"] = "; ".join(filter(None, (verdict.qualifier, limit)))
@@ -197,38 +127,20 @@ def judge(claim: Claim, handed_in: dict | None) -> dict:
     return row
 
 
-def rows_of(handed: Handed, provenance: dict, checks: list[controls.Check]) -> list[tuple[dict, dict]]:
-    """For each claim of a corner, what is handed in and the judged row. checks: what the run's controls found."""
-    withheld = controls.withheld(checks, handed)
-    judged = []
-    for claim in declared(handed.corner).claims:
-        handed_in = {
-            "measurements": {
-                name: measurement.as_json() for name, measurement in handed.measurements[claim.id].items()
-            },
-            "missing": handed.missing[claim.id],
-            "withheld": withheld.get(claim.id, {}),
-            "provenance": provenance,
-        }
-        judged.append((handed_in, judge(claim, handed_in)))
-    return judged
+def given_by(session, checks: list[controls.Check] | None = None) -> dict[str, Given]:
+    """What a session gives to each claim of its corner. checks: what its controls found, if they are not to be asked."""
+    found = numbers.of(session)
+    withheld = controls.withheld(controls.everything(session) if checks is None else checks, found)
+    return {
+        claim.id: Given(found, session.provenance, withheld.get(claim.id, {}))
+        for claim in declared(session.corner).claims
+    }
 
 
-def judged(session) -> list[tuple[dict, dict]]:
-    """The same of a session: first its controls, then its claims."""
-    return rows_of(measured(session), session.provenance, controls.everything(session))
-
-
-def hand_in(session) -> list[dict]:
-    """Called by a chapter: the judged rows of its claims. What was handed in is kept if the press executes the page."""
-    folder = settings.told("hand_in")
-    rows = []
-    for handed_in, row in judged(session):
-        if folder:
-            Path(folder).mkdir(parents=True, exist_ok=True)
-            (Path(folder) / f"{row['id']}.json").write_text(json.dumps(handed_in, indent=1))
-        rows.append(row)
-    return rows
+def judged(session, checks: list[controls.Check] | None = None) -> list[dict]:
+    """The rows of a session's corner."""
+    given = given_by(session, checks)
+    return [judge(claim, given[claim.id]) for claim in declared(session.corner).claims]
 
 
 def counts_of(row: dict) -> str:
@@ -299,39 +211,19 @@ def _may_err(part: dict) -> bool:
     )
 
 
-def collect(stale: dict[str, list[str]] | None = None) -> list[dict]:
-    """Judge every claim from the files beside the executed pages, write `ledger.json`, return its rows.
+def collect(measured: dict[str, Session | None], stale: dict[str, list[str]] | None = None) -> list[dict]:
+    """Judge every claim from the records of the chapters, write `ledger.json`, return its rows.
 
-    stale: by corner, what has changed since its page was made; it becomes a field of the row. Raises UserError if a chapter
-    that was measured handed in nothing for one of its claims.
+    measured: by corner the session that its page was made from, None if there is none. stale: by corner, what has changed since its page
+    was made; it becomes a field of the row.
     """
-    rows, by_claim = [], {}
-    for claim in all_claims():
-        handed_in = by_claim[claim.id] = _handed_in(claim)
-        # A claim whose tests were edited is measured again; its page is shown as stale meanwhile.
-        tests = {rule.measured for rule in claim.tests}
-        edited = handed_in is not None and {*handed_in["measurements"], *handed_in["missing"]} != tests
-        if edited:
-            by_claim[claim.id] = None
-        row = judge(claim, by_claim[claim.id])
-        if edited:
-            row["reason"] = f"its tests have changed since: `make chapter NAME={claim.corner}` measures it again"
-        rows.append({**row, "stale": (stale or {}).get(claim.corner, [])})
-    rows = derived.judged(rows, by_claim, judge)
+    given = {
+        claim: one for session in measured.values() if session is not None for claim, one in given_by(session).items()
+    }
+    rows = [
+        {**judge(claim, given.get(claim.id)), "stale": (stale or {}).get(claim.corner, [])} for claim in all_claims()
+    ]
+    rows = derived.judged(rows, given, Given, judge)
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "ledger.json").write_text(json.dumps(rows, indent=1))
     return rows
-
-
-def _handed_in(claim: Claim) -> dict | None:
-    """Read what a chapter handed in for a claim; None if the chapter was not measured."""
-    executed = EXECUTED / claim.corner
-    if not claim.corner or not executed.exists():
-        return None
-    try:
-        return json.loads((executed / CLAIMS / f"{claim.id}.json").read_text())
-    except (OSError, ValueError):
-        raise UserError(
-            f"The chapter {claim.corner!r} handed in nothing for claim {claim.id}: "
-            f"run `make chapter NAME={claim.corner}`, and have its notebook call chapter.verdicts."
-        ) from None

@@ -7,10 +7,12 @@ that no experiment tests are scope, and lower no word. How many wrong answers to
 
 import math
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ffilab.judge.claims import Claim
-from ffilab.judge.estimates import LEVEL, Measurement
+from ffilab.judge.estimates import LEVEL
+from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO, OPEN, YES, Answer, Conformance, Never, Rule, Size
 
 # A claim's words; the fourth is OPEN, as of a part.
@@ -57,31 +59,22 @@ def kind(claim: Claim) -> str:
     return BY_CONSTRUCTION if conforms and all(conforms) else MEASURED
 
 
-def answers(
-    claim: Claim, measurements: dict[str, Measurement], missing: dict[str, str], withheld: dict[str, str]
-) -> list[tuple[Rule, Answer]]:
-    """Return the answer of each test. missing: by number, why it is not there. withheld: by `Rule.key`, why it is not given.
-
-    Raises ValueError if nothing was handed in for a test, neither a number nor a reason.
-    """
+def answers(claim: Claim, numbers: Mapping[str, Number], withheld: dict[str, str]) -> list[tuple[Rule, Answer]]:
+    """Return the answer of each test. withheld: by `Rule.key`, why it is not given."""
     given = []
     for rule in claim.tests:
-        if rule.measured in measurements:
-            measurement = measurements[rule.measured]
+        number = numbers[rule.measured]
+        if (measurement := number.measurement) is None:
+            given.append((rule, Answer(NO_NUMBER, number.missing)))
+        else:
             why = "" if rule.is_proof(measurement) else withheld.get(rule.key, "")
             given.append((rule, Answer(WITHHELD, why) if why else rule.answer(measurement)))
-        elif rule.measured in missing:
-            given.append((rule, Answer(NO_NUMBER, missing[rule.measured])))
-        else:
-            raise ValueError(f"{claim.id}: nothing was handed in for {rule.measured!r}")
     return given
 
 
-def of_claim(
-    claim: Claim, measurements: dict[str, Measurement], missing: dict[str, str], withheld: dict[str, str] | None = None
-) -> Verdict:
-    """Return the verdict of a claim with tests. Raises ValueError as `answers` does."""
-    given = answers(claim, measurements, missing, withheld or {})
+def of_claim(claim: Claim, numbers: Mapping[str, Number], withheld: dict[str, str] | None = None) -> Verdict:
+    """Return the verdict of a claim with tests."""
+    given = answers(claim, numbers, withheld or {})
     of_our_code = [answer.verdict for rule, answer in given if isinstance(rule, Conformance)]
     if NO in of_our_code:
         return Verdict(NO_RESULT, CODE_FAILED, "", tuple(given))

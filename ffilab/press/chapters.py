@@ -12,6 +12,7 @@ from pathlib import Path
 
 import nbformat
 
+from ffilab.bench.reading import Reading
 from ffilab.errors import UserError
 from ffilab.judge import claims
 from ffilab.paths import BUILD, BY_PRODUCTS, EXECUTED, NATIVE, NOTEBOOKS, ROOT
@@ -58,6 +59,15 @@ class Chapter:
         except (OSError, ValueError, RecursionError):
             return {}
         return facts if isinstance(facts, dict) else {}
+
+    @property
+    def session(self) -> Reading | None:
+        """The session that the executed page was made from; None if there is none, or its records are gone."""
+        records = self.facts.get("records")
+        try:
+            return Reading(self.corner, (BUILD / records[-1]).parent) if records else None
+        except UserError:
+            return None
 
     @property
     def notebook(self) -> nbformat.NotebookNode:

@@ -16,7 +16,6 @@ import nbformat
 
 from ffilab import settings
 from ffilab.errors import UserError
-from ffilab.judge import claims, ledger
 from ffilab.paths import BUILD, LOGS, ROOT, swap
 from ffilab.press import tables
 from ffilab.press.chapters import FACTS, Chapter, record_digests, source_digests
@@ -77,7 +76,6 @@ def execute(
                 source=source and str(source),
                 earlier=list(earlier),
                 progress=str(progress),
-                hand_in=str(new / ledger.CLAIMS),
                 page=str(page),
                 tables=str(new / tables.TABLES),
             ),
@@ -104,8 +102,6 @@ def execute(
         _check(name, new / chapter.source.name, code, limit, answer, log)
         _join_streams(new / chapter.source.name)
         _keep_facts(page, new / FACTS, made_from)
-        if chapter.source.is_relative_to(ROOT):
-            _check_hand_in(name, new)
         swap(new, out)
     return chapter.executed
 
@@ -118,20 +114,6 @@ def _own_kernel(folder: Path) -> str:
     argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     spec.write_text(json.dumps({"argv": argv, "display_name": name, "language": "python"}))
     return name
-
-
-def _check_hand_in(name: str, folder: Path) -> None:
-    """Before the page takes the place of the last one: does it answer for all claims of its corner?"""
-    lacking = [
-        claim.id
-        for claim in claims.all_claims()
-        if claim.corner == name and not (folder / ledger.CLAIMS / f"{claim.id}.json").exists()
-    ]
-    if lacking:
-        raise UserError(
-            f"The chapter {name!r} handed in nothing for claim {', '.join(lacking)}: have its notebook call chapter.verdicts. "
-            "Its last page and verdicts stay."
-        )
 
 
 def temporary() -> str:

@@ -90,7 +90,7 @@ def assemble(tree: Path) -> Path:
                 (folder / f"{name}.md").write_text(text)
     (tree / "book" / "_static" / files.STYLE).write_text(files.style())
     stale = {chapter.corner: chapter.changed() for chapter in chapters() if chapter.is_executed}
-    rows = ledger.collect(stale)
+    rows = ledger.collect({chapter.corner: chapter.session for chapter in chapters() if chapter.is_executed}, stale)
     status.write(tree / "book" / "_generated", rows)
     ledger_page.write(tree, rows)
     matrix.copy_datatables(tree / "book" / "_static")

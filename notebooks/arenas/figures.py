@@ -8,11 +8,12 @@ from ffilab import draw
 from ffilab.bench.session import Session
 from ffilab.judge import ledger
 from ffilab.judge.estimates import Interval, Measurement
+from ffilab.judge.numbers import of
 from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.judge.rules import OPEN, YES, Answer, Size
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.arenas import claims, results, words
 from notebooks.arenas import experiment as e
+from notebooks.arenas import numbers, results, words
 
 # How the prose calls the chapter pair in the names of its numbers.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
@@ -315,7 +316,7 @@ def glue_answers(session: Session, runs: pd.DataFrame, cells: pd.DataFrame) -> N
     ratios = (results.times_without_gil(runs, e.MEET, column) for column in ("at_once", "held"))
     draw.glue("reached", words.reached(at_once, touched, *ratios))
     draw.glue("risk", words.risk(_released(runs), at_once))
-    draw.glue("ratings", words.ratings({name: _rated(session, claim) for claim, name in claims.RATED}))
+    draw.glue("ratings", words.ratings({name: _rated(session, claim) for claim, name in numbers.RATED}))
     effects = results.effects(results.scenarios(session.frame("scenarios")))
     lives = found["A21d", "short-lived processes: jemalloc / glibc", "side"].verdict
     draw.glue("short-lived-processes", words.order(lives, effects.get(("short-lived processes", "jemalloc"))))
@@ -333,9 +334,9 @@ def glue_answers(session: Session, runs: pd.DataFrame, cells: pd.DataFrame) -> N
     drawn = found["A20", f"amplification at {high} × {many} / at {low} × {few}: {e.KEEPING}", "side"].verdict
     draw.glue("grid-drawn", words.amplified(drawn, _interval(results.amplified(cells, e.KEEPING))))
     draw.glue("largest", words.largest(effects))
-    for (setting, other), case in claims.HELD_BACK.items():
+    for (setting, other), case in numbers.HELD_BACK.items():
         name = f"MiB held, {case}: {setting} minus {other}"
-        less = claims.measurements(session).measurements["A22"].get(name)
+        less = of(session)[name].measurement
         verdict = found["A22", name, "side"].verdict
         short = setting.partition("=")[0].replace("_", "-")
         draw.glue(short, words.threshold(setting, other, verdict, _interval(less)))

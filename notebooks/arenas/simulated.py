@@ -3,7 +3,7 @@
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
-from notebooks.arenas.claims import HELD_BACK, LATENCY, PEAK, RATED
+from notebooks.arenas.numbers import HELD_BACK, LATENCY, PEAK, RATED
 from notebooks.arenas.results import LARGEST, PRODUCT, SMALLEST
 
 # Of A21a: the number of the work that leaves nothing behind, recorded with the scenario that asks for its peak.

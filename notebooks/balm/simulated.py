@@ -2,7 +2,6 @@
 
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.balm.claims import GROWN, OTHER_LAYOUT
 from notebooks.balm.experiment import (
     A_STRING,
     A_TUPLE,
@@ -17,6 +16,7 @@ from notebooks.balm.experiment import (
     THREADS,
     WRITTEN,
 )
+from notebooks.balm.numbers import GROWN, OTHER_LAYOUT
 from notebooks.balm.results import COPIED
 
 INTERPRETERS = [GIL, FREE_THREADED]

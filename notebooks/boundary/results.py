@@ -3,7 +3,9 @@
 import itertools
 import re
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -750,46 +752,49 @@ def pairs() -> dict[str, dict[str, tuple[tuple[str, str, str], tuple[str, str, s
     for a, b in itertools.pairwise(WITH_PYDLL):
         found["A4"][f"{a} / {b}"] = (GIL, a, ANSWER), (GIL, b, ANSWER)
     for a in (*CPP, *WITH_THE_GIL[METHOD]):
-        found["A23"][f"{a} / PyO3"] = (GIL, a, METHOD), (GIL, "PyO3", METHOD)
+        found["A23"][f"a method: {a} / PyO3"] = (GIL, a, METHOD), (GIL, "PyO3", METHOD)
     for a in ("pybind11", "nanobind"):
         found["A23"][f"an error: {a} / PyO3"] = (GIL, a, ERROR), (GIL, "PyO3", ERROR)
     found["A1"][EQUALS] = (GIL, "cffi API", DETACHED), (GIL, FLOOR, DETACHED)
     return found
 
 
-def as_run() -> dict[str, dict[str, tuple[tuple[str, str], tuple[str, str]]]]:
-    """The published sizes, which the talk's own program is asked for: by claim and name the cells (build, binding)."""
+def as_run() -> dict[str, tuple[tuple[str, str], tuple[str, str]]]:
+    """The published sizes, which the talk's own program is asked for: by name the cells (build, binding)."""
     (dear, cffi, pybind11, pyo3), held = TALK, "ctypes PyDLL"
-    cells = {
-        "A1": [((GIL, a), (GIL, b)) for a, b in itertools.pairwise(TALK)],
-        "A2": [((FREE_THREADED, a), (FREE_THREADED, b)) for a, b in itertools.pairwise((cffi, pybind11, pyo3))]
-        + [((FREE_THREADED, a), (GIL, a)) for a in (dear, cffi, pybind11, pyo3)],
-        "A3": [((FREE_THREADED, cffi), (FREE_THREADED, held))],
-    }
-    return {
-        claim: {f"as run: {a[1]} on {a[0]} / {b[1]} on {b[0]}": (a, b) for a, b in found}
-        for claim, found in cells.items()
-    }
+    found = [
+        *(((GIL, a), (GIL, b)) for a, b in itertools.pairwise(TALK)),
+        *(((FREE_THREADED, a), (FREE_THREADED, b)) for a, b in itertools.pairwise((cffi, pybind11, pyo3))),
+        *(((FREE_THREADED, a), (GIL, a)) for a in (dear, cffi, pybind11, pyo3)),
+        ((FREE_THREADED, cffi), (FREE_THREADED, held)),
+    ]
+    return {f"as run: {a[1]} on {a[0]} / {b[1]} on {b[0]}": (a, b) for a, b in found}
 
 
-def decisive(record: Record) -> pd.DataFrame:
-    """The ratios that decide, from the plan of the claims: columns claim, name, kind (of call), and found, a
-    measurement or why there is none."""
-    rows = [
-        {"claim": claim, "name": what, "kind": cells[0][2], "found": comparison(record, *cells)}
-        for claim, ratios in pairs().items()
-        for what, cells in ratios.items()
+def deciding() -> list[tuple[str, str, str, Callable[[Record], Measurement | str]]]:
+    """The ratios that decide: the claim that asks, the name, the kind of call, and how it is made from the plan of the claims."""
+    found = [
+        (claim, name, cells[0][2], partial(comparison, slow=cells[0], fast=cells[1]))
+        for claim, named in pairs().items()
+        for name, cells in named.items()
     ]
     for text, build in [*((text, FREE_THREADED) for text in TAXED), (TEXT, GIL_ON)]:
-        what = f"{text}, over int: {build} / {GIL}"
-        rows.append({"claim": "A7", "name": what, "kind": text, "found": text_surcharge(record, text, build)})
-    rows.append({"claim": "A10", "name": ARGUMENT, "kind": INT, "found": argument_over_hand_over(record)})
-    for what, others in (
+        name = f"{text}, over int: {build} / {GIL}"
+        found.append(("A7", name, text, partial(text_surcharge, signature=text, build=build)))
+    found.append(("A10", ARGUMENT, INT, argument_over_hand_over))
+    for name, others in (
         (FASTEST_OF_FOUR, ("pybind11", *WITH_THE_GIL[METHOD])),
         (FASTEST, (*CPP, *WITH_THE_GIL[METHOD])),
     ):
-        rows.append({"claim": "A23", "name": what, "kind": METHOD, "found": fastest_other(record, others)[1]})
-    return pd.DataFrame(rows)
+        found.append(("A23", name, METHOD, lambda record, others=others: fastest_other(record, others)[1]))
+    return found
+
+
+def decisive(record: Record) -> pd.DataFrame:
+    """The same as a table: columns claim, name, kind (of call), and found, a measurement or why there is none."""
+    return pd.DataFrame(
+        [{"claim": claim, "name": name, "kind": kind, "found": make(record)} for claim, name, kind, make in deciding()]
+    )
 
 
 def fastest_other(record: Record, others: tuple[str, ...]) -> tuple[str, Measurement | str]:

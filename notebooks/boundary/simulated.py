@@ -108,7 +108,7 @@ def cells(session: Simulated) -> dict[tuple[str, str], float]:
     for binding in (*CPP, *WITH_THE_GIL[METHOD]):
         least = session.true("A23", FASTEST)
         times[GIL, name(binding, METHOD)] = NS * (
-            least if binding == "Cython" else session.true("A23", f"{binding} / PyO3")
+            least if binding == "Cython" else session.true("A23", f"a method: {binding} / PyO3")
         )
     for binding in ("pybind11", "nanobind"):
         times[GIL, name(binding, ERROR)] = NS * session.true("A23", f"an error: {binding} / PyO3")

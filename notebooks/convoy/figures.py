@@ -13,7 +13,7 @@ from ffilab.judge.estimates import Interval, Measurement
 from ffilab.judge.processes import chosen, difference, measured, ratio
 from ffilab.judge.rules import OPEN
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.convoy import claims, results, words
+from notebooks.convoy import numbers, results, words
 from notebooks.convoy.experiment import (
     APART,
     AS_IT_IS,
@@ -678,7 +678,7 @@ def glue_waits(session: Session, timelines: pd.DataFrame) -> None:
     apart = {call: of(TWO_CORES, call) for call in ("recv", "send")}
     draw.glue("model", words.model(apart, of(SAME_CORE, "send"), verdicts))
     lost = over_processes(calls[TWO_CORES].lost.to_numpy())
-    draw.glue("as-run", words.as_run(lost, interval(claims.request(session))))
+    draw.glue("as-run", words.as_run(lost, interval(numbers.request(session))))
     shares = {
         threads.capitalize(): [of(place, n) for n in (0, 1, 2)]
         for place, threads in PLACES.items()

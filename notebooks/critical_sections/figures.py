@@ -11,7 +11,7 @@ from ffilab.judge.estimates import Interval
 from ffilab.judge.rules import Size
 from ffilab.provision.catalogue import FREE_THREADED, GIL, SOURCES, both_builds
 from notebooks.boundary import experiment as boundary
-from notebooks.critical_sections import claims, results, words
+from notebooks.critical_sections import numbers, results, words
 from notebooks.critical_sections.experiment import (
     AS_BUILT,
     CTYPES,
@@ -96,7 +96,7 @@ def glue_taxes(found: pd.DataFrame) -> None:
 
 
 # A6: the geometric means of the talk's public data, by version.
-PUBLISHED = {test.measured.rpartition(" / ")[2]: test.published for test in claims.A6.tests if isinstance(test, Size)}
+PUBLISHED = {test.measured.rpartition(" / ")[2]: test.published for test in numbers.A6.tests if isinstance(test, Size)}
 
 
 def glue_boundary(record: Record, taxes: pd.DataFrame, runs: pd.DataFrame, stand_ins: dict) -> pd.DataFrame:

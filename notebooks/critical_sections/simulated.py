@@ -4,8 +4,8 @@ from ffilab.bench.plan import EMPTY
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.boundary.experiment import TALK
-from notebooks.critical_sections.claims import PAIRS, PYBIND11, VERSIONS, WAYS, WRITE
 from notebooks.critical_sections.experiment import AS_BUILT, ONE, OWN, PYO3_CALL, PYO3_CALL_GIL_ON
+from notebooks.critical_sections.numbers import PAIRS, PYBIND11, VERSIONS, WAYS, WRITE
 from notebooks.critical_sections.results import TALK_ARMS
 
 INTERPRETERS = [build for version in VERSIONS for build in (version, f"{version}t")]

@@ -6,15 +6,16 @@ import pandas as pd
 from ffilab import draw
 from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
+from ffilab.bench.session import Session
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval, Share
+from ffilab.judge.sentences import said
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.loaders import results, words
+from notebooks.loaders import results
 from notebooks.loaders.experiment import LOADERS
 
 # How the prose calls the chapter pair: in the names of its numbers, and in words.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
-WHERE = {"gil": "with the GIL", "free-threaded": "without the GIL"}
 # The C functions, as they are declared.
 SIGNATURES = {
     "noop": "int (void)",
@@ -23,11 +24,6 @@ SIGNATURES = {
     "halve": "double (double)",
     "first_byte": "int (const char *)",
 }
-
-
-def blocked(found: dict[tuple[str, str], str]) -> tuple[str, str]:
-    """The answers of A13: with the GIL, and without."""
-    return tuple(found["A13", f"share kept by PyDLL on {label}"] for label in PAIR.values())
 
 
 def as_run(found: pd.DataFrame, unit: str, over: str) -> pd.DataFrame:
@@ -76,46 +72,6 @@ def listing(rows: pd.DataFrame, by: str, unit: str = "") -> str:
     )
 
 
-def glue_ratios(record: Record, found: pd.DataFrame) -> None:
-    """Hand the pair's ratios and differences to the prose, and what was predicted of them."""
-    ratios, prices = {}, {}
-    for name, label in PAIR.items():
-        for row in found[found.interpreter == label].itertuples():
-            ratios[row.function, name] = row.comparison.ratio
-            prices[row.function, name] = row.comparison.difference
-            draw.glue(
-                f"ratio-{row.function}-{name}", words.times_as_long(WHERE[name], row.function, row.comparison.ratio)
-            )
-    net = results.comparison(record, GIL, "noop").net_ratio
-    draw.glue("empty-gil", draw.text(statistics.per_call(record, (GIL, EMPTY)), "ns"))
-    draw.glue("net-ratio-gil", draw.text(net) if net.is_known else draw.NOT_MEASURED)
-    draw.glue("prediction-1", words.prediction_1(*(ratios["noop", name] for name in PAIR)))
-    more = results.gil_over_free_threaded(record)
-    noop = [prices["noop", name] for name in PAIR]
-    for name in ("prediction-2", "takeaway-price"):
-        draw.glue(name, words.cheaper(*noop, more))
-
-
-def glue_alarms(record: Record) -> None:
-    """Hand the A/A result to the prose."""
-    draw.glue("alarms", words.same_call_twice([found.ratio for found in results.twins(record).values()]))
-    mde = max(comparison.mde for _, _, comparison in statistics.false_alarms(record, results.COPIES))
-    draw.glue("mde", f"{mde:.2%} of a call's time on the interpreter where it is largest")
-
-
-def glue_gain(record: Record, as_run: pd.DataFrame) -> None:
-    """Hand the answers to the talk's contradiction to the prose: which build gains more, is it 20 %, and which GIL it had."""
-    gain = {function: results.gain_with_gil_over_without(record, function) for function in results.FUNCTIONS}
-    for function, interval in gain.items():
-        draw.glue(f"gain-{function}", draw.text(interval))
-    draw.glue("gain-words", words.gain(**gain))
-    draw.glue("rounds", words.rounds(results.free_threaded_gains_more(as_run), gain["getpid"]))
-    ratios = (results.comparison(record, FREE_THREADED, function).ratio for function in results.FUNCTIONS)
-    draw.glue("recap", words.recap(*ratios))
-    shares = results.shares_of_the_price(record)
-    draw.glue("nearer", words.nearer(shares[FREE_THREADED], shares.get(results.SWITCHED)))
-
-
 def plot_prices(figure, prices: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, prices, "function", "interpreter")
@@ -142,19 +98,6 @@ def carried(record: Record, prices: pd.DataFrame) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
-
-
-def glue_carried(record: Record, prices: pd.DataFrame) -> None:
-    """Hand to the prose which number of noop says the price of other functions."""
-    found = {}
-    for name, label in PAIR.items():
-        each = {row.function: Interval.of(row) for row in prices[prices.interpreter == label].itertuples()}
-        noop, missed = each["noop"], results.misses(record, label)
-        draw.glue(f"difference-carried-{name}", words.difference_carried(WHERE[name], each, missed["difference"]))
-        draw.glue(f"ratio-carried-{name}", words.ratio_carried(WHERE[name], noop, missed["ratio"]))
-        found[name] = tuple(results.carries(noop, missed[what]) for what in ("difference", "ratio"))
-        draw.glue(f"carry-{name}", words.number_to_carry(WHERE[name], each, found[name][1]))
-    draw.glue("prediction-4", words.prediction_4(*found.values()))
 
 
 def plot_timeline(figure, parts: pd.DataFrame) -> None:
@@ -209,37 +152,16 @@ def timeline(record: Record) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def timeline_alt(record: Record) -> str:
+def timeline_alt(session: Session) -> str:
     """The picture in words, with its numbers."""
-    said = (
-        words.timeline(WHERE[name], results.comparison(record, label, "noop").difference)
-        for name, label in PAIR.items()
-    )
-    return (
-        "One call through CDLL and one through PyDLL, from left to right: ctypes, the C function, ctypes. "
-        + " ".join(said)
-    )
-
-
-def glue_timeline(record: Record) -> None:
-    for name, label in PAIR.items():
-        draw.glue(f"timeline-{name}", words.timeline(WHERE[name], results.comparison(record, label, "noop").difference))
+    lengths = " ".join(said(session)[f"timeline-{build}"] for build in PAIR)
+    return f"One call through CDLL and one through PyDLL, from left to right: ctypes, the C function, ctypes. {lengths}"
 
 
 def plot_cost(figure, cost: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, cost, "interpreter", "how")
     axes.set(xlabel="ns for one detach and attach", ylabel="CPython", xlim=(0, None))
-
-
-def glue_cost(record: Record, cost: pd.DataFrame) -> None:
-    """Hand the cost of the bare cycle to the prose."""
-    alone = cost[cost.how == "alone, in a C loop"].set_index("interpreter")
-    shares = results.cycle_shares(record, cost)
-    for name, label in PAIR.items():
-        known = Interval.of(alone.loc[label]) if label in alone.index else None
-        priced = results.costs_more(results.comparison(record, label, "noop").difference)
-        draw.glue(f"cycle-{name}", words.cycle(WHERE[name], known, shares.get(label) if priced else None))
 
 
 def audit(record: Record) -> pd.DataFrame:
@@ -252,30 +174,10 @@ def audit(record: Record) -> pd.DataFrame:
     )
 
 
-def glue_audit(record: Record) -> None:
-    """Hand the cost of an idle audit hook to the prose."""
-    draw.glue("audit", words.hook(results.audit_cost(record).get(GIL)))
-
-
 def plot_shares(figure, shares: pd.DataFrame) -> None:
     axes = figure.subplots()
     draw.intervals(axes, shares, "interpreter", "loader")
     axes.set(xlabel="share of its speed that the counting thread keeps", ylabel="CPython", xlim=(-0.05, 1.25))
-
-
-def glue_shares(shares: pd.DataFrame, found: dict[tuple[str, str], str]) -> None:
-    """Hand the counting thread's shares and pauses to the prose. found: the answers of the rules."""
-    kept = {}
-    for name, label in PAIR.items():
-        for row in shares[shares.interpreter == label].itertuples():
-            kept[WHERE[name], row.loader] = Interval.of(row)
-        row = results.of(shares, label, "PyDLL")
-        draw.glue(f"pause-{name}", words.pause(WHERE[name], row.pause_ms, row.runs))
-    switched = shares[(shares.interpreter == results.SWITCHED) & (shares.loader == "PyDLL")]
-    draw.glue("switched", words.switched(Interval.of(switched.iloc[0])) if len(switched) else draw.NOT_MEASURED)
-    draw.glue("blocking", words.blocking(*blocked(found)))
-    draw.glue("releasing", words.releasing(found["A14", f"share kept by CDLL on {GIL}"]))
-    draw.glue("prediction-3", words.prediction_3(kept, *blocked(found)))
 
 
 def counted(share: Share) -> str:
@@ -303,15 +205,3 @@ def loader_table(record: Record, shares: pd.DataFrame, ends: pd.DataFrame) -> pd
             }
         )
     return pd.DataFrame(rows)
-
-
-def glue_ends(ends: pd.DataFrame) -> None:
-    """Hand the numbers of crashed and deadlocked processes to the prose."""
-    deadlocks = {}
-    for name, label in PAIR.items():
-        for row in ends[ends.interpreter == label].itertuples():
-            deadlocks[WHERE[name], row.loader] = row.deadlocks
-    pair = [results.of(ends, label, "PyDLL").deadlocks for label in PAIR.values()]
-    draw.glue("removing-the-gil", words.removing_the_gil(*pair))
-    draw.glue("unsafe", words.unsafe(*(results.of(ends, label, "CDLL").crashes for label in PAIR.values())))
-    draw.glue("prediction-5", words.prediction_5(deadlocks))

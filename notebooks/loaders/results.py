@@ -7,7 +7,6 @@ from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval, Location, Share
-from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.loaders.experiment import DECLARED, LOADERS, ON
@@ -111,14 +110,11 @@ def detach_attach_cost(record: Record) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def cycle_shares(record: Record, cost: pd.DataFrame) -> dict[str, Interval]:
-    """The bare cycle as a share of the loaders' difference, by interpreter."""
-    shares = {}
-    for label in cost.interpreter.unique():
-        cycle = medians(record.times(label, "detach and attach"))
-        loaders = medians(record.times(label, "CDLL noop") - record.times(label, "PyDLL noop"))
-        shares[label] = statistics.over_units(record, cycle / loaders).at()
-    return shares
+def cycle_share(record: Record, label: str) -> Location:
+    """The bare cycle as a share of the loaders' difference."""
+    cycle = medians(record.times(label, "detach and attach"))
+    loaders = medians(record.times(label, "CDLL noop") - record.times(label, "PyDLL noop"))
+    return statistics.over_units(record, cycle / loaders)
 
 
 def extra(record: Record, label: str, function: str) -> np.ndarray:
@@ -132,12 +128,17 @@ def scale(record: Record, label: str, function: str) -> float:
     return float(max(np.nanmedian(record.times(*cell)) for cell in cells(label, function)))
 
 
+def price(record: Record, label: str, function: str) -> Location:
+    """The same with its interval."""
+    return statistics.over_units(record, extra(record, label, function), of=scale(record, label, function))
+
+
 def prices(record: Record) -> pd.DataFrame:
-    """The same with its interval, for every interpreter and function; n is the number of layouts."""
+    """The same for every interpreter and function; n is the number of layouts."""
     rows = []
     for label in record.interpreters:
         for function in ("noop", *OTHERS):
-            found = statistics.over_units(record, extra(record, label, function), of=scale(record, label, function))
+            found = price(record, label, function)
             rows.append({"interpreter": label, "function": function, **vars(found.at()), "n": found.n})
     return pd.DataFrame(rows)
 
@@ -159,17 +160,6 @@ def misses(record: Record, label: str) -> dict[str, dict[str, Interval]]:
             missed = extra(record, label, function) - said
             found[what][function] = statistics.over_units(record, missed, of=scale(record, label, function)).at(level)
     return found
-
-
-def carries(price: Interval, missed: dict[str, Interval]) -> str:
-    """Does what was carried over say the price of every function to within WITHIN of the price of noop? YES if each interval
-    lies within, NO if one lies outside."""
-    if not price.is_known or not price.excludes(0):
-        return OPEN
-    room = WITHIN * abs(price.value)
-    if any(one.low > room or one.high < -room for one in missed.values()):
-        return NO
-    return YES if all(-room <= one.low and one.high <= room for one in missed.values()) else OPEN
 
 
 def costs_more(price: Interval) -> bool:

@@ -30,7 +30,7 @@ def simulated(session: Simulated) -> None:
         (FREE_THREADED, ON, f"{FREE_THREADED} with the GIL on"),
     ):
         for function in FUNCTIONS:
-            named = ("A12b", f"{function}: ratio on {where}") if where else ("A12", f"ratio on {label}")
+            named = ("A12b", f"{function}: ratio on {where}") if where else ("A12", f"getpid: ratio on {label}")
             cells[label, f"PyDLL {function}{on}"] = 250.0
             cells[label, f"CDLL {function}{on}"] = 250.0 * session.true(*named)
     cells[FREE_THREADED, f"{EMPTY} (GIL on)"] = 5.0

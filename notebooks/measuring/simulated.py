@@ -5,8 +5,8 @@ import numpy as np
 from ffilab.bench.record import Record
 from ffilab.judge.simulation import Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.measuring.claims import SEPARATED
 from notebooks.measuring.experiment import BINDINGS, COPIES, ITSELF, KEPT, PAIRS, PROCESSES, REFERENCE, TALK
+from notebooks.measuring.numbers import SEPARATED
 
 INTERPRETERS = [GIL, FREE_THREADED]
 # Of the logarithm of a kept process over the reference, over restarts; and of what core and moment do to all three. Seen in

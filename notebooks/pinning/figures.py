@@ -3,14 +3,9 @@
 import pandas as pd
 
 from ffilab import draw
-from ffilab.bench.session import Session
-from ffilab.judge import ledger
-from ffilab.judge.controls import settled
 from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.judge.processes import chosen
-from ffilab.judge.rules import OPEN
-from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.pinning import claims, results, words
+from notebooks.pinning import numbers, results
 from notebooks.pinning.experiment import (
     AGAIN,
     ALONE,
@@ -20,7 +15,6 @@ from notebooks.pinning.experiment import (
     ONE_CORE,
     PAIR,
     PYTHON,
-    TITLE_CORES,
 )
 
 NO_P99 = "too few ticks in a process"
@@ -65,7 +59,7 @@ def throughput_table(speeds: pd.DataFrame) -> pd.DataFrame:
                         "placement": "pinned" if (threads, placement) == (1, APART) else placement,
                         "pieces of work/s": draw.words(results.centre(speeds, "per_s", placement=placement, **which)),
                         "over not pinned": "1 (itself)" if placement == FREE else draw.words(ratio),
-                        "moves/s of a thread": draw.words(moves(speeds, placement, **which)),
+                        "moves/s of a thread": draw.words(results.moves(speeds, placement, **which)),
                         "n (processes)": n,
                     }
                 )
@@ -191,86 +185,6 @@ def plot_effects(figure, found: pd.DataFrame) -> None:
     axes.set_xlabel("gain over not pinned (ratio; to the right is better)")
 
 
-def moves(speeds: pd.DataFrame, placement: str, **which) -> Interval | None:
-    """Moves a second of a thread: what lies below 0 is no part of the interval of a count."""
-    found = results.mean(speeds, "moves", placement=placement, **({"threads": 2} | which))
-    return found and found.map(lambda bound: max(0.0, bound))
-
-
-def glue_throughput(session: Session, speeds: pd.DataFrame) -> None:
-    handed, sides = ledger.measured(session), ledger.sides(session)
-
-    def over(placement: str, label: str, work: str) -> Interval | None:
-        return interval(results.over(speeds, "per_s", placement, FREE, interpreter=label, work=work, threads=2))
-
-    names = {
-        "native": f"throughput of a native call in two threads, a core each / not pinned: {GIL}",
-        "python": f"throughput of Python in two threads, a core each / not pinned: {FREE_THREADED}",
-    }
-    given = {key: interval(handed.measurements["A24a"].get(name)) for key, name in names.items()}
-    draw.glue("native-gain", words.native_gain(given["native"], sides.get(("A24a", names["native"]), OPEN)))
-    draw.glue("python-gain", words.python_gain(given["python"], sides.get(("A24a", names["python"]), OPEN)))
-    draw.glue("prediction-1", words.prediction_1(given["native"]))
-    gil = over(ONE_CORE, GIL, PYTHON)
-    draw.glue("one-core", words.one_core(over(ONE_CORE, GIL, NATIVE), over(ONE_CORE, FREE_THREADED, PYTHON), gil))
-    draw.glue("prediction-3", words.prediction_3(gil))
-    free = moves(speeds, FREE)
-    draw.glue("moves", words.moves(free, moves(speeds, APART)))
-    cores = max(1, len(session.observed(TITLE_CORES)))
-    draw.glue("objection-machine", words.objection_machine(cores, free))
-
-
-def glue_latency(session: Session, speeds: pd.DataFrame, lateness: pd.DataFrame) -> None:
-    handed, sides = ledger.measured(session), ledger.sides(session)
-    names = {label: f"p99 beside a Python thread, not pinned / a core each: {label}" for label in PAIR}
-    found = {label: handed.measurements["A24a"].get(name) for label, name in names.items()}
-    given = {label: interval(one) for label, one in found.items()}
-    verdicts = {label: sides.get(("A24a", name), OPEN) for label, name in names.items()}
-    draw.glue("tail-gil", words.tail_gil(given[GIL], verdicts[GIL]))
-    draw.glue("tail-free", words.tail_free(given[FREE_THREADED], verdicts[FREE_THREADED]))
-    other = {label: one and one.inverse for label, one in given.items()}
-    draw.glue("prediction-2", words.prediction_2(other[GIL], other[FREE_THREADED]))
-    medians = [
-        interval(results.over(lateness, "p50", ONE_CORE, FREE, interpreter=label, work=PYTHON)) for label in PAIR
-    ]
-    draw.glue("tail-one-core", words.tail_one_core(*medians))
-    gains = [one for name, one in handed.measurements["A24a"].items() if name.startswith("throughput")]
-    tails = [one for one in found.values() if one]
-    largest = [max((one.mde for one in group), default=None) for group in (gains, tails)]
-    draw.glue("could-find", words.could_find(*largest))
-    copies = [one for *_, one in claims.copies(speeds, lateness) if one]
-    alarms = sum(not check.passed for check in settled(claims.controls(session)) if check.kind.startswith("A/A"))
-    draw.glue("same-again", words.same_again([one.interval for one in copies], alarms))
-    gained = {
-        "throughput of native code with the GIL": f"throughput of a native call in two threads, a core each / not pinned: {GIL}",
-        "throughput of Python without the GIL": f"throughput of Python in two threads, a core each / not pinned: {FREE_THREADED}",
-        "tails with the GIL": names[GIL],
-        "tails without the GIL": names[FREE_THREADED],
-    }
-    quick = [results.over(lateness, "p99", ONE_CORE, ALONE, interpreter=label, work=PYTHON) for label in PAIR]
-    draw.glue("beside-alone", words.beside_alone(*map(interval, quick)))
-    draw.glue("takeaway", words.takeaway({what: sides.get(("A24a", name), OPEN) for what, name in gained.items()}))
-
-
-def glue_steadiness(session: Session) -> None:
-    name = f"spread of a measurement, not pinned / pinned: {GIL}"
-    ratio = interval(ledger.measured(session).measurements["A24a"].get(name))
-    draw.glue("steadier", words.steadier(ratio, ledger.sides(session).get(("A24a", name), OPEN)))
-
-
-def glue_race(session: Session, races: pd.DataFrame) -> None:
-    sides = ledger.sides(session)
-    name = f"share of updates lost, a core each minus one core: {FREE_THREADED}"
-    more = interval(results.lost_more(races, FREE_THREADED))
-    both = [results.lost(races, FREE_THREADED, placement) for placement in (APART, ONE_CORE)]
-    gil = [results.lost(races, GIL, placement) for placement in (APART, ONE_CORE)]
-    draw.glue("race-gil", words.race_gil(*gil))
-    draw.glue("race", words.race(more, *both, sides.get(("A24b", name), OPEN)))
-    draw.glue("prediction-4", words.prediction_4(more))
-    found = results.losing(races, FREE_THREADED, APART)
-    draw.glue("bugs", words.bugs(*((found.estimate.events, found.estimate.trials) if found else (0, 0))))
-
-
 def copies_table(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
     """The A/A tests."""
     return pd.DataFrame(
@@ -283,7 +197,7 @@ def copies_table(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
                 "n (processes)": one.estimate.n,
                 "smallest effect to be found": f"{one.mde:.1%}",
             }
-            for column, label, work, one in claims.copies(speeds, lateness)
+            for column, label, work, one in numbers.copies(speeds, lateness)
             if one
         ]
     )

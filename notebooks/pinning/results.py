@@ -40,6 +40,12 @@ def mean(frame: pd.DataFrame, name: str, **which) -> Interval | None:
     return measured(values, "").interval if len(values) else None
 
 
+def moves(speeds: pd.DataFrame, placement: str, **which) -> Interval | None:
+    """Moves a second of a thread: what lies below 0 is no part of the interval of a count."""
+    found = mean(speeds, "moves", placement=placement, **({"threads": 2} | which))
+    return found and found.map(lambda bound: max(0.0, bound))
+
+
 def log_spread(rates: list[float]) -> float:
     """Logarithm of the mean absolute deviation of logarithms from their median."""
     logs = np.log(rates)

@@ -14,10 +14,10 @@ from ffilab.judge.estimates import Interval, Measurement, Share
 from ffilab.judge.processes import interval_of
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.placement import results, words
-from notebooks.placement.claims import BY_LOT
 from notebooks.placement.exercise import SUSPECTS
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, Cache
 from notebooks.placement.lottery import ANYWHERE, BENCHMARKS, BUILDS, DEFAULT, TOGETHER
+from notebooks.placement.numbers import BY_LOT
 from notebooks.placement.results import NO_TRAP, PUBLISHED, THRESHOLDS, TRAP
 from notebooks.placement.story import CHANGE_CODE, PROGRAMS
 

@@ -7,7 +7,6 @@ from scipy import stats
 
 from ffilab.judge.processes import centres
 from ffilab.judge.simulation import Simulated
-from notebooks.placement.claims import BY_LOT
 from notebooks.placement.experiment import USUAL
 from notebooks.placement.lottery import (
     ANYWHERE,
@@ -21,6 +20,7 @@ from notebooks.placement.lottery import (
     size,
     stalled_how,
 )
+from notebooks.placement.numbers import BY_LOT
 from notebooks.placement.results import HOTTEST, NO_TRAP, ONE_IN_TWENTY, TRAP
 from notebooks.placement.story import BISECTIONS, CHANGE_CODE, PROGRAMS
 

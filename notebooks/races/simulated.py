@@ -72,7 +72,7 @@ def trials(session: Simulated) -> None:
         return label, {"way": way, "variant": variant, "met": met}, found
 
     def made(label: str, case: str) -> tuple[str, dict, np.ndarray]:
-        bad = session.events(session.true("A16", f"bad runs: {case}, PyDLL, {label}"), n)
+        bad = session.events(session.true("A16", f"bad accounts: {case}, PyDLL, {label}"), n)
         return label, {"case": case, "balance": 0}, DOLLARS + 50.0 * bad
 
     counters = [

@@ -1,11 +1,11 @@
-"""What the chapter "GIL Balm" hands in to the ledger, from its records alone. The rules: claims.toml."""
+"""The numbers of the chapter "GIL Balm", by name, and its own controls. The rules: claims.toml."""
 
 from functools import partial
 
 from ffilab.bench.session import Session
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Interval, Measurement, Share
-from ffilab.judge.ledger import Handed
+from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import exact
 from ffilab.provision.catalogue import GIL
 from notebooks.balm import results
@@ -28,8 +28,8 @@ def controls(session: Session) -> list[Control]:
     ]
 
 
-def measurements(session: Session) -> Handed:
-    handed = Handed(session)
+def numbers(session: Session) -> Makers:
+    made = {}
 
     def as_run(slow: tuple[str, int], fast: tuple[str, int]) -> Measurement | None:
         return results.original_ratio(session.frame("as the author ran it"), slow, fast)
@@ -38,24 +38,23 @@ def measurements(session: Session) -> Handed:
         return results.condition(session.frame("arenas held and given back"), state, method)
 
     # As the original had it, strings are made without the GIL, in both experiments.
-    for claim, method in (("B1", POOLED), ("B2", BLOCK)):
+    for method in (POOLED, BLOCK):
         name = f"new / {method}, one thread"
-        handed.put(claim, f"{name}, apart: {GIL}", partial(as_run, (NEW, 1), (method + WRITTEN, 1)))
+        made[f"{name}, apart: {GIL}"] = partial(as_run, (NEW, 1), (method + WRITTEN, 1))
         ours = method + RELEASED
-        handed.put(claim, f"{name}: {GIL}", lambda ours=ours: results.faster(session.timed("ways"), GIL, ours))
+        made[f"{name}: {GIL}"] = lambda ours=ours: results.faster(session.timed("ways"), GIL, ours)
         for state in ARENAS:
-            made = partial(in_state, state, method)
-            handed.put(claim, f"{name}, arenas {state}: {GIL}", made)
+            made[f"{name}, arenas {state}: {GIL}"] = partial(in_state, state, method)
 
     new, pooled, block = ((method, THREADS) for method in (NEW, POOLED + WRITTEN, BLOCK + WRITTEN))
-    handed.put("B3", "pooled / new, 16 threads: {GIL}", partial(as_run, pooled, new))
-    handed.put("B3", "new / block, 16 threads: {GIL}", partial(as_run, new, block))
-    handed.put("B3", "block, 16 threads / one thread: {GIL}", partial(as_run, block, (BLOCK + WRITTEN, 1)))
+    made["pooled / new, 16 threads: {GIL}"] = partial(as_run, pooled, new)
+    made["new / block, 16 threads: {GIL}"] = partial(as_run, new, block)
+    made["block, 16 threads / one thread: {GIL}"] = partial(as_run, block, (BLOCK + WRITTEN, 1))
 
     def rise() -> Measurement | None:
         return results.rise_beside_new(session.frame("as the author ran it"), BLOCK + WRITTEN)
 
-    handed.put("B3", "block, 16 threads / one thread, over the same of new: {GIL}", rise)
+    made["block, 16 threads / one thread, over the same of new: {GIL}"] = rise
 
     def forged() -> Measurement:
         return exact(results.forged_share(session.frame("what works")), "share")
@@ -63,8 +62,8 @@ def measurements(session: Session) -> Handed:
     def alike() -> Measurement:
         return exact((session.frame("layouts").wrong == 0).mean(), "share")
 
-    handed.put("B4", "share of forgeries that are instances of str and not of exact type str", forged)
-    handed.put("B5", "share of layouts whose strings all equal CPython's", alike)
+    made["share of forgeries that are instances of str and not of exact type str"] = forged
+    made["share of layouts whose strings all equal CPython's"] = alike
 
     def misread() -> Measurement | str:
         found = results.misread(session.frame("what must not be done"))
@@ -81,10 +80,10 @@ def measurements(session: Session) -> Handed:
         found = results.grown(session.frame("a list in memory of ours"))
         return found and looked_at(found, "share of processes")
 
-    handed.put("B6", "CPythons that misread a number without a NUL", misread)
-    handed.put("B6", OTHER_LAYOUT, by_another_layout)
-    handed.put("B6", GROWN, grown)
-    return handed
+    made["CPythons that misread a number without a NUL"] = misread
+    made[OTHER_LAYOUT] = by_another_layout
+    made[GROWN] = grown
+    return made
 
 
 def looked_at(found: Share, unit: str) -> Measurement:

@@ -1,13 +1,14 @@
-"""What the chapter "Critical sections" hands in to the ledger, from its records alone. The rules: claims.toml."""
+"""The numbers of the chapter "Critical sections", by name, and its own controls. The rules: claims.toml."""
 
 from collections.abc import Callable
+from functools import partial
 
 from ffilab.bench.record import Record
 from ffilab.bench.session import Session
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Location, Measurement
-from ffilab.judge.ledger import Handed
+from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import exact
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import experiment as boundary
@@ -30,8 +31,8 @@ WRITE = "dict, write"
 PYBIND11 = boundary.name("pybind11", boundary.ANSWER)
 
 
-def measurements(session: Session) -> Handed:
-    handed = Handed(session)
+def numbers(session: Session) -> Makers:
+    made = {}
     code = session.observed("code of locks")
     stand_ins = session.observed("bindings by a stand-in")
     for version in VERSIONS:
@@ -40,39 +41,31 @@ def measurements(session: Session) -> Handed:
             (f"boundary, {builds}", lambda v=version: boundary_tax(session.timed("single"), v, stand_ins)),
             (f"as the talk ran it, {builds}", lambda v=version: single_calls(session, v, stand_ins)),
         ):
-            handed.put("A6", name, found)
+            made[name] = found
 
     cells = (FREE_THREADED, PYBIND11), (GIL, PYBIND11)
-    handed.put(
-        "A8",
-        f"pybind11, → int: {FREE_THREADED} / {GIL}",
-        times(lambda: results.net_ratio(session.timed("single"), *cells)),
+    made[f"pybind11, → int: {FREE_THREADED} / {GIL}"] = times(
+        lambda: results.net_ratio(session.timed("single"), *cells)
     )
     for way, title in WAYS.items():
-        handed.put(
-            "A8",
-            f"ctypes, {title}: two threads / one on {FREE_THREADED}",
-            lambda way=way: results.rate_of_two(session.frame("ctypes, apart"), way, OWN),
+        made[f"ctypes, {title}: two threads / one on {FREE_THREADED}"] = lambda way=way: results.rate_of_two(
+            session.frame("ctypes, apart"), way, OWN
         )
     for pair in PAIRS:
-        handed.put(
-            "A8", " / ".join(pair), times(lambda pair=pair: results.pieces_compared(session.timed("single"), *pair))
-        )
-    handed.put(
-        "A8",
-        f"PyMutex / atomic increment, two threads on {ONE}",
-        lambda: results.rivals(session.frame("locks in company"), "PyMutex", "atomic increment"),
+        made[" / ".join(pair)] = times(lambda pair=pair: results.pieces_compared(session.timed("single"), *pair))
+    made[f"PyMutex / atomic increment, two threads on {ONE}"] = lambda: results.rivals(
+        session.frame("locks in company"), "PyMutex", "atomic increment"
     )
 
     for label, what in ((GIL, PYO3_CALL), (FREE_THREADED, PYO3_CALL), (FREE_THREADED, PYO3_CALL_GIL_ON)):
         found = results.code_in(code, label, what)
         share = found if isinstance(found, str) else exact(found["atomics"] / found["all"], "share of instructions")
-        handed.put("A9", f"share of atomics in {what} on {label}", share)
+        made[f"share of atomics in {what} on {label}"] = lambda share=share: share
         if label == FREE_THREADED:
-            handed.put("A9", f"instructions of locks in {what} on {label}", locks(found))
+            made[f"instructions of locks in {what} on {label}"] = partial(locks, found)
     for label in (GIL, FREE_THREADED):
-        handed.put("A9", f"instructions of locks in {WRITE} on {label}", locks(results.code_in(code, label, WRITE)))
-    return handed
+        made[f"instructions of locks in {WRITE} on {label}"] = partial(locks, results.code_in(code, label, WRITE))
+    return made
 
 
 def locks(found: dict[str, float] | str) -> Measurement | str:
@@ -86,7 +79,7 @@ def controls(session: Session) -> list[Check]:
 
 
 def times(find: Callable[[], Location | None]) -> Callable[[], Measurement | None]:
-    """A ratio of times as it is handed in; None if one of the two was not timed."""
+    """A ratio of times as a measurement; None if one of the two was not timed."""
 
     def made() -> Measurement | None:
         found = find()

@@ -1,4 +1,4 @@
-"""What the chapter "Races" hands in to the ledger, from its records alone. The rules: claims.toml."""
+"""The numbers of the chapter "Races", by name, and its own controls. The rules: claims.toml."""
 
 from functools import partial
 
@@ -7,7 +7,7 @@ import pandas as pd
 from ffilab.bench.session import Session
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Measurement
-from ffilab.judge.ledger import Handed
+from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import difference
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.races import results
@@ -20,9 +20,8 @@ def controls(session: Session) -> list[Check]:
     return results.calibrated(session.frame("counter, crossed"))
 
 
-def measurements(session: Session) -> Handed:
-    handed = Handed(session)
-
+def numbers(session: Session) -> Makers:
+    made = {}
     for variant, label in (
         ("unsafe", FREE_THREADED),
         ("mutex", FREE_THREADED),
@@ -30,29 +29,27 @@ def measurements(session: Session) -> Handed:
         ("unsafe", GIL),
     ):
         found = partial(bad_counters, session, label, PYDLL, variant)
-        handed.put("A15", f"bad runs: {variant}, PyDLL, {label}", found)
+        made[f"bad runs: {variant}, PyDLL, {label}"] = found
     name = f"updates lost, mean over all runs: unsafe, PyDLL, {FREE_THREADED}"
-    handed.put("A15", name, partial(loss, session))
+    made[name] = partial(loss, session)
     name = f"updates lost, as the talk ran it, mean of five rounds: {FREE_THREADED}"
-    handed.put("A15", name, partial(as_run, session, "unsafe counter", "lost", "share of updates"))
-    handed.put(
-        "A16",
-        f"withdrawals, as the talk ran it: {FREE_THREADED}",
-        partial(as_run, session, "bank", "withdrawals", "withdrawals"),
+    made[name] = partial(as_run, session, "unsafe counter", "lost", "share of updates")
+    made[f"withdrawals, as the talk ran it: {FREE_THREADED}"] = partial(
+        as_run, session, "bank", "withdrawals", "withdrawals"
     )
     for label in (FREE_THREADED, GIL):
-        handed.put("A17", f"bad runs as the talk ran it: fast bank, {label}", partial(fast_bank, session, label))
+        made[f"bad runs as the talk ran it: fast bank, {label}"] = partial(fast_bank, session, label)
 
     for case, label in (("unsafe", FREE_THREADED), ("unsafe", GIL), ("safe", FREE_THREADED)):
-        handed.put("A16", f"bad runs: {case}, PyDLL, {label}", partial(bad_accounts, session, label, case))
+        made[f"bad accounts: {case}, PyDLL, {label}"] = partial(bad_accounts, session, label, case)
 
-    handed.put("A17", "rounds that are hit in a window of 10 µs, less those in one of 1 µs", partial(wider, session))
-    handed.put("A18", f"bad runs: unsafe, ctypes CDLL, {GIL}", partial(bad_counters, session, GIL, CDLL, "unsafe"))
+    made["rounds that are hit in a window of 10 µs, less those in one of 1 µs"] = partial(wider, session)
+    made[f"bad runs: unsafe, ctypes CDLL, {GIL}"] = partial(bad_counters, session, GIL, CDLL, "unsafe")
     for name, of_the_post in (("switch interval 1 µs", False), ("a loop of 1,000", True)):
-        handed.put("C7", f"bad runs: total += 1, {name}, {GIL}", partial(bad_totals, session, of_the_post))
+        made[f"bad runs: total += 1, {name}, {GIL}"] = partial(bad_totals, session, of_the_post)
     for statement, label in (("total += one()", GIL), ("total += 1", FREE_THREADED)):
-        handed.put("C7", f"bad runs: {statement}, {label}", partial(bad_statements, session, statement, label))
-    return handed
+        made[f"bad runs: {statement}, {label}"] = partial(bad_statements, session, statement, label)
+    return made
 
 
 def as_run(session: Session, what: str, column: str, unit: str) -> Measurement | None:

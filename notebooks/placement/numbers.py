@@ -1,4 +1,4 @@
-"""What the chapter "Code placement" hands in to the ledger, from its records alone. The rules: claims.toml."""
+"""The numbers of the chapter "Code placement", by name, and its own controls. The rules: claims.toml."""
 
 import itertools
 from collections.abc import Callable
@@ -9,7 +9,7 @@ import pandas as pd
 from ffilab.bench.session import Session
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Measurement
-from ffilab.judge.ledger import Handed
+from ffilab.judge.numbers import Makers
 from notebooks.placement import results
 from notebooks.placement.experiment import Cache
 from notebooks.placement.lottery import (
@@ -40,9 +40,7 @@ def controls(session: Session) -> list[Control]:
     return found
 
 
-def measurements(session: Session) -> Handed:
-    handed = Handed(session)
-
+def numbers(session: Session) -> Makers:
     def counted(what: str) -> Measurement | str:
         found = session.observed("instructions and misses of the small machine", list(PROGRAMS))
         return results.as_built(results.table(found), what)
@@ -60,27 +58,25 @@ def measurements(session: Session) -> Handed:
     def as_many() -> Measurement | str:
         return results.as_many_instructions({label: simulated(session, label) for label in BUILDS})
 
-    handed.put(
-        "D1",
-        "slow / fast, a change that never runs",
-        lambda: results.ratio(session.frame("the small machine"), "slow", "fast"),
-    )
-    handed.put("D2", "the small machine: the same instructions (simulated)", lambda: counted("the same instructions"))
-    handed.put("D2", "share of random orders with the instructions of the linker's own (simulated)", as_many)
-    handed.put("D2", "stalled front-end cycles, slow / fast (counted)", planted_stalls)
-    handed.put("D3", "the small machine: twice the misses (simulated)", lambda: counted("twice the misses"))
-    handed.put("D4", "share of the five hottest functions, call_method", profile)
-    for name, share in (
-        ("bisections without a trap that blame a commit which changes no machine code", results.unrelated),
-        ("share of bisections that blame the unrelated commit", results.blaming),
-        ("share of blamed commits that stand, without a trap", results.standing),
-    ):
-        handed.put("D5", name, partial(bisections, share))
-    gone = "the small machine: misses gone with its hot functions together (simulated)"
-    handed.put("D6", gone, lambda: counted("misses gone"))
-    for (claim, (name, find)), label, benchmark in itertools.product(BY_LOT.items(), BUILDS, BENCHMARKS):
-        handed.put(claim, f"{name}, {benchmark} on {label}", partial(find, session, label, benchmark))
-    return handed
+    made = {
+        "slow / fast, a change that never runs": lambda: results.ratio(
+            session.frame("the small machine"), "slow", "fast"
+        ),
+        "the small machine: the same instructions (simulated)": lambda: counted("the same instructions"),
+        "share of random orders with the instructions of the linker's own (simulated)": as_many,
+        "stalled front-end cycles, slow / fast (counted)": planted_stalls,
+        "the small machine: twice the misses (simulated)": lambda: counted("twice the misses"),
+        "share of the five hottest functions, call_method": profile,
+        "the small machine: misses gone with its hot functions together (simulated)": lambda: counted("misses gone"),
+        "bisections without a trap that blame a commit which changes no machine code": lambda: bisections(
+            results.unrelated
+        ),
+        "share of bisections that blame the unrelated commit": lambda: bisections(results.blaming),
+        "share of blamed commits that stand, without a trap": lambda: bisections(results.standing),
+    }
+    for (name, find), label, benchmark in itertools.product(BY_LOT.values(), BUILDS, BENCHMARKS):
+        made[f"{name}, {benchmark} on {label}"] = partial(find, session, label, benchmark)
+    return made
 
 
 def linked(session: Session, label: str) -> dict:

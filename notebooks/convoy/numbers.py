@@ -1,11 +1,11 @@
-"""What the chapter "The GIL convoy" hands in to the ledger, from its records alone. The rules: claims.toml."""
+"""The numbers of the chapter "The GIL convoy", by name, and its own controls. The rules: claims.toml."""
 
 from collections.abc import Callable
 from functools import partial
 
 from ffilab.bench.session import Session
 from ffilab.judge.estimates import Location, Measurement
-from ffilab.judge.ledger import Handed
+from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import measured, ratio
 from ffilab.provision.catalogue import GIL
 from notebooks.convoy.experiment import (
@@ -25,11 +25,11 @@ from notebooks.convoy.results import calls_that_wait, done, gil_waits, intervals
 NO_PINNING = "this system cannot pin a process to a core"
 
 
-def measurements(session: Session) -> Handed:
-    handed = Handed(session)
+def numbers(session: Session) -> Makers:
+    made = {}
 
-    def put(claim: str, name: str, make: Callable, *arguments, **further) -> None:
-        handed.put(claim, f"{name}: {{GIL}}", partial(make, session, *arguments, **further))
+    def put(name: str, make: Callable, *arguments, **further) -> None:
+        made[f"{name}: {{GIL}}"] = partial(make, session, *arguments, **further)
 
     def cell(threads: int, interval: float) -> dict:
         return {"threads": threads, "interval": [interval]}
@@ -37,14 +37,13 @@ def measurements(session: Session) -> Handed:
     one, two, eight, shortest = (
         cell(*which) for which in ((1, DEFAULT_S), (2, DEFAULT_S), (8, DEFAULT_S), (8, SHORTEST_S))
     )
-    put("C1", "countdown, 2 threads / 1", over, "countdown", "ns", two, one)
-    put("C1", "one countdown divided, 2 threads / 1", over, "one countdown", "seconds", {"threads": 2}, {"threads": 1})
-    put("C2", "SHA-256, 1 thread / 2", over, "SHA-256", "seconds", {"threads": 1}, {"threads": 2})
-    put("C3", "requests/s without / with one CPU thread", rate_over, QUIET, CONVOY)
-    put("C3", "requests/s with one CPU process / with one CPU thread", rate_over, PROCESS, CONVOY)
-    put("C4", "requests/s with one CPU thread, 1e-5 s / 0.005 s", rate_over, RELIEVED, CONVOY)
+    put("countdown, 2 threads / 1", over, "countdown", "ns", two, one)
+    put("one countdown divided, 2 threads / 1", over, "one countdown", "seconds", {"threads": 2}, {"threads": 1})
+    put("SHA-256, 1 thread / 2", over, "SHA-256", "seconds", {"threads": 1}, {"threads": 2})
+    put("requests/s without / with one CPU thread", rate_over, QUIET, CONVOY)
+    put("requests/s with one CPU process / with one CPU thread", rate_over, PROCESS, CONVOY)
+    put("requests/s with one CPU thread, 1e-5 s / 0.005 s", rate_over, RELIEVED, CONVOY)
     put(
-        "C4",
         "speed of the CPU thread, 1e-5 s / 0.005 s",
         over,
         "echo server",
@@ -52,19 +51,19 @@ def measurements(session: Session) -> Handed:
         {"case": RELIEVED},
         {"case": CONVOY},
     )
-    put("C5", "countdown, 8 threads, 1e-6 s / 0.005 s", over, "countdown", "ns", shortest, eight)
-    put("C6", "requests/s with one CPU thread, one core / not pinned", rate_over, ONE_CORE, CONVOY)
-    put("C6", "requests/s with one CPU thread, client apart / not pinned", rate_over, APART, CONVOY)
-    put("C8", "wait for the GIL / switch interval", waits)
-    put("C8", "share of demanded releases after which the other thread is first", released)
+    put("countdown, 8 threads, 1e-6 s / 0.005 s", over, "countdown", "ns", shortest, eight)
+    put("requests/s with one CPU thread, one core / not pinned", rate_over, ONE_CORE, CONVOY)
+    put("requests/s with one CPU thread, client apart / not pinned", rate_over, APART, CONVOY)
+    put("wait for the GIL / switch interval", waits)
+    put("share of demanded releases after which the other thread is first", released)
     for call, place, where in (
         ("recv", TWO_CORES, "threads on different cores"),
         ("send", TWO_CORES, "threads on different cores"),
         ("send", SAME_CORE, "threads on one core"),
     ):
-        put("C10", f"share of calls of {call} that wait, {where}", share_waiting, call, place)
-    put("C10", "time of a request, in switch intervals", request)
-    return handed
+        put(f"share of calls of {call} that wait, {where}", share_waiting, call, place)
+    put("time of a request, in switch intervals", request)
+    return made
 
 
 def over(

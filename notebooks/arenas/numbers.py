@@ -1,4 +1,4 @@
-"""What the chapter "Arenas" hands in to the ledger, from its records alone. The rules: claims.toml."""
+"""The numbers of the chapter "Arenas", by name, and its own controls. The rules: claims.toml."""
 
 from collections.abc import Callable
 from functools import partial
@@ -8,7 +8,7 @@ import pandas as pd
 from ffilab.bench.session import Session
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Measurement
-from ffilab.judge.ledger import Handed
+from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import chosen, difference, measured, ratio
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
@@ -36,41 +36,41 @@ def controls(session: Session) -> list[Control]:
     ]
 
 
-def measurements(session: Session) -> Handed:
-    handed = Handed(session)
+def numbers(session: Session) -> Makers:
+    made = {}
 
-    def put(claim: str, name: str, make: Callable, *arguments) -> None:
-        handed.put(claim, name, partial(make, session, *arguments))
+    def put(name: str, make: Callable, *arguments) -> None:
+        made[name] = partial(make, session, *arguments)
 
     pair, kept = f"{FREE_THREADED} − {GIL}", f"{FREE_THREADED}, GIL on − {GIL}"
-    put("A19", f"VmRSS grown, as the talk ran it: {kept}", apart, "vmrss", e.KEPT, e.AS_RUN)
-    put("A19", f"VmRSS grown, as the talk ran it: {FREE_THREADED}, GIL on / {GIL}", times_as_run)
-    put("A19", f"VmRSS grown, huge pages for all: {kept}", apart, "vmrss", e.HUGE_KEPT, e.HUGE)
+    put(f"VmRSS grown, as the talk ran it: {kept}", apart, "vmrss", e.KEPT, e.AS_RUN)
+    put(f"VmRSS grown, as the talk ran it: {FREE_THREADED}, GIL on / {GIL}", times_as_run)
+    put(f"VmRSS grown, huge pages for all: {kept}", apart, "vmrss", e.HUGE_KEPT, e.HUGE)
     none = "grown without native threads, huge pages for all"
-    put("A19", f"VmRSS {none}: {kept}", apart, "vmrss", e.HUGE_NONE_KEPT, e.HUGE_NONE)
-    put("A19", f"RSS {none}: {pair}", apart, "rss", e.HUGE_NONE, e.HUGE_NONE)
-    put("A19", f"held by glibc, huge pages for all: {pair}", apart, "held", e.HUGE, e.HUGE)
-    put("A19", f"RSS grown by the native threads, huge pages for all: {FREE_THREADED}", by_native_threads)
-    put("A19", f"MiB inside the calls, huge pages for all: {FREE_THREADED}, GIL off / on", calls_that_overlap)
+    put(f"VmRSS {none}: {kept}", apart, "vmrss", e.HUGE_NONE_KEPT, e.HUGE_NONE)
+    put(f"RSS {none}: {pair}", apart, "rss", e.HUGE_NONE, e.HUGE_NONE)
+    put(f"held by glibc, huge pages for all: {pair}", apart, "held", e.HUGE, e.HUGE)
+    put(f"RSS grown by the native threads, huge pages for all: {FREE_THREADED}", by_native_threads)
+    put(f"MiB inside the calls, huge pages for all: {FREE_THREADED}, GIL off / on", calls_that_overlap)
     for name, column in (("held by glibc", "held"), ("native threads at once", "at_once")):
-        put("A19", f"{name}, touched blocks, 8 × 50: {FREE_THREADED} / {GIL}", times_of_touched, column)
-    put("A20", f"amplification at 24 × 200 / at 2 × 10: {e.KEEPING}", of_grid, results.amplified, e.KEEPING)
+        put(f"{name}, touched blocks, 8 × 50: {FREE_THREADED} / {GIL}", times_of_touched, column)
+    put(f"amplification at 24 × 200 / at 2 × 10: {e.KEEPING}", of_grid, results.amplified, e.KEEPING)
     by = "RSS grown by the native threads at 24 × 200"
-    put("A20", f"{by}: {FREE_THREADED}", of_grid, by_most)
-    put("A20", f"{by} minus 2 × 200: {FREE_THREADED}", of_grid, by_more_callers)
-    put("A20", f"{by} − 2 × 200 − 24 × 10 + 2 × 10: {FREE_THREADED}", of_grid, results.interaction)
-    put("A20", f"{by} minus 120 times that at 2 × 10: {FREE_THREADED}", of_grid, results.in_half_proportion)
-    for (claim, name), arm in RATED.items():
-        put(claim, f"{name}: {arm} / glibc", over_glibc, name, arm)
-    put("A21a", "many short-lived threads, all freed: jemalloc / glibc", over_glibc, PEAK, "jemalloc", "end")
-    put("A21c", f"{LATENCY}: jemalloc / glibc", over_glibc, LATENCY, "jemalloc")
+    put(f"{by}: {FREE_THREADED}", of_grid, by_most)
+    put(f"{by} minus 2 × 200: {FREE_THREADED}", of_grid, by_more_callers)
+    put(f"{by} − 2 × 200 − 24 × 10 + 2 × 10: {FREE_THREADED}", of_grid, results.interaction)
+    put(f"{by} minus 120 times that at 2 × 10: {FREE_THREADED}", of_grid, results.in_half_proportion)
+    for (_, name), arm in RATED.items():
+        put(f"{name}: {arm} / glibc", over_glibc, name, arm)
+    put("many short-lived threads, all freed: jemalloc / glibc", over_glibc, PEAK, "jemalloc", "end")
+    put(f"{LATENCY}: jemalloc / glibc", over_glibc, LATENCY, "jemalloc")
     for allocator in e.ALLOCATORS[1:]:
-        put("A21b", f"MiB grown, by turns: {allocator} / glibc", over_nothing, allocator, "by turns", "grown")
+        put(f"MiB grown, by turns: {allocator} / glibc", over_nothing, allocator, "by turns", "grown")
     for name, work, column in (("MiB grown", "by turns", "grown"), ("blocks/s", "all at once", "blocks_per_second")):
-        put("A22", f"{name}, {work}: arena_max=1 / nothing", over_nothing, "arena_max=1", work, column)
+        put(f"{name}, {work}: arena_max=1 / nothing", over_nothing, "arena_max=1", work, column)
     for (setting, other), case in HELD_BACK.items():
-        put("A22", f"MiB held, {case}: {setting} minus {other}", held_back, setting, other, case)
-    return handed
+        put(f"MiB held, {case}: {setting} minus {other}", held_back, setting, other, case)
+    return made
 
 
 def looked_at(session: Session) -> dict:

@@ -1,0 +1,278 @@
+"""The sentences that a run chooses: data in notebooks/<corner>/sentences.toml, an answer of a rule poured into a form.
+
+    ["ratio-noop-{build}"]
+    for = {build = ["gil", "free-threaded"]}
+    ask = {measured = "noop: ratio on {label}", null = 1.0}
+    yes = "{Where}, a call through CDLL takes {value} times as long as one through PyDLL."
+    no = "{Where}, a call through PyDLL takes {value.inverse} times as long as one through CDLL."
+    open = "{Where}, no difference is seen: CDLL over PyDLL is {value}."
+
+`ask`: a rule on a number of the chapter, as in claims.toml (by itself: the number lies above `null`), or a test of the ledger ({claim,
+measured}), or whether a number is there at all (kind = "there"), or whether its whole interval lies above that of another one ({measured,
+than}); or a list of them. A form stands under the answers, in the order of the questions: "yes no". A * stands for any answer; what
+is left out at the end, or a -, is not looked at, so that its number need not be there. The first form that fits is taken, and there must
+be one for all answers; a sentence that asks nothing has one, `text`. `few`: where a number that is looked at is not there, or has no
+interval; without it NOTHING is said.
+
+Poured in: `{value}`, the number of the first question, and what `with` names: numbers, other sentences and fragments ("@name"). `{x}` is a
+number with its interval, `{x:ns}` with a unit, `{x:%}` in per cent, `{x:+ns}` with its sign; `{x.inverse}`, `{x.negative:ns}`,
+`{x.excess:%}` (of a ratio, what is above 1), `{x.value:.0f}`, `{x.events}` of `{x.trials}`. `for`: variables, each with its values; the
+sentence is made for all combinations. A value may be a table that brings further variables; one called `name` is the sentence's name. `build` brings {label}, {where} and {Where}. A sentence with `part = true` is only poured into others.
+"""
+
+import functools
+import importlib
+import itertools
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields
+
+from ffilab.errors import UserError
+from ffilab.judge import ledger, numbers
+from ffilab.judge.claims import in_words
+from ffilab.judge.estimates import Interval
+from ffilab.judge.numbers import Number, Numbers
+from ffilab.judge.rules import KINDS, NO, OPEN, YES, Rule
+from ffilab.judge.wording import NOT_MEASURED, capital, text
+from ffilab.paths import NOTEBOOKS
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+
+NOTHING = "Too little was measured here to say."
+BUILDS = {"gil": (GIL, "with the GIL"), "free-threaded": (FREE_THREADED, "without the GIL")}
+KEYS = {"for", "ask", "with", "part", "few"}
+ANSWERS = (YES, NO, OPEN)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question of a sentence: a rule, or a test of the ledger by its claim and number, or whether a number is there, or larger
+    `than` another one."""
+
+    measured: str
+    rule: Rule | None = None
+    claim: str = ""
+    than: str = ""
+    there: bool = False
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        return ANSWERS[:2] if self.there else ANSWERS
+
+    def answer(self, session, found: Numbers) -> str | None:
+        """The answer of the rule; None if the number is not there, or has no interval."""
+        measurement = found[self.measured].measurement
+        is_known = measurement is not None and measurement.interval.is_known
+        if self.there:
+            return YES if is_known else NO
+        if not is_known:
+            return None
+        if self.than:
+            other = found[self.than].measurement
+            return None if other is None else larger(measurement.interval, other.interval)
+        if self.claim:
+            return ledger.sides(session)[self.claim, in_words(self.measured)]
+        return self.rule.answer(measurement).verdict
+
+
+def larger(one: Interval, other: Interval) -> str | None:
+    """Does one interval lie wholly above the other one, or below it? None if one of them is not known."""
+    if not (one.is_known and other.is_known):
+        return None
+    return YES if one.low > other.high else NO if one.high < other.low else OPEN
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence with its questions, what is poured into it, and its forms by the answers."""
+
+    name: str
+    questions: tuple[Question, ...]
+    poured: dict[str, str]
+    forms: dict[tuple[str, ...], str]
+    few: str = NOTHING
+    part: bool = False
+
+    def form(self, answers: tuple[str | None, ...]) -> str | None:
+        """The first form that fits these answers; None if there is none."""
+        return next((form for pattern, form in self.forms.items() if fits(pattern, answers)), None)
+
+
+def fits(pattern: tuple[str, ...], answers: tuple[str | None, ...]) -> bool:
+    return all(
+        answer == wanted or (wanted == "*" and answer) or wanted == "-" for wanted, answer in zip(pattern, answers)
+    )
+
+
+class Poured:
+    """A number as a form shows it; see the head of this file."""
+
+    def __init__(self, number: Number):
+        self._interval = number.measurement and number.measurement.interval
+        self._estimate = number.measurement and number.measurement.estimate
+
+    def __format__(self, spec: str) -> str:
+        if self._interval is None:
+            return NOT_MEASURED
+        unit = spec.removeprefix("+")
+        sign = "+" if unit != spec and self._interval.value > 0 else ""
+        return sign + text(self._interval, unit, 100 if unit == "%" else 1)
+
+    def __getattr__(self, name: str):
+        if self._estimate is None:
+            return self
+        if name in ("value", "low", "high"):
+            return getattr(self._interval, name)
+        return getattr(self._estimate, name)
+
+    def _changed(self, change: Callable[[Interval], Interval]) -> "Poured":
+        changed = Poured(Number(None))
+        changed._interval = self._interval and change(self._interval)
+        return changed
+
+    @property
+    def inverse(self) -> "Poured":
+        return self._changed(lambda interval: interval.inverse)
+
+    @property
+    def negative(self) -> "Poured":
+        return self._changed(lambda interval: -interval)
+
+    @property
+    def excess(self) -> "Poured":
+        return self._changed(lambda interval: interval.map(lambda value: value - 1))
+
+
+class Said(Mapping[str, str]):
+    """The sentences of a session's chapter, and what no form can say, by name; each is made when it is asked for."""
+
+    def __init__(self, session):
+        self._session, self._numbers = session, numbers.of(session)
+        self._sentences, self._fragments = read(session.corner), fragments(session)
+        self._made: dict[str, str] = {}
+
+    def __getitem__(self, name: str) -> str:
+        if name not in self._made:
+            known = name in self._sentences
+            self._made[name] = self._say(self._sentences[name]) if known else self._fragments[name]()
+        return self._made[name]
+
+    def _say(self, sentence: Sentence) -> str:
+        form = sentence.form(tuple(question.answer(self._session, self._numbers) for question in sentence.questions))
+        poured = {
+            alias: self[name[1:]] if name.startswith("@") else Poured(self._numbers[name])
+            for alias, name in sentence.poured.items()
+        }
+        return (sentence.few if form is None else form).format(**poured)
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of those that stand alone: no parts, and no fragment that a sentence takes up."""
+        taken = {name for sentence in self._sentences.values() for name in sentence.poured.values()}
+        yield from (name for name, sentence in self._sentences.items() if not sentence.part)
+        yield from (name for name in self._fragments if f"@{name}" not in taken)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+
+def said(session) -> Said:
+    """The sentences of a session."""
+    return session.once(Said)
+
+
+@functools.cache
+def read(corner: str) -> dict[str, Sentence]:
+    """The sentences of a chapter, by name. Raises UserError, with what is wrong and where."""
+    path = NOTEBOOKS / corner / "sentences.toml"
+    if not path.exists():
+        return {}
+    sentences = {}
+    for title, entry in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        for name, filled in _filled(title, entry):
+            try:
+                sentences[name] = _sentence(name, filled)
+            except ValueError as error:
+                raise UserError(f"{path.parent.name}/{path.name}: the sentence {name!r} {error}.") from None
+    return sentences
+
+
+def fragments(session) -> dict[str, Callable[[], str]]:
+    """What no form can say: `fragments(session)` of notebooks/<corner>/fragments.py, functions by name."""
+    if not (NOTEBOOKS / session.corner / "fragments.py").exists():
+        return {}
+    return importlib.import_module(f"notebooks.{session.corner}.fragments").fragments(session)
+
+
+def _filled(title: str, entry: dict) -> Iterator[tuple[str, dict]]:
+    """The entry for each combination of its variables, filled in everywhere."""
+    variables = entry.get("for", {})
+    for values in itertools.product(*variables.values()):
+        given = dict(zip(variables, values))
+        # A value that is a table brings further variables.
+        words = {name: value for name, value in given.items() if isinstance(value, str)}
+        for value in given.values():
+            words |= value if isinstance(value, dict) else {}
+        if (build := words.get("build")) in BUILDS:
+            label, where = BUILDS[build]
+            words |= {"label": label, "where": where, "Where": capital(where)}
+        yield (
+            words.get("name", _replaced(title, words)),
+            {key: _replaced(value, words) for key, value in entry.items() if key != "for"},
+        )
+
+
+def _replaced(value, words: dict[str, str]):
+    if isinstance(value, str):
+        return re.sub(r"\{(\w+)\}", lambda match: words.get(match[1], match[0]), value)
+    if isinstance(value, list):
+        return [_replaced(one, words) for one in value]
+    return {key: _replaced(one, words) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+def _sentence(name: str, entry: dict) -> Sentence:
+    asked = entry.get("ask", [])
+    questions = tuple(map(_question, asked if isinstance(asked, list) else [asked]))
+    forms = {tuple(key.split()): form for key, form in entry.items() if key not in KEYS}
+    if not questions:
+        if set(forms) != {("text",)}:
+            raise ValueError("asks nothing, so that it needs one form, `text`")
+        forms = {(): forms["text",]}
+    combinations = list(itertools.product(*(question.answers for question in questions)))
+    for pattern in forms:
+        if len(pattern) > len(questions) or not set(pattern) <= {*ANSWERS, "*", "-"}:
+            raise ValueError(f"has a form {' '.join(pattern)!r}, which is no answer to its {len(questions)} questions")
+    poured = {"value": questions[0].measured} if questions else {}
+    poured |= entry.get("with", {})
+    sentence = Sentence(name, questions, poured, forms, entry.get("few", NOTHING), entry.get("part", False))
+    if lacking := [answers for answers in combinations if sentence.form(answers) is None]:
+        raise ValueError(f"has no form for {' '.join(lacking[0])!r}")
+    with_gaps = list(itertools.product(*((*question.answers, None) for question in questions)))
+    for pattern, form in forms.items():
+        if not any(sentence.form(answers) is form for answers in with_gaps):
+            raise ValueError(f"never uses its form {' '.join(pattern)!r}")
+    for form in (*forms.values(), sentence.few):
+        if unknown := set(re.findall(r"\{(\w+)", form)) - set(poured):
+            raise ValueError(f"pours in {', '.join(sorted(unknown))}, which is not named")
+    return sentence
+
+
+def _question(entry: dict) -> Question:
+    given = {"kind": "side", **entry}
+    measured = given.get("measured", "")
+    if "claim" in given:
+        return Question(measured, claim=given["claim"])
+    if given["kind"] == "there":
+        return Question(measured, there=True)
+    if "than" in given:
+        return Question(measured, than=given["than"])
+    kind = KINDS.get(given.pop("kind"))
+    if kind is None:
+        raise ValueError(f"asks by a kind that is not one of {', '.join(KINDS)}")
+    if kind is KINDS["side"]:
+        given = {"direction": "above", "interest": 0.0, **given}
+    if unknown := set(given) - {field.name for field in fields(kind)}:
+        raise ValueError(f"asks with {', '.join(sorted(unknown))}, which its rule does not know")
+    rule = kind(**given | {"measured": in_words(measured)})
+    if problem := rule.problem():
+        raise ValueError(f"asks by a rule that needs {problem}")
+    return Question(measured, rule)

@@ -1,0 +1,75 @@
+"""Numbers with their intervals in words."""
+
+import math
+
+from ffilab.judge.estimates import Interval, Measurement
+
+NOT_MEASURED = "not measured here"
+
+
+def number(value: float, uncertainty: float) -> str:
+    """Format a value with as many digits as its uncertainty justifies (two digits of the uncertainty)."""
+    if not math.isfinite(value):
+        return "not known"
+    if not math.isfinite(uncertainty) or uncertainty <= 0:
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    digits = max(0, 1 - math.floor(math.log10(uncertainty)))
+    return f"{value:,.{min(digits, 6)}f}"
+
+
+def text(interval: Interval, unit: str = "", factor: float = 1) -> str:
+    """Format value, unit and interval for prose: `1.532 ns [1.489, 1.576]`.
+
+    An interval without width is not printed as one: `0.814 ns (all values alike)`; neither is one that too few values leave
+    open: `0.814 ns (no interval)`. One without an end, as of ratios to zero, is `120 or more`.
+    """
+    width = interval.half_width * abs(factor)
+    alone = f"{number(interval.value * factor, 0)}{' ' if unit else ''}{unit}"
+    if interval.high == math.inf > interval.low:
+        return f"{number(interval.low * factor, 0)}{' ' if unit else ''}{unit} or more"
+    if not math.isfinite(interval.value):
+        return number(interval.value, width)
+    if not math.isfinite(width):
+        return f"{alone} (no interval)"
+    if width == 0:
+        return f"{alone} (all values alike)"
+    for finer in (1, 10, 100, 1000):
+        value, low, high = (number(x * factor, width / finer) for x in (interval.value, interval.low, interval.high))
+        # A bound that lies beyond 0 or 1 must not be printed as if it lay there.
+        if not any(
+            _looks_like(x * factor, shown, null * factor)
+            for x, shown in ((interval.low, low), (interval.high, high))
+            for null in (0, 1)
+        ):
+            break
+    if low == high:
+        return f"{alone} (all values alike, to the last digit)"
+    return f"{value}{' ' if unit else ''}{unit} [{low}, {high}]"
+
+
+def _looks_like(bound: float, shown: str, null: float) -> bool:
+    """Is a bound that differs from a null printed as if it were there?"""
+    return bound != null and math.isfinite(bound) and float(shown.replace(",", "")) == null
+
+
+def bounds(low: float, high: float) -> str:
+    """Format bounds with as many digits as the width justifies: `[1.489, 1.576]`."""
+    width = (high - low) / 2
+    return f"[{number(low, width)}, {number(high, width)}]"
+
+
+def words(value: Interval | Measurement | None, unit: str = "", factor: float = 1) -> str:
+    """Format an interval or a measurement like `text`; `not measured here` for None."""
+    if value is None:
+        return NOT_MEASURED
+    return text(value.interval if isinstance(value, Measurement) else value, unit, factor)
+
+
+def listed(items: list[str]) -> str:
+    """Join items: `a, b and c`."""
+    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+
+
+def capital(sentence: str) -> str:
+    """Capitalize the first letter; the rest stays."""
+    return sentence[:1].upper() + sentence[1:]

@@ -1,0 +1,151 @@
+"""The numbers of the chapter "CDLL and PyDLL", by name, and its own control. The rules: claims.toml, sentences.toml."""
+
+from functools import partial
+
+import pandas as pd
+
+from ffilab.bench.plan import EMPTY
+from ffilab.bench.session import Session
+from ffilab.judge import statistics
+from ffilab.judge.controls import Control
+from ffilab.judge.estimates import Counted, Interval, Location, Share
+from ffilab.judge.numbers import Made, Makers
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.loaders import results
+from notebooks.loaders.experiment import BLOCKING, GETPID, LOADERS, RISKY, SAFE, SHOULD_BE_SAFE, SLEEP_MS
+
+# The free-threaded build with the GIL switched on, in the names of numbers.
+GIL_ON = f"{FREE_THREADED} with the GIL on"
+CONDITIONS = {GIL: GIL, FREE_THREADED: FREE_THREADED, results.SWITCHED: GIL_ON}
+
+
+def controls(session: Session) -> list[Control]:
+    """The chapter's own A/A test: the same call twice, where the loaders are compared."""
+    return [
+        Control("A/A of the loaders", f"CDLL noop again / CDLL noop on {label}", "calls", found.estimate)
+        for label, found in results.twins(session.timed("calls")).items()
+    ]
+
+
+def numbers(session: Session) -> Makers:
+    made: Makers = {}
+
+    def calls(name: str, make, *arguments) -> None:
+        """A number of the timed calls."""
+        made[name] = lambda: make(session.timed("calls"), *arguments)
+
+    for label, where in CONDITIONS.items():
+        for function in results.FUNCTIONS:
+            calls(f"{function}: ratio on {where}", ratio, label, function)
+        calls(f"noop: what CDLL costs more on {where}", price, label)
+        calls(f"price of noop on {where} / on {GIL}", price_over_gil, label)
+        for loader in LOADERS:
+            made[f"share kept by {loader} on {where}"] = partial(share, session, label, loader)
+    for label in (GIL, FREE_THREADED):
+        made[f"ratio as run on {label}"] = partial(as_run, session, GETPID, "seconds", "CDLL", label)
+        made[f"count beside PyDLL over that beside CDLL on {label}"] = partial(
+            as_run, session, BLOCKING, "iterations", "PyDLL", label
+        )
+        made[f"longest pause beside PyDLL, in ms: {label}"] = partial(pause, session, label, 1.0)
+        made[f"longest pause beside PyDLL / the call: {label}"] = partial(pause, session, label, SLEEP_MS)
+        for loader in LOADERS:
+            made[f"crashes of the C API through {loader} on {label}"] = partial(
+                ends, session, label, loader, "C API", "crashes"
+            )
+            made[f"deadlocks of {loader} on {label}"] = partial(ends, session, label, loader, "handshake", "deadlocks")
+        calls(f"detach and attach, alone: {label}", alone, label)
+        calls(f"detach and attach / what CDLL costs more: {label}", cycle_share, label)
+        calls(f"price over all functions: {label}", price_of_all, label)
+        for what in ("difference", "ratio"):
+            calls(f"miss of noop's {what} / what is allowed: {label}", largest_miss, label, what)
+    calls(f"empty loop on {GIL}", lambda record: statistics.per_call(record, (GIL, EMPTY)))
+    calls(f"noop: ratio without the loop on {GIL}", lambda record: results.comparison(record, GIL, "noop").net_ratio)
+    calls("smallest effect to be found", smallest_effect)
+    calls(f"noop: price on {GIL} less on {FREE_THREADED}", results.gil_over_free_threaded)
+    for function in results.FUNCTIONS:
+        calls(f"{function}: ratio on {GIL} / on {FREE_THREADED}", results.gain_with_gil_over_without, function)
+    calls(f"idle hook on {GIL}", lambda record: results.audit_cost(record).get(GIL))
+    for wrong in (False, True):
+        made[f"rounds with the larger ratio on {GIL if wrong else FREE_THREADED}"] = partial(rounds, session, wrong)
+    return made
+
+
+def ratio(record, label: str, function: str) -> Made:
+    measured = record.measured(*results.cells(label, function)[0])
+    return results.comparison(record, label, function).measurement if measured else None
+
+
+def price(record, label: str) -> Made:
+    """What CDLL takes more for noop, in ns."""
+    measured = record.measured(*results.cells(label, "noop")[0])
+    return results.comparison(record, label, "noop").difference if measured else None
+
+
+def price_over_gil(record, label: str) -> Made:
+    return results.shares_of_the_price(record).get(label)
+
+
+def share(session: Session, label: str, loader: str) -> Made:
+    return of(results.shares_kept(session.frame("counting thread")), label, loader, "estimate")
+
+
+def pause(session: Session, label: str, over_ms: float) -> Counted:
+    """Median over processes."""
+    return Counted(of(results.shares_kept(session.frame("counting thread")), label, "PyDLL", "pause_ms") / over_ms)
+
+
+def as_run(session: Session, title: str, value: str, over: str, label: str) -> Location:
+    return results.as_run(session.frame(title), value, over).set_index("interpreter").estimate[label]
+
+
+def ends(session: Session, label: str, loader: str, what: str, kind: str) -> Share | None:
+    """An event counts, whatever else ran."""
+    title = SAFE if (label, loader, what) in SHOULD_BE_SAFE else RISKY
+    return of(results.ends(session.frame(title, disturbed=True)), label, loader, kind)
+
+
+def of(frame: pd.DataFrame, label: str, loader: str, column: str):
+    rows = frame[(frame.interpreter == label) & (frame.loader == loader)]
+    return rows.iloc[0][column] if len(rows) else None
+
+
+def alone(record, label: str) -> Made:
+    measured = record.measured(label, "detach and attach")
+    return statistics.per_call(record, (label, "detach and attach")) if measured else None
+
+
+def cycle_share(record, label: str) -> Made:
+    """Only where CDLL is known to cost more."""
+    if not record.measured(label, "detach and attach"):
+        return None
+    priced = results.costs_more(results.comparison(record, label, "noop").difference)
+    return results.cycle_share(record, label) if priced else "CDLL is not known to cost more"
+
+
+def price_of_all(record, label: str) -> Interval:
+    """From the lowest bound to the highest, over all functions; its value is that of noop."""
+    found = results.prices(record)
+    found = found[found.interpreter == label]
+    return Interval(found.value.iloc[0], found.low.min(), found.high.max())
+
+
+def largest_miss(record, label: str, what: str) -> Interval | str:
+    """By how much noop's number misses the price of the function where it is farthest off, over what the rule allows: the bounds are
+    those of the largest of several."""
+    noop, missed = results.price(record, label, "noop").at(), results.misses(record, label)[what].values()
+    allowed = results.WITHIN * abs(noop.value)
+    if not (noop.is_known and noop.excludes(0) and allowed):
+        return "no price of noop is known"
+    at_least = max(max(0.0, one.low, -one.high) for one in missed)
+    at_most = max(max(abs(one.low), abs(one.high)) for one in missed)
+    return Interval(max(abs(one.value) for one in missed), at_least, at_most).map(lambda ns: ns / allowed)
+
+
+def smallest_effect(record) -> Counted:
+    return Counted(max(found.mde for _, _, found in statistics.false_alarms(record, results.COPIES)))
+
+
+def rounds(session: Session, other: bool) -> Share:
+    """Of the talk's program."""
+    found = results.free_threaded_gains_more(results.as_run(session.frame(GETPID), "seconds", "CDLL"))
+    return Share(found.trials - found.events, found.trials) if other else found

@@ -1,0 +1,141 @@
+"""The numbers of the chapter "Where threads run", by name, and its own controls. The rules: claims.toml, sentences.toml."""
+
+import math
+from collections.abc import Callable
+
+import pandas as pd
+
+from ffilab.bench.session import Session
+from ffilab.judge.claims import declared
+from ffilab.judge.controls import Check, Control, settled
+from ffilab.judge.estimates import Counted, Measurement
+from ffilab.judge.numbers import Makers
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.pinning import results
+from notebooks.pinning.experiment import (
+    AGAIN,
+    ALONE,
+    APART,
+    DECISIVE_LATENCY,
+    DECISIVE_THROUGHPUT,
+    FREE,
+    NATIVE,
+    ONE_CORE,
+    PYTHON,
+    TITLE_CORES,
+)
+
+NO_PINNING = (
+    "threads cannot be pinned to cores of their own here: it takes Linux, and two cores that the process may use"
+)
+
+
+def copies(speeds: pd.DataFrame, lateness: pd.DataFrame) -> list[tuple[str, str, str, Measurement | None]]:
+    """The A/A tests: column, interpreter, work, and the second copy of "not pinned" over the first."""
+    return [
+        (column, label, work, results.over(frame, column, AGAIN, FREE, interpreter=label, work=work, **which))
+        for frame, column, which, cases in (
+            (speeds, "per_s", {"threads": 2}, DECISIVE_THROUGHPUT),
+            (lateness, "p99", {}, DECISIVE_LATENCY),
+        )
+        for label, work in cases
+    ]
+
+
+def controls(session: Session) -> list[Check | Control]:
+    """The chapter's own A/A tests, and whether a thread that was pinned stayed where it was put."""
+    speeds, lateness = session.frame("throughput"), session.frame("latency")
+    found = [
+        Control(
+            "A/A of placements",
+            f"{column} of {AGAIN} / {FREE}, {work} on {label}",
+            "throughput" if column == "per_s" else "latency",
+            one.estimate,
+        )
+        for column, label, work, one in copies(speeds, lateness)
+        if one
+    ]
+    away = results.strayed(speeds)
+    where = ", ".join(dict.fromkeys(away)) or "none was seen elsewhere"
+    return [
+        *found,
+        Check("pinned threads stay", "threads on one core", where, not away, len(away), source="throughput"),
+    ]
+
+
+def numbers(session: Session) -> Makers:
+    made: Makers = {}
+
+    def throughput(what: str, label: str, work: str, one: str, other: str) -> None:
+        which = {"interpreter": label, "work": work, "threads": 2}
+        made[f"throughput of {what} in two threads, {named(one)} / {named(other)}: {label}"] = lambda: results.over(
+            frame(session, "throughput", label, work), "per_s", one, other, **which
+        )
+
+    def answer(name: str, column: str, label: str, one: str, other: str) -> None:
+        made[f"{name}: {label}"] = lambda: results.over(
+            frame(session, "latency", label, PYTHON), column, one, other, interpreter=label, work=PYTHON
+        )
+
+    made[f"spread of a measurement, not pinned / pinned: {GIL}"] = lambda: results.steadier(session.frame("steadiness"))
+    for what, work in (("a native call", NATIVE), ("Python", PYTHON)):
+        for label in (GIL, FREE_THREADED):
+            for placement in (APART, ONE_CORE):
+                throughput(what, label, work, placement, FREE)
+    for label in (GIL, FREE_THREADED):
+        answer("p99 beside a Python thread, not pinned / a core each", "p99", label, FREE, APART)
+        answer("p99 beside a Python thread, a core each / not pinned", "p99", label, APART, FREE)
+        answer("p99 on one core with a Python thread / alone", "p99", label, ONE_CORE, ALONE)
+        answer("median answer beside a Python thread, one core / not pinned", "p50", label, ONE_CORE, FREE)
+        for placement in (APART, ONE_CORE):
+            made[f"share of updates lost, {named(placement)}: {label}"] = lambda label=label, placement=placement: (
+                results.lost(session.frame("race"), label, placement)
+            )
+    made[f"processes that lose updates, a core each: {FREE_THREADED}"] = lambda: results.losing(
+        session.frame("race"), FREE_THREADED, APART
+    )
+    made[f"share of updates lost, a core each minus one core: {FREE_THREADED}"] = lambda: results.lost_more(
+        session.frame("race"), FREE_THREADED
+    )
+    for placement in (FREE, APART):
+        made[f"moves/s of a thread, {named(placement)}"] = lambda placement=placement: results.moves(
+            pd.concat([session.frame("throughput"), session.frame("throughput, further cases")]), placement
+        )
+    made["cores"] = lambda: Counted(max(1, len(session.observed(TITLE_CORES))))
+    made["copies"] = lambda: Counted(len(alike(session)))
+    made["copies that differ"] = lambda: Counted(sum(one.interval.excludes(1) for one in alike(session)))
+    made["copies that raise an alarm"] = lambda: Counted(alarms(session))
+    asked = {name: made[name] for name in asked_by_the_claim()}
+    for what, begins in (("throughput", "throughput"), ("tails", "p99")):
+        of_it = [make for name, make in asked.items() if name.startswith(begins)]
+        made[f"smallest gain in {what} to be found, in per cent"] = lambda of_it=of_it: smallest(of_it)
+    return {name: lambda make=make: make() or NO_PINNING for name, make in made.items()}
+
+
+def frame(session: Session, title: str, label: str, work: str) -> pd.DataFrame:
+    """The processes of an experiment, in which a case that no claim asks for has fewer."""
+    decisive = {"throughput": DECISIVE_THROUGHPUT, "latency": DECISIVE_LATENCY}[title]
+    return session.frame(title if (label, work) in decisive else f"{title}, further cases")
+
+
+def named(placement: str) -> str:
+    return {FREE: "not pinned", APART: "a core each", ONE_CORE: "one core"}[placement]
+
+
+def asked_by_the_claim() -> list[str]:
+    (claim,) = (claim for claim in declared("pinning").claims if claim.id == "A24a")
+    return [test.measured for test in claim.tests]
+
+
+def smallest(makers: list[Callable[[], Measurement | None]]) -> Counted | None:
+    """The smallest effect that the run finds in four cases of five, the largest of several."""
+    found = [number.mde for make in makers if (number := make())]
+    return Counted(100 * max(found)) if found and not any(map(math.isnan, found)) else None
+
+
+def alike(session: Session) -> list[Measurement]:
+    return [one for *_, one in copies(session.frame("throughput"), session.frame("latency")) if one]
+
+
+def alarms(session: Session) -> int:
+    return sum(not check.passed for check in settled(controls(session)) if check.kind.startswith("A/A"))
