@@ -9,6 +9,8 @@ from ffilab import bootstrap
 KERNELS = "KERNELS"
 BUDGET = "BUDGET"
 FROM = "FROM"
+# As gettext has it: languages for the sentences that a run chooses, the first choice first, `zh_TW:en`.
+LANGUAGE = "LANGUAGE"
 # Another folder than `_build`, for tests.
 BUILD = "FFILAB_BUILD"
 # Marks the processes of a verb that works in `_build`, whose path it holds: the next one ends what a killed one left.
@@ -29,6 +31,12 @@ def everything_told() -> dict:
 def told(name: str, default=None):
     """Return one setting of the verb: `source`, `earlier`, `layouts`, `interpreters`, `page`, `tables`, `progress`, `alone`."""
     return everything_told().get(name, default)
+
+
+def languages() -> list[str]:
+    """The languages that the reader prefers, the first choice first; empty for English."""
+    chosen = [language for language in os.environ.get(LANGUAGE, "").split(":") if language]
+    return chosen[: next((place for place, language in enumerate(chosen) if language.startswith("en")), len(chosen))]
 
 
 def telling(**settings) -> dict[str, str]:

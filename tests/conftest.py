@@ -19,7 +19,8 @@ os.makedirs(os.environ["FFILAB_BUILD"])
 os.environ["BUDGET"] = "smoke"
 # A shell that starts us in the background has SIGINT ignored; the tests send it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-os.environ.pop("FFILAB_TOLD", None)
+for name in ("FFILAB_TOLD", "LANGUAGE"):
+    os.environ.pop(name, None)
 
 from ffilab import machine, paths, settings
 from ffilab.budget import BUDGETS

@@ -60,7 +60,7 @@ def python(clone, code):
 
 def look_at_the_tree(clone):
     """What `make test` says of the tree and of what the pages are made from, to someone who follows a recipe."""
-    names = ("tree", "pages", "quotes", "lessons", "words", "ledger_page")
+    names = ("tree", "pages", "quotes", "lessons", "sentences", "ledger_page")
     files = [f"tests/test_{name}.py" for name in names]
     # Without those that execute pages.
     chosen = ("-k", "not records_alone and not stale and not golden and not controls")
@@ -69,7 +69,7 @@ def look_at_the_tree(clone):
 
 def test_a_claim_is_one_folder(clone):
     corner = clone / "notebooks" / "loaders"
-    rule = '{kind = "side", measured = "noop, CDLL / PyDLL on {GIL}", direction = "above", null = 1.0, interest = 0.02}'
+    rule = '{kind = "side", measured = "noop: ratio on {GIL}", direction = "above", null = 1.0, interest = 0.02}'
     add(
         corner / "claims.toml",
         f"""
@@ -85,17 +85,9 @@ test = [{rule}]
 """,
     )
     add(
-        corner / "claims.py",
-        """    handed.put(
-        "X1", "noop, CDLL / PyDLL on {GIL}", lambda: results.comparison(session.timed("calls"), GIL, "noop").measurement
-    )
-""",
-        before="    return handed",
-    )
-    add(
         corner / "simulated.py",
         """    cells[GIL, "PyDLL noop"] = 40.0
-    cells[GIL, "CDLL noop"] = 40.0 * session.true("X1", "noop, CDLL / PyDLL on {GIL}")
+    cells[GIL, "CDLL noop"] = 40.0 * session.true("X1", "noop: ratio on {GIL}")
 """,
         before='    session.add_times("calls"',
     )
@@ -114,14 +106,36 @@ test = [{rule}]
     look_at_the_tree(clone)
 
 
+def test_a_sentence_is_a_few_lines_and_a_place_on_the_page(clone):
+    corner = clone / "notebooks" / "loaders"
+    sentence = """
+[dearer]
+ask = {measured = "noop: ratio on {GIL}", null = 1.0}
+yes = "CDLL costs time."
+no = "CDLL costs no time."
+open = "Whether CDLL costs time cannot be told here."
+"""
+    add(corner / "sentences.toml", sentence)
+    add(corner / "loaders.ipynb", r"{glue:text}`dearer` ", before="{glue:text}`ratio-noop-gil`")
+    page = python(
+        clone,
+        """
+        from pathlib import Path
+        from ffilab.press.chapters import Chapter
+        from ffilab.press.execute import execute
+        print(execute(Chapter("loaders"), "smoke", Path("tests/golden").resolve()).read_text())
+        """,
+    )
+    assert "'CDLL costs time." in page
+    look_at_the_tree(clone)
+
+
 def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
-    """A second copy of the chapter on loaders, under another name and with claims of its own: notebook, native side, words and
+    """A second copy of the chapter on loaders, under another name and with claims of its own: notebook, native side, sentences and
     notes. It is measured as the first thing in a clone in which nothing was measured."""
     for folder in ("notebooks", "native"):
         shutil.copytree(clone / folder / "loaders", clone / folder / "encore", ignore=shutil.ignore_patterns("build"))
-    (clone / "tests/words/encore.py").write_text((clone / "tests/words/loaders.py").read_text())
-    copies = [*clone.glob("n*/encore/**/*"), clone / "tests/words/encore.py"]
-    for path in filter(Path.is_file, copies):
+    for path in filter(Path.is_file, [*clone.glob("n*/encore/**/*")]):
         # Claims X12 to X14 instead of A12 to A14.
         path.write_text(re.sub(r"\bA(1[234]b?)\b", r"X\1", path.read_text().replace("loaders", "encore")))
         path.rename(path.with_name(path.name.replace("loaders", "encore")))

@@ -15,6 +15,7 @@ from ffilab.judge.estimates import Interval
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.paths import ROOT
 from ffilab.press import advice, files, front, guide, places, tables
+from ffilab.press.templates import filled
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import results
 from tests.prose import faults_of_markdown as faults
@@ -153,7 +154,7 @@ def asked(one, other, label="{GIL}"):
 def test_two_bindings_are_compared_by_the_interval_of_their_ratio(ratio, says):
     data = data_of(*ratio)
     for one, other in (("PyO3", "pybind11"), ("pybind11", "PyO3")):
-        found = front.compared(data, asked(one, other))
+        found = filled("example.html", example=front.compared(data, asked(one, other)))
         assert says in found
         assert "time of PyO3 over time of pybind11" in found
         assert f'href="matrix.html#{files.slug(GIL, "pybind11", "int → int")}"' in found
@@ -162,7 +163,7 @@ def test_two_bindings_are_compared_by_the_interval_of_their_ratio(ratio, says):
 
 
 def test_a_cell_without_a_number_says_why():
-    found = front.compared(data_of(0.75, 0.7, 0.8), asked("PyO3", "cffi ABI"))
+    found = filled("example.html", example=front.compared(data_of(0.75, 0.7, 0.8), asked("PyO3", "cffi ABI")))
     assert "no number here (no &lt;compiler&gt;)" in found
     assert front.NO_PAIR in found
 
@@ -226,11 +227,11 @@ def test_the_chooser_answers_in_three_choices(tmp_path, browser):
     data["first"] = {"one": "PyO3", "other": "cffi ABI", "signature": "int → int", "CPython": GIL}
     (tmp_path / "data.js").write_text(f"window.ffiChooser = {json.dumps(data)};")
     shutil.copy(ROOT / "book" / "_static" / "front.js", tmp_path)
-    example = front.compared(data, asked("PyO3", "pybind11"))
+    example = filled("example.html", example=front.compared(data, asked("PyO3", "pybind11")))
     (tmp_path / "page.html").write_text(
         '<meta charset="utf-8"><form class="ffi-chooser" data-src="data.js" hidden></form>'
         '<div class="ffi-chooser-answer"></div>'
-        f'<details class="ffi-examples" open><li>{example}</li></details><script src="front.js" defer></script>'
+        f'<details class="ffi-examples" open>{example}</details><script src="front.js" defer></script>'
     )
     tab = browser.new_page()
     tab.goto((tmp_path / "page.html").as_uri())

@@ -2,6 +2,7 @@
 
 import json
 import math
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +12,8 @@ from scipy import optimize, stats
 
 from ffilab.bench.record import merged
 from ffilab.budget import BUDGETS
-from ffilab.judge import groups, statistics
+from ffilab.judge import groups, numbers, statistics
+from ffilab.judge.numbers import Numbers
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, Measurement, Share
 from ffilab.judge.rules import NO, OPEN, Side
 from ffilab.paths import ROOT
@@ -207,28 +209,46 @@ def test_what_a_session_adds_is_what_the_kept_study_says():
     assert every - 0.001 <= groups.SESSION <= different + 0.001
 
 
-def test_numbers_of_processes_have_their_sessions_as_groups():
-    """As handed in; what rests on a timed plan has them already, and events are counted."""
+def session_of(values, lost=(), earlier=()):
+    """A made-up session with one experiment and one plan, and its numbers."""
+    return SimpleNamespace(
+        corner="c",
+        reads=set(),
+        plans=["a plan"],
+        earlier=list(earlier),
+        record=SimpleNamespace(experiments=[{"title": "a title"}]),
+        mostly_lost=lambda title: title in lost,
+        values=values,
+        once=lambda make: make(None),
+    )
+
+
+def numbers_of(session):
+    def reading(title, number):
+        session.reads.add(title)
+        return number
+
+    of_all = Location.of(session.values)
+    makers = {"of processes": ("a title", of_all), "timed": ("a plan", of_all), "events": ("a title", Share(1, 30))}
+    return Numbers(session, {name: partial(reading, *made) for name, made in makers.items()})
+
+
+def test_numbers_of_processes_have_their_sessions_as_groups(monkeypatch):
+    """What rests on a timed plan has them already, and events are counted."""
+    monkeypatch.setattr(numbers, "of", numbers_of)
     rng = np.random.default_rng(9)
     each = [rng.normal(centre, 0.1, 10) for centre in (0.0, 0.1, 0.3)]
-    together = Location.of(np.concatenate(each))
 
-    def handed(location):
-        numbers = {name: Measurement(location, "ns") for name in ("of processes", "timed")}
-        return SimpleNamespace(
-            measurements={"C1": numbers | {"events": Measurement(Share(1, 30), "share")}},
-            rests_on={"C1": {"of processes": {"a title"}, "timed": {"a plan"}, "events": {"a title"}}},
-        )
+    def found(*lost):
+        sessions = [session_of(values, of_one) for values, of_one in zip(each, lost)]
+        whole = session_of(np.concatenate(each), earlier=sessions[:2])
+        whole.each = sessions
+        return {name: numbers_of(whole)[name].measurement for name in ("of processes", "timed", "events")}
 
-    whole = handed(together)
-    parts = [handed(Location.of(values)) for values in each]
-    groups.with_sessions(whole, parts, {"a plan"}, [set()] * 3)
-    found = whole.measurements["C1"]
-    assert found["of processes"].estimate.sessions == 3
-    assert found["of processes"].interval.half_width > found["timed"].interval.half_width
-    assert found["timed"].estimate == together
-    assert found["events"].estimate == Share(1, 30)
+    found_all = found((), (), ())
+    assert found_all["of processes"].estimate.sessions == 3
+    assert found_all["of processes"].interval.half_width > found_all["timed"].interval.half_width
+    assert found_all["timed"].estimate == Location.of(np.concatenate(each))
+    assert found_all["events"].estimate == Share(1, 30)
     # The third session, further away, has lost most of it by itself: then it says nothing.
-    healed = handed(together)
-    groups.with_sessions(healed, parts, {"a plan"}, [set(), set(), {"a title"}])
-    assert healed.measurements["C1"]["of processes"].estimate.centre < found["of processes"].estimate.centre
+    assert found((), (), ["a title"])["of processes"].estimate.centre < found_all["of processes"].estimate.centre

@@ -88,13 +88,13 @@ def test_a_row_of_the_matrix_is_found_on_whatever_page_it_is(browser, folder, ad
 
 def ledger_html(browser, folder, address=""):
     rows = [row_of(2.0), row_of(1.0, id="A2"), row_of(1.0, id="B1", chapter="races")]
+    page = ledger_page.page(rows)
     cards = "".join(
         f'<section><section><div id="claim-{row["id"].lower()}" class="ffi-claim {classes}">'
         f'<a class="ffi-link" href="#claim-{row["id"].lower()}">link to {row["id"]}</a></div></section></section>'
-        for row in rows
-        for classes in re.findall(r":class-card: ffi-claim (.*)", ledger_page.card(row))
+        for row, classes in zip(rows, re.findall(r":class-card: ffi-claim (.*)", page), strict=True)
     )
-    body = f'{ledger_page.choosers(rows)}{cards}<script src="../_static/ledger.js"></script>'
+    body = f'{re.search("<form.*</form>", page)[0]}{cards}<script src="../_static/ledger.js"></script>'
     return opened(browser, folder, "ledger", body, address)
 
 

@@ -21,6 +21,7 @@ from ffilab.budget import BUDGETS
 from ffilab.judge import basis, ledger, statistics
 from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted, Location, Measurement
+from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Side
 from ffilab.judge.verdicts import HOLDS
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -278,10 +279,8 @@ SIDE = Side("x", direction="above", null=1.0, interest=0.05)
 
 def row(estimate, rested):
     claim = Claim("A12", "c", "", "", "", (SIDE,))
-    measurements = {"x": Measurement(estimate, "ratio").as_json()}
-    provenance = {"is_result": True, "rests_on": rested}
-    handed_in = {"measurements": measurements, "missing": {}, "withheld": [], "provenance": provenance}
-    return ledger.judge(claim, json.loads(json.dumps(handed_in)))
+    number = Number(Measurement(estimate, "ratio"))
+    return ledger.judge(claim, ledger.Given({"x": number}, {"is_result": True, "rests_on": rested}))
 
 
 def an_estimate(drawn):
@@ -310,13 +309,6 @@ def test_a_row_of_one_binary_says_so_and_nothing_of_another_session():
 def test_the_two_intervals_have_their_names():
     assert list(basis.two(an_estimate([*range(16), *range(4)]))) == [basis.MIDDLE, basis.ANOTHER_SESSION]
     assert basis.two(Location.of(np.arange(5.0))) == basis.two(Counted(1.0)) == {}
-
-
-def test_what_is_drawn_survives_the_hand_in():
-    estimate = an_estimate([*range(16), *range(4)])
-    again = Measurement.from_json(json.loads(json.dumps(Measurement(estimate, "ratio").as_json()))).estimate
-    assert again == estimate
-    assert again.another_session == estimate.another_session
 
 
 @pytest.mark.parametrize(("gil", "said"), [(1, True), (16, False)])

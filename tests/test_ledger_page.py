@@ -10,9 +10,12 @@ from ffilab.errors import UserError
 from ffilab.judge import claims, ledger, verdicts
 from ffilab.judge.claims import Claim, all_claims
 from ffilab.judge.estimates import Counted, Measurement
+from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Conformance, Side, Size
+from ffilab.draw import plain
 from ffilab.paths import ROOT
 from ffilab.press import ledger_figure, ledger_page
+from ffilab.press.files import slug
 from tests.prose import faults_of_markdown as faults
 from tests.source_pages import anchors, golden_rows, source_tree
 
@@ -23,13 +26,10 @@ SIZE = Size("a / b", null=1.0, published=2.0, margin=0.25)
 def row_of(value, *rules, **further):
     said = {"saw": "2 in one run.", "differs": "Another machine.", "section": "loaders#key-points"}
     claim = Claim("A1", "loaders", "A, a slide", "One is slower.", "2", rules or (ABOVE, SIZE), **said)
-    handed = {
-        "measurements": {"a / b": Measurement(Counted(value), "").as_json()},
-        "missing": {},
-        "withheld": further.pop("withheld", {}),
-        "provenance": {"is_result": further.pop("is_result", True)},
-    }
-    return {**ledger.judge(claim, handed), "provenance": {}, "stale": []} | further
+    number = Number(Measurement(Counted(value), ""))
+    provenance = {"is_result": further.pop("is_result", True)}
+    given = ledger.Given({"a / b": number}, provenance, further.pop("withheld", {}))
+    return {**ledger.judge(claim, given), "provenance": {}, "stale": []} | further
 
 
 @pytest.mark.parametrize("claim", [one for one in all_claims() if one.tests], ids=lambda one: one.id)
@@ -38,7 +38,7 @@ def test_each_measured_claim_says_what_its_author_saw_what_differs_and_where(cla
     assert anchor in anchors()[f"notebooks/{claim.corner}/{page}"], claim.section
     for text in (claim.saw, claim.differs):
         assert text
-        assert faults(ledger_page.plain(text)) == []
+        assert faults(plain(text)) == []
     # Nobody is blamed.
     assert not re.search(r"\b(wrong(ly)?|mistakes?|naive|fails? to|forgot|failed|bad)\b", claim.differs, re.I)
     # What a run finds out is not typed.
@@ -48,24 +48,24 @@ def test_each_measured_claim_says_what_its_author_saw_what_differs_and_where(cla
 @pytest.mark.parametrize(("value", "verdict"), [(2.0, verdicts.HOLDS), (1.2, verdicts.HOLDS), (1.0, verdicts.FAILS)])
 def test_each_card_tells_what_differs_and_what_this_run_refutes(value, verdict):
     row = row_of(value)
-    text = ledger_page.beside(row)
+    text = ledger_page.page([row])
     assert row["verdict"] == verdict
     assert "2 in one run." in text
     assert "Another machine." in text
     assert ("*This run.* No:" in text) == (f"with {value:.3g}" in text) == (verdict == verdicts.FAILS)
-    assert faults(ledger_page.card(row)) == []
+    assert faults(ledger_page.page([row])) == []
 
 
 def test_cards_of_the_golden_records_read_well():
     for row in golden_rows():
-        text = ledger_page.card(row)
+        text = ledger_page.page([row])
         assert faults(text) == [], (row["id"], faults(text))
         # As many folds opened as closed.
         assert len(re.findall(r"^:::::\{dropdown", text, re.M)) == len(re.findall(r"^:::::$", text, re.M)), row["id"]
 
 
 def test_the_link_leads_to_the_section(tmp_path):
-    card = ledger_page.card(row_of(1.2), source_tree(tmp_path))
+    card = ledger_page.page([row_of(1.2)], source_tree(tmp_path))
     assert "([Key points](../notebooks/loaders/loaders.ipynb#key-points))" in card
 
 
@@ -74,11 +74,11 @@ def test_cards_carry_what_they_are_chosen_by():
     text = ledger_page.page(rows)
     for row in rows:
         wanted = (
-            f"ffi-verdict-{ledger_page.slug(row['verdict'])} ffi-document-{row['id'][0].lower()} "
+            f"ffi-verdict-{slug(row['verdict'])} ffi-document-{row['id'][0].lower()} "
             f"ffi-size-{row['size']} ffi-chapter-loaders"
         )
         assert wanted in text
-        assert f'<option value="{ledger_page.slug(row["verdict"])}">{row["verdict"]} (1)</option>' in text
+        assert f'<option value="{slug(row["verdict"])}">{row["verdict"]} (1)</option>' in text
         assert f'<option value="{row["size"]}">{row["size"]} (1)</option>' in text
     assert '<option value="loaders">loaders (2)</option>' in text
     assert 'aria-live="polite"' in text
@@ -93,16 +93,16 @@ def test_the_figure_says_its_numbers():
     assert {*verdicts.TESTED, verdicts.WITHHELD} <= set(ledger_figure.DRAWN)
     style = (ROOT / "book" / "_static" / "ledger.css").read_text().lower()
     for word, (colour, _) in ledger_figure.DRAWN.items():
-        assert f".ffi-verdict-{ledger_page.slug(word)} {{ border-left-color: {colour.lower()} " in style
+        assert f".ffi-verdict-{slug(word)} {{ border-left-color: {colour.lower()} " in style
 
 
 def test_a_number_that_is_withheld_says_so_where_it_stands():
     row = row_of(1.2) | {"counted": []}
     row["parts"][0] |= {"verdict": verdicts.WITHHELD, "reason": "disturbed"}
-    card = ledger_page.card(row)
+    card = ledger_page.page([row])
     assert "**1.2 (all values alike) (withheld)**" in card
     assert "*withheld*; disturbed" in card
-    assert "1 of 2 answers are withheld" in ledger_page.trust([row])
+    assert "1 of 2 answers are withheld" in ledger_page.page([row])
 
 
 def test_the_head_says_how_many_wrong_answers_to_expect_and_keeps_kinds_apart():
@@ -111,22 +111,18 @@ def test_the_head_says_how_many_wrong_answers_to_expect_and_keeps_kinds_apart():
         ledger.judge(Claim("C9", "convoy", "w", "c", "p", not_measurable="A text."), None),
     ]
     rows = [row_of(2.0), *({**row, "stale": [], "provenance": {}} for row in kinds)]
-    said = ledger_page.trust(rows)
+    said = ledger_page.page(rows)
     assert "Of 3 claims this run tested 1." in said
     assert "0.00 wrong answers are to be expected" in said
     assert "98%" in said
     assert "true by construction (1) or not measurable (1)" in said
-    assert "no verdict" in ledger_page.card(rows[1])
-    assert "*Kind:* not measurable: A text." in ledger_page.card(rows[2])
+    assert "no verdict" in ledger_page.page(rows)
+    assert "*Kind:* not measurable: A text." in ledger_page.page(rows)
 
 
 def counted(value):
-    return {
-        "measurements": {"x": Measurement(Counted(value), "").as_json()},
-        "missing": {},
-        "withheld": {},
-        "provenance": {"is_result": True},
-    }
+    return ledger.Given({"x": Number(Measurement(Counted(value), ""))}, {"is_result": True})
+
 
 
 def test_the_ledger_can_be_taken_away(tmp_path):

@@ -12,10 +12,11 @@ from ffilab.judge import controls, ledger, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import settled
+from ffilab.judge.numbers import of
 from ffilab.judge.rules import BESIDE, NO, OPEN, YES
 from ffilab.judge.simulation import simulate
 from ffilab.paths import BUILT, NATIVE, ROOT
-from notebooks.pinning import claims, exercise, experiment, figures, results
+from notebooks.pinning import exercise, experiment, figures, numbers, results
 
 PINS, BUGS = declared("pinning").claims
 CAN_PIN = pytest.mark.skipif(
@@ -113,8 +114,7 @@ def test_what_pinning_does_to_programs_refutes_no_advice_on_measuring():
         *(line for line in session.record.children if line["title"] not in titles),
         *(line for line in other.record.children if line["title"] in titles),
     ]
-    rows = ledger.rows_of(ledger.measured(session), {"is_result": True}, [])
-    row = rows[declared("pinning").claims.index(PINS)][1]
+    row = ledger.judged(session, [])[declared("pinning").claims.index(PINS)]
     beside = {part["verdict"] for part in row["parts"] if part["experiment"] == BESIDE}
     assert (row["verdict"], beside) == (verdicts.HOLDS, {NO})
 
@@ -134,31 +134,29 @@ def test_the_spread_of_turns_is_compared_within_a_process():
 def test_numbers_are_what_was_put_in():
     session = simulate("pinning", "as published", "quick", noise=0)
     for claim in (PINS, BUGS):
-        numbers = ledger.measured(session).measurements[claim.id]
         for rule in claim.tests:
-            true = session.true(claim.id, rule.measured)
-            assert numbers[rule.measured].interval.value == pytest.approx(true), rule.measured
+            found = of(session)[rule.measured].measurement.interval.value
+            assert found == pytest.approx(session.true(claim.id, rule.measured)), rule.measured
 
 
 def test_where_nothing_can_be_pinned_every_test_says_so():
     session = simulate("pinning", "as published", "quick")
     for line in session.record.children:
         line["result"] = [row for row in line["result"] if row["placement"] in (experiment.FREE, experiment.AGAIN)]
-    handed = ledger.measured(session)
+    found = of(session)
     for claim in (PINS, BUGS):
-        assert not handed.measurements[claim.id]
-        assert set(handed.missing[claim.id].values()) == {claims.NO_PINNING}
-        assert verdicts.of_claim(claim, {}, handed.missing[claim.id]).word == OPEN
+        assert {found[rule.measured].missing for rule in claim.tests} == {numbers.NO_PINNING}
+        assert verdicts.of_claim(claim, found).word == OPEN
 
 
 def test_copies_that_differ_and_threads_that_stray_withhold():
     session = simulate("pinning", "as published", "quick", noise=0)
-    assert all(check.passed for check in settled(claims.controls(session)))
+    assert all(check.passed for check in settled(numbers.controls(session)))
     for line in session.record.children:
         for row in line["result"]:
             if row["placement"] == experiment.AGAIN and "per_s" in row:
                 row["per_s"] *= 1.2
-    failed = [check for check in settled(claims.controls(session)) if not check.passed]
+    failed = [check for check in settled(numbers.controls(session)) if not check.passed]
     assert [check.source for check in failed] == ["throughput"] * 2
     # The numbers that rest on it, and no others.
     withheld = controls.withheld(failed, ledger.measured(session))["A24a"]
@@ -167,7 +165,7 @@ def test_copies_that_differ_and_threads_that_stray_withhold():
     session = simulate("pinning", "as published", "quick", noise=0)
     for row in next(line for line in session.record.children if line["title"] == "throughput")["result"]:
         row["cores"] = [0, 1]
-    failed = [check.kind for check in settled(claims.controls(session)) if not check.passed]
+    failed = [check.kind for check in settled(numbers.controls(session)) if not check.passed]
     assert failed == ["pinned threads stay"]
 
 

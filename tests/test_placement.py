@@ -165,8 +165,6 @@ def test_the_range_of_orders_gives_its_interval_at_any_level():
     found = range_without_noise(rng.normal(0, 0.02, (90, 1)) + rng.normal(0, 0.03, (90, 10)), 30)
     narrow, wide = found.at(0.8), found.at(LEVEL)
     assert wide.low < narrow.low < wide.value == narrow.value < narrow.high < wide.high
-    kept = Measurement(found, "ratio")
-    assert Measurement.from_json(kept.as_json()) == kept
     # A range of thirty, however many were drawn; and noise that is no noise leaves the scatter of the cases alone.
     alone = range_without_noise(np.repeat(rng.normal(0, 0.02, (90, 1)), 3, axis=1), 30).at()
     assert alone.value == pytest.approx(np.exp(0.02 * 4.09), abs=0.02)

@@ -14,7 +14,7 @@ from ffilab.press.render import gone, without_tails
 
 CORNERS = corners()
 # What is in a corner's folder and measures nothing: the exercise's check would give its solution away.
-NO_MEASURING = {"claims.py", "exercise.py", "figures.py", "results.py", "words.py"}
+NO_MEASURING = {"exercise.py", "figures.py", "fragments.py", "numbers.py", "results.py"}
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
 
@@ -177,7 +177,7 @@ FORBIDDEN = re.compile(
 
 
 @pytest.mark.parametrize("corner", CORNERS)
-@pytest.mark.parametrize("name", ["results.py", "figures.py", "claims.py", "words.py"])
+@pytest.mark.parametrize("name", ["results.py", "figures.py", "numbers.py", "fragments.py"])
 def test_what_says_shows_or_hands_in_does_not_measure(corner, name):
     """No figure, number or claim looks at the machine: what they know is in the records."""
     path = NOTEBOOKS / corner / name

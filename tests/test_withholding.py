@@ -23,7 +23,7 @@ from ffilab.bench.reading import Reading
 from ffilab.bench.record import Record
 from ffilab.bench.session import Measuring
 from ffilab.budget import BUDGETS
-from ffilab.judge import claims, controls, ledger, verdicts
+from ffilab.judge import claims, controls, ledger, numbers, verdicts
 from ffilab.judge.controls import Check, Control
 from ffilab.judge.rules import KINDS, NO, YES, Event
 from ffilab.provision.catalogue import FREE_THREADED, GIL
@@ -100,9 +100,17 @@ def test_servers_beside_a_compiler_stay_disturbed(tmp_path, quiet_progress):
         assert disturbed(served()) == {"echo server"}
 
 
-def handed(corner):
-    """What a corner's golden records hand in."""
-    return ledger.measured(Reading(corner, find(GOLDEN, corner)))
+def golden(corner):
+    """The numbers of a corner's golden records."""
+    return numbers.of(Reading(corner, find(GOLDEN, corner)))
+
+
+def resting(corner, on):
+    """The same, as if each rested on what `on` says of its name."""
+    found = golden(corner)
+    tests = [test.measured for claim in claims.declared(corner).claims for test in claim.tests]
+    found._made = {name: dataclasses.replace(found[name], rests_on=frozenset(on(name))) for name in tests}
+    return found
 
 
 def withheld(given, *checks):
@@ -110,26 +118,15 @@ def withheld(given, *checks):
     return {(claim, key) for claim, keys in controls.withheld(list(checks), given).items() for key in keys}
 
 
-def of_source(given, source):
-    """Ids and names of the numbers that were made from a plan or a title."""
-    return {
-        (claim, name) for claim, names in given.rests_on.items() for name, sources in names.items() if source in sources
-    }
-
-
 def test_a_failed_control_of_a_plan_that_no_claim_reads_withholds_nothing():
-    given = handed("boundary")
+    given = golden("boundary")
     assert withheld(given, Check("A/A", "twins", "1.5", False, source="no claim reads it")) == set()
     assert withheld(given, Check("shown only", "twins", "1.5", False)) == set()
     assert withheld(given, Check("A/A", "twins", "1.0", True, source="claims")) == set()
 
 
 def test_a_failed_control_withholds_the_numbers_of_its_plan_and_no_others():
-    given = SimpleNamespace(corner="loaders", measurements=handed("loaders").measurements, rests_on={})
-    names = [(claim, name) for claim, found in given.measurements.items() for name in found]
-    timed = [pair for pair in names if pair[0] in ("A12", "A12b")]
-    for claim, name in names:
-        given.rests_on.setdefault(claim, {})[name] = {"calls"} if (claim, name) in timed else {"counting thread"}
+    given = resting("loaders", lambda name: {"calls"} if "ratio on" in name else {"counting thread"})
     found = withheld(given, Check("A/A", "twins", "1.5", False, source="calls", bias=0.5, log=True))
     assert {claim for claim, _ in found} == {"A12", "A12b"}
     assert {claim for claim, _ in withheld(given, Check("disturbed", "x", "", False, source="counting thread"))} == {
@@ -142,10 +139,7 @@ def test_a_failed_control_withholds_the_numbers_of_its_plan_and_no_others():
 def test_a_bias_below_half_of_the_interest_withholds_nothing(part, is_withheld):
     (claim,) = (claim for claim in claims.declared("loaders").claims if claim.id == "A12")
     rule = next(rule for rule in claim.tests if rule.key == rule.measured)
-    given = SimpleNamespace(corner="loaders", measurements=handed("loaders").measurements)
-    given.rests_on = {
-        one: {name: {"calls"} if one == "A12" else set() for name in found} for one, found in given.measurements.items()
-    }
+    given = resting("loaders", lambda name: {"calls"} if name == rule.measured else set())
     check = Check(
         "A/A", "twins", "1.0", False, source="calls", bias=part * abs(math.log(rule.bound / rule.null)), log=True
     )
@@ -275,9 +269,9 @@ def test_of_fifty_quiet_books_hardly_any_has_anything_withheld():
     rng, books, lost = np.random.default_rng(11), 50, 0
     corners = []
     for corner in claims.corners():
-        session, module = Reading(corner, find(GOLDEN, corner)), importlib.import_module(f"notebooks.{corner}.claims")
+        session, module = Reading(corner, find(GOLDEN, corner)), importlib.import_module(f"notebooks.{corner}.numbers")
         own = module.controls(session) if hasattr(module, "controls") else []
-        corners.append((session, ledger.measured(session), [one for one in own if isinstance(one, Control)]))
+        corners.append((session, numbers.of(session), [one for one in own if isinstance(one, Control)]))
     reasons = []
     for _ in range(books):
         found = [controls.withheld(of_a_quiet_run(session, rng, own), given) for session, given, own in corners]

@@ -7,6 +7,7 @@ import pytest
 from ffilab.judge import ledger, verdicts
 from ffilab.judge.claims import Claim, all_claims
 from ffilab.judge.estimates import Counted, Location, Measurement, Share
+from ffilab.judge.numbers import Number
 from ffilab.judge.rules import (
     KINDS,
     NO,
@@ -91,28 +92,25 @@ def test_every_kind_stands_in_every_form():
         assert answers == possible.get(kind, {YES, NO, OPEN})
 
 
-def handed_in(measured, withheld=None, missing=None, **provenance):
-    return {
-        "measurements": {name: found.as_json() for name, found in measured.items()},
-        "missing": missing or {},
-        "withheld": withheld or {},
-        "provenance": PROVENANCE | provenance,
-    }
+def given(measured, withheld=None, missing=None, **provenance):
+    found = {name: Number(one) for name, one in measured.items()}
+    found |= {name: Number(None, why) for name, why in (missing or {}).items()}
+    return ledger.Given(found, PROVENANCE | provenance, withheld or {})
 
 
 def row_of(rule, measured, **further):
     """The ledger's row of a claim with one test; a size stands beside its side."""
     rules = (ABOVE, rule) if isinstance(rule, Size) else (rule,)
     claim = Claim("A1", "loaders", "A, a slide", "One is slower.", "1.4", rules)
-    return {**ledger.judge(claim, handed_in(measured, **further)), "stale": []}
+    return {**ledger.judge(claim, given(measured, **further)), "stale": []}
 
 
 @pytest.mark.parametrize(("rule", "found", "answer", "says"), FORMS)
 def test_each_answer_reads_well_and_says_what_was_found(rule, found, answer, says):
-    given = rule.answer(found)
-    assert (given.verdict, says in given.reason) == (answer, True), given.reason
+    answered = rule.answer(found)
+    assert (answered.verdict, says in answered.reason) == (answer, True), answered.reason
     row = row_of(rule, {"a / b": found})
-    for text in (given.reason, *ledger.in_lines(row), ledger_page.card(row)):
+    for text in (answered.reason, *ledger.in_lines(row), ledger_page.page([row])):
         assert faults(text) == [], text
 
 
@@ -128,7 +126,7 @@ WITHOUT = {
 def test_what_is_withheld_or_has_no_number_reads_well_too(rule, case):
     further = dict(WITHOUT[case])
     row = row_of(rule, further.pop("measured", {"a / b": about(1.2)}), **further)
-    for text in (*ledger.in_lines(row), ledger_page.card(row)):
+    for text in (*ledger.in_lines(row), ledger_page.page([row])):
         assert faults(text) == [], text
     assert row["verdict"] == {"withheld": verdicts.WITHHELD, "no number": OPEN, "smoke": verdicts.NO_RESULT}[case]
 
@@ -137,7 +135,7 @@ def test_a_claim_of_a_chapter_that_was_not_measured_reads_well():
     for claim in all_claims():
         row = {**ledger.judge(claim, None), "stale": ["the notebook"]}
         assert [line for line in ledger.in_lines(row) if faults(line)] == [], claim.id
-        assert faults(ledger_page.card(row)) == [], claim.id
+        assert faults(ledger_page.page([row])) == [], claim.id
 
 
 def test_each_claim_has_a_card_that_the_overview_leads_to():
@@ -194,10 +192,10 @@ def test_advice_reads_well_in_every_form(one):
     [
         ('corner = "nowhere"\nsay = "x"', "no corner"),
         ('corner = "loaders"\nsay = "x"\nsays = "y"', "says"),
-        ('corner = "loaders"\nsay = "x"\nholds = "y"', "names no claim"),
+        ('corner = "loaders"\nsay = "x"\nyes = "y"', "names no claim"),
         ('corner = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "typo"', "does not test"),
         (
-            'corner = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "getpid: ratio on {GIL}"\nholds = "y"',
+            'corner = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "getpid: ratio on {GIL}"\nyes = "y"',
             "lacks a sentence",
         ),
     ],

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ffilab.bench.reading import Session
+from ffilab.errors import UserError
 from ffilab.judge import basis, controls, derived, numbers, verdicts
 from ffilab.judge.claims import Claim, all_claims, declared
 from ffilab.judge.estimates import LEVEL, Counted
@@ -214,15 +215,31 @@ def _may_err(part: dict) -> bool:
 def collect(measured: dict[str, Session | None], stale: dict[str, list[str]] | None = None) -> list[dict]:
     """Judge every claim from the records of the chapters, write `ledger.json`, return its rows.
 
-    measured: by corner the session that its page was made from, None if there is none. stale: by corner, what has changed since its page
-    was made; it becomes a field of the row.
+    measured: by corner the session that its page was made from; None if its records are gone. stale: by corner, what has changed since its
+    page was made; it becomes a field of the row. Records of another version, which lack what is asked for, are not judged.
     """
-    given = {
-        claim: one for session in measured.values() if session is not None for claim, one in given_by(session).items()
-    }
-    rows = [
-        {**judge(claim, given.get(claim.id)), "stale": (stale or {}).get(claim.corner, [])} for claim in all_claims()
-    ]
+    stale, given, judged_rows, lacking = stale or {}, {}, {}, {}
+    for corner, session in measured.items():
+        again = f"`make chapter NAME={corner}` measures it again"
+        if session is None:
+            lacking[corner] = f"its records are gone: {again}"
+            continue
+        try:
+            of_corner = given_by(session)
+            judged_rows |= {claim.id: judge(claim, of_corner[claim.id]) for claim in declared(corner).claims}
+            given |= of_corner
+        except UserError as error:
+            lacking[corner] = str(error)
+        except (LookupError, TypeError, ValueError, AttributeError):
+            if not stale.get(corner):
+                raise
+            lacking[corner] = f"its records are of another version: {again}"
+    rows = []
+    for claim in all_claims():
+        row = judged_rows.get(claim.id) or judge(claim, None)
+        if claim.corner in lacking and not claim.not_measurable:
+            row["reason"] = lacking[claim.corner]
+        rows.append({**row, "stale": stale.get(claim.corner, [])})
     rows = derived.judged(rows, given, Given, judge)
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "ledger.json").write_text(json.dumps(rows, indent=1))

@@ -18,6 +18,9 @@ Poured in: `{value}`, the number of the first question, and what `with` names: n
 number with its interval, `{x:ns}` with a unit, `{x:%}` in per cent, `{x:+ns}` with its sign; `{x.inverse}`, `{x.negative:ns}`,
 `{x.excess:%}` (of a ratio, what is above 1), `{x.value:.0f}`, `{x.events}` of `{x.trials}`. `for`: variables, each with its values; the
 sentence is made for all combinations. A value may be a table that brings further variables; one called `name` is the sentence's name. `build` brings {label}, {where} and {Where}. A sentence with `part = true` is only poured into others.
+
+A translation is a second file, `sentences.zh_TW.toml`, with the forms of the sentences that it translates, and `for` where it holds words. It is
+used where LANGUAGE names it; the rest stays English.
 """
 
 import functools
@@ -27,7 +30,9 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 
+from ffilab import settings
 from ffilab.errors import UserError
 from ffilab.judge import ledger, numbers
 from ffilab.judge.claims import in_words
@@ -180,14 +185,23 @@ def said(session) -> Said:
     return session.once(Said)
 
 
-@functools.cache
 def read(corner: str) -> dict[str, Sentence]:
-    """The sentences of a chapter, by name. Raises UserError, with what is wrong and where."""
-    path = NOTEBOOKS / corner / "sentences.toml"
-    if not path.exists():
-        return {}
+    """The sentences of a chapter, by name, in the reader's language as far as it is there. Raises UserError, with what is wrong and where."""
+    return _read(NOTEBOOKS / corner / "sentences.toml", tuple(settings.languages()))
+
+
+@functools.cache
+def _read(path: Path, languages: tuple[str, ...]) -> dict[str, Sentence]:
+    entries = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    files = [path.with_suffix(f".{language}.toml") for language in languages]
+    if translated := next(filter(Path.exists, files), None):
+        path = translated
+        for title, forms in tomllib.loads(path.read_text(encoding="utf-8")).items():
+            if unknown := set(forms) - set(entries.get(title, {})) - {"few"}:
+                raise UserError(f"{path.parent.name}/{path.name}: {title!r} has forms that are none: {', '.join(sorted(unknown))}.")
+            entries[title] |= forms
     sentences = {}
-    for title, entry in tomllib.loads(path.read_text(encoding="utf-8")).items():
+    for title, entry in entries.items():
         for name, filled in _filled(title, entry):
             try:
                 sentences[name] = _sentence(name, filled)

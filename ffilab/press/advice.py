@@ -2,8 +2,8 @@
 
 Files beside the pages hold them: `book/decision_guide.toml` (advice), `book/front.toml` (questions, surprises). Each entry names the
 `corner` behind it, may lead to a place in the book (`link`), and says what names no outcome (`say`). What a run can contradict
-rests on a test of the ledger (`claim`, and the name that is `measured`), and has a sentence for each of its answers: `holds`,
-`fails`, `undecided`. {value} in a sentence stands for the number with its interval, {why} for the answer's reason. A number
+rests on a test of the ledger (`claim`, and the name that is `measured`), and has a sentence for each of its answers: `yes`,
+`no`, `open`. {value} in a sentence stands for the number with its interval, {why} for the answer's reason. A number
 that is not there, is of a smoke test, or is withheld, is said to be so.
 """
 
@@ -32,9 +32,9 @@ class Advice:
     link: str = ""
     claim: str = ""
     measured: str = ""
-    holds: str = ""
-    fails: str = ""
-    undecided: str = ""
+    yes: str = ""
+    no: str = ""
+    open: str = ""
     # Of a question: rows of a kept table that answer it, or a claim whose verdict does.
     table: dict | None = None
     verdict_of: str = ""
@@ -58,7 +58,7 @@ def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
 
 
 def _problem(advice: Advice, rules: dict[tuple[str, str], Rule]) -> str:
-    forms = (advice.holds, advice.fails, advice.undecided)
+    forms = (advice.yes, advice.no, advice.open)
     if not advice.claim:
         return "has answers, and names no claim" if any(forms) or advice.measured else ""
     if (advice.claim, advice.measured) not in rules:
@@ -88,7 +88,7 @@ def evidence(advice: Advice, row: dict | None) -> str:
     if verdict is None:
         smoke = row is not None and row.get("provenance", {}).get("is_result") is False
         return f"This run has no number on it (claim {advice.claim}){': it was a smoke test' * smoke}."
-    form = {YES: advice.holds, NO: advice.fails, OPEN: advice.undecided}[verdict]
+    form = getattr(advice, verdict)
     sentence = form.format(value=value_of(row, advice.measured), why=draw.plain(part["reason"]))
     return sentence + " The page of this number is stale." * bool(row.get("stale"))
 

@@ -1,10 +1,11 @@
 """The parts of the front page that a run writes: figure, surprises, chooser, questions, ways through. `book/front.toml` declares them."""
 
-import html
+import itertools
 import json
 import math
 import re
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -19,6 +20,7 @@ from ffilab.paths import ROOT
 from ffilab.press import advice, files, tables
 from ffilab.press.chapters import chapters
 from ffilab.press.places import Shown, link, since
+from ffilab.press.templates import filled
 
 FILE = ROOT / "book" / "front.toml"
 SURPRISES = 4
@@ -29,6 +31,7 @@ ANSWERS = {
     "undecided": "The interval contains 1: which of the two takes less time is undecided here.",
 }
 RATIO = "{signature} on CPython {CPython}: time of {a} over time of {b}"
+QUESTION = "{one} or {other} for {signature} on CPython {CPython}?"
 NO_PAIR = "This run has no number for both."
 MARKED = "What it means is not said: {mark}."
 
@@ -94,19 +97,20 @@ def figure(tree: Path, declared: dict) -> str:
     frame = None if kept is None else drawn_rows(kept, declared)
     if frame is None or frame.empty:
         return "The table behind the figure of this page was not measured yet.\n"
-    folder = tree / "book" / "_static"
-    alt = html.escape(ranges(frame, declared) + (f" {kept.mark}." if kept.mark else ""))
-    images = []
     for mode, drawn in draw.pictures(
         lambda canvas: plot(canvas, frame, declared), (7.2, 4.4), draw.short(kept.mark)
     ).items():
-        (folder / f"front-{mode}.svg").write_bytes(drawn)
-        images.append(f'<img class="ffi-{mode}" alt="{alt}" src="../_static/front-{mode}.svg">')
-    mark = f" **{draw.capital(kept.mark)}.**" if kept.mark else ""
-    return (
-        f'```{{raw}} html\n{draw.SWITCH}<figure class="ffi-figure" tabindex="0">{"".join(images)}</figure>{files.csv_link(frame, "figure", tree)}\n```\n\n'
-        f"*One run of one machine.{mark} {farthest(frame, declared)} {link(tree, declared['link'])} has all of them, with intervals."
-        f"{since(declared['corner'])}*\n"
+        (tree / "book" / "_static" / f"front-{mode}.svg").write_bytes(drawn)
+    return filled(
+        "front_figure.md",
+        style=draw.SWITCH,
+        modes=draw.INK,
+        alt=ranges(frame, declared),
+        mark=kept.mark,
+        csv=files.csv_link(frame, "figure", tree),
+        farthest=farthest(frame, declared),
+        where=link(tree, declared["link"]),
+        since=since(declared["corner"]),
     )
 
 
@@ -183,36 +187,22 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
     }
 
 
-def compared(data: dict, example: dict) -> str:
-    """Write one comparison in HTML, in the same words as the page's script."""
+def compared(data: dict, example: dict) -> dict | None:
+    """One comparison as the page's script makes it: the cells of both, the ratio, and the answer; None if there is no such row."""
     label, signature = in_words(example["CPython"]), example["signature"]
     at = {key: {name: str(number) for number, name in enumerate(labels)} for key, labels in data["names"].items()}
     if label not in at["CPython"] or signature not in at["signature"]:
-        return ""
-    asked = [name for name in (example["one"], example["other"]) if name in at["binding"]]
+        return None
     key = f"{at['CPython'][label]},{at['signature'][signature]}"
-    pair = next(
-        (
-            (first, second)
-            for first, second in (asked, asked[::-1])
-            if f"{key},{at['binding'][first]},{at['binding'][second]}" in data["pairs"]
-        ),
-        None,
-    ) if len(asked) == 2 else None  # fmt: skip
-    cells = []
-    for name in asked:
-        text, address, why = data["cells"][f"{key},{at['binding'][name]}"]
-        why = f" ({html.escape(why)})" if why else ""
-        cells.append(f'<a href="{html.escape(address)}">{html.escape(name)}</a> {html.escape(text)}{why}')
-    answered = data["words"]["missing"]
-    if pair:
-        ratio, answer = data["pairs"][f"{key},{at['binding'][pair[0]]},{at['binding'][pair[1]]}"]
-        answer = data["words"]["marked" if data["mark"] else answer]
-        names = {"a": pair[0], "b": pair[1], "signature": signature, "CPython": label}
-        answered = (
-            f"{data['words']['ratio'].format(**names)} {ratio}. <strong>{html.escape(answer.format(**names))}</strong>"
-        )
-    return f"<p>{'; '.join(cells)}.</p><p>{answered}</p>"
+    asked = [name for name in (example["one"], example["other"]) if name in at["binding"]]
+    cells = {name: data["cells"][f"{key},{at['binding'][name]}"] for name in asked}
+    ratio, answer = "", data["words"]["missing"]
+    for first, second in itertools.permutations(asked, 2):
+        if found := data["pairs"].get(f"{key},{at['binding'][first]},{at['binding'][second]}"):
+            names = {"a": first, "b": second, "signature": signature, "CPython": label}
+            ratio = f"{data['words']['ratio'].format(**names)} {found[0]}."
+            answer = data["words"]["marked" if data["mark"] else found[1]].format(**names)
+    return {"question": QUESTION.format(**{**example, "CPython": label}), "cells": cells, "ratio": ratio, "answer": answer}
 
 
 def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
@@ -228,23 +218,13 @@ def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
     (tree / "book" / "_static" / "front-data.js").write_text(
         f"window.ffiChooser = {json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
     )
-    lines = [
-        "```{raw} html",
-        '<form class="ffi-chooser" data-src="../_static/front-data.js" hidden></form>',
-        '<div class="ffi-chooser-answer" aria-live="polite"></div>',
-        '<details class="ffi-examples" open><summary>Questions of this kind, answered</summary><ul>',
-    ]
-    for example in examples:
-        question = f"{example['one']} or {example['other']} for {example['signature']} on CPython {in_words(example['CPython'])}?"
-        if comparison := compared(data, example):
-            lines.append(f"<li><strong>{html.escape(question)}</strong> {comparison}</li>")
-    lines += ["</ul></details>", '<script src="../_static/front.js" defer></script>', "```", ""]
-    where = link(tree, f"book/{declared['page']}" if own else declared["link"])
-    lines.append(
-        f"All cells, with what they rest on: {where}. Each interval is a {LEVEL:.0%} interval of one comparison, and no verdict of the ledger."
-        f"{since(declared['corner'])}"
+    return filled(
+        "chooser.md",
+        examples=[found for example in examples if (found := compared(data, example))],
+        where=link(tree, f"book/{declared['page']}" if own else declared["link"]),
+        level=LEVEL,
+        since=since(declared["corner"]),
     )
-    return "\n".join(lines) + "\n"
 
 
 def minutes_of(opening: str, parts: list[str]) -> int:
@@ -273,17 +253,7 @@ def ways(declared: list[dict]) -> list[dict]:
 
 def ways_page(tree: Path, declared: list[dict]) -> str:
     """List the stops of each way with their minutes."""
-    lines = []
-    for way in ways(declared):
-        hours = f" ({way['total'] / 60:.1f} hours)" if way["total"] > 240 else ""
-        lines += [f"**{way['title']}**: {way['total']} minutes{hours}. {way['for']}", ""]
-        for stop in way["stops"]:
-            what = " and ".join(part.lower() for part in stop["parts"])
-            lines.append(f"- {link(tree, stop['page'])}: {stop['took']} min ({what})")
-        if pause := way.get("break"):
-            lines.append(f"- a break: {pause} min")
-        lines.append("")
-    return "\n".join(lines)
+    return filled("ways.md", ways=ways(declared), link=partial(link, tree))
 
 
 def write(tree: Path, rows: list[dict]) -> None:

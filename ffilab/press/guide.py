@@ -6,11 +6,13 @@ names the step) and the points of the checklist (`[[check]]`).
 
 import tomllib
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 
 from ffilab.errors import UserError
 from ffilab.press import advice
 from ffilab.press.places import Shown, again, link
+from ffilab.press.templates import filled
 
 FILE = advice.FILE
 
@@ -56,31 +58,20 @@ def points(path: Path = FILE) -> list[Point]:
 
 def steps_page(tree: Path, rows: list[dict]) -> str:
     """Show every step: question, the short answer, the choices, its advice with what this run found, and the tables behind it."""
-    entries, by_claim, lines = advice.read(), {row["id"]: row for row in rows}, []
-    for step in steps():
-        lines += [f"## {step.title}", "", f"{step.question} **{step.short}**", ""]
-        lines += [f"- {advised}" for advised in step.answers] + [""]
-        for advised in entries:
-            if advised.part == step.name:
-                evidence = advice.evidence(advised, by_claim.get(advised.claim))
-                lines.append(
-                    f"- {' '.join(filter(None, (advised.say, evidence)))} {link(tree, advised.link or page_of(advised))}"
-                )
-        lines.append("")
-        for shown in step.tables:
-            lines += again(shown, tree)
-    return "\n".join(lines)
-
-
-def page_of(advised: advice.Advice) -> str:
-    return f"notebooks/{advised.corner}/{advised.corner}"
+    by_claim = {row["id"]: row for row in rows}
+    return filled(
+        "guide.md",
+        steps=steps(),
+        entries=advice.read(),
+        evidence=lambda advised: advice.evidence(advised, by_claim.get(advised.claim)),
+        link=partial(link, tree),
+        again=lambda shown: again(shown, tree),
+    )
 
 
 def checklist_page(tree: Path) -> str:
     """List the points of the checklist with links to the places that do them."""
-    return (
-        "\n".join(f"- {point.say} {', '.join(link(tree, place) for place in point.links)}" for point in points()) + "\n"
-    )
+    return filled("checklist.md", points=points(), link=partial(link, tree))
 
 
 def write(tree: Path, rows: list[dict]) -> None:

@@ -1,7 +1,5 @@
 """The figure of the ledger's page: the claims of each document by verdict."""
 
-import html
-
 import pandas as pd
 
 from ffilab import draw
@@ -40,14 +38,6 @@ def summary_for_alt(rows: list[dict]) -> str:
         for document, counts in by_document(rows).iterrows()
     ]
     return f"Verdicts on {len(rows)} claims by document. {'. '.join(documents)}."
-
-
-def summary(rows: list[dict]) -> str:
-    """Show the figure: of the two files that `write` makes, the page's theme chooses one."""
-    alt = html.escape(summary_for_alt(rows))
-    images = "".join(f'<img class="ffi-{mode}" alt="{alt}" src="../_static/ledger-{mode}.svg">' for mode in draw.INK)
-    style = f'{draw.SWITCH}\n<link rel="stylesheet" href="../_static/ledger.css">'
-    return f'```{{raw}} html\n{style}\n<figure class="ffi-figure" tabindex="0">{images}</figure>\n```'
 
 
 def plot_summary(figure, rows: list[dict]) -> None:

@@ -3,22 +3,19 @@
 Which cards are shown is chosen by `book/_static/ledger.js`, from the classes of the cards; without it all are.
 """
 
-import html
 import json
 import math
-import re
 from collections import Counter
 from pathlib import Path
 
 import pandas as pd
 
 from ffilab import draw
-from ffilab.draw import plain
 from ffilab.judge import basis, ledger, verdicts
 from ffilab.judge.rules import NO
 from ffilab.press import advice, places
-from ffilab.press.files import slug
-from ffilab.press.ledger_figure import given, plot_summary, summary
+from ffilab.press.ledger_figure import given, plot_summary, summary_for_alt
+from ffilab.press.templates import filled
 
 # Of a claim with more lines than this, they are folded.
 MOST_UNFOLDED = 2
@@ -53,188 +50,94 @@ def page(rows: list[dict], tree: Path | None = None) -> str:
 
     tree: the assembled sources, in which the sections are looked up; without it a card links to its chapter.
     """
-    lines = [trust(rows), "", summary(rows), "", *overview(rows), "", "```{raw} html", TO_TAKE, choosers(rows), "```"]
-    for document in dict.fromkeys(row["id"][0] for row in rows):
-        lines += ["", f"## Document {DOCUMENTS.get(document, document)}"]
-        lines += [card(row, tree) for row in rows if row["id"].startswith(document)]
-    provenance = {row["chapter"]: row["provenance"] for row in rows if row["provenance"]}
-    lines += ["", "## Measured on", ""]
-    lines += [
-        f"- {{doc}}`{chapter} <../notebooks/{chapter}/{chapter}>`: {plain(facts['cpu'])}, {facts['cores']} cores, {plain(facts['system'])}, "
-        f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}. Rests on {basis.in_words(facts.get('rests_on'))}."
-        for chapter, facts in provenance.items()
-    ]
-    lines += ["", "```{raw} html", '<script defer src="../_static/ledger.js"></script>', "```"]
-    return "\n".join(lines) + "\n"
-
-
-def overview(rows: list[dict]) -> list[str]:
-    """List the claims by verdict, with the answers to their parts and the published size; kinds without a verdict come last."""
-    lines = ["| Verdict | Claims | Published size agrees | differs | open |", "|---|---|---|---|---|"]
-    for verdict in given(rows):
-        of_it = [row for row in rows if row["verdict"] == verdict]
-        sizes = [
-            ", ".join(row["id"] for row in of_it if row["size"] == size)
-            for size in (verdicts.AGREES, verdicts.DIFFERS, verdicts.OPEN)
-        ]
-        claims = ", ".join(to_card(row) + f" ({ledger.counts_of(row)})" * (verdict == verdicts.MIXED) for row in of_it)
-        lines.append(f"| {badge(verdict)} | {claims} | {' | '.join(sizes)} |")
-    return lines
-
-
-def to_card(row: dict) -> str:
-    return f"[{row['id']}](#claim-{row['id'].lower()})"
-
-
-TO_TAKE = (
-    '<p class="ffi-take">The ledger of this run, to take away: <a download href="../_static/ledger.csv">CSV</a>, a line for each test; '
-    '<a download href="../_static/ledger.json">JSON</a>, an entry for each claim.</p>'
-)
-
-
-def choosers(rows: list[dict]) -> str:
-    """Make select boxes for verdict, document and chapter, with the number of claims; hidden without JavaScript."""
-    boxes = []
-    for name, values in (
-        ("verdict", [row["verdict"] for row in rows]),
-        ("size", [row["size"] or NO_SIZE for row in rows]),
-        ("document", [row["id"][0] for row in rows]),
-        ("chapter", [row["chapter"] for row in rows if row["chapter"]]),
-    ):
-        options = "".join(
-            f'<option value="{slug(value)}">{html.escape(DOCUMENTS.get(value, value).replace("_", " "))} ({count})</option>'
-            for value, count in Counter(values).items()
-        )
-        label = {"size": "published size"}.get(name, name)
-        boxes.append(f'<label>{label} <select name="{name}"><option value="">all</option>{options}</select></label>')
-    return (
-        f'<form class="ffi-choose" hidden aria-label="Choose claims">{"".join(boxes)}<button type="reset">show all</button>'
-        '<output aria-live="polite"></output></form>'
+    return filled(
+        "ledger.md",
+        rows=rows,
+        trust=trust(rows),
+        summary=summary_for_alt(rows),
+        modes=draw.INK,
+        style=draw.SWITCH,
+        verdicts=given(rows),
+        sizes=verdicts.SIZES.values(),
+        documents={row["id"][0]: DOCUMENTS.get(row["id"][0], row["id"][0]) for row in rows},
+        boxes=boxes(rows),
+        measured_on={row["chapter"]: row["provenance"] for row in rows if "cpu" in row["provenance"]},
+        section=lambda row: places.section(tree, row["section"]) if tree else "",
+        **FOR_CARDS,
     )
 
 
-def badge(verdict: str) -> str:
-    return f"{{bdg-{BADGES.get(verdict, 'muted')}}}`{verdict}`"
+def boxes(rows: list[dict]) -> dict[str, dict[str, int]]:
+    """By what claims can be chosen, and how many there are of each."""
+    return {
+        "verdict": Counter(row["verdict"] for row in rows),
+        "size": Counter(row["size"] or NO_SIZE for row in rows),
+        "document": Counter(row["id"][0] for row in rows),
+        "chapter": Counter(row["chapter"] for row in rows if row["chapter"]),
+    }
 
 
-def card(row: dict, tree: Path | None = None) -> str:
-    """Show one claim: verdict, what was said and published, what was measured here, why the verdict is so, and where."""
-    name = row["id"].lower()
-    classes = [f"ffi-verdict-{slug(row['verdict'])}", f"ffi-document-{name[0]}"]
-    classes += [f"ffi-size-{slug(row['size'] or NO_SIZE)}"]
-    classes += [f"ffi-chapter-{slug(row['chapter'])}"] if row["chapter"] else []
-    lines = [
-        "",
-        f"(claim-{name})=",
-        "::::::{card}",
-        f":class-card: ffi-claim {' '.join(classes)}",
-        f'**{row["id"]}** {badge(row["verdict"])} <a class="ffi-link" href="#claim-{name}">link to {row["id"]}</a>',
-        "",
-        f"**{plain(row['claim'])}**",
-        "",
-        f"*Said in* {plain(row['where'])}.",
-        "",
-        f"*Published:* {published(row['published'])}.",
-        "",
-    ]
-    points = findings(row)
-    lines += [answered(row), ""]
-    if len(points) > MOST_UNFOLDED:
-        points = [f":::::{{dropdown}} What was measured here, and why: {len(points)} lines", *points, ":::::"]
-    lines += points
-    if ending := f"{plain(row['takes'])}{since(row)}".strip():
-        lines += ["", ending]
-    if fair := beside(row):
-        lines += ["", fair]
-    where = f"{{doc}}`../notebooks/{row['chapter']}/{row['chapter']}`" if row["chapter"] else ""
-    if tree and row["section"]:
-        where = places.section(tree, row["section"])
-    if where:
-        lines += ["", f"*{'See' if row['verdict'] == verdicts.NOT_MEASURABLE else 'Measured in'}* {where}"]
-    return "\n".join([*lines, "::::::"])
+def names(row: dict) -> list[str]:
+    """List the numbers of a claim, those first on which answers rest."""
+    return list(dict.fromkeys([*(part["measured"] for part in row["parts"]), *row["measured"]]))
 
 
-def answered(row: dict) -> str:
-    """Say the verdict with the answers that are behind it, and whether the published size agrees; or the kind of the claim."""
-    if not row["parts"]:
-        what = "Kind" if row["verdict"] == verdicts.NOT_MEASURABLE else "Verdict"
-        return f"*{what}:* {row['verdict']}: {plain(row['reason']).rstrip('.')}."
-    if row["verdict"] == verdicts.BY_CONSTRUCTION:
-        return f"*Kind:* {row['verdict']}, so there is no verdict."
-    qualified = f" ({row['qualifier']})" if row["qualifier"] else ""
-    if not qualified and sum(map(ledger.is_part, row["parts"])) > 1:
-        qualified = f" ({ledger.counts_of(row)})"
-    size = f" *Published size:* {badge(row['size'])}." if row["size"] else ""
-    return f"*Verdict:* {row['verdict']}{qualified}.{size}"
-
-
-def findings(row: dict) -> list[str]:
-    """List each number that was handed in, with the answers that rest on it; then what has no test."""
-    points = []
-    for name in dict.fromkeys([*(part["measured"] for part in row["parts"]), *row["measured"]]):
-        number = advice.value_of(row, name) if name in row["measured"] else "no number here"
-        number += " (withheld)" * ledger.is_withheld(row, name)
-        further = "".join(f"; {what} {draw.bounds(*bounds)}" for what, bounds in row["beside"].get(name, {}).items())
-        answers = [part for part in row["parts"] if part["measured"] == name]
-        lines = [f"- {plain(name)}: **{number}**{further}"]
-        lines += [
-            f"  - {plain(_without(name, part))}: *{part['verdict']}*; {plain(part['reason'])}" for part in answers
-        ]
-        points.append("\n".join(lines))
-    return points + [f"- Not tested: {plain(part)}" for part in row["untested"]]
-
-
-def _without(name: str, part: dict) -> str:
+def title(part: dict, name: str) -> str:
     """Title a part that stands under its number, without repeating the number's name."""
     return ledger.part_title(
         part | {"part": "the side" if part["kind"] == "side" else "the claim"} if part["part"] == name else part
     )
 
 
-def beside(row: dict) -> str:
-    """Tell what the author saw, what this run refutes, and what differs."""
-    paragraphs = (
-        ("What the author saw.", plain(row["saw"])),
-        ("This run.", refuted(row)),
-        ("What differs.", plain(row["differs"])),
-    )
-    return "\n\n".join(f"*{title}* {text}" for title, text in paragraphs if text)
-
-
-def refuted(row: dict) -> str:
-    """Name the parts that are answered with no, with their numbers; empty if there are none."""
-    words = [
-        f"No: {plain(ledger.part_title(part))}, with {advice.value_of(row, part['measured'])}: {plain(part['reason'])}."
+def refuted(row: dict) -> list[dict]:
+    """Return the parts that are answered with no and have a number."""
+    return [
+        part
         for part in row["parts"]
         if part["verdict"] == NO and ledger.is_part(part) and part["measured"] in row["measured"]
     ]
-    further = ["The other parts that are answered so are listed above."] * (len(words) > MOST_SAID)
-    return " ".join(words[:MOST_SAID] + further)
 
 
-def published(text: str) -> str:
-    """Say what a source published, and if so that it is no number."""
-    return plain(text) if re.search(r"\d", text) else f"no number ({plain(text)})"
+def qualified(row: dict) -> str:
+    """Return what stands behind a verdict: its qualifier, or how its parts were answered."""
+    several = sum(map(ledger.is_part, row["parts"])) > 1
+    return row["qualifier"] or (ledger.counts_of(row) if several else "")
 
 
-def trust(rows: list[dict]) -> str:
-    """Say how many claims were tested, how many wrong answers to expect at most, and what was withheld."""
+# What the template of a card asks of a row.
+FOR_CARDS = {
+    "badges": BADGES,
+    "no_size": NO_SIZE,
+    "all_documents": DOCUMENTS,
+    "most_unfolded": MOST_UNFOLDED,
+    "most_said": MOST_SAID,
+    "names": names,
+    "title": title,
+    "refuted": refuted,
+    "qualified": qualified,
+    "since": since,
+    "number": advice.value_of,
+    "bounds": draw.bounds,
+    "is_withheld": ledger.is_withheld,
+    "part_title": ledger.part_title,
+    "counts_of": ledger.counts_of,
+    "rests_on": basis.in_words,
+    "kinds": {"not_measurable": verdicts.NOT_MEASURABLE, "by_construction": verdicts.BY_CONSTRUCTION, "mixed": verdicts.MIXED},
+}
+
+
+def trust(rows: list[dict]) -> dict:
+    """Return what is said of all: how many claims were tested, how many wrong answers to expect at most, and what was withheld."""
     count = Counter(row["verdict"] for row in rows)
-    tested = sum(count[verdict] for verdict in verdicts.TESTED)
-    words = [f"Of {len(rows)} claims this run tested {tested}. {ledger.trusted(rows)}"]
-    kinds = [kind for kind in (verdicts.BY_CONSTRUCTION, verdicts.NOT_MEASURABLE) if count[kind]]
-    if kinds:
-        words.append(
-            f"No verdict is given where a claim is {' or '.join(f'{kind} ({count[kind]})' for kind in kinds)}."
-        )
-    others = [f"{verdict}: {number}" for verdict, number in count.items() if verdict not in (*verdicts.TESTED, *kinds)]
-    if others:
-        words.append(f"Not tested: {', '.join(others)}.")
-    if withheld := [part for row in rows for part in row["parts"] if part["verdict"] == verdicts.WITHHELD]:
-        words.append(
-            f"{len(withheld)} of {sum(len(row['parts']) for row in rows)} answers are withheld; the cards say why."
-        )
-    return " ".join(words)
+    kinds = {kind: count[kind] for kind in (verdicts.BY_CONSTRUCTION, verdicts.NOT_MEASURABLE) if count[kind]}
+    return {
+        "tested": sum(count[verdict] for verdict in verdicts.TESTED),
+        "trusted": ledger.trusted(rows),
+        "kinds": kinds,
+        "others": {verdict: number for verdict, number in count.items() if verdict not in (*verdicts.TESTED, *kinds)},
+        "withheld": sum(part["verdict"] == verdicts.WITHHELD for row in rows for part in row["parts"]),
+        "answers": sum(len(row["parts"]) for row in rows),
+    }
 
 
 OF_CLAIM = ("id", "where", "claim", "published", "kind", "verdict", "qualifier", "size", "chapter", "section")

@@ -4,19 +4,17 @@ Which table it shows says `book/matrix.toml`. The table is whole without JavaScr
 (`book/_static/matrix.js`). DataTables comes from the package itables, which bundles it for use without a network.
 """
 
-import html
 import math
 import re
 import tomllib
 from importlib import metadata, resources
 from pathlib import Path
 
-import pandas as pd
-
 from ffilab import draw
 from ffilab.judge.estimates import Interval
 from ffilab.paths import ROOT
 from ffilab.press import files, tables
+from ffilab.press.templates import filled
 
 SHOWN = ROOT / "book" / "matrix.toml"
 # What identifies a row; each has a select box.
@@ -37,52 +35,18 @@ def page(tree: Path) -> str:
 
 def of(table: tables.Table, link: str = "") -> str:
     """Show a table: what it holds in a sentence, select boxes, the rows, a link to its CSV file."""
-    frame = table.frame
-    filled = int(frame["ns"].notna().sum())
-    counts = (
-        f"{len(frame):,} cells, {filled:,} of them measured ({table.caption})"
-        if len(frame) - filled
-        else f"{len(frame):,} cells, all of them measured ({table.caption})"
-    )
-    warning = f":::{{warning}}\nThese numbers are no result: {table.mark}\n:::\n\n" if table.mark else ""
-    head = "".join(f'<th scope="col">{heading}</th>' for heading in HEADINGS)
-    rows = "\n".join(row(cell, bool(table.mark)) for cell in frame.to_dict("records"))
-    return (
-        f"{warning}{counts}.\n\n```{{raw}} html\n"
-        f'<link rel="stylesheet" href="../_static/matrix.css">\n'
-        f"<style>{labels()}</style>\n{choosers(frame)}\n"
-        f'<div class="ffi-table ffi-matrix"><table id="ffi-matrix" aria-label="Every cell of the matrix">\n'
-        f"<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n{link}\n"
-        '<script defer src="../_static/matrix.js"></script>\n```\n'
-    )
-
-
-def labels() -> str:
-    """Return the rules by which, on a phone, each cell of a row begins with the heading of its column."""
-    rules = "".join(
-        f'.ffi-matrix td:nth-child({number})::before{{content:"{heading}: "}}'
-        for number, heading in enumerate(HEADINGS, 1)
-    )
-    return f"@media screen and (max-width: 600px){{{rules}}}"
-
-
-def choosers(frame: pd.DataFrame) -> str:
-    """Make select boxes for the keys and the order, and a line with the number of rows shown; hidden without JavaScript."""
-    boxes = []
-    for key in KEYS:
-        options = "".join(f"<option>{html.escape(value)}</option>" for value in dict.fromkeys(frame[key]))
-        boxes.append(
-            f'<label>{key} <select name="{key.lower()}"><option value="">all</option>{options}</select></label>'
-        )
-    order = "".join(f'<option value="{number}">{heading}</option>' for number, heading in enumerate(HEADINGS[:7]))
-    boxes.append(
-        f'<label>sorted by <select name="sort"><option value="">the chapter\'s order</option>{order}</select></label>'
-    )
-    boxes.append('<label>search <input type="search" name="q"></label>')
-    boxes.append('<button type="reset">show all</button>')
-    return (
-        f'<form class="ffi-choose" hidden aria-label="Choose rows of the matrix">{"".join(boxes)}'
-        '<output aria-live="polite"></output></form>'
+    return filled(
+        "matrix.md",
+        table=table,
+        filled=int(table.frame["ns"].notna().sum()),
+        cells=table.frame.to_dict("records"),
+        keys={key: list(dict.fromkeys(table.frame[key])) for key in KEYS},
+        numbers=NUMBERS,
+        headings=HEADINGS,
+        link=link,
+        address=address,
+        known=known,
+        number=number,
     )
 
 
@@ -91,40 +55,12 @@ def address(cell: dict) -> str:
     return files.slug(*(str(cell[key]) for key in KEYS))
 
 
-def row(entry: dict, marked: bool) -> str:
-    """Write a cell of the matrix as a row of the page. marked: the numbers are no result."""
-    cells = [html.escape(str(entry[key])) for key in KEYS]
-    cells[-1] = f'<a href="#{address(entry)}">{cells[-1]}</a>'
-    columns = [f"<td>{cell}</td>" for cell in cells]
-    if known(entry["ns"]):
-        columns += [number(entry, column, marked) for column in NUMBERS]
-    else:
-        columns += [
-            f'<td data-order="" class="ffi-why"><span>not here: {html.escape(entry["why"])}</span></td>',
-            *['<td data-order=""></td>'] * (len(NUMBERS) - 1),
-        ]
-    counted = entry["instructions"]
-    columns.append(
-        f'<td data-order="{counted:.0f}">{counted:,.0f}</td>' if known(counted) else '<td data-order=""></td>'
-    )
-    where = (
-        f'<a href="../{html.escape(entry["section"])}">section</a> · <a href="../{html.escape(entry["code"])}">code</a>'
-    )
-    note = f" · {html.escape(entry['why'])}" if entry["why"] and known(entry["ns"]) else ""
-    columns += [f"<td>{where}{note}</td>", f"<td>{html.escape(entry['record'])}</td>"]
-    return f'<tr id="{address(entry)}">{"".join(columns)}</tr>'
-
-
-def number(cell: dict, column: str, marked: bool) -> str:
-    """Write a number with its interval; it is sorted by the number alone."""
+def number(cell: dict, column: str) -> str:
+    """Write a number with its interval."""
     value, low, high = (cell[name] for name in (column, f"{column}, low", f"{column}, high"))
-    if not known(value):
-        return '<td data-order=""></td>'
     if value == low == high and value in (0, 1):
-        words = f"{value:.0f} (the floor)"
-    else:
-        words = draw.text(Interval(value, *(bound if known(bound) else math.nan for bound in (low, high))))
-    return f'<td data-order="{value:.6g}">{words}{" <small>(no result)</small>" if marked else ""}</td>'
+        return f"{value:.0f} (the floor)"
+    return draw.text(Interval(value, *(bound if known(bound) else math.nan for bound in (low, high))))
 
 
 def known(value) -> bool:

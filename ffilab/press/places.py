@@ -1,6 +1,5 @@
 """Links from pages that are no chapter to the section that measured, and tables that a chapter keeps, shown there again."""
 
-import html
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from ffilab import draw
 from ffilab.judge.claims import in_words
 from ffilab.press import files, tables
 from ffilab.press.chapters import Chapter
+from ffilab.press.templates import filled
 
 
 def headings(cells: list[str]) -> dict[str, str]:
@@ -99,22 +99,18 @@ class Shown:
         return tables.Table(frame, kept.caption, kept.mark)
 
 
-def again(shown: Shown, tree: Path) -> list[str]:
+def again(shown: Shown, tree: Path) -> str:
     """Show the table in MyST, folded under its heading, with its mark and a link; a line says so if it was not measured."""
     kept, heading = shown.read(), in_words(shown.heading)
     if kept is None:
-        return [] if shown.optional else [f"- {heading}: not measured here.", ""]
-    mark = f" **({draw.plain(kept.mark)})**" if kept.mark else ""
-    text = kept.frame.to_html(index=False, border=0, justify="left", na_rep="")
-    where = f" Measured in {link(tree, shown.link)}." if shown.link else ""
-    return [
-        f":::{{dropdown}} {heading}{f' ({draw.short(kept.mark)})' if kept.mark else ''}",
-        f"*{kept.caption}*{mark}{where}{since(shown.corner)}",
-        "",
-        "```{raw} html",
-        f'<div class="ffi-table" style="overflow-x: auto" tabindex="0" role="region" aria-label="{html.escape(heading)}">{text}</div>',
-        files.csv_link(kept.frame, "table", tree),
-        "```",
-        ":::",
-        "",
-    ]
+        return "" if shown.optional else f"- {heading}: not measured here.\n"
+    return filled(
+        "again.md",
+        kept=kept,
+        heading=heading,
+        short=draw.short(kept.mark),
+        rows=kept.frame.to_html(index=False, border=0, justify="left", na_rep=""),
+        where=link(tree, shown.link) if shown.link else "",
+        since=since(shown.corner),
+        csv=files.csv_link(kept.frame, "table", tree),
+    )

@@ -18,6 +18,7 @@ from markdown_it import MarkdownIt
 from ffilab.draw import GLUE_PREFIX
 from ffilab.press import lessons
 from ffilab.press.chapters import Chapter
+from ffilab.press.templates import TEMPLATES, filled
 
 FOLDER = "slides"
 # Of the copy of reveal.js that sphinx-revealjs brings.
@@ -113,15 +114,7 @@ def deck(chapter: Chapter) -> Deck:
 
 def standing(chapter: Chapter, facts: dict) -> str:
     """Say where the numbers come from, and which marks apply to all of them."""
-    lines = [
-        f"Measured on {facts.get('machine', 'an unknown machine')}, {facts.get('measured', '')[:16].replace('T', ' ')}, "
-        f"budget {facts.get('budget', 'not known')}."
-    ]
-    if facts.get("budget") == "smoke":
-        lines.append("**This is a smoke test: none of its figures is a result.**")
-    if changed := chapter.changed():
-        lines.append(f"**Stale**: since it was measured, this has changed: {', '.join(changed)}.")
-    return "\n\n".join(lines)
+    return filled("standing.md", facts=facts, changed=chapter.changed())
 
 
 def pictured(deck: Deck, heading: str, figure: str) -> Slide:
@@ -138,17 +131,17 @@ def pictured(deck: Deck, heading: str, figure: str) -> Slide:
 
 def page(deck: Deck) -> str:
     """Return a deck as HTML."""
-    sections = []
-    for number, slide in enumerate(deck.slides):
-        level = "h2" if number else "h1"
-        body = markdown.render(slide.body)
-        notes = f'<aside class="notes">{markdown.render(slide.notes)}</aside>' if slide.notes else ""
-        long = ' class="long"' if len(body) > 900 else ""
-        sections.append(
-            f"<section{long}>\n<{level}>{markdown.renderInline(slide.title)}</{level}>\n{body}{slide.picture}{notes}</section>"
-        )
-    address = f"../notebooks/{deck.corner}/{deck.corner}.html"
-    return TEMPLATE.format(title=html.escape(deck.title), chapter=address, sections="\n".join(sections))
+    slides = [
+        {
+            "level": "h2" if number else "h1",
+            "heading": markdown.renderInline(slide.title),
+            "html": markdown.render(slide.body),
+            "picture": slide.picture,
+            "notes": markdown.render(slide.notes) if slide.notes else "",
+        }
+        for number, slide in enumerate(deck.slides)
+    ]
+    return filled("slides.html", title=deck.title, corner=deck.corner, slides=slides)
 
 
 def write(folder: Path, chapters: list[Chapter]) -> list[Path]:
@@ -158,8 +151,8 @@ def write(folder: Path, chapters: list[Chapter]) -> list[Path]:
     reveal = Path(find_spec("sphinx_revealjs").origin).parent / "_static" / "revealjs"
     for name in BUNDLED:
         shutil.copy(reveal / name, folder)
-    (folder / "slides.css").write_text(STYLE)
-    (folder / "slides.js").write_text(SCRIPT)
+    for name in ("slides.css", "slides.js"):
+        shutil.copy(TEMPLATES / name, folder)
     decks = []
     for chapter in chapters:
         if chapter.is_executed:
@@ -169,63 +162,3 @@ def write(folder: Path, chapters: list[Chapter]) -> list[Path]:
             decks.append(folder / f"{chapter.corner}.html")
             decks[-1].write_text(page(new), encoding="utf-8")
     return decks
-
-
-TEMPLATE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}: slides</title>
-<link rel="icon" href="data:,">
-<link rel="stylesheet" href="reset.css">
-<link rel="stylesheet" href="reveal.css">
-<link rel="stylesheet" href="slides.css">
-<noscript><link rel="stylesheet" href="data:text/css,html%2Cbody%7Boverflow%3Aauto%7D.reveal%20.slides%7Bposition%3Astatic%7D.reveal%20.slides%3Esection%7Bdisplay%3Ablock%3Bposition%3Astatic%7D"></noscript>
-</head>
-<body>
-<main class="reveal"><div class="slides">
-{sections}
-</div></main>
-<p class="back"><a href="{chapter}">chapter</a> <button type="button" id="theme">light or dark</button></p>
-<script src="reveal.js"></script>
-<script src="notes.js"></script>
-<script src="slides.js"></script>
-</body>
-</html>
-"""
-SCRIPT = """// The keys of reveal.js: arrows, Esc for the overview, S for the speaker's notes, ? for the others.
-const root = document.documentElement;
-const dark = () => matchMedia("(prefers-color-scheme: dark)").matches;
-root.dataset.theme = dark() ? "dark" : "light";
-document.getElementById("theme").addEventListener("click", () => {
-  root.dataset.theme = root.dataset.theme === "dark" ? "light" : "dark";
-});
-Reveal.initialize({ hash: true, width: 1280, height: 720, center: false, transition: "none", plugins: [RevealNotes] });
-"""
-STYLE = """:root { --ink: #1f2328; --ground: #ffffff; --accent: #0a5ea8; }
-html[data-theme="dark"] { --ink: #e6e6e6; --ground: #14181e; --accent: #79b8ff; }
-body, .reveal-viewport { color: var(--ink); background: var(--ground); }
-.reveal { font: 30px/1.4 system-ui, sans-serif; color: var(--ink); }
-.reveal .slides { text-align: left; }
-.reveal .slides section { box-sizing: border-box; padding: 20px 40px; }
-.reveal h1 { font-size: 2em; line-height: 1.2; margin-bottom: 0.6em; font-weight: bold; }
-.reveal h2 { font-size: 1.3em; line-height: 1.2; margin-bottom: 0.6em; font-weight: bold; color: var(--accent); }
-.reveal p, .reveal ul, .reveal ol { margin-bottom: 0.6em; }
-.reveal ul { list-style: disc; padding-left: 1.2em; }
-.reveal ol { list-style: decimal; padding-left: 1.2em; }
-.reveal li { margin-bottom: 0.3em; }
-.reveal strong { font-weight: bold; }
-.reveal em { font-style: italic; }
-.reveal code { font-family: ui-monospace, monospace; font-size: 0.9em; }
-.reveal blockquote { border-left: 4px solid var(--accent); padding-left: 0.6em; margin-bottom: 0.6em; }
-.reveal .long { font-size: 0.72em; }
-.reveal figure img { max-width: 100%; max-height: 470px; width: 1100px; object-fit: contain; object-position: left; }
-.reveal figcaption { font-size: 0.65em; }
-html[data-theme="dark"] .ffi-light, html:not([data-theme="dark"]) .ffi-dark { display: none !important; }
-.reveal .controls, .reveal .progress { color: var(--accent); }
-.back { position: fixed; left: 8px; bottom: 4px; z-index: 40; font: 14px system-ui, sans-serif; }
-.back a { color: var(--accent); }
-.back button { font: inherit; color: var(--ink); background: var(--ground); border: 1px solid var(--ink); border-radius: 3px; }
-a:focus-visible, button:focus-visible { outline: 3px solid var(--accent); }
-"""

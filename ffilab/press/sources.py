@@ -1,12 +1,14 @@
 """The page of the four documents: the claims of each with their verdicts, and the sections that measure them."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 from ffilab.draw import plain
 from ffilab.judge import ledger
 from ffilab.press.ledger_page import DOCUMENTS, since
 from ffilab.press.places import link
+from ffilab.press.templates import filled
 
 # The documents by their letters in the ledger, with their keys in book/references.bib.
 KEYS = {"A": "scc2025", "B": "gamberini_balm", "C": "skvortsov_gil", "D": "stinner_placement"}
@@ -14,24 +16,9 @@ KEYS = {"A": "scc2025", "B": "gamberini_balm", "C": "skvortsov_gil", "D": "stinn
 
 def page(tree: Path, rows: list[dict]) -> str:
     """Return a table of claims for each document, in MyST. tree: the assembled sources; rows: of the ledger."""
-    lines = []
-    for letter, key in KEYS.items():
-        lines += [
-            f"## Document {DOCUMENTS[letter]}",
-            "",
-            f"{{cite:t}}`{key}`",
-            "",
-            "| Claim | Where in the document | What it says | Verdict | Measured in |",
-            "|---|---|---|---|---|",
-        ]
-        for row in rows:
-            if row["id"].startswith(letter):
-                claim = f"[{row['id']}](#claim-{row['id'].lower()})"
-                verdict = f"{ledger.verdict_of(row)}{since(row)}"
-                texts = [cell(text) for text in (row["where"], row["claim"], verdict)]
-                lines.append(f"| {claim} | {' | '.join(texts)} | {row['section'] and link(tree, row['section'])} |")
-        lines.append("")
-    return "\n".join(lines)
+    return filled(
+        "sources.md", rows=rows, keys=KEYS, titles=DOCUMENTS, cell=cell, since=since, verdict_of=ledger.verdict_of, link=partial(link, tree)
+    )
 
 
 def cell(text: str) -> str:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 from ffilab.budget import BUDGETS
 from ffilab.chapter import left_out
-from ffilab.draw import plain
 from ffilab.judge import characteristics
 from ffilab.judge.estimates import Share
 from ffilab.paths import ROOT
 from ffilab.press import evidence, lessons, matrix
 from ffilab.press import map as corner_map
 from ffilab.press.chapters import Chapter, chapters
+from ffilab.press.templates import filled
 from ffilab.progress import minutes
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from ffilab.provision.installed import same_build
@@ -19,27 +19,7 @@ from ffilab.provision.installed import same_build
 
 def chapters_page() -> str:
     """Make a table of the facts of each page: Jupyter kernel, GIL, budget, duration, when, and whether it is fresh."""
-    rows = [
-        "| Chapter | Jupyter kernel | GIL | Budget | Duration | Measured (UTC) | State |",
-        "|---|---|---|---|---|---|---|",
-    ]
-    rows += [_row(chapter) for chapter in chapters()]
-    return "\n".join(rows) + "\n"
-
-
-def _row(chapter: Chapter) -> str:
-    if not chapter.is_executed:
-        return f"| {{doc}}`{chapter.corner} <../{chapter.page}>` | | | | | | not measured yet |"
-    notebook, facts = chapter.executed_notebook, chapter.facts
-    changed = chapter.changed()
-    state = f"**stale**: {', '.join(changed)} changed since" if changed else "fresh"
-    if facts.get("read"):
-        state += f"; made from records, measured on {plain(facts['machine'])}"
-    return (
-        f"| {{doc}}`{chapter.corner} <../{chapter.page}>` | {notebook.metadata.kernelspec.name} "
-        f"| {'on' if facts.get('gil') else 'off'} | {facts.get('budget', '')} "
-        f"| {minutes(notebook.metadata['papermill']['duration'])} | {facts.get('measured', '')[:16].replace('T', ' ')} | {state} |"
-    )
+    return filled("chapters.md", chapters=chapters(), minutes=minutes)
 
 
 def partner_of(label: str) -> str:
@@ -53,59 +33,37 @@ def interpreters_page() -> str:
     for chapter in chapters():
         for label, facts in chapter.facts.get("builds", {}).items():
             builds[label, facts["version"], facts["route"], facts["config_args"]] = facts
-    rows = ["| CPython | Version | Route | Same build as its partner | Configured with |", "|---|---|---|---|---|"]
+    rows = []
     for (label, version, route, flags), facts in sorted(builds.items()):
         partners = [other for (name, *_), other in builds.items() if name == partner_of(label)]
         same = "no partner here" if not partners else "yes" if any(same_build(facts, p) for p in partners) else "no"
-        rows.append(f"| {label} | {version.split(' (')[0]} | {route} | {same} | `{flags}` |")
-    if absent := left_out([label for label, *_ in builds]):
-        rows.append(
-            f"\nLeft out of this run: {', '.join(absent)}. They would have to be compiled, about five minutes each on two "
-            f'cores. Add them with `make book KERNELS=all`, or one by one with `make book KERNELS="{GIL} {FREE_THREADED} {absent[0]}"`.'
-        )
-    return "\n".join(rows) + "\n"
+        rows.append((label, version.split(" (")[0], route, same, f"`{flags}`"))
+    return filled("interpreters.md", rows=rows, absent=left_out([label for label, *_ in builds]), pair=(GIL, FREE_THREADED))
 
 
 def characteristics_page(rows: list[dict]) -> str:
     """Show the operating characteristics: a row for each claim and truth, with what each budget gives."""
-    budgets, found = characteristics.BUDGETS, {characteristics.key(row): row for row in rows}
-    claims = list(dict.fromkeys(row["claim"] for row in rows))
-    fewest, commits = min(row["runs"] for row in rows), sorted({row["provenance"]["commit"] for row in rows})
-    lines = [
-        f"{fewest:,} simulated sessions for each row and budget, so that a rare wrong answer may be missed: none in {fewest:,} leaves "
-        f"room for {Share(0, fewest).at().high:.0%}. Made at {len(commits)} commits ({', '.join(commits)})."
-    ]
-    for budget in budgets:
+    found, study = {characteristics.key(row): row for row in rows}, characteristics
+    claims, budgets = list(dict.fromkeys(row["claim"] for row in rows)), {}
+    for budget in study.BUDGETS:
         usual = [found[claim, "as published", budget] for claim in claims if (claim, "as published", budget) in found]
-        often = sum(not characteristics.falls_short(row) for row in usual)
-        parts = [characteristics.part_wrong(part) for row in rows if row["budget"] == budget for part in row["parts"]]
-        lines.append(
-            f"At `{budget}`, {often} of {len(usual)} claims reach their right verdict in at least {characteristics.MIN_RIGHT:.0%} of the runs if "
-            f"the publication is exactly right; the largest share of wrong answers of any part is {max(parts, default=0):.1%}."
-        )
-    heads = [f"{what}, `{budget}`" for budget in budgets for what in ("right", "before", "open", "wrong")]
-    lines += ["", f"| Claim | True is | Right verdict | {' | '.join(heads)} |", "|---|---|---|" + "---|" * len(heads)]
-    for claim, truth in dict.fromkeys(characteristics.key(row)[:2] for row in rows):
-        cells = []
-        for row in (found.get((claim, truth, budget)) for budget in budgets):
-            cells += shares(row) if row else [""] * 4
-        right = next(row["right"] for row in rows if characteristics.key(row)[:2] == (claim, truth))
-        lines.append(f"| {claim} | {truth} | {right} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def changed_rules(rows: list[dict]) -> str:
-    """Show what the rules before and those of now say of one set of records, where that differs."""
-    lines = ["| Claim | Before | Now | Published size | Why |", "|---|---|---|---|---|"]
-    lines += [f"| {row['claim']} | {row['before']} | {row['now']} | {row['size']} | {row['why']} |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
-def shares(row: dict) -> list[str]:
-    """Show one row of the table: how often it is right, was right by the rules before, is open, is wrong."""
-    before = row.get("before")
-    was = f"{characteristics.right_share(before):.0%}" if before else ""
-    return [f"{characteristics.right_share(row):.0%}", was, f"{row['open']:.0%}", f"{row['wrong']:.1%}"]
+        parts = [study.part_wrong(part) for row in rows if row["budget"] == budget for part in row["parts"]]
+        often = sum(not study.falls_short(row) for row in usual)
+        budgets[budget] = {"usual": len(usual), "often": often, "worst": max(parts, default=0)}
+    fewest = min(row["runs"] for row in rows)
+    return filled(
+        "characteristics.md",
+        fewest=fewest,
+        room=Share(0, fewest).at().high,
+        commits=sorted({row["provenance"]["commit"] for row in rows}),
+        budgets=budgets,
+        min_right=study.MIN_RIGHT,
+        right_share=study.right_share,
+        table={
+            (claim, truth): [found.get((claim, truth, budget)) for budget in budgets]
+            for claim, truth in dict.fromkeys(study.key(row)[:2] for row in rows)
+        },
+    )
 
 
 def in_order() -> list[Chapter]:
@@ -118,39 +76,22 @@ def in_order() -> list[Chapter]:
 
 def contents_page() -> str:
     """List the chapters with their titles."""
-    return "\n".join(f"- {{doc}}`../{chapter.page}`" for chapter in in_order()) + "\n"
+    return "".join(f"- {{doc}}`../{chapter.page}`\n" for chapter in in_order())
 
 
 def course_page() -> str:
     """Show the minutes that each chapter states, and the Jupyter kernel that it needs."""
-    rows = ["| Chapter | Teaching | Exercise | Jupyter kernel |", "|---|---|---|---|"]
+    rows = []
     for chapter in in_order():
         text = "\n".join(chapter.openings)
         stated = [sum(map(int, re.findall(rf"{part}: (\d+) minutes", text))) for part in ("Teaching", "Exercises?")]
-        times = [f"{minutes} min" if minutes else "" for minutes in stated]
-        rows.append(f"| {{doc}}`../{chapter.page}` | {times[0]} | {times[1]} | {chapter.jupyter_kernel} |")
-    return "\n".join(rows) + "\n"
-
-
-# What each budget is for.
-PURPOSES = {
-    "smoke": "proves that the code runs. Its figures are marked, and they are no result",
-    "room": "for a workshop: a result in a minute or two for each chapter. The intervals are wide, and many parts stay open",
-    "quick": "the default",
-    "full": "more restarts, and several builds",
-}
+        rows.append((chapter, *stated))
+    return filled("course.md", rows=rows)
 
 
 def budgets_page() -> str:
     """Show the budgets, with the numbers that experiments take from them."""
-    rows = [
-        "| `BUDGET` | what it is for | `repeats` | `few` | `scale` | restarts × blocks |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, budget in BUDGETS.items():
-        numbers = f"{budget.repeats} | {budget.few} | {budget.scale} | {budget.restarts} × {budget.blocks}"
-        rows.append(f"| `{name}` | {PURPOSES[name]} | {numbers} |")
-    return "\n".join(rows) + "\n"
+    return filled("budgets.md", budgets=BUDGETS)
 
 
 def minutes_page(rows: list[dict]) -> str:
@@ -159,17 +100,7 @@ def minutes_page(rows: list[dict]) -> str:
     for row in rows:
         if took := row["provenance"].get("minutes"):
             spent.setdefault(row["provenance"]["budget"], {})[row["chapter"]] = 60 * took
-    words = [_minutes_in_words(budget, chapters) for budget, chapters in spent.items()]
-    return (" ".join(words) or "No chapter was measured yet.") + "\n"
-
-
-def _minutes_in_words(budget: str, seconds: dict[str, float]) -> str:
-    """Write the sentence for one budget. seconds: by chapter."""
-    where = "in the one chapter" if len(seconds) == 1 else f"in each of {len(seconds)} chapters"
-    least, most = minutes(min(seconds.values())), minutes(max(seconds.values()))
-    together = f", {minutes(sum(seconds.values()))} in all" if len(seconds) > 1 else ""
-    span = most if least == most else f"{least} to {most}"
-    return f"In this copy, `{budget}` measured for {span} {where}{together}."
+    return filled("minutes.md", spent=spent, minutes=minutes)
 
 
 def write(folder: Path, rows: list[dict]) -> None:
@@ -187,4 +118,4 @@ def write(folder: Path, rows: list[dict]) -> None:
     studies = (evidence.read(name) for name in ("sessions", "coverage", "levels"))
     (folder / "coverage.md").write_text(evidence.coverage_page(*studies))
     (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))
-    (folder / "changed_rules.md").write_text(changed_rules(evidence.read("rules_changed")))
+    (folder / "changed_rules.md").write_text(filled("changed_rules.md", rows=evidence.read("rules_changed")))

@@ -93,13 +93,6 @@ def test_a_good_chapter_takes_the_place_of_the_old_one(chapter, monkeypatch, tmp
     assert not list(tmp_path.rglob("history.sqlite"))
 
 
-def test_a_chapter_that_forgets_to_hand_in_replaces_nothing(tmp_path):
-    made = tmp_path / "made"
-    made.mkdir()
-    with pytest.raises(UserError, match=r"handed in nothing for claim .* stay"):
-        execute._check_hand_in(claims.corners()[0], made)
-
-
 def test_an_interrupted_rendering_keeps_the_old_book(tmp_path, monkeypatch):
     html = tmp_path / "html"
     html.mkdir()
