@@ -13,8 +13,8 @@ from scipy import optimize, stats
 from ffilab.bench.record import merged
 from ffilab.budget import BUDGETS
 from ffilab.judge import groups, numbers, statistics
+from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, Share
 from ffilab.judge.numbers import Numbers
-from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, Measurement, Share
 from ffilab.judge.rules import NO, OPEN, Side
 from ffilab.paths import ROOT
 from ffilab.provision.catalogue import GIL

@@ -159,10 +159,17 @@ def test_a_number_rests_on_what_was_read_for_it_and_is_made_once():
 
 
 def test_a_name_that_no_number_has_is_an_error_and_no_weaker_test():
-    with pytest.raises(ValueError, match="no number 'ratio on 3.14'"):
+    with pytest.raises(ValueError, match=r"no number 'ratio on 3\.14'"):
         made(one=NUMBER)["ratio on {GIL}"]
     with pytest.raises(ValueError, match="two numbers of one name"):
         made(**{"on {GIL}": NUMBER, f"on {GIL}": NUMBER})
+
+
+def write_claims(folder, test, head=""):
+    (folder / "c").mkdir(exist_ok=True)
+    path = folder / "c" / "claims.toml"
+    path.write_text(f'{head}\n[[claim]]\nid = "X1"\nwhere = "w"\nclaim = "c"\npublished = "p"\n{test}\n')
+    return path
 
 
 @pytest.mark.parametrize("corner", claims.corners())

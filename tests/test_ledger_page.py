@@ -6,13 +6,13 @@ import re
 import pandas as pd
 import pytest
 
+from ffilab.draw import plain
 from ffilab.errors import UserError
 from ffilab.judge import claims, ledger, verdicts
 from ffilab.judge.claims import Claim, all_claims
 from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Conformance, Side, Size
-from ffilab.draw import plain
 from ffilab.paths import ROOT
 from ffilab.press import ledger_figure, ledger_page
 from ffilab.press.files import slug
@@ -32,6 +32,11 @@ def row_of(value, *rules, **further):
     return {**ledger.judge(claim, given), "provenance": {}, "stale": []} | further
 
 
+def card(row):
+    """The card of a claim, cut out of the page."""
+    return re.search(r"^::::::\{card\}\n.*?^::::::$", ledger_page.page([row]), re.M | re.S)[0]
+
+
 @pytest.mark.parametrize("claim", [one for one in all_claims() if one.tests], ids=lambda one: one.id)
 def test_each_measured_claim_says_what_its_author_saw_what_differs_and_where(claim):
     page, _, anchor = claim.section.partition("#")
@@ -48,17 +53,17 @@ def test_each_measured_claim_says_what_its_author_saw_what_differs_and_where(cla
 @pytest.mark.parametrize(("value", "verdict"), [(2.0, verdicts.HOLDS), (1.2, verdicts.HOLDS), (1.0, verdicts.FAILS)])
 def test_each_card_tells_what_differs_and_what_this_run_refutes(value, verdict):
     row = row_of(value)
-    text = ledger_page.page([row])
+    text = card(row)
     assert row["verdict"] == verdict
     assert "2 in one run." in text
     assert "Another machine." in text
     assert ("*This run.* No:" in text) == (f"with {value:.3g}" in text) == (verdict == verdicts.FAILS)
-    assert faults(ledger_page.page([row])) == []
+    assert faults(card(row)) == []
 
 
 def test_cards_of_the_golden_records_read_well():
     for row in golden_rows():
-        text = ledger_page.page([row])
+        text = card(row)
         assert faults(text) == [], (row["id"], faults(text))
         # As many folds opened as closed.
         assert len(re.findall(r"^:::::\{dropdown", text, re.M)) == len(re.findall(r"^:::::$", text, re.M)), row["id"]
@@ -99,7 +104,7 @@ def test_the_figure_says_its_numbers():
 def test_a_number_that_is_withheld_says_so_where_it_stands():
     row = row_of(1.2) | {"counted": []}
     row["parts"][0] |= {"verdict": verdicts.WITHHELD, "reason": "disturbed"}
-    card = ledger_page.page([row])
+    card = card(row)
     assert "**1.2 (all values alike) (withheld)**" in card
     assert "*withheld*; disturbed" in card
     assert "1 of 2 answers are withheld" in ledger_page.page([row])
@@ -122,7 +127,6 @@ def test_the_head_says_how_many_wrong_answers_to_expect_and_keeps_kinds_apart():
 
 def counted(value):
     return ledger.Given({"x": Number(Measurement(Counted(value), ""))}, {"is_result": True})
-
 
 
 def test_the_ledger_can_be_taken_away(tmp_path):

@@ -17,7 +17,7 @@ from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.numbers import of
-from ffilab.judge.rules import NO, OPEN, YES, Event, Never, Occurs
+from ffilab.judge.rules import NO, Event, Never, Occurs
 from ffilab.judge.simulation import TRUTHS, simulate
 from ffilab.paths import ROOT
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL

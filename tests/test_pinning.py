@@ -159,7 +159,7 @@ def test_copies_that_differ_and_threads_that_stray_withhold():
     failed = [check for check in settled(numbers.controls(session)) if not check.passed]
     assert [check.source for check in failed] == ["throughput"] * 2
     # The numbers that rest on it, and no others.
-    withheld = controls.withheld(failed, ledger.measured(session))["A24a"]
+    withheld = controls.withheld(failed, of(session))["A24a"]
     assert {name.partition(" ")[0] for name in withheld} == {"throughput"}
     assert len(withheld) == 2
     session = simulate("pinning", "as published", "quick", noise=0)
@@ -185,7 +185,7 @@ def test_pairs_are_of_one_process():
 def test_a_count_of_moves_has_no_negative_bound_and_each_half_of_the_summary_its_own_n():
     rows = [(process, "ok", experiment.FREE, 2, moved) for process, moved in enumerate((0.0, 0.0, 12.0))]
     speeds = pd.DataFrame(rows, columns=["process", "ended", "placement", "threads", "moves"])
-    assert figures.moves(speeds, experiment.FREE).low == 0
+    assert results.moves(speeds, experiment.FREE).low == 0
     session = simulate("pinning", "as published", "quick", noise=0)
     lateness = session.frame("latency").assign(p50=100.0)
     shown = figures.summary(session.frame("throughput"), lateness[lateness.process < 8])

@@ -1,14 +1,12 @@
 """Statistics whose unit is a process, on data whose truth is known."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from ffilab import draw
 from ffilab.judge import processes
-from ffilab.judge.estimates import LEVEL, Measurement, Ranked
+from ffilab.judge.estimates import LEVEL, Ranked
 from ffilab.judge.interval import Interval
 from ffilab.judge.rules import NO, YES, Side
 

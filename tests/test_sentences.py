@@ -15,13 +15,13 @@ from tests.prose import faults
 
 NUMBERS = re.compile(r"\{[^}]*\}")
 ABOVE, BELOW, AROUND = Interval(1.5, 1.4, 1.6), Interval(0.5, 0.4, 0.6), Interval(1.0, 0.9, 1.1)
-SIDE = '''
+SIDE = """
 [dearer]
 ask = {measured = "x", null = 1.0}
 yes = "It takes {value} times as long."
 no = "It takes {value.inverse} times as long the other way round."
 open = "No difference is seen: {value}."
-'''
+"""
 
 
 @pytest.fixture
@@ -55,7 +55,7 @@ def test_an_answer_chooses_the_form(written, number, said):
 
 
 def test_several_questions_take_the_first_form_that_fits(written):
-    text = '''
+    text = """
     [both]
     ask = [{kind = "there", measured = "y"}, {measured = "x", null = 1.0}, {measured = "x", than = "y"}]
     with = {y = "y"}
@@ -63,7 +63,7 @@ def test_several_questions_take_the_first_form_that_fits(written):
     "* yes yes" = "More than one, and than y."
     "* yes" = "More than one."
     "* *" = "Not more."
-    '''
+    """
     assert written(text, x=ABOVE, y=BELOW)["both"] == "More than one, and than y."
     assert written(text, x=ABOVE, y=ABOVE)["both"] == "More than one."
     assert written(text, x=AROUND, y=BELOW)["both"] == "Not more."
@@ -72,7 +72,7 @@ def test_several_questions_take_the_first_form_that_fits(written):
 
 
 def test_variables_parts_and_counts_are_filled_in(written):
-    text = '''
+    text = """
     ["hung-{build}"]
     for.build = ["gil", "free-threaded"]
     ask = {kind = "occurs", measured = "hangs on {label}", rate = 0.5}
@@ -85,7 +85,7 @@ def test_variables_parts_and_counts_are_filled_in(written):
     part = true
     with = {n = "n"}
     text = ", of {n.value:.0f} in all"
-    '''
+    """
     said = written(text, **{"hangs on {GIL}": Share(2, 3), "hangs on {FREE_THREADED}": Share(0, 30), "n": Counted(33)})
     assert said == {
         "hung-gil": "With the GIL, 2 of 3 hung, of 33 in all.",
@@ -114,7 +114,10 @@ def test_a_wrong_sentence_says_what_is_wrong(written, change, wrong):
 def test_a_translation_is_a_second_file_and_the_rest_stays_english(written, tmp_path, monkeypatch):
     text = f'{SIDE}[other]\nwith = {{x = "x"}}\ntext = "It is {{x}}."'
     (tmp_path / "c" / "sentences.zh_TW.toml").write_text('[dearer]\nyes = "耗時為 {value} 倍。"')
-    for language, said in (("zh_TW:en", "耗時為 1.50 [1.40, 1.60] 倍。"), ("en:zh_TW", "It takes 1.50 [1.40, 1.60] times as long.")):
+    for language, said in (
+        ("zh_TW:en", "耗時為 1.50 [1.40, 1.60] 倍。"),
+        ("en:zh_TW", "It takes 1.50 [1.40, 1.60] times as long."),
+    ):
         monkeypatch.setenv("LANGUAGE", language)
         assert written(text, x=ABOVE) == {"dearer": said, "other": "It is 1.50 [1.40, 1.60]."}
     monkeypatch.setenv("LANGUAGE", "zh_TW")
@@ -139,7 +142,7 @@ def test_every_form_reads_well(corner):
         (name, form): found
         for name, sentence in sentences.read(corner).items()
         for form in sentence.forms.values()
-        if (found := faults(form.replace("{", "").replace("}", ""), not sentence.part and " " in form.strip("{}")))
+        if (found := faults(NUMBERS.sub("It", form), not sentence.part and " " in form and form[-1] != "}"))
     }
     assert not wrong
 

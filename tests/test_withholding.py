@@ -9,7 +9,6 @@ import shutil
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import numpy as np
 import pytest

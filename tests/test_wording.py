@@ -22,6 +22,7 @@ from ffilab.judge.rules import (
 )
 from ffilab.press import advice, ledger_page, status
 from tests.prose import faults_of_markdown as faults
+from tests.test_ledger_page import card
 
 PROVENANCE = {"is_result": True, "minutes": 2.0, "budget": "quick"}
 
@@ -110,7 +111,7 @@ def test_each_answer_reads_well_and_says_what_was_found(rule, found, answer, say
     answered = rule.answer(found)
     assert (answered.verdict, says in answered.reason) == (answer, True), answered.reason
     row = row_of(rule, {"a / b": found})
-    for text in (answered.reason, *ledger.in_lines(row), ledger_page.page([row])):
+    for text in (answered.reason, *ledger.in_lines(row), card(row)):
         assert faults(text) == [], text
 
 
@@ -126,7 +127,7 @@ WITHOUT = {
 def test_what_is_withheld_or_has_no_number_reads_well_too(rule, case):
     further = dict(WITHOUT[case])
     row = row_of(rule, further.pop("measured", {"a / b": about(1.2)}), **further)
-    for text in (*ledger.in_lines(row), ledger_page.page([row])):
+    for text in (*ledger.in_lines(row), card(row)):
         assert faults(text) == [], text
     assert row["verdict"] == {"withheld": verdicts.WITHHELD, "no number": OPEN, "smoke": verdicts.NO_RESULT}[case]
 
@@ -135,7 +136,7 @@ def test_a_claim_of_a_chapter_that_was_not_measured_reads_well():
     for claim in all_claims():
         row = {**ledger.judge(claim, None), "stale": ["the notebook"]}
         assert [line for line in ledger.in_lines(row) if faults(line)] == [], claim.id
-        assert faults(ledger_page.page([row])) == [], claim.id
+        assert faults(card(row)) == [], claim.id
 
 
 def test_each_claim_has_a_card_that_the_overview_leads_to():

@@ -198,7 +198,9 @@ def _read(path: Path, languages: tuple[str, ...]) -> dict[str, Sentence]:
         path = translated
         for title, forms in tomllib.loads(path.read_text(encoding="utf-8")).items():
             if unknown := set(forms) - set(entries.get(title, {})) - {"few"}:
-                raise UserError(f"{path.parent.name}/{path.name}: {title!r} has forms that are none: {', '.join(sorted(unknown))}.")
+                raise UserError(
+                    f"{path.parent.name}/{path.name}: {title!r} has forms that are none: {', '.join(sorted(unknown))}."
+                )
             entries[title] |= forms
     sentences = {}
     for title, entry in entries.items():

@@ -202,7 +202,12 @@ def compared(data: dict, example: dict) -> dict | None:
             names = {"a": first, "b": second, "signature": signature, "CPython": label}
             ratio = f"{data['words']['ratio'].format(**names)} {found[0]}."
             answer = data["words"]["marked" if data["mark"] else found[1]].format(**names)
-    return {"question": QUESTION.format(**{**example, "CPython": label}), "cells": cells, "ratio": ratio, "answer": answer}
+    return {
+        "question": QUESTION.format(**{**example, "CPython": label}),
+        "cells": cells,
+        "ratio": ratio,
+        "answer": answer,
+    }
 
 
 def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:

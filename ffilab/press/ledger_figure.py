@@ -2,7 +2,6 @@
 
 import pandas as pd
 
-from ffilab import draw
 from ffilab.judge import verdicts
 
 # How it is drawn: Okabe and Ito's colours, and a hatching for those who see none.

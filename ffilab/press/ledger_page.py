@@ -122,7 +122,11 @@ FOR_CARDS = {
     "part_title": ledger.part_title,
     "counts_of": ledger.counts_of,
     "rests_on": basis.in_words,
-    "kinds": {"not_measurable": verdicts.NOT_MEASURABLE, "by_construction": verdicts.BY_CONSTRUCTION, "mixed": verdicts.MIXED},
+    "kinds": {
+        "not_measurable": verdicts.NOT_MEASURABLE,
+        "by_construction": verdicts.BY_CONSTRUCTION,
+        "mixed": verdicts.MIXED,
+    },
 }
 
 

@@ -7,6 +7,7 @@ what may be skipped. Nothing of it is typed twice: the instructor's page and the
 import re
 
 from ffilab.press.chapters import Chapter
+from ffilab.press.templates import filled
 
 NOTES = "instructors.md"
 EXPECTED, LAPTOPS, SHORT = PARTS = ("Expected answers", "On laptops", "If time is short")
@@ -48,20 +49,7 @@ def in_notebook(chapter: Chapter) -> list[str]:
 
 def notes_page(chapters: list[Chapter], with_slides: bool = True) -> str:
     """Write a section for each chapter, with links to it and to its slides."""
-    lines = []
-    for chapter in chapters:
-        slides = (
-            f' · <a href="../slides/{chapter.corner}.html">slides</a>' if with_slides and chapter.is_executed else ""
-        )
-        title = re.match(r"# (.+)", chapter.openings[0])[1]
-        lines += [
-            f"### {title}",
-            "",
-            f"{{doc}}`The chapter <../{chapter.page}>`{slides}",
-            "",
-            *in_notebook(chapter),
-            "",
-        ]
-        for part, text in notes(chapter).items():
-            lines += [f":::{{dropdown}} {part}", text, ":::", ""]
-    return "\n".join(lines) + "\n"
+    titles = {chapter.corner: re.match(r"# (.+)", chapter.openings[0])[1] for chapter in chapters}
+    return filled(
+        "lessons.md", chapters=chapters, titles=titles, with_slides=with_slides, in_notebook=in_notebook, notes=notes
+    )

@@ -15,14 +15,9 @@ from ffilab.press.templates import filled
 
 NOT_TESTED, SHOWN = "not tested here", "shown, and not judged"
 NOT_MEASURED, NO_NUMBER = "not measured yet", "no number here"
-# How each state is marked: its class, a sign, and a shape beside the word, so that no colour is needed. Colours: book/_static/map.css.
-MARKS = {
-    YES: ("holds", "●", '<circle cx="0" cy="0" r="6"/>'),
-    NO: ("fails", "✕", '<path d="M-5-5 5 5M-5 5 5-5"/>'),
-    OPEN: ("open", "◆", '<path d="M0-6 6 0 0 6-6 0Z"/>'),
-    WITHHELD: ("withheld", "▲", '<path d="M0-6 6 5H-6Z"/>'),
-}
-PLAIN = ("dim", "·", '<circle cx="0" cy="0" r="3"/>')
+# How each state is marked: its class and a sign, so that no colour is needed; the template has the shapes. Colours: book/_static/map.css.
+MARKS = {YES: ("holds", "●"), NO: ("fails", "✕"), OPEN: ("open", "◆"), WITHHELD: ("withheld", "▲")}
+PLAIN = ("dim", "·")
 # Measures of the picture, in its own units.
 COLUMN, LINE, HEAD, ROW, PAD = 233, 40, 30, 26, 14
 COLUMNS = {**{cost: f"costs {cost}" for cost in COSTS}, "": "neither judged here"}
@@ -49,7 +44,7 @@ class Place:
         return f"../{page}.html{'#' * bool(anchor)}{anchor}" if page else ""
 
     @property
-    def mark(self) -> tuple[str, str, str]:
+    def mark(self) -> tuple[str, str]:
         return MARKS.get(self.state, PLAIN)
 
 
@@ -96,4 +91,6 @@ def page(rows: list[dict]) -> str:
     identifier, corners = derived.read()
     shown = places(corners, rows, identifier)
     states = Counter(place.state for place in shown if place.corner.claim)
-    return filled("map.md", shown=shown, claim=identifier, states=states, columns=COLUMNS, pad=PAD, row=ROW, **laid_out(shown))
+    return filled(
+        "map.md", shown=shown, claim=identifier, states=states, columns=COLUMNS, pad=PAD, row=ROW, **laid_out(shown)
+    )

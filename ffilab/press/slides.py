@@ -123,10 +123,10 @@ def pictured(deck: Deck, heading: str, figure: str) -> Slide:
     for mode, alt, drawn in IMAGE.findall(figure):
         name, text = f"{deck.corner}-{number}-{mode}.svg", html.unescape(alt)
         deck.pictures[name] = base64.b64decode(drawn)
-        images.append(f'<img class="ffi-{mode}" loading="lazy" alt="{alt}" src="figures/{name}">')
+        images.append((mode, name))
     # What is drawn; the numbers, which a picture shows better than a list, are in its alternative text and in the notes.
-    caption = f"<figcaption>{html.escape(text.partition(': ')[0], quote=False)}</figcaption>"
-    return Slide(heading, picture=f"<figure>{''.join(images)}{caption}</figure>", notes=html.escape(text, quote=False))
+    picture = filled("picture.html", images=images, alt=text, caption=text.partition(": ")[0])
+    return Slide(heading, picture=picture, notes=html.escape(text, quote=False))
 
 
 def page(deck: Deck) -> str:

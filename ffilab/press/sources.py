@@ -17,7 +17,14 @@ KEYS = {"A": "scc2025", "B": "gamberini_balm", "C": "skvortsov_gil", "D": "stinn
 def page(tree: Path, rows: list[dict]) -> str:
     """Return a table of claims for each document, in MyST. tree: the assembled sources; rows: of the ledger."""
     return filled(
-        "sources.md", rows=rows, keys=KEYS, titles=DOCUMENTS, cell=cell, since=since, verdict_of=ledger.verdict_of, link=partial(link, tree)
+        "sources.md",
+        rows=rows,
+        keys=KEYS,
+        titles=DOCUMENTS,
+        cell=cell,
+        since=since,
+        verdict_of=ledger.verdict_of,
+        link=partial(link, tree),
     )
 
 

@@ -38,7 +38,9 @@ def interpreters_page() -> str:
         partners = [other for (name, *_), other in builds.items() if name == partner_of(label)]
         same = "no partner here" if not partners else "yes" if any(same_build(facts, p) for p in partners) else "no"
         rows.append((label, version.split(" (")[0], route, same, f"`{flags}`"))
-    return filled("interpreters.md", rows=rows, absent=left_out([label for label, *_ in builds]), pair=(GIL, FREE_THREADED))
+    return filled(
+        "interpreters.md", rows=rows, absent=left_out([label for label, *_ in builds]), pair=(GIL, FREE_THREADED)
+    )
 
 
 def characteristics_page(rows: list[dict]) -> str:

@@ -17,7 +17,13 @@ ENVIRONMENT = jinja2.Environment(
     lstrip_blocks=True,
     keep_trailing_newline=True,
 )
-ENVIRONMENT.filters |= {"e": html.escape, "plain": plain, "slug": slug, "capital": capital, "has_digit": re.compile(r"\d").search}
+ENVIRONMENT.filters |= {
+    "e": html.escape,
+    "plain": plain,
+    "slug": slug,
+    "capital": capital,
+    "has_digit": re.compile(r"\d").search,
+}
 
 
 def filled(name: str, **values) -> str:

@@ -8,7 +8,6 @@ import pytest
 from faults import small
 from ffilab import paths, settings
 from ffilab.errors import UserError
-from ffilab.judge import claims
 from ffilab.press import execute, render
 from ffilab.press.chapters import Chapter
 
