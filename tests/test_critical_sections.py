@@ -14,7 +14,7 @@ from ffilab.bench import instructions
 from ffilab.bench.case import Case
 from ffilab.bench.plan import EMPTY
 from ffilab.errors import UserError
-from ffilab.judge import verdicts
+from ffilab.judge import sentences, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.rules import Size
@@ -22,7 +22,7 @@ from ffilab.judge.simulation import TRUTHS
 from ffilab.paths import NATIVE_OUT, ROOT
 from ffilab.provision import installed
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL, SOURCES
-from notebooks.critical_sections import claims, exercise, experiment, results
+from notebooks.critical_sections import exercise, experiment, numbers, results
 
 FOLDER = {"folder": experiment.LIBRARIES}
 ALONE_AND_TOGETHER = {"alone", "together"}
@@ -278,9 +278,16 @@ def test_a_calibration_that_fails_is_known_as_such():
 
 
 def test_no_claim_rests_on_the_calibration():
-    checks = claims.controls(Golden("critical_sections"))
+    checks = numbers.controls(Golden("critical_sections"))
     assert len(checks) == 2
     assert {check.source for check in checks} == {""}
+
+
+def test_a_failed_calibration_withholds_what_is_said_of_threads():
+    together = pd.DataFrame({"processes": [1.0, 1.01, 0.99, 1.0], "threads": [1.9, 1.91, 1.92, 1.9]})
+    said = sentences.said(Golden("critical_sections", {"two at once": together}))
+    for name in ("locks-own", "objects-gil", "sharing-PyMutex", "bindings", "ctypes-apart", "texts", "prediction-3"):
+        assert said[name] == "Withheld: the calibration of this run failed (two processes)."
 
 
 # ---- the exercises ----

@@ -1,76 +1,74 @@
-"""The numbers of the chapter "Critical sections", by name, and its own controls. The rules: claims.toml."""
+"""The numbers of the chapter "Critical sections", by name, and its own controls. The rules: claims.toml, sentences.toml."""
 
-from collections.abc import Callable
+import itertools
+import math
 from functools import partial
 
 from ffilab.bench.record import Record
 from ffilab.bench.session import Session
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import Location, Measurement
-from ffilab.judge.numbers import Makers
-from ffilab.judge.processes import exact
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.judge.estimates import Counted, Interval, Location, Measurement
+from ffilab.judge.numbers import Makers, of
+from ffilab.judge.rules import NO, YES, Side, Size
+from ffilab.provision.catalogue import FREE_THREADED, GIL, SOURCES
 from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections import results
-from notebooks.critical_sections.experiment import AS_BUILT, BOTH, ONE, OUT_OWN, OWN, PYO3_CALL, PYO3_CALL_GIL_ON
+from notebooks.critical_sections.experiment import (
+    AS_BUILT,
+    BOTH,
+    CTYPES,
+    FOREIGN,
+    GIL_ON,
+    IN_COMPANY,
+    KNOWN_NAME,
+    MADE_ELSEWHERE,
+    OBJECTS,
+    ONE,
+    OUT_OWN,
+    OWN,
+    PIECES,
+    PYO3_CALL,
+    PYO3_CALL_GIL_ON,
+    TEXTS,
+)
 
-# The versions that A6 names: the talk compared both builds of two.
+# The versions that A6 names: the talk compared both builds of two. And the geometric means of its public data, by version.
 A6 = next(claim for claim in declared("critical_sections").claims if claim.id == "A6")
 VERSIONS = tuple(dict.fromkeys(test.measured.rpartition(" / ")[2] for test in A6.tests))
-# A8, our own cases: the slow piece, and the fast one.
+PUBLISHED = {test.measured.rpartition(" / ")[2]: test.published for test in A6.tests if isinstance(test, Size)}
+LOCKS = ("atomic increment", "PyMutex", "pthread mutex", "critical section")
+# A8, our own cases: the slow piece, and the fast one. Then pairs that no claim names.
 PAIRS = (
     ("100 atomic increments", "100 increments under one PyMutex"),
     ("100 increments under one PyMutex", "one atomic addition of 100"),
     ("PyMutex", "atomic increment"),
 )
-# A8: how the ledger calls a way to declare a function of ctypes.
-WAYS = {BOTH: "int → int", OUT_OWN: "→ int, a type for each"}
+FURTHER_PAIRS = (
+    ("critical section", "critical section, inlined"),
+    ("critical section", "critical section, recursive entry"),
+    (FOREIGN, "reference count"),
+    *itertools.permutations(LOCKS, 2),
+)
+# A8: ways to declare a function of ctypes.
+WAYS = (BOTH, OUT_OWN)
 # A9: what the talk's loop does beside the call.
-WRITE = "dict, write"
+WRITE, APPEND = "dict, write", "list, append and pop"
 PYBIND11 = boundary.name("pybind11", boundary.ANSWER)
-
-
-def numbers(session: Session) -> Makers:
-    made = {}
-    code = session.observed("code of locks")
-    stand_ins = session.observed("bindings by a stand-in")
-    for version in VERSIONS:
-        builds = f"{version}t / {version}"
-        for name, found in (
-            (f"boundary, {builds}", lambda v=version: boundary_tax(session.timed("single"), v, stand_ins)),
-            (f"as the talk ran it, {builds}", lambda v=version: single_calls(session, v, stand_ins)),
-        ):
-            made[name] = found
-
-    cells = (FREE_THREADED, PYBIND11), (GIL, PYBIND11)
-    made[f"pybind11, → int: {FREE_THREADED} / {GIL}"] = times(
-        lambda: results.net_ratio(session.timed("single"), *cells)
-    )
-    for way, title in WAYS.items():
-        made[f"ctypes, {title}: two threads / one on {FREE_THREADED}"] = lambda way=way: results.rate_of_two(
-            session.frame("ctypes, apart"), way, OWN
-        )
-    for pair in PAIRS:
-        made[" / ".join(pair)] = times(lambda pair=pair: results.pieces_compared(session.timed("single"), *pair))
-    made[f"PyMutex / atomic increment, two threads on {ONE}"] = lambda: results.rivals(
-        session.frame("locks in company"), "PyMutex", "atomic increment"
-    )
-
-    for label, what in ((GIL, PYO3_CALL), (FREE_THREADED, PYO3_CALL), (FREE_THREADED, PYO3_CALL_GIL_ON)):
-        found = results.code_in(code, label, what)
-        share = found if isinstance(found, str) else exact(found["atomics"] / found["all"], "share of instructions")
-        made[f"share of atomics in {what} on {label}"] = lambda share=share: share
-        if label == FREE_THREADED:
-            made[f"instructions of locks in {what} on {label}"] = partial(locks, found)
-    for label in (GIL, FREE_THREADED):
-        made[f"instructions of locks in {WRITE} on {label}"] = partial(locks, results.code_in(code, label, WRITE))
-    return made
-
-
-def locks(found: dict[str, float] | str) -> Measurement | str:
-    """Instructions of locks, counted; or why they are not known."""
-    return found if isinstance(found, str) else exact(found["locks"], "instructions")
+# Groups of cases that two threads run at once: the experiment, the build, and each case with what the threads share.
+SHARED = {"own": OWN, "foreign": MADE_ELSEWHERE, "one": ONE}
+COMPANY = {
+    **{
+        f"{what}-{who}": (f"{what} in company", FREE_THREADED, [(name, shared) for name in names])
+        for what, names in (("locks", IN_COMPANY), ("objects", OBJECTS))
+        for who, shared in SHARED.items()
+    },
+    "objects-gil": ("objects in company", GIL, [*itertools.product(OBJECTS, (ONE, OWN))]),
+    "bindings": ("bindings in company", FREE_THREADED, [(name, ONE) for name in boundary.BINDINGS]),
+    "texts": ("texts in company", FREE_THREADED, [(name, ONE) for name in TEXTS if name != KNOWN_NAME]),
+}
+# A second thread that brings less than a fifth of a thread brings nothing of interest.
+WORTH = 1.2
 
 
 def controls(session: Session) -> list[Check]:
@@ -78,14 +76,86 @@ def controls(session: Session) -> list[Check]:
     return results.calibrated(session.frame("two at once"), session.machine["cores_usable"])
 
 
-def times(find: Callable[[], Location | None]) -> Callable[[], Measurement | None]:
-    """A ratio of times as a measurement; None if one of the two was not timed."""
+def numbers(session: Session) -> Makers:
+    made: Makers = {}
 
-    def made() -> Measurement | None:
-        found = find()
-        return Measurement(found, "ratio of times") if found else None
+    def single(name: str, make, *arguments) -> None:
+        """A number of what was timed on one thread."""
+        made[name] = lambda: make(session.timed("single"), *arguments)
 
+    for version in SOURCES:
+        pair = f"{version}t / {version}"
+        for kind in results.KINDS:
+            made[f"{kind}, {pair}"] = partial(tax, session, version, kind)
+        for gil, on in (("", False), (f", {GIL_ON}", True)):
+            made[f"boundary{gil}, {pair}"] = partial(tax, session, version, "boundary", on)
+            made[f"as the talk ran it{gil}, {pair}"] = partial(single_calls, session, version, on)
+        made[f"published, {pair}"] = partial(counted, PUBLISHED.get(version))
+        for how in ("boundary", "as the talk ran it"):
+            made[f"published is farther from the GIL off than on, {how}, {pair}"] = partial(farther, session, how, pair)
+    for which, bound in zip(("lowest", "highest"), results.documented(GIL) or (None, None)):
+        made[f"documented tax of {GIL}, {which}"] = partial(counted, bound)
+    for binding in boundary.TALK:
+        arm = boundary.name(binding, boundary.ANSWER)
+        cells = (FREE_THREADED, arm), (GIL, arm)
+        single(f"{binding}, {boundary.ANSWER}: {FREE_THREADED} / {GIL}", results.net_ratio, *cells)
+
+    for label, name in itertools.product((GIL, FREE_THREADED), (*PIECES, FOREIGN)):
+        single(f"{name}, ns on {label}", results.piece_cost, label, name)
+    for slow, fast in dict.fromkeys((*PAIRS, *FURTHER_PAIRS)):
+        single(f"{slow} / {fast}", results.pieces_compared, slow, fast)
+    single(f"critical section / no lock on {GIL}", results.pieces_compared, "critical section", "no lock", GIL)
+    single(f"{FOREIGN} / reference count, without its interval", middle, FOREIGN, "reference count")
+
+    made["failures of the calibration"] = lambda: Counted(sum(not check.passed for check in controls(session)))
+    made["two threads of the calibration / one"] = lambda: results.two_threads(session.frame("two at once"))
+    for title, label, cases in COMPANY.values():
+        for name, shared in cases:
+            made[of_two(name, shared, label)] = partial(rate_of_two, session, title, label, name, shared)
+    made[of_two(KNOWN_NAME, ONE, FREE_THREADED)] = partial(
+        rate_of_two, session, "texts in company", FREE_THREADED, KNOWN_NAME, ONE
+    )
+    for name in CTYPES:
+        made[f"ctypes, {name}: two threads / one on {FREE_THREADED}"] = partial(
+            rate_of_two, session, "ctypes, apart", FREE_THREADED, name, OWN
+        )
+    made["share of objects with the GIL that gain"] = partial(share, session, "objects-gil", "more")
+    made["share of texts that lose"] = partial(share, session, "texts", "less")
+    made["share of texts left open"] = partial(share, session, "texts", "open")
+    for name, shared in itertools.product(LOCKS, (OWN, ONE)):
+        made[f"{name}, {shared}: ns of each of two threads"] = partial(each_of_two, session, name, shared)
+    made[f"PyMutex / atomic increment, two threads on {ONE}"] = lambda: results.rivals(
+        session.frame("locks in company"), "PyMutex", "atomic increment"
+    )
+
+    looked_at = itertools.product((GIL, FREE_THREADED), (PYO3_CALL, WRITE, APPEND))
+    for label, what in (*looked_at, (FREE_THREADED, PYO3_CALL_GIL_ON)):
+        for name, group in (
+            ("instructions of", "all"),
+            ("instructions of atomics in", "atomics"),
+            ("instructions of locks in", "locks"),
+            ("share of atomics in", "share"),
+        ):
+            made[f"{name} {what} on {label}"] = partial(instructions, session, label, what, group)
     return made
+
+
+def counted(value: float | None) -> Counted | None:
+    return None if value is None else Counted(value)
+
+
+def tax(session: Session, version: str, what: str, gil_on: bool = False) -> Location | str:
+    """The free-threaded build over the one with the GIL, on a kind of operations or the talk's calls; or why it is not known."""
+    record = session.timed("single")
+    arms = results.KINDS.get(what) or results.talk_arms(version, session.observed("bindings by a stand-in"))
+    return results.tax(record, version, list(arms), gil_on) or lacking(record.interpreters, version)
+
+
+def single_calls(session: Session, version: str, gil_on: bool) -> Location | str:
+    """The same by the talk's method."""
+    runs, stand_ins = session.frame("single calls, as the talk ran them"), session.observed("bindings by a stand-in")
+    found = results.as_run(runs, version, GIL_ON if gil_on else AS_BUILT, stand_ins)
+    return found or lacking(session.interpreters, version)
 
 
 def lacking(session_has: list[str], version: str) -> str:
@@ -96,14 +166,67 @@ def lacking(session_has: list[str], version: str) -> str:
     return f"CPython {' and '.join(labels)} (KERNELS=all compiles every interpreter of the book, and measures on it)"
 
 
-def boundary_tax(record: Record, version: str, stand_ins: dict[str, dict[str, str]]) -> Measurement | str:
-    """The free-threaded build over the one with the GIL, on the talk's calls without their loop; or why it is not known."""
-    found = results.tax(record, version, results.talk_arms(version, stand_ins))
-    return Measurement(found, "ratio of times") if found else lacking(record.interpreters, version)
+def farther(session: Session, how: str, pair: str) -> Counted | None:
+    """A6: by how much the published number is farther from what was measured with the GIL off than with it on: of logarithms."""
+    names = (how, f"{how}, {GIL_ON}", "published")
+    found = [number.interval.value for name in names if (number := of(session)[f"{name}, {pair}"].measurement)]
+    if len(found) < len(names):
+        return None
+    off, on, published = map(math.log, found)
+    return Counted(abs(off - published) - abs(on - published))
 
 
-def single_calls(session: Session, version: str, stand_ins: dict[str, dict[str, str]]) -> Measurement | str:
-    """The same by the talk's method."""
-    runs = session.frame("single calls, as the talk ran them")
-    found = results.as_run(runs, version, AS_BUILT, stand_ins)
-    return Measurement(found, "ratio of times") if found else lacking(session.interpreters, version)
+def middle(record: Record, slow: str, fast: str) -> Counted | None:
+    found = results.pieces_compared(record, slow, fast)
+    return found and Counted(found.at().value)
+
+
+def of_two(name: str, shared: str, label: str) -> str:
+    return f"{name}, {shared}: two threads / one on {label}"
+
+
+def rate_of_two(session: Session, title: str, label: str, name: str, shared: str) -> Location | None:
+    return results.rate_of_two(session.frame(title), interpreter=label, name=name, shared=shared)
+
+
+def each_of_two(session: Session, name: str, shared: str) -> Interval | None:
+    return results.of_each(session.frame("locks in company"), name=name, shared=shared, threads=2)
+
+
+def rates(session: Session, group: str) -> dict[str, Measurement]:
+    """What two threads do over one, in a group of cases: by how a sentence calls the case."""
+    _, label, cases = COMPANY[group]
+    return {
+        f"{name} ({shared})" if group == "objects-gil" else name: rate
+        for name, shared in cases
+        if (rate := of(session)[of_two(name, shared, label)].measurement)
+    }
+
+
+def by_gain(session: Session, group: str) -> dict[str, dict[str, Interval]]:
+    """Cases by what a second thread brings: more in total, less, nothing of interest, or what the interval leaves open."""
+    found: dict[str, dict[str, Interval]] = {"more": {}, "less": {}, "no more": {}, "open": {}}
+    for name, rate in rates(session, group).items():
+        gain = {YES: "more", NO: "less"}.get(above(rate, 1.0), "no more" if above(rate, WORTH) == NO else "open")
+        found[gain][name] = rate.interval
+    return found
+
+
+def share(session: Session, group: str, gain: str) -> Counted | None:
+    """Of the cases of a group, how many gain so; None if there are none."""
+    found = by_gain(session, group)
+    n = sum(map(len, found.values()))
+    return Counted(len(found[gain]) / n) if n else None
+
+
+def above(measurement: Measurement, null: float) -> str:
+    """Does the number lie above a limit? As a rule says it."""
+    return Side("", direction="above", null=null, interest=0.0).answer(measurement).verdict
+
+
+def instructions(session: Session, label: str, what: str, group: str) -> Counted | str:
+    """A9: of a call or operation, without its loop; or why they are not known."""
+    found = results.code_in(session.observed("code of locks"), label, what)
+    if isinstance(found, str):
+        return found
+    return Counted(found["atomics"] / found["all"] if group == "share" else found[group])

@@ -1,6 +1,5 @@
 """What the records of the chapter "Critical sections" say: taxes, prices, rates in company, and their intervals."""
 
-import itertools
 import math
 import re
 from dataclasses import replace
@@ -13,9 +12,9 @@ from ffilab.bench.record import Record, medians
 from ffilab.judge import processes, statistics
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Interval, Location, Measurement
-from ffilab.provision.catalogue import FREE_THREADED, SOURCES, both_builds
+from ffilab.provision.catalogue import FREE_THREADED, SOURCES
 from notebooks.boundary import experiment as boundary
-from notebooks.critical_sections.experiment import FOREIGN, GIL_ON, ONE, OPERATIONS
+from notebooks.critical_sections.experiment import GIL_ON, ONE, OPERATIONS
 
 COPIES = [("function call", "function call again")]
 # The call of the talk through its four bindings, and through the floor.
@@ -105,17 +104,6 @@ def tax(record: Record, version: str, names: list[str], gil: bool = False) -> Lo
     return statistics.over_units(record, centres.mean() + frame.sub(centres, axis=0).mean().to_numpy(), log=True)
 
 
-def taxes(record: Record, stand_ins: dict[str, dict[str, str]]) -> pd.DataFrame:
-    """The tax of every version of which both builds were timed: on kinds of operations, on the boundary, there with the GIL on."""
-    rows = []
-    for version in both_builds(record.interpreters):
-        arms = talk_arms(version, stand_ins)
-        found = {kind: tax(record, version, list(names)) for kind, names in KINDS.items()}
-        found |= {"boundary": tax(record, version, arms), f"boundary, {GIL_ON}": tax(record, version, arms, True)}
-        rows += [{"version": version, "what": what, **vars(one.at()), "n": one.n} for what, one in found.items() if one]
-    return pd.DataFrame(rows, columns=["version", "what", "value", "low", "high", "n"])
-
-
 def as_run(runs: pd.DataFrame, version: str, gil: str, stand_ins: dict[str, dict[str, str]]) -> Location | None:
     """A6 by the talk's method: the geometric mean over its bindings of mean over mean, process by process.
 
@@ -174,12 +162,6 @@ def pieces_compared(record: Record, slow: str, fast: str, label: str = FREE_THRE
     )
 
 
-def piece_ratio(record: Record, slow: str, fast: str, label: str = FREE_THREADED) -> Interval | None:
-    """The same with its interval."""
-    found = pieces_compared(record, slow, fast, label)
-    return found.at() if found else None
-
-
 def piece_classes(record: Record, label: str, name: str) -> list[tuple[float, int]]:
     """The two classes that the layouts of a piece fall into, as (ns, layouts), the faster first; empty if they do not."""
     cell = piece(name, label)
@@ -202,22 +184,6 @@ def two_classes(values: np.ndarray) -> list[tuple[float, int]]:
     if high[0] - low[-1] <= max(APART * within, math.log1p(WORTH_A_CLASS)):
         return []
     return [(math.exp(float(np.median(part))), len(part)) for part in (low, high)]
-
-
-LOCKS = ("atomic increment", "PyMutex", "pthread mutex", "critical section")
-
-
-def order_of_locks(record: Record) -> tuple[list[tuple[str, Interval]], list[bool]]:
-    """Locks with their ns, the cheapest first; and whether each next one is dearer beyond doubt."""
-    prices = {name: found for name in LOCKS if (found := piece_cost(record, FREE_THREADED, name))}
-    order = sorted(prices.items(), key=lambda item: item[1].value)
-    pairs = itertools.pairwise(order)
-    return order, [piece_ratio(record, dear, cheap).low > 1 for (cheap, _), (dear, _) in pairs]
-
-
-def foreign_over_own(record: Record) -> Interval | None:
-    """A reference count of an object that another thread made over one of an object of the thread's own."""
-    return piece_ratio(record, FOREIGN, "reference count")
 
 
 # Two must do so much more than one, at least. What two can do at most, how far an estimate may lie above it, and its interval.
@@ -280,10 +246,10 @@ def scaling(runs: pd.DataFrame, label: str, names: tuple[str, ...]) -> pd.DataFr
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def rate_of_two(runs: pd.DataFrame, name: str, shared: str) -> Measurement | None:
-    """Rate of two threads over that of one, as it is handed in; None if it was not measured."""
-    part = processes.chosen(runs, name=name, shared=shared, threads=2)
-    return Measurement(Location.of(gains(part), log=True), "ratio of rates") if len(part) else None
+def rate_of_two(runs: pd.DataFrame, **which) -> Location | None:
+    """Rate of two threads over that of one, in the processes that `which` chooses; None if there are none."""
+    part = processes.chosen(runs, threads=2, **which)
+    return Location.of(gains(part), log=True) if len(part) else None
 
 
 def rivals(runs: pd.DataFrame, slow: str, fast: str) -> Measurement | None:

@@ -47,9 +47,9 @@ def simulated(session: Simulated) -> None:
     session.add_processes("ctypes, apart", [
         (FREE_THREADED, {"name": way, "threads": 2, "shared": OWN}, [
             {"alone": 1e7, "together": 1e7 * float(gain)}
-            for gain in session.scattered(session.true("A8", f"ctypes, {title}: two threads / one on {FREE_THREADED}"), GAINS, n)
+            for gain in session.scattered(session.true("A8", f"ctypes, {way}: two threads / one on {FREE_THREADED}"), GAINS, n)
         ])
-        for way, title in WAYS.items()
+        for way in WAYS
     ])  # fmt: skip
     slower = session.true("A8", f"PyMutex / atomic increment, two threads on {ONE}")
     session.add_processes("locks in company", [
