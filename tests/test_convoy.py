@@ -15,14 +15,15 @@ import pytest
 from corner import Golden, outcome_of, result_of, rows_of
 
 from ffilab.bench.session import Measuring
-from ffilab.judge import verdicts
+from ffilab.judge import sentences, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
+from ffilab.judge.numbers import of
+from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, YES
-from ffilab.judge.simulation import simulate
 from ffilab.paths import BUILT, NATIVE, ROOT
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.convoy import claims, exercise, experiment, figures, results
+from notebooks.convoy import exercise, experiment, figures, numbers, results
 
 SECONDS = 0.05
 SHORT = (200, SECONDS, SECONDS)
@@ -251,12 +252,17 @@ def test_without_noise_the_verdicts_are_those_of_the_truth(truth, side):
         assert {claim for claim in TESTED if judged[claim]["size"] == verdicts.DIFFERS} == {"C3", "C4", "C10"}
 
 
-def test_where_nothing_can_be_pinned_its_claim_says_so():
-    session = simulate("convoy", "as published", noise=0)
-    runs = session.frame("echo server")
-    unpinned = runs[runs.case.isin(experiment.loads(can_pin=False))]
-    handed = claims.measurements(Golden("convoy", {"echo server": unpinned})).complete()
-    assert set(handed.missing["C6"].values()) == {claims.NO_PINNING}
+def test_where_nothing_can_be_pinned_claim_and_sentences_say_so():
+    golden, unpinned = Golden("convoy"), {"case": experiment.loads(can_pin=False), "pinning": [experiment.FREE]}
+    titles = {"echo server": "case", "echo server, further loads": "case", "timeline": "pinning"}
+    frames = {title: chosen(golden.frame(title), **{by: unpinned[by]}) for title, by in titles.items()}
+    session = Golden("convoy", frames)
+    assert {of(session)[rule.measured].missing for rule in CLAIMS["C6"].tests} == {numbers.NO_PINNING}
+    said = sentences.said(session)
+    assert said["prediction-3"].startswith("Not pinned ")
+    assert said["baselines"].endswith(" requests/s.")
+    assert {said[name] for name in ("one-core", "model")} == {sentences.NOTHING}
+    assert "everything on one core and an asyncio server" in said["remedies"].partition("not told apart")[2]
 
 
 # ---- the exercises ----

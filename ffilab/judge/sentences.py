@@ -16,7 +16,7 @@ interval; without it NOTHING is said.
 
 Poured in: `{value}`, the number of the first question, and what `with` names: numbers, other sentences and fragments ("@name"). `{x}` is a
 number with its interval, `{x:ns}` with a unit, `{x:%}` in per cent, `{x:+ns}` with its sign; `{x.inverse}`, `{x.negative:ns}`,
-`{x.excess:%}` (of a ratio, what is above 1), `{x.value:.0f}`, `{x.events}` of `{x.trials}`. `for`: variables, each with its values; the
+`{x.excess:%}` (of a ratio, what is above 1), `{x.share:%}` (what lies between 0 and 1), `{x.value:.0f}`, `{x.events}` of `{x.trials}`. `for`: variables, each with its values; the
 sentence is made for all combinations. A value may be a table that brings further variables; one called `name` is the sentence's name. `build` brings {label}, {where} and {Where}. A sentence with `part = true` is only poured into others.
 
 A translation is a second file, `sentences.zh_TW.toml`, with the forms of the sentences that it translates, and `for` where it holds words. It is
@@ -146,6 +146,10 @@ class Poured:
     @property
     def excess(self) -> "Poured":
         return self._changed(lambda interval: interval.map(lambda value: value - 1))
+
+    @property
+    def share(self) -> "Poured":
+        return self._changed(lambda interval: interval.map(lambda value: min(max(value, 0.0), 1.0)))
 
 
 class Said(Mapping[str, str]):

@@ -1,27 +1,21 @@
-"""What the chapter "The GIL convoy" shows: tables and figures, and the texts that its prose takes up (see words.py)."""
+"""What the chapter "The GIL convoy" shows: tables and figures."""
 
 from collections import Counter
-from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
 
 from ffilab import draw
-from ffilab.bench.session import Session
-from ffilab.judge import ledger, statistics
-from ffilab.judge.estimates import Interval, Measurement
-from ffilab.judge.processes import chosen, difference, measured, ratio
-from ffilab.judge.rules import OPEN
-from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.convoy import numbers, results, words
+from ffilab.judge import statistics
+from ffilab.judge.estimates import Interval
+from ffilab.judge.processes import chosen, measured, ratio
+from ffilab.provision.catalogue import GIL
+from notebooks.convoy import results
 from notebooks.convoy.experiment import (
-    APART,
-    AS_IT_IS,
     AWAKE,
     CONVOY,
     COUNT_THREADS,
     DEFAULT_S,
-    FREE,
     HASH_THREADS,
     INTERVAL_THREADS,
     INTERVALS,
@@ -34,17 +28,15 @@ from notebooks.convoy.experiment import (
     PUBLISHED_STEPS,
     QUIET,
     RELIEVED,
-    SAME_CORE,
     SHORTEST_S,
     SLACK_INTERVALS,
-    SLACKLESS,
     SPLIT,
     THREADS,
     TOGETHER,
-    TWO_CORES,
     plural,
 )
-from notebooks.convoy.results import calls_that_wait, done, rates
+from notebooks.convoy.numbers import STRANGERS
+from notebooks.convoy.results import ARMS, PLACES, calls_that_wait, done, positive
 
 WORK = "speed of the CPU work, %"
 FEW = "too few requests"
@@ -86,63 +78,14 @@ PUBLISHED_CASES = {
         for count, rate in zip(PINNED_THREADS["one core"], ("24,000", "12,000", "3,000", "30", "10"), strict=True)
     },
 }
-STRANGERS = f"{CONVOY}, 2 strangers"
-# Of section "What helps", by what the prose calls them.
-REMEDIES = {
-    RELIEVED: "a switch interval of 10 µs",
-    ONE_CORE: "everything on one core",
-    PROCESS: "the work in a process",
-    "1 sub-interpreter": "the work in a sub-interpreter",
-    "native code without the GIL": "the work in native code",
-    "asyncio server, 1 CPU thread": "an asyncio server",
-}
-# The server's two threads, by where they run.
-PLACES = {TWO_CORES: "on different cores", SAME_CORE: "on one core", FREE: "not pinned"}
-# Timer slack and place of an arm, by name.
-ARMS = {
-    "different cores, as it is": (AS_IT_IS, TWO_CORES, FREE),
-    "different cores, 1 ns": (SLACKLESS, TWO_CORES, FREE),
-    "one core, 1 ns": (SLACKLESS, SAME_CORE),
-}
 # Where an interval reaches so many times as far up as down, the values are printed, from the smallest to the largest.
 FAR = 10
 
 
-def answers(session: Session) -> Callable[[str, str], str]:
-    """What the rules answer to a claim and number; those on sizes are left to the ledger. Undecided, where nothing is measured."""
-    found = ledger.sides(session)
-    return lambda claim, name: found.get((claim, f"{name}: {GIL}"), OPEN)
-
-
-def interval(found: Measurement | None) -> Interval | None:
-    return found and found.interval
-
-
-def against(runs: pd.DataFrame, case: str, other: str, label: str = GIL) -> Interval | None:
-    """Rate of one case over that of another, process by process; as the rules have it where rates fall into two classes."""
-    return interval(ratio(rates(runs, case, label), rates(runs, other, label), classes=CONVOY in (case, other)))
-
-
-def over_processes(values: np.ndarray) -> Interval | None:
-    """Their centre with its interval; None if there are none."""
-    return interval(measured(values, ""))
-
-
-def positive(values: np.ndarray) -> Interval | None:
-    """Centre of rates or times over processes: the interval is that of the logarithms, so it ends above 0, and the centre is
-    their geometric mean. None if there are none."""
-    if not len(values):
-        return None
-    if min(values) <= 0:
-        found = statistics.location_interval(values)
-        return Interval(found.value, np.maximum(found.low, 0.0), found.high)
-    return statistics.ratio_interval(np.log(values))
-
-
 def share(values: np.ndarray) -> Interval | None:
     """Centre of shares over processes; what lies below 0 or above 1 is no part of the interval."""
-    found = over_processes(values)
-    return found and found.map(lambda bound: float(np.clip(bound, 0, 1)))
+    found = measured(values, "")
+    return found and found.interval.map(lambda bound: float(np.clip(bound, 0, 1)))
 
 
 def cell(rows: pd.DataFrame, column: str, unit: str = "", factor: float = 1) -> str:
@@ -179,9 +122,7 @@ def as_run_table(whole: pd.DataFrame) -> pd.DataFrame:
             {
                 "threads": count,
                 "time, ms": cell(found := done(whole, threads=count), "seconds", factor=1e3),
-                "over one thread": draw.words(interval(ratio(found.seconds.to_numpy(), one)))
-                if count > 1
-                else "1 (itself)",
+                "over one thread": draw.words(ratio(found.seconds.to_numpy(), one)) if count > 1 else "1 (itself)",
                 "published, s": f"{his[number]:.2f}",
                 "published, over one thread": f"{his[number] / his[0]:.2f}",
                 "n (processes)": len(found),
@@ -319,7 +260,12 @@ def names(kind: str) -> list[str]:
         "elsewhere": [QUIET, CONVOY],
         "help": [
             CONVOY,
-            *REMEDIES,
+            RELIEVED,
+            ONE_CORE,
+            PROCESS,
+            "1 sub-interpreter",
+            "native code without the GIL",
+            "asyncio server, 1 CPU thread",
         ],
     }[kind]
 
@@ -430,7 +376,7 @@ def slack_table(slacks: pd.DataFrame) -> pd.DataFrame:
         row = {"switch interval": duration(length)}
         for arm, which in ARMS.items():
             found = results.excess(slacks, length, *which)
-            row[f"{arm}, µs"] = draw.words(over_processes(found)) if len(found) else draw.NOT_MEASURED
+            row[f"{arm}, µs"] = draw.words(measured(found, "")) if len(found) else draw.NOT_MEASURED
             row[f"n, {arm}"] = len(found)
         rows.append(row)
     return pd.DataFrame(rows)
@@ -590,116 +536,6 @@ def plot_timeline(figure, bars: pd.DataFrame) -> None:
     axes.set(xlabel="ms", xlim=(0, bars.end_ms.max()), ylim=(-0.5, len(LANES) - 0.5))
     axes.grid(axis="y", visible=False)
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=4)
-
-
-def glue_threads(session: Session, counts: pd.DataFrame, hashed: pd.DataFrame) -> None:
-    """Hand what threads do to CPU work to the prose."""
-    told = answers(session)
-
-    def step(threads: int, length: float, other: tuple[int, float]) -> Interval | None:
-        return interval(ratio(results.steps(counts, threads, length), results.steps(counts, *other)))
-
-    draw.glue("divided", words.divided(step(2, DEFAULT_S, (1, DEFAULT_S)), told("C1", "countdown, 2 threads / 1")))
-    shared = interval(ratio(results.seconds(hashed, 1), results.seconds(hashed, 2)))
-    draw.glue("hashed", words.hashed(shared, told("C2", "SHA-256, 1 thread / 2")))
-    one, eight = (step(count, SHORTEST_S, (count, DEFAULT_S)) for count in (1, 8))
-    verdict = told("C5", "countdown, 8 threads, 1e-6 s / 0.005 s")
-    published = PUBLISHED_COUNTDOWNS[SHORTEST_S][-1] / PUBLISHED_COUNTDOWNS[DEFAULT_S][-1]
-    draw.glue("short-intervals", words.short_intervals(one, eight, verdict, published))
-
-
-def glue_rates(session: Session, runs: pd.DataFrame) -> None:
-    """Hand the rates to the prose."""
-    told = answers(session)
-    thread, process = against(runs, QUIET, CONVOY), against(runs, QUIET, PROCESS)
-    rate = positive(rates(runs, CONVOY))
-    verdict = told("C3", "requests/s with one CPU process / with one CPU thread")
-    draw.glue("convoy", words.convoy(rate, thread, against(runs, PROCESS, CONVOY), verdict))
-    alone = [rates(runs, case).tolist() for case in (QUIET, SPLIT)]
-    draw.glue("baselines", words.baselines(*alone, against(runs, SPLIT, APART)))
-    each = [positive(rates(runs, case)) for case in (TOGETHER, SPLIT, AWAKE)]
-    draw.glue("awake", words.awake(each, against(runs, AWAKE, SPLIT), against(runs, NO_DELAY, TOGETHER)))
-    draw.glue("strangers", words.strangers(against(runs, CONVOY, STRANGERS)))
-    draw.glue("prediction-1", words.prediction_1(thread))
-    draw.glue("prediction-2", words.prediction_2(process))
-    relief = against(runs, RELIEVED, CONVOY)
-    verdict = told("C4", "requests/s with one CPU thread, 1e-5 s / 0.005 s")
-    speeds = (
-        pd.to_numeric(done(runs, interpreter=GIL, case=case).work).dropna().to_numpy() for case in (RELIEVED, CONVOY)
-    )
-    published = PUBLISHED_RATES[1e-5][1] / PUBLISHED_RATES[DEFAULT_S][1]
-    draw.glue("relief", words.relief(relief, verdict, published, interval(ratio(*speeds))))
-    pinned = against(runs, ONE_CORE, CONVOY), against(runs, ONE_CORE, APART), against(runs, APART, CONVOY)
-    parts = (
-        told("C6", "requests/s with one CPU thread, one core / not pinned"),
-        told("C6", "requests/s with one CPU thread, client apart / not pinned"),
-    )
-    draw.glue("one-core", words.one_core(*pinned, *parts))
-    draw.glue("prediction-4", words.prediction_4(pinned[0], pinned[2]))
-    free = against(runs, QUIET, CONVOY, FREE_THREADED)
-    draw.glue("without-gil", words.without_gil(free))
-    draw.glue("prediction-5", words.prediction_5(positive(rates(runs, CONVOY, FREE_THREADED)), free))
-    draw.glue("remedies", words.remedies({name: against(runs, case, CONVOY) for case, name in REMEDIES.items()}))
-    decided = done(runs, interpreter=GIL, case=[CONVOY, APART])
-    fewest, processes = int(decided.requests.min()), len(done(runs, interpreter=GIL, case=CONVOY))
-    draw.glue("objection-sample", words.objection_sample(fewest, processes, rate))
-
-
-def part(of: Interval | None, whole: Interval | None) -> Interval | None:
-    """A share of two differences, between 0 and 1: the bounds hold if both intervals do, however the two hang together. None
-    where the whole may be nothing."""
-    if not (of and whole and of.is_known and whole.low > 0):
-        return None
-    ends = [bound / whole_bound for bound in (of.low, of.high) for whole_bound in (whole.low, whole.high)]
-    return Interval(*(float(np.clip(found, 0, 1)) for found in (of.value / whole.value, min(ends), max(ends))))
-
-
-def glue_slack(slacks: pd.DataFrame) -> None:
-    """Hand what the timer slack adds to the prose."""
-    ten, shortest = (
-        [results.excess(slacks, length, *which) for which in ARMS.values()] for length in (1e-5, SHORTEST_S)
-    )
-    each, gone = [over_processes(values) for values in ten[:2]], interval(difference(*ten[:2], "µs"))
-    draw.glue("slack", words.slack(*each, gone))
-    draw.glue("polling", words.polling(*(over_processes(values) for values in shortest[1:])))
-    draw.glue("objection-slack", words.objection_slack(part(gone, each[0])))
-
-
-def glue_waits(session: Session, timelines: pd.DataFrame) -> None:
-    """Hand which calls waited for the GIL to the prose."""
-    told, calls = answers(session), {place: calls_that_wait(timelines, place) for place in PLACES}
-
-    def of(place: str, column: str | int) -> Interval | None:
-        return share(calls[place][column].to_numpy())
-
-    where = [("recv", TWO_CORES, "threads on different cores"), ("send", TWO_CORES, "threads on different cores")]
-    where.append(("send", SAME_CORE, "threads on one core"))
-    verdicts = [told("C10", f"share of calls of {call} that wait, {threads}") for call, _, threads in where]
-    apart = {call: of(TWO_CORES, call) for call in ("recv", "send")}
-    draw.glue("model", words.model(apart, of(SAME_CORE, "send"), verdicts))
-    lost = over_processes(calls[TWO_CORES].lost.to_numpy())
-    draw.glue("as-run", words.as_run(lost, interval(numbers.request(session))))
-    shares = {
-        threads.capitalize(): [of(place, n) for n in (0, 1, 2)]
-        for place, threads in PLACES.items()
-        if len(calls[place])
-    }
-    draw.glue("prediction-3", words.prediction_3(shares))
-
-
-def glue_one_wait(session: Session, waits: pd.DataFrame, forcing: pd.DataFrame) -> None:
-    """Hand how long one wait is, and who is first after it, to the prose."""
-    told = answers(session)
-    found = over_processes(results.gil_waits(waits))
-    draw.glue("one-wait", words.one_wait(found, told("C8", "wait for the GIL / switch interval")))
-    verdict = told("C8", "share of demanded releases after which the other thread is first")
-    both = (share(done(forcing)[column].to_numpy()) for column in ("demanded", "free"))
-    draw.glue("forced", words.forced(*both, verdict))
-
-
-def glue_references(references: pd.DataFrame) -> None:
-    found = interval(ratio(references.foreign.to_numpy(), references.owner.to_numpy()))
-    draw.glue("references", words.references(found))
 
 
 def references_table(references: pd.DataFrame) -> pd.DataFrame:

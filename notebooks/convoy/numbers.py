@@ -1,102 +1,207 @@
-"""The numbers of the chapter "The GIL convoy", by name, and its own controls. The rules: claims.toml."""
+"""The numbers of the chapter "The GIL convoy", by name. The rules: claims.toml, sentences.toml."""
 
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
+
 from ffilab.bench.session import Session
-from ffilab.judge.estimates import Location, Measurement
+from ffilab.judge.estimates import Counted, Interval, Location, Measurement, known
 from ffilab.judge.numbers import Makers
-from ffilab.judge.processes import measured, ratio
-from ffilab.provision.catalogue import GIL
+from ffilab.judge.processes import difference, measured, ratio
+from ffilab.provision.catalogue import FREE_THREADED, GIL
+from notebooks.convoy import results
 from notebooks.convoy.experiment import (
     APART,
+    AWAKE,
     CONVOY,
+    DECISIVE,
     DEFAULT_S,
+    NO_DELAY,
     ONE_CORE,
     PROCESS,
     QUIET,
     RELIEVED,
-    SAME_CORE,
     SHORTEST_S,
+    SPLIT,
+    TOGETHER,
     TWO_CORES,
 )
-from notebooks.convoy.results import calls_that_wait, done, gil_waits, intervals_a_request
+from notebooks.convoy.results import ARMS, PLACES, done, positive
 
 NO_PINNING = "this system cannot pin a process to a core"
+STRANGERS = f"{CONVOY}, 2 strangers"
+WITH_SLACK, WITHOUT_SLACK, _ = ARMS
+# Two cells of the countdown: threads and switch interval.
+STEPS = {
+    "countdown, 2 threads / 1": ((2, DEFAULT_S), (1, DEFAULT_S)),
+    "countdown, 1 thread, 1e-6 s / 0.005 s": ((1, SHORTEST_S), (1, DEFAULT_S)),
+    "countdown, 8 threads, 1e-6 s / 0.005 s": ((8, SHORTEST_S), (8, DEFAULT_S)),
+}
+# Cases of the echo server: the rate in one, and over that in another one.
+RATES = {
+    "requests/s with one CPU thread": CONVOY,
+    "requests/s without CPU work, one core": TOGETHER,
+    "requests/s without CPU work, client apart": SPLIT,
+    "requests/s without CPU work, client apart, cores kept awake": AWAKE,
+}
+RATIOS = {
+    "requests/s without / with one CPU thread": (QUIET, CONVOY),
+    "requests/s without / with one CPU thread, client apart": (SPLIT, APART),
+    "requests/s without / with one CPU process": (QUIET, PROCESS),
+    "requests/s with one CPU process / with one CPU thread": (PROCESS, CONVOY),
+    "requests/s without CPU work, client apart, cores kept awake / not": (AWAKE, SPLIT),
+    "requests/s without CPU work, one core, TCP_NODELAY / without": (NO_DELAY, TOGETHER),
+    "requests/s with one CPU thread, without / with two strangers": (CONVOY, STRANGERS),
+    "requests/s with one CPU thread, 1e-5 s / 0.005 s": (RELIEVED, CONVOY),
+    "requests/s with one CPU thread, one core / not pinned": (ONE_CORE, CONVOY),
+    "requests/s with one CPU thread, one core / client apart": (ONE_CORE, APART),
+    "requests/s with one CPU thread, client apart / not pinned": (APART, CONVOY),
+    "requests/s with CPU work in a sub-interpreter / in a thread": ("1 sub-interpreter", CONVOY),
+    "requests/s with CPU work in native code / in a thread": ("native code without the GIL", CONVOY),
+    "requests/s of an asyncio server / of threads, one CPU thread": ("asyncio server, 1 CPU thread", CONVOY),
+}
 
 
 def numbers(session: Session) -> Makers:
-    made = {}
+    made: Makers = {}
 
-    def put(name: str, make: Callable, *arguments, **further) -> None:
-        made[f"{name}: {{GIL}}"] = partial(make, session, *arguments, **further)
+    def put(name: str, make: Callable, *arguments, label: str = GIL) -> None:
+        made[f"{name}: {label}"] = partial(make, session, *arguments)
 
-    def cell(threads: int, interval: float) -> dict:
-        return {"threads": threads, "interval": [interval]}
-
-    one, two, eight, shortest = (
-        cell(*which) for which in ((1, DEFAULT_S), (2, DEFAULT_S), (8, DEFAULT_S), (8, SHORTEST_S))
-    )
-    put("countdown, 2 threads / 1", over, "countdown", "ns", two, one)
+    for name, cells in STEPS.items():
+        put(name, over, "countdown", "ns", *({"threads": count, "interval": [length]} for count, length in cells))
     put("one countdown divided, 2 threads / 1", over, "one countdown", "seconds", {"threads": 2}, {"threads": 1})
     put("SHA-256, 1 thread / 2", over, "SHA-256", "seconds", {"threads": 1}, {"threads": 2})
-    put("requests/s without / with one CPU thread", rate_over, QUIET, CONVOY)
-    put("requests/s with one CPU process / with one CPU thread", rate_over, PROCESS, CONVOY)
-    put("requests/s with one CPU thread, 1e-5 s / 0.005 s", rate_over, RELIEVED, CONVOY)
-    put(
-        "speed of the CPU thread, 1e-5 s / 0.005 s",
-        over,
-        "echo server",
-        "work",
-        {"case": RELIEVED},
-        {"case": CONVOY},
-    )
-    put("countdown, 8 threads, 1e-6 s / 0.005 s", over, "countdown", "ns", shortest, eight)
-    put("requests/s with one CPU thread, one core / not pinned", rate_over, ONE_CORE, CONVOY)
-    put("requests/s with one CPU thread, client apart / not pinned", rate_over, APART, CONVOY)
+    for name, case in RATES.items():
+        put(name, rate, case)
+    for name, cases in RATIOS.items():
+        put(name, rate_over, *cases)
+    put("requests/s with one CPU thread", rate, CONVOY, FREE_THREADED, label=FREE_THREADED)
+    name = "requests/s without / with one CPU thread"
+    put(name, rate_over, QUIET, CONVOY, FREE_THREADED, label=FREE_THREADED)
+    put("requests/s without CPU work, from process to process", ends, QUIET)
+    put("requests/s without CPU work, client apart, from process to process", ends, SPLIT)
+    put("half-width of requests/s with one CPU thread, in per cent", half_width)
+    put("processes with one CPU thread", lambda session: Counted(len(rates(session, CONVOY))))
+    put("fewest requests of a process that decides", fewest)
+    work = {"case": RELIEVED}, {"case": CONVOY}
+    put("speed of the CPU thread, 1e-5 s / 0.005 s", over, "echo server", "work", *work)
     put("wait for the GIL / switch interval", waits)
-    put("share of demanded releases after which the other thread is first", released)
-    for call, place, where in (
-        ("recv", TWO_CORES, "threads on different cores"),
-        ("send", TWO_CORES, "threads on different cores"),
-        ("send", SAME_CORE, "threads on one core"),
-    ):
-        put(f"share of calls of {call} that wait, {where}", share_waiting, call, place)
+    put("share of demanded releases after which the other thread is first", released, "demanded")
+    put("share of free releases after which the other thread is first", released, "free")
+    for place, where in PLACES.items():
+        for call in ("recv", "send"):
+            put(f"share of calls of {call} that wait, threads {where}", share_waiting, call, place)
+        for count in (0, 1, 2):
+            put(f"requests that lose {count} switch intervals, in per cent, threads {where}", losing, count, place)
+    put("loss of a request, in switch intervals, threads on different cores", lost)
     put("time of a request, in switch intervals", request)
+    for arm in ARMS:
+        for length, what in ((1e-5, "10 µs"), (SHORTEST_S, "1 µs")):
+            put(f"µs beyond an interval of {what}, {arm}", beyond, length, arm)
+    put(f"twice the µs beyond an interval of 1 µs, {WITHOUT_SLACK}", beyond, SHORTEST_S, WITHOUT_SLACK, 2)
+    put("µs beyond an interval of 10 µs that the timer slack adds", added)
+    put("share of the timer slack in the µs beyond an interval of 10 µs", share_added)
+    put("reference count by another thread / by the owner", references, label=FREE_THREADED)
     return made
 
 
-def over(
-    session: Session, title: str, column: str, one: dict, other: dict, classes: bool = False
-) -> Measurement | None:
+def over(session: Session, title: str, column: str, one: dict, other: dict) -> Measurement | None:
     """A column of an experiment in one case over that in another, with the GIL."""
-    runs = session.frame(title)
-    left, right = (done(runs, interpreter=GIL, **which) for which in (one, other))
-    return ratio(left[column], right[column], classes=classes)
+    left, right = (done(session.frame(title), interpreter=GIL, **which) for which in (one, other))
+    return ratio(left[column], right[column])
 
 
-def rate_over(session: Session, case: str, other: str) -> Measurement | str | None:
+def rates(session: Session, case: str, label: str = GIL) -> np.ndarray:
+    """Requests per second, one value for each process, in the order of the rounds."""
+    title = "echo server" if label == GIL and case in DECISIVE else "echo server, further loads"
+    return done(session.frame(title), interpreter=label, case=case).rate.to_numpy()
+
+
+def rate(session: Session, case: str, label: str = GIL) -> Interval | None:
+    return positive(rates(session, case, label))
+
+
+def rate_over(session: Session, case: str, other: str, label: str = GIL) -> Measurement | str | None:
     """Requests a second in one case over those in another. Beside a CPU thread they fall into two classes."""
-    found = over(session, "echo server", "rate", {"case": case}, {"case": other}, classes=CONVOY in (case, other))
+    found = ratio(*(rates(session, each, label) for each in (case, other)), classes=CONVOY in (case, other))
     return found or (NO_PINNING if {ONE_CORE, APART} & {case, other} else None)
+
+
+def ends(session: Session, case: str) -> Interval | None:
+    """From the slowest process to the fastest."""
+    found = rates(session, case)
+    return Interval(np.median(found), min(found), max(found)) if len(found) else None
+
+
+def half_width(session: Session) -> Counted | None:
+    found = rate(session, CONVOY)
+    return Counted(100 * found.half_width / found.value) if known(found) else None
+
+
+def fewest(session: Session) -> Counted | None:
+    found = done(session.frame("echo server"), interpreter=GIL, case=[CONVOY, APART])
+    return Counted(found.requests.min()) if len(found) else None
 
 
 def waits(session: Session) -> Measurement | None:
     """The median wait of each process for the GIL."""
-    return measured(gil_waits(session.frame("waits for the GIL")), "switch intervals")
+    return measured(results.gil_waits(session.frame("waits for the GIL")), "switch intervals")
 
 
-def released(session: Session) -> Measurement | None:
-    """Releases on demand after which the thread that demanded had the GIL before the other one took it back."""
-    return measured(done(session.frame("forced switching"), interpreter=GIL).demanded.to_numpy(), "share of releases")
+def released(session: Session, column: str) -> Measurement | None:
+    """Releases after which the other thread had the GIL before the one that let go took it back: on demand, or before one."""
+    return measured(done(session.frame("forced switching"), interpreter=GIL)[column].to_numpy(), "share of releases")
+
+
+def calls(session: Session, column: str | int, place: str) -> np.ndarray:
+    """What the timelines show beside one CPU thread, one value for each process."""
+    return results.calls_that_wait(session.frame("timeline"), place)[column].to_numpy()
 
 
 def share_waiting(session: Session, call: str, place: str) -> Measurement | str:
-    """Calls beside one CPU thread that wait for the GIL."""
-    return measured(calls_that_wait(session.frame("timeline"), place)[call].to_numpy(), "share of calls") or NO_PINNING
+    """Calls that wait for the GIL."""
+    return measured(calls(session, call, place), "share of calls") or NO_PINNING
+
+
+def losing(session: Session, count: int, place: str) -> Measurement | None:
+    return measured(100 * calls(session, count, place), "% of requests")
+
+
+def lost(session: Session) -> Measurement | None:
+    return measured(calls(session, "lost", TWO_CORES), "switch intervals")
 
 
 def request(session: Session) -> Measurement | None:
     """A request beside one CPU thread, as run. Processes fall into classes: the mean is that of all."""
-    found = intervals_a_request(session.frame("echo server"))
+    found = 1 / rates(session, CONVOY) / DEFAULT_S
     return Measurement(Location.mean(found), "switch intervals") if len(found) else None
+
+
+def beyond(session: Session, length: float, arm: str, times: int = 1) -> Measurement | None:
+    """What the median request takes beyond one switch interval, so many times."""
+    return measured(times * results.excess(session.frame("timer slack"), length, *ARMS[arm]), "µs")
+
+
+def added(session: Session) -> Measurement | None:
+    arms = (results.excess(session.frame("timer slack"), 1e-5, *ARMS[arm]) for arm in (WITH_SLACK, WITHOUT_SLACK))
+    return difference(*arms, "µs")
+
+
+def share_added(session: Session) -> Interval | None:
+    """A share of two differences, between 0 and 1: the bounds hold if both intervals do, however the two hang together. None
+    where the whole may be nothing."""
+    made = added(session), beyond(session, 1e-5, WITH_SLACK)
+    if not all(made):
+        return None
+    of, whole = (one.interval for one in made)
+    if not (of.is_known and whole.low > 0):
+        return None
+    bounds = [bound / whole_bound for bound in (of.low, of.high) for whole_bound in (whole.low, whole.high)]
+    return Interval(*np.clip((of.value / whole.value, min(bounds), max(bounds)), 0, 1).tolist())
+
+
+def references(session: Session) -> Measurement | None:
+    found = session.frame("reference counts")
+    return ratio(found.foreign, found.owner)

@@ -3,9 +3,20 @@
 import numpy as np
 import pandas as pd
 
+from ffilab.judge import statistics
+from ffilab.judge.estimates import Interval
 from ffilab.judge.processes import chosen
 from ffilab.provision.catalogue import GIL
-from notebooks.convoy.experiment import CONVOY, DEFAULT_S
+from notebooks.convoy.experiment import AS_IT_IS, DEFAULT_S, FREE, SAME_CORE, SLACKLESS, TWO_CORES
+
+# The server's two threads, by where they run.
+PLACES = {TWO_CORES: "on different cores", SAME_CORE: "on one core", FREE: "not pinned"}
+# Timer slack and place of an arm, by name.
+ARMS = {
+    "different cores, as it is": (AS_IT_IS, TWO_CORES, FREE),
+    "different cores, 1 ns": (SLACKLESS, TWO_CORES, FREE),
+    "one core, 1 ns": (SLACKLESS, SAME_CORE),
+}
 
 
 def done(frame: pd.DataFrame, **which) -> pd.DataFrame:
@@ -13,24 +24,15 @@ def done(frame: pd.DataFrame, **which) -> pd.DataFrame:
     return chosen(frame[frame.ended == "ok"], **which)
 
 
-def rates(runs: pd.DataFrame, case: str, label: str = GIL) -> np.ndarray:
-    """Requests per second, one value for each process, in the order of the rounds."""
-    return done(runs, interpreter=label, case=case).rate.to_numpy()
-
-
-def steps(counts: pd.DataFrame, threads: int, interval: float) -> np.ndarray:
-    """ns for one step of the countdown with the GIL: one value for each process, in the order of the rounds."""
-    return done(counts, interpreter=GIL, threads=threads, interval=[interval]).ns.to_numpy()
-
-
-def seconds(hashed: pd.DataFrame, threads: int) -> np.ndarray:
-    """Of SHA-256 with the GIL: one value for each process, in the order of the rounds."""
-    return done(hashed, interpreter=GIL, threads=threads).seconds.to_numpy()
-
-
-def intervals_a_request(runs: pd.DataFrame, case: str = CONVOY) -> np.ndarray:
-    """Time of a request of a client that never pauses, in switch intervals: one value for each process."""
-    return 1 / rates(runs, case) / DEFAULT_S
+def positive(values: np.ndarray) -> Interval | None:
+    """Centre of rates or times over processes: the interval is that of the logarithms, so it ends above 0, and the centre is
+    their geometric mean. None if there are none."""
+    if not len(values):
+        return None
+    if min(values) <= 0:
+        found = statistics.location_interval(values)
+        return Interval(found.value, np.maximum(found.low, 0.0), found.high)
+    return statistics.ratio_interval(np.log(values))
 
 
 def swept(sweeps: pd.DataFrame, column: str, interval: float, **which) -> np.ndarray:
