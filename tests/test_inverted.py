@@ -30,15 +30,17 @@ OPEN = re.compile(
 # over another of the same is as it was. convoy: both factors are less than 300, and nobody waits twice. placement, hot and differ:
 # no effect is none when it is inverted, and what differs does so in both directions. balm, steps and memory-bound: factors of both
 # directions, and no string dearer by a tenth. boundary, fixed-price: nothing is seen either way. convoy and placement, predictions: counts
-# and ranges. loaders, recap: both are less than 20 %.
+# and ranges. loaders, recap: both are less than 20 %. arenas, arena-max: processes change places by all of their numbers together. balm,
+# steps-pooled: no effect is none when it is inverted. races, overlap-decides: counts of runs that overlapped, whatever they lost.
 TRUE_OF_BOTH = {
     ("loaders", "pause-free-threaded"),
     *(("balm", f"held-{way}") for way in ("pooled", "block")),
     *(("pinning", what) for what in ("native-gain", "python-gain", "could-find", "figure 0 of pinning-12")),
-    ("races", "meeting"),
+    *(("races", what) for what in ("meeting", "overlap-decides")),
+    ("arenas", "arena-max-1-all-at-once"),
     *(("convoy", what) for what in ("baselines", "strangers", "relief", "prediction-1", "prediction-3", "model")),
     *(("boundary", what) for what in ("texts", "fixed-price")),
-    *(("balm", what) for what in ("steps-block", "memory-bound-gil", "memory-bound-free-threaded")),
+    *(("balm", what) for what in ("steps-block", "steps-pooled", "memory-bound-gil", "memory-bound-free-threaded")),
     ("loaders", "recap"),
     *(("placement", f"prediction-{number}") for number in (2, 3)),
     *(
