@@ -155,7 +155,7 @@ def test_a_number_rests_on_what_was_read_for_it_and_is_made_once():
     assert [found[name].rests_on for name in ("one", "two")] == [{"one"}, {"two"}]
     assert found["two"].measurement.estimate == Location(0.2, 0.02, 19, 20)
     assert [found[name].missing for name in ("three", "four")] == ["was not built", "was not measured"]
-    assert found.session.reads == {"left from before"}
+    assert found.session.reads == {"left from before", "one", "two", "three", "four"}
 
 
 def test_a_name_that_no_number_has_is_an_error_and_no_weaker_test():

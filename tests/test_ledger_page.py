@@ -70,8 +70,8 @@ def test_cards_of_the_golden_records_read_well():
 
 
 def test_the_link_leads_to_the_section(tmp_path):
-    card = ledger_page.page([row_of(1.2)], source_tree(tmp_path))
-    assert "([Key points](../notebooks/loaders/loaders.ipynb#key-points))" in card
+    shown = ledger_page.page([row_of(1.2)], source_tree(tmp_path))
+    assert "([Key points](../notebooks/loaders/loaders.ipynb#key-points))" in shown
 
 
 def test_cards_carry_what_they_are_chosen_by():
@@ -104,9 +104,9 @@ def test_the_figure_says_its_numbers():
 def test_a_number_that_is_withheld_says_so_where_it_stands():
     row = row_of(1.2) | {"counted": []}
     row["parts"][0] |= {"verdict": verdicts.WITHHELD, "reason": "disturbed"}
-    card = card(row)
-    assert "**1.2 (all values alike) (withheld)**" in card
-    assert "*withheld*; disturbed" in card
+    shown = card(row)
+    assert "**1.2 (all values alike) (withheld)**" in shown
+    assert "*withheld*; disturbed" in shown
     assert "1 of 2 answers are withheld" in ledger_page.page([row])
 
 

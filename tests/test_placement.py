@@ -11,10 +11,11 @@ from ffilab.bench.session import Measuring
 from ffilab.judge import verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
-from ffilab.judge.estimates import LEVEL, Counted, Interval, Measurement, Share
+from ffilab.judge.estimates import LEVEL, Counted, Measurement, Share
+from ffilab.judge.numbers import Number
 from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_of_groups
-from ffilab.judge.rules import OPEN, YES, Conformance
-from notebooks.placement import exercise, experiment, results, story, words
+from ffilab.judge.rules import Conformance
+from notebooks.placement import exercise, experiment, results, story
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, USUAL, WESTMERE, Cache
 
 VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
@@ -200,9 +201,11 @@ def test_a_planted_trap_decides_nothing():
     for claim in declared("placement").claims:
         planted = [rule for rule in claim.tests if rule.part.startswith("planted")]
         assert all(not rule.decides for rule in planted)
-        found = {rule.measured: exact(1.0 if isinstance(rule, Conformance) else 5.0, "ratio") for rule in planted}
-        missing = {rule.measured: "not linked" for rule in claim.tests if rule.measured not in found}
-        assert verdicts.of_claim(claim, found, missing).word == verdicts.OPEN
+        found = dict.fromkeys((rule.measured for rule in claim.tests), Number(None, "not linked"))
+        found |= {
+            rule.measured: Number(exact(1.0 if isinstance(rule, Conformance) else 5.0, "ratio")) for rule in planted
+        }
+        assert verdicts.of_claim(claim, found).word == verdicts.OPEN
 
 
 @pytest.mark.parametrize(
@@ -261,29 +264,3 @@ def test_the_check_of_the_mending(changed, instructions, misses, expected):
     table = results.table([dict(zip(("program", "instructions", "misses"), row)) for row in counts])
     (line,) = exercise.check_mending({**SHIPPED, **changed}, table)
     assert expected in line
-
-
-# ---- sentences and their tables ----
-
-
-def test_no_sentence_stands_against_its_table():
-    flat, little, far = Interval(1.02, 0.97, 1.08), Interval(1.043, 1.015, 1.091), Interval(7.0, 6.8, 7.3)
-    # A price of pages that is seen with 128 functions, and not with 256.
-    said = words.pages_or_sets(flat, far, {128: Interval(1.162, 1.079, 1.252)})
-    assert "extra pages (1.020 [0.970, 1.080]) are not" in said
-    assert "128 (1.162 [1.079, 1.252])" in said
-    assert "cannot be told" in words.pages_or_sets(Interval(2.2, 0.6, 8.0), far, {})
-    # Orders that differ, by an interval that holds 2 %: no sentence says that this cannot be told.
-    given = {"call_method with the GIL": (little, OPEN)}
-    assert "Orders differ in call_method" in words.lots(given, Share(0, 15))
-    assert "Random orders of CPython differ here, in call_method" in words.takeaway(given)
-    all_slower = [1.014, *[1.02] * 13, 1.038]
-    said = words.own_order({"containers without the GIL": (Interval(1.02, 1.015, 1.03), all_slower)})
-    assert "all 15 random orders are slower, by 1.4 to 3.8 %" in said
-    # What is surely too little has no explanation, and no figure.
-    small = Interval(1.00021, 1.00002, 1.00039)
-    assert "explanation" not in words.loops(small, 4)
-    assert results.matters(little)
-    assert not results.matters(small)
-    said = words.blamed_by_chance({"README": 12, "Shorter messages": 8}, Share(4, 20), 4, YES)
-    assert "noise alone would leave 4, and none of the 4 changes machine code. Bisection blamed noise." in said

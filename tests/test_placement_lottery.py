@@ -9,7 +9,7 @@ import pytest
 
 from ffilab.judge.controls import settled
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.placement import claims, lottery, results
+from notebooks.placement import lottery, numbers, results
 
 
 def made_up_lottery(order_sd):
@@ -112,6 +112,6 @@ def test_another_session_draws_other_orders():
 def test_a_program_that_differs_from_itself_withholds_the_lottery(off, passed):
     runs = made_up_lottery(0.03)
     runs.loc[(runs.kind == "copy") & (runs.interpreter == GIL), "log"] += off
-    checks = settled(claims.controls(SimpleNamespace(frame={"relink lottery": runs}.get)))
+    checks = settled(numbers.controls(SimpleNamespace(frame={"relink lottery": runs}.get)))
     assert [check.passed for check in checks] == [passed] * 2 + [True] * 2
     assert FREE_THREADED in checks[-1].what

@@ -16,8 +16,11 @@ interval; without it NOTHING is said.
 
 Poured in: `{value}`, the number of the first question, and what `with` names: numbers, other sentences and fragments ("@name"). `{x}` is a
 number with its interval, `{x:ns}` with a unit, `{x:%}` in per cent, `{x:+ns}` with its sign; `{x.inverse}`, `{x.negative:ns}`,
-`{x.excess:%}` (of a ratio, what is above 1), `{x.share:%}` (what lies between 0 and 1), `{x.value:.0f}`, `{x.events}` of `{x.trials}`. `for`: variables, each with its values; the
-sentence is made for all combinations. A value may be a table that brings further variables; one called `name` is the sentence's name. `build` brings {label}, {where} and {Where}. A sentence with `part = true` is only poured into others.
+`{x.excess:%}` (of a ratio, what is above 1), `{x.share:%}` (what lies between 0 and 1), `{x.value:.0f}`, `{x.percent.high:.2g} %`, `{x.events}`
+of `{x.trials}`, `{x.missing}` (why there is no number, or no interval). A sentence with `part = true` is only poured into others.
+
+`for`: variables, each with its values; the sentence is made for all combinations. A value may be a table that brings further variables; one
+called `name` is the sentence's name. `build` brings {label}, {where} and {Where}.
 
 A translation is a second file, `sentences.zh_TW.toml`, with the forms of the sentences that it translates, and `for` where it holds words. It is
 used where LANGUAGE names it; the rest stays English.
@@ -43,6 +46,7 @@ from ffilab.judge.wording import NOT_MEASURED, capital, text
 from ffilab.paths import NOTEBOOKS
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
+TOO_FEW = "there are too few values for an interval"
 NOTHING = "Too little was measured here to say."
 BUILDS = {"gil": (GIL, "with the GIL"), "free-threaded": (FREE_THREADED, "without the GIL")}
 KEYS = {"for", "ask", "with", "part", "few"}
@@ -113,6 +117,7 @@ class Poured:
     """A number as a form shows it; see the head of this file."""
 
     def __init__(self, number: Number):
+        self.missing = number.missing or TOO_FEW
         self._interval = number.measurement and number.measurement.interval
         self._estimate = number.measurement and number.measurement.estimate
 
@@ -124,11 +129,8 @@ class Poured:
         return sign + text(self._interval, unit, 100 if unit == "%" else 1)
 
     def __getattr__(self, name: str):
-        if self._estimate is None:
-            return self
-        if name in ("value", "low", "high"):
-            return getattr(self._interval, name)
-        return getattr(self._estimate, name)
+        shown = self._interval if name in ("value", "low", "high") else self._estimate
+        return self if shown is None else getattr(shown, name)
 
     def _changed(self, change: Callable[[Interval], Interval]) -> "Poured":
         changed = Poured(Number(None))
@@ -150,6 +152,10 @@ class Poured:
     @property
     def share(self) -> "Poured":
         return self._changed(lambda interval: interval.map(lambda value: min(max(value, 0.0), 1.0)))
+
+    @property
+    def percent(self) -> "Poured":
+        return self._changed(lambda interval: interval.map(lambda value: 100 * value))
 
 
 class Said(Mapping[str, str]):

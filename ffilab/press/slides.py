@@ -114,7 +114,7 @@ def deck(chapter: Chapter) -> Deck:
 
 def standing(chapter: Chapter, facts: dict) -> str:
     """Say where the numbers come from, and which marks apply to all of them."""
-    return filled("standing.md", facts=facts, changed=chapter.changed())
+    return filled("standing.md", facts=facts, changed=chapter.changed()).strip()
 
 
 def pictured(deck: Deck, heading: str, figure: str) -> Slide:

@@ -89,13 +89,17 @@ SIMULATED = {DENSE: (MANY, 448, 464, 512), SPREAD: (MANY,), APART: (8, 10, 12, 1
 
 def simulated(session: Session, cache: Cache) -> list[dict] | str:
     """Misses of a call by cache, distance and n; or why they cannot be simulated here."""
+    return session.observe("simulated misses of the functions", simulate, *simulated_how(session, cache))
+
+
+def simulated_how(session: Session, cache: Cache) -> list:
+    """The arguments of `simulate`."""
     layouts = [
         {"distance": distance, "n": n}
         for distance, numbers in SIMULATED.items()
         for n in (numbers if session.budget.is_result else sorted({numbers[0], MANY}))
     ]
-    caches = [asdict(cache), asdict(WESTMERE)]
-    return session.observe("simulated misses of the functions", simulate, caches, layouts)
+    return [[asdict(cache), asdict(WESTMERE)], layouts]
 
 
 def simulate(caches: list[dict], layouts: list[dict]) -> list[dict] | str:

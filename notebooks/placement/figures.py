@@ -1,4 +1,4 @@
-"""What the chapter "Code placement" shows: tables, figures, and the numbers that its prose takes up."""
+"""What the chapter "Code placement" shows: tables and figures."""
 
 from collections import Counter
 
@@ -8,22 +8,14 @@ import pandas as pd
 import seaborn as sns
 
 from ffilab import draw
-from ffilab.bench.session import Session
-from ffilab.judge import ledger
-from ffilab.judge.estimates import Interval, Measurement, Share
 from ffilab.judge.processes import interval_of
-from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.placement import results, words
+from notebooks.placement import results
 from notebooks.placement.exercise import SUSPECTS
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, Cache
 from notebooks.placement.lottery import ANYWHERE, BENCHMARKS, BUILDS, DEFAULT, TOGETHER
-from notebooks.placement.numbers import BY_LOT
-from notebooks.placement.results import NO_TRAP, PUBLISHED, THRESHOLDS, TRAP
+from notebooks.placement.results import NAMED, NO_TRAP, THRESHOLDS, TRAP
 from notebooks.placement.story import CHANGE_CODE, PROGRAMS
 
-# How the prose calls the builds, and the benchmark of the document.
-WHERE = {GIL: "with the GIL", FREE_THREADED: "without the GIL"}
-BENCHMARK = "call_method"
 # The lines of the first figure; the table has all distances.
 SHOWN = {
     PACKED: "16 bytes",
@@ -32,8 +24,6 @@ SHOWN = {
     SPREAD: "a page each",
     APART: "a page each, one set",
 }
-# Numbers of functions in the table of three distances.
-NAMED = (4, 6, 8, 10, 12, 16, 32, 64, 128, MANY)
 # Kinds of programs, as figures and tables name them.
 KINDS = {
     "order": "shuffled orders",
@@ -156,36 +146,12 @@ def apart_table(runs: pd.DataFrame) -> pd.DataFrame:
             {
                 "functions": n,
                 **times,
-                f"pages: {SPREAD} / {DENSE}": draw.text(results.slower_than(runs, SPREAD, DENSE, n)),
+                f"pages: {SPREAD} / {DENSE}": draw.text(results.price_of_pages(runs, n)),
                 f"sets: {APART} / {SPREAD}": draw.text(results.slower_than(runs, APART, SPREAD, n)),
                 "n (processes)": runs.process.nunique(),
             }
         )
     return pd.DataFrame(rows)
-
-
-def glue_distances(runs: pd.DataFrame, cache: Cache) -> None:
-    """Hand to the prose what the clock says of lines, sets and pages."""
-    of_pages, of_sets = results.price_of_pages(runs), results.price_of_sets(runs)
-    elsewhere = {
-        n: one
-        for n in NAMED
-        if n < MANY and n in set(runs.n) and (one := results.slower_than(runs, SPREAD, DENSE, n)).low > 1
-    }
-    draw.glue("stay-fast", words.stay_fast(*results.fits(runs, APART), results.too_slow_before(runs, APART), cache))
-    draw.glue("pages-or-sets", words.pages_or_sets(of_pages, of_sets, elsewhere))
-    draw.glue("prediction-1", words.prediction_1(results.times_as_long(runs, APART, MANY)))
-
-
-def glue_simulated(runs: pd.DataFrame, found: pd.DataFrame | str, counted: list[dict] | str, cache: Cache) -> None:
-    """Hand to the prose what was simulated and counted of the functions."""
-    edges, misses = found, found
-    if not isinstance(found, str):
-        edges = results.simulated_edges(found, cache)
-        misses = found[(found.cache == cache.name) & (found.n == MANY)].set_index("distance").misses.to_dict()
-    draw.glue("simulated-geometry", words.simulated_geometry(edges, cache))
-    draw.glue("agreement", words.agreement(misses, results.slower_than(runs, APART, DENSE, MANY)))
-    draw.glue("counted", words.counters(counted))
 
 
 def simulated_table(found: pd.DataFrame) -> pd.DataFrame:
@@ -212,10 +178,8 @@ def plot_extremes(figure, runs: pd.DataFrame, x: str, hue: str | None = None) ->
 
 
 def show_loops(runs: pd.DataFrame) -> None:
-    """Hand to the prose what places of the loop do; a figure only if they do something."""
-    found = results.offsets_apart(runs)
-    draw.glue("loops", words.loops(found, runs.process.nunique()))
-    if results.matters(found):
+    """A figure of what places of the loop do; only if they do something."""
+    if results.matters(results.offsets_apart(runs)):
         draw.figure(
             lambda figure: plot_extremes(figure, runs, "offset"),
             "Time of one round over the offset of the loop, one point for each process.",
@@ -225,9 +189,7 @@ def show_loops(runs: pd.DataFrame) -> None:
 
 def show_environments(runs: pd.DataFrame) -> None:
     """The same for sizes of the environment."""
-    found = results.environments_apart(runs)
-    draw.glue("environment", words.environment(found.get(True), found.get(False)))
-    if any(map(results.matters, found.values())):
+    if any(map(results.matters, results.environments_apart(runs).values())):
         draw.figure(
             lambda figure: plot_extremes(figure, runs, "bytes", "random"),
             "Time of one round over the size of the environment, one point for each process.",
@@ -283,22 +245,6 @@ def published_story() -> pd.DataFrame:
     )
 
 
-def glue_story(times: pd.DataFrame, counts: pd.DataFrame | str, hardware: dict | str) -> None:
-    """Hand the ratios of the programs to the prose, and what was counted."""
-
-    def ratio(slow: str, fast: str) -> Interval | None:
-        return interval(results.ratio(times, slow, fast))
-
-    draw.glue("planted", words.planted(ratio("slow", "fast")))
-    draw.glue("mended", words.mended(ratio("slow", "hot")))
-    draw.glue("as-before", words.as_before(ratio("hot", "fast")))
-    draw.glue("aligned", words.aligned(ratio("hot, aligned", "hot")))
-    draw.glue("stalls", words.stalls(interval(results.stalls_ratio(hardware))))
-    draw.glue(
-        "same-work", words.same_work(*(results.counted_ratio(counts, what) for what in ("instructions", "misses")))
-    )
-
-
 def bisections_table(bisections: pd.DataFrame) -> pd.DataFrame:
     """What each history's bisections blame, and how often that stands a second look."""
     rows = []
@@ -315,26 +261,6 @@ def bisections_table(bisections: pd.DataFrame) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
-
-
-def glue_bisections(session: Session, bisections: pd.DataFrame) -> None:
-    """Hand to the prose what was blamed, with the answers of the ledger."""
-    said = ledger.sides(session)
-    trap, quiet = (results.of_history(bisections, history) for history in (TRAP, NO_TRAP))
-    others = trap[trap.found == 0].message.value_counts().to_dict()
-    messages = quiet.message.value_counts().to_dict()
-    named = results.blaming(bisections)
-    draw.glue("blamed", words.blamed(named, others, said["D5", "share of bisections that blame the unrelated commit"]))
-    draw.glue(
-        "blamed-by-chance",
-        words.blamed_by_chance(
-            messages,
-            results.standing(bisections),
-            results.standing_without_code(bisections),
-            said["D5", "share of blamed commits that stand, without a trap"],
-        ),
-    )
-    draw.glue("prediction-4", words.prediction_4(named, messages))
 
 
 # ---- the lottery ----
@@ -406,12 +332,17 @@ def lottery_table(runs: pd.DataFrame) -> pd.DataFrame:
         row["orders over the linker's own"] = draw.words(results.over(of_it, benchmark, "order", "copy"))
         for threshold in THRESHOLDS:
             found = results.passing(of_it, benchmark, "order", threshold)
-            noise = words.expected_fragment(results.passing_by_noise(of_it, benchmark, threshold))
+            noise = expected(results.passing_by_noise(of_it, benchmark, threshold))
             row[f"orders slower by {threshold - 1:.0%} (by noise alone)"] = (
                 f"{found.events} of {found.trials} ({noise})"
             )
         rows.append({**row, "n (orders)": spread.n})
     return pd.DataFrame(rows)
+
+
+def expected(number: float) -> str:
+    """`2.1`, or that it is not known."""
+    return "a number that is not known" if np.isnan(number) else f"{number:.1f}"
 
 
 def hot_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
@@ -432,12 +363,15 @@ def hot_table(runs: pd.DataFrame, linked: dict[str, dict]) -> pd.DataFrame:
 
 def lottery_alt(runs: pd.DataFrame) -> str:
     """The figure in words."""
-    ranges = {}
+    ranges = []
     for label, of_it in drawn(runs).items():
         for benchmark in BENCHMARKS:
             orders, copies = (results.ratios(of_it, benchmark, kind) for kind in ("order", "copy"))
-            ranges[label, benchmark] = (orders.min(), orders.max(), copies.min(), copies.max())
-    return f"Time of each linked CPython over that of the linker's own order. {words.lottery_for_alt(ranges)}"
+            ranges.append(
+                f"{label}, {benchmark}: orders from {orders.min():.3f} to {orders.max():.3f}, "
+                f"copies from {copies.min():.3f} to {copies.max():.3f}"
+            )
+    return f"Time of each linked CPython over that of the linker's own order. {'; '.join(ranges)}."
 
 
 def times_and_misses(runs: pd.DataFrame, counted: dict[str, list[dict] | str]) -> pd.DataFrame:
@@ -496,117 +430,3 @@ def misses_table(runs: pd.DataFrame, counted: dict[str, list[dict] | str]) -> pd
             row |= {"highest order": rate(orders.max()), "n (orders)": len(orders)}
         rows.append({**row, "slower less faster half": more if isinstance(more, str) else draw.words(more)})
     return pd.DataFrame(rows).astype(object).fillna("")
-
-
-def glue_lots(session: Session, linked: dict[str, dict], runs: pd.DataFrame) -> None:
-    """Hand to the prose what random orders decide, with the answers of the ledger."""
-    orders = by_lot(runs)
-    found = answered(
-        session, "D1", lambda benchmark, label: results.of_pairs(results.of_build(runs, label), benchmark).at(), linked
-    )
-    as_published = [
-        results.passing(of_it, BENCHMARK, "order", PUBLISHED) for (one, _), of_it in orders.items() if one == BENCHMARK
-    ]
-    published = Share(sum(one.events for one in as_published), sum(one.trials for one in as_published))
-    own = {
-        named(*key): (
-            interval(results.over(of_it, key[0], "order", "copy")),
-            list(results.ratios(of_it, key[0], "order")),
-        )
-        for key, of_it in orders.items()
-    }
-    passing = {
-        named(*key): (
-            results.passing(of_it, key[0], "order", THRESHOLDS[0]),
-            results.passing_by_noise(of_it, key[0], THRESHOLDS[0]),
-        )
-        for key, of_it in orders.items()
-    }
-    ranges = {
-        WHERE[label]: linked[label]["lacking"] or results.true_spread(results.of_build(runs, label), BENCHMARK).at()
-        for label in BUILDS
-    }
-    draw.glue("lots", words.lots(found, published))
-    draw.glue("own-order", words.own_order(own))
-    draw.glue("prediction-2", words.prediction_2(ranges))
-    draw.glue("prediction-3", words.prediction_3(passing))
-    draw.glue("takeaway-orders", words.takeaway(found))
-
-
-def glue_misses(
-    session: Session,
-    linked: dict[str, dict],
-    runs: pd.DataFrame,
-    missed: dict[str, list[dict] | str],
-    stalled: dict[str, list[dict] | str],
-) -> None:
-    """Hand to the prose whether slow orders miss and stall more."""
-    found = answered(
-        session,
-        "D3",
-        lambda benchmark, label: interval(results.more_misses(results.of_build(runs, label), missed[label], benchmark)),
-        linked,
-    )
-    highest = {
-        named(benchmark, label): results.missed(missed[label], benchmark).drop(DEFAULT).max()
-        for benchmark, label in by_lot(runs)
-        if not isinstance(missed[label], str)
-    }
-    draw.glue("misses", words.miss_more(found, highest))
-    stalls = answered(
-        session,
-        "D2",
-        lambda benchmark, label: interval(
-            results.more_stalls(results.of_build(runs, label), stalled[label], benchmark)
-        ),
-        linked,
-    )
-    draw.glue("stalls-by-lot", words.stall_more(stalls))
-
-
-def glue_hot(session: Session, linked: dict[str, dict], runs: pd.DataFrame, profile: dict | str) -> None:
-    """Hand to the prose what it does to have the hot functions together, and how many there are."""
-    found = answered(
-        session,
-        "D6",
-        lambda benchmark, label: (
-            linked[label]["absent"]
-            or interval(results.over(results.of_build(runs, label), benchmark, TOGETHER, ANYWHERE))
-        ),
-        linked,
-    )
-    draw.glue("hot", words.hot_together(found))
-    hottest = results.five_hottest(profile)
-    unit = "" if isinstance(hottest, str) else hottest.unit
-    share = ledger.sides(session)["D4", "share of the five hottest functions, call_method"]
-    draw.glue("five-hottest", words.five_hottest(interval(hottest), unit, share))
-
-
-def answered(session: Session, claim: str, find, linked: dict[str, dict]) -> dict[str, tuple]:
-    """By benchmark and build: the number that `find` gives, or why there is none, and the ledger's answer."""
-    said, name = ledger.sides(session), BY_LOT[claim][0]
-    return {
-        named(benchmark, label): (
-            linked[label]["lacking"] or find(benchmark, label),
-            said[claim, f"{name}, {benchmark} on {label}"],
-        )
-        for benchmark in BENCHMARKS
-        for label in BUILDS
-    }
-
-
-def named(benchmark: str, label: str) -> str:
-    return f"{benchmark} {WHERE[label]}"
-
-
-def interval(found: Measurement | str | None) -> Interval | str | None:
-    """Of a measurement its interval; a reason stays as it is."""
-    return found.interval if isinstance(found, Measurement) else found
-
-
-def glue_limits(session: Session, counted: list[dict] | str) -> None:
-    """Hand to the prose what this machine shows of itself."""
-    machine = session.machine
-    draw.glue(
-        "limits", words.limits(machine.get("virtual_machine"), machine.get("governor"), counted, machine.get("cpu"))
-    )

@@ -1,6 +1,7 @@
-"""The numbers of the chapter "Code placement", by name, and its own controls. The rules: claims.toml."""
+"""The numbers of the chapter "Code placement", by name, and its own controls. The rules: claims.toml, sentences.toml."""
 
 import itertools
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -8,20 +9,23 @@ import pandas as pd
 
 from ffilab.bench.session import Session
 from ffilab.judge.controls import Control
-from ffilab.judge.estimates import Measurement
-from ffilab.judge.numbers import Makers
+from ffilab.judge.estimates import Counted, Interval, Measurement, Share
+from ffilab.judge.numbers import Made, Makers
+from ffilab.judge.sentences import TOO_FEW
 from notebooks.placement import results
-from notebooks.placement.experiment import Cache
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SIMULATED, Cache, simulated_how
 from notebooks.placement.lottery import (
     ANYWHERE,
     BENCHMARKS,
     BUILDS,
+    DEFAULT,
     TOGETHER,
     linked_how,
     missed_how,
     profiled_how,
     stalled_how,
 )
+from notebooks.placement.results import NO_TRAP, THRESHOLDS
 from notebooks.placement.story import PROGRAMS
 
 
@@ -41,42 +45,170 @@ def controls(session: Session) -> list[Control]:
 
 
 def numbers(session: Session) -> Makers:
-    def counted(what: str) -> Measurement | str:
-        found = session.observed("instructions and misses of the small machine", list(PROGRAMS))
-        return results.as_built(results.table(found), what)
+    made = of_functions(session) | of_programs(session) | of_lots(session)
+    return {name: partial(known, make) for name, make in made.items()}
 
-    def planted_stalls() -> Measurement | str | None:
+
+def known(make: Callable[[], Made]) -> Made:
+    """What is made; of nothing, that it is too little."""
+    made = make()
+    return TOO_FEW if made is None or (isinstance(made, Share) and not made.trials) else made
+
+
+def of_functions(session: Session) -> Makers:
+    """Functions at a distance, by the clock, simulated and counted; a loop, an environment, and the machine."""
+
+    def clock(make: Callable, *given) -> Callable[[], Made]:
+        return lambda: make(session.frame("distances"), *given)
+
+    def longer(runs: pd.DataFrame) -> Counted | str:
+        _, slow = results.fits(runs, APART)
+        return "none is beyond doubt" if math.isinf(slow) else Counted(slow)
+
+    def pages(runs: pd.DataFrame, n: int) -> Interval | str:
+        return results.price_of_pages(runs, n) if n in set(runs.n) else "so many functions were not called"
+
+    def simulation(make: Callable) -> Callable[[], Made]:
+        def of_it() -> Counted | str:
+            found = session.observed("simulated misses of the functions", *simulated_how(session, cache(session)))
+            return found if isinstance(found, str) else Counted(make(pd.DataFrame(found)))
+
+        return of_it
+
+    def edge(found: pd.DataFrame, distance: int) -> int:
+        return results.simulated_edges(found, cache(session))[distance]
+
+    def misses_of(found: pd.DataFrame, distance: int) -> float:
+        of_it = found[(found.cache == cache(session).name) & (found.n == MANY)]
+        return of_it.set_index("distance").misses[distance]
+
+    def counter(event: str, distance: int) -> Counted | str:
+        found = session.observed("hardware counters of the functions")
+        if isinstance(found, str):
+            return found
+        (row,) = (row for row in found if row["distance"] == distance)
+        return Counted(row[event]) if event in row else "this processor does not count them for us"
+
+    def environments() -> dict[bool, Interval]:
+        return results.environments_apart(session.frame("size of the environment"))
+
+    def virtual() -> Counted | str:
+        found = session.machine.get("virtual_machine")
+        return "the system does not say" if found is None else Counted(found)
+
+    made: Makers = {
+        f"functions at {APART} bytes that keep their time": clock(lambda runs: Counted(results.fits(runs, APART)[0])),
+        f"functions at {APART} bytes from which on all take longer": clock(longer),
+        f"price of sets, {MANY} functions": clock(results.price_of_sets),
+        f"a call at {APART} bytes / at {PACKED}, {MANY} functions": clock(results.times_as_long, APART, MANY),
+        f"a call at {APART} bytes / at {DENSE}, {MANY} functions": clock(results.slower_than, APART, DENSE, MANY),
+        "ways of the instruction cache": lambda: Counted(cache(session).ways),
+        "KiB of the instruction cache": lambda: Counted(cache(session).size / 1024),
+        "ways of the instruction cache (simulated)": simulation(
+            lambda found: edge(found, APART) // results.sets_met(cache(session), APART)
+        ),
+        # Each call in the caller takes some bytes of the cache as well.
+        "KiB of the instruction cache (simulated)": simulation(
+            lambda found: edge(found, DENSE) * (DENSE + results.CALL_BYTES) / 1024
+        ),
+        "slowest / fastest fifth of the places of a loop": lambda: results.offsets_apart(
+            session.frame("alignment of a loop")
+        ),
+        "processes that timed the loop": lambda: Counted(session.frame("alignment of a loop").process.nunique()),
+        "slowest / fastest fifth of the sizes of the environment, random addresses": lambda: environments().get(True),
+        "slowest / fastest fifth of the sizes of the environment, fixed addresses": lambda: environments().get(False),
+        "ways to choose addresses": lambda: Counted(len(environments())),
+        "virtual machine": virtual,
+    }
+    made |= {f"price of pages, {n} functions": clock(pages, n) for n in results.NAMED}
+    for distance in SIMULATED:
+        made[f"functions at {distance} bytes without a miss (simulated)"] = simulation(partial(edge, distance=distance))
+        made[f"misses of a call at {distance} bytes, {MANY} functions (simulated)"] = simulation(
+            partial(misses_of, distance=distance)
+        )
+        made[f"misses of a call at {distance} bytes (counted)"] = partial(counter, "L1-icache-load-misses", distance)
+        made[f"instructions of a call at {distance} bytes (counted)"] = partial(counter, "instructions", distance)
+    return made
+
+
+def of_programs(session: Session) -> Makers:
+    """The small machine, and its bisections."""
+
+    def timed(slow: str, fast: str) -> Callable[[], Made]:
+        return lambda: results.ratio(session.frame("the small machine"), slow, fast)
+
+    def counted(make: Callable, what: str) -> Callable[[], Made]:
+        title = "instructions and misses of the small machine"
+        return lambda: make(results.table(session.observed(title, list(PROGRAMS))), what)
+
+    def stalled() -> Measurement | str | None:
         counters = "hardware counters of the small machine"
         return results.stalls_ratio(session.observed(counters, list(PROGRAMS), session.budget.repeats))
 
-    def bisections(share: Callable) -> Measurement:
-        return Measurement(share(session.frame("git bisect")), "share of bisections")
+    def bisected(share: Callable) -> Callable[[], Measurement]:
+        return lambda: Measurement(share(session.frame("git bisect")), "share of bisections")
 
-    def profile() -> Measurement | str:
-        return results.five_hottest(session.observed("profiles of call_method", *profiled_how(session)))
+    def of_bisections(make: Callable) -> Callable[[], Counted]:
+        return lambda: Counted(make(session.frame("git bisect")))
+
+    return {
+        "slow / fast, a change that never runs": timed("slow", "fast"),
+        "slow / hot functions together": timed("slow", "hot"),
+        "hot functions together / fast": timed("hot", "fast"),
+        "hot functions together, aligned / not aligned": timed("hot, aligned", "hot"),
+        "the small machine: the same instructions (simulated)": counted(results.as_built, "the same instructions"),
+        "the small machine: twice the misses (simulated)": counted(results.as_built, "twice the misses"),
+        "the small machine: misses gone with its hot functions together (simulated)": counted(
+            results.as_built, "misses gone"
+        ),
+        "instructions, slow / fast (simulated)": counted(results.counted_ratio, "instructions"),
+        "misses, slow / fast (simulated)": counted(results.counted_ratio, "misses"),
+        "stalled front-end cycles, slow / fast (counted)": stalled,
+        "bisections without a trap that blame a commit which changes no machine code": bisected(results.unrelated),
+        "share of bisections that blame the unrelated commit": bisected(results.blaming),
+        "share of blamed commits that stand, without a trap": bisected(results.standing),
+        "commits blamed without a trap": of_bisections(
+            lambda found: results.of_history(found, NO_TRAP).message.nunique()
+        ),
+        "blamed commits that stand": of_bisections(lambda found: results.standing(found).events),
+        "blamed commits that stand by noise alone": of_bisections(
+            lambda found: results.BY_A_COIN * results.standing(found).trials
+        ),
+        "blamed commits that stand and change no machine code": of_bisections(results.standing_without_code),
+        "blamed commits that stand and change machine code": of_bisections(
+            lambda found: results.standing(found).events - results.standing_without_code(found)
+        ),
+    }
+
+
+def of_lots(session: Session) -> Makers:
+    """The lottery of CPython's functions, and the profiles."""
+
+    def profiles(make: Callable) -> Callable[[], Made]:
+        return lambda: make(session.observed("profiles of call_method", *profiled_how(session)))
 
     def as_many() -> Measurement | str:
         return results.as_many_instructions({label: simulated(session, label) for label in BUILDS})
 
     made = {
-        "slow / fast, a change that never runs": lambda: results.ratio(
-            session.frame("the small machine"), "slow", "fast"
-        ),
-        "the small machine: the same instructions (simulated)": lambda: counted("the same instructions"),
         "share of random orders with the instructions of the linker's own (simulated)": as_many,
-        "stalled front-end cycles, slow / fast (counted)": planted_stalls,
-        "the small machine: twice the misses (simulated)": lambda: counted("twice the misses"),
-        "share of the five hottest functions, call_method": profile,
-        "the small machine: misses gone with its hot functions together (simulated)": lambda: counted("misses gone"),
-        "bisections without a trap that blame a commit which changes no machine code": lambda: bisections(
-            results.unrelated
-        ),
-        "share of bisections that blame the unrelated commit": lambda: bisections(results.blaming),
-        "share of blamed commits that stand, without a trap": lambda: bisections(results.standing),
+        "share of the five hottest functions, call_method": profiles(results.five_hottest),
+        "processes of which samples were taken, call_method": profiles(sampled),
+        "random orders as slow as the slow binary of 2016, call_method": partial(as_slow, session),
+        "most misses of a thousand instructions where no order has one": partial(most_of_few, session),
     }
-    for (name, find), label, benchmark in itertools.product(BY_LOT.values(), BUILDS, BENCHMARKS):
-        made[f"{name}, {benchmark} on {label}"] = partial(find, session, label, benchmark)
+    for label, benchmark in itertools.product(BUILDS, BENCHMARKS):
+        for name, find in BY_LOT.values():
+            made[f"{name}, {benchmark} on {label}"] = partial(find, session, label, benchmark)
+        for name, find in OF_ORDERS.items():
+            made[f"{name}, {benchmark} on {label}"] = partial(of_orders, session, label, benchmark, find)
+        made[f"{MOST}, {benchmark} on {label}"] = partial(most, session, label, benchmark)
     return made
+
+
+def cache(session: Session) -> Cache:
+    """The instruction cache that the system reports."""
+    return Cache(**session.observed("instruction cache"))
 
 
 def linked(session: Session, label: str) -> dict:
@@ -91,8 +223,10 @@ def duels(session: Session, label: str) -> pd.DataFrame:
 
 def simulated(session: Session, label: str) -> list[dict] | str:
     """What a simulator counted of the orders of a build, or why there is nothing."""
-    of_it, cache = linked(session, label), Cache(**session.observed("instruction cache"))
-    return of_it["lacking"] or session.observed("simulated misses of the orders", *missed_how(label, of_it, cache))
+    of_it = linked(session, label)
+    return of_it["lacking"] or session.observed(
+        "simulated misses of the orders", *missed_how(label, of_it, cache(session))
+    )
 
 
 def apart(session: Session, label: str, benchmark: str) -> Measurement | str:
@@ -123,3 +257,65 @@ BY_LOT = {
     "D3": ("misses of a thousand instructions, slower less faster orders", misses),
     "D6": ("hot functions together / anywhere", hot),
 }
+
+
+def per_cent(runs: pd.DataFrame, benchmark: str) -> pd.Series:
+    """By how many per cent each random order differs from the linker's own."""
+    return 100 * abs(results.ratios(runs, benchmark, "order") - 1)
+
+
+def faster(runs: pd.DataFrame, benchmark: str) -> Share:
+    slower = results.passing(runs, benchmark, "order", 1.0)
+    return Share(slower.trials - slower.events, slower.trials)
+
+
+# The same of random orders, against the linker's own, whatever is claimed of them.
+SMALL = THRESHOLDS[0]
+OF_ORDERS = {
+    "slowest / fastest of random orders": results.true_spread,
+    "random orders / the linker's own": partial(results.over, kind="order", other="copy"),
+    "random orders that are slower": partial(results.passing, kind="order", threshold=1.0),
+    "random orders that are faster": faster,
+    "nearest random order, in per cent": lambda *given: Counted(per_cent(*given).min()),
+    "farthest random order, in per cent": lambda *given: Counted(per_cent(*given).max()),
+    "random orders that are slower by 2 %": partial(results.passing, kind="order", threshold=SMALL),
+    "random orders that are slower by 2 % by noise alone": lambda runs, benchmark: Counted(
+        results.passing_by_noise(runs, benchmark, SMALL)
+    ),
+}
+
+
+def of_orders(session: Session, label: str, benchmark: str, find: Callable) -> Made:
+    return linked(session, label)["lacking"] or find(duels(session, label), benchmark)
+
+
+MOST = "most misses of a thousand instructions"
+
+
+def most(session: Session, label: str, benchmark: str) -> Counted | str:
+    """Of all random orders."""
+    counted = results.missed(simulated(session, label), benchmark)
+    return counted if isinstance(counted, str) else Counted(counted.drop(DEFAULT).max())
+
+
+def most_of_few(session: Session) -> Counted | None:
+    """Of the benchmarks in which no order misses once."""
+    found = [most(session, label, benchmark) for label, benchmark in itertools.product(BUILDS, BENCHMARKS)]
+    few = [one.value for one in found if isinstance(one, Counted) and one.value < results.MISSES_THAT_MATTER]
+    return Counted(max(few)) if few else None
+
+
+def as_slow(session: Session) -> Share:
+    """Of the orders of all builds that were linked."""
+    found = [
+        results.passing(duels(session, label), "call_method", "order", results.PUBLISHED)
+        for label in BUILDS
+        if not linked(session, label)["lacking"]
+    ]
+    return Share(sum(one.events for one in found), sum(one.trials for one in found))
+
+
+def sampled(found: dict | str) -> Counted | str:
+    if isinstance(found, str):
+        return found
+    return Counted(len(found["processes"])) if found["what"] == "samples" else f"{found['what']} were counted"

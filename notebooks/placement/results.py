@@ -17,6 +17,8 @@ from notebooks.placement.story import CHANGE_CODE, HISTORIES
 
 # Functions keep their time while a call takes no more than this many times as long as in the packed layout.
 TOO_SLOW = 1.1
+# Numbers of functions in the table of three distances.
+NAMED = (4, 6, 8, 10, 12, 16, 32, 64, 128, MANY)
 # Misses of a call below which functions are said to fit.
 FEW_MISSES = 0.05
 # Of the caller, for each function that it calls.
@@ -84,9 +86,9 @@ def slower_than(runs: pd.DataFrame, distance: int, other: int, n: int) -> Interv
     return statistics.ratio_interval(np.log(wide[distance] / wide[other]).to_numpy())
 
 
-def price_of_pages(runs: pd.DataFrame) -> Interval:
+def price_of_pages(runs: pd.DataFrame, n: int = MANY) -> Interval:
     """A page for each function over few pages: as many lines, and all sets in both."""
-    return slower_than(runs, SPREAD, DENSE, MANY)
+    return slower_than(runs, SPREAD, DENSE, n)
 
 
 def price_of_sets(runs: pd.DataFrame) -> Interval:
@@ -329,12 +331,12 @@ def ratio(times: pd.DataFrame, slow: str, fast: str) -> Measurement | None:
     return processes.ratio(*(ordered[ordered.program == name].ns.to_numpy() for name in (slow, fast)))
 
 
-def counted_ratio(counts: pd.DataFrame | str, what: str) -> float | str:
+def counted_ratio(counts: pd.DataFrame | str, what: str) -> Measurement | str:
     """`instructions` or `misses` of the slow program over those of the fast one; or why there is none."""
     if isinstance(counts, str):
         return counts
     column = counts.set_index("program")[what]
-    return float(column["slow"] / column["fast"])
+    return exact(column["slow"] / column["fast"], "ratio")
 
 
 # What the small machine was built for, told by its counts, and by no clock.
