@@ -237,21 +237,6 @@ class Counted:
 
 
 @dataclass(frozen=True)
-class Fixed:
-    """An interval that was worked out at LEVEL, and is known at no other: of what is shown and asked for, and no claim rests on."""
-
-    interval: Interval
-    n: ClassVar[float] = math.nan
-    mde: ClassVar[float] = math.nan
-
-    def at(self, level: float = LEVEL) -> Interval:
-        return self.interval
-
-    def factor(self, gap: float) -> float:
-        return math.nan
-
-
-@dataclass(frozen=True)
 class Ranked:
     """The median of independent ratios, some of them zero or infinite, with the interval of the sign test: it ends at a ratio,
     and may have no end. At LEVEL it takes seven of them, in all sessions.
@@ -334,7 +319,7 @@ class Spread:
         return _squared(self.at().half_width, gap)
 
 
-Estimate = Location | Share | ShareDifference | Counted | Fixed | Ranked | Spread
+Estimate = Location | Share | ShareDifference | Counted | Ranked | Spread
 
 
 @dataclass(frozen=True)
