@@ -8,10 +8,11 @@ from corner import Golden
 from ffilab.judge import characteristics, ledger, simulation, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval, Share
+from ffilab.judge.numbers import of
 from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.races import claims, experiment, figures, results
+from notebooks.races import experiment, figures, results
 
 TRIALS, WINDOWS, PYTHON_RUNS = "trials", "width of the window", "total += 1"
 
@@ -22,11 +23,10 @@ def frames():
     return {title: session.frame(title) for title in (TRIALS, WINDOWS, PYTHON_RUNS, experiment.AS_RUN)}
 
 
-def answer(frames, claim, of, kind):
+def answer(frames, claim, about, kind):
     """The answer of the test of a kind whose part contains these words."""
-    handed = claims.measurements(Golden("races", frames)).complete()
-    rows = {row["id"]: row for _, row in ledger.rows_of(handed, {"is_result": True, "minutes": None}, [])}
-    (part,) = [part["verdict"] for part in rows[claim]["parts"] if of in part["part"] and part["kind"] == kind]
+    rows = {row["id"]: row for row in ledger.judged(Golden("races", frames), [])}
+    (part,) = [part["verdict"] for part in rows[claim]["parts"] if about in part["part"] and part["kind"] == kind]
     return part
 
 
@@ -42,7 +42,7 @@ PYTHON = {"interpreter": GIL, "statement": "total += 1", "loops": experiment.PYT
 
 
 @pytest.mark.parametrize(
-    ("claim", "of", "rows", "column", "nothing"),
+    ("claim", "about", "rows", "column", "nothing"),
     [
         ("A15", "meet inside of the call lose", MET, "lost", 0),
         ("A16", "pays out more", OVERDRAWN, "withdrawn", results.DOLLARS),
@@ -51,28 +51,28 @@ PYTHON = {"interpreter": GIL, "statement": "total += 1", "loops": experiment.PYT
         ("C7", "add a thousand", {**PYTHON, "loops": 1_000}, "lost", 0),
     ],
 )
-def test_one_run_proves_that_it_happens_and_none_of_many_says_how_seldom(frames, claim, of, rows, column, nothing):
+def test_one_run_proves_that_it_happens_and_none_of_many_says_how_seldom(frames, claim, about, rows, column, nothing):
     frame = frames[TRIALS]
     frame.loc[where(frame, **rows), column] = nothing
-    assert answer(frames, claim, of, "occurs") == NO
+    assert answer(frames, claim, about, "occurs") == NO
     some = frame[frame.process % 240 < 100]
-    assert answer({**frames, TRIALS: some}, claim, of, "occurs") == OPEN
+    assert answer({**frames, TRIALS: some}, claim, about, "occurs") == OPEN
     frame.loc[chosen(frame, **rows).index[0], column] = nothing + 1e-5
-    assert answer(frames, claim, of, "occurs") == YES
+    assert answer(frames, claim, about, "occurs") == YES
 
 
 @pytest.mark.parametrize(
-    ("claim", "of", "rows", "column", "least"),
+    ("claim", "about", "rows", "column", "least"),
     [
         ("A15", "the mutex version", {**MET, "variant": "mutex"}, "lost", 1e-5),
         ("A16", "with the GIL", {**OVERDRAWN, "interpreter": GIL}, "withdrawn", results.DOLLARS + 50),
     ],
 )
-def test_one_bad_run_refutes_that_it_never_happens(frames, claim, of, rows, column, least):
-    assert answer(frames, claim, of, "never") == YES
+def test_one_bad_run_refutes_that_it_never_happens(frames, claim, about, rows, column, least):
+    assert answer(frames, claim, about, "never") == YES
     frame = frames[TRIALS]
     frame.loc[chosen(frame, **rows).index[0], column] = least
-    assert answer(frames, claim, of, "never") == NO
+    assert answer(frames, claim, about, "never") == NO
 
 
 def test_an_event_counts_though_its_process_was_disturbed_and_measured_again():
@@ -84,10 +84,7 @@ def test_an_event_counts_though_its_process_was_disturbed_and_measured_again():
     safe |= {"strangers_s": 1.0, "wall_s": 0.1}
     safe["result"] = [{**row, "lost": 0.1} if row.get("variant") == "mutex" else row for row in safe["result"]]
     session.record.children.append(again)
-    assert (
-        claims.measurements(session).measurements["A15"][f"bad runs: mutex, PyDLL, {FREE_THREADED}"].estimate.events
-        == 1
-    )
+    assert of(session)[f"bad runs: mutex, PyDLL, {FREE_THREADED}"].measurement.estimate.events == 1
 
 
 def test_threads_that_never_met_try_no_lock(frames):
@@ -118,8 +115,10 @@ def test_a_narrow_window_is_compared_with_a_wide_one_alone(frames, wide, side):
 
 def test_an_interpreter_that_is_absent_leaves_its_part_out(frames):
     free_threaded = {title: frame[frame.interpreter == FREE_THREADED] for title, frame in frames.items()}
-    handed = claims.measurements(Golden("races", free_threaded)).complete()
-    assert list(handed.measurements["C7"]) == [f"bad runs: total += 1, {FREE_THREADED}"]
+    found = of(Golden("races", free_threaded))
+    c7 = next(claim for claim in declared("races").claims if claim.id == "C7")
+    there = [rule.measured for rule in c7.tests if found[rule.measured].measurement]
+    assert there == [f"bad runs: total += 1, {FREE_THREADED}"]
     assert answer(free_threaded, "A15", "with the GIL, which PyDLL keeps, nothing", "never") == verdicts.NO_NUMBER
 
 

@@ -1,4 +1,4 @@
-"""What the chapter "Races" shows: tables, figures and the texts that its prose takes up."""
+"""What the chapter "Races" shows: tables and figures."""
 
 import numpy as np
 import pandas as pd
@@ -7,10 +7,10 @@ import seaborn as sns
 from ffilab import draw
 from ffilab.bench.record import Record
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval, Location
-from ffilab.judge.processes import chosen, interval_of
+from ffilab.judge.estimates import Interval
+from ffilab.judge.processes import chosen
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
-from notebooks.races import results, words
+from notebooks.races import results
 from notebooks.races.detection import MODELS, TESTS, TOOLS
 from notebooks.races.experiment import (
     BORROWED,
@@ -18,18 +18,14 @@ from notebooks.races.experiment import (
     INTERVALS,
     LOADERS,
     REMEDIES,
-    SHORT,
-    THREADS,
     VARIANTS,
     WAYS,
     lets_others_in,
 )
 from notebooks.races.experiment import UNSAFE as UNSAFE_REMEDIES
-from notebooks.races.results import CDLL, KEEPING, PYDLL, RELEASING, SAFE, UNSAFE
+from notebooks.races.results import CDLL, PYDLL, SAFE
 
-# How the prose calls the chapter pair in the names of its numbers.
-PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
-WHERE = {"gil": "with the GIL released", "free-threaded": "without the GIL"}
+PAIR = (GIL, FREE_THREADED)
 MARKERS = dict(zip(CROWD_SIZES, "oD", strict=True))
 # When each remedy is the one to take.
 WHEN = {
@@ -116,26 +112,6 @@ def as_run_table(runs: pd.DataFrame, banks: bool) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def glue_as_run(runs: pd.DataFrame, starts: pd.DataFrame) -> None:
-    """Hand what the talk's counter loses, whether its GIL was off, and what a thread costs, to the prose."""
-    off = {"interpreter": FREE_THREADED, "gil": "off", "what": "unsafe counter"}
-    free = results.bad_processes(runs, "lost", **off)
-    lost = results.expected(results.by_process(runs, "lost", **off)).at()
-    draw.glue("as-run", words.as_run(free, lost))
-    draw.glue("prediction-1", words.prediction_1(free))
-    on = {
-        what: results.bad_processes(runs, column, gil="on", what=what)
-        for what, column in (("unsafe counter", "lost"), ("bank", "created"), ("fast bank", "created"))
-    }
-    draw.glue("gil-was-off", words.gil_was_off(on))
-    call = {label: interval_of(starts, "call", interpreter=label) for label in PAIR.values()}
-    start = {label: interval_of(starts, "start", interpreter=label) for label in PAIR.values()}
-    draw.glue("start-and-call", words.start_and_call(start[FREE_THREADED], call[FREE_THREADED]))
-    lives = [results.expected(chosen(starts, interpreter=label).life.to_numpy()) for label in PAIR.values()]
-    at = [None if not life.n else life.at() for life in lives]
-    draw.glue("lives", words.lives(*at, results.difference(lives[1], lives[0])))
-
-
 def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
     """What the unsafe counter lost, by build, way and number of threads."""
     rows = []
@@ -212,14 +188,14 @@ def cores_words(part: pd.DataFrame) -> str:
 def plot_crossed(figure, crossed: pd.DataFrame) -> None:
     """Each run of the unsafe counter as one point, by way, build and number of threads. Nothing is averaged."""
     for axes, threads in zip(figure.subplots(1, 2, sharey=True), results.TEAM_SIZES, strict=True):
-        rows = chosen(crossed, interpreter=PAIR.values(), variant="unsafe", threads=threads)
+        rows = chosen(crossed, interpreter=PAIR, variant="unsafe", threads=threads)
         sns.stripplot(
             rows.assign(lost=100 * rows.lost),
             x="lost",
             y="way",
             hue="interpreter",
             order=list(WAYS),
-            hue_order=list(PAIR.values()),
+            hue_order=list(PAIR),
             dodge=True,
             jitter=0.15,
             alpha=0.6,
@@ -233,7 +209,7 @@ def plot_crossed(figure, crossed: pd.DataFrame) -> None:
     left = figure.axes[0]
     draw.legend_above(left)
     left.get_legend().set_title(None)
-    for text, label in zip(left.get_legend().get_texts(), PAIR.values(), strict=True):
+    for text, label in zip(left.get_legend().get_texts(), PAIR, strict=True):
         text.set_text(f"CPython {label}")
 
 
@@ -241,39 +217,11 @@ def crossed_words(crossed: pd.DataFrame) -> str:
     """The same in words, for the figure's alt text."""
     parts = []
     for threads in results.TEAM_SIZES:
-        for label in PAIR.values():
+        for label in PAIR:
             for way in WAYS:
                 which = {"interpreter": label, "way": way, "variant": "unsafe", "threads": threads}
                 parts.append(f"{way} on {label}, {threads} threads: {bad_words(crossed, 'lost', **which)}")
     return "; ".join(parts)
-
-
-def glue_crossed(crossed: pd.DataFrame) -> None:
-    """Hand what the crossed counter says to the prose."""
-    kept = {"interpreter": GIL, "way": KEEPING}
-    draw.glue("meeting", words.meeting(results.calibrated(crossed)))
-    free = crossed[[lets_others_in(row.interpreter, row.way) for row in crossed.itertuples()]]
-    two = chosen(free, variant="unsafe", threads=results.TEAM_SIZES[0])
-    draw.glue("met-and-worked", words.met_and_worked(results.met(two), results.worked_at_once(two)))
-    draw.glue("kept-apart", words.kept_apart(results.met(crossed, every=False, **kept)))
-    for threads in results.TEAM_SIZES:
-        ways = {
-            name: [results.by_way(crossed, label, threads, ways) for ways in (KEEPING, RELEASING)]
-            for name, label in PAIR.items()
-        }
-        draw.glue(f"protection-{threads}", words.protection(threads, *ways["gil"]))
-        draw.glue(f"unprotected-{threads}", words.unprotected(threads, *ways["free-threaded"]))
-    for name, where in WHERE.items():
-        which = {"interpreter": PAIR[name], "way": CDLL, "variant": "unsafe", "threads": results.TEAM_SIZES[0]}
-        bad = results.bad_processes(crossed, "lost", **which)
-        draw.glue(f"lossy-{name}", words.lossy_runs(where, bad, results.typical_bad(crossed, "lost", **which)))
-    gil = [results.by_way(crossed, GIL, threads, [CDLL])[CDLL] for threads in results.TEAM_SIZES]
-    draw.glue("prediction-2", words.prediction_2(*gil))
-    safe, unsafe = (
-        results.bad_processes(crossed, "lost", interpreter=FREE_THREADED, variant=variants, threads=THREADS)
-        for variants in (SAFE, UNSAFE)
-    )
-    draw.glue("left-open", words.left_open(THREADS, safe, unsafe))
 
 
 def _pairs(count: float) -> str:
@@ -308,7 +256,7 @@ def plot_crowds(figure, runs: pd.DataFrame) -> None:
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
     for axes, iterations in zip(panels, sorted(runs.iterations.unique()), strict=True):
         for (size, marker), color in zip(MARKERS.items(), draw.PALETTE, strict=False):
-            for label in PAIR.values():
+            for label in PAIR:
                 part = chosen(runs, iterations=int(iterations), threads=size, interpreter=label)
                 axes.scatter(
                     100 * part.overlapped,
@@ -327,26 +275,11 @@ def plot_crowds(figure, runs: pd.DataFrame) -> None:
 
 def crowds_alt(rows: pd.DataFrame) -> str:
     """The picture in words."""
-    columns = ["interpreter", "threads", "iterations", "value", "overlapped"]
-    return words.overlap_for_alt(list(rows[columns].itertuples(index=False, name=None)))
-
-
-def glue_crowds(runs: pd.DataFrame, rows: pd.DataFrame) -> None:
-    """Hand what the crowds say to the prose, with what a reviewer would object."""
-    apart = results.overlap_and_loss(runs)[False]
-    two = results.overlap_and_loss(runs, interpreter=GIL, threads=2, iterations=SHORT)
-    draw.glue("overlap-decides", words.overlap_decides(two[False], two[True], apart))
-    pairs, each = (
-        _compared(*map(of, [runs] * 2, PAIR.values())) for of in (results.pairs_at_once, results.loss_of_a_pair)
+    return "; ".join(
+        f"{row.interpreter}, {row.threads} threads with {row.iterations:,}: loss {draw.number(100 * row.value, 1)} %, "
+        f"overlapped {draw.number(100 * row.overlapped, 1)} %"
+        for row in rows.itertuples()
     )
-    loss = _compared(*(results.loss_in(rows, label, THREADS, SHORT) for label in PAIR.values()))
-    draw.glue("factor-between-builds", words.factor_between_builds(loss, pairs, each, apart))
-
-
-def _compared(gil: Location | None, free: Location | None) -> words.Compared:
-    """Both, and the first less the second."""
-    at = [None if found is None else found.at() for found in (gil, free)]
-    return *at, results.difference(gil, free)
 
 
 PUBLISHED_MATRIX = {
@@ -373,16 +306,6 @@ def matrix_table(crossed: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values("function", ignore_index=True, kind="stable")
 
 
-def glue_matrix(crossed: pd.DataFrame) -> None:
-    """Hand what becomes of the cell "uncertain" to the prose."""
-    kept, released = (
-        [share for threads in results.TEAM_SIZES for share in results.by_way(crossed, GIL, threads, ways).values()]
-        for ways in (KEEPING, RELEASING)
-    )
-    draw.glue("certain", words.certain(kept, released))
-    draw.glue("takeaway", words.takeaway(kept, released))
-
-
 def bank_table(bank: pd.DataFrame) -> pd.DataFrame:
     """A16 corrected: withdrawals and money made from nothing."""
     rows = []
@@ -401,31 +324,6 @@ def bank_table(bank: pd.DataFrame) -> pd.DataFrame:
                     }
                 )
     return pd.DataFrame(rows)
-
-
-def glue_bank(bank: pd.DataFrame, runs: pd.DataFrame) -> None:
-    """Hand the runs of the bank that were inconsistent, as the talk ran it and corrected, to the prose. runs: as it was run."""
-    off = {"interpreter": FREE_THREADED, "gil": "off"}
-    paid = results.expected(results.by_process(runs, "withdrawals", what="bank", **off)).at()
-    draw.glue("bank-as-run", words.bank_as_run(results.bad_processes(runs, "created", what="bank", **off), paid))
-    rounds = runs.assign(raced=runs.created != 0)
-    raced = results.expected(results.by_process(rounds, "raced", what="fast bank", **off)).at()
-    draw.glue("fast-bank", words.fast_bank(results.bad_processes(runs, "created", what="fast bank", **off), raced))
-    free, gil = (
-        results.bad_processes(bank, "created", interpreter=label, loader=PYDLL, case="unsafe")
-        for label in (FREE_THREADED, GIL)
-    )
-    rows = chosen(bank, interpreter=FREE_THREADED, loader=PYDLL, case="unsafe")
-    draw.glue("bank-asleep", words.bank_asleep(free, gil, results.expected(rows.created.to_numpy()).at()))
-    atomic = {
-        f"{loader} on {label}": results.bad_processes(
-            bank, "created", interpreter=label, loader=loader, case="atomic load and store"
-        )
-        for label in results.labels(bank)
-        for loader in LOADERS
-    }
-    draw.glue("atomic-bank", words.atomic_bank(atomic))
-    draw.glue("prediction-4", words.prediction_4(atomic))
 
 
 def trials_table(trials: pd.DataFrame) -> pd.DataFrame:
@@ -495,16 +393,6 @@ def payments_alt(payments: pd.DataFrame) -> str:
     )
 
 
-def glue_payments(payments: pd.DataFrame) -> None:
-    """Hand what a window of no width lets through, and how well the models do, to the prose."""
-    zero = Interval.of(payments.iloc[0])
-    draw.glue("no-window", words.no_window(zero))
-    own = results.own_window(zero)
-    draw.glue(
-        "model-of-window", words.model_of_window(len(payments), results.misses(payments), own, results.nearer(payments))
-    )
-
-
 def bytecode_words(statement: str, instructions: pd.DataFrame) -> str:
     """The caption of a statement's instructions."""
     between = results.hand_overs_between(instructions)
@@ -528,24 +416,6 @@ def python_table(python: pd.DataFrame) -> pd.DataFrame:
                     }
                 )
     return pd.DataFrame(rows)
-
-
-def glue_python(python: pd.DataFrame) -> None:
-    """Hand the runs in which Python statements lost updates, at the shortest switch interval, to the prose."""
-    for name, sentence in (("gil", words.python_with_gil), ("free-threaded", words.python_without_gil)):
-        found = [
-            results.bad_processes(python, "lost", interpreter=PAIR[name], interval="1 µs", statement=statement)
-            for statement in ("total += 1", "total += one()")
-        ]
-        draw.glue(f"python-{name}", sentence(*found))
-        if name == "gil":
-            draw.glue("prediction-3", words.prediction_3(found[0]))
-
-
-def glue_kinds(kinds: pd.DataFrame) -> None:
-    """Hand what the GIL does for two calls that belong together to the prose."""
-    found = results.bad_processes(kinds, "wrong", interpreter=GIL, loader=PYDLL, kind="last error, global")
-    draw.glue("last-error", words.last_error(found))
 
 
 def kinds_table(kinds: pd.DataFrame) -> pd.DataFrame:
@@ -589,13 +459,6 @@ def remedies_table(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def glue_remedies(rivals: pd.DataFrame) -> None:
-    """Hand the price of each remedy without the GIL, with one rival, to the prose."""
-    of = {name: results.operation(rivals, name, 2) for name in REMEDIES}
-    draw.glue("sharing", words.sharing(of["atomic"], of["sharded, 16 atomics"]))
-    draw.glue("reading", words.reading(of["read under a PyMutex"], of["read an immutable snapshot"]))
-
-
 def detection_table(found: pd.DataFrame) -> pd.DataFrame:
     """What both tools say, with what they should say."""
     return pd.DataFrame(
@@ -611,13 +474,6 @@ def detection_table(found: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def glue_detection(found: pd.DataFrame) -> None:
-    """Hand how often each tool was right to the prose."""
-    draw.glue("tools", words.tools(results.tool_score(found)))
-    bank = chosen(found, variant="bank, atomic load and store").set_index("tool").found.to_dict()
-    draw.glue("atomic-bank-tools", words.atomic_bank_under_tools(bank))
-
-
 def parallel_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The outcome of each test on each build."""
     outcomes = runs.pivot(index="test", columns="interpreter", values="outcome")
@@ -627,15 +483,6 @@ def parallel_table(runs: pd.DataFrame) -> pd.DataFrame:
             for test in TESTS
         ]
     )
-
-
-def glue_rust(rust: pd.DataFrame) -> None:
-    """Hand the runs in which the counters in Rust lost updates to the prose."""
-    found = [
-        results.bad_processes(rust, "lost", variant=variant) if len(rust) else None
-        for variant in ("Rust, load then store", "Rust, fetch_add")
-    ]
-    draw.glue("rust", words.rust(*found))
 
 
 def explored_table(found: pd.DataFrame) -> pd.DataFrame:

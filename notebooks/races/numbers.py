@@ -1,18 +1,33 @@
-"""The numbers of the chapter "Races", by name, and its own controls. The rules: claims.toml."""
+"""The numbers of the chapter "Races", by name, and its own controls. The rules: claims.toml, sentences.toml."""
 
+from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import product
 
 import pandas as pd
 
 from ffilab.bench.session import Session
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import Measurement
+from ffilab.judge.estimates import Counted, Interval, Location, Measurement, Share
 from ffilab.judge.numbers import Makers
-from ffilab.judge.processes import difference
+from ffilab.judge.processes import chosen, difference, interval_of
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.races import results
-from notebooks.races.experiment import AS_IN_THE_POST, AS_RUN
-from notebooks.races.results import CDLL, NARROW_NS, PYDLL, WIDE_NS
+from notebooks.races.detection import CLEAN, RACE, TOOLS
+from notebooks.races.experiment import AS_IN_THE_POST, AS_RUN, LOADERS, SHORT, THREADS, WAYS, lets_others_in
+from notebooks.races.results import CDLL, KEEPING, NARROW_NS, PYDLL, RELEASING, SAFE, TEAM_SIZES, UNSAFE, WIDE_NS
+
+PAIR, TWO = (GIL, FREE_THREADED), TEAM_SIZES[0]
+# What of the talk's program goes wrong, and the column that is not zero then.
+WRONG_AS_RUN = {"unsafe counter": "lost", "bank": "created", "fast bank": "created"}
+# Of fifty threads with the talk's work: what they lose, and what may explain it.
+OF_FIFTY = {
+    "loss": results.loss_of_fifty,
+    "overlapping pairs": results.pairs_at_once,
+    "loss of each pair": results.loss_of_a_pair,
+}
+# Of threads together: those whose price the prose compares.
+REMEDIES = ("atomic", "sharded, 16 atomics", "read under a PyMutex", "read an immutable snapshot")
 
 
 def controls(session: Session) -> list[Check]:
@@ -21,68 +36,73 @@ def controls(session: Session) -> list[Check]:
 
 
 def numbers(session: Session) -> Makers:
-    made = {}
-    for variant, label in (
-        ("unsafe", FREE_THREADED),
-        ("mutex", FREE_THREADED),
-        ("atomic", FREE_THREADED),
-        ("unsafe", GIL),
-    ):
-        found = partial(bad_counters, session, label, PYDLL, variant)
-        made[f"bad runs: {variant}, PyDLL, {label}"] = found
-    name = f"updates lost, mean over all runs: unsafe, PyDLL, {FREE_THREADED}"
-    made[name] = partial(loss, session)
-    name = f"updates lost, as the talk ran it, mean of five rounds: {FREE_THREADED}"
-    made[name] = partial(as_run, session, "unsafe counter", "lost", "share of updates")
-    made[f"withdrawals, as the talk ran it: {FREE_THREADED}"] = partial(
-        as_run, session, "bank", "withdrawals", "withdrawals"
+    parts = of_the_rules, as_run, of_threads, of_the_counter, of_the_crowds, of_the_bank, of_the_windows, of_the_tools
+    made = {name: make for part in parts for name, make in part(session).items()}
+    made[f"runs with a wrong last error, global, {PYDLL}, {GIL}"] = partial(
+        bad, session, "more kinds", "wrong", interpreter=GIL, loader=PYDLL, kind="last error, global"
     )
-    for label in (FREE_THREADED, GIL):
-        made[f"bad runs as the talk ran it: fast bank, {label}"] = partial(fast_bank, session, label)
-
-    for case, label in (("unsafe", FREE_THREADED), ("unsafe", GIL), ("safe", FREE_THREADED)):
-        made[f"bad accounts: {case}, PyDLL, {label}"] = partial(bad_accounts, session, label, case)
-
-    made["rounds that are hit in a window of 10 µs, less those in one of 1 µs"] = partial(wider, session)
-    made[f"bad runs: unsafe, ctypes CDLL, {GIL}"] = partial(bad_counters, session, GIL, CDLL, "unsafe")
-    for name, of_the_post in (("switch interval 1 µs", False), ("a loop of 1,000", True)):
-        made[f"bad runs: total += 1, {name}, {GIL}"] = partial(bad_totals, session, of_the_post)
-    for statement, label in (("total += one()", GIL), ("total += 1", FREE_THREADED)):
-        made[f"bad runs: {statement}, {label}"] = partial(bad_statements, session, statement, label)
+    for remedy in REMEDIES:
+        made[f"ns for one of two threads together: {remedy}"] = lambda remedy=remedy: results.operation(
+            results.with_rivals(session.frame("remedies with rivals")), remedy, 2
+        )
     return made
 
 
-def as_run(session: Session, what: str, column: str, unit: str) -> Measurement | None:
-    """A number of the talk's own program without the GIL, on average over all processes; None if there is none."""
-    values = results.by_process(session.frame(AS_RUN), column, interpreter=FREE_THREADED, gil="off", what=what)
-    return Measurement(results.expected(values), unit) if len(values) else None
+def bad(session: Session, title: str, column: str, rows=None, disturbed=False, **which) -> Share | None:
+    """Runs of an experiment that went wrong (`column` is not zero), among the `rows` that `which` chooses."""
+    frame = session.frame(title, disturbed=disturbed)
+    return results.bad_processes(rows(frame) if rows else frame, column, **which) if len(frame) else None
 
 
-def fast_bank(session: Session, label: str) -> Measurement | None:
-    """Processes in which the talk's own fast bank went wrong."""
-    gil = "on" if label == GIL else "off"
-    return bad(session.frame(AS_RUN, disturbed=True), "created", interpreter=label, gil=gil, what="fast bank")
+def spared(share: Share | None) -> Share | None:
+    """The runs without an event, among the same."""
+    return share and Share(share.trials - share.events, share.trials)
 
 
-def tried(session: Session) -> pd.DataFrame:
-    """All trials: an event counts, whatever else ran, and so does a trial without one."""
-    return session.frame("trials", disturbed=True)
+def worst(shares: Iterable[Share | None]) -> Share | None:
+    """Of several the one that speaks most against "never": with an event, or else of the fewest runs."""
+    return max(filter(None, shares), key=lambda share: (share.events > 0, share.at().high), default=None)
 
 
-def bad_counters(session: Session, label: str, way: str, variant: str) -> Measurement | None:
-    """Trials in which fifty threads lost updates."""
-    return bad(results.counter_trials(tried(session), label, way, variant), "lost")
+def of_the_rules(session: Session) -> Makers:
+    """What claims ask to happen or never to happen: an event counts, whatever else ran, and so does a trial without one."""
+    made: Makers = {}
+
+    def events(name: str, title: str, column: str, rows: Callable | None = None, **which) -> None:
+        made[name] = partial(bad, session, title, column, rows, disturbed=True, **which)
+
+    for variant, label in (*((variant, FREE_THREADED) for variant in UNSAFE + SAFE), ("unsafe", GIL)):
+        rows = partial(results.counter_trials, label=label, way=PYDLL, variant=variant)
+        events(f"bad runs: {variant}, PyDLL, {label}", "trials", "lost", rows)
+    rows = partial(results.counter_trials, label=GIL, way=CDLL, variant="unsafe")
+    events(f"bad runs: unsafe, ctypes CDLL, {GIL}", "trials", "lost", rows)
+    for case, label in (("unsafe", FREE_THREADED), ("unsafe", GIL), ("safe", FREE_THREADED)):
+        which = {"interpreter": label, "case": case}
+        events(f"bad accounts: {case}, PyDLL, {label}", "trials", "created", results.money, **which)
+    for name, of_the_post in (("switch interval 1 µs", False), ("a loop of 1,000", True)):
+        which = {"interpreter": GIL, "statement": "total += 1"}
+        events(f"bad runs: total += 1, {name}, {GIL}", "trials", "lost", partial(loop, of_the_post), **which)
+    for label, statement in product(PAIR, ("total += 1", "total += one()")):
+        which = {"interpreter": label, "statement": statement, "interval": "1 µs"}
+        events(f"bad runs: {statement}, {label}", "total += 1", "lost", **which)
+    for label, gil in zip(PAIR, ("on", "off")):
+        which = {"interpreter": label, "gil": gil, "what": "fast bank"}
+        events(f"bad runs as the talk ran it: fast bank, {label}", AS_RUN, "created", **which)
+    made[f"updates lost, mean over all runs: unsafe, PyDLL, {FREE_THREADED}"] = lambda: mean(
+        results.counter_trials(session.frame("trials"), FREE_THREADED, PYDLL, "unsafe").lost
+    )
+    made["rounds that are hit in a window of 10 µs, less those in one of 1 µs"] = partial(wider, session)
+    return made
 
 
-def loss(session: Session) -> Measurement | None:
-    """Share of updates that fifty threads lose on average, unsafe, through PyDLL and without the GIL."""
-    rows = results.counter_trials(session.frame("trials"), FREE_THREADED, PYDLL, "unsafe")
-    return Measurement(results.expected(rows.lost.to_numpy()), "share of updates") if len(rows) else None
+def loop(of_the_post: bool, trials: pd.DataFrame) -> pd.DataFrame:
+    """Trials of the post's short loop, or of ours."""
+    return trials[(trials.loops == AS_IN_THE_POST["loops"]) == of_the_post]
 
 
-def bad_accounts(session: Session, label: str, case: str) -> Measurement | None:
-    """Trials of the bank in which money was made or lost."""
-    return bad(results.money(tried(session)), "created", interpreter=label, case=case)
+def mean(values) -> Location | None:
+    """The expected value of a run; None if there is no run."""
+    return results.expected(values) if len(values) else None
 
 
 def wider(session: Session) -> Measurement | None:
@@ -92,21 +112,206 @@ def wider(session: Session) -> Measurement | None:
     return difference(wide.share.to_numpy(), narrow.share.to_numpy(), "share of rounds")
 
 
-def bad_totals(session: Session, of_the_post: bool) -> Measurement | None:
-    """Trials in which threads lost additions in Python, in the post's short loop or in ours."""
-    rows = tried(session)
-    return bad(
-        rows[(rows.loops == AS_IN_THE_POST["loops"]) == of_the_post], "lost", interpreter=GIL, statement="total += 1"
+def as_run(session: Session) -> Makers:
+    """The talk's own program. Each process has five rounds."""
+    off = {"interpreter": FREE_THREADED, "gil": "off"}
+    average = partial(mean_as_run, session, **off)
+    made: Makers = {
+        f"updates lost, as the talk ran it, mean of five rounds: {FREE_THREADED}": partial(
+            average, "lost", what="unsafe counter"
+        ),
+        f"withdrawals, as the talk ran it: {FREE_THREADED}": partial(average, "withdrawals", what="bank"),
+        f"rounds that race, as the talk ran it: {FREE_THREADED}": partial(average, "raced", what="fast bank"),
+    }
+    for what in ("unsafe counter", "bank"):
+        wrong = partial(bad, session, AS_RUN, WRONG_AS_RUN[what], what=what, **off)
+        made[f"runs of the talk's {what} that went wrong: {FREE_THREADED}"] = wrong
+        made[f"runs of the talk's {what} that went right: {FREE_THREADED}"] = lambda wrong=wrong: spared(wrong())
+    made["runs that went wrong with the GIL, as the talk ran it, the worst"] = lambda: worst(
+        wrong_with_the_gil(session).values()
     )
+    return made
 
 
-def bad_statements(session: Session, statement: str, label: str) -> Measurement | None:
-    """Runs in which two threads lost additions at the shortest switch interval."""
-    runs = session.frame("total += 1", disturbed=True)
-    return bad(runs, "lost", interpreter=label, statement=statement, interval="1 µs")
+def wrong_with_the_gil(session: Session) -> dict[str, Share | None]:
+    """Runs of the talk's program that went wrong with the GIL, by what it runs."""
+    return {what: bad(session, AS_RUN, column, what=what, gil="on") for what, column in WRONG_AS_RUN.items()}
 
 
-def bad(frame, column: str, **which) -> Measurement | None:
-    """Bad trials among all, by what `which` chooses; None if there are none of the kind."""
-    share = results.bad_processes(frame, column, **which)
-    return Measurement(share, "share of runs") if share else None
+def mean_as_run(session: Session, column: str, **which) -> Location | None:
+    """On average over the processes, each with the mean of its rounds."""
+    runs = session.frame(AS_RUN)
+    return mean(results.by_process(runs.assign(raced=runs.created != 0), column, **which))
+
+
+def of_threads(session: Session) -> Makers:
+    """What a thread costs."""
+    life = partial(life_of_a_thread, session)
+    made: Makers = {f"µs of a thread that does nothing: {label}": partial(life, label) for label in PAIR}
+    made[f"µs of a thread that does nothing: {FREE_THREADED} less {GIL}"] = lambda: results.difference(
+        life(FREE_THREADED), life(GIL)
+    )
+    for column, what in (("start", "to start a thread"), ("call", "of one call of the talk's counter")):
+        made[f"µs {what}: {FREE_THREADED}"] = lambda column=column: interval_of(
+            in_us(session), column, interpreter=FREE_THREADED
+        )
+    return made
+
+
+def in_us(session: Session) -> pd.DataFrame:
+    """What was measured of threads, in microseconds."""
+    runs = session.frame("starting a thread")
+    return runs.assign(**runs[["start", "call", "life"]] / 1000)
+
+
+def life_of_a_thread(session: Session, label: str) -> Location | None:
+    return mean(chosen(in_us(session), interpreter=label).life)
+
+
+def of_the_counter(session: Session) -> Makers:
+    """Threads that meet inside of the call: runs that lost updates, and whether they met."""
+    crossed = partial(session.frame, "counter, crossed")
+    lost = partial(bad, session, "counter, crossed", "lost")
+    made: Makers = {}
+    for label, threads, way in product(PAIR, TEAM_SIZES, WAYS):
+        which = {"interpreter": label, "threads": threads, "way": way, "variant": "unsafe"}
+        made[f"lossy runs: unsafe, {threads} threads, {way}, {label}"] = partial(lost, **which)
+    for name, variants in (("unsafe", UNSAFE), ("safe", SAFE)):
+        which = {"interpreter": FREE_THREADED, "threads": THREADS, "variant": variants}
+        made[f"lossy runs: {name}, {THREADS} threads, {FREE_THREADED}"] = partial(lost, **which)
+    for what, ways in (("keep", KEEPING), ("release", RELEASING)):
+        of_it = [made[f"lossy runs: unsafe, {n} threads, {way}, {GIL}"] for n, way in product(TEAM_SIZES, ways)]
+        made[f"lossy runs of calls that {what} the GIL, the worst"] = lambda of_it=of_it: worst(
+            make() for make in of_it
+        )
+    for label in PAIR:
+        two = f"unsafe, {TWO} threads, {CDLL}, {label}"
+        made[f"runs without a loss: {two}"] = lambda two=two: spared(made[f"lossy runs: {two}"]())
+        for place, what in enumerate(("median", "least", "most")):
+            made[f"{what} of what lossy runs lost: {two}"] = partial(of_the_lossy, session, place, label)
+    made[f"runs with all threads inside together, though the call keeps the GIL: {GIL}"] = lambda: results.met(
+        crossed(), every=False, interpreter=GIL, way=KEEPING
+    )
+    for what, of in (("inside together", results.met), ("at work at once", results.worked_at_once)):
+        made[f"runs with two threads {what}, where nothing keeps them apart"] = lambda of=of: of(let_in(crossed()))
+    return made
+
+
+def of_the_lossy(session: Session, place: int, label: str) -> Counted | None:
+    """Of runs of two threads through CDLL that lost anything: median, smallest or largest share."""
+    which = {"interpreter": label, "way": CDLL, "variant": "unsafe", "threads": TWO}
+    found = results.typical_bad(session.frame("counter, crossed"), "lost", **which)
+    return found and Counted(found[place])
+
+
+def let_in(crossed: pd.DataFrame) -> pd.DataFrame:
+    """Runs of two threads of the unsafe counter, of which both can be in the call."""
+    rows = crossed[[lets_others_in(row.interpreter, row.way) for row in crossed.itertuples()]]
+    return chosen(rows, variant="unsafe", threads=TWO)
+
+
+def of_the_crowds(session: Session) -> Makers:
+    """Loss and overlap, and why fifty threads with the talk's work lose more on one build than on the other."""
+    crowds = partial(session.frame, "crowds")
+    made: Makers = {}
+    two = {"interpreter": GIL, "threads": TWO, "iterations": SHORT}
+    for name, which in (("of two threads with the talk's work", two), ("of all kinds", {})):
+        for what, at_once in product(("runs", "lossy runs", "runs without a loss"), (False, True)):
+            how = "at work at once" if at_once else "not at work at once"
+            made[f"{what} {name}, {how}"] = partial(overlapping, session, what, at_once, which)
+    for label in PAIR:
+        made[f"loss of fifty threads: {label}"] = lambda label=label: results.loss_of_fifty(crowds(), label)
+    for what, of in OF_FIFTY.items():
+        made[f"{what} of fifty threads: {GIL} less {FREE_THREADED}"] = lambda of=of: results.difference(
+            *(of(crowds(), label) for label in PAIR)
+        )
+        made[f"{what} of fifty threads: {GIL} / {FREE_THREADED}"] = lambda of=of: factor(crowds(), of)
+    return made
+
+
+def overlapping(session: Session, what: str, at_once: bool, which: dict) -> Counted:
+    """How many runs, in which some threads worked at the same time, or none did."""
+    share = results.overlap_and_loss(session.frame("crowds"), **which)[at_once]
+    counts = {"runs": share.trials, "lossy runs": share.events, "runs without a loss": share.trials - share.events}
+    return Counted(counts[what])
+
+
+def factor(crowds: pd.DataFrame, of: Callable) -> Counted | None:
+    """With the GIL released over without a GIL, where all that may explain the factor is known, and above zero."""
+    for each in OF_FIFTY.values():
+        pair = [each(crowds, label) for label in PAIR]
+        if results.difference(*pair) is None or min(found.centre for found in pair) <= 0:
+            return None
+    gil, free = (of(crowds, label).centre for label in PAIR)
+    return Counted(gil / free)
+
+
+def of_the_bank(session: Session) -> Makers:
+    """The corrected bank: the one that sleeps between check and act, and the one of atomic accesses."""
+    asleep, atomic = {"loader": PYDLL, "case": "unsafe"}, partial(atomic_banks, session)
+    made: Makers = {}
+    for label in PAIR:
+        made[f"inconsistent runs of the bank asleep: {label}"] = partial(
+            bad, session, "bank", "created", results.money, interpreter=label, **asleep
+        )
+    made[f"dollars from nothing, bank asleep: {FREE_THREADED}"] = lambda: mean(
+        chosen(results.money(session.frame("bank")), interpreter=FREE_THREADED, **asleep).created
+    )
+    made["inconsistent runs of the atomic bank, the worst"] = lambda: worst(atomic().values())
+    made["runs of the atomic bank"] = lambda: Counted(sum(share.trials for share in atomic().values()))
+    return made
+
+
+def atomic_banks(session: Session) -> dict[str, Share]:
+    """Inconsistent runs of the account of atomic loads and stores, by "loader on build"."""
+    bank = results.money(session.frame("bank"))
+    return {
+        f"{loader} on {label}": results.bad_processes(
+            bank, "created", interpreter=label, loader=loader, case="atomic load and store"
+        )
+        for label in results.labels(bank)
+        for loader in LOADERS
+    }
+
+
+def of_the_windows(session: Session) -> Makers:
+    """Rounds in which both were paid, by width of the window, and two models of them."""
+    made: Makers = {}
+
+    def payments(name: str, make: Callable) -> None:
+        made[name] = lambda: make(results.payments(session.frame("width of the window")))
+
+    payments("rounds paid twice in a window of no width", lambda found: Interval.of(found.iloc[0]))
+    payments("ns that check and act take", lambda found: results.own_window(Interval.of(found.iloc[0])))
+    payments("windows", lambda found: Counted(len(found)))
+    payments("windows above zero", lambda found: Counted(int((found.window_ns > 0).sum())))
+    payments("windows missed by the window alone", lambda found: Counted(len(results.misses(found)["window"])))
+    payments("windows missed with check and act", lambda found: Counted(len(results.misses(found)["with check"])))
+    payments("windows nearer to the model with check and act", lambda found: Counted(results.nearer(found)))
+    return made
+
+
+def of_the_tools(session: Session) -> Makers:
+    """What finds a race without luck: two tools, and Rust."""
+    made: Makers = {}
+    for tool in TOOLS:
+        for what in ("judged", "right", "missed", "false alarms"):
+            made[f"{tool}, variants {what}"] = partial(score, session, tool, what)
+        made[f"{tool}, races of the atomic bank"] = partial(races_of_the_atomic_bank, session, tool)
+    for variant in ("load then store", "fetch_add"):
+        made[f"lossy runs: Rust, {variant}"] = partial(
+            bad, session, "counter in Rust", "lost", variant=f"Rust, {variant}"
+        )
+    return made
+
+
+def score(session: Session, tool: str, what: str) -> Counted:
+    found = results.tool_score(session.frame("tools"))[tool]
+    return Counted(sum(found.values()) if what == "judged" else found[what])
+
+
+def races_of_the_atomic_bank(session: Session, tool: str) -> Counted | str:
+    """One or none; what a tool says that could not run."""
+    rows = chosen(session.frame("tools"), variant="bank, atomic load and store", tool=tool)
+    said = rows.found.iloc[0]
+    return Counted(said == RACE) if said in (RACE, CLEAN) else said

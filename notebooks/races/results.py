@@ -195,14 +195,14 @@ def crowd_rows(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def loss_in(rows: pd.DataFrame, label: str, threads: int, iterations: int) -> Location | None:
-    """The expected loss in one row of `crowd_rows`; None if there is none."""
-    found = chosen(rows, interpreter=label, threads=threads, iterations=iterations)
-    return None if found.empty else found.iloc[0].loss
+def loss_of_fifty(runs: pd.DataFrame, label: str) -> Location | None:
+    """Of fifty threads with the talk's work: the share of updates that a run lost, on average."""
+    part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
+    return expected(part.lost.to_numpy()) if len(part) else None
 
 
 def pairs_at_once(runs: pd.DataFrame, label: str) -> Location | None:
-    """Of fifty threads with the talk's work: how many pairs were at work at once in a run, on average."""
+    """How many pairs of them were at work at once in a run, on average."""
     part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
     return expected(part.pairs.to_numpy() * THREADS * (THREADS - 1) / 2) if len(part) else None
 
@@ -232,15 +232,6 @@ def calls(label: str) -> dict[str, list[str]]:
     if BY_LABEL[label].free_threaded:
         return {"there is no GIL": list(WAYS)}
     return {"GIL kept": KEEPING, "GIL released": RELEASING}
-
-
-def by_way(crossed: pd.DataFrame, label: str, threads: int, ways: list[str]) -> dict[str, Share]:
-    """Runs of the unsafe counter that lost updates, by way of calling."""
-    found = {
-        way: bad_processes(crossed, "lost", interpreter=label, way=way, variant="unsafe", threads=threads)
-        for way in ways
-    }
-    return {way: share for way, share in found.items() if share}
 
 
 def model_of_payments(window_ns: np.ndarray, spread_ns: float = SPREAD_NS) -> np.ndarray:
