@@ -1,6 +1,7 @@
 """Sentences are data: each has a form for every answer, and a wrong file says what is wrong."""
 
 import re
+import sys
 from types import SimpleNamespace
 
 import pytest
@@ -91,6 +92,12 @@ def test_variables_parts_and_counts_are_filled_in(written):
         "hung-gil": "With the GIL, 2 of 3 hung, of 33 in all.",
         "hung-free-threaded": "Without the GIL, none hung.",
     }
+
+
+def test_a_list_of_the_chapter_gives_a_variable_its_values(written, monkeypatch):
+    monkeypatch.setitem(sys.modules, "notebooks.c.experiment", SimpleNamespace(TOOLS=("a", "b")))
+    text = '["of {tool}"]\nfor.tool = "TOOLS"\nwith = {x = "x"}\ntext = "{tool} {x}"'
+    assert written(text, x=AROUND) == {f"of {tool}": f"{tool} 1.00 [0.90, 1.10]" for tool in ("a", "b")}
 
 
 @pytest.mark.parametrize(

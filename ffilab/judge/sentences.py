@@ -20,7 +20,7 @@ number with its interval, `{x:ns}` with a unit, `{x:%}` in per cent, `{x:+ns}` w
 of `{x.trials}`, `{x.missing}` (why there is no number, or no interval). A sentence with `part = true` is only poured into others.
 
 `for`: variables, each with its values; the sentence is made for all combinations. A value may be a table that brings further variables; one
-called `name` is the sentence's name. `build` brings {label}, {where} and {Where}.
+called `name` is the sentence's name. `build` brings {label}, {where} and {Where}. A text instead of values names a list of experiment.py.
 
 A translation is a second file, `sentences.zh_TW.toml`, with the forms of the sentences that it translates, and `for` where it holds words. It is
 used where LANGUAGE names it; the rest stays English.
@@ -214,7 +214,7 @@ def _read(path: Path, languages: tuple[str, ...]) -> dict[str, Sentence]:
             entries[title] |= forms
     sentences = {}
     for title, entry in entries.items():
-        for name, filled in _filled(title, entry):
+        for name, filled in _filled(path.parent.name, title, entry):
             try:
                 sentences[name] = _sentence(name, filled)
             except ValueError as error:
@@ -229,9 +229,14 @@ def fragments(session) -> dict[str, Callable[[], str]]:
     return importlib.import_module(f"notebooks.{session.corner}.fragments").fragments(session)
 
 
-def _filled(title: str, entry: dict) -> Iterator[tuple[str, dict]]:
+def _filled(corner: str, title: str, entry: dict) -> Iterator[tuple[str, dict]]:
     """The entry for each combination of its variables, filled in everywhere."""
-    variables = entry.get("for", {})
+    variables = {
+        variable: getattr(importlib.import_module(f"notebooks.{corner}.experiment"), values)
+        if isinstance(values, str)
+        else values
+        for variable, values in entry.get("for", {}).items()
+    }
     for values in itertools.product(*variables.values()):
         given = dict(zip(variables, values))
         # A value that is a table brings further variables.

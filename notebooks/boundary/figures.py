@@ -1,4 +1,4 @@
-"""What the chapter "The boundary" shows: tables, figures, and the texts that its prose takes up."""
+"""What the chapter "The boundary" shows: tables and figures."""
 
 import html
 import itertools
@@ -13,39 +13,29 @@ from IPython.display import HTML, display
 
 from ffilab import draw
 from ffilab.bench.instructions import Node
-from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record, medians
+from ffilab.bench.record import Record
 from ffilab.judge import description, statistics
 from ffilab.judge.estimates import Interval
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
-from notebooks.boundary import results, words
+from notebooks.boundary import results
 from notebooks.boundary.experiment import (
     ANSWER,
     BINDINGS,
     COMPARED,
     CONTRACTS,
-    CPP,
     DECLARED,
-    ERROR,
     FLOOR,
     GIL_ON,
     INT,
     METHOD,
-    NONE_AS_A_POINTER,
     OF_VARIANTS,
     ON,
-    OUT_OF_LINE,
     SIGNATURES,
     TALK,
-    TEXT,
     VARIANTS,
-    WITHOUT_HAND_OVER,
     name,
 )
 
-# How the prose calls the chapter pair in the names of its numbers.
-PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
-MARKERS = "osD^vP*Xhp"
 # The bindings whose prices are drawn: more curves cannot be told from each other. The tables hold all.
 DRAWN = (FLOOR, "PyO3", "pybind11", "ctypes CDLL")
 # Where the page on the bindings shows each of them whole.
@@ -58,59 +48,6 @@ PRICED = {
     "list in": "list of 1,000 ints",
     "callback": "callback",
     "C++ method": METHOD,
-}
-# The kinds of call that the prose compares with the floor, with the bindings.
-SPOKEN_OF = {
-    "no-op": ("no-op", ("Cython", "nanobind")),
-    "list": ("list of 1,000 ints", ("Cython", "nanobind", "PyO3", "ctypes CDLL")),
-    "error": (ERROR, ("nanobind", "pybind11", "PyO3")),
-    "limited-int": (INT, ("C API, limited",)),
-    "limited-list": ("list of 1,000 ints", ("C API, limited",)),
-}
-# The same with and without the GIL.
-COMPARED_WITHOUT = {
-    "no-op": ("no-op", (FLOOR, "cffi API", "ctypes CDLL")),
-    "object": ("new C++ object", (FLOOR, "nanobind", "pybind11", "PyO3")),
-    "int": (INT, (FLOOR, "pybind11")),
-    "list": ("list of 1,000 ints", (FLOOR, "Cython", "nanobind", "PyO3")),
-    "sequence": ("sequence of 1,000 ints", (FLOOR, "Cython")),
-    "text": (TEXT, TALK),
-}
-# Symbols of the talk's graphs: what ran, and below what.
-SYMBOLS = {
-    "interpreter's loop": (("_PyEval_EvalFrameDefault",),),
-    "dict lookup": (("_Py_dict_lookup",),),
-    "pthread_mutex_lock, for the GIL": (results.LOCK,),
-    "names of the module, looked up and stored": (
-        (
-            "LoadName|_Py_dict_lookup|PyDict_GetItemRef|insertdict|PyDict_SetItem",
-            "LoadName|PyDict_GetItemRef|_PyEval_EvalFrameDefault|insertdict|PyDict_SetItem",
-        ),
-    ),
-    # Its inner functions have no names.
-    "libffi": ((r"\bffi_",), (r"\[unknown\]", r"\bffi_")),
-    "[unknown], with those below libffi": ((r"\[unknown\]",),),
-}
-# What the text says of awkward calls: the call, and what it is.
-AWKWARD = {
-    "number": (CONTRACTS[0], "2³¹ where C has an int"),
-    "fraction": (CONTRACTS[1], "1.5 where C has an int"),
-    "more": (CONTRACTS[2], "One argument too many"),
-    "none": (CONTRACTS[9], "Passed where C has a pointer"),
-    "pointer": (NONE_AS_A_POINTER[0], "Passed to pybind11's pointer"),
-    "not-none": (NONE_AS_A_POINTER[1], "Passed to pybind11's pointer with none(false)"),
-    "list": (CONTRACTS[10], "An empty list where C has a pointer"),
-    "array": (CONTRACTS[5], "An array of ints where C has doubles"),
-    "emptied": (CONTRACTS[8], "A list that is emptied while it is read"),
-    "callback": (CONTRACTS[11], "An exception in a callback"),
-    "empty": (CONTRACTS[6], "An empty array"),
-}
-# The cases of the reader: signature, and the tools in question.
-CASES = {
-    "cpp": (METHOD, (*CPP, "PyO3")),
-    "text": ("str in, ASCII", tuple(binding for binding in BINDINGS if binding not in (FLOOR, "C API, limited"))),
-    "hot": (INT, tuple(BINDINGS)),
-    "no-compiler": (INT, tuple(b for b, one in DECLARED.items() if one.loads_at_run_time and b != "ctypes PyDLL")),
 }
 
 
@@ -343,15 +280,6 @@ def nearer(found: pd.DataFrame, decisive: Record) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def talk_pairs(samples: dict[str, np.ndarray]) -> str:
-    """What the talk's table of pairs says here."""
-    table = description.pairs(samples)
-    n = [len(values) for values in samples.values()]
-    return words.talk_pairs(
-        (min(n), max(n)), (table["BH p"].min(), table["BH p"].max()), table["Cliff's delta"].abs().min()
-    )
-
-
 def where(profiles: dict) -> pd.DataFrame:
     """Shares in per cent: a row for each group of symbols, a column for each interpreter and binding."""
     columns = {}
@@ -371,7 +299,8 @@ def talk_loop(profiles: dict[str, list[dict]]) -> pd.DataFrame:
         "lock of the GIL": ("6.99", ""),
     }
     rows = []
-    for (what, patterns), printed in zip(SYMBOLS.items(), [*published.values(), *[("", "")] * len(SYMBOLS)]):
+    symbols = results.SYMBOLS
+    for (what, patterns), printed in zip(symbols.items(), [*published.values(), *[("", "")] * len(symbols)]):
         row = {"own time of": what}
         for binding, theirs in zip(COMPARED, printed):
             shares = sum(results.symbol(profiles, binding, *one) for one in patterns)
@@ -667,9 +596,20 @@ def choice(record: Record, cells: pd.DataFrame, label: str, found: pd.DataFrame 
         row = {"binding": binding, **{what: over(signature) for what, signature in PRICED.items()}}
         if found is not None:
             threshold = results.threshold(found, binding)
-            row[f"under {results.TARGET_SHARE:.0%} from, µs"] = words.bound_fragment(threshold, longest)
+            row[f"under {results.TARGET_SHARE:.0%} from, µs"] = _reach(threshold, longest)
         rows.append(row)
     return pd.DataFrame(rows)
+
+
+def _reach(found: Interval | None, longest: float) -> str:
+    """A threshold in µs; `longest`: the longest time of the C function that was measured, ns."""
+    if found is None:
+        return draw.NOT_MEASURED
+    if math.isinf(found.value):
+        return f"over {min(found.low, longest) / 1000:.2g}"
+    if math.isinf(found.high):
+        return f"{found.value / 1000:.2g} [{found.low / 1000:.2g}, over {longest / 1000:.2g}]"
+    return draw.text(found, "", 1e-3)
 
 
 def terms(rules: pd.DataFrame, runs: pd.DataFrame, written: dict[str, dict[str, int]]) -> pd.DataFrame:
@@ -691,159 +631,3 @@ def terms(rules: pd.DataFrame, runs: pd.DataFrame, written: dict[str, dict[str, 
             }
         )
     return pd.DataFrame(rows)
-
-
-def errors(cells: pd.DataFrame) -> dict[str, Interval]:
-    """What an error takes more than by hand with the GIL, by tool."""
-    here = cells[(cells.interpreter == GIL) & (cells.signature == ERROR)].set_index("binding").over
-    return {binding: here[binding] for binding in SPOKEN_OF["error"][1] if binding in here.index}
-
-
-def glue_calls(record: Record, cells: pd.DataFrame) -> None:
-    """Hand the sentences of the page on calls to it."""
-    orders = {label: order(record, label) for label in PAIR.values()}
-    for pair, label in PAIR.items():
-        draw.glue(f"order-{pair}", words.order(orders[label]))
-    draw.glue("loop", draw.text(statistics.per_call(record, (GIL, EMPTY)), "ns"))
-    by_hand = [record.times(GIL, name(FLOOR, one)) for one in (INT, ANSWER)]
-    draw.glue("one-argument", words.one_argument(statistics.over_units(record, medians(by_hand[0] - by_hand[1])).at()))
-    widest = results.widest(record, GIL)
-    draw.glue("prediction-1", words.prediction_1(*widest))
-    changes = results.order_changes(record, GIL)
-    draw.glue("prediction-2", words.prediction_2(changes))
-    draw.glue("takeaway-order", words.takeaway_order(changes))
-    over = cells[cells.interpreter == GIL].set_index(["signature", "binding"]).over
-    for what, (signature, bindings) in SPOKEN_OF.items():
-        found = {binding: over[signature, binding] for binding in bindings if (signature, binding) in over.index}
-        draw.glue(f"over-{what}", words.over_floor(signature, found))
-    draw.glue("takeaway-errors", words.errors(errors(cells)))
-    draw.glue("buffers", words.buffers(results.buffers(record, GIL)))
-
-
-def glue_without_gil(record: Record, ratios: pd.DataFrame, decisive: Record) -> None:
-    """Hand the sentences on the t-build to the page."""
-    by_cell = {(row.signature, row.binding): Interval.of(row) for row in ratios.itertuples()}
-    tax = results.text_tax(decisive)
-    for what, (signature, bindings) in COMPARED_WITHOUT.items():
-        found = {binding: by_cell[signature, binding] for binding in bindings if (signature, binding) in by_cell}
-        if signature == INT:
-            found[FLOOR] = tax[INT]
-        draw.glue(f"without-{what}", words.without_gil(signature, found))
-    draw.glue("prediction-4", words.prediction_4({b: one for (s, b), one in by_cell.items() if s == INT}))
-    excess = {text: results.text_surcharge(decisive, text).interval for text in tax if text != INT}
-    draw.glue("tax-int", draw.text(tax[INT]))
-    again = results.text_surcharge(decisive, TEXT, GIL_ON)
-    draw.glue("text-on", draw.words(again) if not isinstance(again, str) else draw.NOT_MEASURED)
-    draw.glue("texts", words.texts(tax, excess))
-
-
-def glue_through_rust(found: pd.DataFrame) -> None:
-    """Hand the answer to A23 to the page."""
-    part = found[(found.interpreter == GIL) & (found.signature == METHOD)]
-    ratios = {row.binding: Interval.of(row) for row in part.itertuples()}
-    draw.glue("cpp-words", words.through_rust(ratios, [binding for binding in CPP if binding not in ratios]))
-    draw.glue("prediction-5", words.prediction_5(ratios.get("pybind11")))
-
-
-def glue_where(profiles: dict | str, talk: dict | str, decisive: Record, record: Record) -> None:
-    """Hand what is known of where the time goes to the page: shares of the groups, and nanoseconds."""
-    for pair, what, group in (
-        ("gil", "hand-off", results.HAND_OFF),
-        ("gil", "libffi", results.LIBFFI),
-        ("free-threaded", "hand-off", results.HAND_OFF),
-    ):
-        shares = results.shares(results.groups(profiles, PAIR[pair], "ctypes CDLL"), group)
-        draw.glue(f"share-{what}-{pair}", f"{share_in_words(shares)} %" if len(shares) else draw.NOT_MEASURED)
-    left = {what: (other, one.interval) for what, (other, one) in results.contest(profiles, *WITHOUT_HAND_OVER).items()}
-    draw.glue("largest-left", words.largest_left(results.no_time(profiles, *WITHOUT_HAND_OVER) or left))
-    names = [results.symbol(talk, "PyO3", *SYMBOLS[what][0]) for what in list(SYMBOLS)[1:4:2]]
-    draw.glue("loop-names", words.loop_names(*[float(one.mean()) if len(one) else None for one in names]))
-    parts, ratio = results.parts(decisive), results.argument_over_hand_over(decisive)
-    ns = {} if isinstance(parts, str) else {k: statistics.over_units(decisive, one).at() for k, one in parts.items()}
-    if ns and decisive.measured(GIL, name(FLOOR, INT)):
-        ns["excess"] = results.over_floor(decisive, GIL, "ctypes CDLL", INT)
-    two = [(GIL, name(binding, ANSWER)) for binding in ("ctypes CDLL", FLOOR)]
-    plain = statistics.compare(record, *two).net_ratio if all(record.measured(*cell) for cell in two) else None
-    because = words.slow_because(
-        None if isinstance(ratio, str) else ratio.interval, ns if "excess" in ns else {}, plain
-    )
-    draw.glue("slow-because", because)
-
-
-def glue_pairs(found: pd.DataFrame, record: Record, runs: pd.DataFrame, means: pd.DataFrame, decisive: Record) -> None:
-    """Hand what the pairs that decide say to the page, and what the talk's method makes of them."""
-    known = {(row.claim, row.name): row.found for row in found.itertuples() if not isinstance(row.found, str)}
-    order = {
-        what: known["A1", what].interval
-        for what in (f"{a} / {b}" for a, b in itertools.pairwise(TALK))
-        if ("A1", what) in known
-    }
-    draw.glue("clear", words.clear(order))
-    draw.glue("misranked", words.misranked(*results.misranked(runs, decisive)))
-    sides = {"→ int": order.get(f"{TALK[0]} / {TALK[1]}")}
-    as_run = results.ratio_as_run(means, (GIL, TALK[0]), (GIL, TALK[1]))
-    sides["→ int, by the talk's program"] = None if isinstance(as_run, str) else as_run.interval
-    two = [(GIL, name(binding, INT)) for binding in TALK[:2]]
-    sides[INT] = statistics.ratio(record, *two) if all(record.measured(*cell) for cell in two) else None
-    draw.glue("two-ways", words.two_ways(sides))
-    draw.glue("nearer", words.nearer(results.nearer(means), FREE_THREADED))
-    plain = [(GIL, name(binding, "no-op")) for binding in ("cffi API", FLOOR)]
-    plain = statistics.ratio(record, *plain) if all(record.measured(*cell) for cell in plain) else None
-    both = known.get(("A1", results.EQUALS))
-    draw.glue("same-work", words.same_work(plain, both and both.interval))
-
-
-def glue_trees(trees: dict | str) -> None:
-    """Hand what the call trees say to the page."""
-    known = {} if isinstance(trees, str) else {binding: results.nodes(lines) for binding, lines in trees.items()}
-    draw.glue("tree-counts", words.tree_counts(*[known[b][0].instructions if b in known else None for b in COMPARED]))
-    places = results.places(known["ctypes CDLL"]) if "ctypes CDLL" in known else None
-    draw.glue("prediction-3", words.prediction_3(places, results.CLOSE))
-    converter = "PyObject_CallOneArg"
-    share = f"{results.below(known['ctypes CDLL'], converter):.0%}" if "ctypes CDLL" in known else draw.NOT_MEASURED
-    draw.glue("tree-converter", share)
-
-
-def glue_rules(rules: pd.DataFrame) -> None:
-    """Hand what became of the awkward calls to the page."""
-    for what, (call, said) in AWKWARD.items():
-        draw.glue(f"rule-{what}", words.answers(said, rules, call))
-    draw.glue("prediction-6", words.prediction_6(rules, CONTRACTS[0]))
-    tools = [binding for binding, one in DECLARED.items() if one.loads_at_run_time]
-    asked = {CONTRACTS[0]: "2³¹", CONTRACTS[1]: "1.5", CONTRACTS[2]: "an argument too many", CONTRACTS[9]: "a null"}
-    draw.glue("choose-without-compiler", words.without_compiler(tools, rules, asked))
-
-
-def glue_linking(runs: pd.DataFrame) -> None:
-    """Hand the effect of lazy linking, and of declarations that are read at import, to the page."""
-    draw.glue("in-line", words.in_line(results.import_ratio(runs, VARIANTS[OUT_OF_LINE], OUT_OF_LINE)))
-    for what, key in (("import", "import_ms"), ("first call", "first_call_ns")):
-        draw.glue(f"lazy-{key}", words.lazy(what, results.linking_effect(runs, key, "lazy")))
-
-
-def glue_prices(found: pd.DataFrame) -> None:
-    """Hand to the page to within what the price is fixed, and from where on it is a small share."""
-    draw.glue("fixed-price", words.fixed_price(results.changes(found)))
-    longest = max(found.work_ns, default=0.0)
-    for binding in (FLOOR, "PyO3"):
-        one = results.threshold(found, binding)
-        draw.glue(f"threshold-{binding}", words.threshold(binding, one, longest, results.TARGET_SHARE))
-    one = results.threshold(found, "ctypes CDLL")
-    draw.glue("prediction-7", words.threshold("ctypes CDLL", one, longest, results.TARGET_SHARE))
-
-
-def glue_choice(record: Record, cells: pd.DataFrame) -> None:
-    """Hand the cheapest tools for some cases to the page."""
-    draw.glue("choose-errors", words.errors(errors(cells)))
-    for what, (signature, among) in CASES.items():
-        tools = [b for b in results.ranked(record, GIL, signature) if b in among]
-        apart = None
-        if len(tools) > 1:
-            pair = statistics.compare(record, *[(GIL, name(binding, signature)) for binding in tools[:2]])
-            apart = pair.ratio.excludes(1) if pair.ratio.is_known else None
-        draw.glue(f"choose-{what}", words.cheapest(signature, tools, apart))
-
-
-def glue_tick(single: pd.DataFrame) -> None:
-    """How far two readings of the clock lie apart in single calls, for a sentence."""
-    draw.glue("tick", f"{results.tick(single)} ns")

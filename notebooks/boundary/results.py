@@ -23,6 +23,7 @@ from notebooks.boundary.experiment import (
     BINDINGS,
     CONTRACTS,
     CPP,
+    DECLARED,
     DETACHED,
     ERROR,
     FLOOR,
@@ -73,6 +74,21 @@ EQUALS = f"both detach: cffi API / {FLOOR}"
 AS_RUN_LOCK = "as run: pthread_mutex_lock below take_gil and drop_gil"
 # drop_gil is inlined there.
 LOCK = r"pthread_mutex_lock", r"take_gil|drop_gil|_PyEval_ReleaseLock"
+# Symbols of the talk's graphs: what ran, and below what.
+SYMBOLS = {
+    "interpreter's loop": (("_PyEval_EvalFrameDefault",),),
+    "dict lookup": (("_Py_dict_lookup",),),
+    "pthread_mutex_lock, for the GIL": (LOCK,),
+    "names of the module, looked up and stored": (
+        (
+            "LoadName|_Py_dict_lookup|PyDict_GetItemRef|insertdict|PyDict_SetItem",
+            "LoadName|PyDict_GetItemRef|_PyEval_EvalFrameDefault|insertdict|PyDict_SetItem",
+        ),
+    ),
+    # Its inner functions have no names.
+    "libffi": ((r"\bffi_",), (r"\[unknown\]", r"\bffi_")),
+    "[unknown], with those below libffi": ((r"\[unknown\]",),),
+}
 # The p below which the talk's method calls a winner.
 P_SMALL = 0.01
 # Symbols of our own bindings, beside those that the profile knows.
@@ -94,7 +110,7 @@ STEPS_LEFT = (
     ("_ctypes_callproc", re.compile("_ctypes_callproc")),
     ("PyCFuncPtr_call", re.compile("PyCFuncPtr_call")),
 )
-BY_FILE, BY_STEP, BY_FUNCTION = "by file", "by step", "by function"
+GROUPINGS = BY_FILE, BY_STEP, BY_FUNCTION = "by file", "by step", "by function"
 # A11: the links of the two call paths, as (what it says, a function, what has to lie below it). A call tree holds what calls
 # what, and not what comes first: of two that one function calls, the order is not seen.
 INTERPRETER = "_PyEval_EvalFrameDefault"
@@ -148,6 +164,13 @@ PLACES = {
 }
 # A line of a call tree is left out below some per cent: shares that are closer are not told apart.
 CLOSE = 0.03
+# The cases of the reader: signature, and the tools in question.
+CASES = {
+    "cpp": (METHOD, (*CPP, "PyO3")),
+    "text": ("str in, ASCII", tuple(binding for binding in BINDINGS if binding not in (FLOOR, "C API, limited"))),
+    "hot": (INT, BINDINGS),
+    "no-compiler": (INT, tuple(b for b, one in DECLARED.items() if one.loads_at_run_time and b != "ctypes PyDLL")),
+}
 NEITHER = "neither"
 UNINITIALISED = "uninitialised memory"
 FIRST_USE = ("import_ms", "resident_kib", "first_call_ns", "later_call_ns")
@@ -158,16 +181,14 @@ def present(record: Record, label: str, signature: str = INT) -> list[str]:
     return [binding for binding in BINDINGS if record.measured(label, name(binding, signature))]
 
 
-def net(record: Record, label: str, arm: str) -> Interval:
-    """Nanoseconds of one call without the loop around it: for other chapters; this one's times hold their loop."""
-    times = record.times(label, arm) - record.times(label, EMPTY)
-    return statistics.over_units(record, medians(times)).at()
-
-
 def over_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
     """Nanoseconds that a binding takes more than the C API for the same signature, paired by block."""
-    times = record.times(label, name(binding, signature)) - record.times(label, name(FLOOR, signature))
-    return statistics.over_units(record, medians(times)).at()
+    return difference(record, (label, name(binding, signature)), (label, name(FLOOR, signature)))
+
+
+def difference(record: Record, one: tuple[str, str], other: tuple[str, str]) -> Interval:
+    """Nanoseconds that a cell takes more than another one, paired by block."""
+    return statistics.over_units(record, medians(record.times(*one) - record.times(*other))).at()
 
 
 def without_loop(record: Record, build: str, arm: str) -> np.ndarray:
@@ -187,6 +208,16 @@ def between_builds(record: Record, arm: str, above: str, below: str) -> Location
     with np.errstate(invalid="ignore", divide="ignore"):
         logs = np.log(without_loop(record, above, arm) / without_loop(record, below, arm))
     return statistics.over_units(record, logs, log=True)
+
+
+def between(record: Record, above: tuple[str, str], below: tuple[str, str]) -> Interval:
+    """The same of two cells with one arm."""
+    return between_builds(record, below[1], above[0], below[0]).at()
+
+
+def net_ratio(record: Record, one: tuple[str, str], other: tuple[str, str]) -> Interval:
+    """Time of a cell over that of another one, without the loop."""
+    return statistics.compare(record, one, other).net_ratio
 
 
 def times_floor(record: Record, label: str, binding: str, signature: str) -> float:
@@ -272,7 +303,7 @@ def widest(record: Record, label: str, signature: str = INT) -> tuple[str, str, 
     """The cheapest and the dearest binding, and the time of the dearest over that of the cheapest, without the loop."""
     order = ranked(record, label, signature)
     cells = [(label, name(binding, signature)) for binding in (order[-1], order[0])]
-    return order[0], order[-1], statistics.compare(record, *cells).net_ratio
+    return order[0], order[-1], net_ratio(record, *cells)
 
 
 def order_changes(record: Record, label: str) -> dict[str, int]:
@@ -296,22 +327,24 @@ def order_changes(record: Record, label: str) -> dict[str, int]:
     return changes
 
 
-def buffers(record: Record, label: str) -> dict[str, Interval]:
-    """Time for a buffer of a million doubles over that for one of a thousand, by binding."""
-    long, short = "1,000,000 doubles", "1,000 doubles"
-    return {
-        binding: statistics.ratio(record, (label, name(binding, long)), (label, name(binding, short)))
-        for binding in present(record, label, long)
-        if record.measured(label, name(binding, short))
-    }
-
-
 def ranked(record: Record, label: str, signature: str = INT) -> list[str]:
     """Bindings from cheapest to dearest.
 
     By the paired ratio, not by the times: what slows a block slows both of a pair.
     """
     return sorted(present(record, label, signature), key=lambda binding: times_floor(record, label, binding, signature))
+
+
+def cheapest(record: Record, case: str) -> list[str]:
+    """The tools of a case with the GIL, from the cheapest to the dearest."""
+    signature, among = CASES[case]
+    return [binding for binding in ranked(record, GIL, signature) if binding in among]
+
+
+def first_two(record: Record, case: str) -> Interval | None:
+    """Time through the cheapest tool of a case over that through the next."""
+    two = [(GIL, name(binding, CASES[case][0])) for binding in cheapest(record, case)[:2]]
+    return statistics.ratio(record, *two) if len(two) == 2 else None
 
 
 def original(runs: pd.DataFrame) -> dict[str, dict[str, np.ndarray]]:
@@ -323,6 +356,12 @@ def original(runs: pd.DataFrame) -> dict[str, dict[str, np.ndarray]]:
         for part in [first[first.build == build]]
         if len(part)
     }
+
+
+def talk_pairs(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
+    """The talk's table of pairs with the GIL, and how many values each sample has."""
+    samples = original(runs)[GIL]
+    return description.pairs(samples), [len(values) for values in samples.values()]
 
 
 def tick(runs: pd.DataFrame) -> int:
@@ -414,6 +453,22 @@ def contracts(runs: pd.DataFrame) -> pd.DataFrame:
     calls = [*CONTRACTS, *(call for call in NONE_AS_A_POINTER if call in table.index)]
     table = table.reindex(index=calls, columns=[binding for binding in BINDINGS if binding in table])
     return table.rename_axis(index="call", columns=None).reset_index()
+
+
+def answers(rules: pd.DataFrame, call: str) -> pd.Series:
+    """What the bindings that were asked make of one of these calls, by binding."""
+    here = rules[rules.call == call]
+    return here.iloc[0].drop("call").dropna() if len(here) else pd.Series(dtype=object)
+
+
+def is_error(answer) -> bool:
+    """Was the call refused with an exception?"""
+    return str(answer).endswith(("Error", "Exception"))
+
+
+def is_end(answer) -> bool:
+    """Did the process end?"""
+    return str(answer).startswith(("killed", "exit", "ended"))
 
 
 def nodes(lines: list[dict]) -> list[Node]:
@@ -550,11 +605,6 @@ def without_gil(record: Record, version: str = GIL) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["signature", "binding", "value", "low", "high"])
 
 
-def text_tax(record: Record) -> dict[str, Interval]:
-    """A7: t-build over GIL build for texts through the C API, next to the same ratio for an int."""
-    return {one: between_builds(record, name(FLOOR, one), FREE_THREADED, GIL).at() for one in (INT, *TAXED)}
-
-
 def text_surcharge(record: Record, signature: str, build: str = FREE_THREADED) -> Measurement | str:
     """A7: the surcharge of another build on a text over its surcharge on an int, through the C API; or why it was not measured."""
     arms = [name(FLOOR, one) for one in (signature, INT)]
@@ -578,6 +628,12 @@ def parts(record: Record) -> dict[str, np.ndarray] | str:
     return {what: medians(ns) for what, ns in differences.items()}
 
 
+def part(record: Record, what: str) -> Interval | str:
+    """One of these parts, in ns."""
+    found = parts(record)
+    return found if isinstance(found, str) else statistics.over_units(record, found[what]).at()
+
+
 def argument_over_hand_over(record: Record) -> Measurement | str:
     """A10: what an int argument adds to a ctypes call over what the hand-over of the GIL takes in it."""
     found = parts(record)
@@ -592,13 +648,11 @@ def hand_overs(decisive: Record, record: Record, profiles: dict | str) -> dict[s
     """The hand-over of the GIL in ns, by the way in which it was estimated; None where it was not."""
     found = parts(decisive)
     two = [(GIL, name(FLOOR, one)) for one in (DETACHED, "no-op")]
-    by_hand = record.times(*two[0]) - record.times(*two[1]) if all(record.measured(*cell) for cell in two) else None
+    by_hand = difference(record, *two) if all(record.measured(*cell) for cell in two) else None
     ways: dict[str, Interval | None] = {
         "CDLL less PyDLL, → int": None,
         "CDLL less PyDLL, int → int": None,
-        "C API: no-op, detached less no-op": None
-        if by_hand is None
-        else statistics.over_units(record, medians(by_hand)).at(),
+        "C API: no-op, detached less no-op": by_hand,
         "profile: own time of its functions, → int": None,
     }
     if not isinstance(found, str):

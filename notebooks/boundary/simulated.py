@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ffilab.judge.claims import declared
 from ffilab.judge.simulation import TRUTHS, Simulated
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.boundary.experiment import (
@@ -122,16 +123,15 @@ def place(build: str, arm: str) -> tuple[str, str]:
 
 def single_calls(session: Simulated) -> list[tuple[str, dict, list]]:
     """Samples of the talk's own program. In some processes ctypes takes less than cffi most of the time, and more on average."""
-    sizes = {
-        claim: {cells: session.true(claim, name) for name, cells in found.items()} for claim, found in as_run().items()
-    }
+    claims = {test.measured: claim.id for claim in declared(session.corner).claims for test in claim.tests}
+    sizes = {cells: session.true(claims[name], name) for name, cells in as_run().items()}
     n, (dear, cffi, pybind11, pyo3), held = session.budget.repeats, TALK, "ctypes PyDLL"
     means = {(GIL, pyo3): NS}
     for fast, slow in ((pyo3, pybind11), (pybind11, cffi), (cffi, dear)):
-        means[GIL, slow] = means[GIL, fast] * sizes["A1"][(GIL, slow), (GIL, fast)]
+        means[GIL, slow] = means[GIL, fast] * sizes[(GIL, slow), (GIL, fast)]
     for binding in TALK:
-        means[FREE_THREADED, binding] = means[GIL, binding] * sizes["A2"][(FREE_THREADED, binding), (GIL, binding)]
-    means[FREE_THREADED, held] = means[FREE_THREADED, cffi] / sizes["A3"][(FREE_THREADED, cffi), (FREE_THREADED, held)]
+        means[FREE_THREADED, binding] = means[GIL, binding] * sizes[(FREE_THREADED, binding), (GIL, binding)]
+    means[FREE_THREADED, held] = means[FREE_THREADED, cffi] / sizes[(FREE_THREADED, cffi), (FREE_THREADED, held)]
     ranks = np.linspace(-0.001, 0.001, CALLS)
     swapped = session.events(session.true("A1", MISRANKED), n)
     cases = []

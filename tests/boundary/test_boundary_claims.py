@@ -6,20 +6,22 @@ import runpy
 import shutil
 from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 from corner import PAIR, Golden, rows_of
 
 from ffilab.bench import instructions
 from ffilab.bench.plan import plan
 from ffilab.budget import BUDGETS
-from ffilab.judge import ledger, verdicts
+from ffilab.judge import ledger, sentences, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
+from ffilab.judge.numbers import of
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.simulation import TRUTHS, simulate
 from ffilab.paths import BY_PRODUCTS, NATIVE
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.boundary import claims, exercise, experiment, results
+from notebooks.boundary import exercise, experiment, fragments, results
 from notebooks.boundary.experiment import BINDINGS, name
 from tests.boundary.test_results import profiled
 
@@ -83,8 +85,9 @@ def test_the_plan_of_the_claims_has_the_cells_that_claims_compare():
     assert compared | surcharges | texts <= {(label, arm.name) for label, arm in made.cells()}
     assert all(arm.gil == arm.name.endswith((experiment.ON, "(GIL on)")) for arm in made.arms)
     asked = {claim.id: {test.measured for test in claim.tests} for claim in declared("boundary").claims}
-    beside = {results.MISRANKED, results.FASTEST, results.FASTEST_OF_FOUR}
-    assert {claim: set(ratios) | set(results.as_run().get(claim, ())) for claim, ratios in named.items()} == {
+    beside = {results.MISRANKED, results.FASTEST, results.FASTEST_OF_FOUR, *results.as_run()}
+    assert set(results.as_run()) <= set().union(*asked.values())
+    assert {claim: set(ratios) for claim, ratios in named.items()} == {
         claim: names - beside for claim, names in asked.items() if claim not in ("A7", "A10", "A11")
     }
 
@@ -94,8 +97,7 @@ def test_the_plan_of_the_claims_has_the_cells_that_claims_compare():
 
 def judged(session) -> dict[str, dict]:
     """The ledger's rows of a run that passed its controls, by claim."""
-    handed = claims.measurements(session).complete()
-    return {row["id"]: row for _, row in ledger.rows_of(handed, {"is_result": True, "minutes": None}, [])}
+    return {row["id"]: row for row in ledger.judged(session, [])}
 
 
 @pytest.mark.parametrize("truth", TRUTHS)
@@ -172,6 +174,48 @@ def test_claims_without_a_tool_or_a_binding_have_a_reason():
     row = judged(with_observations(counted, "no valgrind"))["A10"]
     assert (row["verdict"], list(row["measured"])) == (verdicts.OPEN, [results.ARGUMENT])
     assert "instructions were counted" in row["reason"]
+
+
+# ---- the sentences ----
+
+
+def test_the_numbers_that_sentences_name_are_there():
+    found = of(Golden("boundary"))
+    for sentence in sentences.read("boundary").values():
+        named = [*sentence.poured.values(), *(name for one in sentence.questions for name in (one.measured, one.than))]
+        assert [name for name in named if name and name[0] != "@" and name not in found] == [], sentence.name
+
+
+def test_where_nothing_can_be_looked_into_the_sentences_say_so():
+    session = Golden("boundary")
+    session.observed = lambda *_: "no tool"
+    said = dict(sentences.said(session))
+    assert "cannot be told here" in said["largest-left"]
+    assert {said[f"share-{what}-gil"] for what in ("hand-off", "libffi")} == {"not measured here"}
+    assert {said["tree-counts"], said["prediction-3"]} == {sentences.NOTHING}
+
+
+def test_tools_for_which_the_same_holds_stand_together():
+    said = ["… get(s) faster|PyO3", "slower: …|Cython", "… get(s) faster|C API, limited"]
+    assert fragments.grouped(said) == "PyO3 and limited C API get faster; slower: Cython"
+    assert fragments.grouped(said[:1], ", ") == "PyO3 gets faster"
+    assert "too little" in fragments.grouped([])
+
+
+@pytest.mark.parametrize(
+    ("made_of_it", "said"),
+    [
+        (["1", "1", "2"], "C API and limited C API answer 1; Cython answers 2"),
+        (["None", "TypeError", "TypeError"], "C API answers with nothing; limited C API and Cython raise an exception"),
+        (
+            ["killed by SIGSEGV", "1", float("nan")],
+            "limited C API answers 1; the process of C API ended (killed by SIGSEGV)",
+        ),
+    ],
+)
+def test_what_tools_make_of_a_call_is_said_of_all_together(made_of_it, said):
+    rules = pd.DataFrame([{"call": "f()", **dict(zip(("C API", "C API, limited", "Cython"), made_of_it))}])
+    assert fragments.answers(SimpleNamespace(once=lambda make: rules), "f()") == said
 
 
 # ---- a binding is one folder ----
