@@ -11,13 +11,15 @@ from corner import PAIR, Golden, rows_of
 
 from ffilab.bench.session import Measuring
 from ffilab.judge import characteristics, controls, ledger, verdicts
+from ffilab.judge.numbers import of
 from ffilab.judge.rules import BESIDE, NO
+from ffilab.judge.sentences import said
 from ffilab.judge.simulation import simulate
 from ffilab.machine import compiler
 from ffilab.paths import ROOT
 from ffilab.provision import installed
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
-from notebooks.balm import claims, exercise, experiment, results
+from notebooks.balm import exercise, experiment, numbers, results
 
 NEW, POOLED, BLOCK, BEST = experiment.NEW, experiment.POOLED, experiment.BLOCK, experiment.BEST
 
@@ -115,18 +117,12 @@ def test_a_layout_that_is_another_one_refuses_to_be_imported(headers, tmp_path):
 
 # ---- the analysis ----
 
-MISUSED, WORKS, OTHERS, GROWN = (
-    "what must not be done",
-    "what works",
-    "the layout of another build",
-    "a list in memory of ours",
-)
+MISUSED, WORKS, OTHERS, GROWN = numbers.MISUSED, numbers.WORKS, numbers.OTHERS, numbers.LISTS
 
 
 def judged(**frames):
     """The ledger's rows of the golden session, with other frames, by claim."""
-    handed = claims.measurements(Golden("balm", frames)).complete()
-    return {row["id"]: row for _, row in ledger.rows_of(handed, {"is_result": True}, [])}
+    return {row["id"]: row for row in ledger.judged(Golden("balm", frames), [])}
 
 
 def test_what_is_true_by_construction_is_no_claim_that_was_tested():
@@ -165,9 +161,29 @@ def test_without_an_answer_a_caveat_has_a_reason():
     misused, others = golden.frame(MISUSED), golden.frame(OTHERS)
     died = misused.assign(ended=misused.ended.where(misused.what != "no NUL at the end", "killed by SIGSEGV"))
     alone = others[(others.interpreter == GIL) & (others.layout_of == GIL)]
-    handed = claims.measurements(Golden("balm", {MISUSED: died, OTHERS: alone})).complete()
-    assert "ended well" in "".join(handed.missing["B6"].values())
-    assert "alone" in handed.missing["B6"][claims.OTHER_LAYOUT]
+    found = of(Golden("balm", {MISUSED: died, OTHERS: alone}))
+    assert "ended well" in found["CPythons that misread a number without a NUL"].missing
+    assert "alone" in found[numbers.OTHER_LAYOUT].missing
+
+
+def test_the_page_says_why_there_is_no_number_and_where_a_misuse_had_its_consequence():
+    golden = Golden("balm")
+    misused, others, grown = (golden.frame(title) for title in (MISUSED, OTHERS, GROWN))
+    free, nul = misused.interpreter == FREE_THREADED, misused.what == "no NUL at the end"
+    frames = {
+        "memory": golden.frame("memory").assign(alive=1.0),
+        OTHERS: others[(others.interpreter == GIL) & (others.layout_of == GIL)],
+        GROWN: grown.iloc[:0],
+        MISUSED: misused.assign(
+            answer=misused.answer.mask(free & nul, "12"), ended=misused.ended.mask(free & ~nul, "killed by SIGSEGV")
+        ),
+    }
+    texts = said(Golden("balm", frames))
+    assert "refused: 1.0 resident" in texts["stays-block-gil"]
+    assert texts["wrong-layout"].startswith("One build was there alone")
+    assert texts["list-grows"] == "No list was forged here."
+    assert texts["misuse-nul"].endswith(f"; not so on {FREE_THREADED}.")
+    assert texts["misuse-hash"].endswith(f"; no answer on {FREE_THREADED}, as the process ended.")
 
 
 def test_a_forgery_that_dies_is_as_wrong_as_one_that_answers_wrongly():
@@ -199,7 +215,7 @@ def test_copies_that_differ_withhold_the_claims_on_one_thread(factor, passed):
             name = f"{label}/{experiment.AGAIN}"
             block["ns"][name] = twin * record.loops[name] * np.exp(rng.normal(0, 0.001))
     golden.timed = {"ways": record}.get
-    checks = controls.settled(claims.controls(golden))
+    checks = controls.settled(numbers.controls(golden))
     assert {check.passed for check in checks} == {passed}
     assert {check.source for check in checks} == {"ways"}
 
@@ -223,9 +239,7 @@ def test_the_corrected_experiment_decides_nothing():
     session = simulate("balm", "as published", "quick", noise=0)
     other = simulate("balm", "the wrong sign", "quick", noise=0)
     session._timed["ways"] = other.timed("ways")
-    rows = {
-        row["id"]: row for _, row in ledger.rows_of(claims.measurements(session).complete(), {"is_result": True}, [])
-    }
+    rows = {row["id"]: row for row in ledger.judged(session, [])}
     for claim in ("B1", "B2"):
         assert (rows[claim]["verdict"], rows[claim]["size"]) == (verdicts.HOLDS, verdicts.AGREES)
         assert [part["verdict"] for part in rows[claim]["parts"] if part["experiment"] == BESIDE].count(NO) == 1

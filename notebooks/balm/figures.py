@@ -1,4 +1,4 @@
-"""What the chapter "GIL Balm" shows: tables, figures and the texts that its prose takes up."""
+"""What the chapter "GIL Balm" shows: tables and figures."""
 
 from collections.abc import Callable
 
@@ -6,14 +6,11 @@ import pandas as pd
 
 from ffilab import draw
 from ffilab.bench.record import Record
-from ffilab.judge import controls
-from ffilab.judge.estimates import Interval, Measurement
-from ffilab.judge.processes import chosen, interval_of, ratio
-from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.balm import results, words
+from ffilab.judge.estimates import Interval
+from ffilab.judge.processes import chosen, interval_of
+from ffilab.provision.catalogue import GIL
+from notebooks.balm import results
 from notebooks.balm.experiment import (
-    A_STRING,
-    A_TUPLE,
     AGAIN,
     ALIVE,
     ARENAS,
@@ -22,11 +19,8 @@ from notebooks.balm.experiment import (
     BLOCK,
     BLOCK_TUPLE,
     BYTES,
-    COLD,
     COUNTED,
     EVERY,
-    GIVEN_BACK,
-    HELD,
     LAZY,
     LINES,
     LOOPS,
@@ -43,15 +37,10 @@ from notebooks.balm.experiment import (
     TEXTS,
     THREADS,
     TWO_PASSES,
-    WARM,
     WRITTEN,
 )
-from notebooks.balm.results import cost, faster, per_string, series
+from notebooks.balm.results import cost, faster, series
 
-# How the prose calls the chapter pair in the names of its numbers.
-NAMES = {GIL: "gil", FREE_THREADED: "free-threaded"}
-SHARES = {"all": "all lines are", "one in ten": "one line in ten is", "one in a hundred": "one line in a hundred is"}
-WHERE = {GIL: "with the GIL", FREE_THREADED: "without the GIL"}
 # Milliseconds that the author read for 10,000 tuples, by way and threads (B1-B3). Data to compare with.
 PUBLISHED_MS = {
     (NEW, 1): 1320,
@@ -64,9 +53,6 @@ PUBLISHED_MS = {
 PUBLISHED_STRINGS = 10_000 * LINES
 # How many times as fast as CPython's own, by what was published of one thread.
 PUBLISHED_GAIN = {method: PUBLISHED_MS[NEW, 1] / PUBLISHED_MS[method + WRITTEN, 1] for method in (POOLED, BLOCK)}
-# As the author puts it, of 16 threads.
-PUBLISHED_GAIN_OF_MANY = 20
-PUBLISHED_RISE = PUBLISHED_MS[NEW, THREADS] / PUBLISHED_MS[NEW, 1]
 WAYS = {
     NEW: "PyUnicode_New and a copy: the rule",
     "from string": "PyUnicode_FromStringAndSize: the rule, for any UTF-8",
@@ -93,14 +79,15 @@ WAYS = {
 }
 
 
-def interval(found: Measurement | None) -> Interval | None:
-    return found.interval if found else None
-
-
 def absent(record: Record, label: str, arm: str) -> str:
     """Why there is no number: the arm could not be made there, or was not asked for."""
     reason = record.missing.get((label, arm))
     return f"{draw.NOT_MEASURED} ({reason})" if reason else draw.NOT_MEASURED
+
+
+def in_words(faults: Interval | None) -> str:
+    """Page faults for each tuple: so few that none belongs to a tuple are not spelled out."""
+    return "fewer than 0.1" if faults and faults.high < 0.1 else draw.words(faults)
 
 
 def original_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -121,27 +108,11 @@ def original_table(runs: pd.DataFrame) -> pd.DataFrame:
                     "here, ns a string": draw.text(interval_of(part, "ns")),
                     "published, new over it": "1" if method == NEW else f"{PUBLISHED_MS[NEW, threads] / published:.2f}",
                     "here, new over it": "1" if method == NEW else draw.words(gain),
-                    "page faults a tuple": words.faults_fragment(interval_of(part, "faults")),
+                    "page faults a tuple": in_words(results.faults(part)),
                     "n": len(part),
                 }
             )
     return pd.DataFrame(rows)
-
-
-def glue_original(runs: pd.DataFrame) -> None:
-    """What the runs as the author ran them say."""
-    where = f"With {THREADS} threads"
-    new, pooled, block = ((method, THREADS) for method in ORIGINAL)
-    found = interval(results.original_ratio(runs, pooled, new))
-    draw.glue("original-pooled", words.duration(where, "pooled strings", "CPython's own", found))
-    for method, name in ((POOLED, "pooled strings"), (BLOCK, "strings in a block")):
-        found = interval(results.original_ratio(runs, (NEW, 1), (method + WRITTEN, 1)))
-        draw.glue(f"original-{method}-one", words.speed("With one thread", name, "CPython's own", found))
-    draw.glue("as-it-came", words.as_it_came(results.faults(runs, threads=1)))
-    suffer = [interval(results.original_ratio(runs, (way, THREADS), (way, 1))) for way in (*ORIGINAL[1:], NEW)]
-    draw.glue("prediction-2", words.prediction_2(*suffer))
-    gain = interval(results.original_ratio(runs, new, block))
-    draw.glue("twenty-times", words.twenty_times(THREADS, PUBLISHED_GAIN_OF_MANY, gain, suffer[-1], PUBLISHED_RISE))
 
 
 def arenas_table(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> pd.DataFrame:
@@ -169,7 +140,7 @@ def arenas_table(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> 
         row(
             "as its author ran it, arenas as they come",
             interval_of(alone, "ns"),
-            words.faults_fragment(interval_of(alone, "faults")),
+            in_words(results.faults(alone)),
             as_run,
             len(alone),
         ),
@@ -180,7 +151,7 @@ def arenas_table(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> 
             row(
                 f"our own designs, arenas {state}",
                 interval_of(part, "ns"),
-                words.faults_fragment(interval_of(part, "faults")),
+                in_words(results.faults(part)),
                 [results.condition(runs, state, method) for method in (POOLED, BLOCK)],
                 len(part),
             )
@@ -197,18 +168,6 @@ def arenas_table(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> 
         )
     )
     return pd.DataFrame(rows)
-
-
-def glue_arenas(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> None:
-    """What it costs to give arenas back, and what lies between the two experiments."""
-    faults = (results.faults(runs, arenas=state) for state in (HELD, GIVEN_BACK))
-    draw.glue("giving-back", words.giving_back(interval(results.cost_of_giving_back(runs)), *faults))
-    for method in (POOLED, BLOCK):
-        apart = results.original_ratio(original, (NEW, 1), (method + WRITTEN, 1))
-        shared, ours = (faster(record, GIL, method + how) for how in (WRITTEN, RELEASED))
-        design = interval(faster(record, GIL, method + RELEASED, than=method + WRITTEN))
-        gains = [interval(one) for one in (apart, shared, ours)]
-        draw.glue(f"steps-{method}", words.steps(method, gains, results.quotient(shared, apart), design))
 
 
 def ways_table(record: Record) -> pd.DataFrame:
@@ -278,51 +237,6 @@ def listing(rows: pd.DataFrame, what: list[str], unit: str = "ns") -> str:
     )
 
 
-def glue_ways(record: Record) -> None:
-    """What the corrected experiment says."""
-    best, where = "the strings of pages and tuple", f"On one thread {WHERE[GIL]}"
-    for way, called in ((POOLED, "pooled strings"), (BLOCK, "strings in a block")):
-        gain = interval(faster(record, GIL, way + RELEASED))
-        draw.glue(f"gain-{way}-gil", words.speed(where, called, "CPython's own", gain))
-    draw.glue("gain-pages-gil", words.speed(where, best, "CPython's own", interval(faster(record, GIL, BEST))))
-    gain = interval(faster(record, GIL, BEST, than=BLOCK))
-    draw.glue("pages-over-block-gil", words.speed(where, best, "strings in a block", gain))
-    for label, name in NAMES.items():
-        where = f"On one thread {WHERE[label]}"
-        for arm, called in (
-            ("writer", "strings by a writer each"),
-            ("one decode, then splitlines", "strings cut by splitlines"),
-            ("from string", "strings by PyUnicode_FromStringAndSize"),
-        ):
-            ratio = interval(faster(record, label, NEW, than=arm))
-            draw.glue(f"{arm.split(',')[0]}-{name}", words.duration(where, called, "those by PyUnicode_New", ratio))
-        gain = interval(faster(record, label, "made once, tuple again", than=BEST))
-        draw.glue(
-            f"cache-{name}",
-            words.speed(where, "strings that are handed out again", best, gain),
-        )
-    found = interval(faster(record, GIL, BLOCK + WRITTEN, than=BLOCK + RELEASED))
-    draw.glue("as-written", words.speed("With one thread", "the author's blocks", "ours made without the GIL", found))
-    draw.glue("holds-on", words.holds_on(results.gains(record)))
-    draw.glue("holds-where", words.holds_where(results.gains(record)))
-    gains = [interval(faster(record, label, BEST)) for label in PAIR]
-    change = results.change_without_gil(record) if all(gains) else None
-    draw.glue("still-pays", words.still_pays(*gains, change))
-    unequal = next(iter(controls.unequal("ways", record)), None)
-    draw.glue("left-out", words.left_out(unequal and unequal.passed, unequal.found if unequal else ""))
-    draw.glue("prediction-1", words.prediction_1(*(cost(record, label, NEW) for label in PAIR)))
-    draw.glue("prediction-4", words.prediction_4(change))
-    draw.glue(
-        "same-twice",
-        words.same_call_twice({label: found.ratio for label, found in results.twins(record).items()}, results.ALARM),
-    )
-    for label, name in NAMES.items():
-        parts = results.parts_of_a_block(record, label)
-        draw.glue(f"what-bounds-{name}", words.what_bounds(WHERE[label], parts))
-        loop = interval(faster(record, label, TWO_PASSES, than=BEST))
-        draw.glue(f"two-passes-{name}", words.two_passes(WHERE[label], "the strings of pages and tuple", loop))
-
-
 def loops_table(record: Record) -> pd.DataFrame:
     """The ways of ours over each loop that does a part of their work."""
     rows = []
@@ -362,23 +276,10 @@ def texts_table(runs: pd.DataFrame) -> pd.DataFrame:
         row = {"CPython": label}
         for lines in TEXTS:
             row[f"{lines:,} lines, ns a string"] = draw.words(interval_of(part, "ns", lines=lines))
-        row["whole / small"] = draw.words(results.of_lengths(runs, label, TEXTS[0]))
-        large = results.of_lengths(runs, label, TEXTS[2])
-        row["large / whole"] = draw.words(large.inverse if large else None)
+        row["whole / small"] = draw.words(results.of_lengths(runs, label, LINES, TEXTS[0]))
+        row["large / whole"] = draw.words(results.of_lengths(runs, label, TEXTS[2], LINES))
         rows.append({**row, "n": len(part) // len(TEXTS)})
     return pd.DataFrame(rows)
-
-
-def glue_texts(runs: pd.DataFrame, second: pd.DataFrame, facts: pd.DataFrame) -> None:
-    """Is the block bound by memory? facts: where each build keeps the fields of a head."""
-    heads = results.fields(facts).loc["PyUnicodeObject, size"]
-    for label, name in NAMES.items():
-        small, large = (results.of_lengths(runs, label, lines) for lines in (TEXTS[0], TEXTS[2]))
-        large = large.inverse if large else None
-        megabytes = float(TEXTS[-1] * heads[label] / 1e6)
-        draw.glue(f"memory-bound-{name}", words.memory_bound(WHERE[label], small, large, megabytes))
-    rate = interval(results.rate_of_two(second, BLOCK, "many", WARM))
-    draw.glue("threads-of-a-block", words.two_threads("strings in a block", rate))
 
 
 def second_table(runs: pd.DataFrame) -> pd.DataFrame:
@@ -389,24 +290,10 @@ def second_table(runs: pd.DataFrame) -> pd.DataFrame:
         for threads in (1, 2):
             which = {"method": method, "length": length, "state": state, "threads": threads}
             row[f"{threads} thread{'s' * (threads > 1)}, ns"] = draw.words(interval_of(runs, "ns", **which))
-            row[f"page faults a tuple, {threads}"] = words.faults_fragment(interval_of(runs, "faults", **which))
+            row[f"page faults a tuple, {threads}"] = in_words(results.faults(runs, **which))
         rate = results.rate_of_two(runs, method, length, state)
         rows.append({**row, "rate of two over one": draw.words(rate), "n": len(part) // 2})
     return pd.DataFrame(rows)
-
-
-def glue_second(runs: pd.DataFrame, record: Record) -> None:
-    """Does a second thread bring anything, and is it the start of a thread that costs? And the corrected experiment beside this one."""
-    for method, who in ((NEW, "CPython's own strings"), (BEST, "the strings of pages and tuple")):
-        rate = interval(results.rate_of_two(runs, method, "many", WARM))
-        draw.glue(f"two-threads-{method}", words.two_threads(who, rate))
-    shared = cost(record, FREE_THREADED, NEW), interval(faster(record, FREE_THREADED, BEST))
-    new, best = ({"method": method, "length": "many", "threads": 1} for method in (NEW, BEST))
-    alone = interval_of(runs, "ns", **new), interval(ratio(per_string(runs, **new), per_string(runs, **best)))
-    draw.glue("in-company", words.in_company(*shared, *alone))
-    which = {"method": NEW, "length": "few", "threads": 2}
-    faults = (interval_of(runs, "faults", **which, state=state) for state in (COLD, WARM))
-    draw.glue("cold-heaps", words.cold_heaps(interval(results.cost_of_cold_heaps(runs)), *faults))
 
 
 def plot_grid(figure, rows: pd.DataFrame) -> None:
@@ -440,26 +327,6 @@ def grid_table(runs: pd.DataFrame) -> pd.DataFrame:
     return table.rename_axis(columns=None).reset_index().assign(n=runs["round"].nunique())
 
 
-def glue_grid(runs: pd.DataFrame) -> None:
-    """What many threads say."""
-    most = int(runs.threads.max())
-    for label, how in ((GIL, "released"), (FREE_THREADED, "kept")):
-        which = {"interpreter": label, "threads": most}
-        where = f"{WHERE[label]} and with {most} threads"
-        new = per_string(runs, **which, method=NEW, how="kept")
-        best, pooled = (per_string(runs, **which, method=method, how=how) for method in (BEST, POOLED))
-        found = interval(ratio(pooled, new))
-        draw.glue(f"most-pooled-{NAMES[label]}", words.duration(where, "pooled strings", "CPython's own", found))
-        found = interval(ratio(new, best))
-        draw.glue(
-            f"most-pages-{NAMES[label]}", words.speed(where, "the strings of pages and tuple", "CPython's own", found)
-        )
-    for method, who in ((BLOCK, "strings in a block"), (BEST, "the strings of pages and tuple")):
-        which = {"interpreter": GIL, "threads": most, "method": method}
-        apart = (per_string(runs, **which, how=how) for how in ("released", "kept"))
-        draw.glue(f"released-{method}", words.released(who, interval(ratio(*apart)), most))
-
-
 def memory_table(runs: pd.DataFrame) -> pd.DataFrame:
     """Bytes for each string while it lives and after."""
     rows = []
@@ -473,14 +340,6 @@ def memory_table(runs: pd.DataFrame) -> pd.DataFrame:
                 row[title] = found if isinstance(found, str) else draw.words(found)
             rows.append({**row, "n": len(part)})
     return pd.DataFrame(rows)
-
-
-def glue_memory(runs: pd.DataFrame) -> None:
-    """What stays of each way."""
-    for label, name in NAMES.items():
-        for method, who in ((NEW, "CPython's own strings"), (BLOCK, "strings in a block")):
-            both = (results.resident(runs, label, method, when) for when in ("alive", "after"))
-            draw.glue(f"stays-{method}-{name}", words.stays(WHERE[label], who, *both))
 
 
 def short(answer: str) -> str:
@@ -507,64 +366,6 @@ def behaviour_table(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-# The third prediction's calls, as they were asked.
-PREDICTED = (
-    "hash(x) == hash('pi')",
-    "x in {'pi'}, 'pi' in {x}",
-    "int(n), float(n)",
-    "json.dumps(x), json.loads(n)",
-    "pickle.loads(pickle.dumps(x))",
-    "sys.intern(x)",
-)
-
-
-def glue_behaviour(runs: pd.DataFrame) -> None:
-    """How many probes everything passes, whether the interpreters agree, and what tells ours from others."""
-    given = results.answers(runs)
-    same = given.loc[GIL].nunique(axis="columns") == 1
-    # Whether ours answers as str does, by interpreter and probe.
-    like = given[BLOCK].eq(given["str"]).groupby(level="probe").nunique()
-    differing = [probe for probe in runs.probe.unique() if like[probe] > 1]
-    draw.glue("probes", words.probes_agree(int(same.sum()), len(same), differing))
-    draw.glue("unlike", words.unlike_a_subclass(results.unlike(runs, GIL, BLOCK, "subclass of str")))
-    named, pickled = (
-        given.loc[(GIL, probe), results.COPIED] for probe in ("type(x).__name__", "pickle.loads(pickle.dumps(x))")
-    )
-    draw.glue("copied-type", words.copied_type(named, pickled))
-
-
-def glue_misuse(runs: pd.DataFrame, works: pd.DataFrame) -> None:
-    """Whether each misuse had the consequence that the page describes, by interpreter; and the third prediction."""
-
-    def told(what: str, question) -> dict[str, bool | None]:
-        found = results.answered(runs, what)
-        return {label: None if isinstance(said, str) else question(said) for label, said in found.items()}
-
-    lost = told("a hash of 0", lambda said: said["x == 'key'"] == "True" and said["x in {'key'}"] == "False")
-    misread = told("no NUL at the end", lambda said: said["x == '12'"] == "True" and "ValueError" in said["int(x)"])
-    draw.glue("misuse-hash", words.misused("it was equal and was not found", lost))
-    draw.glue("misuse-nul", words.misused("x == '12' was true and int(x) took it for no number", misread))
-    crashed = {
-        label: isinstance(said, str) for label, said in results.answered(runs, "bytes that are not ASCII").items()
-    }
-    draw.glue("misuse-ascii", words.misused("the process ended by it", crashed))
-    other = told("a borrowed reference", lambda said: said["is now"] != said["was"])
-    draw.glue("misuse-borrowed", words.misused("the address held another string", other))
-    refused = told("another interpreter", lambda said: "Error" in said["import balm"])
-    draw.glue("misuse-interpreter", words.misused("the import was refused", refused))
-    gone = told("the maker's thread is gone", lambda said: "False" not in said["hash of every tuple"])
-    draw.glue("misuse-thread", words.misused("strings outlived their thread with the right hash", gone))
-    at_exit = told("alive at exit", lambda said: True)
-    draw.glue("misuse-exit", words.misused("the process ended well with strings alive", at_exit))
-    zero = told("a hash of 0", lambda said: said["hash(x)"] == "0")
-    copied = results.answers(works)[results.COPIED].xs(PREDICTED[4], level="probe")
-    pickled = {label: "Error" in answer for label, answer in copied.items()}
-    asked = {"hash(x)": zero, "a lookup such as x in {'key'}": lost, "int(x)": misread, "pickle.dumps(x)": pickled}
-    without = [name for name, where in asked.items() if any(where.values())]
-    failed = [probe for probe in PREDICTED if probe in results.unlike(works, GIL, BLOCK, "str")]
-    draw.glue("prediction-3", words.prediction_3(failed, list(PREDICTED), without))
-
-
 def fields_table(facts: pd.DataFrame) -> pd.DataFrame:
     """Where each build keeps what a forgery has to fill in: bytes from the start of the object, or bits."""
     table = results.fields(facts)
@@ -588,15 +389,6 @@ def another_table(found: pd.DataFrame) -> pd.DataFrame:
                 {"what": made, "by the layout of": of, **{f"on CPython {label}": part[label] for label in labels}}
             )
     return pd.DataFrame(rows)
-
-
-def glue_layouts(facts: pd.DataFrame, found: pd.DataFrame) -> None:
-    """What the layouts of the builds say."""
-    draw.glue("layouts-pair", words.layouts_differ(GIL, FREE_THREADED, results.differing(facts, GIL, FREE_THREADED)))
-    wrong = results.share_wrong(results.other_builds(found, A_STRING, A_TUPLE))
-    draw.glue("wrong-layout", words.wrong_layout(wrong))
-    draw.glue("other-version", words.other_version(results.share_wrong(results.other_versions(found))))
-    draw.glue("module-refuses", words.module_refuses(results.refused(found)))
 
 
 # Where a string keeps what a forgery fills in, in the order of memory; the fields of a compact string end with the state.
@@ -678,12 +470,6 @@ def mutable_table(runs: pd.DataFrame) -> pd.DataFrame:
     return became(runs, MUTABLE, lambda part: part.answer.iloc[0])
 
 
-def glue_mutable(runs: pd.DataFrame) -> None:
-    """Does a list need more than a string?"""
-    own = chosen(runs, what=MUTABLE[4]).set_index("interpreter").ended.eq("ok").sort_index().to_dict()
-    draw.glue("list-grows", words.list_grows(results.grown(runs), own))
-
-
 def misuse_table(runs: pd.DataFrame) -> pd.DataFrame:
     """What became of each process that did what must not be done."""
     return became(
@@ -718,17 +504,3 @@ def reading_table(record: Record) -> pd.DataFrame:
                 row["n"] = counts_of(record, arm)
                 rows.append(row)
     return pd.DataFrame(rows)
-
-
-def glue_reading(record: Record) -> None:
-    """What a rival that is lazy gains."""
-    for label, name in NAMES.items():
-        for share in EVERY:
-            gain = interval(faster(record, label, f"{LAZY}, {share} read", than=f"{BEST}, {share} read"))
-            where = f"{WHERE[label]}, if {SHARES[share]} read"
-            draw.glue(
-                f"lazy-{share}-{name}", words.speed(where, "lazy sequences", "the strings of pages and tuple", gain)
-            )
-            gain = interval(faster(record, label, f"{LAZY}, {share} read", than=f"{NEW}, {share} read"))
-            said = words.speed(where, "lazy sequences", "CPython's own strings", gain, results.least(record, label))
-            draw.glue(f"lazy-new-{share}-{name}", said)

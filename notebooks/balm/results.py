@@ -1,11 +1,13 @@
 """What the records of the chapter "GIL Balm" say: costs, gains and their intervals, and what Python answered."""
 
+import math
+
 import numpy as np
 import pandas as pd
 
 from ffilab.bench.record import Record
 from ffilab.judge import estimates, statistics
-from ffilab.judge.estimates import Interval, Measurement, Share
+from ffilab.judge.estimates import Interval, Measurement, Share, known
 from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -16,26 +18,34 @@ from notebooks.balm.experiment import (
     AGAIN,
     BEST,
     BLOCK,
-    BLOCK_TUPLE,
-    BYTES,
     COLD,
     GIVEN_BACK,
     GROWS,
     HELD,
     LINES,
     LOOPS,
-    NEAR,
+    MISUSE,
+    MUTABLE,
     NEW,
     OURS,
     PAIR,
     POOLED,
-    RELEASED,
     THREADS,
     WARM,
 )
 
 COPIES = [(NEW, AGAIN)]
 COPIED = "block, copied type"
+ZERO, NO_NUL, *_ = MISUSE
+# By misuse, what its answers show if it had the consequence that the page describes; bytes that are not ASCII end the process.
+SHOWN_BY = {
+    ZERO: lambda said: said["x == 'key'"] == "True" and said["x in {'key'}"] == "False",
+    NO_NUL: lambda said: said["x == '12'"] == "True" and "ValueError" in said["int(x)"],
+    "a borrowed reference": lambda said: said["is now"] != said["was"],
+    "another interpreter": lambda said: "Error" in said["import balm"],
+    "the maker's thread is gone": lambda said: "False" not in said["hash of every tuple"],
+    "alive at exit": lambda said: True,
+}
 # Two copies of the rule that differ by more than this raise an alarm: a fifth of what the claims B1 and B2 call an effect.
 ALARM = 0.05
 
@@ -54,8 +64,10 @@ def faster(record: Record, label: str, arm: str, than: str = NEW) -> Measurement
     return statistics.compare(record, (label, than), (label, arm)).measurement
 
 
-def change_without_gil(record: Record) -> Interval:
+def change_without_gil(record: Record) -> Interval | None:
     """What pages and tuple gain with the GIL, over what it gains without: above 1, it gains less without."""
+    if not all(faster(record, label, BEST) for label in PAIR):
+        return None
     return statistics.ratio_of_ratios(record, *(((label, NEW), (label, BEST)) for label in (GIL, FREE_THREADED)))
 
 
@@ -87,41 +99,13 @@ def twins(record: Record) -> dict[str, Comparison]:
 def least(record: Record, label: str) -> float:
     """How small a difference from the rule the two copies of it could have told; 0 if it is not known."""
     found = twins(record).get(label)
-    return found.mde if found else 0.0
-
-
-def gains(record: Record) -> dict[str, dict[str, Interval | None]]:
-    """By interpreter: how many times as fast as CPython's own the original's two designs, and pages and tuple, are.
-
-    The original's with the GIL released while they are made, as it has them; ours with it kept.
-    """
-    return {
-        label: {
-            way: found.interval if (found := faster(record, label, arm)) else None
-            for way, arm in ((POOLED, POOLED + RELEASED), (BLOCK, BLOCK + RELEASED), (BEST, BEST))
-        }
-        for label in record.interpreters
-    }
+    return found.mde if found and found.ratio.is_known else 0.0
 
 
 def over_loops(record: Record, label: str, arm: str = BLOCK) -> dict[str, Interval]:
     """The time of a way over that of each loop that was measured, which does a part of its work."""
     found = {loop: faster(record, label, loop, than=arm) for loop in LOOPS}
     return {loop: one.interval for loop, one in found.items() if one}
-
-
-def parts_of_a_block(record: Record, label: str) -> dict[str, Interval | None]:
-    """What things cost that can be taken away, each a ratio of two arms of one run: above 1 it costs time."""
-
-    def over(arm: str, without: str) -> Interval | None:
-        found = faster(record, label, without, than=arm)
-        return found.interval if found else None
-
-    return {
-        "Freeing strings one at a time": over(BLOCK, BLOCK_TUPLE),
-        "Taking a block, and not pages, beside such a tuple": over(BLOCK_TUPLE, BEST),
-        "Giving each head cache lines of its own, in a loop that only writes": over(BYTES, NEAR),
-    }
 
 
 def condition(runs: pd.DataFrame, state: str, method: str) -> Measurement | None:
@@ -135,8 +119,9 @@ def cost_of_giving_back(runs: pd.DataFrame) -> Measurement | None:
 
 
 def faults(runs: pd.DataFrame, **which) -> Interval | None:
-    """Page faults for each tuple of CPython's own strings."""
-    return interval_of(runs, "faults", method=NEW, **which)
+    """Page faults for each tuple: a count is never below 0."""
+    found = interval_of(runs, "faults", **which)
+    return found and Interval(found.value, max(0.0, found.low), found.high)
 
 
 def quotient(one: Measurement | None, other: Measurement | None) -> Interval | None:
@@ -146,13 +131,16 @@ def quotient(one: Measurement | None, other: Measurement | None) -> Interval | N
     return estimates.difference(one.estimate, other.estimate).at()
 
 
-def of_lengths(runs: pd.DataFrame, label: str, lines: int) -> Interval | None:
-    """A string of the whole text over a string of a text of so many lines: the time of one over that of the other."""
+def of_lengths(runs: pd.DataFrame, label: str, one: int, other: int) -> Measurement | None:
+    """A string of a text of so many lines over a string of another one: the time of one over that of the other."""
     part = chosen(runs, interpreter=label)
-    if part.empty:
-        return None
-    found = ratio(*(part[part.lines == count].sort_values("round").ns.to_numpy() for count in (LINES, lines)))
-    return found.interval if found else None
+    return ratio(*(per_string(part, lines=lines) for lines in (one, other)))
+
+
+def with_most_threads(runs: pd.DataFrame, label: str, *two: tuple[str, str]) -> Measurement | None:
+    """The time of one (method, what is done with the GIL) over that of another, with as many threads as were tried."""
+    most = int(runs.threads.max())
+    return ratio(*(per_string(runs, interpreter=label, threads=most, method=method, how=how) for method, how in two))
 
 
 def series(runs: pd.DataFrame) -> pd.DataFrame:
@@ -176,6 +164,11 @@ def rate_of_two(runs: pd.DataFrame, method: str, length: str, state: str) -> Mea
     return ratio(*(per_string(runs, **which, threads=threads) for threads in (1, 2)))
 
 
+def gain_alone(runs: pd.DataFrame) -> Measurement | None:
+    """Without the GIL, one thread, each way in processes of its own: how many times as fast pages and tuple is."""
+    return ratio(*(per_string(runs, method=method, length="many", threads=1) for method in (NEW, BEST)))
+
+
 def cost_of_cold_heaps(runs: pd.DataFrame) -> Measurement | None:
     """CPython's own strings, two threads that make few: the time where they have just started over that of warm ones."""
     which = {"method": NEW, "length": "few", "threads": 2}
@@ -196,6 +189,15 @@ def resident(runs: pd.DataFrame, label: str, method: str, when: str) -> Interval
     return interval_of(part, when)
 
 
+def stays(runs: pd.DataFrame, label: str, method: str) -> Interval | None:
+    """What stays after the drop, in per cent of what was there; bounds are whole per cents, rounded outwards."""
+    alive, after = (resident(runs, label, method, when) for when in ("alive", "after"))
+    if isinstance(alive, str) or not (known(alive) and known(after)):
+        return None
+    most = math.ceil(100 * max(after.high, 0.0) / alive.low) if alive.low > 0 else math.inf
+    return Interval(100 * after.value / alive.value, math.floor(100 * after.low / alive.high), most)
+
+
 def answers(runs: pd.DataFrame) -> pd.DataFrame:
     """What Python answered: a row for each interpreter and probe, a column for each kind of string."""
     return runs.pivot(index=["interpreter", "probe"], columns="kind", values="answer")
@@ -208,16 +210,51 @@ def forged_share(runs: pd.DataFrame) -> float:
     return float((instance.eq("True") & exact.eq("False")).to_numpy().mean())
 
 
+def copied(runs: pd.DataFrame, probe: str) -> str:
+    """What a string of the copied type answers, on the chapter's interpreter."""
+    return answers(runs).loc[(GIL, probe), COPIED]
+
+
+def alike(runs: pd.DataFrame) -> int:
+    """Probes that get one answer from every kind of string, on the chapter's interpreter."""
+    return int((answers(runs).loc[GIL].nunique(axis="columns") == 1).sum())
+
+
+def disputed(runs: pd.DataFrame) -> list[str]:
+    """Probes of which the interpreters do not agree whether ours answers as a str does."""
+    given = answers(runs)
+    like = given[BLOCK].eq(given["str"]).groupby(level="probe").nunique()
+    return [probe for probe in runs.probe.unique() if like[probe] > 1]
+
+
+def careless(misused: pd.DataFrame, works: pd.DataFrame) -> list[str]:
+    """What goes wrong, on any interpreter, with a hash of 0, without a NUL, or with a copied type; as it was asked."""
+    zero = [said["hash(x)"] == "0" for said in answered(misused, ZERO).values() if isinstance(said, dict)]
+    copied = answers(works)[COPIED].xs("pickle.loads(pickle.dumps(x))", level="probe")
+    found = {
+        "hash(x)": zero,
+        "a lookup such as x in {'key'}": happened(misused, ZERO).values(),
+        "int(x)": happened(misused, NO_NUL).values(),
+        "pickle.dumps(x)": ["Error" in answer for answer in copied],
+    }
+    return [name for name, wrong in found.items() if any(wrong)]
+
+
+def happened(runs: pd.DataFrame, what: str) -> dict[str, bool | None]:
+    """By interpreter: had a misuse the consequence that the page describes? None: its process ended without an answer."""
+    dies = None if what in SHOWN_BY else True
+    return {
+        label: dies if isinstance(said, str) else what in SHOWN_BY and SHOWN_BY[what](said)
+        for label, said in answered(runs, what).items()
+    }
+
+
 def misread(runs: pd.DataFrame) -> Share | None:
     """B6: interpreters that take a string without a NUL for `12`, and int() of it for no number.
 
     Of those whose process ended well; None if none did.
     """
-    found = []
-    for _, part in chosen(runs, what="no NUL at the end").groupby("interpreter"):
-        if (part.ended == "ok").all():
-            said = dict(zip(part.asked, part.answer))
-            found.append("ValueError" in said["int(x)"] and said["x == '12'"] == "True")
+    found = [wrong for wrong in happened(runs, NO_NUL).values() if wrong is not None]
     return Share(sum(found), len(found)) if found else None
 
 
@@ -276,6 +313,11 @@ def grown(runs: pd.DataFrame) -> Share | None:
     """B6: of the acts that make CPython's allocator take or free our memory, how many brought their process down."""
     part = chosen(runs, what=GROWS)
     return Share(int((part.ended != "ok").sum()), len(part)) if len(part) else None
+
+
+def own_append(runs: pd.DataFrame) -> dict[str, bool]:
+    """By interpreter: did a list grow well by an append of its own?"""
+    return chosen(runs, what=MUTABLE[4]).set_index("interpreter").ended.eq("ok").sort_index().to_dict()
 
 
 def answered(runs: pd.DataFrame, what: str) -> dict[str, dict[str, str] | str]:
