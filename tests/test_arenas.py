@@ -14,11 +14,13 @@ from ffilab.bench.case import MEMORY_BYTES, Case
 from ffilab.errors import UserError
 from ffilab.judge import controls, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
+from ffilab.judge.claims import declared
+from ffilab.judge.numbers import of
 from ffilab.judge.rules import NO, YES
 from ffilab.paths import resolved
 from ffilab.provision import installed
 from ffilab.provision.catalogue import FREE_THREADED, GIL
-from notebooks.arenas import claims, exercise, experiment, results
+from notebooks.arenas import exercise, experiment, numbers, results
 
 LABELS = [interpreter.label for interpreter in installed.present()]
 WITH_RUST = [label for label in LABELS if experiment.not_built(label) is None]
@@ -205,8 +207,6 @@ def test_the_lock_names_the_versions_that_cargo_is_asked_for():
 
 # ---- the analysis ----
 
-TALK = "the talk's experiment"
-
 
 def rows_of_growth(grown, rate, process=0):
     """Rows of the growth experiment that end with so many MiB more than at its start."""
@@ -243,29 +243,29 @@ def test_without_noise_every_rule_says_what_is_true(truth, right, size):
 
 
 def test_without_huge_pages_or_the_extension_a_number_has_a_reason_instead():
-    runs, cells = Golden("arenas").frame(TALK), Golden("arenas").frame("Python × native threads")
-    handed = claims.measurements(Golden("arenas", {TALK: runs.assign(huge=0)})).complete()
-    assert set(handed.missing["A19"].values()) == {claims.NO_HUGE_PAGES}
-    assert all("huge pages for all" in name for name in handed.missing["A19"])
-    frames = {
-        TALK: runs[runs.condition.str.contains("no native")],
-        "Python × native threads": cells[cells.native_threads == 0],
-    }
-    session = Golden("arenas", frames)
+    asked = [test.measured for one in declared("arenas").claims if one.id in ("A19", "A20") for test in one.tests]
+    runs, cells = (Golden("arenas").frame(title) for title in (numbers.TALK, numbers.GRID))
+    found = of(Golden("arenas", {numbers.TALK: runs.assign(huge=0)}))
+    assert all((found[name].missing == numbers.NO_HUGE_PAGES) == ("huge pages for all" in name) for name in asked)
+    few = runs[runs.condition.str.contains("no native")], cells[cells.native_threads == 0]
+    session = Golden("arenas", dict(zip((numbers.TALK, numbers.GRID), few)))
     here = session.observed("this system", session.interpreters)
     session.observed = lambda *_: {**here, "absent extension": dict.fromkeys(session.interpreters, "no cargo")}
-    handed = claims.measurements(session).complete()
-    assert handed.measurements["A19"] == handed.measurements["A20"] == {}
-    assert set(handed.missing["A19"].values()) == {"no cargo"}
+    assert {of(session)[name].missing for name in asked} == {"no cargo"}
 
 
 def test_two_equal_conditions_that_differ_withhold_what_rests_on_them():
-    runs = Golden("arenas").frame(TALK)
+    runs = Golden("arenas").frame(numbers.TALK)
     runs.loc[runs.condition == experiment.AGAIN, "rss"] += 3
-    failed = [check for check in controls.settled(claims.controls(Golden("arenas", {TALK: runs}))) if not check.passed]
+    checks = controls.settled(numbers.controls(Golden("arenas", {numbers.TALK: runs})))
+    failed = [check for check in checks if not check.passed]
     assert len(failed) == 2
-    withheld = controls.withheld(failed, claims.measurements(Golden("arenas")))
-    assert set(withheld) == {"A19"}
+    assert set(controls.withheld(failed, of(Golden("arenas")))) == {"A19"}
+
+
+def test_a_print_that_an_interval_contains_is_not_far_from_it():
+    inside, beyond = (numbers.distance(numbers.Interval(1.0, low, 2.0)).low for low in (0.5, 0.7))
+    assert inside == 0 < beyond
 
 
 def cell(python, native, rss, **more):
@@ -296,7 +296,7 @@ def test_memory_that_a_later_round_adds_is_counted_by_process():
 
 def test_what_malloc_trim_leaves_is_a_ratio():
     grown = pd.DataFrame({"way": "x", "keep": True, "grown": [14.7, 78.6, 45.4, 20.2], "trimmed": [0.8, 1.4, 0.9, 0.9]})
-    assert results.left_by_trim(grown, "x", True).high < 0.2
+    assert results.left_by_trim(grown, "x", True).interval.high < 0.2
 
 
 def test_each_row_says_whether_the_gil_was_on():

@@ -46,12 +46,12 @@ def _answers(session) -> dict[tuple[str, Rule], Answer]:
     }
 
 
-def sides(session) -> dict[tuple[str, str], str]:
-    """The same in a word, by claim and number; those on sizes are left to the ledger."""
+def sides(session, sizes: bool = False) -> dict[tuple[str, str], str]:
+    """The same in a word, by claim and number, without those on sizes; or those on sizes alone."""
     return {
         (claim, rule.measured): answer.verdict
         for (claim, rule), answer in answers(session).items()
-        if not isinstance(rule, Size)
+        if isinstance(rule, Size) == sizes
     }
 
 

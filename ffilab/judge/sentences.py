@@ -8,16 +8,17 @@
     open = "{Where}, no difference is seen: CDLL over PyDLL is {value}."
 
 `ask`: a rule on a number of the chapter, as in claims.toml (by itself: the number lies above `null`), or a test of the ledger ({claim,
-measured}), or whether a number is there at all (kind = "there"), or whether its whole interval lies above that of another one ({measured,
+measured}; on its size with kind = "size"), or whether a number is there at all (kind = "there"), or whether its whole interval lies above that of another one ({measured,
 than}); or a list of them. A form stands under the answers, in the order of the questions: "yes no". A * stands for any answer; what
 is left out at the end, or a -, is not looked at, so that its number need not be there. The first form that fits is taken, and there must
 be one for all answers; a sentence that asks nothing has one, `text`. `few`: where a number that is looked at is not there, or has no
 interval; without it NOTHING is said.
 
 Poured in: `{value}`, the number of the first question, and what `with` names: numbers, other sentences and fragments ("@name"). `{x}` is a
-number with its interval, `{x:ns}` with a unit, `{x:%}` in per cent, `{x:+ns}` with its sign; `{x.inverse}`, `{x.negative:ns}`,
-`{x.excess:%}` (of a ratio, what is above 1), `{x.share:%}` (what lies between 0 and 1), `{x.value:.0f}`, `{x.percent.high:.2g} %`, `{x.events}`
-of `{x.trials}`, `{x.missing}` (why there is no number, or no interval). A sentence with `part = true` is only poured into others.
+number with its interval, `{x:ns}` with a unit, `{x:%}` in per cent, `{x:+ns}` with its sign, `{x:~ns}` by the ends of its interval alone where
+that is wider than the number; `{x.inverse}`, `{x.negative:ns}`, `{x.excess:%}` (of a ratio, what is above 1), `{x.share:%}` (what lies between 0
+and 1), `{x.value:.0f}`, `{x.percent.high:.2g} %`, `{x.events}` of `{x.trials}`, `{x.missing}` (why there is no number, or no interval). A
+sentence with `part = true` is only poured into others.
 
 `for`: variables, each with its values; the sentence is made for all combinations. A value may be a table that brings further variables; one
 called `name` is the sentence's name. `build` brings {label}, {where} and {Where}. A text instead of values names a list of experiment.py.
@@ -29,6 +30,7 @@ used where LANGUAGE names it; the rest stays English.
 import functools
 import importlib
 import itertools
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -42,7 +44,7 @@ from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import Number, Numbers
 from ffilab.judge.rules import KINDS, NO, OPEN, YES, Rule
-from ffilab.judge.wording import NOT_MEASURED, capital, text
+from ffilab.judge.wording import NOT_MEASURED, capital, number, text
 from ffilab.paths import NOTEBOOKS
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 
@@ -61,6 +63,7 @@ class Question:
     measured: str
     rule: Rule | None = None
     claim: str = ""
+    size: bool = False
     than: str = ""
     there: bool = False
 
@@ -80,7 +83,7 @@ class Question:
             other = found[self.than].measurement
             return None if other is None else larger(measurement.interval, other.interval)
         if self.claim:
-            return ledger.sides(session)[self.claim, in_words(self.measured)]
+            return ledger.sides(session, self.size)[self.claim, in_words(self.measured)]
         return self.rule.answer(measurement).verdict
 
 
@@ -124,8 +127,11 @@ class Poured:
     def __format__(self, spec: str) -> str:
         if self._interval is None:
             return NOT_MEASURED
-        unit = spec.removeprefix("+")
-        sign = "+" if unit != spec and self._interval.value > 0 else ""
+        unit = spec.lstrip("+~")
+        width = 2 * self._interval.half_width
+        if spec.startswith("~") and self._interval.low > 0 and self._interval.value < width < math.inf:
+            return ends(self._interval, unit)
+        sign = "+" if spec.startswith("+") and self._interval.value > 0 else ""
         return sign + text(self._interval, unit, 100 if unit == "%" else 1)
 
     def __getattr__(self, name: str):
@@ -156,6 +162,12 @@ class Poured:
     @property
     def percent(self) -> "Poured":
         return self._changed(lambda interval: interval.map(lambda value: 100 * value))
+
+
+def ends(interval: Interval, unit: str) -> str:
+    """An interval without the number in it, which says nothing."""
+    low, high = number(interval.low, interval.low), number(interval.high, interval.half_width)
+    return f"anything from {low} to {high}{' ' if unit else ''}{unit}"
 
 
 class Said(Mapping[str, str]):
@@ -291,7 +303,7 @@ def _question(entry: dict) -> Question:
     given = {"kind": "side", **entry}
     measured = given.get("measured", "")
     if "claim" in given:
-        return Question(measured, claim=given["claim"])
+        return Question(measured, claim=given["claim"], size=given["kind"] == "size")
     if given["kind"] == "there":
         return Question(measured, there=True)
     if "than" in given:

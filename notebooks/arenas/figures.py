@@ -1,22 +1,16 @@
-"""What the chapter "Arenas" shows: tables, figures and the texts that its prose takes up."""
+"""What the chapter "Arenas" shows: tables and figures."""
 
 import numpy as np
 import pandas as pd
 import seaborn as sns
 
 from ffilab import draw
-from ffilab.bench.session import Session
-from ffilab.judge import ledger
-from ffilab.judge.estimates import Interval, Measurement
-from ffilab.judge.numbers import of
-from ffilab.judge.processes import chosen, interval_of, ratio
-from ffilab.judge.rules import OPEN, YES, Answer, Size
+from ffilab.judge.estimates import Interval
+from ffilab.judge.processes import chosen, interval_of
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
-from notebooks.arenas import numbers, results, words
+from notebooks.arenas import results
 
-# How the prose calls the chapter pair in the names of its numbers.
-PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}
 NO_RUST = "not measured here: the extension in Rust was not built"
 # The talk's table. Data to compare with.
 TALK_NAMES = ("glibc", "jemalloc", "tcmalloc", "macOS libmalloc", "Windows HeapAlloc")
@@ -46,24 +40,10 @@ NOT_STAGED = {
     "NUMA / many-core": "a machine with several memory nodes",
     "production leak profiling": "a judgement of tools, not of numbers",
 }
-
-
-# What the talk's terminal shows: RSS grown in MiB, and its amplification. Data to compare with.
-TERMINAL = {"3.13.5": (0.56, 1.09, 16.57, 32.38), "3.14.0rc1": (0.59, 1.18, 32.60, 62.28)}
-# What its two builds of the later version differ by.
-TALK_DIFFERENCE = 32.01
 # By interpreter and condition.
 TALK_RSS = {(GIL, e.AS_RUN): 0.59, (FREE_THREADED, e.KEPT): 32.60}
 # The tunables of glibc's malloc that the chapter speaks of.
 SPOKEN_OF = ("arena_max", "mmap_threshold", "trim_threshold", "tcache_count")
-
-
-def answers(session: Session) -> dict[tuple[str, str, str], Answer]:
-    """What the rules answer, by claim, number, and `side` or `size`."""
-    return {
-        (claim, rule.measured, "size" if isinstance(rule, Size) else "side"): answer
-        for (claim, rule), answer in ledger.answers(session).items()
-    }
 
 
 def shown(frame: pd.DataFrame, column: str, unit: str = "", **which) -> str:
@@ -106,7 +86,7 @@ def printout_table() -> pd.DataFrame:
                 "so grown inside the forty calls, MiB": f"{grown / factor:.2f}",
                 "outside of them, MiB": f"{grown - grown / factor:.2f}",
             }
-            for version, (gil, of_gil, none, of_none) in TERMINAL.items()
+            for version, (gil, of_gil, none, of_none) in results.TERMINAL.items()
             for build, grown, factor in ((", with the GIL", gil, of_gil), (', "no-GIL"', none, of_none))
         ]
     )
@@ -141,7 +121,7 @@ def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 def talk_points(runs: pd.DataFrame) -> pd.DataFrame:
     """Growth by condition, both builds: what is drawn."""
-    pair = results.named(runs[runs.interpreter.isin(PAIR.values())])
+    pair = results.named(runs[runs.interpreter.isin((GIL, FREE_THREADED))])
     return pd.DataFrame(
         [
             {"condition": condition, "CPython": build, "value": found.value, "low": found.low, "high": found.high}
@@ -196,164 +176,10 @@ def plot_kinds(figure) -> None:
     axes.grid(visible=False)
 
 
-def glue_system(here: dict) -> None:
-    """Hand what this system has to the prose."""
-    draw.glue("huge-pages-setting", here["huge pages"])
-    draw.glue("small-huge-pages", here["huge pages of 128 KiB"])
-
-
 def allocators_table(here: dict) -> pd.DataFrame:
     """Which allocator comes from where."""
     sources = {name: draw.NOT_MEASURED for name in e.ALLOCATORS[1:]} | here["allocators"] | here["absent allocators"]
     return pd.DataFrame(sources.items(), columns=["allocator", "sources, as locked"])
-
-
-def glue_talk(runs: pd.DataFrame, here: dict) -> None:
-    """Hand the sentences about the talk's experiment to the prose, but for those that need a verdict."""
-    for name, condition, column in (
-        ("as-run", e.AS_RUN, "rss"),
-        ("none", e.NONE, "rss"),
-        ("huge", e.HUGE, "rss"),
-        ("huge-held", e.HUGE, "held"),
-    ):
-        what = "Held by glibc, " if column == "held" else ""
-        title = f"{what}{condition}"
-        draw.glue(name, words.grew(title[0].upper() + title[1:], *results.without_gil(runs, condition, column)))
-    for name, label in PAIR.items():
-        cap = results.at_the_cap(runs, label, e.AS_RUN, here["arenas at most"])
-        draw.glue(f"cap-{name}", words.cap(f"On {label}", *cap, here["arenas at most"]))
-    by_native = results.by_native_threads(runs, FREE_THREADED, e.HUGE, e.HUGE_NONE)
-    draw.glue(
-        "native-part",
-        words.native_threads(f"With huge pages for all, on {FREE_THREADED}, GIL off", _interval(by_native)),
-    )
-    grown, factor = TERMINAL["3.14.0rc1"][2:]
-    draw.glue("inside", words.nearer(grown / factor, *results.inside(runs, e.HUGE_KEPT, e.HUGE)))
-    draw.glue("each-thread", words.for_each_python_thread(results.for_each_python_thread(runs)))
-    draw.glue("objects", words.objects(results.where_objects_are(runs)))
-    draw.glue("equal", words.equal_concurrency(results.times_without_gil(runs, e.EQUAL, "held")))
-    draw.glue("released", words.released(_released(runs)))
-    draw.glue(
-        "more-arenas",
-        words.more_arenas(
-            {
-                label: tuple(
-                    results.between(runs, label, (e.WIDE_MEET, e.MEET), which, ratio) for which in ("held", "rss")
-                )
-                for label in (FREE_THREADED, GIL)
-            },
-            here["arenas at most"],
-            e.MORE_ARENAS,
-        ),
-    )
-    for name, short, condition in (
-        ("one arena", "one-arena", e.ONE_ARENA),
-        ("huge pages off", "huge-off", e.NO_HUGE),
-        ("its GIL on, as run", "kept", e.KEPT),
-    ):
-        draw.glue(
-            short,
-            words.control(name, FREE_THREADED, results.between(runs, FREE_THREADED, (condition, e.AS_RUN), "rss")),
-        )
-    draw.glue("alarms", words.alarms([found.interval for found in results.twins(runs).values()]))
-    asked = _interval(results.by_native_threads(runs, FREE_THREADED, e.ASKED, e.NONE))
-    draw.glue("prediction-1", words.prediction_1(asked, e.TALK["python_threads"] * e.TALK["native_threads"]))
-    whole, none = (interval_of(runs, "rss", interpreter=FREE_THREADED, condition=one) for one in (e.AS_RUN, e.NONE))
-    part = _interval(results.by_native_threads(runs, FREE_THREADED, e.AS_RUN, e.NONE))
-    draw.glue("prediction-2", words.prediction_2(whole, none, part))
-
-
-def glue_blocks(found: pd.DataFrame) -> None:
-    """Hand to the prose whether the talk's worker asks for its block."""
-    ended = [found[found.published == which].ended for which in (True, False)] if len(found) else [[], []]
-    draw.glue("blocks", words.blocks(*((sum(one == "ok" for one in part), len(part)) for part in ended)))
-
-
-def _interval(found: Measurement | None) -> Interval | None:
-    return found.interval if found else None
-
-
-def _released(runs: pd.DataFrame) -> Interval | None:
-    return results.between(runs, GIL, (e.RELEASED, e.MEET), "at_once", ratio)
-
-
-def glue_answers(session: Session, runs: pd.DataFrame, cells: pd.DataFrame) -> None:
-    """Hand the sentences that take up a verdict to the prose."""
-    found = answers(session)
-
-    def of_a19(name: str, kind: str = "side") -> str:
-        return found["A19", name, kind].verdict
-
-    kept, pair = f"{FREE_THREADED}, GIL on − {GIL}", f"{FREE_THREADED} − {GIL}"
-    more = results.apart(runs, "vmrss", e.KEPT, e.AS_RUN)
-    name = "VmRSS grown, as the talk ran it: "
-    verdicts = of_a19(f"{name}{FREE_THREADED}, GIL on / {GIL}"), of_a19(name + kept, "size")
-    amounts = _interval(more), TALK_DIFFERENCE, _interval(results.as_run(runs))
-    draw.glue(
-        "number",
-        words.published_number(
-            "As the talk ran it, on this system (VmRSS, GIL on in both builds)", *verdicts, *amounts
-        ),
-    )
-    none = "grown without native threads, huge pages for all"
-    for short, where, name, column, conditions in (
-        ("huge", "With huge pages for all", f"VmRSS grown, huge pages for all: {kept}", "vmrss", (e.HUGE_KEPT, e.HUGE)),
-        ("none-kept", "With huge pages for all and not one native thread", f"VmRSS {none}: {kept}", "vmrss", (e.HUGE_NONE_KEPT, e.HUGE_NONE)),
-        ("none", "With huge pages for all and not one native thread", f"RSS {none}: {pair}", "rss", (e.HUGE_NONE, e.HUGE_NONE)),
-    ):  # fmt: skip
-        more = results.apart(runs, column, *conditions) if results.huge_pages(runs) else None
-        verdicts = of_a19(name), of_a19(name, "size")
-        state = "GIL off against on" if name.endswith(pair) else "GIL on in both builds"
-        said = f"{where} ({name.split()[0]}, {state})", *verdicts, _interval(more), TALK_DIFFERENCE
-        draw.glue(f"number-{short}", words.published_number(*said))
-    rss, held = (results.without_gil(runs, e.HUGE, column)[2] for column in ("rss", "held"))
-    account = of_a19(f"held by glibc, huge pages for all: {pair}")
-    draw.glue("account", words.arenas_account(account, *((held, rss) if results.huge_pages(runs) else (None, None))))
-    at_once, touched = (
-        of_a19(f"{name}, touched blocks, 8 × 50: {FREE_THREADED} / {GIL}")
-        for name in ("native threads at once", "held by glibc")
-    )
-    ratios = (results.times_without_gil(runs, e.MEET, column) for column in ("at_once", "held"))
-    draw.glue("reached", words.reached(at_once, touched, *ratios))
-    draw.glue("risk", words.risk(_released(runs), at_once))
-    draw.glue("ratings", words.ratings({name: _rated(session, claim) for claim, name in numbers.RATED}))
-    effects = results.effects(results.scenarios(session.frame("scenarios")))
-    lives = found["A21d", "short-lived processes: jemalloc / glibc", "side"].verdict
-    draw.glue("short-lived-processes", words.order(lives, effects.get(("short-lived processes", "jemalloc"))))
-    (low, few), (high, many) = results.SMALLEST, results.LARGEST
-    name = (
-        f"RSS grown by the native threads at {high} × {many} minus {results.PRODUCT // 2} times that at {low} × {few}"
-    )
-    parts = [results.native_parts(cells, *cell).get(FREE_THREADED) for cell in (results.SMALLEST, results.LARGEST)]
-    verdict = found["A20", f"{name}: {FREE_THREADED}", "side"].verdict
-    draw.glue("grid-product", words.product(verdict, *parts, results.PRODUCT))
-    name = f"RSS grown by the native threads at {high} × {many} − {low} × {many} − {high} × {few} + {low} × {few}"
-    verdict = found["A20", f"{name}: {FREE_THREADED}", "side"].verdict
-    more = _interval(results.interaction(cells, FREE_THREADED))
-    draw.glue("grid-together", words.together(FREE_THREADED, verdict, more))
-    drawn = found["A20", f"amplification at {high} × {many} / at {low} × {few}: {e.KEEPING}", "side"].verdict
-    draw.glue("grid-drawn", words.amplified(drawn, _interval(results.amplified(cells, e.KEEPING))))
-    draw.glue("largest", words.largest(effects))
-    for (setting, other), case in numbers.HELD_BACK.items():
-        name = f"MiB held, {case}: {setting} minus {other}"
-        less = of(session)[name].measurement
-        verdict = found["A22", name, "side"].verdict
-        short = setting.partition("=")[0].replace("_", "-")
-        draw.glue(short, words.threshold(setting, other, verdict, _interval(less)))
-
-
-def _rated(session: Session, claim: str) -> str:
-    """What the parts of a claim that decide come to; told apart where there is no effect of interest, or less than is."""
-    found = {
-        words.NO_EFFECT
-        if answer.no_effect
-        else words.TOO_LITTLE
-        if answer.reason.startswith(words.TOO_LITTLE)
-        else answer.verdict
-        for (one, rule), answer in ledger.answers(session).items()
-        if one == claim and rule.decides
-    }
-    return found.pop() if len(found) == 1 else words.IN_PART if YES in found else OPEN
 
 
 def grid_cells(cells: pd.DataFrame) -> pd.DataFrame:
@@ -436,14 +262,6 @@ def grid_for_alt(cells: pd.DataFrame) -> str:
     )
 
 
-def glue_grid(cells: pd.DataFrame) -> None:
-    """Hand what the grid says to the prose: each step that a rule reads, on every build."""
-    (_, few), (high, many) = results.SMALLEST, results.LARGEST
-    first, most = results.native_parts(cells, high, few), results.native_parts(cells, high, many)
-    draw.glue("grid-first", words.steps(f"From 0 to {few} native threads a call, at {high} Python threads", first))
-    draw.glue("grid-most", words.steps(f"From 0 to {many} native threads a call, at {high} Python threads", most))
-
-
 def plot_growth(figure, runs: pd.DataFrame) -> None:
     """RSS after each round, and after malloc_trim, by way."""
     axes = figure.subplots(1, len(e.WORK), sharey=True)
@@ -495,28 +313,6 @@ def growth_table(runs: pd.DataFrame, grown: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def glue_growth(runs: pd.DataFrame, grown: pd.DataFrame) -> None:
-    """Hand to the prose what stays, what is in use of it, and whether more is added each round."""
-    stays, later = {}, {}
-    left_kib = e.THREADS * e.ROUNDS * 64 / 1024
-    for name, way in (("ended", e.WORK["all at once"]), ("pool", e.WORK["by turns"])):
-        called = f"a {way}" if name == "pool" else way
-        later[called] = results.grew_later(runs, way, True)
-        for keep in (True, False):
-            part = grown[(grown.way == way) & (grown.keep == keep)]
-            stays[name, keep] = results.positive(part, "grown")
-            kept = "left" if keep else "freed"
-            state = "a small entry left by each" if keep else "all freed"
-            left = results.left_by_trim(grown, way, keep)
-            draw.glue(f"held-{name}-{kept}", words.held(f"{called}, {state}", stays[name, keep], left))
-        part = grown[(grown.way == way) & grown.keep]
-        draw.glue(f"in-use-{name}", words.in_use(called, interval_of(part, "more_in_use"), left_kib))
-    draw.glue("still-growing", words.still_growing(later))
-    left = {"All freed": False, "A small entry left by each": True}
-    pairs = {state: (stays["ended", keep], stays["pool", keep]) for state, keep in left.items()}
-    draw.glue("prediction-3", words.prediction_3(pairs))
-
-
 def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
     """Memory and throughput of each remedy under both kinds of work. runs: as results.grown makes them; missing: why an
     allocator is."""
@@ -541,20 +337,6 @@ def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
             row[f"{work}: million blocks/s"] = shown_positive(found.assign(rate=found.blocks_per_second / 1e6), "rate")
         rows.append(row)
     return pd.DataFrame(rows)
-
-
-def glue_remedies(runs: pd.DataFrame) -> None:
-    """Hand what the settings of glibc do to the prose."""
-    found = results.settings(runs)
-    for name in ("arena_max=1", f"arena_max={e.MORE_ARENAS}"):
-        for work in e.WORK:
-            short = f"{name.replace('_', '-').replace('=', '-')}-{work.replace(' ', '-')}"
-            draw.glue(short, words.remedy(name, work, *found[work][name]))
-    by_turns, at_once = found["by turns"], found["all at once"]
-    draw.glue("prediction-4", words.prediction_4(by_turns, at_once))
-    for name, pair in results.others(runs, "by turns").items():
-        draw.glue(f"turns-{name}", words.remedy(name, "by turns", *pair))
-    draw.glue("takeaway-arena-max", words.both_works(one := "arena_max=1", by_turns[one], at_once[one]))
 
 
 def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
@@ -586,14 +368,6 @@ def _staged(found: pd.DataFrame, scenario: str, arm: str) -> str:
     more = f"; {beside} {shown_positive(part, 'beside')}" if beside else ""
     said = f"{shown_positive(part, 'value')}{more}; n = {len(part)}"
     return f"purging in the background: {said}" if arm == e.PURGING else said
-
-
-def glue_domains(found: pd.DataFrame) -> None:
-    """Hand to the prose whether Python objects lie in glibc's arenas."""
-    for size in ("small", "large"):
-        part = chosen(found, domain="PyObject_Malloc", size=size).sort_values("interpreter")
-        shares = dict(zip(part.interpreter, part.share, strict=True))
-        draw.glue(f"python-objects-{size}", words.python_objects(size, shares))
 
 
 def thresholds_table(found: pd.DataFrame) -> pd.DataFrame:

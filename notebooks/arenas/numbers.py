@@ -1,5 +1,6 @@
-"""The numbers of the chapter "Arenas", by name, and its own controls. The rules: claims.toml."""
+"""The numbers of the chapter "Arenas", by name, and its own controls. The rules: claims.toml, sentences.toml."""
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -7,13 +8,14 @@ import pandas as pd
 
 from ffilab.bench.session import Session
 from ffilab.judge.controls import Control
-from ffilab.judge.estimates import Measurement
+from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Makers
-from ffilab.judge.processes import chosen, difference, measured, ratio
+from ffilab.judge.processes import chosen, measured, ratio
 from ffilab.provision.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
 from notebooks.arenas import results
 
+TALK, GRID, GROWTH = "the talk's experiment", "Python × native threads", "growth over time"
 NO_HUGE_PAGES = "this system gave no huge pages to a program that asked for them"
 # By claim and scenario: what is compared with glibc's. The talk rates jemalloc and glibc equal for latency.
 RATED = {(f"A21{letter}", name): arm for letter, (name, arm) in zip("abcdefg", e.PREFERRED.items(), strict=True)}
@@ -28,49 +30,104 @@ def controls(session: Session) -> list[Control]:
         Control(
             "A/A of the talk's experiment",
             f"{column} in MiB, the same − the same, on {label}",
-            "the talk's experiment",
+            TALK,
             found.estimate,
             truth=0.0,
         )
-        for (label, column), found in results.twins(results.talk(session.frame("the talk's experiment"))).items()
+        for (label, column), found in results.twins(talk(session)).items()
     ]
 
 
 def numbers(session: Session) -> Makers:
-    made = {}
+    made: Makers = {}
 
     def put(name: str, make: Callable, *arguments) -> None:
         made[name] = partial(make, session, *arguments)
 
-    pair, kept = f"{FREE_THREADED} − {GIL}", f"{FREE_THREADED}, GIL on − {GIL}"
-    put(f"VmRSS grown, as the talk ran it: {kept}", apart, "vmrss", e.KEPT, e.AS_RUN)
-    put(f"VmRSS grown, as the talk ran it: {FREE_THREADED}, GIL on / {GIL}", times_as_run)
-    put(f"VmRSS grown, huge pages for all: {kept}", apart, "vmrss", e.HUGE_KEPT, e.HUGE)
-    none = "grown without native threads, huge pages for all"
-    put(f"VmRSS {none}: {kept}", apart, "vmrss", e.HUGE_NONE_KEPT, e.HUGE_NONE)
-    put(f"RSS {none}: {pair}", apart, "rss", e.HUGE_NONE, e.HUGE_NONE)
-    put(f"held by glibc, huge pages for all: {pair}", apart, "held", e.HUGE, e.HUGE)
-    put(f"RSS grown by the native threads, huge pages for all: {FREE_THREADED}", by_native_threads)
-    put(f"MiB inside the calls, huge pages for all: {FREE_THREADED}, GIL off / on", calls_that_overlap)
-    for name, column in (("held by glibc", "held"), ("native threads at once", "at_once")):
-        put(f"{name}, touched blocks, 8 × 50: {FREE_THREADED} / {GIL}", times_of_touched, column)
+    def split(name: str, other: str, make: Callable, *arguments) -> None:
+        """Processes to which something happened, and the others."""
+        put(name, share, True, make, *arguments)
+        put(other, share, False, make, *arguments)
+
+    put("arenas at most", lambda session: Counted(looked_at(session)["arenas at most"]))
+    for what in ("", " that raised a false alarm", " that are off by what would matter"):
+        put(f"A/A tests{what}", twins, what)
+    of_the_talk(put)
+    for label in (GIL, FREE_THREADED):
+        split(*(f"processes {one} the cap of arenas: {label}" for one in ("at", "below")), at_the_cap, label)
+    for whose, published in (("the talk's worker", True), ("our worker", False)):
+        split(f"processes that ended well with {whose}", f"processes that died with {whose}", ended_well, published)
     put(f"amplification at 24 × 200 / at 2 × 10: {e.KEEPING}", of_grid, results.amplified, e.KEEPING)
     by = "RSS grown by the native threads at 24 × 200"
-    put(f"{by}: {FREE_THREADED}", of_grid, by_most)
+    for python, native in (results.SMALLEST, results.LARGEST):
+        name = f"RSS grown by the native threads at {python} × {native}: {FREE_THREADED}"
+        put(name, of_grid, by_cell, FREE_THREADED, python, native)
     put(f"{by} minus 2 × 200: {FREE_THREADED}", of_grid, by_more_callers)
     put(f"{by} − 2 × 200 − 24 × 10 + 2 × 10: {FREE_THREADED}", of_grid, results.interaction)
     put(f"{by} minus 120 times that at 2 × 10: {FREE_THREADED}", of_grid, results.in_half_proportion)
+    for way in e.WORK.values():
+        for state, keep in (("all freed", False), ("a small entry left by each", True)):
+            put(f"MiB that stay, {way}, {state}", stays, way, keep)
+            put(f"left by malloc_trim / what stayed, {way}, {state}", left_by_trim, way, keep)
+        put(f"KiB in use, more than before, {way}", in_use, way)
+        split(f"processes that grew later, {way}", f"processes that grew no more, {way}", grew_later, way)
     for (_, name), arm in RATED.items():
         put(f"{name}: {arm} / glibc", over_glibc, name, arm)
     put("many short-lived threads, all freed: jemalloc / glibc", over_glibc, PEAK, "jemalloc", "end")
     put(f"{LATENCY}: jemalloc / glibc", over_glibc, LATENCY, "jemalloc")
-    for allocator in e.ALLOCATORS[1:]:
-        put(f"MiB grown, by turns: {allocator} / glibc", over_nothing, allocator, "by turns", "grown")
-    for name, work, column in (("MiB grown", "by turns", "grown"), ("blocks/s", "all at once", "blocks_per_second")):
-        put(f"{name}, {work}: arena_max=1 / nothing", over_nothing, "arena_max=1", work, column)
+    for work in e.WORK:
+        for name, column in (("MiB grown", "grown"), ("blocks/s", "blocks_per_second")):
+            for remedy in (*e.SETTINGS, *e.ALLOCATORS[1:]):
+                other = "glibc" if remedy in e.ALLOCATORS else "nothing"
+                put(f"{name}, {work}: {remedy} / {other}", over_nothing, remedy, work, column)
     for (setting, other), case in HELD_BACK.items():
         put(f"MiB held, {case}: {setting} minus {other}", held_back, setting, other, case)
     return made
+
+
+def of_the_talk(put: Callable) -> None:
+    """The numbers of the talk's experiment under its conditions."""
+    free, gil = FREE_THREADED, GIL
+    pair, kept = f"{free} − {gil}", f"{free}, GIL on − {gil}"
+    none, meet = "grown without native threads, huge pages for all", "touched blocks, 8 × 50"
+
+    def less(name: str, column: str, one: results.Which, other: results.Which) -> None:
+        put(name, against, results.more, column, one, other)
+
+    def over(name: str, column: str, one: results.Which, other: results.Which) -> None:
+        put(name, against, ratio, column, one, other)
+
+    less(f"VmRSS grown, as the talk ran it: {kept}", "vmrss", (free, e.KEPT), (gil, e.AS_RUN))
+    over(f"VmRSS grown, as the talk ran it: {free}, GIL on / {gil}", "vmrss", (free, e.KEPT), (gil, e.AS_RUN))
+    less(f"VmRSS grown, huge pages for all: {kept}", "vmrss", (free, e.HUGE_KEPT), (gil, e.HUGE))
+    less(f"VmRSS {none}: {kept}", "vmrss", (free, e.HUGE_NONE_KEPT), (gil, e.HUGE_NONE))
+    less(f"RSS {none}: {pair}", "rss", (free, e.HUGE_NONE), (gil, e.HUGE_NONE))
+    rss, held = ("RSS grown", "rss"), ("held by glibc", "held")
+    for (name, column), condition in ((rss, e.AS_RUN), (rss, e.NONE), (rss, e.HUGE), (held, e.HUGE)):
+        less(f"{name}, {condition}: {pair}", column, (free, condition), (gil, condition))
+        for label in (gil, free):
+            put(f"{name}, {condition}: {label}", alone, column, label, condition)
+    for condition, without in ((e.HUGE, e.HUGE_NONE), (e.AS_RUN, e.NONE), (e.ASKED, e.NONE)):
+        by = f"RSS grown by the native threads, {condition}: {free}"
+        less(by, "rss", (free, condition), (free, without))
+    put(f"KiB by each native thread, {e.ASKED}: {free}", by_each)
+    for condition in (e.KEPT, e.NO_HUGE, e.ONE_ARENA):
+        less(f"RSS grown, {condition} − {e.AS_RUN}: {free}", "rss", (free, condition), (free, e.AS_RUN))
+    inside = f"MiB inside the calls, huge pages for all: {free}"
+    put(f"{inside}, GIL off", alone, "inside", free, e.HUGE)
+    put(f"{inside}, GIL on", alone, "inside", free, e.HUGE_KEPT)
+    over(f"{inside}, GIL off / on", "inside", (free, e.HUGE), (free, e.HUGE_KEPT))
+    put(f"how much farther from the talk's print the calls are: {free}, GIL off − on", farther)
+    objects = f"huge pages where objects are − all of them, {e.NONE}: {free}"
+    put(objects, lambda session: results.where_objects_are(talk(session)))
+    over(f"native threads at once, {meet}: {free} / {gil}", "at_once", (free, e.MEET), (gil, e.MEET))
+    over(f"held by glibc, {meet}: {free} / {gil}", "held", (free, e.MEET), (gil, e.MEET))
+    over(f"held by glibc, 400 native threads at once: {free} / {gil}", "held", (free, e.EQUAL), (gil, e.EQUAL))
+    over(f"native threads at once, {meet}, GIL released / kept: {gil}", "at_once", (gil, e.RELEASED), (gil, e.MEET))
+    allowed = f"{e.MORE_ARENAS} arenas allowed / as many as here"
+    for name, column in (rss, held):
+        for label in (gil, free):
+            over(f"{name}, {meet}, {allowed}: {label}", column, (label, e.WIDE_MEET), (label, e.MEET))
 
 
 def looked_at(session: Session) -> dict:
@@ -84,48 +141,100 @@ def not_built(session: Session, *labels: str) -> str | None:
     return next((absent[label] for label in labels if label in absent), None)
 
 
-def apart(session: Session, column: str, condition: str, with_gil: str) -> Measurement | str | None:
-    runs = results.talk(session.frame("the talk's experiment"))
-    if condition in (e.HUGE, e.HUGE_KEPT, e.HUGE_NONE, e.HUGE_NONE_KEPT) and not results.huge_pages(runs):
-        return not_built(session, GIL, FREE_THREADED) or NO_HUGE_PAGES
-    return results.apart(runs, column, condition, with_gil) or not_built(session, GIL, FREE_THREADED)
+def talk(session: Session) -> pd.DataFrame:
+    return results.talk(session.frame(TALK))
 
 
-def times_as_run(session: Session) -> Measurement | str | None:
-    return results.as_run(results.talk(session.frame("the talk's experiment"))) or not_built(
-        session, GIL, FREE_THREADED
-    )
+def twins(session: Session, what: str) -> Counted | None:
+    """How many A/A tests of the talk's experiment there are, and how many are off."""
+    found = [one.interval for one in results.twins(talk(session)).values() if one.interval.is_known]
+    least = results.ALARM if "matter" in what else 0.0
+    off = [one for one in found if not what or one.low > least or one.high < -least]
+    return Counted(len(off)) if found else None
 
 
-def by_native_threads(session: Session) -> Measurement | str | None:
-    runs = results.talk(session.frame("the talk's experiment"))
-    found = results.by_native_threads(runs, FREE_THREADED, e.HUGE, e.HUGE_NONE)
-    return not_built(session, FREE_THREADED) or (found if results.huge_pages(runs) else NO_HUGE_PAGES)
+def alone(session: Session, column: str, label: str, condition: str) -> Measurement | None:
+    return measured(results.of_condition(talk(session), label, condition, column), "MiB")
 
 
-def calls_that_overlap(session: Session) -> Measurement | str | None:
-    runs = results.talk(session.frame("the talk's experiment"))
-    found = results.calls_that_overlap(runs)
-    return not_built(session, FREE_THREADED) or (found if results.huge_pages(runs) else NO_HUGE_PAGES)
+def against(session: Session, compare: Callable, column: str, *pair: results.Which) -> Measurement | str | None:
+    """Two conditions of the talk's experiment; where the system gave no huge pages, those with them say nothing."""
+    runs, labels = talk(session), [label for label, _ in pair]
+    if pair[0][1].startswith(e.HUGE) and not results.huge_pages(runs):
+        return not_built(session, *labels) or NO_HUGE_PAGES
+    return results.against(runs, compare, column, *pair) or not_built(session, *labels)
 
 
-def times_of_touched(session: Session, column: str) -> Measurement | str | None:
-    runs = results.talk(session.frame("the talk's experiment"))
-    found = ratio(*(results.of_condition(runs, label, e.MEET, column) for label in (FREE_THREADED, GIL)))
-    return found or not_built(session, GIL, FREE_THREADED)
+def by_each(session: Session) -> Measurement | None:
+    """KiB for each of the native threads of all calls, where their blocks are asked for."""
+    less = results.less(*(results.of_condition(talk(session), FREE_THREADED, one, "rss") for one in (e.ASKED, e.NONE)))
+    return measured(less * 1024 / (e.TALK["python_threads"] * e.TALK["native_threads"]), "KiB")
 
 
-def of_grid(session: Session, make: Callable, build: str = FREE_THREADED) -> Measurement | str | None:
-    return make(results.grid(session.frame("Python × native threads")), build) or not_built(session, FREE_THREADED)
+def farther(session: Session) -> Interval | None:
+    """In logarithms: how much farther the talk's print is from what the calls saw grow with the GIL off than with it on."""
+    off, on = (alone(session, "inside", FREE_THREADED, condition) for condition in (e.HUGE, e.HUGE_KEPT))
+    if not (off and on):
+        return None
+    off, on = distance(off.interval), distance(on.interval)
+    return Interval(off.value - on.value, off.low - on.high, off.high - on.low)
 
 
-def by_most(cells: pd.DataFrame, build: str) -> Measurement | None:
-    return measured(results.native_part(cells, build, *results.LARGEST), "MiB")
+def distance(seen: Interval) -> Interval:
+    """From what the talk's calls saw grow, which is its growth over its amplification."""
+    grown, factor = results.TERMINAL["3.14.0rc1"][2:]
+    value, *ends = (abs(math.log(grown / factor / max(mib, 0.01))) for mib in (seen.value, seen.low, seen.high))
+    return Interval(value, 0.0 if seen.low <= grown / factor <= seen.high else min(ends), max(ends))
+
+
+def share(session: Session, happened: bool, make: Callable, *arguments) -> Share | None:
+    events, trials = make(session, *arguments)
+    return Share(events if happened else trials - events, trials) if trials else None
+
+
+def at_the_cap(session: Session, label: str) -> tuple[int, int]:
+    return results.at_the_cap(talk(session), label, e.AS_RUN, looked_at(session)["arenas at most"])
+
+
+def ended_well(session: Session, published: bool) -> tuple[int, int]:
+    """With less room than one block."""
+    runs = session.frame("is the block asked for")
+    ended = runs[runs.published == published].ended if len(runs) else []
+    return sum(one == "ok" for one in ended), len(ended)
+
+
+def grew_later(session: Session, way: str) -> tuple[int, int]:
+    return results.grew_later(session.frame(GROWTH), way, True)
+
+
+def grown(session: Session, way: str, keep: bool) -> pd.DataFrame:
+    found = results.grown(session.frame(GROWTH))
+    return found[(found.way == way) & (found.keep == keep)]
+
+
+def stays(session: Session, way: str, keep: bool) -> Interval | None:
+    return results.positive(grown(session, way, keep), "grown")
+
+
+def left_by_trim(session: Session, way: str, keep: bool) -> Measurement | None:
+    return results.left_by_trim(grown(session, way, keep), way, keep)
+
+
+def in_use(session: Session, way: str) -> Measurement | None:
+    return measured(1024 * grown(session, way, True).more_in_use.to_numpy(dtype=float), "KiB")
+
+
+def of_grid(session: Session, make: Callable, build: str = FREE_THREADED, *cell: int) -> Measurement | str | None:
+    return make(results.grid(session.frame(GRID)), build, *cell) or not_built(session, FREE_THREADED)
+
+
+def by_cell(cells: pd.DataFrame, build: str, *cell: int) -> Measurement | None:
+    return measured(results.native_part(cells, build, *cell), "MiB")
 
 
 def by_more_callers(cells: pd.DataFrame, build: str) -> Measurement | None:
     (few, _), (many, native) = results.SMALLEST, results.LARGEST
-    return difference(*(results.native_part(cells, build, number, native) for number in (many, few)), "MiB")
+    return results.more(*(results.native_part(cells, build, number, native) for number in (many, few)))
 
 
 def over_glibc(session: Session, scenario: str, arm: str, column: str = "value") -> Measurement | str | None:
@@ -140,4 +249,4 @@ def over_nothing(session: Session, remedy: str, work: str, column: str) -> Measu
 
 def held_back(session: Session, setting: str, other: str, case: str) -> Measurement | None:
     runs = session.frame("thresholds")
-    return difference(*(chosen(runs, setting=one, case=case).held.to_numpy() for one in (setting, other)), "MiB")
+    return results.more(*(chosen(runs, setting=one, case=case).held.to_numpy() for one in (setting, other)))

@@ -1,18 +1,26 @@
 """What the records of the chapter "Arenas" say: growth of memory by process, and its differences."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from ffilab.judge import estimates, statistics
 from ffilab.judge.estimates import Interval, Location, Measurement
-from ffilab.judge.processes import chosen, difference, interval_of, measured, ratio
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.judge.processes import chosen, difference, interval_of, ratio
+from ffilab.provision.catalogue import FREE_THREADED
 from notebooks.arenas import experiment as e
 
 # Two equal conditions that differ by more than this, in MiB, are an alarm: half of the smallest margin in claims.toml.
 ALARM = 0.25
+
+# What the talk's terminal shows: RSS grown in MiB, and its amplification. Data to compare with.
+TERMINAL = {"3.13.5": (0.56, 1.09, 16.57, 32.38), "3.14.0rc1": (0.59, 1.18, 32.60, 62.28)}
+# An interpreter and a condition.
+Which = tuple[str, str]
+more = partial(difference, unit="MiB")
 
 # MiB and arenas that a process has more of than before.
 GROWN = ["rss", "pss", "huge", "held", "in_use", "arenas"]
@@ -44,31 +52,9 @@ def of_condition(runs: pd.DataFrame, label: str, condition: str, column: str) ->
     return chosen(runs, interpreter=label, condition=condition)[column].to_numpy(dtype=float)
 
 
-def apart(runs: pd.DataFrame, column: str, condition: str, with_gil: str) -> Measurement | None:
-    """MiB that the free-threaded build under one condition has more than the build with the GIL under another."""
-    return difference(
-        of_condition(runs, FREE_THREADED, condition, column), of_condition(runs, GIL, with_gil, column), "MiB"
-    )
-
-
-def as_run(runs: pd.DataFrame) -> Measurement | None:
-    """What the talk divides: VmRSS grown on the free-threaded build, as run with its GIL on, over that on the build with the GIL."""
-    return ratio(*(of_condition(runs, *one, "vmrss") for one in ((FREE_THREADED, e.KEPT), (GIL, e.AS_RUN))))
-
-
-def by_native_threads(runs: pd.DataFrame, label: str, condition: str, without: str) -> Measurement | None:
-    """MiB of RSS under a condition, less that without native threads."""
-    return difference(*(of_condition(runs, label, one, "rss") for one in (condition, without)), "MiB")
-
-
-def inside(runs: pd.DataFrame, with_gil: str, without: str) -> tuple[Interval | None, Interval | None]:
-    """MiB that all calls together saw grow, on the free-threaded build: with its GIL on, and off."""
-    return tuple(interval_of(runs, "inside", interpreter=FREE_THREADED, condition=one) for one in (with_gil, without))
-
-
-def calls_that_overlap(runs: pd.DataFrame) -> Measurement | None:
-    """What all calls saw grow, with huge pages for all: with the GIL off over with it on."""
-    return ratio(*(of_condition(runs, FREE_THREADED, one, "inside") for one in (e.HUGE, e.HUGE_KEPT)))
+def against(runs: pd.DataFrame, compare: Callable, column: str, one: Which, other: Which) -> Measurement | None:
+    """A column of one interpreter under a condition less that of another, or over it, process by process."""
+    return compare(*(of_condition(runs, *which, column) for which in (one, other)))
 
 
 def named(runs: pd.DataFrame) -> pd.DataFrame:
@@ -94,14 +80,9 @@ def for_each_python_thread(runs: pd.DataFrame) -> dict[int, pd.Series]:
     return {n: pd.to_numeric(part.huge / part.python_at_once) for n, part in parts.items() if len(part)}
 
 
-def where_objects_are(runs: pd.DataFrame) -> Interval | None:
+def where_objects_are(runs: pd.DataFrame) -> Measurement | None:
     """Of the huge pages that came, those in mappings where Python threads keep their objects: MiB of them less MiB of all."""
-    rows = chosen(runs, interpreter=FREE_THREADED, condition=e.HUGE_NONE)
-    return _interval(difference(*(rows[name].to_numpy(dtype=float) for name in ("in_objects", "huge")), "MiB"))
-
-
-def _interval(found: Measurement | None) -> Interval | None:
-    return found.interval if found else None
+    return more(*(of_condition(runs, FREE_THREADED, e.HUGE_NONE, column) for column in ("in_objects", "huge")))
 
 
 def positive(frame: pd.DataFrame, column: str) -> Interval | None:
@@ -111,30 +92,6 @@ def positive(frame: pd.DataFrame, column: str) -> Interval | None:
     if not len(values) or values.min() <= 0:
         return interval_of(frame, column)
     return statistics.ratio_interval(np.log(values))
-
-
-def without_gil(runs: pd.DataFrame, condition: str, column: str) -> tuple[Interval | None, ...]:
-    """A column under a condition: with the GIL, without it, and how much more without it."""
-    values = [chosen(runs, interpreter=label, condition=condition)[column].to_numpy() for label in (GIL, FREE_THREADED)]
-    alone = (interval_of(runs, column, interpreter=label, condition=condition) for label in (GIL, FREE_THREADED))
-    return *alone, _interval(difference(values[1], values[0], "MiB"))
-
-
-def times_without_gil(runs: pd.DataFrame, condition: str, column: str) -> Interval | None:
-    """A column under a condition: without the GIL over with it."""
-    return _interval(
-        ratio(
-            *(chosen(runs, interpreter=label, condition=condition)[column].to_numpy() for label in (FREE_THREADED, GIL))
-        )
-    )
-
-
-def between(
-    runs: pd.DataFrame, label: str, conditions: tuple[str, str], column: str, compare=difference
-) -> Interval | None:
-    """A column on one interpreter: the first condition less the second, or over it (compare=ratio)."""
-    values = [chosen(runs, interpreter=label, condition=one)[column].to_numpy() for one in conditions]
-    return _interval(compare(*values, "MiB") if compare is difference else compare(*values))
 
 
 def at_the_cap(runs: pd.DataFrame, label: str, condition: str, most: int) -> tuple[int, int]:
@@ -166,7 +123,7 @@ def interaction(cells: pd.DataFrame, build: str) -> Measurement | None:
     wider, narrow = (
         less(*(native_part(cells, build, python, native) for python in (high, low))) for native in (many, few)
     )
-    return difference(wider, narrow, "MiB")
+    return more(wider, narrow)
 
 
 def in_half_proportion(cells: pd.DataFrame, build: str) -> Measurement | None:
@@ -190,18 +147,10 @@ def as_drawn(cells: pd.DataFrame, build: str, cell: tuple[int, int]) -> pd.DataF
     return chosen(cells, build=build, python_threads=cell[0], native_threads=cell[1])
 
 
-def same_minus_same(runs: pd.DataFrame, label: str, column: str) -> Measurement | None:
-    """The running A/A test: the talk's condition against a second copy of itself."""
-    return difference(
-        *(chosen(runs, interpreter=label, condition=condition)[column].to_numpy() for condition in (e.AGAIN, e.AS_RUN)),
-        "MiB",
-    )
-
-
 def twins(runs: pd.DataFrame) -> dict[tuple[str, str], Measurement]:
-    """The same of every interpreter that ran it, by interpreter and column."""
+    """The running A/A test, by interpreter and column: the talk's condition against a second copy of itself."""
     found = {
-        (label, column): same_minus_same(runs, label, column)
+        (label, column): against(runs, more, column, (label, e.AGAIN), (label, e.AS_RUN))
         for label in sorted(set(runs.interpreter))
         for column in ("rss", "held")
     }
@@ -234,16 +183,10 @@ def grew_later(runs: pd.DataFrame, way: str, keep: bool) -> tuple[int, int]:
     return int((end - half > SHOWS).sum()), len(end)
 
 
-def left_by_trim(grown: pd.DataFrame, way: str, keep: bool) -> Interval | None:
+def left_by_trim(grown: pd.DataFrame, way: str, keep: bool) -> Measurement | None:
     """What malloc_trim left resident, over what was before: a ratio, as growth differs many times over between processes."""
     part = chosen(grown[grown.keep == keep], way=way)
-    return _interval(ratio(part.trimmed.to_numpy(), part.grown.to_numpy()))
-
-
-def native_parts(cells: pd.DataFrame, python: int, native: int) -> dict[str, Interval]:
-    """By build: MiB of RSS in a cell of the grid, less what the same Python threads take without native ones."""
-    found = {build: measured(native_part(cells, build, python, native), "MiB") for build in sorted(set(cells.build))}
-    return {build: one.interval for build, one in found.items() if one}
+    return ratio(part.trimmed.to_numpy(), part.grown.to_numpy())
 
 
 def over_nothing(remedies: pd.DataFrame, name: str, work: str, column: str) -> Measurement | None:
@@ -251,32 +194,9 @@ def over_nothing(remedies: pd.DataFrame, name: str, work: str, column: str) -> M
     return ratio(*(chosen(remedies, remedy=one, work=work)[column].to_numpy() for one in (name, "nothing")))
 
 
-def against_nothing(remedies: pd.DataFrame, name: str, work: str) -> tuple[Interval | None, Interval | None]:
-    """A remedy over none, under one kind of work: MiB grown, and blocks a second."""
-    return tuple(_interval(over_nothing(remedies, name, work, column)) for column in ("grown", "blocks_per_second"))
-
-
-def others(remedies: pd.DataFrame, work: str) -> dict[str, tuple[Interval | None, Interval | None]]:
-    """By allocator, for one kind of work: memory and speed against glibc's own."""
-    return {name: against_nothing(remedies, name, work) for name in e.ALLOCATORS[1:]}
-
-
-def settings(remedies: pd.DataFrame) -> dict[str, dict[str, tuple[Interval | None, Interval | None]]]:
-    """By kind of work and setting of glibc: memory and speed against no setting."""
-    return {work: {name: against_nothing(remedies, name, work) for name in e.SETTINGS} for work in e.WORK}
-
-
 def over_glibc(found: pd.DataFrame, scenario: str, arm: str, column: str = "value") -> Measurement | None:
     """An allocator over glibc's in what decides a scenario, or in another column."""
     return ratio(*(chosen(found, scenario=scenario, arm=one)[column].to_numpy() for one in (arm, "glibc")))
-
-
-def effects(found: pd.DataFrame) -> dict[tuple[str, str], Interval]:
-    """By scenario and allocator: over glibc's."""
-    pairs = {
-        (name, arm): over_glibc(found, name, arm) for name in e.SCENARIOS for arm in (*e.ALLOCATORS[1:], e.PURGING)
-    }
-    return {which: one.interval for which, one in pairs.items() if one}
 
 
 def scenarios(runs: pd.DataFrame) -> pd.DataFrame:
