@@ -97,8 +97,8 @@ def test_the_tables_and_the_words_name_every_row_that_ran():
     assert list(contest_results.half_widths(found).row) == list(TITLES.values())
     few = contest_results.half_widths(found, enough=False).set_index("row")
     assert set(few.filter(like="scatters").to_numpy().ravel()) == {"too few sessions"}
-    assert "promises too much" not in contest_results.in_words(sessions[:2], found)
-    said = contest_results.in_words(sessions, found)
+    assert "promises too much" not in contest_results.in_words(sessions[:2])
+    said = contest_results.in_words(sessions)
     assert "1.01 %, 2.00 % more instructions" in said
     assert "Same binary: no row" in said
     assert f"Another session: certainly more than 2% false alarms: {'; '.join(TITLES[row] for row in MEASURED)}" in said

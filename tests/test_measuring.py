@@ -6,19 +6,21 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from corner import LABELS, result_of
+from corner import LABELS, Golden, result_of
 from made_up import timed
 
 from ffilab.bench.record import Record
 from ffilab.judge import characteristics, controls, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import LEVEL, Measurement, Share
+from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO, OPEN, YES
+from ffilab.judge.sentences import NOTHING, said
 from ffilab.judge.simulation import TRUTHS
 from ffilab.paths import resolved
 from ffilab.provision.catalogue import GIL
 from notebooks.loaders.experiment import LIBRARY
-from notebooks.measuring import claims, exercise, experiment, results
+from notebooks.measuring import exercise, experiment, numbers, results
 from notebooks.measuring.experiment import COPIES
 
 # ---- the experiments ----
@@ -76,15 +78,27 @@ def of_four(*means):
         {"process": n, "bindings": experiment.BINDINGS, "samples": [rng.normal(ns, 5, 195).tolist() for ns in each]}
         for n, each in enumerate(means)
     ]
-    return results.of_bindings(pd.DataFrame(rows))
+    return pd.DataFrame(rows)
 
 
 def test_a_process_counts_where_it_calls_all_six_pairs_different():
-    found = of_four((280, 260, 190, 140), (260, 280, 190, 140), (280, 280, 190, 140))
+    found = results.of_bindings(of_four((280, 260, 190, 140), (260, 280, 190, 140), (280, 280, 190, 140)))
     assert results.all_separated(found).estimate == Share(2, 3)
     pair = results.by_pair(found).iloc[0]
     assert (pair.different, pair.n, set(pair.faster)) == (2, 3, {"ctypes CDLL", "cffi ABI"})
     assert "not all" in results.all_separated(found[found.pair != "pybind11 vs PyO3"])
+
+
+def test_the_page_names_the_pairs_that_processes_do_not_agree_on_and_those_that_may_be_the_script():
+    runs = of_four(*[(280, 260, 190, 189.9), (260, 280, 190, 189.9)] * 3)
+    page = said(Golden("measuring", {experiment.TALK: runs, experiment.ITSELF: processes([5] * 20)}))
+    assert "ctypes CDLL vs cffi ABI, cffi ABI in 3 and ctypes CDLL in 3" in page["winners"]
+    assert "ctypes in 3 of 6 processes, and cffi in 3: who" in page["first-table"]
+    assert page["beyond"].endswith("What the table shows for pybind11 vs PyO3 may be the script.")
+    runs = of_four(*[(280, 260, 190, 140)] * 6)
+    page = said(Golden("measuring", {experiment.TALK: runs, experiment.ITSELF: processes([0] * 20)}))
+    assert "all processes agree" in page["winners"]
+    assert "more than the script alone does" in page["beyond"]
 
 
 def test_the_talks_test_sees_all_values_and_its_moments_what_tukey_leaves():
@@ -221,7 +235,7 @@ def test_a_copy_that_differs_withholds_the_loaders():
     assert results.alarms_among(results.copies_compared(equal)) == 0
     assert results.alarms_among(results.copies_compared(different)) == 2
     for found, alarms in ((equal, 0), (different, 2)):
-        checks = controls.settled(claims.controls(SimpleNamespace(timed={"copies": found}.get)))
+        checks = controls.settled(numbers.controls(SimpleNamespace(timed={"copies": found}.get)))
         assert [check.source for check in checks if not check.passed] == ["copies"] * alarms
 
 
@@ -261,7 +275,10 @@ def test_each_step_mends_what_it_is_for(machine, alarming):
 
 def test_a_step_without_a_whole_benchmark_is_left_out():
     one, again = step_processes(1)
-    assert set(results.false_alarms(results.benchmarks(one, again.iloc[: experiment.OF_EACH - 1]))) == {1, 2}
+    lacking = again.iloc[: experiment.OF_EACH - 1]
+    assert set(results.false_alarms(results.benchmarks(one, lacking))) == {1, 2}
+    page = said(Golden("measuring", {"a benchmark of one process": one, "a benchmark, restarted": lacking}))
+    assert {page[name] for name in ("step-3", "steps", "prediction-2")} == {NOTHING}
 
 
 # ---- the claims ----
@@ -269,10 +286,9 @@ def test_a_step_without_a_whole_benchmark_is_left_out():
 
 def test_that_a_method_separates_a_call_from_itself_stands_beside_the_claim():
     (a5,) = (claim for claim in declared("measuring").claims if claim.id == "A5")
-    separates = claims.SEPARATED
     itself = "share of A/A pairs that the talk's method calls significant"
-    found = {separates: Measurement(Share(60, 60), ""), itself: Measurement(Share(150, 300), "")}
-    verdict = verdicts.of_claim(a5, found, {})
+    shares = {numbers.SEPARATED: Share(60, 60), itself: Share(150, 300)}
+    verdict = verdicts.of_claim(a5, {name: Number(Measurement(share, "")) for name, share in shares.items()})
     assert (verdict.word, verdict.qualifier, verdict.size) == (verdicts.HOLDS, "", "")
     assert {rule.measured: answer.verdict for rule, answer in verdict.parts if not rule.decides} == {itself: NO}
 

@@ -166,8 +166,11 @@ def _percent(reach: float) -> str:
     return "too few runs" if math.isnan(reach) else f"±{math.expm1(reach):.2%}"
 
 
-def in_words(sessions: list[dict], found: pd.DataFrame) -> str:
+def in_words(sessions: list[dict]) -> str:
     """What ran, which rows break their promise on which level of truth, and where others do better than what the book prints."""
+    if not sessions:
+        return "The contest was not run yet."
+    found = standing(sessions)
     first, last = (sessions[number]["machine"]["date"][:10] for number in (0, -1))
     minutes = sum(run["seconds"] for session in sessions for run in session["runs"]) / 60
     counts = sessions[-1]["instructions"]
@@ -214,9 +217,8 @@ def _value(shares) -> np.ndarray:
 
 
 def show(sessions: list[dict]) -> None:
-    """Both tables, or that there is nothing yet; and the words for the prose."""
+    """Both tables, if there is something yet."""
     if not sessions:
-        draw.glue("contest", "The contest was not run yet.")
         return
     found = standing(sessions)
     draw.table(
@@ -225,4 +227,3 @@ def show(sessions: list[dict]) -> None:
     )
     caption = f"Half-widths at {LEVEL:.0%}: what a run states, and how far runs really scatter."
     draw.table(half_widths(found, len(sessions) >= ENOUGH), caption)
-    draw.glue("contest", in_words(sessions, found))

@@ -1,15 +1,19 @@
-"""What the chapter "Measuring on a noisy machine" shows: tables, figures, and the numbers that its prose takes up."""
+"""What the chapter "Measuring on a noisy machine" shows: tables and figures."""
 
 import numpy as np
 import pandas as pd
 
 from ffilab import draw
 from ffilab.bench.record import Record
+from ffilab.bench.session import Session
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval, Location, Share
+from ffilab.judge.sentences import said
 from ffilab.judge.statistics import Comparison
-from notebooks.measuring import results, words
+from notebooks.measuring import results
 from notebooks.measuring.experiment import OF_EACH
+
+STEPS = {1: "one process, one copy after the other", 2: "one process, interleaved", 3: "eight processes, interleaved"}
 
 # ---- the talk's method ----
 
@@ -30,16 +34,10 @@ def talks_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def show_talk(runs: pd.DataFrame) -> None:
-    """One process of the talk's method: both tables, and what one sample is made of."""
+    """One process of the talk's method."""
     moments, pairs = results.talk_tables(runs)
     draw.table(talks_moments(moments), "The talk's statistics for one call through four bindings. One process.")
     draw.table(talks_pairs(pairs), "The talk's test of the six pairs. Cliff's delta and shift are ours.")
-    different = int((pairs["BH p"] < words.BY_CHANCE).sum())
-    draw.glue("talk-table", words.talks_table(different, len(pairs), pairs["BH p"].max()))
-    clock = results.clock(runs)
-    draw.glue("clock-step", f"{clock['step']:.0f} ns (here, in one process)")
-    draw.glue("clock-empty", f"{clock['empty sample']:.0f} ns (median of one process)")
-    draw.glue("talk-apart", results.p_value(results.without_overlap()))
 
 
 def show_pairs(found: pd.DataFrame) -> None:
@@ -51,11 +49,6 @@ def show_pairs(found: pd.DataFrame) -> None:
         shown.rename(columns={"different": "called different", "shift": "shift, median", "n": "n, processes"}),
         "The talk's test in every process: how often it calls a pair different, and whom the faster one.",
     )
-    separated = results.all_separated(found)
-    known = words.separated(separated.interval, found.process.nunique()) if not isinstance(separated, str) else None
-    draw.glue("talk-separates", known or draw.NOT_MEASURED)
-    draw.glue("winners", words.winners(dict(zip(every.pair, every.faster))))
-    draw.glue("first-table", words.first_table(every.faster.iloc[0]))
 
 
 def plot_leaning(figure, pairs: pd.DataFrame) -> None:
@@ -73,22 +66,14 @@ def plot_leaning(figure, pairs: pd.DataFrame) -> None:
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
 
 
-def show_alarms(pairs: pd.DataFrame, alarms: Interval, bindings: pd.DataFrame) -> None:
-    """The talk's method against itself: the figure, and what it says."""
+def show_alarms(session: Session, pairs: pd.DataFrame) -> None:
+    """The talk's method against itself."""
     draw.figure(
         lambda figure: plot_leaning(figure, pairs),
         "How the samples of two copies of one call lie to each other, one point a process, by which copy was measured first. "
-        f"Right of zero copy 1 is slower. {words.prediction_1(alarms)}",
+        f"Right of zero copy 1 is slower. {said(session)['prediction-1']}",
         data=pairs,
     )
-    reach = results.yardstick(pairs)
-    draw.glue("talk-alarms", words.alarms(alarms, len(pairs), reach, results.tiny(pairs)))
-    draw.glue("beyond", words.beyond(results.beyond(bindings, reach[LEVEL]), reach[LEVEL]))
-    separated = results.all_separated(bindings)
-    known = None if isinstance(separated, str) else words.reader_of_tables(separated.interval, alarms)
-    draw.glue("reader", known or draw.NOT_MEASURED)
-    draw.glue("position", words.position(results.leaning(pairs)))
-    draw.glue("prediction-1", words.prediction_1(alarms))
 
 
 # ---- a benchmark, step by step ----
@@ -146,7 +131,7 @@ def show_mechanism(in_one: pd.DataFrame, restarts: pd.DataFrame) -> None:
 def alarms_by_step(shares: dict[int, Share]) -> pd.DataFrame:
     """Columns step, value, low, high (shares), alarms, n."""
     rows = [
-        {"step": f"{step}: {words.STEPS[step]}", **vars(share.at()), "alarms": share.events, "n": share.trials}
+        {"step": f"{step}: {STEPS[step]}", **vars(share.at()), "alarms": share.events, "n": share.trials}
         for step, share in shares.items()
     ]
     return pd.DataFrame(rows, columns=["step", "value", "low", "high", "alarms", "n"])
@@ -156,30 +141,28 @@ def plot_alarms(figure, found: pd.DataFrame) -> None:
     axes = figure.subplots()
     shown = found.assign(**{name: found[name] * 100 for name in ("value", "low", "high")})
     draw.intervals(axes, shown, "step")
-    axes.axvline(100 * words.AT_THE_BOOKS_LEVEL, linestyle=":", color="gray")
+    axes.axvline(100 * (1 - LEVEL), linestyle=":", color="gray")
     axes.set(xlabel="false alarms (% of benchmarks)", xlim=(-2, None))
 
 
-def show_steps(shares: dict[int, Share]) -> None:
-    """The false alarms of each step, and what became of them."""
+def show_steps(session: Session, shares: dict[int, Share]) -> None:
+    """The false alarms of each step."""
     found = alarms_by_step(shares)
-    seen = "; ".join(f"{row.step}, {draw.text(Interval.of(row), '%', 100)}" for row in found.itertuples())
-    if len(found):
-        draw.figure(
-            lambda figure: plot_alarms(figure, found),
-            f"False alarms by step, with the {words.RARE} of chance dotted: {seen}. {words.steps_together(shares)}",
-            size=(7.2, 2.4),
-            data=found,
-        )
-        table = found.assign(share=[draw.text(Interval.of(row), "", 100) for row in found.itertuples()])
-        draw.table(
-            table[["step", "alarms", "n", "share"]].rename(columns={"n": "n, benchmarks", "share": "false alarms (%)"}),
-            "Two copies of one call: how many benchmarks of each kind call them different.",
-        )
-    for step in words.STEPS:
-        draw.glue(f"step-{step}", words.step_alarms(shares, step))
-    draw.glue("steps", words.steps_together(shares))
-    draw.glue("prediction-2", words.prediction_2(shares))
+    if found.empty:
+        return
+    shown = [draw.text(Interval.of(row), "%", 100) for row in found.itertuples()]
+    seen = "; ".join(f"{step}, {text}" for step, text in zip(found.step, shown))
+    draw.figure(
+        lambda figure: plot_alarms(figure, found),
+        f"False alarms by step, with the {100 * (1 - LEVEL):.0f} % of chance dotted: {seen}. {said(session)['steps']}",
+        size=(7.2, 2.4),
+        data=found,
+    )
+    table = found.assign(share=[draw.text(Interval.of(row), "", 100) for row in found.itertuples()])
+    draw.table(
+        table[["step", "alarms", "n", "share"]].rename(columns={"n": "n, benchmarks", "share": "false alarms (%)"}),
+        "Two copies of one call: how many benchmarks of each kind call them different.",
+    )
 
 
 # ---- the corrected experiment ----
@@ -193,46 +176,34 @@ def plot_restarts(figure, medians: pd.DataFrame) -> None:
     figure.legend(loc="outside upper center", ncols=2)
 
 
-def show_restarts(record: Record, spread: Interval, medians: pd.DataFrame) -> None:
+def show_restarts(session: Session, medians: pd.DataFrame) -> None:
     """Every restart, and what the spread between processes says."""
     draw.figure(
         lambda figure: plot_restarts(figure, medians),
         "Time of a CDLL call over that of the reference, in the process that is restarted and in one that is kept; a point of each "
-        f"a restart. {words.spread(spread)}",
+        f"a restart. {said(session)['spread']}",
         data=medians,
     )
-    draw.glue("spread", words.spread(spread))
-    draw.glue("pseudo-words", words.pseudo_replication(*results.pseudo_replication(record)))
-    draw.glue("restarts", f"{medians.restart.nunique()} restarts")
-    draw.glue("noise", record.noise.report)
-    draw.glue("prediction-3", words.prediction_3(spread))
 
 
 # ---- a neighbour on the core ----
 
 
 def show_company(record: Record) -> None:
-    """How much company the core had, what it costs each arm, and whether it moves a ratio."""
+    """How much company the core had, and what it costs each arm."""
     found = results.slowdowns(record)
     known = found[np.isfinite(found.low)]
     if len(known):
-        table = known.assign(
-            company=known.company.map("{:.0%}".format),
-            times=[draw.text(Interval.of(row)) for row in known.itertuples()],
-        )
+        table = {
+            "arm": known.arm,
+            "work with company": known.company.map("{:.0%}".format),
+            "takes so many times as long": [draw.text(Interval.of(row)) for row in known.itertuples()],
+            "n, restarts with both": known.n,
+        }
         draw.table(
-            table[["arm", "company", "times", "n"]].rename(
-                columns={
-                    "company": "work with company",
-                    "times": "takes so many times as long",
-                    "n": "n, restarts with both",
-                }
-            ),
+            pd.DataFrame(table),
             "What company on the core does to the time of a call: batches with company over batches without.",
         )
-    moved = results.moved_by_company(record)
-    draw.glue("company", words.company(results.company(record), moved.at(), moved.n))
-    draw.glue("prediction-4", words.prediction_4(moved.at()))
 
 
 # ---- layouts ----
@@ -253,23 +224,18 @@ def plot_layouts(figure, alone: pd.DataFrame, over: Interval, next_build: Interv
 
 
 def show_layouts(record: Record) -> None:
-    """The figure of layouts, and the words that go with it; or why there is none."""
-    alone, found = results.by_layout(record), results.levels_and_zero(record)
-    if alone.empty or found.empty:
-        draw.glue("layouts", words.layouts(None, None, any(unit.layout is not None for unit in record.kept)))
-        draw.glue("levels", words.levels(None, None, None))
+    """The figure of layouts, where they had restarts enough."""
+    alone = results.by_layout(record)
+    if alone.empty or results.levels_and_zero(record).empty:
         return
     estimate = results.loaders_compared(record).estimate
     over, next_build = estimate.at(), estimate.next_build
-    layout, below, *copies = (Interval.of(row) for row in found.itertuples())
     draw.figure(
         lambda figure: plot_layouts(figure, alone, over, next_build),
         f"CDLL over PyDLL on {len(alone)} layouts of one interpreter, each with the interval of its own restarts. Over layouts "
         f"{draw.text(over)}; the next build {draw.bounds(next_build.low, next_build.high)}.",
         data=alone,
     )
-    draw.glue("layouts", words.layouts(results.one_binary_alone(alone, over), next_build))
-    draw.glue("levels", words.levels(layout, below, copies[1] if copies else None))
 
 
 # ---- tables of the other sections ----
@@ -297,14 +263,6 @@ def copies(pairs: list[Comparison]) -> pd.DataFrame:
             for pair in pairs
         ]
     )
-
-
-def show_copies(pairs: list[Comparison], loaders: Comparison, alarms: int | None) -> None:
-    """Whether the instrument passes its own test, and what the same run says of the loaders."""
-    draw.table(copies(pairs), "Three copies of one call: every finding here is a false alarm.")
-    draw.glue("copies", words.copies(alarms, len(pairs)))
-    draw.glue("level", f"{LEVEL:.0%}")
-    draw.glue("loaders", words.loaders(loaders.ratio, loaders.mde, alarms))
 
 
 def counts(found: list[dict]) -> pd.DataFrame:

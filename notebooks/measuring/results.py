@@ -14,7 +14,7 @@ from ffilab.bench.plan import EMPTY
 from ffilab.bench.record import Record, medians
 from ffilab.judge import description, statistics, variances
 from ffilab.judge.controls import NEGLIGIBLE
-from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Measurement, Share, difference
+from ffilab.judge.estimates import LEVEL, MIN_VALUES, Counted, Interval, Location, Measurement, Share, difference
 from ffilab.judge.statistics import Comparison
 from ffilab.provision.catalogue import GIL
 from notebooks.measuring.experiment import BINDINGS, COLLECTED, COPIES, KEPT, OF_EACH, ON, REFERENCE
@@ -196,11 +196,6 @@ def false_alarms(found: pd.DataFrame) -> dict[int, Share]:
     """By step: the benchmarks whose interval excludes 1, of all. A step of which none was completed is left out."""
     alarms = (found.low > 1) | (found.high < 1)
     return {int(step): Share(int(part.sum()), len(part)) for step, part in alarms.groupby(found.step)}
-
-
-def one_binary_alone(alone: pd.DataFrame, over: Interval) -> Share:
-    """Layouts whose own interval does not contain the mean over all layouts, of all."""
-    return Share(len(alone) - hold_the_mean(alone, over), len(alone))
 
 
 # ---- the corrected experiment ----
@@ -409,12 +404,12 @@ def collector_compared(record: Record) -> dict[str, Location]:
     return {what: statistics.ratio_over_units(record, (GIL, f"{what}{ON}"), (GIL, what)) for what in COLLECTED}
 
 
-def instruction_ratio(counts: list[dict] | str) -> float | None:
-    """Instructions of a pass with CDLL over those of one with PyDLL, on the GIL build; None if they were not counted."""
+def instruction_ratio(counts: list[dict] | str) -> Counted | str:
+    """Instructions of a pass with CDLL over those of one with PyDLL, on the GIL build; or why they were not counted."""
     if isinstance(counts, str):
-        return None
+        return counts
     found = {one["arm"]: one["instructions"] for one in counts if one["interpreter"] == GIL}
-    return found["CDLL"] / found["PyDLL"]
+    return Counted(found["CDLL"] / found["PyDLL"])
 
 
 def time_shares(seen: list[dict]) -> pd.DataFrame:
