@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 # It also runs as a script.
 sys.path.insert(0, str(ROOT))
 
-from ffilab import quota  # noqa: E402
+from ffilab.run import quota  # noqa: E402
 
 NEEDED_GB = 6
 INSTALL = {"apt": "sudo apt-get install", "conda": "conda install -c conda-forge"}
@@ -235,9 +235,9 @@ def in_cache() -> list:
     """Labels of the chapter pair's interpreters that were compiled before, by any folder of this book."""
     if sys.version_info < (3, 11):  # noqa: UP036  (it says there what is missing)
         return []
-    from ffilab.errors import UserError
-    from ffilab.provision.catalogue import BY_LABEL
-    from ffilab.provision.recipe import executable
+    from ffilab.run.errors import UserError
+    from ffilab.setup.catalogue import BY_LABEL
+    from ffilab.setup.recipe import executable
 
     try:
         return [label for label in PAIR if executable(BY_LABEL[label]).exists()]

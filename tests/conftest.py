@@ -22,9 +22,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 for name in ("FFILAB_TOLD", "LANGUAGE"):
     os.environ.pop(name, None)
 
-from ffilab import machine, paths, settings
-from ffilab.budget import BUDGETS
-from ffilab.provision import installed
+from ffilab.run import machine, paths, settings
+from ffilab.run.budget import BUDGETS
+from ffilab.setup import installed
 
 pytest_plugins = ["tests.durations"]
 
@@ -115,7 +115,7 @@ def executed(corner, request):
 def golden_book():
     """The whole book made from golden records of real runs: a folder of pages."""
     from ffilab.judge.claims import corners
-    from ffilab.press import render
+    from ffilab.page import render
     from tests import golden_pages
 
     target = golden_pages.folder() / "html"

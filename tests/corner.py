@@ -5,11 +5,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from ffilab.bench.case import Case, Outcome
-from ffilab.bench.plan import Arm
-from ffilab.bench.session import Reading
-from ffilab.provision import installed
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.case import Case, Outcome
+from ffilab.measure.plan import Arm
+from ffilab.measure.session import Reading
+from ffilab.setup import installed
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders.experiment import ARMS, LIBRARY
 from notebooks.measuring.contest import SPIN, SPIN_ARMS
 

@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from ffilab.paths import ROOT
+from ffilab.run.paths import ROOT
 
 TEST_S, SUITE_S = 20, 12 * 60
 DEFAULT = "not full"

@@ -8,8 +8,8 @@ import os
 from contextlib import contextmanager
 from pathlib import Path
 
-from ffilab.press.chapters import Chapter
-from ffilab.press.execute import execute
+from ffilab.page.chapters import Chapter
+from ffilab.page.execute import execute
 from tests.changed_records import EFFECTLESS, INVERTED, changed
 
 GOLDEN = Path(__file__).with_name("golden")

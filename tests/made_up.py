@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from ffilab.bench.lines import Writer
-from ffilab.bench.reading import Session
-from ffilab.bench.record import Record
-from ffilab.provision.catalogue import GIL
+from ffilab.measure.lines import Writer
+from ffilab.measure.reading import Session
+from ffilab.measure.record import Record
+from ffilab.setup.catalogue import GIL
 
 # Of a block that nothing disturbed.
 QUIET = {"strangers_s": 0.0, "throttled_s": 0.0, "wall_s": 0.1, "involuntary": 0, "steal_s": 0.0}

@@ -7,9 +7,9 @@ from pathlib import Path
 import nbformat
 
 from ffilab.judge import again
-from ffilab.paths import ROOT
-from ffilab.press.chapters import chapters, split
-from ffilab.press.places import headings, markdown
+from ffilab.page.chapters import chapters, split
+from ffilab.page.places import headings, markdown
+from ffilab.run.paths import ROOT
 from tests.golden_pages import GOLDEN
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from conftest import clean_environment
 
-from ffilab.paths import ROOT
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.run.paths import ROOT
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 pytestmark = pytest.mark.full
 FILES = (".gitignore", "Makefile", "README.md", "_config.yml", "_toc.yml", "pyproject.toml")
@@ -121,8 +121,8 @@ open = "Whether CDLL costs time cannot be told here."
         clone,
         """
         from pathlib import Path
-        from ffilab.press.chapters import Chapter
-        from ffilab.press.execute import execute
+        from ffilab.page.chapters import Chapter
+        from ffilab.page.execute import execute
         print(execute(Chapter("loaders"), "smoke", Path("tests/golden").resolve()).read_text())
         """,
     )
@@ -171,9 +171,9 @@ def test_a_binding_is_one_folder(clone):
     said = python(
         clone,
         f"""
-        from ffilab import native
-        from ffilab.bench.session import Measuring
-        from ffilab.provision import installed
+        from ffilab.setup import native
+        from ffilab.measure.session import Measuring
+        from ffilab.setup import installed
         from notebooks.boundary import experiment
         failures = native.build_all(installed.pair(), corners=["boundary"])
         assert not failures, failures
@@ -190,7 +190,7 @@ def test_a_binding_is_one_folder(clone):
 
 def test_an_interpreter_is_one_entry_and_a_folder_for_each_build(clone):
     """A version that nobody can build yet: known everywhere, left out of the run, and said so on the page."""
-    catalogue = clone / "ffilab" / "provision" / "catalogue.py"
+    catalogue = clone / "ffilab" / "setup" / "catalogue.py"
     entry = '    "3.99": Source("3.99.0", "0" * 64, "pool/none"),\n'
     add(catalogue, entry, before="}\n\n\n@dataclass(frozen=True, order=True)")
     for end in ("", "t"):
@@ -200,9 +200,9 @@ def test_an_interpreter_is_one_entry_and_a_folder_for_each_build(clone):
         clone,
         """
         from pathlib import Path
-        from ffilab.press.chapters import Chapter
-        from ffilab.press.execute import execute
-        from ffilab.provision.catalogue import BY_LABEL, parse
+        from ffilab.page.chapters import Chapter
+        from ffilab.page.execute import execute
+        from ffilab.setup.catalogue import BY_LABEL, parse
         assert parse("3.99t").required == (BY_LABEL["3.99t"],)
         print(execute(Chapter("critical_sections"), "smoke", Path("tests/golden").resolve()).read_text())
         """,

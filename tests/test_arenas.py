@@ -10,16 +10,16 @@ import pandas as pd
 import pytest
 from corner import PAIR, Golden, result_of, rows_of
 
-from ffilab.bench.case import MEMORY_BYTES, Case
-from ffilab.errors import UserError
 from ffilab.judge import controls, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.numbers import of
 from ffilab.judge.rules import NO, YES
-from ffilab.paths import resolved
-from ffilab.provision import installed
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.case import MEMORY_BYTES, Case
+from ffilab.run.errors import UserError
+from ffilab.run.paths import resolved
+from ffilab.setup import installed
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import exercise, experiment, numbers, results
 
 LABELS = [interpreter.label for interpreter in installed.present()]

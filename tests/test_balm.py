@@ -9,16 +9,16 @@ import pandas as pd
 import pytest
 from corner import PAIR, Golden, rows_of
 
-from ffilab.bench.session import Measuring
 from ffilab.judge import characteristics, controls, ledger, verdicts
 from ffilab.judge.numbers import of
 from ffilab.judge.rules import BESIDE, NO
 from ffilab.judge.sentences import said
 from ffilab.judge.simulation import simulate
-from ffilab.machine import compiler
-from ffilab.paths import ROOT
-from ffilab.provision import installed
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.measure.session import Measuring
+from ffilab.run.machine import compiler
+from ffilab.run.paths import ROOT
+from ffilab.setup import installed
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.balm import exercise, experiment, numbers, results
 
 NEW, POOLED, BLOCK, BEST = experiment.NEW, experiment.POOLED, experiment.BLOCK, experiment.BEST

@@ -8,12 +8,12 @@ from corner import LABELS, PAIR, outcome_of, result_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ffilab.bench.case import Case
-from ffilab.bench.session import Measuring
-from ffilab.bench.workers import WORKER
-from ffilab.paths import NATIVE_OUT, ROOT
-from ffilab.provision import installed
-from ffilab.provision.catalogue import BY_LABEL, GIL
+from ffilab.measure.case import Case
+from ffilab.measure.session import Measuring
+from ffilab.measure.workers import WORKER
+from ffilab.run.paths import NATIVE_OUT, ROOT
+from ffilab.setup import installed
+from ffilab.setup.catalogue import BY_LABEL, GIL
 from notebooks.balm import experiment, results
 
 NEW, BLOCK, BEST = experiment.NEW, experiment.BLOCK, experiment.BEST

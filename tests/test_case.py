@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ffilab.bench import case
+from ffilab.measure import case
 
 # The limits are set from outside, a moment after the start.
 WAITS = (

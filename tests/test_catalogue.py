@@ -1,7 +1,7 @@
 import pytest
 
-from ffilab.errors import UserError
-from ffilab.provision.catalogue import ALL, BY_LABEL, CHAPTER_PAIR, parse
+from ffilab.run.errors import UserError
+from ffilab.setup.catalogue import ALL, BY_LABEL, CHAPTER_PAIR, parse
 
 
 def test_default_requires_the_pair_and_takes_the_rest_if_it_is_cheap():
@@ -27,7 +27,7 @@ def test_unknown_label_is_named(word):
 
 
 def test_every_interpreter_has_a_kernel_folder_and_a_lock():
-    from ffilab.provision.installed import folder
+    from ffilab.setup.installed import folder
 
     for interpreter in ALL:
         assert (folder(interpreter) / "kernel.json").exists()

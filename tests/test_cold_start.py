@@ -7,12 +7,12 @@ import time
 import pytest
 from rich.console import Console
 
-from ffilab import progress
-from ffilab.errors import UserError
-from ffilab.press import book
-from ffilab.press.chapters import Chapter
-from ffilab.provision import installed
-from ffilab.provision.catalogue import parse
+from ffilab.page import book
+from ffilab.page.chapters import Chapter
+from ffilab.run import progress
+from ffilab.run.errors import UserError
+from ffilab.setup import installed
+from ffilab.setup.catalogue import parse
 
 
 def test_a_log_gets_lines_with_what_is_known(monkeypatch, capsys):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from pyperf._utils import is_significant
 
-from ffilab.bench.layouts import as_installed
 from ffilab.judge.estimates import LEVEL, Location, Share
-from ffilab.paths import ROOT
-from ffilab.provision import relink
-from ffilab.provision.catalogue import GIL
+from ffilab.run.paths import ROOT
+from ffilab.setup import relink
+from ffilab.setup.catalogue import GIL
+from ffilab.setup.layouts import as_installed
 from notebooks.measuring import contest, contest_results, kept
 from notebooks.measuring.contest_results import AGAIN, MEASURED_AS, MORE, OTHER, OURS, TITLES, TRUTHS
 

@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ffilab.bench import instructions
-from ffilab.bench.plan import APART, APART_AGAIN, EMPTY, PAIRS, control_pair, controls, empty_loop, plan
-from ffilab.bench.record import Record
 from ffilab.judge import controls as judging
 from ffilab.judge.controls import Check, Control, repaired, settled, table
 from ffilab.judge.estimates import Interval, Location
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure import instructions
+from ffilab.measure.plan import APART, APART_AGAIN, EMPTY, PAIRS, control_pair, controls, empty_loop, plan
+from ffilab.measure.record import Record
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from tests.made_up import QUIET, Made, processes
 
 PAIR = (GIL, FREE_THREADED)

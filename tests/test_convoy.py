@@ -14,15 +14,15 @@ import psutil
 import pytest
 from corner import Golden, outcome_of, result_of, rows_of
 
-from ffilab.bench.session import Measuring
 from ffilab.judge import sentences, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.numbers import of
 from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, YES
-from ffilab.paths import BUILT, NATIVE, ROOT
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.session import Measuring
+from ffilab.run.paths import BUILT, NATIVE, ROOT
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import exercise, experiment, figures, numbers, results
 
 SECONDS = 0.05

@@ -6,13 +6,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ffilab.errors import UserError
 from ffilab.judge import derived, ledger, verdicts
 from ffilab.judge.claims import all_claims
 from ffilab.judge.estimates import Location, Measurement, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO, YES, Occurs, Side
-from ffilab.press import map as corner_map
+from ffilab.page import map as corner_map
+from ffilab.run.errors import UserError
 from tests.source_pages import anchors
 
 CLAIM, CORNERS = derived.read()

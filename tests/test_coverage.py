@@ -8,7 +8,7 @@ import pytest
 from ffilab.judge import coverage as judged
 from ffilab.judge.estimates import PREDICTION_LEVEL
 from ffilab.judge.groups import SESSION
-from ffilab.press import evidence
+from ffilab.page import evidence
 from notebooks.measuring import coverage, kept
 
 LAYOUTS, OF_LAYOUT, OF_RESTART = 16, 0.02, 0.004

@@ -10,18 +10,18 @@ import pandas as pd
 import pytest
 from corner import LABELS, Golden, result_of, rows_of
 
-from ffilab.bench import instructions
-from ffilab.bench.case import Case
-from ffilab.bench.plan import EMPTY
-from ffilab.errors import UserError
 from ffilab.judge import sentences, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.rules import Size
 from ffilab.judge.simulation import TRUTHS
-from ffilab.paths import NATIVE_OUT, ROOT
-from ffilab.provision import installed
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL, SOURCES
+from ffilab.measure import instructions
+from ffilab.measure.case import Case
+from ffilab.measure.plan import EMPTY
+from ffilab.run.errors import UserError
+from ffilab.run.paths import NATIVE_OUT, ROOT
+from ffilab.setup import installed
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL, SOURCES
 from notebooks.critical_sections import exercise, experiment, numbers, results
 
 FOLDER = {"folder": experiment.LIBRARIES}

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffilab import machine
-from ffilab.bench import noise, runner
-from ffilab.bench import session as sessions
-from ffilab.bench.case import Outcome, Step
-from ffilab.bench.plan import controls
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure import noise, runner
+from ffilab.measure import session as sessions
+from ffilab.measure.case import Outcome, Step
+from ffilab.measure.plan import controls
+from ffilab.run import machine
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 

@@ -6,10 +6,9 @@ from base64 import b64decode
 
 import pandas as pd
 
-from ffilab import draw
 from ffilab.judge.estimates import Interval
-from ffilab.press import tables
-from ffilab.press.chapters import Chapter
+from ffilab.page import draw, tables
+from ffilab.page.chapters import Chapter
 
 
 def test_what_is_shown_is_marked_if_it_is_no_result(monkeypatch):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ffilab.press import evidence
+from ffilab.page import evidence
 
 MACHINE = {"cpu": "a processor", "cores": 2, "date": "a day", "commit": "abc"}
 

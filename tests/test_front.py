@@ -13,10 +13,10 @@ from ffilab.judge import verdicts
 from ffilab.judge.claims import all_claims, in_words
 from ffilab.judge.estimates import Interval
 from ffilab.judge.rules import NO, OPEN, YES
-from ffilab.paths import ROOT
-from ffilab.press import advice, files, front, guide, places, tables
-from ffilab.press.templates import filled
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.page import advice, files, front, guide, places, tables
+from ffilab.page.templates import filled
+from ffilab.run.paths import ROOT
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import results
 from tests.prose import faults_of_markdown as faults
 from tests.source_pages import anchors, golden_rows, source_tree

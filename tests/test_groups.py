@@ -10,14 +10,14 @@ import pytest
 from made_up import timed
 from scipy import optimize, stats
 
-from ffilab.bench.record import merged
-from ffilab.budget import BUDGETS
 from ffilab.judge import groups, numbers, statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, Share
 from ffilab.judge.numbers import Numbers
 from ffilab.judge.rules import NO, OPEN, Side
-from ffilab.paths import ROOT
-from ffilab.provision.catalogue import GIL
+from ffilab.measure.record import merged
+from ffilab.run.budget import BUDGETS
+from ffilab.run.paths import ROOT
+from ffilab.setup.catalogue import GIL
 
 # Relative standard deviation between layouts.
 OF_LAYOUT = 0.02

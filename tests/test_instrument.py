@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from corner import noop, spin
 
-from ffilab import machine, settings
-from ffilab.bench import instructions, profile, runner
-from ffilab.bench.plan import plan
-from ffilab.bench.record import Record
-from ffilab.budget import BUDGETS
-from ffilab.errors import UserError
 from ffilab.judge import description, runs, statistics
 from ffilab.judge.estimates import Location
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure import instructions, profile, runner
+from ffilab.measure.plan import plan
+from ffilab.measure.record import Record
+from ffilab.run import machine, settings
+from ffilab.run.budget import BUDGETS
+from ffilab.run.errors import UserError
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 

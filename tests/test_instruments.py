@@ -6,8 +6,8 @@ import shutil
 import pandas as pd
 import pytest
 
-from ffilab.paths import ROOT
-from ffilab.press import ledger_page, matrix, tables
+from ffilab.page import ledger_page, matrix, tables
+from ffilab.run.paths import ROOT
 from tests.test_ledger_page import row_of
 from tests.test_matrix import cell
 

@@ -9,18 +9,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ffilab import layout_pool
-from ffilab.bench import layouts, runner
-from ffilab.bench import session as sessions
-from ffilab.bench.layouts import AS_INSTALLED
-from ffilab.bench.plan import Arm, plan
-from ffilab.bench.worker import PARTS
-from ffilab.bench.workers import PAGE_BYTES
-from ffilab.errors import UserError
 from ffilab.judge import basis
-from ffilab.provision import relink
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
-from ffilab.provision.installed import load
+from ffilab.measure import runner
+from ffilab.measure import session as sessions
+from ffilab.measure.plan import Arm, plan
+from ffilab.measure.worker import PARTS
+from ffilab.measure.workers import PAGE_BYTES
+from ffilab.run.errors import UserError
+from ffilab.setup import layout_pool, layouts, relink
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.installed import load
+from ffilab.setup.layouts import AS_INSTALLED
 
 PAIR = (GIL, FREE_THREADED)
 HOSTILE = str(Path(__file__).with_name("hostile_arms.py"))

@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 from made_up import FACTS, timed, write
 
-from ffilab import chapter
-from ffilab.bench import runner
-from ffilab.bench.layouts import Layout
-from ffilab.bench.plan import APART, EMPTY, Arm, control_pair, plan
-from ffilab.bench.record import SESSION, Record, Unit, merged, read
-from ffilab.budget import BUDGETS
 from ffilab.judge import basis, ledger, statistics
 from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted, Location, Measurement
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Side
 from ffilab.judge.verdicts import HOLDS
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure import runner
+from ffilab.measure.plan import APART, EMPTY, Arm, control_pair, plan
+from ffilab.measure.record import SESSION, Record, Unit, merged, read
+from ffilab.page import chapter
+from ffilab.run.budget import BUDGETS
+from ffilab.setup.catalogue import FREE_THREADED, GIL
+from ffilab.setup.layouts import Layout
 
 PAIR = (GIL, FREE_THREADED)
 HOSTILE = str(Path(__file__).with_name("hostile_arms.py"))

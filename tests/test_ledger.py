@@ -4,15 +4,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from ffilab.bench.foreign import find
-from ffilab.bench.reading import Reading
-from ffilab.errors import UserError
 from ffilab.judge import claims, ledger, numbers, verdicts
 from ffilab.judge.claims import Claim
 from ffilab.judge.estimates import Counted, Location, Measurement, Share
 from ffilab.judge.numbers import Number, Numbers
 from ffilab.judge.rules import YES, Never, Occurs, Side, Size
-from ffilab.provision.catalogue import GIL
+from ffilab.measure.foreign import find
+from ffilab.measure.reading import Reading
+from ffilab.run.errors import UserError
+from ffilab.setup.catalogue import GIL
 from tests.golden_pages import GOLDEN
 
 SIDE = Side("x", direction="above", null=1.0, interest=0.05)

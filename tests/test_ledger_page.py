@@ -6,16 +6,16 @@ import re
 import pandas as pd
 import pytest
 
-from ffilab.draw import plain
-from ffilab.errors import UserError
 from ffilab.judge import claims, ledger, verdicts
 from ffilab.judge.claims import Claim, all_claims
 from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import Conformance, Side, Size
-from ffilab.paths import ROOT
-from ffilab.press import ledger_figure, ledger_page
-from ffilab.press.files import slug
+from ffilab.page import ledger_figure, ledger_page
+from ffilab.page.draw import plain
+from ffilab.page.files import slug
+from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
 from tests.prose import faults_of_markdown as faults
 from tests.source_pages import anchors, golden_rows, source_tree
 

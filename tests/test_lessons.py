@@ -6,9 +6,9 @@ import re
 import pytest
 
 from ffilab.judge.claims import corners
-from ffilab.paths import NOTEBOOKS
-from ffilab.press import lessons
-from ffilab.press.chapters import Chapter
+from ffilab.page import lessons
+from ffilab.page.chapters import Chapter
+from ffilab.run.paths import NOTEBOOKS
 
 CORNERS = corners()
 HEAD = re.compile(

@@ -9,10 +9,10 @@ import pytest
 from made_up import timed
 from scipy import stats
 
-from ffilab.bench.record import merged
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, difference
-from ffilab.provision.catalogue import GIL
+from ffilab.measure.record import merged
+from ffilab.setup.catalogue import GIL
 from notebooks.measuring import levels
 
 SIMULATIONS = 600

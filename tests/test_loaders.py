@@ -7,11 +7,6 @@ import pandas as pd
 import pytest
 from corner import LABELS, PAIR, Golden, outcome_of, result_of, rows_of
 
-from ffilab.bench.case import Case
-from ffilab.bench.plan import plan
-from ffilab.bench.record import Record
-from ffilab.bench.runner import Restart
-from ffilab.budget import BUDGETS
 from ffilab.judge import controls, ledger, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
@@ -19,9 +14,14 @@ from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.numbers import of
 from ffilab.judge.rules import NO, Event, Never, Occurs
 from ffilab.judge.simulation import TRUTHS, simulate
-from ffilab.paths import ROOT
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
-from ffilab.provision.installed import load
+from ffilab.measure.case import Case
+from ffilab.measure.plan import plan
+from ffilab.measure.record import Record
+from ffilab.measure.runner import Restart
+from ffilab.run.budget import BUDGETS
+from ffilab.run.paths import ROOT
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.installed import load
 from notebooks.loaders import exercise, experiment, numbers, results
 
 LIBRARY = {"library": experiment.LIBRARY}

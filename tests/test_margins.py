@@ -5,7 +5,7 @@ import statistics
 
 import pytest
 
-from ffilab.judge import ledger
+from ffilab.judge import numbers
 from ffilab.judge.claims import corners, declared
 from ffilab.judge.rules import CORRECTED, Equal, Side, Size
 from ffilab.judge.simulation import simulate
@@ -31,11 +31,11 @@ def test_a_published_size_is_asked_of_the_experiment_as_its_author_ran_it(corner
 @pytest.mark.parametrize("corner", corners())
 def test_no_margin_is_narrower_than_two_half_widths_of_quick(corner):
     """Unless the rule says why, as `hard`: an interval would have to lie almost on the centre to agree."""
-    runs = [ledger.measured(simulate(corner, "as published", "quick", seed)).measurements for seed in range(RUNS)]
+    runs = [numbers.of(simulate(corner, "as published", "quick", seed)) for seed in range(RUNS)]
     narrow = []
     for claim in declared(corner).claims:
         for rule in claim.tests:
-            found = [one[claim.id][rule.measured] for one in runs if rule.measured in one[claim.id]]
+            found = [measurement for one in runs if (measurement := one[rule.measured].measurement)]
             if rule.hard or not found or margin(rule) is None:
                 continue
             half = statistics.median(one.interval.half_width for one in found)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ffilab.press import matrix, tables
+from ffilab.page import matrix, tables
 
 
 def cell(label, binding, signature, ns=None, **further):

@@ -9,7 +9,6 @@ import pytest
 from corner import LABELS, Golden, result_of
 from made_up import timed
 
-from ffilab.bench.record import Record
 from ffilab.judge import characteristics, controls, verdicts
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import LEVEL, Measurement, Share
@@ -17,8 +16,9 @@ from ffilab.judge.numbers import Number
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.sentences import NOTHING, said
 from ffilab.judge.simulation import TRUTHS
-from ffilab.paths import resolved
-from ffilab.provision.catalogue import GIL
+from ffilab.measure.record import Record
+from ffilab.run.paths import resolved
+from ffilab.setup.catalogue import GIL
 from notebooks.loaders.experiment import LIBRARY
 from notebooks.measuring import exercise, experiment, numbers, results
 from notebooks.measuring.experiment import COPIES

@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from made_up import timed, write
 
-from ffilab import settings
-from ffilab.bench import foreign
-from ffilab.bench import session as sessions
-from ffilab.bench.case import Outcome, Step
-from ffilab.budget import BUDGETS
-from ffilab.errors import UserError
 from ffilab.judge import controls, statistics
-from ffilab.press import book
-from ffilab.press.chapters import FACTS as PAGE_FACTS
-from ffilab.press.chapters import Chapter, digests
-from ffilab.provision.catalogue import GIL
+from ffilab.measure import foreign
+from ffilab.measure import session as sessions
+from ffilab.measure.case import Outcome, Step
+from ffilab.page import book
+from ffilab.page.chapters import FACTS as PAGE_FACTS
+from ffilab.page.chapters import Chapter, digests
+from ffilab.run import settings
+from ffilab.run.budget import BUDGETS
+from ffilab.run.errors import UserError
+from ffilab.setup.catalogue import GIL
 
 # ---- which sessions a page rests on ----
 

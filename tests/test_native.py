@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from ffilab import machine, native
-from ffilab.errors import UserError
 from ffilab.judge.claims import corners
-from ffilab.paths import BY_PRODUCTS, NATIVE, NOTEBOOKS
-from ffilab.press.chapters import with_uses
-from ffilab.provision import installed
-from ffilab.provision.catalogue import BY_LABEL
+from ffilab.page.chapters import with_uses
+from ffilab.run import machine
+from ffilab.run.errors import UserError
+from ffilab.run.paths import BY_PRODUCTS, NATIVE, NOTEBOOKS
+from ffilab.setup import installed, native
+from ffilab.setup.catalogue import BY_LABEL
 
 MAKEFILE = """OUT ?= .
 all: $(OUT)/libtiny.so

@@ -9,11 +9,10 @@ import sys
 
 import pytest
 
-from ffilab import layout_pool, link_recorder, native, native_links
-from ffilab.machine import compiler
-from ffilab.paths import NATIVE, NATIVE_OUT
-from ffilab.provision import installed, relink
-from ffilab.provision.catalogue import BY_LABEL, GIL
+from ffilab.run.machine import compiler
+from ffilab.run.paths import NATIVE, NATIVE_OUT
+from ffilab.setup import installed, layout_pool, link_recorder, native, native_links, relink
+from ffilab.setup.catalogue import BY_LABEL, GIL
 
 needs_linker = pytest.mark.skipif(relink.linker() is None, reason="no linker here orders functions")
 

@@ -7,13 +7,13 @@ import pytest
 from made_up import Made, timed
 from scipy.signal import lfilter
 
-from ffilab.bench import neighbour
-from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import merged
-from ffilab.bench.worker import PARTS, batch
 from ffilab.judge import statistics
 from ffilab.judge.sentences import said
-from ffilab.provision.catalogue import GIL
+from ffilab.measure import neighbour
+from ffilab.measure.plan import EMPTY
+from ffilab.measure.record import merged
+from ffilab.measure.worker import PARTS, batch
+from ffilab.setup.catalogue import GIL
 from notebooks.measuring import results
 
 RESTARTS, BLOCKS, PROBE = 20, 8, 30_000

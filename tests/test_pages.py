@@ -9,11 +9,11 @@ import pytest
 
 from ffilab.judge import again
 from ffilab.judge.claims import corners, declared
-from ffilab.paths import NOTEBOOKS, ROOT
-from ffilab.press import chapters as chapters_module
-from ffilab.press.chapters import FACTS, Chapter, chapters, digests, split
-from ffilab.press.execute import execute
-from ffilab.press.render import not_measured, with_banner
+from ffilab.page import chapters as chapters_module
+from ffilab.page.chapters import FACTS, Chapter, chapters, digests, split
+from ffilab.page.execute import execute
+from ffilab.page.render import not_measured, with_banner
+from ffilab.run.paths import NOTEBOOKS, ROOT
 from tests.changed_records import DISTURBED
 from tests.golden_pages import GOLDEN, page
 

@@ -15,7 +15,7 @@ from ffilab.judge.controls import settled
 from ffilab.judge.numbers import of
 from ffilab.judge.rules import BESIDE, NO, OPEN, YES
 from ffilab.judge.simulation import simulate
-from ffilab.paths import BUILT, NATIVE, ROOT
+from ffilab.run.paths import BUILT, NATIVE, ROOT
 from notebooks.pinning import exercise, experiment, figures, numbers, results
 
 PINS, BUGS = declared("pinning").claims

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ffilab.bench.session import Measuring
 from ffilab.judge import verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
@@ -15,6 +14,7 @@ from ffilab.judge.estimates import LEVEL, Counted, Measurement, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_of_groups
 from ffilab.judge.rules import Conformance
+from ffilab.measure.session import Measuring
 from notebooks.placement import exercise, experiment, results, story
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, USUAL, WESTMERE, Cache
 

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ffilab.judge.controls import settled
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.placement import lottery, numbers, results
 
 

@@ -10,11 +10,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from ffilab.bench import case, profile
-from ffilab.bench.session import Measuring
-from ffilab.errors import UserError
-from ffilab.provision import relink
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure import case, profile
+from ffilab.measure.session import Measuring
+from ffilab.run.errors import UserError
+from ffilab.setup import relink
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.placement import exercise, experiment, lottery, results, story
 from notebooks.placement.experiment import USUAL
 

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from ffilab.budget import BUDGETS
 from ffilab.judge import numbers as judge_numbers
 from ffilab.judge import sentences
 from ffilab.judge.estimates import Counted, Interval, Share
 from ffilab.judge.numbers import Numbers
-from ffilab.provision.catalogue import GIL
+from ffilab.run.budget import BUDGETS
+from ffilab.setup.catalogue import GIL
 from notebooks.placement import numbers, results
 from notebooks.placement.experiment import APART, PACKED, USUAL
 from notebooks.placement.lottery import BENCHMARKS, BUILDS

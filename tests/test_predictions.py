@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ffilab.paths import ROOT
+from ffilab.run.paths import ROOT
 
 PAGE = """<!doctype html><html lang="en"><title>{corner}</title><script src="../_static/predictions.js"></script><body>
 <section id="your-prediction"><h2>Your prediction</h2><ol start="{start}"><li><p>How <code>much</code>?</p></li><li><p>Which?</p></li></ol></section>

@@ -5,12 +5,12 @@ import json
 import nbformat
 import pytest
 
-from ffilab import paths
-from ffilab.bench.alone import alone
-from ffilab.errors import UserError
 from ffilab.judge import claims, verdicts
-from ffilab.press import chapters, execute, render
-from ffilab.press.chapters import Chapter
+from ffilab.measure.alone import alone
+from ffilab.page import chapters, execute, render
+from ffilab.page.chapters import Chapter
+from ffilab.run import paths
+from ffilab.run.errors import UserError
 from tests.test_slides import check_deck
 
 

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ffilab import draw
 from ffilab.judge import processes
 from ffilab.judge.estimates import LEVEL, Ranked
 from ffilab.judge.interval import Interval
 from ffilab.judge.rules import NO, YES, Side
+from ffilab.page import draw
 
 
 def frame():

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from ffilab import doctor
-from ffilab.errors import UserError
-from ffilab.paths import ROOT
-from ffilab.provision import build, installed, interpreters
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL, Request
-from ffilab.subprocesses import explain_os_errors
+from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
+from ffilab.run.subprocesses import explain_os_errors
+from ffilab.setup import build, installed, interpreters
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL, Request
 
 T314 = BY_LABEL["3.14t"]
 
@@ -33,14 +33,14 @@ def test_disk_that_fills_up_is_a_sentence():
 
 
 def test_disk_that_fills_up_in_a_child_is_a_sentence(tmp_path):
-    from ffilab.subprocesses import logged
+    from ffilab.run.subprocesses import logged
 
     with pytest.raises(UserError, match="full"):
         logged(["sh", "-c", "echo 'cc1: No space left on device'; exit 1"], tmp_path / "log")
 
 
 def test_a_log_holds_each_line_as_soon_as_it_is_said(tmp_path):
-    from ffilab.subprocesses import logged
+    from ffilab.run.subprocesses import logged
 
     log, read = tmp_path / "log", []
     logged(["sh", "-c", "echo one; echo two"], log, on_line=lambda line: read.append(log.read_text()))
@@ -217,7 +217,9 @@ def test_doctor_knows_what_is_set_up_and_what_the_cache_holds(monkeypatch, tmp_p
 
 def test_doctor_needs_the_standard_library_only():
     """It runs before anything is installed: -S leaves out what is."""
-    check = "import sys; sys.path.insert(0, 'ffilab'); import doctor; doctor.about_interpreters(); import ffilab.quota"
+    check = (
+        "import sys; sys.path.insert(0, 'ffilab'); import doctor; doctor.about_interpreters(); import ffilab.run.quota"
+    )
     done = subprocess.run([sys.executable, "-S", "-I", "-c", check], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 

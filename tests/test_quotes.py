@@ -9,8 +9,8 @@ import nbformat
 import pytest
 
 from ffilab.judge.claims import corners, declared
-from ffilab.paths import NATIVE, NOTEBOOKS
-from ffilab.press.render import gone, without_tails
+from ffilab.page.render import gone, without_tails
+from ffilab.run.paths import NATIVE, NOTEBOOKS
 
 CORNERS = corners()
 # What is in a corner's folder and measures nothing: the exercise's check would give its solution away.
@@ -172,7 +172,7 @@ def imports_file(text, ours):
 
 FORBIDDEN = re.compile(
     r"\.(run|time|observe)\(|\binstalled\b|\bmachine\.(?!get)|\bsubprocess\b|os\.environ|\bcurrent\(\)|shutil\.which|\bsoabi\b"
-    r"|ffilab\.bench\.(case|instructions|profile|runner)\b"
+    r"|ffilab\.measure\.(case|instructions|profile|runner)\b"
 )
 
 
@@ -186,7 +186,7 @@ def test_what_says_shows_or_hands_in_does_not_measure(corner, name):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             node.value = ""
     code = ast.unparse(tree).replace("session.machine", "facts").replace("instructions.Node", "Node")
-    code = code.replace("from ffilab.bench.instructions import Node", "")
+    code = code.replace("from ffilab.measure.instructions import Node", "")
     assert not (found := FORBIDDEN.search(code)), (corner, name, found)
 
 

@@ -13,11 +13,11 @@ from types import SimpleNamespace
 import pytest
 from corner import LABELS, Golden, outcome_of, rows_of
 
-from ffilab.bench.session import Measuring
 from ffilab.judge.estimates import Share
-from ffilab.paths import resolved
-from ffilab.provision import installed
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.measure.session import Measuring
+from ffilab.run.paths import resolved
+from ffilab.setup import installed
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.races import detection, exercise, experiment, results
 from notebooks.races.detection import CLEAN, RACE, SOURCES
 

@@ -11,7 +11,7 @@ from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.numbers import of
 from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, OPEN, YES
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.races import experiment, figures, results
 
 TRIALS, WINDOWS, PYTHON_RUNS = "trials", "width of the window", "total += 1"

@@ -11,7 +11,7 @@ import axe_playwright_python
 import pytest
 from bs4 import BeautifulSoup
 
-from ffilab.press import chapters
+from ffilab.page import chapters
 
 # Most of it is the theme.
 BUDGET_BYTES = 4_000_000

@@ -10,8 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ffilab import draw
-from ffilab.press import files, terms
+from ffilab.page import draw, files, terms
 
 SVG = '<?xml version="1.0"?>\n<!-- made -->\n<svg height="144pt" width="288pt">\n<metadata>who</metadata>\n<path d="M 1.23456 2.000000"/>\n</svg>'
 

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ffilab.bench import noise
 from ffilab.judge import controls
 from ffilab.judge.estimates import LEVEL, TRIMMED_FROM, Counted, Interval, Location, Measurement, Share
 from ffilab.judge.rules import (
@@ -22,7 +21,8 @@ from ffilab.judge.rules import (
     Side,
     Size,
 )
-from ffilab.paths import ROOT
+from ffilab.measure import noise
+from ffilab.run.paths import ROOT
 
 ABOVE = Side("x", direction="above", null=1.0, interest=0.02)
 BELOW = Side("x", direction="below", null=1.0, interest=0.5)

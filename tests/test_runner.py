@@ -9,14 +9,14 @@ import numpy as np
 import psutil
 import pytest
 
-from ffilab.bench import runner, workers
-from ffilab.bench.plan import EMPTY, Arm, controls, plan
-from ffilab.bench.record import read
-from ffilab.bench.worker import PARTS
-from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.estimates import MIN_VALUES
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure import runner, workers
+from ffilab.measure.plan import EMPTY, Arm, controls, plan
+from ffilab.measure.record import read
+from ffilab.measure.worker import PARTS
+from ffilab.run.errors import UserError
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 ARMS = Path(__file__).with_name("hostile_arms.py")
 pytestmark = [pytest.mark.usefixtures("quiet_progress", "quiet_machine"), pytest.mark.full]

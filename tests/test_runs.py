@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from made_up import timed, write
 
-from ffilab.bench.plan import EMPTY, control_pair
-from ffilab.errors import UserError
 from ffilab.judge import runs
 from ffilab.judge.estimates import LEVEL
 from ffilab.judge.groups import SESSION
 from ffilab.judge.simulation import Simulated
-from ffilab.provision.catalogue import GIL
+from ffilab.measure.plan import EMPTY, control_pair
+from ffilab.run.errors import UserError
+from ffilab.setup.catalogue import GIL
 
 GOLDEN = Path(__file__).with_name("golden")
 YARDSTICK = control_pair(1)[0]

@@ -27,13 +27,12 @@ from pathlib import Path
 import pytest
 from conftest import clean_environment
 
-from ffilab import native
-from ffilab.bench import instructions
-from ffilab.bench.case import program
-from ffilab.machine import compiler, cores_usable
-from ffilab.paths import NATIVE, ROOT
-from ffilab.provision import installed
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.measure import instructions
+from ffilab.measure.case import program
+from ffilab.run.machine import compiler, cores_usable
+from ffilab.run.paths import NATIVE, ROOT
+from ffilab.setup import installed, native
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 
 pytestmark = pytest.mark.full
 
@@ -52,9 +51,9 @@ LET_THROUGH = {"boundary/cffi_abi": "m.scale([], 2.0)", "boundary/cffi_api": "m.
 BUILD = """
 import sys
 from pathlib import Path
-from ffilab import native
-from ffilab.provision import installed
-from ffilab.provision.catalogue import BY_LABEL
+from ffilab.setup import native
+from ffilab.setup import installed
+from ffilab.setup.catalogue import BY_LABEL
 
 project, out, *labels = sys.argv[1:]
 sys.exit("\\n".join(native.build(Path(project), [installed.load(BY_LABEL[one]) for one in labels], Path(out))) or None)

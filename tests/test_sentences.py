@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from ffilab.errors import UserError
 from ffilab.judge import claims, sentences
 from ffilab.judge.estimates import Counted, Interval, Share
 from ffilab.judge.numbers import Numbers
 from ffilab.judge.rules import NO, OPEN, YES
-from ffilab.paths import NOTEBOOKS
+from ffilab.run.errors import UserError
+from ffilab.run.paths import NOTEBOOKS
 from tests.prose import faults
 
 NUMBERS = re.compile(r"\{[^}]*\}")

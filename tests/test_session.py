@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ffilab.bench import foreign
-from ffilab.bench import session as sessions
-from ffilab.bench.case import Case, Outcome, Program, Step
-from ffilab.bench.children import flat
-from ffilab.bench.plan import Arm
-from ffilab.bench.record import Record, read
-from ffilab.errors import UserError
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure import foreign
+from ffilab.measure import session as sessions
+from ffilab.measure.case import Case, Outcome, Program, Step
+from ffilab.measure.children import flat
+from ffilab.measure.plan import Arm
+from ffilab.measure.record import Record, read
+from ffilab.run.errors import UserError
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
 ARMS = "tests/hostile_arms.py"

@@ -15,7 +15,7 @@ import pytest
 
 from ffilab.judge import again
 from ffilab.judge.claims import corners
-from ffilab.press.chapters import Chapter
+from ffilab.page.chapters import Chapter
 from tests.golden_pages import VARIANTS, records
 
 RENEW = "python3 ffilab/bootstrap.py test tests/test_snapshots.py --renew"

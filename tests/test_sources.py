@@ -8,11 +8,10 @@ import yaml
 from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 
-from ffilab import draw
-from ffilab.paths import ROOT
-from ffilab.press import front, guide, ledger_page, matrix, sources, status, tables
-from ffilab.press import map as corner_map
-from ffilab.press.places import headings
+from ffilab.page import draw, front, guide, ledger_page, matrix, sources, status, tables
+from ffilab.page import map as corner_map
+from ffilab.page.places import headings
+from ffilab.run.paths import ROOT
 from tests.source_pages import golden_rows, source_tree
 
 

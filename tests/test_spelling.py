@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from ffilab.paths import ROOT
+from ffilab.run.paths import ROOT
 
 FILES = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "book", "ffilab", "notebooks")
 # Right where they stand: "to and fro"; a variable.

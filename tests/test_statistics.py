@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from ffilab.budget import BUDGETS
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, POWER, TRIM, TRIMMED_FROM, Location, Share, ShareDifference
+from ffilab.run.budget import BUDGETS
 
 SIMULATIONS = 4000
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from ffilab import settings
-from ffilab.budget import BUDGETS
 from ffilab.judge.claims import corners, declared
-from ffilab.paths import KERNELS, NOTEBOOKS, ROOT
-from ffilab.press.chapters import Chapter
+from ffilab.page.chapters import Chapter
+from ffilab.run import settings
+from ffilab.run.budget import BUDGETS
+from ffilab.run.paths import KERNELS, NOTEBOOKS, ROOT
 
 
 def tracked():
@@ -89,7 +89,7 @@ def test_worker_side_imports_only_the_standard_library():
     extensions = {path.parent.name for path in ROOT.glob("native/*/*/pyproject.toml")}
     native = [*ROOT.glob("native/*.py"), *ROOT.glob("native/*/*.py")]
     allowed = set(sys.stdlib_module_names) | extensions | {path.stem for path in native}
-    for path in [*native, *(ROOT / f"ffilab/bench/{name}.py" for name in ("worker", "empty"))]:
+    for path in [*native, *(ROOT / f"ffilab/measure/{name}.py" for name in ("worker", "empty"))]:
         if path.name.startswith(("pyperf_", "nanoarrow_")):
             continue  # a library that is measured, in processes of its own
         names = re.findall(r"^\s*(?:import|from) (\w+)", path.read_text(), re.M)
@@ -140,13 +140,10 @@ def test_the_instrument_knows_no_corner():
 
 
 def test_rooms_do_not_reach_back():
-    """Provision knows nothing of measuring, measuring nothing of judging, judging nothing of pages."""
-    above = {
-        "provision": ("bench", "judge", "press", "draw", "chapter", "native"),
-        "bench": ("judge", "press", "draw", "chapter"),
-        "judge": ("press", "draw", "chapter"),
-    }
-    for room, rooms in above.items():
+    """Setup knows nothing of measuring, measuring nothing of judging, judging nothing of pages; the verbs alone know all."""
+    rooms_in_order = ("setup", "measure", "judge", "page")
+    for number, room in enumerate(rooms_in_order):
+        rooms = rooms_in_order[number + 1 :]
         for path in (ROOT / "ffilab" / room).glob("*.py"):
             names = {name.split(".")[1] for name in imported(path) if name.startswith("ffilab.")}
             assert not names & set(rooms), path

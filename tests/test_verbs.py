@@ -13,7 +13,7 @@ import pytest
 from conftest import clean_environment
 from faults import small
 
-from ffilab.paths import ROOT
+from ffilab.run.paths import ROOT
 
 
 def make(*words, cwd=ROOT, **environment):

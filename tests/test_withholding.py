@@ -13,20 +13,20 @@ import time
 import numpy as np
 import pytest
 
-from ffilab import machine
-from ffilab.bench import noise
-from ffilab.bench.children import by_place, mostly_lost
-from ffilab.bench.foreign import find
-from ffilab.bench.plan import APART, APART_AGAIN, control_pair
-from ffilab.bench.reading import Reading
-from ffilab.bench.record import Record
-from ffilab.bench.session import Measuring
-from ffilab.budget import BUDGETS
 from ffilab.judge import claims, controls, ledger, numbers, verdicts
 from ffilab.judge.controls import Check, Control
 from ffilab.judge.rules import KINDS, NO, YES, Event
-from ffilab.provision.catalogue import FREE_THREADED, GIL
-from ffilab.subprocesses import group
+from ffilab.measure import noise
+from ffilab.measure.children import by_place, mostly_lost
+from ffilab.measure.foreign import find
+from ffilab.measure.plan import APART, APART_AGAIN, control_pair
+from ffilab.measure.reading import Reading
+from ffilab.measure.record import Record
+from ffilab.measure.session import Measuring
+from ffilab.run import machine
+from ffilab.run.budget import BUDGETS
+from ffilab.run.subprocesses import group
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import experiment as convoy
 from notebooks.loaders import experiment as loaders
 from tests.golden_pages import GOLDEN

@@ -20,7 +20,7 @@ from ffilab.judge.rules import (
     Side,
     Size,
 )
-from ffilab.press import advice, ledger_page, status
+from ffilab.page import advice, ledger_page, status
 from tests.prose import faults_of_markdown as faults
 from tests.test_ledger_page import card
 

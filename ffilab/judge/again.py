@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from ffilab.bench.foreign import NoSession, find
-from ffilab.bench.reading import Reading
-from ffilab.errors import UserError
 from ffilab.judge import claims, ledger
+from ffilab.measure.foreign import NoSession, find
+from ffilab.measure.reading import Reading
+from ffilab.run.errors import UserError
 
 
 def rows(folder: Path, whatever_the_controls: bool = False) -> list[dict]:

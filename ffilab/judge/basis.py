@@ -5,7 +5,7 @@ layout, its own, the run knows this binary and no other.
 """
 
 from ffilab.judge.estimates import Interval, Location
-from ffilab.provision.catalogue import CHAPTER_PAIR
+from ffilab.setup.catalogue import CHAPTER_PAIR
 
 ONE_BINARY = "of this binary alone"
 

@@ -11,11 +11,11 @@ from collections import Counter, defaultdict
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from ffilab import machine
 from ffilab.judge import claims, ledger, verdicts
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.simulation import TRUTHS, simulate
-from ffilab.paths import ROOT, read_json
+from ffilab.run import machine
+from ffilab.run.paths import ROOT, read_json
 
 EVIDENCE = ROOT / "book" / "evidence" / "operating_characteristics.json"
 COMMAND = "python3 ffilab/bootstrap.py study characteristics"

@@ -8,10 +8,10 @@ import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from ffilab.errors import UserError
 from ffilab.judge.rules import KINDS, Rule, Size
-from ffilab.paths import NOTEBOOKS, ROOT
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.run.errors import UserError
+from ffilab.run.paths import NOTEBOOKS, ROOT
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 UNWRITTEN = ROOT / "book" / "claims.toml"
 

@@ -2,7 +2,7 @@
 
 A control withholds a number only if it shows a bias: equal arms that differ, or one per cent of work that is measured as
 another. It says nothing of precision, as an interval says that itself. What was disturbed has been measured again, or is left
-out (bench/noise.py); a number of which more than half stayed disturbed is withheld. All controls of a chapter share one level.
+out (measure/noise.py); a number of which more than half stayed disturbed is withheld. All controls of a chapter share one level.
 """
 
 import importlib
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from ffilab.bench import noise
-from ffilab.bench.noise import Disturbed
-from ffilab.bench.plan import STEPS, STEPS_MORE, TWINS, control_pair
-from ffilab.bench.record import Record, medians
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import LEVEL, Interval, Location, t_quantile
 from ffilab.judge.statistics import explained, log_ratios
+from ffilab.measure import noise
+from ffilab.measure.noise import Disturbed
+from ffilab.measure.plan import STEPS, STEPS_MORE, TWINS, control_pair
+from ffilab.measure.record import Record, medians
 
 # A difference between equal arms that no effect of interest is smaller than.
 NEGLIGIBLE = 0.01

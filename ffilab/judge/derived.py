@@ -12,11 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from ffilab.errors import UserError
 from ffilab.judge.claims import Claim, all_claims, in_words
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import CORRECTED, Rule, Size
-from ffilab.paths import ROOT
+from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
 
 FILE = ROOT / "book" / "corners.toml"
 LEVELS, COSTS = ("application", "system", "hardware"), ("reliability", "performance")

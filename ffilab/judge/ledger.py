@@ -7,14 +7,14 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ffilab.bench.reading import Session
-from ffilab.errors import UserError
 from ffilab.judge import basis, controls, derived, numbers, verdicts
 from ffilab.judge.claims import Claim, all_claims, declared
 from ffilab.judge.estimates import LEVEL, Counted
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import BESIDE, KINDS, NO, OPEN, YES, Answer, Event, Rule, Size
-from ffilab.paths import RESULTS
+from ffilab.measure.reading import Session
+from ffilab.run.errors import UserError
+from ffilab.run.paths import RESULTS
 
 
 @dataclass(frozen=True)

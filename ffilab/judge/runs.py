@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ffilab.bench.foreign import check
-from ffilab.bench.plan import EMPTY, control_pair
-from ffilab.bench.record import HOW, Record, medians, read
-from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, difference
+from ffilab.measure.foreign import check
+from ffilab.measure.plan import EMPTY, control_pair
+from ffilab.measure.record import HOW, Record, medians, read
+from ffilab.run.errors import UserError
 
 # Of the plan.
 PLANNED = ("name", "budget", "restarts", "blocks", "batch_ns")

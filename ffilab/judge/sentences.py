@@ -37,16 +37,16 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from ffilab import settings
-from ffilab.errors import UserError
 from ffilab.judge import ledger, numbers
 from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import Number, Numbers
 from ffilab.judge.rules import KINDS, NO, OPEN, YES, Rule
 from ffilab.judge.wording import NOT_MEASURED, capital, number, text
-from ffilab.paths import NOTEBOOKS
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.run import settings
+from ffilab.run.errors import UserError
+from ffilab.run.paths import NOTEBOOKS
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 TOO_FEW = "there are too few values for an interval"
 NOTHING = "Too little was measured here to say."

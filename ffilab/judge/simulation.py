@@ -9,12 +9,12 @@ import math
 
 import numpy as np
 
-from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
 from ffilab.judge.claims import declared, in_words
 from ffilab.judge.groups import SESSION
 from ffilab.judge.rules import Equal, Never, Occurs, Rule, Side, Size
+from ffilab.measure.plan import EMPTY
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
 
 # What is true: by which part of the published effect.
 TRUTHS = {"as published": 1.0, "half the size": 0.5, "no effect": 0.0, "the wrong sign": -1.0}

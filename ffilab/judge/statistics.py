@@ -11,10 +11,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from ffilab.bench.plan import EMPTY, TWINS, control_pair
-from ffilab.bench.record import Record, medians
 from ffilab.judge import groups
 from ffilab.judge.estimates import Interval, Location, Measurement
+from ffilab.measure.plan import EMPTY, TWINS, control_pair
+from ffilab.measure.record import Record, medians
 
 # Under this name a record keeps it, beside its ratios.
 UNEXPLAINED = "unexplained"

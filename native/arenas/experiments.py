@@ -1,6 +1,6 @@
 """Experiments of the chapter on arenas: each in a process of its own, as memory once taken is not given back.
 
-Standard library only: `ffilab/bench/worker.py case` calls one of these functions and prints what it returns. Sizes are in
+Standard library only: `ffilab/measure/worker.py case` calls one of these functions and prints what it returns. Sizes are in
 MiB unless named.
 """
 

@@ -1,6 +1,6 @@
 """Experiments of the chapter on GIL Balm that need a process of their own.
 
-Standard library only: `ffilab/bench/worker.py case` calls one of these functions and prints what it returns.
+Standard library only: `ffilab/measure/worker.py case` calls one of these functions and prints what it returns.
 """
 
 import copy

@@ -1,6 +1,6 @@
 """Experiments of the chapter on the convoy: servers, clients and CPU work, all on loopback, all with an end.
 
-Standard library only: `ffilab/bench/worker.py case` calls one of these functions and prints what it returns. The same
+Standard library only: `ffilab/measure/worker.py case` calls one of these functions and prints what it returns. The same
 file, `sys.argv[0]`, starts the processes beside it.
 """
 

@@ -1,6 +1,6 @@
 """Experiments of the chapter on critical sections that start threads or processes.
 
-Standard library only: `ffilab/bench/worker.py case` calls one of these functions and prints what it returns.
+Standard library only: `ffilab/measure/worker.py case` calls one of these functions and prints what it returns.
 """
 
 import ctypes

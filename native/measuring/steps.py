@@ -1,6 +1,6 @@
 """A benchmark of two calls in some 25 lines, as the chapter grows it step by step.
 
-Standard library only: `ffilab/bench/worker.py case` calls a step in a fresh process and prints what it returns.
+Standard library only: `ffilab/measure/worker.py case` calls a step in a fresh process and prints what it returns.
 """
 
 import ctypes

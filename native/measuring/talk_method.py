@@ -1,6 +1,6 @@
 """A5: the talk's way to measure, in one process. The chapter on the boundary has its program; here it runs on two copies, too.
 
-Standard library only: `ffilab/bench/worker.py case` calls `four_bindings` or `copies` and prints what it returns.
+Standard library only: `ffilab/measure/worker.py case` calls `four_bindings` or `copies` and prints what it returns.
 """
 
 import ctypes

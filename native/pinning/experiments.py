@@ -1,6 +1,6 @@
 """Experiments of the chapter on where threads run: throughput, latency and a race, by the cores that threads may run on.
 
-Standard library only: `ffilab/bench/worker.py case` calls one of these functions and prints what it returns. Linux only, as far
+Standard library only: `ffilab/measure/worker.py case` calls one of these functions and prints what it returns. Linux only, as far
 as threads are pinned.
 """
 

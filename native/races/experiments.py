@@ -1,6 +1,6 @@
 """Experiments of the chapter on races: all of them may lose, lie or crash, so each runs in a process of its own.
 
-Standard library only: `ffilab/bench/worker.py case` calls one of these functions and prints what it returns.
+Standard library only: `ffilab/measure/worker.py case` calls one of these functions and prints what it returns.
 """
 
 import ctypes

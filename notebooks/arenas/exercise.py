@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from ffilab.bench.session import Session
+from ffilab.measure.session import Session
 from notebooks.arenas import experiment, results
 from notebooks.arenas.experiment import AS_RUN, CONDITIONS, HUGE_NONE, MEET, NONE, RELEASED
 

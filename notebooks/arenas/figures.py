@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 
-from ffilab import draw
 from ffilab.judge.estimates import Interval
 from ffilab.judge.processes import chosen, interval_of
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.page import draw
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
 from notebooks.arenas import results
 

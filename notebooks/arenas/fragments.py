@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from ffilab.bench.session import Session
 from ffilab.judge import ledger
 from ffilab.judge.numbers import of
 from ffilab.judge.processes import chosen, measured
 from ffilab.judge.rules import NO, YES
 from ffilab.judge.sentences import NOTHING, said
 from ffilab.judge.wording import listed, text
+from ffilab.measure.session import Session
 from notebooks.arenas import experiment as e
 from notebooks.arenas import numbers, results
 

@@ -6,12 +6,12 @@ from functools import partial
 
 import pandas as pd
 
-from ffilab.bench.session import Session
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import chosen, measured, ratio
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
 from notebooks.arenas import results
 

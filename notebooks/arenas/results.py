@@ -10,7 +10,7 @@ import pandas as pd
 from ffilab.judge import estimates, statistics
 from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.judge.processes import chosen, difference, interval_of, ratio
-from ffilab.provision.catalogue import FREE_THREADED
+from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.arenas import experiment as e
 
 # Two equal conditions that differ by more than this, in MiB, are an alarm: half of the smallest margin in claims.toml.

@@ -1,7 +1,7 @@
 """Made-up records of the chapter "Arenas", by what is true of its claims: see ffilab/judge/simulation.py."""
 
 from ffilab.judge.simulation import Simulated
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
 from notebooks.arenas.numbers import HELD_BACK, LATENCY, PEAK, RATED
 from notebooks.arenas.results import LARGEST, PRODUCT, SMALLEST

@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from ffilab import draw
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
-from ffilab.provision.catalogue import GIL
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
+from ffilab.page import draw
+from ffilab.setup.catalogue import GIL
 from notebooks.balm import experiment, results
 from notebooks.balm.experiment import BEST, LAZY, NEW
 

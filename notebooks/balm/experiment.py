@@ -6,14 +6,14 @@ import runpy
 
 import pandas as pd
 
-from ffilab.bench import instructions
-from ffilab.bench.case import Case, Outcome, Step
-from ffilab.bench.plan import Arm
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
-from ffilab.paths import BUILT, NATIVE, without_paths
-from ffilab.provision import installed
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.measure import instructions
+from ffilab.measure.case import Case, Outcome, Step
+from ffilab.measure.plan import Arm
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
+from ffilab.run.paths import BUILT, NATIVE, without_paths
+from ffilab.setup import installed
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 
 # [setting]
 SOURCES = NATIVE / "balm"

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from ffilab import draw
-from ffilab.bench.record import Record
 from ffilab.judge.estimates import Interval
 from ffilab.judge.processes import chosen, interval_of
-from ffilab.provision.catalogue import GIL
+from ffilab.measure.record import Record
+from ffilab.page import draw
+from ffilab.setup.catalogue import GIL
 from notebooks.balm import results
 from notebooks.balm.experiment import (
     AGAIN,

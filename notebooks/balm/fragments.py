@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
-from ffilab.bench.session import Session
 from ffilab.judge.controls import unequal
 from ffilab.judge.numbers import of
 from ffilab.judge.rules import NO, OPEN, YES, Equal, Side
 from ffilab.judge.sentences import BUILDS, Poured, larger
 from ffilab.judge.wording import capital, listed, text
+from ffilab.measure.session import Session
 from notebooks.balm import numbers, results
 from notebooks.balm.experiment import BEST, BLOCK, PAIR, POOLED
 

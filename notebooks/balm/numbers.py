@@ -4,13 +4,13 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
 from ffilab.judge.controls import Control, unequal
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import exact, interval_of
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.balm import results
 from notebooks.balm.experiment import (
     A_STRING,

@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pandas as pd
 
-from ffilab.bench.record import Record
 from ffilab.judge import estimates, statistics
 from ffilab.judge.estimates import Interval, Measurement, Share, known
 from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.judge.statistics import Comparison
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.measure.record import Record
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.balm.experiment import (
     A_MODULE,
     A_STRING,

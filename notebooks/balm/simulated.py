@@ -1,7 +1,7 @@
 """Made-up records of the chapter "GIL Balm", by what is true of its claims: see ffilab/judge/simulation.py."""
 
 from ffilab.judge.simulation import Simulated
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.balm.experiment import (
     A_STRING,
     A_TUPLE,

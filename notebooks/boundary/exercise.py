@@ -6,10 +6,10 @@ import sys
 
 import pandas as pd
 
-from ffilab import draw
-from ffilab.bench.record import Record
 from ffilab.judge import statistics
-from ffilab.provision.catalogue import GIL
+from ffilab.measure.record import Record
+from ffilab.page import draw
+from ffilab.setup.catalogue import GIL
 from notebooks.boundary import results
 from notebooks.boundary.experiment import CONTRACTS, DECLARED, FLOOR, INT, name
 

@@ -13,15 +13,15 @@ from pygments.lexers import get_lexer_for_filename
 from pygments.token import Comment, String, Text
 from pygments.util import ClassNotFound
 
-from ffilab.bench import instructions, profile
-from ffilab.bench.case import Case
-from ffilab.bench.plan import Arm, empty_loop
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
-from ffilab.errors import UserError
-from ffilab.paths import BUILT, BY_PRODUCTS, NATIVE, ROOT, resolved, without_paths
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
-from ffilab.provision.installed import load, soabi
+from ffilab.measure import instructions, profile
+from ffilab.measure.case import Case
+from ffilab.measure.plan import Arm, empty_loop
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
+from ffilab.run.errors import UserError
+from ffilab.run.paths import BUILT, BY_PRODUCTS, NATIVE, ROOT, resolved, without_paths
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.installed import load, soabi
 
 # [setting]
 ARMS, EXPERIMENTS = "native/boundary/arms.py", "native/boundary/experiments.py"

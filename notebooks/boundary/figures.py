@@ -11,12 +11,12 @@ import pandas as pd
 import seaborn as sns
 from IPython.display import HTML, display
 
-from ffilab import draw
-from ffilab.bench.instructions import Node
-from ffilab.bench.record import Record
 from ffilab.judge import description, statistics
 from ffilab.judge.estimates import Interval
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.measure.instructions import Node
+from ffilab.measure.record import Record
+from ffilab.page import draw
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary import results
 from notebooks.boundary.experiment import (
     ANSWER,

@@ -8,11 +8,11 @@ import math
 from collections.abc import Callable, Iterable
 from functools import partial
 
-from ffilab.bench.session import Session
 from ffilab.judge import sentences
 from ffilab.judge.numbers import of
 from ffilab.judge.rules import YES, Side
 from ffilab.judge.wording import listed
+from ffilab.measure.session import Session
 from notebooks.boundary import numbers, results
 from notebooks.boundary.experiment import (
     CONTRACTS,

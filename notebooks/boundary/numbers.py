@@ -7,14 +7,14 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from ffilab.bench.instructions import Node
-from ffilab.bench.plan import EMPTY
-from ffilab.bench.session import Session
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Made, Makers, of
 from ffilab.judge.processes import exact
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.measure.instructions import Node
+from ffilab.measure.plan import EMPTY
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary import results
 from notebooks.boundary.experiment import (
     ANSWER,

@@ -10,13 +10,13 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from ffilab.bench import profile
-from ffilab.bench.instructions import Node
-from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record, medians
 from ffilab.judge import description, processes, statistics
 from ffilab.judge.estimates import LEVEL, Interval, Location, Measurement, known
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.measure import profile
+from ffilab.measure.instructions import Node
+from ffilab.measure.plan import EMPTY
+from ffilab.measure.record import Record, medians
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary.experiment import (
     AGAIN,
     ANSWER,

@@ -6,7 +6,7 @@ import numpy as np
 
 from ffilab.judge.claims import declared
 from ffilab.judge.simulation import TRUTHS, Simulated
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary.experiment import (
     ANSWER,
     CPP,

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from ffilab.bench.session import Session
-from ffilab.provision.catalogue import GIL
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import GIL
 from notebooks.convoy.experiment import DEFAULT_S, answered
 from notebooks.convoy.results import done
 

@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass, replace
 
 import pandas as pd
 
-from ffilab.bench.case import Case
-from ffilab.bench.session import Session
-from ffilab.machine import cores_to_pin
-from ffilab.paths import BUILT, without_paths
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.case import Case
+from ffilab.measure.session import Session
+from ffilab.run.machine import cores_to_pin
+from ffilab.run.paths import BUILT, without_paths
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 # [setting]
 EXPERIMENTS = "native/convoy/experiments.py"

@@ -5,11 +5,11 @@ from collections import Counter
 import numpy as np
 import pandas as pd
 
-from ffilab import draw
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval
 from ffilab.judge.processes import chosen, measured, ratio
-from ffilab.provision.catalogue import GIL
+from ffilab.page import draw
+from ffilab.setup.catalogue import GIL
 from notebooks.convoy import results
 from notebooks.convoy.experiment import (
     AWAKE,

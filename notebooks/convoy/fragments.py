@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from functools import partial
 
-from ffilab.bench.session import Session
 from ffilab.judge import ledger, numbers
 from ffilab.judge.rules import NO, OPEN, YES, Side
 from ffilab.judge.wording import capital, listed
-from ffilab.provision.catalogue import GIL
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import GIL
 
 # Of section "What helps", by the rate over that with one CPU thread.
 REMEDIES = {

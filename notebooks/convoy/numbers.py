@@ -5,11 +5,11 @@ from functools import partial
 
 import numpy as np
 
-from ffilab.bench.session import Session
 from ffilab.judge.estimates import Counted, Interval, Location, Measurement, known
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import difference, measured, ratio
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import results
 from notebooks.convoy.experiment import (
     APART,

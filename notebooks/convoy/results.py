@@ -6,7 +6,7 @@ import pandas as pd
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval
 from ffilab.judge.processes import chosen
-from ffilab.provision.catalogue import GIL
+from ffilab.setup.catalogue import GIL
 from notebooks.convoy.experiment import AS_IT_IS, DEFAULT_S, FREE, SAME_CORE, SLACKLESS, TWO_CORES
 
 # The server's two threads, by where they run.

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from ffilab import draw
-from ffilab.bench.session import Session
-from ffilab.errors import UserError
+from ffilab.measure.session import Session
+from ffilab.page import draw
+from ffilab.run.errors import UserError
 from notebooks.critical_sections import experiment, results
 from notebooks.critical_sections.experiment import ONE, PIECES
 

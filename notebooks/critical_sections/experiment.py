@@ -8,14 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pandas as pd
 
-from ffilab.bench import instructions
-from ffilab.bench.case import Case
-from ffilab.bench.plan import Arm, empty_loop
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
-from ffilab.errors import UserError
-from ffilab.paths import BUILT, ROOT, without_paths
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.measure import instructions
+from ffilab.measure.case import Case
+from ffilab.measure.plan import Arm, empty_loop
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
+from ffilab.run.errors import UserError
+from ffilab.run.paths import BUILT, ROOT, without_paths
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary import experiment as boundary
 
 # [setting]

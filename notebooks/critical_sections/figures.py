@@ -4,14 +4,14 @@ import itertools
 
 import pandas as pd
 
-from ffilab import draw
-from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
 from ffilab.judge import processes
 from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import of
-from ffilab.provision.catalogue import FREE_THREADED, GIL, SOURCES, both_builds
+from ffilab.measure.plan import EMPTY
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
+from ffilab.page import draw
+from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES, both_builds
 from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections import numbers, results
 from notebooks.critical_sections.experiment import FOREIGN, GIL_ON, IN_COMPANY, PIECES

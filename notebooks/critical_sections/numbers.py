@@ -4,14 +4,14 @@ import itertools
 import math
 from functools import partial
 
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Counted, Interval, Location, Measurement
 from ffilab.judge.numbers import Makers, of
 from ffilab.judge.rules import NO, YES, Side, Size
-from ffilab.provision.catalogue import FREE_THREADED, GIL, SOURCES
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES
 from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections import results
 from notebooks.critical_sections.experiment import (

@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record, medians
 from ffilab.judge import processes, statistics
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Interval, Location, Measurement
-from ffilab.provision.catalogue import FREE_THREADED, SOURCES
+from ffilab.measure.plan import EMPTY
+from ffilab.measure.record import Record, medians
+from ffilab.setup.catalogue import FREE_THREADED, SOURCES
 from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections.experiment import GIL_ON, ONE, OPERATIONS
 

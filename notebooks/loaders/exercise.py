@@ -2,10 +2,10 @@
 
 import pandas as pd
 
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
 from ffilab.judge.estimates import Interval
-from ffilab.provision.catalogue import GIL
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import GIL
 from notebooks.loaders import experiment, results
 from notebooks.loaders.experiment import LOADERS, TASKS
 

@@ -2,12 +2,12 @@
 
 import pandas as pd
 
-from ffilab.bench.case import Case
-from ffilab.bench.plan import Arm
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
-from ffilab.paths import BUILT
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.case import Case
+from ffilab.measure.plan import Arm
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
+from ffilab.run.paths import BUILT
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 # [setting]
 ARMS, EXPERIMENTS = "native/loaders/arms.py", "native/loaders/experiments.py"

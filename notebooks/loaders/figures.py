@@ -3,14 +3,14 @@
 import matplotlib.pyplot as plt
 import pandas as pd
 
-from ffilab import draw
-from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record, medians
-from ffilab.bench.session import Session
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.sentences import said
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.plan import EMPTY
+from ffilab.measure.record import Record, medians
+from ffilab.measure.session import Session
+from ffilab.page import draw
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders import results
 from notebooks.loaders.experiment import LOADERS
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from functools import partial
 
-from ffilab.bench.session import Session
 from ffilab.judge import sentences
 from ffilab.judge.controls import NEGLIGIBLE, off
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.wording import listed, number, text
-from ffilab.provision.catalogue import FREE_THREADED
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.loaders import numbers, results
 from notebooks.loaders.experiment import LOADERS
 

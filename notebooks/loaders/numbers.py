@@ -4,13 +4,13 @@ from functools import partial
 
 import pandas as pd
 
-from ffilab.bench.plan import EMPTY
-from ffilab.bench.session import Session
 from ffilab.judge import statistics
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Location, Share
 from ffilab.judge.numbers import Made, Makers
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.plan import EMPTY
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders import results
 from notebooks.loaders.experiment import BLOCKING, GETPID, LOADERS, RISKY, SAFE, SHOULD_BE_SAFE, SLEEP_MS
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 
-from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record, medians
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval, Location, Share
 from ffilab.judge.statistics import Comparison
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.plan import EMPTY
+from ffilab.measure.record import Record, medians
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders.experiment import DECLARED, LOADERS, ON
 
 FUNCTIONS = ("noop", "getpid")

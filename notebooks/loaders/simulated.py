@@ -1,8 +1,8 @@
 """Made-up records of the chapter "CDLL and PyDLL", by what is true of its claims: see ffilab/judge/simulation.py."""
 
-from ffilab.bench.plan import EMPTY
 from ffilab.judge.simulation import Simulated
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.plan import EMPTY
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders.experiment import (
     BLOCKING,
     GETPID,

@@ -21,22 +21,22 @@ from pathlib import Path
 import numpy as np
 import pyperf
 
-from ffilab import layout_pool, machine, settings
-from ffilab.bench import instructions, runner
-from ffilab.bench.alone import alone
-from ffilab.bench.layouts import Layout, Pool
-from ffilab.bench.plan import Arm, plan
-from ffilab.bench.record import Record
-from ffilab.bench.workers import described
-from ffilab.budget import BUDGETS, Budget
-from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Location, difference
-from ffilab.paths import BUILT, NATIVE, RECORDS
-from ffilab.progress import say, step
-from ffilab.provision import relink
-from ffilab.provision.catalogue import GIL
-from ffilab.subprocesses import group
+from ffilab.measure import instructions, runner
+from ffilab.measure.alone import alone
+from ffilab.measure.plan import Arm, plan
+from ffilab.measure.record import Record
+from ffilab.measure.workers import described
+from ffilab.run import machine, settings
+from ffilab.run.budget import BUDGETS, Budget
+from ffilab.run.errors import UserError
+from ffilab.run.paths import BUILT, NATIVE, RECORDS
+from ffilab.run.progress import say, step
+from ffilab.run.subprocesses import group
+from ffilab.setup import layout_pool, relink
+from ffilab.setup.catalogue import GIL
+from ffilab.setup.layouts import Layout, Pool
 from notebooks.measuring import kept
 from notebooks.measuring.contest_results import AGAIN, CALL, MEASURED_AS, MORE, OTHER, PAIRS, TITLES
 

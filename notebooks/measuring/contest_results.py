@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ffilab import draw
 from ffilab.judge import groups
 from ffilab.judge.estimates import LEVEL, Location, Share, difference
-from ffilab.provision.catalogue import GIL
+from ffilab.page import draw
+from ffilab.setup.catalogue import GIL
 
 CALL, AGAIN, OTHER = "a call", "the same call", "through CDLL"
 MORE = {"1 % more": 0.01, "2 % more": 0.02}

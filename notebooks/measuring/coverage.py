@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ffilab import layout_pool, machine
-from ffilab.budget import BUDGETS
 from ffilab.judge import statistics
-from ffilab.progress import say, step
+from ffilab.run import machine
+from ffilab.run.budget import BUDGETS
+from ffilab.run.progress import say, step
+from ffilab.setup import layout_pool
 from notebooks.measuring import kept
 from notebooks.measuring.levels import BUILDS, PAIR, compiled, ratios, timed
 

@@ -4,14 +4,14 @@ import dataclasses
 
 import pandas as pd
 
-from ffilab.bench import instructions, profile
-from ffilab.bench.case import Case
-from ffilab.bench.plan import Arm, empty_loop
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
-from ffilab.errors import UserError
-from ffilab.paths import BUILT, without_paths
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure import instructions, profile
+from ffilab.measure.case import Case
+from ffilab.measure.plan import Arm, empty_loop
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
+from ffilab.run.errors import UserError
+from ffilab.run.paths import BUILT, without_paths
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 # [setting]
 from notebooks.loaders.experiment import ARMS, LIBRARY

@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 
-from ffilab import draw
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval, Location, Share
 from ffilab.judge.sentences import said
 from ffilab.judge.statistics import Comparison
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
+from ffilab.page import draw
 from notebooks.measuring import results
 from notebooks.measuring.experiment import OF_EACH
 

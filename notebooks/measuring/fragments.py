@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from functools import partial
 
-from ffilab.bench.session import Session
 from ffilab.judge.estimates import LEVEL, Measurement
 from ffilab.judge.rules import YES, Side
 from ffilab.judge.wording import listed
+from ffilab.measure.session import Session
 from notebooks.measuring import contest_results, kept, numbers, results
 
 # More often than copies are so far apart.

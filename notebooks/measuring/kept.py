@@ -3,8 +3,8 @@
 import json
 from pathlib import Path
 
-from ffilab.budget import BUDGETS
-from ffilab.paths import RESULTS, ROOT, read_json
+from ffilab.run.budget import BUDGETS
+from ffilab.run.paths import RESULTS, ROOT, read_json
 
 EVIDENCE = ROOT / "book" / "evidence"
 

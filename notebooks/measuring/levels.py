@@ -12,20 +12,20 @@ from pathlib import Path
 import pandas as pd
 from scipy import stats
 
-from ffilab import layout_pool, machine
-from ffilab.bench import runner
-from ffilab.bench.layouts import Pool
-from ffilab.bench.plan import Arm, plan
-from ffilab.bench.record import Record
-from ffilab.budget import Budget
-from ffilab.errors import UserError
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval
 from ffilab.judge.variances import alone, between
-from ffilab.paths import BUILT
-from ffilab.progress import say, step
-from ffilab.provision import build, relink
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.measure import runner
+from ffilab.measure.plan import Arm, plan
+from ffilab.measure.record import Record
+from ffilab.run import machine
+from ffilab.run.budget import Budget
+from ffilab.run.errors import UserError
+from ffilab.run.paths import BUILT
+from ffilab.run.progress import say, step
+from ffilab.setup import build, layout_pool, relink
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.layouts import Pool
 from notebooks.measuring import kept
 
 PAIR = (GIL, FREE_THREADED)

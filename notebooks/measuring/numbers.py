@@ -2,11 +2,11 @@
 
 import pandas as pd
 
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import LEVEL, Counted, Interval, Location, Share, ShareDifference
 from ffilab.judge.numbers import Makers
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
 from notebooks.measuring import results
 from notebooks.measuring.experiment import BINDINGS, COLLECTED, ITSELF, TALK
 

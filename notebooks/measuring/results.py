@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from ffilab.bench import neighbour, profile
-from ffilab.bench.plan import EMPTY
-from ffilab.bench.record import Record, medians
 from ffilab.judge import description, statistics, variances
 from ffilab.judge.controls import NEGLIGIBLE
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Counted, Interval, Location, Measurement, Share, difference
 from ffilab.judge.statistics import Comparison
-from ffilab.provision.catalogue import GIL
+from ffilab.measure import neighbour, profile
+from ffilab.measure.plan import EMPTY
+from ffilab.measure.record import Record, medians
+from ffilab.setup.catalogue import GIL
 from notebooks.measuring.experiment import BINDINGS, COLLECTED, COPIES, KEPT, OF_EACH, ON, REFERENCE
 
 LOADERS_OF_COPIES = (GIL, COPIES[0]), (GIL, "PyDLL")

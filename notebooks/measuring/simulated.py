@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from ffilab.bench.record import Record
 from ffilab.judge.simulation import Simulated
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.record import Record
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.measuring.experiment import BINDINGS, COPIES, ITSELF, KEPT, PAIRS, PROCESSES, REFERENCE, TALK
 from notebooks.measuring.numbers import SEPARATED
 

@@ -17,20 +17,20 @@ from collections import Counter, defaultdict
 from contextlib import contextmanager
 from pathlib import Path
 
-from ffilab import machine, settings
-from ffilab.bench.alone import alone
-from ffilab.bench.reading import Reading
-from ffilab.budget import BUDGETS
 from ffilab.judge import ledger
 from ffilab.judge.characteristics import DECIDED
 from ffilab.judge.verdicts import WITHHELD
-from ffilab.paths import BUILD, NATIVE, RECORDS, ROOT
-from ffilab.press.book import drawn_layouts
-from ffilab.press.chapters import chapters
-from ffilab.press.execute import execute
-from ffilab.progress import say
-from ffilab.provision.catalogue import FREE_THREADED, GIL
-from ffilab.subprocesses import group
+from ffilab.measure.alone import alone
+from ffilab.measure.reading import Reading
+from ffilab.page.book import drawn_layouts
+from ffilab.page.chapters import chapters
+from ffilab.page.execute import execute
+from ffilab.run import machine, settings
+from ffilab.run.budget import BUDGETS
+from ffilab.run.paths import BUILD, NATIVE, RECORDS, ROOT
+from ffilab.run.progress import say
+from ffilab.run.subprocesses import group
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.measuring import kept
 
 EVIDENCE = kept.EVIDENCE / "withholding.json"

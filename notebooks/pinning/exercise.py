@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from ffilab.draw import text
 from ffilab.judge.estimates import Interval, known
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.page.draw import text
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import results
 from notebooks.pinning.experiment import APART, FREE, NATIVE, ONE_CORE, PYTHON
 

@@ -2,9 +2,9 @@
 
 import pandas as pd
 
-from ffilab import draw
 from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.judge.processes import chosen
+from ffilab.page import draw
 from notebooks.pinning import numbers, results
 from notebooks.pinning.experiment import (
     AGAIN,

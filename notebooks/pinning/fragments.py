@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from ffilab.bench.session import Session
 from ffilab.judge import ledger
 from ffilab.judge.rules import NO, YES
 from ffilab.judge.wording import listed
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 GAINS = {
     "throughput of native code with the GIL": f"throughput of a native call in two threads, a core each / not pinned: {GIL}",

@@ -5,12 +5,12 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from ffilab.bench.session import Session
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check, Control, settled
 from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.numbers import Makers
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import results
 from notebooks.pinning.experiment import (
     AGAIN,

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ffilab.judge.simulation import Simulated
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.pinning.experiment import (
     AGAIN,
     APART,

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from ffilab.bench import instructions
-from ffilab.bench.case import Program, program
-from ffilab.bench.session import Session
-from ffilab.errors import UserError
-from ffilab.paths import BUILT, resolved
+from ffilab.measure import instructions
+from ffilab.measure.case import Program, program
+from ffilab.measure.session import Session
+from ffilab.run.errors import UserError
+from ffilab.run.paths import BUILT, resolved
 
 
 # [cache]

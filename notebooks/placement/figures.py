@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 
-from ffilab import draw
 from ffilab.judge.processes import interval_of
+from ffilab.page import draw
 from notebooks.placement import results
 from notebooks.placement.exercise import SUSPECTS
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, Cache

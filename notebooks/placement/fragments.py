@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
-from ffilab.bench.session import Session
 from ffilab.judge import sentences
 from ffilab.judge.wording import listed, text
+from ffilab.measure.session import Session
 from notebooks.placement import results
 from notebooks.placement.experiment import APART
 from notebooks.placement.numbers import cache

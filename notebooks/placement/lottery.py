@@ -18,16 +18,16 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from ffilab import machine
-from ffilab.bench import instructions, profile
-from ffilab.bench.case import Outcome, Step
-from ffilab.bench.reporting import Reporter
-from ffilab.bench.session import Session
-from ffilab.errors import UserError
-from ffilab.paths import BUILD, ROOT, without_paths
-from ffilab.provision import relink
-from ffilab.provision.catalogue import FREE_THREADED, GIL
-from ffilab.subprocesses import group
+from ffilab.measure import instructions, profile
+from ffilab.measure.case import Outcome, Step
+from ffilab.measure.reporting import Reporter
+from ffilab.measure.session import Session
+from ffilab.run import machine
+from ffilab.run.errors import UserError
+from ffilab.run.paths import BUILD, ROOT, without_paths
+from ffilab.run.subprocesses import group
+from ffilab.setup import relink
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.placement.experiment import Cache, counters
 
 # [size]

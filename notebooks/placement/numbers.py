@@ -7,11 +7,11 @@ from functools import partial
 
 import pandas as pd
 
-from ffilab.bench.session import Session
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Made, Makers
 from ffilab.judge.sentences import TOO_FEW
+from ffilab.measure.session import Session
 from notebooks.placement import results
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SIMULATED, Cache, simulated_how
 from notebooks.placement.lottery import (

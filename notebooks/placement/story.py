@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from ffilab.bench.case import Outcome, Step, program
-from ffilab.bench.session import Session
-from ffilab.errors import UserError
-from ffilab.machine import compiler
-from ffilab.paths import BUILD, NATIVE, without_paths
+from ffilab.measure.case import Outcome, Step, program
+from ffilab.measure.session import Session
+from ffilab.run.errors import UserError
+from ffilab.run.machine import compiler
+from ffilab.run.paths import BUILD, NATIVE, without_paths
 from notebooks.placement.experiment import Cache, cachegrind, counters, reported_cache
 
 # [history]

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from ffilab.bench.case import Case, Outcome, Program, Step, answer, program
-from ffilab.bench.session import Session
-from ffilab.errors import UserError
-from ffilab.machine import compiler
-from ffilab.paths import BUILT, NATIVE, NATIVE_OUT, without_paths
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
-from ffilab.provision.installed import load, soabi
+from ffilab.measure.case import Case, Outcome, Program, Step, answer, program
+from ffilab.measure.session import Session
+from ffilab.run.errors import UserError
+from ffilab.run.machine import compiler
+from ffilab.run.paths import BUILT, NATIVE, NATIVE_OUT, without_paths
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.installed import load, soabi
 from notebooks.races.experiment import EXPERIMENTS, FOLDER, TWO, repeats
 
 # [sanitizers]

@@ -6,12 +6,12 @@ import runpy
 
 import pandas as pd
 
-from ffilab.bench.case import Case
-from ffilab.bench.plan import Arm
-from ffilab.bench.record import Record
-from ffilab.bench.session import Session
-from ffilab.paths import BUILT, ROOT
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.measure.case import Case
+from ffilab.measure.plan import Arm
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
+from ffilab.run.paths import BUILT, ROOT
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 
 # [setting]
 ARMS, EXPERIMENTS = "native/races/arms.py", "native/races/experiments.py"

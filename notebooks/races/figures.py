@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 
-from ffilab import draw
-from ffilab.bench.record import Record
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval
 from ffilab.judge.processes import chosen
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.measure.record import Record
+from ffilab.page import draw
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.races import results
 from notebooks.races.detection import MODELS, TESTS, TOOLS
 from notebooks.races.experiment import (

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from functools import partial
 
-from ffilab.bench.session import Session
 from ffilab.judge.estimates import Share
 from ffilab.judge.wording import listed
+from ffilab.measure.session import Session
 from notebooks.races import numbers, results
 
 

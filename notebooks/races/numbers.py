@@ -6,12 +6,12 @@ from itertools import product
 
 import pandas as pd
 
-from ffilab.bench.session import Session
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Counted, Interval, Location, Measurement, Share
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import chosen, difference, interval_of
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.races import results
 from notebooks.races.detection import CLEAN, RACE, TOOLS
 from notebooks.races.experiment import AS_IN_THE_POST, AS_RUN, LOADERS, SHORT, THREADS, WAYS, lets_others_in

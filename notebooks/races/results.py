@@ -9,7 +9,7 @@ from ffilab.judge import estimates
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Share
 from ffilab.judge.processes import chosen, interval_of
-from ffilab.provision.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.races.detection import CLEAN, RACE, STRESS, TOOLS
 from notebooks.races.experiment import (
     AGAIN,

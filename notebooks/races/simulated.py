@@ -6,7 +6,7 @@ In truth a share of the runs is bad, and a bad run loses as much as makes the me
 import numpy as np
 
 from ffilab.judge.simulation import Simulated
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.races import experiment
 from notebooks.races.results import CDLL, DOLLARS, NARROW_NS, PYDLL, WIDE_NS, model_of_payments
 

@@ -10,17 +10,17 @@ import pandas as pd
 import pytest
 from corner import PAIR, Golden, rows_of
 
-from ffilab.bench import instructions
-from ffilab.bench.plan import plan
-from ffilab.budget import BUDGETS
 from ffilab.judge import ledger, sentences, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.numbers import of
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.simulation import TRUTHS, simulate
-from ffilab.paths import BY_PRODUCTS, NATIVE
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure import instructions
+from ffilab.measure.plan import plan
+from ffilab.run.budget import BUDGETS
+from ffilab.run.paths import BY_PRODUCTS, NATIVE
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import exercise, experiment, fragments, results
 from notebooks.boundary.experiment import BINDINGS, name
 from tests.boundary.test_results import profiled

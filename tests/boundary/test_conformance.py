@@ -17,10 +17,9 @@ from functools import cache
 import pytest
 from corner import PAIR
 
-from ffilab import native
-from ffilab.paths import NATIVE, NATIVE_OUT
-from ffilab.provision import installed
-from ffilab.provision.catalogue import BY_LABEL, GIL
+from ffilab.run.paths import NATIVE, NATIVE_OUT
+from ffilab.setup import installed, native
+from ffilab.setup.catalogue import BY_LABEL, GIL
 
 SOURCES = NATIVE / "boundary"
 ARMS = runpy.run_path(str(SOURCES / "arms.py"))

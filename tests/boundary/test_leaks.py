@@ -7,9 +7,9 @@ from functools import cache
 
 import pytest
 
-from ffilab.paths import NATIVE, NATIVE_OUT
-from ffilab.provision import installed
-from ffilab.provision.catalogue import BY_LABEL
+from ffilab.run.paths import NATIVE, NATIVE_OUT
+from ffilab.setup import installed
+from ffilab.setup.catalogue import BY_LABEL
 
 pytestmark = pytest.mark.full
 

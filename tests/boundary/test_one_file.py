@@ -6,9 +6,9 @@ import subprocess
 
 import pytest
 
-from ffilab.paths import NATIVE_OUT
-from ffilab.provision.catalogue import BY_LABEL
-from ffilab.provision.installed import load, soabi
+from ffilab.run.paths import NATIVE_OUT
+from ffilab.setup.catalogue import BY_LABEL
+from ffilab.setup.installed import load, soabi
 
 CALLS = """
 import sys

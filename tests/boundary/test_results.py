@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from corner import PAIR
 
-from ffilab.bench.instructions import Node
-from ffilab.bench.record import Record
-from ffilab.provision.catalogue import FREE_THREADED, GIL
+from ffilab.measure.instructions import Node
+from ffilab.measure.record import Record
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import exercise, experiment, results
 from notebooks.boundary.experiment import BINDINGS, SIGNATURES, name
 

@@ -7,10 +7,10 @@ from collections import Counter
 
 import pytest
 
-from ffilab.native import distribution, unsupported
-from ffilab.paths import NATIVE, NATIVE_OUT
-from ffilab.provision.catalogue import BY_LABEL
-from ffilab.provision.installed import load, soabi
+from ffilab.run.paths import NATIVE, NATIVE_OUT
+from ffilab.setup.catalogue import BY_LABEL
+from ffilab.setup.installed import load, soabi
+from ffilab.setup.native import distribution, unsupported
 
 pytestmark = pytest.mark.skipif(not shutil.which("objdump"), reason="needs objdump")
 

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from conftest import clean_environment
 
-from ffilab.paths import ROOT
-from ffilab.provision import installed
-from ffilab.provision.catalogue import BY_LABEL
+from ffilab.run.paths import ROOT
+from ffilab.setup import installed
+from ffilab.setup.catalogue import BY_LABEL
 
 CONFIGURE = """#!/bin/sh
 for word in "$@"; do case $word in --prefix=*) echo "${word#--prefix=}" >prefix.txt ;; esac; done
@@ -36,11 +36,11 @@ install: libpython3.14.a
 # The build of one interpreter as the verbs do it.
 DRIVER = """
 import dataclasses, sys
-from ffilab.provision import build, catalogue
+from ffilab.setup import build, catalogue
 build.NEEDED_BYTES = 0
 known = catalogue.SOURCES["3.14"]
 catalogue.SOURCES["3.14"] = dataclasses.replace(known, release="9.9.9", sha256=sys.argv[1])
-from ffilab import cli
+from ffilab.run import cli
 cli.environments.provision = lambda request: print(build.build(catalogue.BY_LABEL["3.14"]))
 sys.argv = ["ffilab", "kernels"]
 cli.main()

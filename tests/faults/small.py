@@ -14,9 +14,9 @@ import psutil
 import pytest
 from conftest import clean_environment
 
-from ffilab import settings
-from ffilab.locks import is_held
-from ffilab.paths import ROOT
+from ffilab.run import settings
+from ffilab.run.locks import is_held
+from ffilab.run.paths import ROOT
 
 # A kernel that has a worker, which says that it is there.
 BUSY = (
@@ -62,11 +62,12 @@ def clone(folder: Path, *cells: str) -> Path:
 # A run without provisioning and rendering, from the lock to the kernel.
 RUN = """import os, sys
 sys.path.insert(0, {root!r})
-from ffilab import bootstrap, cli, settings
+from ffilab import bootstrap
+from ffilab.run import cli, settings
 bootstrap.lock_folder()
 
 def book(**options):
-    from ffilab.press import chapters, execute
+    from ffilab.page import chapters, execute
     execute.sweep()
     execute.execute(chapters.chapter("victim"), "smoke", made_from={{}})
 
@@ -132,7 +133,7 @@ def part(tree: Path, name: str) -> psutil.Process:
     is_it = {
         "make": lambda command: command[:1] == ["make"],
         "ffilab": lambda command: command[-1:] == ["run.py"],
-        "papermill": lambda command: "ffilab.press.run_notebook" in command,
+        "papermill": lambda command: "ffilab.page.run_notebook" in command,
         "kernel": lambda command: any("ipykernel" in word for word in command),
         "worker": lambda command: command[-1:] == ["import time; time.sleep(300)"],
     }[name]

@@ -12,7 +12,7 @@ import pytest
 from conftest import clean_environment
 
 from faults import fake_source, small
-from ffilab.paths import ROOT
+from ffilab.run.paths import ROOT
 
 pytestmark = pytest.mark.full
 
@@ -167,7 +167,7 @@ def test_ctrl_c_while_the_book_is_rendered_leaves_the_old_book(tmp_path):
         FFILAB_BUILD=str(tmp_path), BUDGET="smoke", PYTHONPATH=str(ROOT), MARK=str(tmp_path)
     )
     program = (
-        "from pathlib import Path; from ffilab.press import chapters, execute\n"
+        "from pathlib import Path; from ffilab.page import chapters, execute\n"
         f"execute.execute(chapters.chapter('loaders'), 'smoke', Path({str(ROOT / 'tests' / 'golden')!r}))"
     )
     python = ROOT / ".venv" / "bin" / "python"

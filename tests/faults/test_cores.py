@@ -14,16 +14,16 @@ import psutil
 import pytest
 from conftest import clean_environment
 
-from ffilab import machine, settings
-from ffilab import quota as quotas
-from ffilab.bench import runner
-from ffilab.bench.plan import Arm, plan
-from ffilab.bench.plan import controls as control_arms
-from ffilab.bench.record import read
 from ffilab.judge import statistics
-from ffilab.paths import ROOT
-from ffilab.provision.catalogue import GIL
-from ffilab.subprocesses import group
+from ffilab.measure import runner
+from ffilab.measure.plan import Arm, plan
+from ffilab.measure.plan import controls as control_arms
+from ffilab.measure.record import read
+from ffilab.run import machine, settings
+from ffilab.run import quota as quotas
+from ffilab.run.paths import ROOT
+from ffilab.run.subprocesses import group
+from ffilab.setup.catalogue import GIL
 
 from . import small
 
@@ -173,8 +173,8 @@ import sys
 from pathlib import Path
 sys.path[:0] = [{root!r}, {tests!r}]
 from faults import test_cores
-from ffilab.bench import runner
-from ffilab.budget import BUDGETS
+from ffilab.measure import runner
+from ffilab.run.budget import BUDGETS
 runner.run(test_cores.twins(BUDGETS["smoke"], 1, batch_ms=5), Path({folder!r}))
 """
 

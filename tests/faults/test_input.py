@@ -12,12 +12,12 @@ import pytest
 from conftest import clean_environment
 
 from faults import fake_source
-from ffilab import cli, machine, native, paths, subprocesses
-from ffilab.errors import UserError
 from ffilab.judge import claims
-from ffilab.paths import ROOT
-from ffilab.provision import catalogue, installed
-from ffilab.provision.catalogue import BY_LABEL
+from ffilab.run import cli, machine, paths, subprocesses
+from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
+from ffilab.setup import catalogue, installed, native
+from ffilab.setup.catalogue import BY_LABEL
 
 GIL = BY_LABEL["3.14"]
 

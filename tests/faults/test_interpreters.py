@@ -7,12 +7,12 @@ import sys
 import pytest
 
 from faults import fake_source
-from ffilab import cli
-from ffilab.chapter import assert_gil
-from ffilab.errors import UserError
-from ffilab.paths import ROOT
-from ffilab.provision import environments, installed, interpreters
-from ffilab.provision.catalogue import BY_LABEL
+from ffilab.page.chapter import assert_gil
+from ffilab.run import cli
+from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
+from ffilab.setup import environments, installed, interpreters
+from ffilab.setup.catalogue import BY_LABEL
 
 GIL, FREE = BY_LABEL["3.14"], BY_LABEL["3.14t"]
 
@@ -95,7 +95,7 @@ def test_a_variable_that_changes_interpreters_is_refused(monkeypatch, variable, 
 
 def test_a_chapter_ends_if_the_gil_is_not_as_it_needs_it():
     answer = subprocess.run(
-        [installed.load(FREE).python, "-c", "from ffilab.chapter import assert_gil; assert_gil(False)"],
+        [installed.load(FREE).python, "-c", "from ffilab.page.chapter import assert_gil; assert_gil(False)"],
         env={"PYTHON_GIL": "1", "PYTHONPATH": str(ROOT), "HOME": "/nonexistent", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,

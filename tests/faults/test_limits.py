@@ -12,13 +12,13 @@ import psutil
 import pytest
 from conftest import clean_environment
 
-from ffilab.bench import foreign, runner
-from ffilab.bench import session as sessions
-from ffilab.bench.plan import Arm, controls, plan
-from ffilab.bench.record import read
-from ffilab.errors import UserError
-from ffilab.paths import ROOT
-from ffilab.provision.catalogue import GIL
+from ffilab.measure import foreign, runner
+from ffilab.measure import session as sessions
+from ffilab.measure.plan import Arm, controls, plan
+from ffilab.measure.record import read
+from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
+from ffilab.setup.catalogue import GIL
 
 ARMS = Path(__file__).with_name("arms.py")
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
@@ -77,7 +77,7 @@ def test_no_more_processes(smoke, tmp_path, monkeypatch):
 def test_no_more_memory():
     # The verb asks for more than its process may have.
     code = (
-        "import resource, sys; from ffilab import cli\n"
+        "import resource, sys; from ffilab.run import cli\n"
         "cli.verbs.commands['html'].callback = lambda: bytearray(1 << 40)\n"
         "resource.setrlimit(resource.RLIMIT_AS, (1 << 36, 1 << 36))\n"
         "sys.argv = ['ffilab', 'html']; cli.main()"

@@ -7,9 +7,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from ffilab.bench import runner, workers
-from ffilab.bench.plan import Arm, plan
-from ffilab.provision.catalogue import GIL
+from ffilab.measure import runner, workers
+from ffilab.measure.plan import Arm, plan
+from ffilab.setup.catalogue import GIL
 
 ARMS = Path(__file__).with_name("arms.py")
 

@@ -6,10 +6,10 @@ import nbformat
 import pytest
 
 from faults import small
-from ffilab import paths, settings
-from ffilab.errors import UserError
-from ffilab.press import execute, render
-from ffilab.press.chapters import Chapter
+from ffilab.page import execute, render
+from ffilab.page.chapters import Chapter
+from ffilab.run import paths, settings
+from ffilab.run.errors import UserError
 
 # Locks a mutex twice, with the GIL held: no signal reaches Python.
 HANG = "import ctypes; lib = ctypes.PyDLL(None); m = bytes(128); lib.pthread_mutex_lock(m); lib.pthread_mutex_lock(m)"
@@ -81,7 +81,7 @@ def test_a_good_chapter_takes_the_place_of_the_old_one(chapter, monkeypatch, tmp
     monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "executed" / "theirs"))
     made = chapter(
         "import os, subprocess, threading; os.register_at_fork(before=threading.Event().wait)",
-        "from ffilab.bench import case\nassert case.program(['echo', 'ran']) == ('ok', 'ran\\n', '')",
+        "from ffilab.measure import case\nassert case.program(['echo', 'ran']) == ('ok', 'ran\\n', '')",
         "child = subprocess.Popen(['sleep', '300'], start_new_session=True)",
         "for _ in range(50): threading.Thread(target=threading.Event().wait, daemon=False).start()",
     )

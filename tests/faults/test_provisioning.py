@@ -15,9 +15,9 @@ import pytest
 
 from faults import fake_source
 from faults.small import disk as disk_in_memory
-from ffilab.errors import UserError
-from ffilab.provision import build, environments, installed, interpreters, sources
-from ffilab.provision.catalogue import BY_LABEL, SOURCES, Request
+from ffilab.run.errors import UserError
+from ffilab.setup import build, environments, installed, interpreters, sources
+from ffilab.setup.catalogue import BY_LABEL, SOURCES, Request
 
 GIL = BY_LABEL["3.14"]
 CONTENT = b"upstream" * 1000

@@ -15,15 +15,15 @@ import pytest
 from made_up import timed, write
 
 from faults import small
-from ffilab import draw
-from ffilab.bench import foreign
-from ffilab.bench.lines import Writer
-from ffilab.bench.plan import EMPTY, control_pair
-from ffilab.bench.record import MAIN, read
-from ffilab.errors import UserError
 from ffilab.judge import again, runs
-from ffilab.paths import ROOT
-from ffilab.subprocesses import explain_os_errors
+from ffilab.measure import foreign
+from ffilab.measure.lines import Writer
+from ffilab.measure.plan import EMPTY, control_pair
+from ffilab.measure.record import MAIN, read
+from ffilab.page import draw
+from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
+from ffilab.run.subprocesses import explain_os_errors
 
 # Loaders has timed plans, processes and observations, and few of each.
 GOLDEN = ROOT / "tests" / "golden" / "loaders"
@@ -208,7 +208,7 @@ def test_a_chapter_reads_its_own_records_without_the_library_that_checks(folder)
     """The interpreters of the chapters do not have it."""
     code = (
         "import sys; sys.modules['fastjsonschema'] = None\n"
-        "from pathlib import Path; from ffilab.bench.foreign import newest; from ffilab.bench.reading import Reading\n"
+        "from pathlib import Path; from ffilab.measure.foreign import newest; from ffilab.measure.reading import Reading\n"
         f"session = Reading('loaders', newest(Path({str(folder)!r}), 'loaders'))\n"
         "print(len(session.timed('calls').blocks) > 0, 'fastjsonschema' in str(sys.modules.get('fastjsonschema')))"
     )
@@ -297,9 +297,9 @@ def test_a_smoke_test_is_compared_and_decides_nothing(tmp_path):
 FILL = """
 import sys
 from pathlib import Path
-from ffilab.bench.lines import Writer
-from ffilab.errors import UserError
-from ffilab.subprocesses import explain_os_errors
+from ffilab.measure.lines import Writer
+from ffilab.run.errors import UserError
+from ffilab.run.subprocesses import explain_os_errors
 writer = Writer(Path(sys.argv[1]) / "x.jsonl")
 writer.write("run", plan={"name": "x"}, machine={})
 try:

@@ -10,10 +10,10 @@ import pytest
 from conftest import clean_environment
 
 from faults import small
-from ffilab import subprocesses
-from ffilab.bench.alone import alone
-from ffilab.paths import ROOT
-from ffilab.press.run_notebook import connected
+from ffilab.measure.alone import alone
+from ffilab.page.run_notebook import connected
+from ffilab.run import subprocesses
+from ffilab.run.paths import ROOT
 
 
 @pytest.fixture
@@ -35,8 +35,8 @@ def ended(run, tree, seconds=20):
 def sweep(tree):
     """What the next run does first."""
     code = (
-        "from ffilab import bootstrap, subprocesses; bootstrap.lock_folder(); subprocesses.end_leftovers(); "
-        "from ffilab.press import execute; execute.sweep()"
+        "from ffilab import bootstrap; from ffilab.run import subprocesses; bootstrap.lock_folder(); subprocesses.end_leftovers(); "
+        "from ffilab.page import execute; execute.sweep()"
     )
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tree)}
     subprocess.run([sys.executable, "-c", code], cwd=tree, check=True, env=environment)
@@ -116,7 +116,7 @@ def test_a_kernel_takes_ports_only_where_the_path_is_too_long_for_a_socket(lengt
     assert connected(path).KernelManager.transport == transport
 
 
-ALONE = "from ffilab.bench.alone import alone\nwith alone(): print('in', flush=True); input()"
+ALONE = "from ffilab.measure.alone import alone\nwith alone(): print('in', flush=True); input()"
 
 
 def test_a_measurement_waits_for_the_one_of_another_clone(tmp_path):

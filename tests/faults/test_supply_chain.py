@@ -18,11 +18,11 @@ import pytest
 from conftest import clean_environment
 
 from faults import small
-from ffilab import cli, layout_pool
-from ffilab.paths import KERNELS, NATIVE, ROOT
-from ffilab.press import book
-from ffilab.provision import installed, interpreters
-from ffilab.provision.catalogue import CHAPTER_PAIR, SOURCES
+from ffilab.page import book
+from ffilab.run import cli
+from ffilab.run.paths import KERNELS, NATIVE, ROOT
+from ffilab.setup import installed, interpreters, layout_pool
+from ffilab.setup.catalogue import CHAPTER_PAIR, SOURCES
 
 PIN = re.compile(r"^([A-Za-z0-9][\w.\-]*)(?:\[[\w,\-]+\])?==([^\s;\\]+)", re.M)
 
@@ -91,7 +91,7 @@ def test_a_wheel_with_other_bytes_than_the_locked_ones_is_refused(tmp_path, tool
     assert (target / "ffilab_probe.py").exists()
 
 
-@pytest.mark.parametrize("path", ["bootstrap.py", "native.py", "provision/environments.py"])
+@pytest.mark.parametrize("path", ["bootstrap.py", "setup/native.py", "setup/environments.py"])
 def test_installers_ask_for_hashes(path):
     """Or take nothing from a registry: our own projects."""
     text = (ROOT / "ffilab" / path).read_text()

@@ -11,10 +11,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from ffilab.bench.foreign import find
-from ffilab.bench.record import MAIN
-from ffilab.errors import UserError
 from ffilab.judge import again, claims
+from ffilab.measure.foreign import find
+from ffilab.measure.record import MAIN
+from ffilab.run.errors import UserError
 
 HERE = Path(__file__).parent
 RESTARTS, BLOCKS, ROUNDS = 4, 3, 4

@@ -1,0 +1,64 @@
+"""Processes of an experiment as rows of a table: which of them count, and what each brought."""
+
+import json
+from collections import Counter
+
+from ffilab.measure import noise
+
+# Columns that say how a process went.
+HOW = ("process", "round", "ended")
+
+
+def rows_of(child: dict) -> list[dict]:
+    """The rows of one process. Raises ValueError if a value has the name of a factor, or of what else is a column."""
+    what = {"interpreter": child["interpreter"], **child["factors"]}
+    how = {key: child[key] for key in HOW}
+    rows = []
+    for result in child["result"] if isinstance(child["result"], list) else [child["result"] or {}]:
+        values = flat(result)
+        if twice := set(values) & {*what, *how}:
+            raise ValueError(f"{child['title']}: a result has a value of the name {', '.join(twice)}, which is taken")
+        rows.append({**what, **values, **how})
+    return rows
+
+
+def flat(result: dict, above: str = "") -> dict:
+    """A nested dictionary as one of depth one: {"a": {"b": 1}} becomes {"a.b": 1}."""
+    flattened = {}
+    for key, value in result.items():
+        flattened |= flat(value, f"{above}{key}.") if isinstance(value, dict) else {f"{above}{key}": value}
+    return flattened
+
+
+def by_place(children: list[dict]) -> list[list[dict]]:
+    """Processes by the place in their experiment, in the order of running: the planned one, then what was measured in its place."""
+    places: dict[int, list[dict]] = {}
+    for child in children:
+        places.setdefault(child.get("replaces", child["process"]), []).append(child)
+    return list(places.values())
+
+
+def mostly_lost(places: list[list[dict]]) -> set[str]:
+    """The cases of which no process may be left out: those of which more than half would be; all, if that is more than half of
+    all processes."""
+    lost = [case_of(tries[0]) for tries in places if all(map(noise.disturbed, tries))]
+    if not lost:
+        return set()
+    planned, of_case = Counter(case_of(tries[0]) for tries in places), Counter(lost)
+    return {case for case, count in planned.items() if 2 * of_case[case] > count or 2 * len(lost) > len(places)}
+
+
+def chosen(places: list[list[dict]], whole: set[str]) -> list[dict]:
+    """Of each place the process that was not disturbed, under the number of the planned one. Where there is none, nothing; but
+    the planned one, if its case is among those that are kept `whole`."""
+    kept = []
+    for tries in places:
+        clean = [line for line in tries if not noise.disturbed(line)]
+        if clean or case_of(tries[0]) in whole:
+            kept.append({**(clean or tries)[0], "process": tries[0]["process"]})
+    return kept
+
+
+def case_of(child: dict) -> str:
+    """What a process is one of: its interpreter and its factors."""
+    return json.dumps([child["interpreter"], child["factors"]], sort_keys=True, default=str)

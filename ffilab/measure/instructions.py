@@ -1,0 +1,310 @@
+"""The second axis: instructions per call, counted by callgrind, free of noise.
+
+The slope between two loop counts cancels everything that happens once. Batches are told apart by marks: calls of
+getsid(), which nothing else calls, and at which callgrind writes down what it has counted since the one before. Callgrind runs
+one thread at a time and knows no price for an atomic operation or a cache miss: never
+use it for locks, contention or memory effects.
+"""
+
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections import Counter, defaultdict
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from ffilab.measure.plan import Arm
+from ffilab.measure.reporting import Reporter
+from ffilab.measure.workers import WORKER, described
+from ffilab.run.errors import UserError
+from ffilab.run.subprocesses import group
+from ffilab.setup.catalogue import BY_LABEL
+from ffilab.setup.installed import load
+
+WARM_UP = 3_000
+# Few loops and many, unless an arm is given another number of its own.
+LOOPS = (2_000, 12_000)
+TIMEOUT_S = 300
+
+
+def available() -> str | None:
+    """None if callgrind can be used here, else the reason why not."""
+    return None if shutil.which("valgrind") else "valgrind is not installed: `make doctor` names the package"
+
+
+def command(label: str, arm: Arm, loops: int) -> list[str]:
+    """The command line that runs one arm, on its own, on one interpreter."""
+    ready = described(arm)
+    return [
+        *python(label),
+        "arm",
+        ready["file"],
+        ready["function"],
+        json.dumps(ready["arguments"]),
+        str(WARM_UP),
+        str(loops),
+    ]
+
+
+def python(label: str) -> list[str]:
+    """The worker's command line. -s and -P isolate as -I does, and let PYTHONHASHSEED through: the same hashes, the same
+    instructions."""
+    return [str(load(BY_LABEL[label]).python), "-s", "-P", str(WORKER)]
+
+
+def environment(gil: bool = False) -> dict[str, str]:
+    """Nothing that could change the instruction count from run to run. gil: as of an arm, see plan.py."""
+    fixed = {"PYTHONHASHSEED": "0", "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
+    return fixed | ({"PYTHON_GIL": "1"} if gil else {})
+
+
+def count(label: str, arm: Arm, loops: int, out: Path) -> int:
+    """Instructions of one whole process; callgrind's own file is left at `out`. Raises UserError."""
+    fixed = fixed_addresses()
+    valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out}", "--quiet"]
+    with group(
+        [*fixed, *valgrind, *command(label, arm, loops)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(arm.gil),
+    ) as process:
+        try:
+            _, err = process.communicate(timeout=TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise UserError(f"callgrind did not finish {arm.name} on {label} within {TIMEOUT_S} s.") from None
+    if process.returncode or not out.exists():
+        raise UserError(f"callgrind failed on {arm.name} on {label}: {err.strip()[-200:]}")
+    return _total(out)
+
+
+@functools.cache
+def fixed_addresses() -> list[str]:
+    """Command prefix that switches address randomisation off, where the system allows it (containers often do not)."""
+    prefix = ["setarch", "-R"]
+    allowed = shutil.which("setarch") and subprocess.run([*prefix, "true"], capture_output=True).returncode == 0
+    return prefix if allowed else []
+
+
+def per_call(
+    labels: list[str], arms: list[Arm], many: dict[tuple[str, str], int] | None = None
+) -> dict[tuple[str, str], float]:
+    """Instructions per loop for every (interpreter, arm name); an arm that an interpreter cannot make is left out.
+
+    many: loops of the longer batch by (interpreter, arm name), where LOOPS would take too long; the shorter is a sixth.
+    All arms of a group run in one process, as they do when they are timed; as many processes run at once as there
+    are cores, since a count does not depend on what else runs. Raises UserError if valgrind is missing or fails.
+    """
+    if reason := available():
+        raise UserError(reason)
+    jobs = []
+    for label in labels:
+        usable = [arm for arm in arms if not arm.interpreters or label in arm.interpreters]
+        for name in dict.fromkeys(arm.group for arm in usable):
+            members = [arm for arm in usable if arm.group == name]
+            loops = [max(6, (many or {}).get((label, arm.name), LOOPS[1])) for arm in members]
+            jobs.append((label, members, loops))
+    slopes = {}
+    cores = os.cpu_count() or 1
+    with Reporter("instructions", sum(len(members) for _, members, _ in jobs)) as reporter:
+        for start in range(0, len(jobs), cores):
+            slopes.update(_slopes(jobs[start : start + cores], reporter))
+    return slopes
+
+
+def _slopes(jobs: list[tuple[str, list[Arm], list[int]]], reporter: Reporter) -> dict[tuple[str, str], float]:
+    """Runs one process per job, all at once."""
+    slopes, done = {}, 0
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        processes = [stack.enter_context(_marked(job, folder, str(number))) for number, job in enumerate(jobs)]
+        deadline = time.monotonic() + TIMEOUT_S
+        while any(process.poll() is None for process in processes):
+            if time.monotonic() > deadline:
+                raise UserError(f"callgrind did not finish within {TIMEOUT_S} s.")
+            time.sleep(0.2)
+            while done < len(list(folder.glob("*.out.*"))) // 2:
+                reporter.advance(" and ".join(dict.fromkeys(label for label, _, _ in jobs)))
+                done += 1
+        for number, (process, (label, arms, loops)) in enumerate(zip(processes, jobs)):
+            if process.returncode:
+                errors = (folder / f"{number}.errors").read_text(errors="replace")
+                raise UserError(f"callgrind failed on {label}: {errors.strip()[-200:]}")
+            for position, made in enumerate(json.loads((folder / f"{number}.made").read_text())):
+                # The first dump holds all warm-ups; then two for each arm that was made: few loops, many loops.
+                few, more = (_total(folder / f"{number}.out.{2 * position + k}") for k in (2, 3))
+                slopes[label, arms[made].name] = (more - few) / (loops[made] - loops[made] // 6)
+    return slopes
+
+
+@contextmanager
+def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
+    label, arms, loops = job
+    orders = [[*described(a).values(), max(2, n // 4), n // 6, n] for a, n in zip(arms, loops)]
+    valgrind = [
+        "valgrind",
+        "--tool=callgrind",
+        f"--callgrind-out-file={folder / name}.out",
+        "--dump-before=getsid",
+        "--quiet",
+    ]
+    with (
+        (folder / f"{name}.made").open("w") as made,
+        (folder / f"{name}.errors").open("w") as errors,
+        group(
+            [*fixed_addresses(), *valgrind, *python(label), "marked", json.dumps(orders)],
+            stdin=subprocess.DEVNULL,
+            stdout=made,
+            stderr=errors,
+            env=environment(arms[0].gil),
+        ) as process,
+    ):
+        yield process
+
+
+def _finish(process: subprocess.Popen, made: Path, label: str, arm: Arm) -> None:
+    """Wait for a `_marked` process of one arm. Raises UserError if it hangs, fails, or could not make the arm."""
+    try:
+        process.wait(TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        raise UserError(f"callgrind did not finish {arm.name} on {label} within {TIMEOUT_S} s.") from None
+    if process.returncode or json.loads(made.read_text()) != [0]:
+        raise UserError(f"callgrind could not run {arm.name} on {label}.")
+
+
+def _total(out: Path) -> int:
+    return int(re.search(r"^(?:summary|totals): (\d+)", out.read_text(errors="replace"), re.M).group(1))
+
+
+@dataclass(frozen=True)
+class Node:
+    """One line of a call tree: a function at a depth, with the instructions per call that it and its callees take."""
+
+    depth: int
+    function: str
+    instructions: float
+    share: float
+
+
+def call_trees(label: str, arms: list[Arm], root: str = "_PyEval_EvalFrameDefault") -> dict[str, list[Node]]:
+    """Where the instructions of one call of each arm go, by arm name, as a tree below `root`. Raises UserError."""
+    loops = LOOPS[1] // 4
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        processes = [
+            stack.enter_context(_marked((label, [arm], [loops]), folder, str(n))) for n, arm in enumerate(arms)
+        ]
+        for number, (arm, process) in enumerate(zip(arms, processes)):
+            _finish(process, folder / f"{number}.made", label, arm)
+        return {arm.name: _tree(Costs.read(folder / f"{n}.out.3"), loops, root) for n, arm in enumerate(arms)}
+
+
+def _tree(costs: "Costs", loops: int, root: str, smallest: float = 0.03, deepest: int = 8) -> list[Node]:
+    """The tree without what takes less than `smallest` of the root.
+
+    A function that several others call is divided among them by what each one's calls cost.
+    """
+    own, calls = costs.by_function(), costs.calls
+    inclusive = {function: own[function] + sum(calls[function].values()) for function in {*own, *calls}}
+    total = inclusive.get(root, 0)
+    if not total:
+        raise UserError(f"callgrind did not see {root}: the interpreter has no symbols.")
+    nodes = []
+
+    def descend(function: str, cost: float, depth: int, above: tuple[str, ...]) -> None:
+        nodes.append(Node(depth, function, cost / loops, cost / total))
+        for callee, part in calls[function].most_common():
+            scaled = part * cost / inclusive[function]
+            if scaled >= smallest * total and depth < deepest and callee not in above:
+                descend(callee, scaled, depth + 1, (*above, function))
+
+    descend(root, total, 0, ())
+    return nodes
+
+
+def by_file(label: str, arm: Arm) -> Counter:
+    """Own instructions per call by the source file that they come from, inlined functions included.
+
+    Needs an interpreter with debugging information; without it everything is from `???`. Raises UserError.
+    """
+    loops = LOOPS[1] // 4
+    with tempfile.TemporaryDirectory() as folder, _marked((label, [arm], [loops]), Path(folder), "0") as process:
+        _finish(process, Path(folder) / "0.made", label, arm)
+        own = Costs.read(Path(folder) / "0.out.3").own
+    found = Counter()
+    for place, cost in own.items():
+        found[Path(place.file).name] += cost / loops
+    return found
+
+
+COST_LINE = frozenset("0123456789+-*")
+NAME_LINE = re.compile(r"(c?)(fn|fl|fi|fe|ob)=(\(\d+\))(?: (.*))?")
+
+
+class Place(NamedTuple):
+    """Where an instruction comes from: the function, the source file (of what is inlined: its own), the binary."""
+
+    function: str
+    file: str
+    binary: str
+
+
+@dataclass(frozen=True)
+class Costs:
+    """What a callgrind file says (its format: valgrind's manual): own instructions by place; by caller and callee, the
+    instructions of the calls."""
+
+    own: Counter[Place]
+    calls: dict[str, Counter]
+
+    def by_function(self) -> Counter[str]:
+        """Own instructions by the name of the function."""
+        found = Counter()
+        for place, cost in self.own.items():
+            found[place.function] += cost
+        return found
+
+    def by_symbol(self) -> Counter[tuple[str, str]]:
+        """Own instructions by (function, name of the binary)."""
+        found = Counter()
+        for place, cost in self.own.items():
+            found[place.function, Path(place.binary).name] += cost
+        return found
+
+    @classmethod
+    def read(cls, out: Path) -> "Costs":
+        own, calls = Counter(), defaultdict(Counter)
+        names: dict[tuple[str, str], str] = {}
+        now = {"fn": "", "fl": "???", "ob": ""}
+        callee, inside_call = "", False
+        for line in out.read_text(errors="replace").splitlines():
+            # Nearly all lines are costs.
+            if line[:1] in COST_LINE:
+                _, *costs = line.split()
+                cost = int(costs[0]) if costs else 0
+                if inside_call:
+                    calls[now["fn"]][callee] += cost
+                else:
+                    own[now["fn"], now["fl"], now["ob"]] += cost
+                inside_call = False
+            elif match := NAME_LINE.match(line):
+                of_callee, kind, number, full = match.groups()
+                kind = "fl" if kind in ("fi", "fe") else kind
+                if full:
+                    # A second level of recursion is a function of its own there, with a '2 behind its name.
+                    names[kind, number] = re.sub(r"'\d+$", "", full)
+                if not of_callee:
+                    now[kind] = names[kind, number]
+                elif kind == "fn":
+                    callee = names[kind, number]
+            elif line.startswith("calls="):
+                inside_call = True
+        return cls(Counter({Place(*place): cost for place, cost in own.items()}), calls)

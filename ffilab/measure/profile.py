@@ -1,0 +1,154 @@
+"""The third axis: where the time goes, by group of symbols.
+
+With `perf record -e cpu-clock` where perf is allowed (a sampling of time), else from callgrind's
+own costs (a count of instructions).
+"""
+
+import functools
+import re
+import shutil
+import subprocess
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from ffilab.measure import instructions
+from ffilab.measure.plan import Arm
+from ffilab.run.errors import UserError
+from ffilab.run.subprocesses import group
+
+# First match wins. Symbols of CPython 3.13 to 3.15. Each group holds the own time of its functions, and not of what they call.
+HAND_OFF, CONVERSION, CALLING = "GIL and thread state", "conversion, by name", "ctypes and cffi, the rest"
+GROUPS = (
+    ("libffi", re.compile(r"\bffi_|libffi")),
+    (
+        # Functions that turn an object into a C value or back, whosoever they are.
+        CONVERSION,
+        re.compile(
+            r"ConvParam|from_param|GetResult|\b[a-zA-Z0-9_]+_[sg]et \S*_ctypes\.|PyLong_(As|From)|PyFloat_(As|From)"
+            r"|PyUnicode_(As|FromString)|convert_(to|from)_object|_cffi_(to|from)_c|pyo3::conversion|extract_argument"
+            r"|type_caster"
+        ),
+    ),
+    ("code of the binding", re.compile(r"pyo3|pybind11|nanobind")),
+    (
+        HAND_OFF,
+        re.compile(
+            r"take_gil|drop_gil|PyThreadState|PyEval_(Save|Restore|Acquire|Release)|tstate_|detach_thread|current_fast"
+            r"|pthread_(mutex|cond)|futex|__lll_|qsbr"
+        ),
+    ),
+    ("locks of objects", re.compile(r"CriticalSection|PyMutex|ParkingLot")),
+    (CALLING, re.compile(r"ctypes|PyCFuncPtr|callproc|_cffi|StgInfo|stginfo")),
+    ("operating system", re.compile(r"\[k\]|\[kernel|syscall|entry_SYSCALL|vdso")),
+    (
+        "interpreter",
+        re.compile(
+            r"_?Py|python|list_|dict_|tuple_|long_|object_|unicode_|builtin_|vectorcall|cfunction|method_|gc_|mi_"
+        ),
+    ),
+)
+OTHER = "library"
+SAMPLE_HZ = 4_000
+# Per cent of a profile, at its beginning, that `look` leaves out: there the process starts, imports and warms up.
+START = 20
+
+
+@functools.cache
+def perf_available() -> str | None:
+    """None if perf can sample here, else the reason why not."""
+    if not shutil.which("perf"):
+        return "perf is not installed: `make doctor` names the package"
+    with tempfile.TemporaryDirectory() as folder:
+        trial = subprocess.run(
+            ["perf", "record", "-e", "cpu-clock", "-o", f"{folder}/perf.data", "--", "true"],
+            capture_output=True,
+            text=True,
+        )
+    return None if trial.returncode == 0 else f"perf may not sample here: {trial.stderr.strip().splitlines()[-1]}"
+
+
+def look(label: str, arm: Arm, loops: int) -> dict:
+    """Where the time of an arm goes, as JSON can hold it: `how` it was found out, and `costs`, a list of [symbol, binary,
+    samples (or instructions)].
+
+    `loops` should last half a second or more: then the process has started before the first fifth of it is over, and what perf saw in
+    that fifth is left out. Raises UserError if neither perf nor callgrind is at hand.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        if perf_available() is None:
+            how, costs = "perf cpu-clock", _perf(label, arm, loops, Path(folder))
+        elif instructions.available() is None:
+            out = Path(folder) / "callgrind.out"
+            instructions.count(label, arm, instructions.LOOPS[1], out)
+            how, costs = "callgrind, own cost", instructions.Costs.read(out).by_symbol()
+        else:
+            raise UserError("Neither perf nor valgrind is at hand: `make doctor` names the packages.")
+    return {"how": how, "costs": [[symbol, binary, cost] for (symbol, binary), cost in costs.most_common() if cost]}
+
+
+def grouped(sample: dict, groups: tuple[tuple[str, re.Pattern], ...] = ()) -> dict[str, int]:
+    """What `look` saw, by group of symbols; the first group that matches wins, those of the caller before ours."""
+    groups = (*groups, *GROUPS)
+    counted = Counter()
+    for symbol, binary, cost in sample["costs"]:
+        name = next((name for name, pattern in groups if pattern.search(f"{symbol} {binary}")), OTHER)
+        counted[name] += cost
+    return {name: counted[name] for name in dict.fromkeys([*(name for name, _ in GROUPS), OTHER])}
+
+
+def _perf(label: str, arm: Arm, loops: int, folder: Path) -> Counter:
+    command, environment = instructions.command(label, arm, loops), instructions.environment()
+    return sampled(command, f"{arm.name} on {label}", folder, environment, SAMPLE_HZ, since=START)
+
+
+def sampled(
+    command: list[str], what: str, folder: Path, environment: dict, hz: int, lines: str | None = None, since: int = 0
+) -> Counter:
+    """Samples by (symbol, binary) while a command runs, which reads `lines`, without the first `since` per cent of the time.
+
+    Raises UserError, naming `what` it was.
+    """
+    data = folder / "perf.data"
+    with group(
+        ["perf", "record", "-e", "cpu-clock", "-F", str(hz), "-o", str(data), "--", *command],
+        stdin=subprocess.DEVNULL if lines is None else subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        try:
+            _, err = process.communicate(lines, timeout=instructions.TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            raise UserError(f"perf did not finish {what}.") from None
+    if process.returncode:
+        raise UserError(f"perf failed on {what}: {err.strip()[-200:]}")
+    listing = subprocess.run(
+        [
+            "perf",
+            "report",
+            "-i",
+            str(data),
+            "--stdio",
+            "--no-children",
+            "--sort",
+            "symbol,dso",
+            "-g",
+            "none",
+            *(["--time", f"{since}%-100%"] if since else []),
+            "--field-separator",
+            "\t",
+            "--fields",
+            "sample,symbol,dso",
+        ],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    found = Counter()
+    for line in listing.splitlines():
+        parts = [part.strip() for part in line.split("\t")]
+        if len(parts) >= 3 and parts[0].isdigit():
+            found[parts[1], parts[2]] += int(parts[0])
+    return found

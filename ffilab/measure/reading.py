@@ -1,0 +1,241 @@
+"""The records of a chapter, as a page reads them: sessions that measure nothing.
+
+`session.jsonl` holds the processes and observations of a session, `<plan>.jsonl` beside it the timed arms of a plan.
+"""
+
+import itertools
+import json
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+import pandas as pd
+
+from ffilab.measure import noise
+from ffilab.measure.children import by_place, mostly_lost
+from ffilab.measure.noise import Disturbed
+from ffilab.measure.plan import Arm
+from ffilab.measure.record import MAIN, Record, merged, read
+from ffilab.run.budget import BUDGETS, Budget
+from ffilab.run.errors import UserError
+
+
+class Session:
+    """What both kinds have: the records of one chapter, by name."""
+
+    def __init__(self, corner: str, folder: Path, record: Record):
+        self.corner, self.folder, self._record = corner, folder, record
+        self._timed: dict[str, Record] = {}
+        self._merged: dict[str, Record] = {}
+        # The plans and titles that were asked for: see ffilab/judge/numbers.py.
+        self.reads: set[str] = set()
+        self._once: dict[Callable, tuple[object, set[str]]] = {}
+        # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its own.
+        names = record.run["plan"]["earlier"]
+        self.earlier: list[Reading] = [Reading(corner, folder.parent / name, alone=True) for name in names]
+
+    def once(self, make: Callable):
+        """Return `make(self)`: worked out once, and again when the session has measured more."""
+        if make not in self._once:
+            outside, self.reads = self.reads, set()
+            self._once[make] = make(self), self.reads
+            self.reads = outside
+        found, reads = self._once[make]
+        self.reads |= reads
+        return found
+
+    @property
+    def record(self) -> Record:
+        """Processes and observations: `session.jsonl`."""
+        return self._record
+
+    @property
+    def each(self) -> list["Reading"]:
+        """The sessions that count, the oldest first, each by itself."""
+        return [*self.earlier, Reading(self.corner, self.folder, alone=True)]
+
+    @property
+    def interpreters(self) -> list[str]:
+        """Labels of the interpreters that the session measures on."""
+        return self.record.interpreters
+
+    @property
+    def budget(self) -> Budget:
+        return BUDGETS[self.record.run["plan"]["budget"]]
+
+    @property
+    def seed(self) -> int:
+        return self.record.run["plan"]["seed"]
+
+    @property
+    def machine(self) -> dict:
+        """Facts about the machine that measured."""
+        return self.record.run["machine"]
+
+    @property
+    def provenance(self) -> dict:
+        """What stands with every number: machine, method, builds, seeds, records."""
+        builds = self.record.run["interpreters"]
+        return {
+            **self.machine,
+            "budget": self.budget.name,
+            "is_result": self.budget.is_result,
+            "minutes": self.minutes,
+            "seeds": [session.seed for session in (*self.earlier, self)],
+            "records": [name for session in (*self.earlier, self) for name in session.names],
+            "rests_on": self.rests_on,
+            "kernels": {
+                label: f"{build['version']}; {build['route']}; `{build['config_args']}`"
+                for label, build in builds.items()
+            },
+        }
+
+    @property
+    def rests_on(self) -> dict:
+        """What was varied: sessions, and by interpreter the number of builds and of layouts; a layout alone is one binary."""
+        drawn: dict[str, set] = {}
+        for session in (*self.earlier, self):
+            for label, layouts in session.record.run["layouts"].items():
+                drawn.setdefault(label, set()).update((layout["build"], layout["id"]) for layout in layouts)
+        return {
+            "sessions": 1 + len(self.earlier),
+            "builds": {label: len({build for build, _ in identities}) for label, identities in drawn.items()},
+            "layouts": {label: len(identities) for label, identities in drawn.items()},
+        }
+
+    @property
+    def minutes(self) -> float | None:
+        """How long its processes and blocks took; None if no time was recorded, as in a simulated session."""
+        lines = [*self.record.children, *(block for name in self.plans for block in self._own(name).blocks)]
+        own = sum(line.get("wall_s", 0.0) for line in lines) / 60
+        return own + sum(session.minutes or 0 for session in self.earlier) or None
+
+    @property
+    def names(self) -> list[str]:
+        """The records that were written or read so far, by corner, session and file."""
+        return [f"{self.corner}/{self.record.run['plan']['session']}/{path.name}" for path in self.files]
+
+    @property
+    def plans(self) -> list[str]:
+        """The names of the timed plans that the session holds, whether they were read or not."""
+        return sorted(
+            path.stem for path in self.folder.glob("*.jsonl") if path.name != MAIN and ".superseded-" not in path.name
+        )
+
+    @property
+    def files(self) -> list[Path]:
+        """The records that were written or read so far."""
+        return [self.folder / MAIN, *(record.path for record in self._timed.values())]
+
+    def timed(self, name: str) -> Record:
+        """The record of a timed plan, with those of earlier sessions. Raises UserError if there is none, or if it was
+        interrupted."""
+        self.reads.add(name)
+        own = self._own(name)
+        if not self.earlier:
+            return own
+        # Put together once, and again if it was measured again.
+        if name not in self._merged or self._merged[name].sessions[-1] is not own:
+            self._merged[name] = merged([*(session.timed(name) for session in self.earlier), own])
+        return self._merged[name]
+
+    def _own(self, name: str) -> Record:
+        if name not in self._timed:
+            path = self.folder / f"{name}.jsonl"
+            if not path.is_file():
+                raise self._lacks(f"the timed plan {name!r}")
+            record = read(path)
+            if record.cut_off:
+                raise self._lacks(f"the timed plan {name!r}, which was interrupted")
+            self._timed[name] = record
+        return self._timed[name]
+
+    def disturbed(self, name: str) -> Disturbed:
+        """Count what was disturbed of a timed plan, in blocks, or of an experiment, in processes: over all sessions that count.
+
+        Raises UserError if there is no such plan or experiment.
+        """
+        if name in self.plans:
+            return self.timed(name).disturbed()
+        return Disturbed(*map(sum, zip(*(record.disturbed(name) for record in self._holding(name)))))
+
+    def said(self, name: str) -> str:
+        """What was disturbed of a plan or an experiment, in words for the page. Raises UserError as `disturbed` does."""
+        if name in self.plans:
+            return self.timed(name).noise.report
+        word = next(filter(None, (record.disturbed_by(name) for record in reversed(self._holding(name)))), "")
+        return noise.said(self.disturbed(name), word, "processes")
+
+    def mostly_lost(self, title: str) -> set[str]:
+        """The cases of an experiment that are shown though more than half of their processes stayed disturbed."""
+        return mostly_lost([place for record in self._holding(title) for place in by_place(record.processes(title))])
+
+    def frame(self, title: str, disturbed: bool = False) -> pd.DataFrame:
+        """The processes of an experiment, one tidy frame: see Record.frame. Raises UserError if there are none.
+
+        Of several sessions the processes stand one behind the other, and are numbered through; the column `session` says which of
+        them (0 is the oldest) each comes from. What ran once, as its author ran it, is an example and no sample: of that the
+        newest session's is shown.
+        disturbed: also those that are left out, with a column that says by what.
+        """
+        self.reads.add(title)
+        records = self._holding(title)
+        whole = self.mostly_lost(title)
+        try:
+            frames = [record.frame(title, disturbed, whole) for record in records]
+        except KeyError as lacking:
+            raise self._lacks(f"the experiment {lacking}") from None
+        for number, frame in enumerate(frames):
+            frame["session"] = number
+        # One of which nothing is left would change the kinds of columns.
+        frames = [frame for frame in frames if len(frame)] or frames[-1:]
+        for before, frame in itertools.pairwise(frames):
+            for column in ("process", "round"):
+                frame[column] += 1 + before[column].max()
+        return pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+
+    def _holding(self, title: str) -> list[Record]:
+        """The records whose processes count for an experiment. What ran once, as its author ran it, is an example and no
+        sample: of that the newest session's is shown. Raises UserError if one lacks it."""
+        records = [session.record for session in (*self.earlier, self)]
+        try:
+            once = all(line["round"] == 0 for line in [record.processes(title) for record in records][-1])
+        except KeyError as lacking:
+            raise self._lacks(f"the experiment {lacking}") from None
+        return records[-1:] if once else records
+
+    def observed(self, title: str, *arguments):
+        """What was seen when something was looked at. Raises UserError if it was not."""
+        key = json.loads(json.dumps(arguments))
+        for line in reversed(self.record.observations):
+            if (line["title"], line["arguments"]) == (title, key):
+                return line["value"]
+        raise self._lacks(f"the observation {title!r}" + (f" of {key}" if key else ""))
+
+    def _lacks(self, what: str) -> UserError:
+        return UserError(
+            f"The records of the chapter {self.corner!r} do not hold {what}: they were made by another version of it, or not to "
+            f"the end. Measure again: `make chapter NAME={self.corner}`."
+        )
+
+
+class Reading(Session):
+    """A session that measures nothing: what it is asked for is in its records, or cannot be had."""
+
+    def __init__(self, corner: str, folder: Path, alone: bool = False):
+        record = read(folder / MAIN)
+        if alone:
+            # One of several that another session rests on: that one names them all.
+            record.run["plan"]["earlier"] = []
+        super().__init__(corner, folder, record)
+
+    def time(self, name: str, arms: list[Arm], *_, **__) -> Record:
+        return self.timed(name)
+
+    def run(self, title: str, cases: list, repeats: int, may_fail: bool | Collection[str] = False) -> pd.DataFrame:
+        return self.frame(title)
+
+    def observe(self, title: str, look: Callable, *arguments):
+        return self.observed(title, *arguments)
+
+    def close(self) -> None:
+        """Nothing to do: the records are as they were."""

@@ -1,0 +1,229 @@
+"""The session of a chapter: it measures through this, and reads what was measured.
+
+A page is a function of its records. While a session measures, it writes everything into one folder,
+`_build/records/<corner>/<stamp>/`, and the page gets what was written, read back. With FROM, a folder of records, nothing
+is measured: the same calls return what the records hold (reading.py).
+"""
+
+import dataclasses
+import json
+import random
+import secrets
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+
+from ffilab.measure import noise, runner
+from ffilab.measure.alone import alone
+from ffilab.measure.case import Case, Outcome, Program, Step
+from ffilab.measure.children import rows_of
+from ffilab.measure.foreign import newest
+from ffilab.measure.lines import Writer
+from ffilab.measure.plan import Arm, plan
+from ffilab.measure.reading import Reading, Session
+from ffilab.measure.record import MAIN, Record
+from ffilab.measure.reporting import Reporter
+from ffilab.run import machine, settings
+from ffilab.run.budget import current
+from ffilab.run.errors import UserError
+from ffilab.run.paths import RECORDS, without_paths
+from ffilab.setup import layouts
+from ffilab.setup.catalogue import BY_LABEL
+from ffilab.setup.installed import load
+from ffilab.setup.layouts import Layout
+
+LONGEST_KEPT = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """A process that an experiment is to have: its case, its round, the layout it runs on, its number."""
+
+    case: Case | Program | Step
+    round: int
+    layout: Layout | None
+    process: int
+
+
+class Measuring(Session):
+    """A session that measures now."""
+
+    def __init__(self, corner: str, interpreters: list[str]):
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
+        folder = RECORDS / corner / stamp
+        budget = current()
+        named = {
+            "name": corner,
+            "session": stamp,
+            "seed": secrets.randbits(32),
+            "budget": budget.name,
+            "interpreters": interpreters,
+            "earlier": settings.told("earlier", []),
+        }
+        self._writer = Writer(folder / MAIN)
+        run = {
+            "plan": {**named, "blocks": 0},
+            "machine": machine.facts(corner),
+            "interpreters": {label: load(BY_LABEL[label]).facts for label in interpreters},
+            "layouts": {
+                label: [layout.described for layout in of_label]
+                for label, of_label in layouts.current(interpreters).items()
+            },
+        }
+        self._writer.write("run", **run)
+        self._runs: dict[str, int] = {}
+        super().__init__(corner, folder, Record(folder / MAIN, {"kind": "run", **run}, cut_off=True))
+
+    def time(self, name: str, arms: list[Arm], interpreters: list[str] | None = None, budget=None, **further) -> Record:
+        """Time arms on all interpreters of the session (or on some), interleaved in one run; returns its record.
+
+        budget: another than the session's. further: `pin`, `wall_s` and `kept` as in Plan.
+        """
+        self._must_be_open()
+        path = self.folder / f"{name}.jsonl"
+        seed = self._next_seed(name)
+        if path.exists():
+            # A cell that runs again, in JupyterLab: what it measured before is kept, under another name.
+            self._timed.pop(name, None)
+            path.rename(path.with_name(f"{name}.superseded-{datetime.now(UTC):%H%M%S%f}.jsonl"))
+        planned = plan(name, arms, interpreters or self.interpreters, budget or self.budget, seed, **further)
+        runner.run(planned, self.folder)
+        return self.timed(name)
+
+    @alone()
+    def run(
+        self, title: str, cases: list[Case | Program | Step], repeats: int, may_fail: bool | Collection[str] = False
+    ) -> pd.DataFrame:
+        """Run every case `repeats` times, each round in a fresh random order; write every outcome; return the frame.
+
+        Processes that were disturbed (noise.py) run again at the end, half as many as were planned at most.
+
+        may_fail: whether a process may bring nothing, or the interpreters on which it may. Where it must not, UserError is
+        raised, with the case and how it ended. An experiment that is run again, in JupyterLab, takes the place of the first.
+        """
+        order = random.Random(self._next_seed(title))
+        # All processes of a round share the layout of their interpreter.
+        pool = layouts.current(sorted({case.interpreter for case in cases if isinstance(case, Case)}))
+        given = runner.turns(pool, repeats, order) if pool else [None] * repeats
+        self._write("experiment", title=title, run=self._runs[title], processes=repeats * len(cases))
+        planned: list[Planned] = []
+        with Reporter(title, repeats * len(cases)) as reporter:
+            for number in range(repeats):
+                for case in order.sample(cases, len(cases)):
+                    of_label = pool.get(case.interpreter) if isinstance(case, Case) else None
+                    layout = of_label and of_label[(given[number] or 0) % len(of_label)]
+                    planned.append(Planned(case, number, layout, len(planned)))
+            lost = [one for one in planned if self._one(title, one, one.process, order, may_fail, reporter)]
+            again = range(len(planned), len(planned) + -(-len(planned) // 2))
+            reporter.add(min(len(lost), len(again)))
+            order.shuffle(lost)
+            for process in again:
+                # What stays disturbed is tried once more, behind the others.
+                if lost and self._one(title, one := lost.pop(0), process, order, may_fail, reporter):
+                    lost.append(one)
+        return self.frame(title)
+
+    def _one(
+        self,
+        title: str,
+        planned: Planned,
+        process: int,
+        order: random.Random,
+        may_fail: bool | Collection[str],
+        reporter: Reporter,
+    ) -> bool:
+        """Run a planned process, for the first time or again, and write down how it went. Was it disturbed?"""
+        case, layout, seed = planned.case, planned.layout, order.getrandbits(32)
+        watch = machine.Watch()
+        outcome: Outcome = case.run(seed, layout) if layout else case.run(seed)
+        others = watch.end()
+        child = {
+            "title": title,
+            "run": self._runs[title],
+            "process": process,
+            "round": planned.round,
+            "seed": seed,
+            "interpreter": case.interpreter,
+            "layout": layout and layout.described,
+            "what": case.what,
+            "factors": case.columns,
+            "fixed": getattr(case, "fixed", {}),
+            "environment": {key: shortened(value) for key, value in getattr(case, "environment", {}).items()},
+            "result": outcome.result,
+            "ended": outcome.ended,
+            "error": without_paths(outcome.error),
+            "gil_enabled": outcome.gil_enabled,
+            **others,
+        }
+        if process != planned.process:
+            child |= {"again": True, "replaces": planned.process}
+        self._write("child", **child)
+        rows_of(child)
+        what = f"{title}, {', '.join(f'{key} {value}' for key, value in case.columns.items())} on {case.interpreter}"
+        asked = getattr(case, "environment", {}).get("PYTHON_GIL") == "1"
+        if outcome.gil_enabled and not asked and case.interpreter and BY_LABEL[case.interpreter].free_threaded:
+            raise UserError(
+                f"{what}: the GIL was on at the end of this process. Something that it imports does not declare itself "
+                "GIL-free, and its results would not be those of a free-threaded build."
+            )
+        fails = may_fail if isinstance(may_fail, bool) else case.interpreter in may_fail
+        if outcome.result is None and not fails:
+            raise UserError(f"{what} brought no result: {outcome.ended}. {outcome.error.strip()}")
+        reporter.advance(f"round {planned.round + 1}")
+        return bool(noise.disturbed(child))
+
+    def observe(self, title: str, look: Callable, *arguments):
+        """Look at something once, `look(*arguments)`, and write down what was seen; returns it as it was written.
+
+        For what is not repeated: counts of instructions, reports of a tool, facts about this system. `look` returns what
+        JSON can hold; the arguments are written down beside it.
+        """
+        self._write("observation", title=title, arguments=list(arguments), value=look(*arguments))
+        return self.observed(title, *arguments)
+
+    def close(self) -> None:
+        """The session is complete; with it goes how noisy the machine is by now. Closing again changes nothing."""
+        if not self.record.end:
+            self._write("end", machine=machine.noise())
+            self._writer.close()
+
+    def _next_seed(self, name: str) -> int:
+        """A seed of its own for each run of each experiment, which follows from the session's."""
+        self._runs[name] = self._runs.get(name, 0) + 1
+        return random.Random(f"{self.seed}/{name}/{self._runs[name]}").getrandbits(32)
+
+    def _must_be_open(self) -> None:
+        """Before anything is measured or written."""
+        self._once.clear()
+        if self.record.end:
+            raise UserError("This session is closed: run the cell with `chapter.begin` again, and all that follow.")
+
+    def _write(self, kind: str, **fields) -> None:
+        self._must_be_open()
+        self._writer.write(kind, **fields)
+        line = json.loads(json.dumps({"kind": kind, **fields}))
+        if kind == "end":
+            self._record = dataclasses.replace(self._record, end=line, cut_off=False)
+        else:
+            kinds = {"experiment": "experiments", "child": "children", "observation": "observations"}
+            getattr(self._record, kinds[kind]).append(line)
+
+
+def shortened(value: str) -> str:
+    """A variable of the environment as it is kept: what only fills it is counted, and not kept."""
+    return value if len(value) <= LONGEST_KEPT else f"{value[:20]}… ({len(value)} characters)"
+
+
+def source() -> Path | None:
+    """The folder of records that FROM names, as the press handed it on; None if the chapter is to measure."""
+    return Path(folder) if (folder := settings.told("source")) else None
+
+
+def open_session(corner: str, interpreters: list[str]) -> Measuring | Reading:
+    """A session that measures, or that reads where FROM names records."""
+    if folder := source():
+        return Reading(corner, newest(folder, corner))
+    return Measuring(corner, interpreters)

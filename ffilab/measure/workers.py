@@ -1,0 +1,173 @@
+"""Measured processes: start one, ask it, end it."""
+
+import contextlib
+import json
+import os
+import random
+import select
+import subprocess
+import time
+from pathlib import Path
+
+from ffilab.measure.plan import Arm
+from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT, resolved
+from ffilab.run.subprocesses import kill_group, refused
+from ffilab.setup.installed import Installed
+from ffilab.setup.layouts import Layout, as_installed
+
+WORKER = Path(__file__).with_name("worker.py")
+LOAD_TIMEOUT_S = 60
+BATCH_TIMEOUT_S = 30
+PAGE_BYTES = 4096
+PADDING = "PADDING"
+
+
+class WorkerFailed(Exception):
+    """A worker died, hung or answered nonsense; the text says which."""
+
+
+class Worker:
+    """One measured process. layout: what it runs, see layouts.py. padding: bytes by which its environment is longer.
+    gil: with the GIL switched on in a free-threaded build."""
+
+    def __init__(
+        self,
+        interpreter: Installed,
+        group: str,
+        log: Path,
+        layout: Layout | None = None,
+        padding: int = 0,
+        gil: bool = False,
+    ):
+        self.name = f"{interpreter.label}/{group}"
+        self.log = log
+        # CPU seconds that it has used, as it says itself.
+        self.cpu_s = 0.0
+        # What it answered when its arms were loaded.
+        self.loaded: dict = {}
+        self._layout = layout or as_installed(interpreter)
+        python = Path(self._layout.python)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self._orders = 0
+        # A GIL forced from outside would hide what a module does to it.
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
+        if gil:
+            environment["PYTHON_GIL"] = "1"
+        # Where the stack begins depends on it (Mytkowicz et al. 2009).
+        environment[PADDING] = "x" * padding
+        try:
+            # What is the worker's is closed here in any case, and what is ours if it does not start.
+            with contextlib.ExitStack() as its, contextlib.ExitStack() as undo:
+                to_worker, self._commands = _pipe(its, undo)
+                from_worker, self._answers = reversed(_pipe(undo, its))
+                sink = its.enter_context(log.open("ab"))
+                self._process = subprocess.Popen(
+                    [
+                        str(python),
+                        # -I would ignore the variable.
+                        *(["-s", "-P"] if gil else ["-I"]),
+                        str(WORKER),
+                        "serve",
+                        str(to_worker),
+                        str(from_worker),
+                    ],
+                    stdin=subprocess.DEVNULL,
+                    stdout=sink,
+                    stderr=sink,
+                    env=environment,
+                    pass_fds=(to_worker, from_worker),
+                    start_new_session=True,
+                )
+                undo.pop_all()
+        except OSError as error:
+            if sentence := refused(error):
+                raise sentence from None
+            raise UserError(
+                f"{interpreter.name} does not start ({error}): run `python3 ffilab/bootstrap.py kernels`."
+            ) from None
+        self._buffer = b""
+
+    def ask(self, timeout_s: float, **order) -> dict:
+        """Send one order, wait for its answer. Raises WorkerFailed."""
+        self._orders += 1
+        try:
+            os.write(self._commands, (json.dumps({"number": self._orders, **order}) + "\n").encode())
+        except BrokenPipeError:
+            raise WorkerFailed(self._death()) from None
+        deadline = time.monotonic() + timeout_s
+        while b"\n" not in self._buffer:
+            ready, _, _ = select.select([self._answers], [], [], max(0, deadline - time.monotonic()))
+            if not ready:
+                raise WorkerFailed(f"worker {self.name} did not answer within {timeout_s:g} s at {order}")
+            chunk = os.read(self._answers, 1 << 16)
+            if not chunk:
+                raise WorkerFailed(self._death())
+            self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        try:
+            answer = json.loads(line)
+            number = answer["number"]
+        except (ValueError, KeyError, TypeError):
+            raise WorkerFailed(f"worker {self.name} answered nonsense: {line[:80]!r}") from None
+        if number != self._orders:
+            raise WorkerFailed(f"worker {self.name} answered order {number} when it was asked order {self._orders}")
+        return answer
+
+    def load(self, arms: list[Arm], cpu: int | None, order: random.Random) -> None:
+        """Have the arms made, in random order and with gaps of random size between them.
+
+        Where an arm lies in the heap, against the pages, may cost it a third, and a process's address randomisation does not
+        change that. In a fixed order the same arm would pay in every restart, and no interval would show it.
+        """
+        shuffled = order.sample(arms, len(arms))
+        gaps = [order.randrange(0, PAGE_BYTES, 16) for _ in shuffled]
+        self.loaded = self.ask(
+            LOAD_TIMEOUT_S, op="load", cpu=cpu, arms={a.name: described(a, self._layout) for a in shuffled}, gaps=gaps
+        )
+
+    def move(self, cpu: int | None) -> None:
+        self.ask(LOAD_TIMEOUT_S, op="pin", cpu=cpu)
+
+    def time(self, arm: str, loops: int) -> dict:
+        asked = time.perf_counter_ns()
+        answer = self.ask(BATCH_TIMEOUT_S, op="time", arm=arm, loops=loops)
+        passed = time.perf_counter_ns() - asked
+        ns = answer.get("ns")
+        if not isinstance(ns, int) or ns <= 0:
+            raise WorkerFailed(
+                f"worker {self.name} reported {ns!r} ns for {arm}: its clock stepped back or it is broken"
+            )
+        if ns > passed:
+            raise WorkerFailed(
+                f"worker {self.name} reported {ns / 1e9:.3g} s for {arm}, and {passed / 1e9:.3g} s passed: its clock jumped "
+                "forward or it is broken"
+            )
+        self.cpu_s = answer["cpu_s"]
+        return answer
+
+    def _death(self) -> str:
+        try:
+            code = self._process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            code = "unknown"
+        return f"worker {self.name} died with exit code {code}; its output is in {self.log}"
+
+    def close(self) -> None:
+        os.close(self._commands)
+        os.close(self._answers)
+        kill_group(self._process)
+
+
+def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[int, int]:
+    """The ends of a pipe, which these close."""
+    ends = os.pipe()
+    for stack, end in zip((reader, writer), ends):
+        stack.callback(os.close, end)
+    return ends
+
+
+def described(arm: Arm, layout: Layout | None = None) -> dict:
+    """An arm as a worker gets it: paths filled in."""
+    arguments = resolved(arm.arguments, built=layout and layout.native)
+    return {"file": str(ROOT / arm.file), "function": arm.function, "arguments": arguments}

@@ -1,0 +1,159 @@
+"""The frame of a chapter: its first and last cell, its verdicts, and the provenance of its numbers."""
+
+import json
+import sys
+from pathlib import Path
+
+from IPython.display import Markdown, display
+
+from ffilab.judge import basis, controls, ledger, statistics
+from ffilab.judge.sentences import said
+from ffilab.measure.session import Session, open_session, source
+from ffilab.page import draw
+from ffilab.run import settings
+from ffilab.run.paths import BUILD
+from ffilab.setup import installed
+from ffilab.setup.catalogue import ALL, FREE_THREADED, GIL
+
+
+def assert_gil(enabled: bool) -> None:
+    """First and last cell: is the GIL of this Jupyter kernel as the chapter says?
+
+    Raises RuntimeError if not, for instance when an import turned it back on.
+    """
+    actual = getattr(sys, "_is_gil_enabled", lambda: True)()
+    if actual != enabled:
+        raise RuntimeError(
+            f"the GIL of this interpreter is {'on' if actual else 'off'}, and the chapter needs it otherwise"
+        )
+
+
+def runs_on(gil_enabled: bool) -> str:
+    """Return the label of the interpreter that measures a chapter. A page made from records may be made by another one."""
+    return GIL if gil_enabled else FREE_THREADED
+
+
+def begin(corner: str, gil_enabled: bool) -> Session:
+    """Check the interpreter, open the session through which the chapter measures, say what it can show."""
+    if source() is None:
+        assert_gil(gil_enabled)
+    session = open_session(corner, [interpreter.label for interpreter in installed.present()])
+    draw.start_page(session.budget.is_result)
+    facts, builds = session.machine, session.record.run["interpreters"]
+    lines = [
+        f"CPython {runs_on(gil_enabled)}, GIL {'on' if gil_enabled else 'off'}. Budget: {session.budget.name}. "
+        f"Measured on {facts['cpu']}, {facts['cores']} cores, at {facts['date'].replace('T', ' ')}."
+    ]
+    if not session.budget.is_result:
+        lines.append("**This is a smoke test. It proves that the code runs; none of its figures is a result.**")
+    lines.append(f"Interpreters: {', '.join(session.interpreters)}.")
+    if alone := basis.one_binary(session.rests_on):
+        lines.append(
+            f"No layouts were drawn of {' and '.join(alone)}: what this page says holds for *this binary*, and not for the version."
+        )
+    if absent := left_out(session.interpreters):
+        lines.append(f"Left out: {', '.join(absent)} (add them with `make book KERNELS=all`).")
+    for label in session.interpreters:
+        partner = label.removesuffix("t")
+        if partner != label and partner in builds and not installed.same_build(builds[label], builds[partner]):
+            lines.append(f"{partner} and {label} come from different builds: compare them with care.")
+    display(Markdown("\n\n".join(lines)))
+    return session
+
+
+def left_out(labels: list[str]) -> list[str]:
+    """Return the labels of the book's interpreters that are not among these."""
+    return [interpreter.label for interpreter in ALL if interpreter.label not in labels]
+
+
+def sentences(session: Session) -> None:
+    """Hand every sentence that this run chooses to the prose: {glue:text}`name`."""
+    for name, sentence in said(session).items():
+        draw.glue(name, sentence)
+
+
+def verdicts(session: Session) -> None:
+    """Say what was measured again, show the run's controls, show the ledger's rows of its claims."""
+    display(Markdown(f"Disturbed by others: {controls.repaired(session) or 'nothing that could be'}."))
+    draw.table(
+        controls.table(controls.everything(session)), "What the run says of itself, before any effect is looked at."
+    )
+    for row in ledger.judged(session):
+        draw.verdict(row)
+
+
+def end(session: Session, gil_enabled: bool) -> None:
+    """End the chapter: check that the GIL is as it was, close the session, show where the numbers come from."""
+    if source() is None:
+        assert_gil(gil_enabled)
+    session.close()
+    facts, noise = session.provenance, session.record.end["machine"]
+    packages = session.record.run["interpreters"].get(runs_on(gil_enabled), {}).get("packages", {})
+    rows = {
+        "Machine": f"{facts['cpu']}, {facts['cores']} cores, {facts['memory_gib']} GiB"
+        + (f", a quota of {facts['cpu_quota']:g} cores' time" if facts.get("cpu_quota") else "")
+        + (", virtual machine" if facts["virtual_machine"] else ""),
+        "System": f"{facts['system']}, {facts['libc']}, {facts['compiler']}",
+        "Frequency governor": facts["governor"] or "not visible here",
+        "Noise": f"load {facts['load']:.2f} at the start, {noise['load']:.2f} at the end; "
+        f"{noise['steal_s'] - facts['steal_s']:.2f} s stolen by the hypervisor",
+        "Disturbed": "; ".join(disturbed(session)) or "no process",
+        **default_links(session),
+        "Run": f"{facts['date']}, commit {facts['commit']}, budget {facts['budget']}",
+        "Rests on": basis.in_words(facts["rests_on"]),
+        "Seed": ", ".join(map(str, facts["seeds"])),
+        **{f"CPython {label}": build for label, build in facts["kernels"].items()},
+        f"Packages of {runs_on(gil_enabled)}": ", ".join(
+            f"{name} {packages[name]}" for name in ("numpy", "scipy", "pandas", "seaborn") if name in packages
+        ),
+        "Records": ", ".join(facts["records"]),
+    }
+    display(Markdown("| | |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in rows.items())))
+    if page := settings.told("page"):
+        Path(page).write_text(json.dumps(described(session, gil_enabled)))
+
+
+def default_links(session: Session) -> dict[str, str]:
+    """Describe where the linker's own order lies among the layouts, in each timed plan that tried it."""
+    said = []
+    for path in session.files[1:]:
+        record = session.timed(path.stem)
+        arms, faster, slower = statistics.among_lots(record)
+        if arms:
+            chance = arms / (len(record.kept) + 1)
+            said.append(
+                f"{path.stem}: of {arms} arms {faster} were faster and {slower} slower than on every layout "
+                f"(by chance about {chance:.0f} each)"
+            )
+    return {"The linker's own order": "; ".join(said)} if said else {}
+
+
+def disturbed(session: Session) -> list[str]:
+    """Describe what was measured again or left out: of each timed plan, and of each experiment of which something was."""
+    titles = dict.fromkeys(line["title"] for line in session.record.experiments)
+    touched = [title for title in titles if any(session.disturbed(title)[:2])]
+    plans = [path.stem for path in session.files[1:]]
+    return [f"{name}: {session.said(name)}" for name in (*plans, *touched)]
+
+
+def described(session: Session, gil_enabled: bool) -> dict:
+    """Return the facts that the press keeps with the page: what it was made from, and how."""
+    builds = session.record.run["interpreters"]
+    return {
+        "corner": session.corner,
+        "gil": gil_enabled,
+        "budget": session.budget.name,
+        "interpreters": {label: facts["stamp"] for label, facts in builds.items()},
+        "builds": {
+            label: {key: facts[key] for key in ("version", "route", "config_args")} for label, facts in builds.items()
+        },
+        "machine": session.machine["cpu"],
+        "measured": session.machine["date"],
+        "read": source() is not None,
+        # Below _build, if they lie there: a clone may be moved.
+        "records": [
+            str(p.relative_to(BUILD) if p.is_relative_to(BUILD) else p)
+            for part_of_run in (*session.earlier, session)
+            for p in part_of_run.files
+        ],
+    }

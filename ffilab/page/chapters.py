@@ -1,0 +1,213 @@
+"""The chapters of the book as the press sees them: where each stands, and what its page was made from.
+
+With every executed page goes a file of facts, `page.json`: how and where it was measured, and digests of all that it was
+made from. A page of which one has changed since is stale, and is never shown as fresh.
+"""
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+
+from ffilab.judge import claims
+from ffilab.measure.reading import Reading
+from ffilab.run.errors import UserError
+from ffilab.run.paths import BUILD, BY_PRODUCTS, EXECUTED, NATIVE, NOTEBOOKS, ROOT
+from ffilab.setup.catalogue import BY_LABEL
+from ffilab.setup.installed import load
+
+FACTS = "page.json"
+# Without these nothing is known of how a page was made.
+OF_FACTS = {"digests", "records", "read"}
+# A cell with this tag and a name begins another page of the chapter: `page:choosing`. Its source begins with the heading.
+NEW_PAGE = "page:"
+# The cell that glues what the run says.
+SENTENCES = "chapter.sentences("
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """One corner's chapter: `notebooks/<corner>/<corner>.ipynb`, and after execution the same below `_build/executed`."""
+
+    corner: str
+    folder: Path = NOTEBOOKS
+    executed_folder: Path = EXECUTED
+
+    @property
+    def source(self) -> Path:
+        return self.folder / self.corner / f"{self.corner}.ipynb"
+
+    @property
+    def executed(self) -> Path:
+        return self.executed_folder / self.corner / self.source.name
+
+    @property
+    def is_executed(self) -> bool:
+        return self.executed.exists()
+
+    @property
+    def page(self) -> str:
+        """Return its page as the table of contents names it."""
+        return f"notebooks/{self.corner}/{self.corner}"
+
+    @property
+    def facts(self) -> dict:
+        """Return the facts kept with the executed page; empty if there are none or the file is damaged."""
+        try:
+            facts = json.loads((self.executed.parent / FACTS).read_text())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        return facts if isinstance(facts, dict) else {}
+
+    @property
+    def session(self) -> Reading | None:
+        """The session that the executed page was made from; None if there is none, or its records are gone."""
+        records = self.facts.get("records")
+        try:
+            return Reading(self.corner, (BUILD / records[-1]).parent) if records else None
+        except UserError:
+            return None
+
+    @property
+    def notebook(self) -> nbformat.NotebookNode:
+        """Read its source. Raises UserError if it is damaged."""
+        return read_notebook(self.source, f"take it back (`git checkout {os.path.relpath(self.source)}`)", True)
+
+    @property
+    def executed_notebook(self) -> nbformat.NotebookNode:
+        """Read its executed page. Raises UserError if it is damaged."""
+        return read_notebook(self.executed, f"make it again (`make chapter NAME={self.corner}`)")
+
+    @property
+    def jupyter_kernel(self) -> str:
+        """The Jupyter kernel that it runs on."""
+        return self.notebook.metadata.kernelspec.name
+
+    @property
+    def openings(self) -> list[str]:
+        """Return the first cell of each page: the heading, and what the reader will learn."""
+        return [page.cells[0].source for page in split(self.notebook, self.corner).values()]
+
+    @property
+    def pages(self) -> list[str]:
+        """Return its pages as the table of contents names them, in order: see `split`."""
+        return [f"notebooks/{self.corner}/{name}" for name in split(self.notebook, self.corner)]
+
+    def changed(self) -> list[str]:
+        """Name what has changed since the page was made; empty if the page is fresh."""
+        facts = self.facts
+        if not facts.keys() >= OF_FACTS:
+            return ["everything: nothing is known of how it was made"]
+        now = digests(self.corner, facts)
+        return [what for what, digest in facts["digests"].items() if now.get(what) != digest]
+
+
+def read_notebook(path: Path, mend: str, with_kernel: bool = False) -> nbformat.NotebookNode:
+    """Read a notebook that has cells and, with_kernel, names a Jupyter kernel. Raises UserError, with `mend`, if it is damaged."""
+    try:
+        notebook = nbformat.read(path, as_version=4)
+        _ = notebook.cells[0].source, notebook.metadata.kernelspec.name if with_kernel else None
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError) as error:
+        why = (str(error).splitlines() or [type(error).__name__])[0][:80]
+        raise UserError(f"The notebook {os.path.relpath(path)} is damaged ({why}): {mend}.") from None
+    return notebook
+
+
+def split(notebook: nbformat.NotebookNode, first: str) -> dict[str, nbformat.NotebookNode]:
+    """Split a notebook into its pages, by name: a long chapter is measured in one session and read in several pages.
+
+    What a run says is glued in one cell; each page gets a copy, as none knows what is glued on another.
+    """
+    parts, said = {first: []}, [cell for cell in notebook.cells if cell.source.startswith(SENTENCES)]
+    for cell in notebook.cells:
+        named = [tag.removeprefix(NEW_PAGE) for tag in cell.metadata.get("tags", []) if tag.startswith(NEW_PAGE)]
+        if named:
+            parts[named[0]] = []
+        if cell not in said:
+            parts[list(parts)[-1]].append(cell)
+    for name, cells in parts.items():
+        cells += [nbformat.NotebookNode({**cell, "id": f"said-{name}"[:64]}) for cell in said]
+    return {name: nbformat.NotebookNode({**notebook, "cells": cells}) for name, cells in parts.items()}
+
+
+def chapters(folder: Path = NOTEBOOKS) -> list[Chapter]:
+    """Return all chapters in the order of their names."""
+    return [
+        Chapter(path.parent.name, folder) for path in sorted(folder.glob("*/*.ipynb")) if path.stem == path.parent.name
+    ]
+
+
+def chapter(name: str, folder: Path = NOTEBOOKS) -> Chapter:
+    """Return one chapter. Raises UserError with the list of chapters if there is none of that name."""
+    by_name = {chapter.corner: chapter for chapter in chapters(folder)}
+    if name not in by_name:
+        problem = f"There is no chapter {name!r}" if name else "Name a chapter"
+        raise UserError(f"{problem}: NAME must be one of {', '.join(by_name)}.")
+    return by_name[name]
+
+
+def digests(corner: str, facts: dict) -> dict[str, str]:
+    """Digest all that a page is made from, by name. facts: those kept with the page, see chapter.described."""
+    return {**source_digests(corner), **record_digests(facts)}
+
+
+def source_digests(corner: str) -> dict[str, str]:
+    """Digest a chapter's own files, and those of the corners that it uses."""
+    folders = [NOTEBOOKS / name for name in with_uses(corner)]
+    native = [path for name in with_uses(corner) for path in sources(NATIVE / name)]
+    return {
+        "the notebook": digest(list(folders[0].glob("*.ipynb"))),
+        "the experiment": digest([p for folder in folders for kind in ("*.py", "*.toml") for p in folder.glob(kind)]),
+        "its native source": digest([*NATIVE.glob("*.py"), *native]),
+    }
+
+
+def record_digests(facts: dict) -> dict[str, str]:
+    """Digests of the records of a page and, if it was measured in this clone, of its interpreters; what is gone counts as
+    changed."""
+    by_name = {"its records": digest([BUILD / path for path in facts["records"]])}
+    if not facts["read"]:
+        by_name["an interpreter"] = hashlib.sha256(
+            json.dumps({label: stamp(label) for label in facts.get("interpreters", [])}).encode()
+        ).hexdigest()
+    return by_name
+
+
+def stamp(label: str) -> str | None:
+    """Return what identifies the interpreter of that label now; None if it is no longer set up."""
+    try:
+        return load(BY_LABEL[label]).facts["stamp"]
+    except (UserError, KeyError):
+        return None
+
+
+def with_uses(corner: str) -> list[str]:
+    """Return the corner, those that it declares to use, and those that they use."""
+    reached, left = [], [corner]
+    while left:
+        name = left.pop(0)
+        if name not in reached:
+            reached.append(name)
+            left += claims.declared(name).uses if (NOTEBOOKS / name / "claims.toml").exists() else ()
+    return reached
+
+
+def sources(folder: Path) -> list[Path]:
+    """Return the files of a corner's native folder, without what build tools leave there."""
+    return [
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not {*BY_PRODUCTS, "__pycache__"} & set(path.relative_to(folder).parts)
+    ]
+
+
+def digest(paths: list[Path]) -> str:
+    """Return the SHA-256 of the names and contents of files; a missing file counts as such."""
+    combined = hashlib.sha256()
+    for path in sorted(paths):
+        relative = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name
+        combined.update(f"{relative}\0".encode() + (path.read_bytes() if path.is_file() else b"gone") + b"\0")
+    return combined.hexdigest()

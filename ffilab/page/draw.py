@@ -1,0 +1,275 @@
+"""Figures, tables and glued numbers of a notebook.
+
+A figure has two colourings, for light and for dark pages, and carries its alt text.
+"""
+
+import base64
+import html
+import io
+import json
+import re
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("agg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from IPython.display import HTML, Markdown, display
+from matplotlib import ticker
+
+from ffilab.judge import ledger, statistics
+from ffilab.judge.estimates import Interval
+from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
+from ffilab.measure.record import Record
+from ffilab.run import settings
+
+INK = {"light": "#1f2328", "dark": "#e6e6e6"}
+GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
+# Which of the two is seen: the book's theme, or JupyterLab's, says so on an outer element.
+SWITCH = """<style>
+.ffi-dark {display: none}
+html[data-theme=dark] .ffi-dark, body[data-jp-theme-light=false] .ffi-dark {display: inline}
+html[data-theme=dark] .ffi-light, body[data-jp-theme-light=false] .ffi-light {display: none}
+.ffi-figure img {max-width: 100%; height: auto; background: transparent}
+.ffi-figure {margin: 0; overflow-x: auto}
+@media (max-width: 600px) {.ffi-figure img {max-width: none; width: 40rem}}
+.ffi-csv {font-size: 0.8em; text-align: right; margin: 0}
+</style>"""
+SMOKE = "smoke test: no result"
+# Okabe and Ito's palette, told apart with every kind of colour vision.
+PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
+# A shape for each colour: no group is told by its colour alone.
+MARKERS = ["o", "s", "^", "D", "v", "P"]
+GLUE_PREFIX = "application/papermill.record/"
+# `chapter.begin` says how the numbers of this page are marked; see start_page.
+_page = {"is_result": True}
+
+
+def start_page(is_result: bool) -> None:
+    """From here on, mark every figure, table and number as no result, or not at all."""
+    _page.update(is_result=is_result)
+
+
+def mark() -> str:
+    """Return why what is shown now is no result; empty if it is one."""
+    return "" if _page["is_result"] else SMOKE
+
+
+def short_mark() -> str:
+    """Return the first word or two of the mark, for a sentence: the page's banner says the rest."""
+    return short(mark())
+
+
+def short(marked: str) -> str:
+    """Return the first word or two of a mark."""
+    return marked.partition(":")[0]
+
+
+def figure(plot, alt: str, size: tuple[float, float] = (7.2, 3.6), data: pd.DataFrame | None = None) -> None:
+    """Display `plot(figure)` for light and dark pages. `alt`: one or two sentences with the numbers in it.
+
+    data: what is drawn, as a table; a link beside the figure holds it as CSV.
+    """
+    images = [
+        f'<img class="ffi-{mode}" alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}">'
+        for mode, drawn in pictures(plot, size, mark()).items()
+    ]
+    link = "" if data is None else csv_link(data, "figure")
+    display(HTML(f'{SWITCH}<figure class="ffi-figure">{"".join(images)}</figure>{link}'))
+
+
+def pictures(plot, size: tuple[float, float], marked: str) -> dict[str, bytes]:
+    """Draw `plot(figure)` as SVG for light and for dark pages, by mode. marked: why it is no result, written across it."""
+    with plt.rc_context(_style()):
+        # The same records, the same picture: jitter is drawn from here.
+        np.random.seed(0)
+        drawing = plt.figure(figsize=size, layout="constrained")
+        plot(drawing)
+        if marked:
+            drawing.text(0.5, 0.5, marked, rotation=20, size=22, alpha=0.35, ha="center", va="center")
+        buffer = io.BytesIO()
+        drawing.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+        plt.close(drawing)
+    light = dark = buffer.getvalue()
+    for colour in (INK, GRID):
+        dark = dark.replace(colour["light"].encode(), colour["dark"].encode())
+    return {"light": light, "dark": dark}
+
+
+def csv_link(frame: pd.DataFrame, name: str) -> str:
+    """Return a link that holds a table as a CSV file, with values and bounds in columns of their own."""
+    data = base64.b64encode(spread_out(frame).to_csv(index=False).encode()).decode()
+    return f'<p class="ffi-csv"><a download="{name}.csv" href="data:text/csv;base64,{data}">CSV</a></p>'
+
+
+WITH_BOUNDS = re.compile(
+    r"(?P<value>[-+]?[\d,.]+)(?: (?P<unit>\S+))? \[(?P<low>[-+]?[\d,.]+), (?P<high>[-+]?[\d,.]+)\]"
+)
+
+
+def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
+    """Split columns whose cells read `1.5 ns [1.4, 1.6]` into value, unit and bounds."""
+    columns = {}
+    for name in frame.columns:
+        cells = frame[name].astype(str)
+        parts = cells.str.extract(rf"^{WITH_BOUNDS.pattern}$")
+        if parts.low.isna().all():
+            columns[name] = frame[name]
+            continue
+        columns[name] = parts.value.fillna(cells)
+        for part in ("unit", "low", "high"):
+            if parts[part].notna().any():
+                columns[f"{name}, {part}"] = parts[part]
+    return pd.DataFrame(columns)
+
+
+def _style() -> dict:
+    ink, grid = INK["light"], GRID["light"]
+    style = sns.axes_style("whitegrid", {"axes.edgecolor": grid, "grid.color": grid})
+    style.update(sns.plotting_context("notebook"))
+    style.update(
+        {
+            "text.color": ink,
+            "axes.labelcolor": ink,
+            "axes.titlecolor": ink,
+            "xtick.color": ink,
+            "ytick.color": ink,
+            "axes.facecolor": "none",
+            "figure.facecolor": "none",
+            "legend.facecolor": "none",
+            "legend.edgecolor": grid,
+            "axes.prop_cycle": plt.cycler(color=PALETTE),
+            "svg.fonttype": "path",
+            "svg.hashsalt": "ffilab",
+            "legend.framealpha": 0,
+        }
+    )
+    return style
+
+
+def intervals(axes, rows: pd.DataFrame, label: str, hue: str | None = None) -> None:
+    """Draw points with their intervals, one row each. rows: columns `label`, value, low, high and maybe `hue`."""
+    groups = list(dict.fromkeys(rows[hue])) if hue else [None]
+    labels = list(dict.fromkeys(rows[label]))
+    for place, group in enumerate(groups):
+        part = rows if hue is None else rows[rows[hue] == group]
+        offset = (place - (len(groups) - 1) / 2) * 0.22
+        positions = [labels.index(name) + offset for name in part[label]]
+        errors = [part.value - part.low, part.high - part.value]
+        look = {"fmt": MARKERS[place], "color": PALETTE[place]}
+        axes.errorbar(part.value, positions, xerr=errors, capsize=4, label=group, **look)
+    axes.set_yticks(range(len(labels)), labels)
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.grid(axis="y", visible=False)
+    if hue:
+        legend_above(axes, len(groups))
+
+
+def legend_above(axes, columns: int = 2) -> None:
+    """Put the legend above the axes, where no point can lie."""
+    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0)
+
+
+def plain_ticks(axis) -> None:
+    """Put ticks of a log axis at 1, 2 and 5, as plain numbers."""
+    axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.12g}"))
+    axis.set_minor_formatter(ticker.NullFormatter())
+
+
+def glue(name: str, value: str) -> None:
+    """Hand a text to the prose: {glue:text}`name`. Marked if this is a smoke test.
+
+    The same record that myst_nb.glue writes; importing myst_nb would bring Sphinx
+    into the measured kernels.
+    """
+    marked = short_mark()
+    shown = f"{value} ({marked})" if marked else value
+    display(
+        {f"{GLUE_PREFIX}text/plain": repr(shown)},
+        raw=True,
+        metadata={"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}},
+    )
+
+
+def table(frame: pd.DataFrame, caption: str = "", links: dict[str, str] | None = None, keep: str = "") -> None:
+    """Display a table without its index; `caption` says what is in it. A link below holds it as CSV.
+
+    links: addresses, by the whole text of the cells and of the headings that lead there.
+    keep: a name under which the press keeps the table beside the page, for pages that are no chapter (tables.py).
+    """
+    if keep:
+        keep_table(frame, caption, keep)
+    if caption:
+        marked = mark()
+        display(Markdown(f"*{caption}*" + (f" **({marked})**" if marked else "")))
+    text = linked(frame.to_html(index=False, border=0, justify="left"), links or {})
+    display(HTML(f'<div class="ffi-table" style="overflow-x: auto">{text}</div>{csv_link(frame, "table")}'))
+
+
+def keep_table(frame: pd.DataFrame, caption: str, name: str) -> None:
+    """Hand a table to the press without showing it; does nothing where no press executes the page."""
+    if folder := settings.told("tables"):
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        kept = {"caption": caption, "mark": mark(), **json.loads(frame.to_json(orient="split", index=False))}
+        (Path(folder) / f"{name}.json").write_text(json.dumps(kept, indent=1))
+
+
+def linked(rows: str, links: dict[str, str]) -> str:
+    """Turn cells of a table in HTML whose whole text is a key of `links` into links."""
+
+    def lead(cell: re.Match) -> str:
+        address = links.get(html.unescape(cell[2]))
+        return f'{cell[1]}<a href="{html.escape(address)}">{cell[2]}</a>{cell[3]}' if address else cell[0]
+
+    return re.sub(r"(<t[hd]>)([^<]+)(</t[hd]>)", lead, rows)
+
+
+def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
+    """Return the running A/A test as a table: each (arm, second copy of it) on every interpreter."""
+    return pd.DataFrame(
+        [
+            {
+                "CPython": label,
+                "arm": arm,
+                "same / same": text(comparison.ratio),
+                "n (layouts)": comparison.estimate.n,
+                "smallest effect to be found": f"{comparison.mde:.2%}",
+                "false alarm": "yes" if comparison.ratio.excludes(1) else "no",
+            }
+            for label, arm, comparison in statistics.false_alarms(record, copies)
+        ]
+    )
+
+
+def plain(text: str) -> str:
+    """Escape a text for Markdown, and put it on one line."""
+    return re.sub(r"([\\*_`<\[\]$])", r"\\\1", " ".join(text.split()))
+
+
+def verdict(row: dict) -> None:
+    """Show the ledger's row for a claim: word, counts and size, each number with its interval, and each part with its answer."""
+    beside = "; ".join(
+        f"{name}: " + ", ".join(f"{what} {bounds(*interval)}" for what, interval in intervals.items())
+        for name, intervals in row["beside"].items()
+    )
+    measured = "; ".join(
+        f"{name} {text(Interval(value, *row['interval'][name]))}{' (withheld)' * ledger.is_withheld(row, name)}"
+        for name, value in row["measured"].items()
+    )
+    why = "".join(f"\n  - {plain(ledger.part_in_words(part))}" for part in row["parts"]) or f" {plain(row['reason'])}"
+    display(
+        Markdown(
+            f"**{row['id']}: {ledger.verdict_of(row)}.** {plain(row['claim'])}\n\n- Published: {plain(row['published'])}\n"
+            f"- Here: {measured or 'nothing measured'}\n"
+            + (f"- Beside it: {beside}\n" if beside else "")
+            + (f"- Published size: {row['size']}\n" if row["size"] else "")
+            + f"- Why:{why}"
+            + (f"\n- Open: {plain(row['takes'])}" if row["takes"] else "")
+            + (f"\n- Not tested: {'; '.join(map(plain, row['untested']))}" if row["untested"] else "")
+        )
+    )

@@ -1,0 +1,204 @@
+"""Run one chapter with papermill in a child process: temporary folder, rename on success, always a time limit."""
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import nbformat
+
+from ffilab.page import tables
+from ffilab.page.chapters import FACTS, Chapter, record_digests, source_digests
+from ffilab.run import settings
+from ffilab.run.errors import UserError
+from ffilab.run.paths import BUILD, LOGS, ROOT, swap
+from ffilab.run.progress import Step, minutes, step
+from ffilab.run.subprocesses import disk_full, end_leftovers, group, tail
+
+# A chapter takes one to two minutes in quick budget; these are limits against hangs.
+CELL_TIMEOUT_S = {"smoke": 300, "room": 900, "quick": 1800, "full": 7200}
+CHAPTER_TIMEOUT_S = {"smoke": 600, "room": 1800, "quick": 3600, "full": 14400}
+START_TIMEOUT_S = 120
+
+
+def execute(
+    chapter: Chapter,
+    budget: str,
+    source: Path | None = None,
+    made_from: dict[str, str] | None = None,
+    chapter_timeout_s: float | None = None,
+    cell_timeout_s: float | None = None,
+    earlier: list[str] = (),
+) -> Path:
+    """Execute a chapter, and put it where executed chapters are: on its own Jupyter kernel if it measures.
+
+    source: a folder of records to make the page from, instead of measuring.
+    earlier: names of the sessions on top of which it measures another.
+    made_from: digests of its sources, if they were taken earlier, before the native code was built.
+    Raises UserError, naming the cell or the signal, if it fails; then nothing of it is kept,
+    and what stood there before is still there.
+    """
+    name, out = chapter.corner, chapter.executed.parent
+    out.parent.mkdir(parents=True, exist_ok=True)
+    limit = chapter_timeout_s or CHAPTER_TIMEOUT_S[budget]
+    log = LOGS / f"chapter-{name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    title = f"chapter {name} ({budget})" if source is None else f"chapter {name}, from records"
+    with (
+        step(title) as bar,
+        tempfile.TemporaryDirectory(dir=out.parent.parent) as scratch,
+        tempfile.TemporaryDirectory(prefix=temporary(), ignore_cleanup_errors=True) as short,
+    ):
+        new, progress, page, answer = (Path(scratch) / part for part in (name, "progress.json", FACTS, "answer.json"))
+        new.mkdir()
+        # Before it runs: what changes meanwhile is not what the page was made from.
+        made_from = made_from or source_digests(name)
+        order = {
+            "source": str(chapter.source),
+            "target": str(new / chapter.source.name),
+            "answer": str(answer),
+            "cwd": str(chapter.source.parent),
+            "connection": str(Path(short) / "kernel.json"),
+            "kernel": chapter.jupyter_kernel if source is None else _own_kernel(Path(short)),
+            "cell_timeout_s": int(cell_timeout_s or CELL_TIMEOUT_S[budget]),
+            "start_timeout_s": START_TIMEOUT_S,
+        }
+        environment = {
+            **os.environ,
+            **settings.telling(
+                source=source and str(source),
+                earlier=list(earlier),
+                progress=str(progress),
+                page=str(page),
+                tables=str(new / tables.TABLES),
+            ),
+            settings.BUDGET: budget,
+            "PYTHONPATH": str(ROOT),
+            "JUPYTER_PATH": str(ROOT / "kernels") if source is None else short,
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+            settings.RUN: str(BUILD),
+            # What experiments put into temporary files, and the kernel's connection: a killed run leaves them here, and the
+            # next one sweeps them. Not below `_build`, whose path may be too long for a socket's.
+            "JUPYTER_RUNTIME_DIR": str(Path(scratch) / "runtime"),
+            "TMPDIR": short,
+        }
+        command = [sys.executable, "-m", "ffilab.page.run_notebook", json.dumps(order)]
+        with (
+            log.open("w") as sink,
+            group(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=subprocess.STDOUT, env=environment) as process,
+        ):
+            try:
+                code = _wait(process, bar, progress, limit)
+            finally:
+                # The Jupyter kernel and its workers have sessions of their own: papermill's group does not hold them.
+                end_leftovers()
+        _check(name, new / chapter.source.name, code, limit, answer, log)
+        _join_streams(new / chapter.source.name)
+        _keep_facts(page, new / FACTS, made_from)
+        swap(new, out)
+    return chapter.executed
+
+
+def _own_kernel(folder: Path) -> str:
+    """Describe a Jupyter kernel of the book's own environment in a folder for JUPYTER_PATH: reading records needs no other."""
+    name = "ffilab-reading"
+    spec = folder / "kernels" / name / "kernel.json"
+    spec.parent.mkdir(parents=True)
+    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    spec.write_text(json.dumps({"argv": argv, "display_name": name, "language": "python"}))
+    return name
+
+
+def temporary() -> str:
+    """Return how the names of this clone's temporary folders begin, in the system's folder for them."""
+    return f"ffilab-{hashlib.sha256(os.fsencode(BUILD)).hexdigest()[:12]}-"
+
+
+def sweep() -> None:
+    """Remove the temporary folders that a killed run left. Under the folder's lock."""
+    for folder in (*BUILD.glob("tmp*"), *Path(tempfile.gettempdir()).glob(f"{temporary()}*")):
+        if folder.is_dir() and folder.lstat().st_uid == os.getuid():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _keep_facts(page: Path, target: Path, made_from: dict[str, str]) -> None:
+    """Keep the facts that the page wrote beside it, with digests of all that it was made from."""
+    if page.exists():
+        facts = json.loads(page.read_text())
+        target.write_text(json.dumps({**facts, "digests": {**made_from, **record_digests(facts)}}, indent=1))
+
+
+def _join_streams(path: Path) -> None:
+    """Make one output of what a cell printed, as it arrives in pieces by chance."""
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        joined = []
+        for output in cell.get("outputs", []):
+            before = joined[-1] if joined else {}
+            if output.output_type == "stream" == before.get("output_type") and output.name == before["name"]:
+                before["text"] += output.text
+            else:
+                joined.append(output)
+        if "outputs" in cell:
+            cell.outputs = joined
+    nbformat.write(notebook, path)
+
+
+def _wait(process: subprocess.Popen, bar: Step, progress: Path, limit: float) -> int | None:
+    """Wait for the exit code, and show meanwhile what the measurement reports of itself; None if the limit (s) came first."""
+    started = time.monotonic()
+    while process.poll() is None:
+        if time.monotonic() - started > limit:
+            return None
+        try:
+            report = json.loads(progress.read_text())
+            bar.update(None, f"{report['title']}, {report['detail']}, {minutes(report['left_s'])} left of it")
+        except (OSError, json.JSONDecodeError):
+            bar.update(None, "starting")
+        time.sleep(0.3)
+    return process.returncode
+
+
+def _check(name: str, path: Path, code: int | None, limit: float, answer: Path, log: Path) -> None:
+    """Raise UserError if the run failed. The execution counts of the cells have the last word, as papermill marks cells
+    completed after a crash."""
+    if code is None:
+        raise UserError(f"The chapter {name} was ended after {minutes(limit)}: a cell hangs; its output is in {log}.")
+    if code == errno.ENOSPC:
+        raise disk_full(path.parent)
+    try:
+        end = json.loads(answer.read_text())
+    except (OSError, json.JSONDecodeError):
+        end = {"ended": "failed", "message": tail(log, 1)}
+        if code < 0:
+            end["message"] = f"the process that ran its cells was ended by {signal.Signals(-code).name}"
+    match end["ended"]:
+        case "raised":
+            raise UserError(f"The chapter {name} stopped in cell {end['cell']} with {end['name']}: {end['message']}")
+        case "timeout":
+            raise UserError(
+                f"Cell {end['cell']} of the chapter {name} ran into its time limit and was ended; see {log}."
+            )
+        case "died":
+            raise UserError(
+                f"The Jupyter kernel of the chapter {name} died in cell {end['cell']} ({end['how']}); its output is in {log}."
+            )
+        case "no kernel":
+            raise UserError(
+                f"The Jupyter kernel of the chapter {name} is not set up: run `python3 ffilab/bootstrap.py kernels`."
+            )
+        case "failed" if "No space left on device" in end["message"]:
+            raise disk_full(path.parent)
+        case "failed":
+            raise UserError(f"The chapter {name} failed ({end.get('name', '')} {end['message']}); see {log}.")
+    cells = nbformat.read(path, as_version=4).cells if path.exists() else []
+    unrun = [i for i, c in enumerate(cells, 1) if c.cell_type == "code" and c.source and not c.execution_count]
+    if code or not cells or unrun:
+        raise UserError(f"The chapter {name} ended without running all its cells ({unrun}); see {log}.")

@@ -1,0 +1,198 @@
+"""The page of the ledger: a figure, a card for each claim, and the same rows as files to take away.
+
+Which cards are shown is chosen by `book/_static/ledger.js`, from the classes of the cards; without it all are.
+"""
+
+import json
+import math
+from collections import Counter
+from pathlib import Path
+
+import pandas as pd
+
+from ffilab.judge import basis, ledger, verdicts
+from ffilab.judge.rules import NO
+from ffilab.page import advice, draw, places
+from ffilab.page.ledger_figure import given, plot_summary, summary_for_alt
+from ffilab.page.templates import filled
+
+# Of a claim with more lines than this, they are folded.
+MOST_UNFOLDED = 2
+# Of what does not hold, so much is said again beside what the author saw.
+MOST_SAID = 3
+# How a verdict is marked: a badge of sphinx-design.
+BADGES = {
+    verdicts.HOLDS: "success",
+    verdicts.MIXED: "info",
+    verdicts.FAILS: "danger",
+    verdicts.WITHHELD: "warning",
+    verdicts.AGREES: "success",
+    verdicts.DIFFERS: "danger",
+}
+# What a card says of the published size where none is asked for.
+NO_SIZE = "no size asked for"
+DOCUMENTS = {
+    "A": "A: a talk on the Python FFI",
+    "B": "B: a post on forged strings",
+    "C": "C: a post on the GIL",
+    "D": "D: a post on code placement",
+}
+
+
+def since(row: dict) -> str:
+    """Return a sentence, with a space before it, if the page of a verdict is stale."""
+    return f" Its page is stale: {', '.join(row['stale'])} changed since." if row["stale"] else ""
+
+
+def page(rows: list[dict], tree: Path | None = None) -> str:
+    """Say how far to trust the verdicts and which claims got which; then show every claim on a card, by documents.
+
+    tree: the assembled sources, in which the sections are looked up; without it a card links to its chapter.
+    """
+    return filled(
+        "ledger.md",
+        rows=rows,
+        trust=trust(rows),
+        summary=summary_for_alt(rows),
+        modes=draw.INK,
+        style=draw.SWITCH,
+        verdicts=given(rows),
+        sizes=verdicts.SIZES.values(),
+        documents={row["id"][0]: DOCUMENTS.get(row["id"][0], row["id"][0]) for row in rows},
+        boxes=boxes(rows),
+        measured_on={row["chapter"]: row["provenance"] for row in rows if "cpu" in row["provenance"]},
+        section=lambda row: places.section(tree, row["section"]) if tree else "",
+        **FOR_CARDS,
+    )
+
+
+def boxes(rows: list[dict]) -> dict[str, dict[str, int]]:
+    """By what claims can be chosen, and how many there are of each."""
+    return {
+        "verdict": Counter(row["verdict"] for row in rows),
+        "size": Counter(row["size"] or NO_SIZE for row in rows),
+        "document": Counter(row["id"][0] for row in rows),
+        "chapter": Counter(row["chapter"] for row in rows if row["chapter"]),
+    }
+
+
+def names(row: dict) -> list[str]:
+    """List the numbers of a claim, those first on which answers rest."""
+    return list(dict.fromkeys([*(part["measured"] for part in row["parts"]), *row["measured"]]))
+
+
+def title(part: dict, name: str) -> str:
+    """Title a part that stands under its number, without repeating the number's name."""
+    return ledger.part_title(
+        part | {"part": "the side" if part["kind"] == "side" else "the claim"} if part["part"] == name else part
+    )
+
+
+def refuted(row: dict) -> list[dict]:
+    """Return the parts that are answered with no and have a number."""
+    return [
+        part
+        for part in row["parts"]
+        if part["verdict"] == NO and ledger.is_part(part) and part["measured"] in row["measured"]
+    ]
+
+
+def qualified(row: dict) -> str:
+    """Return what stands behind a verdict: its qualifier, or how its parts were answered."""
+    several = sum(map(ledger.is_part, row["parts"])) > 1
+    return row["qualifier"] or (ledger.counts_of(row) if several else "")
+
+
+# What the template of a card asks of a row.
+FOR_CARDS = {
+    "badges": BADGES,
+    "no_size": NO_SIZE,
+    "all_documents": DOCUMENTS,
+    "most_unfolded": MOST_UNFOLDED,
+    "most_said": MOST_SAID,
+    "names": names,
+    "title": title,
+    "refuted": refuted,
+    "qualified": qualified,
+    "since": since,
+    "number": advice.value_of,
+    "bounds": draw.bounds,
+    "is_withheld": ledger.is_withheld,
+    "part_title": ledger.part_title,
+    "counts_of": ledger.counts_of,
+    "rests_on": basis.in_words,
+    "kinds": {
+        "not_measurable": verdicts.NOT_MEASURABLE,
+        "by_construction": verdicts.BY_CONSTRUCTION,
+        "mixed": verdicts.MIXED,
+    },
+}
+
+
+def trust(rows: list[dict]) -> dict:
+    """Return what is said of all: how many claims were tested, how many wrong answers to expect at most, and what was withheld."""
+    count = Counter(row["verdict"] for row in rows)
+    kinds = {kind: count[kind] for kind in (verdicts.BY_CONSTRUCTION, verdicts.NOT_MEASURABLE) if count[kind]}
+    return {
+        "tested": sum(count[verdict] for verdict in verdicts.TESTED),
+        "trusted": ledger.trusted(rows),
+        "kinds": kinds,
+        "others": {verdict: number for verdict, number in count.items() if verdict not in (*verdicts.TESTED, *kinds)},
+        "withheld": sum(part["verdict"] == verdicts.WITHHELD for row in rows for part in row["parts"]),
+        "answers": sum(len(row["parts"]) for row in rows),
+    }
+
+
+OF_CLAIM = ("id", "where", "claim", "published", "kind", "verdict", "qualifier", "size", "chapter", "section")
+
+
+def as_table(rows: list[dict]) -> pd.DataFrame:
+    """Return the ledger with a line for each test of each claim, and one for a claim without a test."""
+    lines = []
+    for row in rows:
+        facts = row["provenance"]
+        for part in row["parts"] or [{}]:
+            name = part.get("measured", "")
+            low, high = row["interval"].get(name, (None, None))
+            lines.append(
+                {key: row[key] for key in OF_CLAIM}
+                | {
+                    "test": part.get("part", ""),
+                    "test_kind": part.get("kind", ""),
+                    "experiment": part.get("experiment", ""),
+                    "measured": name,
+                    "value": row["measured"].get(name),
+                    "low": low,
+                    "high": high,
+                    "answer": part.get("verdict", ""),
+                    "why": part.get("reason", row["reason"]),
+                    **{key: facts.get(key, "") for key in ("cpu", "system", "date", "commit", "budget")},
+                }
+            )
+    return pd.DataFrame(lines)
+
+
+def no_formula(cell):
+    """Quote a text that a spreadsheet would compute: it may come from someone else's records."""
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(("=", "+", "-", "@", "\t", "\r")) else cell
+
+
+def finite(value):
+    """Replace numbers that JSON does not know, however deep, by None."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def write(tree: Path, rows: list[dict]) -> None:
+    """Write the generated part of the page into an assembled tree, and its figure and files beside it."""
+    static, generated = tree / "book" / "_static", tree / "book" / "_generated"
+    for folder in (static, generated):
+        folder.mkdir(parents=True, exist_ok=True)
+    (generated / "ledger.md").write_text(page(rows, tree))
+    for mode, drawn in draw.pictures(lambda figure: plot_summary(figure, rows), (7.2, 3.2), "").items():
+        (static / f"ledger-{mode}.svg").write_bytes(drawn)
+    as_table(rows).map(no_formula).to_csv(static / "ledger.csv", index=False)
+    (static / "ledger.json").write_text(json.dumps(finite(rows), indent=1, ensure_ascii=False, allow_nan=False))

@@ -1,0 +1,162 @@
+"""Render executed chapters and prose with Jupyter Book: execution off, warnings are errors."""
+
+import os
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import nbformat
+
+from ffilab.judge import ledger
+from ffilab.page import files, front, guide, ledger_page, matrix, slides, sources, status, terms
+from ffilab.page.chapters import Chapter, chapters, split
+from ffilab.run.errors import UserError
+from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
+from ffilab.run.progress import say, step
+from ffilab.run.subprocesses import explain_os_errors, logged
+
+# The cell that the press puts above a page.
+BANNER = "stale"
+
+
+def render() -> Path:
+    """Build `_build/html`; what stood there before is replaced only if all went well. Returns the index page.
+
+    A chapter that was not measured yet has a page that says so. Raises UserError if none was, or if Jupyter Book warns.
+    """
+    if not any(chapter.is_executed for chapter in chapters()):
+        raise UserError("Nothing was measured yet: run `make book`, or `make chapter NAME=…` for one chapter.")
+    with explain_os_errors(str(BUILD)), step("render the book"):
+        tree = assemble(BUILD / "source")
+        log = LOGS / "jupyter-book.log"
+        log.unlink(missing_ok=True)
+        out = BUILD / "press"
+        shutil.rmtree(out, ignore_errors=True)
+        code = logged(
+            [
+                str(Path(sys.executable).with_name("jupyter-book")),
+                "build",
+                str(tree),
+                "--path-output",
+                str(out),
+                "-W",
+                "-n",
+                "--keep-going",
+            ],
+            log,
+            env={**os.environ, "PYTHONWARNINGS": "ignore", "JUPYTER_PATH": str(ROOT / "kernels")},
+        )
+        if code:
+            raise UserError(f"Jupyter Book reported errors or warnings ({_warnings(log)}); read {log}.")
+        for chapter in chapters():
+            if chapter.is_executed:
+                downloads(chapter, out / "_build" / "html")
+        slides.write(out / "_build" / "html" / slides.FOLDER, chapters())
+        swap(out / "_build" / "html", HTML)
+        shutil.rmtree(out)
+    index = HTML / "index.html"
+    say(f"  open {os.path.relpath(index)}")
+    return index
+
+
+def assemble(tree: Path) -> Path:
+    """Make a source tree as in the repository, with executed notebooks in place of the stripped ones."""
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir(parents=True)
+    for name in ("_config.yml", "_toc.yml"):
+        shutil.copy(ROOT / name, tree / name)
+    shutil.copytree(ROOT / "book", tree / "book")
+    built = shutil.ignore_patterns(*BY_PRODUCTS, "*.so", "*.egg-info", "__pycache__")
+    shutil.copytree(NATIVE, tree / "native", ignore=built)
+    shutil.copytree(ROOT / "ffilab", tree / "ffilab", ignore=shutil.ignore_patterns("__pycache__"))
+    # The pages quote what is measured from the files beside them, and from the instrument.
+    shutil.copytree(
+        NOTEBOOKS, tree / "notebooks", ignore=shutil.ignore_patterns("*.ipynb", "__pycache__", ".ipynb_checkpoints")
+    )
+    for path in [*(tree / "notebooks").rglob("*.py"), *(tree / "native").rglob("*.py")]:
+        path.write_text(without_tails(path.read_text()))
+    glossary = terms.of((tree / "book" / "glossary.md").read_text())
+    for chapter in chapters():
+        folder = tree / "notebooks" / chapter.corner
+        measured = with_banner(chapter) if chapter.is_executed else {}
+        # A page of an older version may lack a part, or quote what is no longer there.
+        for name, text in not_measured(chapter).items():
+            if name in measured and not gone(measured[name], folder):
+                link_terms(measured[name], glossary)
+                files.set_apart(measured[name], tree / "book" / "_static", "../../_static")
+                nbformat.write(measured[name], folder / f"{name}.ipynb")
+            else:
+                (folder / f"{name}.md").write_text(text)
+    (tree / "book" / "_static" / files.STYLE).write_text(files.style())
+    stale = {chapter.corner: chapter.changed() for chapter in chapters() if chapter.is_executed}
+    rows = ledger.collect({chapter.corner: chapter.session for chapter in chapters() if chapter.is_executed}, stale)
+    status.write(tree / "book" / "_generated", rows)
+    ledger_page.write(tree, rows)
+    matrix.copy_datatables(tree / "book" / "_static")
+    (tree / "book" / "_generated" / "sources.md").write_text(sources.page(tree, rows))
+    guide.write(tree, rows)
+    front.write(tree, rows)
+    return tree
+
+
+def link_terms(page: nbformat.NotebookNode, glossary: dict[str, list[str]]) -> None:
+    """Link the glossary's terms in the typed prose of a page."""
+    typed = [cell for cell in page.cells if cell.cell_type == "markdown" and cell.id != BANNER]
+    for cell, text in zip(typed, terms.linked([cell.source for cell in typed], glossary)):
+        cell.source = text
+
+
+def downloads(chapter: Chapter, html: Path) -> None:
+    """Put the executed notebook, with its figures in itself, behind the download button of its page."""
+    for name, page in with_banner(chapter).items():
+        target = html / "_sources" / "notebooks" / chapter.corner / f"{name}.ipynb"
+        if target.exists():
+            nbformat.write(page, target)
+
+
+def without_tails(source: str) -> str:
+    """Drop the blank lines that the formatter puts before the marker that ends a quote."""
+    return re.sub(r"\n\n+(?=\s*# \[/)", "\n", source)
+
+
+def with_banner(chapter: Chapter) -> dict[str, nbformat.NotebookNode]:
+    """Return the executed pages by name; a banner behind the heading says what has changed since."""
+    pages = split(chapter.executed_notebook, chapter.corner)
+    if changed := chapter.changed():
+        text = (
+            f"This page is stale. Since it was made, this has changed: {', '.join(changed)}. "
+            f"Measure again: `make chapter NAME={chapter.corner}`."
+        )
+        for page in pages.values():
+            page.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{warning}}\n{text}\n:::", id=BANNER))
+    return pages
+
+
+def gone(page: nbformat.NotebookNode, folder: Path) -> list[str]:
+    """List the files and markers that a page quotes and that are no longer there."""
+    missing = []
+    for file, options in re.findall(
+        r"\{literalinclude\} (\S+)\n((?::.*\n)*)", "\n".join(cell.source for cell in page.cells)
+    ):
+        path = folder / file
+        text = path.read_text() if path.is_file() else ""
+        markers = re.findall(r"^:(?:start-after|start-at|end-before): \"?(.*?)\"?$", options, re.M)
+        missing += [f"{file}: {marker}" for marker in markers or [""] if marker not in text or not text]
+    return missing
+
+
+def not_measured(chapter: Chapter) -> dict[str, str]:
+    """Return placeholders for the pages of a chapter, by name: heading, what it teaches, and how to measure it."""
+    return {
+        name: f"{page.cells[0].source}\n\n:::{{warning}}\nThis chapter was not measured on this machine yet: "
+        f"`make chapter NAME={chapter.corner}`, or `make book` for all of them.\n:::\n"
+        for name, page in split(chapter.notebook, chapter.corner).items()
+    }
+
+
+def _warnings(log: Path) -> str:
+    lines = [
+        line.strip() for line in log.read_text(errors="replace").splitlines() if "WARNING" in line or "ERROR" in line
+    ]
+    return "; ".join(lines[:3]) or "see the log"

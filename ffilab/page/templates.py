@@ -1,0 +1,31 @@
+"""Pages and parts of pages as templates (jinja2): what they show is handed in, how it looks stands in `templates/`."""
+
+import html
+import re
+from pathlib import Path
+
+import jinja2
+
+from ffilab.page.draw import capital, plain
+from ffilab.page.files import slug
+
+TEMPLATES = Path(__file__).with_name("templates")
+ENVIRONMENT = jinja2.Environment(
+    loader=jinja2.FileSystemLoader(TEMPLATES),
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+    keep_trailing_newline=True,
+)
+ENVIRONMENT.filters |= {
+    "e": html.escape,
+    "plain": plain,
+    "slug": slug,
+    "capital": capital,
+    "has_digit": re.compile(r"\d").search,
+}
+
+
+def filled(name: str, **values) -> str:
+    """Fill the template of that name."""
+    return ENVIRONMENT.get_template(f"{name}.j2").render(**values)

@@ -1,0 +1,1 @@
+"""What the records mean: intervals, tests, verdicts."""

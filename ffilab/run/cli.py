@@ -1,0 +1,298 @@
+"""The verbs, one function each. Errors of the reader end in one sentence, not in a traceback."""
+
+import importlib
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+
+from ffilab.measure.alone import disturbs
+from ffilab.run import paths, settings
+from ffilab.run.budget import BUDGETS
+from ffilab.run.errors import UserError
+from ffilab.run.progress import say, step
+from ffilab.run.subprocesses import end_leftovers, explain_os_errors
+from ffilab.setup import catalogue, environments
+from ffilab.setup.interpreters import uv
+
+# Set from outside, they change what every interpreter is or how it allocates, also of chapters that measure just that.
+DISTURBING = (
+    "PYTHON_GIL",
+    "PYTHON_JIT",
+    "PYTHONDEVMODE",
+    "PYTHONINSPECT",
+    "PYTHONMALLOC",
+    "PYTHONOPTIMIZE",
+    "PYTHONPROFILEIMPORTTIME",
+    "PYTHONTRACEMALLOC",
+    "PYTHON_CONTEXT_AWARE_WARNINGS",
+    "PYTHON_THREAD_INHERIT_CONTEXT",
+)
+MEASURING = {"book", "chapter", "more", "study", "lab"}
+
+
+# A module that not every verb needs.
+late = importlib.import_module
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.pass_context
+def verbs(context):
+    """Hidden Corners of the Python FFI: set up, measure, judge, render."""
+    disturbing = [name for name in DISTURBING if os.environ.get(name)]
+    if disturbing and context.invoked_subcommand in MEASURING:
+        values = ", ".join(f"{name}={os.environ[name]}" for name in disturbing)
+        raise UserError(
+            f"{values} would change the interpreters that are measured: `unset {' '.join(disturbing)}`, "
+            "then run the same command again."
+        )
+    if disturbs():
+        say("  a measurement is running on this machine: what runs beside it disturbs it, and its page will say so")
+
+
+kernels_option = click.option(
+    "--kernels", envvar=settings.KERNELS, default="", help="Labels such as '3.14 3.14t=/path/python', `pair` or `all`."
+)
+budget_option = click.option(
+    "--budget", envvar=settings.BUDGET, default="quick", show_default=True, help="smoke, room, quick or full."
+)
+
+
+from_option = click.option(
+    "--from",
+    "source",
+    envvar=settings.FROM,
+    default="",
+    help="A folder or bundle of records: make the pages from them.",
+)
+
+
+def records(source: str) -> Path | None:
+    """Return the folder of records that FROM names, or None without one."""
+    return late("ffilab.measure.foreign").unpacked(source) if source else None
+
+
+def budget_name(name: str) -> str:
+    if name not in BUDGETS:
+        raise UserError(f"BUDGET is {name!r}: it must be one of {', '.join(BUDGETS)}.")
+    return name
+
+
+@verbs.command()
+@kernels_option
+@budget_option
+@from_option
+def book(kernels, budget, source):
+    """Set up what is missing, measure every chapter afresh, render _build/html."""
+    late("ffilab.page.book").book(catalogue.parse(kernels), budget_name(budget or "quick"), source=records(source))
+
+
+@verbs.command()
+@click.argument("name", default="")
+@kernels_option
+@budget_option
+@from_option
+def chapter(name, kernels, budget, source):
+    """Measure one chapter afresh, then render the book with it."""
+    late("ffilab.page.book").book(
+        catalogue.parse(kernels), budget_name(budget or "quick"), only=name, source=records(source)
+    )
+
+
+@verbs.command()
+@click.argument("name", default="")
+@kernels_option
+@budget_option
+def more(name, kernels, budget):
+    """Measure another session, with new layouts, on top of those that the pages rest on; then render."""
+    late("ffilab.page.book").book(
+        catalogue.parse(kernels), budget_name(budget or "quick"), only=name or None, more=True
+    )
+
+
+@verbs.command()
+def html():
+    """Render again from the chapters as they were last measured."""
+    late("ffilab.page.render").render()
+
+
+@verbs.command("kernels")
+@kernels_option
+def kernels_verb(kernels):
+    """Set up the interpreters and their Jupyter kernels."""
+    environments.provision(catalogue.parse(kernels))
+
+
+@verbs.command()
+@kernels_option
+def native(kernels):
+    """Build everything under native/ for the kernels at hand."""
+    failures = late("ffilab.setup.native").build_all(environments.provision(catalogue.parse(kernels)))
+    if failures:
+        raise UserError("Some extensions were left out: see the lines above.")
+
+
+further_words = {"ignore_unknown_options": True}
+
+
+@verbs.command(context_settings=further_words)
+@click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
+def test(pytest_options):
+    """Set up the chapter pair and run the default tests. Further words go to pytest."""
+    set_up_for_tests(slow=False)
+    sys.exit(pytest("not full", "worksteal", *pytest_options))
+
+
+@verbs.command("test-all", context_settings=further_words)
+@click.argument("pytest_options", nargs=-1, type=click.UNPROCESSED)
+def test_all(pytest_options):
+    """Set up the chapter pair and run the long tests. Further words go to pytest."""
+    set_up_for_tests(slow=True)
+    # By file: what measures or renders for many tests of a file does it once.
+    sys.exit(pytest("full", "loadfile", *pytest_options))
+
+
+def set_up_for_tests(slow: bool) -> None:
+    """Set up the chapter pair and the native projects. slow: also what says that it is slow to build."""
+    late("ffilab.page.book").set_up(catalogue.parse("pair"), slow=slow)
+
+
+def pytest(part: str, shared_by: str, *options: str) -> int:
+    """Run the tests with this marker expression on all cores. shared_by: how pytest-xdist hands them out.
+
+    Returns pytest's exit code, and 0 if options chose none of these tests.
+    """
+    command = [sys.executable, "-m", "pytest", "-m", part, "-n", "auto", "--maxprocesses", "4", "--dist", shared_by]
+    code = subprocess.run([*command, "--durations=15", *options], cwd=paths.ROOT).returncode
+    return 0 if code == 5 and options else code
+
+
+@verbs.command()
+@click.argument("name")
+@budget_option
+@click.option(
+    "--corner", help="Of the study of characteristics: one corner only; its rows replace those that were kept."
+)
+@click.option("--sessions", type=click.IntRange(min=1), help="Of a study that keeps sessions: so many more.")
+def study(name, budget, corner, sessions):
+    """Run a study that is no chapter: `characteristics`, or a module such as notebooks.measuring.contest (its `main(budget)`)."""
+    budget = budget_name(budget or "quick")
+    if name == "characteristics":
+        return characteristics(corner)
+    if not re.fullmatch(r"notebooks(\.\w+)+", name) or not (paths.ROOT / f"{name.replace('.', '/')}.py").is_file():
+        raise UserError(
+            f"There is no study {name!r}: NAME must be `characteristics` or a module below notebooks, such as "
+            "notebooks.measuring.contest."
+        )
+    late("ffilab.setup.native").build_all(environments.provision(catalogue.parse("pair")))
+    late(name).main(budget, **({"sessions": sessions} if sessions else {}))
+
+
+def characteristics(corner: str | None) -> None:
+    """Simulate records whose truth is known, and keep how often which verdict is given (book/evidence)."""
+    study = late("ffilab.judge.characteristics")
+    corners = late("ffilab.judge.claims").corners()
+    if corner and corner not in corners:
+        raise UserError(f"There is no corner {corner!r}: --corner must be one of {', '.join(corners)}.")
+    rows = []
+    for name in [corner] if corner else corners:
+        with step(f"{study.RUNS} sessions of {name} for each truth and budget"):
+            for part in study.table([name]):
+                study.keep(part)
+                rows += part
+    click.echo(study.report(rows))
+
+
+@verbs.command()
+@click.argument("source", default="")
+@click.argument("claim", default="")
+def judge(source, claim):
+    """Print the ledger for a folder or bundle of records, without measuring; or one claim of it (judge RECORDS A12)."""
+    if not source:
+        raise UserError("Name the records: `make judge FROM=_build/records`.")
+    click.echo(late("ffilab.judge.again").report(records(source), claim))
+
+
+@verbs.command()
+@click.argument("run_a", default="")
+@click.argument("run_b", default="")
+def compare(run_a, run_b):
+    """Compare two records of two runs or machines (files in _build/records)."""
+    click.echo(late("ffilab.judge.runs").report((Path(run_a), Path(run_b))))
+
+
+@verbs.command()
+@kernels_option
+def lab(kernels):
+    """Start JupyterLab on loopback, with every interpreter that is set up and with layouts to measure on."""
+    layout_pool = late("ffilab.setup.layout_pool")
+
+    # With the native projects: a chapter that is run there loads them.
+    labels = [interpreter.label for interpreter in late("ffilab.page.book").set_up(catalogue.parse(kernels))]
+    count = BUDGETS[budget_name(os.environ.get(settings.BUDGET) or "quick")].layouts
+    layout_pool.make(layout_pool.OF_LAB, labels, count, secrets.randbits(32))
+    environment = {**os.environ, **settings.telling(layouts=str(layout_pool.OF_LAB))}
+    environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
+    command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--notebook-dir={paths.NOTEBOOKS}"]
+    if os.geteuid() == 0:
+        command.append("--allow-root")  # containers; the server is on loopback only
+    os.execve(sys.executable, command, environment)
+
+
+@verbs.command()
+@click.option("--upgrade", is_flag=True, help="to the newest versions")
+def lock(upgrade):
+    """Renew the hashed requirements files; versions that are locked stay."""
+    command = [paths.ROOT / "requirements" / "lock.sh", *(["--upgrade"] if upgrade else [])]
+    if subprocess.run(command, env={**os.environ, "UV": uv()}).returncode:
+        raise UserError("The locks could not be renewed: see the lines above.")
+
+
+@verbs.command()
+def clean():
+    """Remove what was built, measured and rendered here; the cache stays."""
+    for entry in paths.BUILD.iterdir():
+        if entry.name == "lock":
+            continue
+        shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
+    say(f"  removed what was in _build; interpreters stay in {paths.cache()}")
+
+
+def main():
+    """Entry point of `python -m ffilab`."""
+    interrupts = []
+
+    def interrupted(number, frame):
+        interrupts.append(number)
+        raise KeyboardInterrupt
+
+    for sent in (signal.SIGINT, signal.SIGTERM):
+        # A shell has what it starts in the background ignore Ctrl-C.
+        if signal.getsignal(sent) != signal.SIG_IGN:
+            signal.signal(sent, interrupted)
+    try:
+        with explain_os_errors("the book's folder"):
+            # Under the folder's lock: nobody else works here.
+            if os.environ.get(settings.RUN) == str(paths.BUILD):
+                end_leftovers()
+            verbs(standalone_mode=False)
+    except UserError as error:
+        sys.exit(f"ffilab: {error}")
+    except MemoryError:
+        sys.exit("ffilab: there is not enough memory: end what else is running, and run the same command again.")
+    except click.ClickException as error:
+        sys.exit(f"ffilab: {error.format_message()}")
+    except BaseException:
+        # Not KeyboardInterrupt alone: in the middle of an import of C code it comes out as an ImportError.
+        if not interrupts:
+            raise
+        sys.stderr.write(
+            "\nffilab: stopped; what was finished is kept: interpreters, builds, records, the pages of finished chapters.\n"
+        )
+        sys.exit(130)

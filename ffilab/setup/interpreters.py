@@ -1,0 +1,212 @@
+"""Find an executable for each interpreter: named, known to uv, downloaded by uv, or compiled."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffilab.run.errors import UserError
+from ffilab.run.paths import cache
+from ffilab.run.progress import say
+from ffilab.setup import build
+from ffilab.setup.catalogue import Interpreter, Request
+
+PROBE = """
+import importlib.util, json, sys, sysconfig
+print(json.dumps({
+    "version": "%d.%d" % sys.version_info[:2], "full": sys.version, "implementation": sys.implementation.name,
+    "free_threaded": bool(sysconfig.get_config_var("Py_GIL_DISABLED")),
+    "debug": hasattr(sys, "gettotalrefcount"), "executable": sys.executable,
+    "lacking": [name for name in ("_ctypes", "zlib", "_socket") if importlib.util.find_spec(name) is None],
+    "config_args": sysconfig.get_config_var("CONFIG_ARGS") or "", "include": sysconfig.get_path("include"),
+}))
+"""
+FIELDS = set(re.findall(r'"(\w+)": ', PROBE))
+DOWNLOAD_TIMEOUT_S = 600
+A_DAY_S = 86_400
+
+
+@dataclass(frozen=True)
+class Found:
+    """An interpreter and the route by which it was obtained. Routes: named, uv, download, source."""
+
+    interpreter: Interpreter
+    executable: str
+    route: str
+
+
+def uv() -> str:
+    """Path of the uv that our own lock installed, else one on PATH. Raises UserError if neither is there."""
+    ours = Path(sys.executable).with_name("uv")
+    path = str(ours) if ours.exists() else shutil.which("uv")
+    if not path:
+        raise UserError("uv is missing: run `python3 ffilab/bootstrap.py kernels`, which installs the pinned one.")
+    return path
+
+
+def probe(executable: str) -> dict | None:
+    """Facts about an executable, or None if it does not run as a Python."""
+    try:
+        answer = subprocess.run([executable, "-I", "-c", PROBE], capture_output=True, text=True, timeout=60, check=True)
+        facts = json.loads(answer.stdout)
+    except (OSError, subprocess.SubprocessError, ValueError):
+        return None
+    return facts if isinstance(facts, dict) and set(facts) >= FIELDS else None
+
+
+def suits(facts: dict | None, interpreter: Interpreter) -> bool:
+    """Is this the asked CPython: version, threading model, no debug build, all modules that the book uses, headers to compile against?"""
+    return (
+        facts is not None
+        and facts["implementation"] == "cpython"
+        and facts["version"] == interpreter.version
+        and facts["free_threaded"] == interpreter.free_threaded
+        and not facts["debug"]
+        and not facts["lacking"]
+        and (Path(facts["include"]) / "Python.h").exists()
+    )
+
+
+def named(interpreter: Interpreter, path: str) -> Found:
+    """The reader's own interpreter. Raises UserError if it is not what its label says."""
+    facts = probe(path)
+    if facts is None:
+        raise UserError(f"KERNELS names {path} for {interpreter.label}, and it does not run as a Python.")
+    if not suits(facts, interpreter):
+        lacking = f", without {' '.join(facts['lacking'])}" if facts["lacking"] else ""
+        raise UserError(
+            f"KERNELS names {path} for {interpreter.label}, but it is {facts['full'].split(' (')[0]!r} "
+            f"(free-threaded: {facts['free_threaded']}, debug: {facts['debug']}, headers in {facts['include']}{lacking}): "
+            "name a release build of that version with its headers."
+        )
+    return Found(interpreter, path, "named")
+
+
+def known_to_uv(interpreter: Interpreter) -> Found | None:
+    """Find an interpreter on this machine: one that uv finds without downloading, or one under a name that uv does not look for."""
+    request = interpreter.label if interpreter.free_threaded else f"{interpreter.version}+gil"
+    answer = subprocess.run(
+        [uv(), "python", "find", "--system", "--no-python-downloads", "--no-project", "--no-config", request],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    path = answer.stdout.strip() if answer.returncode == 0 else ""
+    if not path and interpreter.free_threaded:
+        # As the deadsnakes archive for Ubuntu names it.
+        path = shutil.which(f"python{interpreter.version}-nogil")
+    if not path:
+        return None
+    # Our own builds must not pose as the machine's: they are the source route.
+    if Path(path).is_relative_to(cache()) or not suits(probe(path), interpreter):
+        return None
+    return Found(interpreter, path, "uv")
+
+
+def reason(stderr: str) -> str:
+    """The first cause that uv names, in one line; addresses are left out."""
+    lines = [line.strip() for line in stderr.splitlines() if line.strip()]
+    causes = [line.removeprefix("cause:").strip() for line in lines if line.startswith("cause:")]
+    return re.sub(r"\s*`?\(?\w+://[^\s`)]+[`)]*", "", (causes or lines or ["it says nothing"])[0])
+
+
+class Downloads:
+    """`uv python install`. After one failure, no further try in this run, and none for a day for what is optional."""
+
+    def __init__(self):
+        self.failed = False
+        self._note = cache() / "no-downloads"
+
+    def _failed_lately(self) -> bool:
+        try:
+            return time.time() - self._note.stat().st_mtime < A_DAY_S
+        except OSError:
+            return False
+
+    def install(self, interpreter: Interpreter, required: bool) -> Found | None:
+        if self.failed or (not required and self._failed_lately()):
+            return None
+        say(f"  {interpreter.name}: asking uv to download it")
+        try:
+            answer = subprocess.run(
+                [uv(), "python", "install", "--no-bin", "--no-config", interpreter.label],
+                capture_output=True,
+                text=True,
+                timeout=DOWNLOAD_TIMEOUT_S,
+                check=False,
+                env={**os.environ, "UV_HTTP_RETRIES": "0"},
+            )
+        except subprocess.TimeoutExpired:
+            return self._give_up(f"no end within {DOWNLOAD_TIMEOUT_S} s")
+        if answer.returncode:
+            return self._give_up(reason(answer.stderr))
+        self._note.unlink(missing_ok=True)
+        usable = known_to_uv(interpreter)
+        return usable and Found(interpreter, usable.executable, "download")
+
+    def _give_up(self, why: str) -> None:
+        self.failed = True
+        self._note.parent.mkdir(parents=True, exist_ok=True)
+        self._note.touch()
+        say(f"  uv cannot download interpreters on this machine ({why}); going on without.")
+
+
+def in_cache(interpreter: Interpreter) -> Found | None:
+    """One that was compiled here before: nothing has to be downloaded for it."""
+    return source(interpreter) if build.built(interpreter) else None
+
+
+def source(interpreter: Interpreter) -> Found:
+    return Found(interpreter, str(build.build(interpreter)), "source")
+
+
+def find(request: Request) -> tuple[list[Found], list[Interpreter]]:
+    """Executables for a request, and the optional interpreters that were left out.
+
+    Two builds of one version come by the same route where both are asked for, so
+    that a comparison between them compares the GIL and not two distributors.
+    Raises UserError for what is required and cannot be had.
+    """
+    chosen = {i: named(i, path) for i, path in request.named.items()}
+    downloads = Downloads()
+    left_out = []
+    for wanted, required in ((request.required, True), (request.optional, False)):
+        for group in _by_version(i for i in wanted if i not in chosen):
+            for interpreter, result in zip(group, _by_one_route(group, downloads, required)):
+                if result:
+                    chosen[interpreter] = result
+                else:
+                    left_out.append(interpreter)
+    return sorted(chosen.values(), key=lambda f: f.interpreter), left_out
+
+
+def _by_version(wanted: Iterator[Interpreter]) -> list[list[Interpreter]]:
+    """Interpreters of one version together, in the order in which they were asked for."""
+    groups = {}
+    for interpreter in wanted:
+        groups.setdefault(interpreter.version, []).append(interpreter)
+    return list(groups.values())
+
+
+def _by_one_route(group: list[Interpreter], downloads: Downloads, required: bool) -> Iterator[Found | None]:
+    """One result for each of the group, each as soon as it is there."""
+    for route in (known_to_uv, in_cache, lambda interpreter: downloads.install(interpreter, required)):
+        results = []
+        for interpreter in group:
+            results.append(route(interpreter))
+            if results[-1] is None:
+                break
+        if len(results) == len(group) and all(results):
+            yield from results
+            return
+    if required or all(map(build.built, group)):
+        yield from map(source, group)
+    else:
+        # Optional and nothing for all of them: take what needs no compiling, one by one.
+        yield from (known_to_uv(i) or (source(i) if build.built(i) else None) for i in group)

@@ -1,0 +1,164 @@
+"""Make layouts: links of an interpreter and of what it loads, each in a folder of its own from which it runs.
+
+What a layout is, and what it does not redraw: ffilab/setup/layouts.py.
+"""
+
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+
+from ffilab.run.errors import UserError
+from ffilab.run.paths import BUILD, NATIVE_OUT, without_paths
+from ffilab.run.progress import say, step
+from ffilab.setup import native_links, relink
+from ffilab.setup.catalogue import BY_LABEL
+from ffilab.setup.installed import Installed, load, soabi
+from ffilab.setup.layouts import DESCRIPTION, Layout, Pool, as_installed
+
+POOLS = BUILD / "layouts"
+# JupyterLab's own, which stays as long as nobody makes another.
+OF_LAB = BUILD / "layouts-of-lab"
+# Of a pool: the standard library's extension modules without what debuggers read, by label.
+STRIPPED = "stripped"
+
+
+def make(folder: Path, labels: list[str], count: int, seed: int, builds: list[int] | None = None) -> Pool:
+    """Make `count` layouts of every interpreter that can be linked again, on all cores; the others have one, as installed.
+
+    builds: numbers of the builds that they are linked from, in turns, as far as they are there; the first one, if none is
+    named.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    pool: Pool = {}
+    possible = {label: relink.missing(label) for label in labels}
+    work = [(label, number) for label, lacking in possible.items() if not lacking for number in range(count)]
+    for label, lacking in possible.items():
+        if lacking:
+            say(f"  {label} has one layout, its own: {without_paths(lacking)}")
+            pool[label] = [as_installed(label)]
+    for label in dict.fromkeys(label for label, _ in work):
+        _strip(label, folder / STRIPPED / label)
+    if work:
+        with step(f"{len(work)} layouts") as bar, ThreadPoolExecutor(os.cpu_count() or 1) as crew:
+            layouts = crew.map(lambda item: _make(folder, *item, seed, builds or [1]), work)
+            for done, layout in enumerate(layouts, 1):
+                pool.setdefault(layout.label, []).append(layout)
+                bar.update(done / len(work), layout.label)
+    (folder / DESCRIPTION).write_text(
+        json.dumps({label: [asdict(layout) for layout in layouts] for label, layouts in pool.items()})
+    )
+    return pool
+
+
+def _make(folder: Path, label: str, number: int, seed: int, builds: list[int]) -> Layout:
+    # GIL and t-build draw independently.
+    drawn = random.Random(f"{seed}/{label}/{number}").getrandbits(31)
+    order = random.Random(drawn)
+    present = [build for build in builds if build in relink.builds(label)] or [1]
+    build = present[number % len(present)]
+    interpreter, home = load(BY_LABEL[label]), folder / label / str(number)
+    program = home / "bin" / f"python{label}"
+    pad = order.randrange(0, relink.MAX_PAD, relink.ALIGNED)
+    relink.link(label, program, relink.shuffled(relink.functions(label, build), order), pad, build)
+    _library(label, home, folder / STRIPPED / label, order, build)
+    environment = _environment(interpreter, home, program)
+    copied = native(soabi(interpreter), home / "native", order)
+    digest = relink.digest(program)
+    return Layout(label, number, digest, drawn, build, str(environment), str(home / "native"), copied)
+
+
+def _strip(label: str, there: Path) -> None:
+    there.mkdir(parents=True)
+    modules = (relink.prefix(label) / "lib" / f"python{label}" / "lib-dynload").glob("*.so")
+    for module in modules:
+        subprocess.run(["objcopy", "--strip-debug", module, there / module.name], check=True)
+
+
+def _library(label: str, home: Path, stripped: Path, order: random.Random, build: int) -> None:
+    """The standard library where the program looks for it: everything a symbolic link, but the extension modules."""
+    there = home / "lib" / f"python{label}"
+    here = relink.prefix(label) / "lib" / there.name
+    _mirror(here, there, lambda path: False, set())
+    modules = there / "lib-dynload"
+    modules.unlink()
+    shutil.copytree(stripped, modules)
+    for module in modules.glob(f"{relink.CTYPES}.*.so"):
+        module.unlink()
+        relink.link_ctypes(label, module, order, order.randrange(0, relink.MAX_PAD, relink.ALIGNED), build)
+        if library := _libffi(module):
+            shutil.copy(library, modules / library.name)
+
+
+def _libffi(module: Path) -> Path | None:
+    """The libffi that a module is linked with, where the loader finds it; None if it says nothing."""
+    listing = subprocess.run(["ldd", module], capture_output=True, text=True).stdout
+    match = re.search(r"libffi\S* => (\S+)", listing)
+    return Path(match.group(1)) if match else None
+
+
+def _environment(interpreter: Installed, home: Path, program: Path) -> Path:
+    """A virtual environment of the layout that holds the packages of the interpreter's own; returns its python."""
+    folder = home / "environment"
+    packages = next((interpreter.python.parent.parent / "lib").glob("python*/site-packages"))
+    inside = folder / "lib" / packages.parent.name
+    inside.mkdir(parents=True)
+    (inside / "site-packages").symlink_to(packages)
+    (folder / "bin").mkdir()
+    (folder / "pyvenv.cfg").write_text(f"home = {program.parent}\ninclude-system-site-packages = false\n")
+    python = folder / "bin" / "python"
+    python.symlink_to(program)
+    return python
+
+
+def native(tag: str, there: Path, order: random.Random, built: Path = NATIVE_OUT) -> list[str]:
+    """Everything that was built under native/: what an interpreter loads is linked again, the rest are symbolic links.
+
+    tag: the interpreter's SOABI. Returns what could only be copied, relative to `there`.
+    """
+    there.mkdir(parents=True)
+    copied = []
+    for corner in sorted(built.iterdir()) if built.exists() else ():
+        if corner.is_dir():
+            loaded = native_links.recorded(corner, tag)
+            entered = {folder for path in loaded for folder in path.parts[:-1]} | {tag}
+            _mirror(corner, there / corner.name, lambda path: path.suffix == ".so", entered)
+            for path, record in loaded.items():
+                target = there / corner.name / path
+                if not (record and _linked(record, target, order)):
+                    copied.append(str(target.relative_to(there)))
+    return copied
+
+
+def _linked(record: Path, target: Path, order: random.Random) -> bool:
+    """Put a link of its own in the place of a copy; False if that cannot be."""
+    # A compiler whose link fails removes its target.
+    new = target.with_name(f"{target.name}.new")
+    try:
+        native_links.link(record, new, order).replace(target)
+    except UserError:
+        return False
+    return True
+
+
+def _mirror(here: Path, there: Path, copied, entered: set[str]) -> None:
+    """Make `there` look like `here`: symbolic links, but for files that are `copied` and folders that are `entered`."""
+    there.mkdir(parents=True, exist_ok=True)
+    for path in here.iterdir():
+        if path.is_dir() and not path.is_symlink() and path.name in entered:
+            _mirror(path, there / path.name, copied, entered)
+        elif path.is_file() and copied(path):
+            shutil.copy(path.resolve(), there / path.name)
+        else:
+            (there / path.name).symlink_to(path)
+
+
+def remove(folder: Path) -> None:
+    """Remove a pool."""
+    shutil.rmtree(folder, ignore_errors=True)

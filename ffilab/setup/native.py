@@ -1,0 +1,314 @@
+"""Build every project under native/ with its own canonical tool.
+
+What a project is built with is read off its files: a Makefile with a plain
+library, a pyproject.toml with a Python extension (once per interpreter), a
+Cargo.toml without pyproject.toml with a Rust library.
+
+Outputs: `_build/native/<corner>/` for libraries, and for extensions
+`_build/native/<corner>/<SOABI>/`, the tag that keeps interpreters apart; and in
+`links` beside them how each shared object was linked (`native_links.py`).
+
+A C library that fails stops everything. An extension that fails, or that its tool
+does not support on an interpreter, is left out, and so is a library or program in Rust:
+`missing-<project>.txt` beside the others says why, and whoever loads it shows that reason.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import tomllib
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+
+from ffilab.run.errors import UserError
+from ffilab.run.machine import COMPILER, compiler, compiler_version
+from ffilab.run.paths import BY_PRODUCTS, LOGS, NATIVE, NATIVE_OUT
+from ffilab.run.progress import say, step
+from ffilab.run.subprocesses import end_leftovers, explain_os_errors, logged, tail
+from ffilab.setup import native_links
+from ffilab.setup.installed import Installed, soabi
+from ffilab.setup.interpreters import uv
+
+
+def projects(root: Path = NATIVE) -> list[Path]:
+    """Folders that hold a project, sorted."""
+    markers = ("Makefile", "pyproject.toml", "Cargo.toml")
+    return sorted(
+        {
+            marker.parent
+            for name in markers
+            for marker in root.rglob(name)
+            if not BY_PRODUCTS & set(marker.relative_to(root).parts)
+        }
+    )
+
+
+def build_all(
+    interpreters: list[Installed],
+    root: Path = NATIVE,
+    out: Path = NATIVE_OUT,
+    corners: list[str] | None = None,
+    slow: bool = True,
+) -> list[str]:
+    """Build what has changed, on all cores; return one line for each extension that failed.
+
+    corners: the folders of `root` to build; all of them, if None. slow: also what says that it is slow to build. Raises
+    UserError naming the missing tool or the failed library.
+    """
+    chosen = [
+        project
+        for project in projects(root)
+        if (corners is None or project.relative_to(root).parts[0] in corners)
+        and not is_sample(project)
+        and (slow or not ours(project).get("slow-to-build"))
+    ]
+    # Libraries first: one that fails stops everything.
+    work = [(project, []) for project in chosen if not is_extension(project)]
+    work += [(project, [interpreter]) for interpreter in interpreters for project in chosen if is_extension(project)]
+    failures = []
+    with (
+        explain_os_errors(str(out)),
+        step("native projects") as bar,
+        ThreadPoolExecutor(os.cpu_count()) as pool,
+    ):
+        builds = {
+            pool.submit(build, project, wanted, out / project.relative_to(root).parts[0]): (project, wanted)
+            for project, wanted in work
+        }
+        try:
+            for number, done in enumerate(as_completed(builds), 1):
+                failures += done.result()
+                project, wanted = builds[done]
+                name = " ".join([str(project.relative_to(root)), *(interpreter.label for interpreter in wanted)])
+                bar.update(number / len(work), name)
+        except BaseException:
+            # The other builds end with the first that fails, and with Ctrl-C.
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_leftovers()
+            raise
+    for failure in failures:
+        say(f"    left out: {failure}")
+    return failures
+
+
+def is_sample(project: Path) -> bool:
+    """Is this a sample that a chapter copies and builds itself? Its Makefile would build in the source folder."""
+    makefile = project / "Makefile"
+    return makefile.exists() and "$(OUT)" not in makefile.read_text()
+
+
+def is_extension(project: Path) -> bool:
+    """Is the project built for each interpreter?"""
+    return (project / "pyproject.toml").exists()
+
+
+def build(project: Path, interpreters: list[Installed], out: Path) -> list[str]:
+    """Build one project into `out`; returns one line for each interpreter on which an extension failed."""
+    if not is_extension(project):
+        if (project / "Cargo.toml").exists():
+            return _crate(project, out)
+        need_compiler_and_rust(project)
+        _libraries(project, out)
+        note_compiler(out)
+        return []
+    failures = []
+    for interpreter in interpreters:
+        target = out / soabi(interpreter)
+        target.mkdir(parents=True, exist_ok=True)
+        note = target / f"missing-{project.name}.txt"
+        try:
+            if reason := unsupported(project, interpreter):
+                note.write_text(reason)
+                continue
+            _extension(project, interpreter, out, target)
+            note_compiler(out)
+            note.unlink(missing_ok=True)
+        except UserError as error:
+            note.write_text(str(error))
+            failures.append(str(error))
+    return failures
+
+
+def _libraries(project: Path, out: Path) -> None:
+    """Build a project with a Makefile: all of it, if other compilers than the last time are used."""
+    records = native_links.records_of(out, project.name)
+    environment = native_links.environment(out, records)
+    stamp = Path(environment["CC"]).parent / f".{project.name}"
+    # Seen from the project, its outputs have no space in their path unless the reader put one between the two.
+    shown_out = os.path.relpath(out, project) if native_links.has_space(out) else out
+    command = ["make", "--no-print-directory", f"OUT={shown_out}", f"CC={environment['CC']}"]
+    command += [] if stamp.exists() else ["--always-make"]
+    # What is killed may leave half a library, which make takes for a whole one: the next run makes all anew.
+    stamp.unlink(missing_ok=True)
+    _run(project, command, "make", environment)
+    native_links.settle(records)
+    stamp.touch()
+
+
+def _crate(project: Path, out: Path) -> list[str]:
+    """Build a library or program in Rust into `out/cargo/<project>/release`; one line if that failed."""
+    note = out / f"missing-{project.name}.txt"
+    try:
+        need_compiler_and_rust(project)
+        if (project / CRATES).exists():
+            restore_cargo_lock(project)
+        target = out / "cargo" / project.name
+        records = native_links.records_of(out, project.name)
+        command = ["cargo", "build", "--release", "--locked", "--target-dir", str(target)]
+        _run(project, command, "cargo", native_links.environment(out, records))
+        native_links.settle(records)
+        note.unlink(missing_ok=True)
+    except UserError as error:
+        out.mkdir(parents=True, exist_ok=True)
+        note.write_text(str(error))
+        return [str(error)]
+    return []
+
+
+def need_compiler_and_rust(project: Path) -> None:
+    """Raises UserError if the project needs a compiler that this machine lacks."""
+    compiler()
+    if (project / "Cargo.toml").exists() and not shutil.which("cargo"):
+        raise UserError(
+            f"{project.name} is written in Rust, and there is no cargo here: run `make doctor` for the command."
+        )
+
+
+def note_compiler(out: Path) -> None:
+    """Keep beside the outputs which compiler made them, for the records of what is measured with them."""
+    (out / COMPILER).write_text(compiler_version())
+
+
+def ours(project: Path) -> dict:
+    """Read a project's settings for this book: `tool.hidden-corners` in pyproject.toml, else `package.metadata.hidden-corners` in Cargo.toml."""
+    if is_extension(project):
+        return tomllib.loads((project / "pyproject.toml").read_text()).get("tool", {}).get("hidden-corners", {})
+    if (project / "Cargo.toml").exists():
+        package = tomllib.loads((project / "Cargo.toml").read_text()).get("package", {})
+        return package.get("metadata", {}).get("hidden-corners", {})
+    return {}
+
+
+def distribution(project: Path) -> str:
+    """Return the name of a project from its pyproject.toml."""
+    return tomllib.loads((project / "pyproject.toml").read_text()).get("project", {}).get("name", project.name)
+
+
+def unsupported(project: Path, interpreter: Installed) -> str | None:
+    """Why the project's tool does not serve this interpreter, as its pyproject.toml states it; None if it does."""
+    declared = ours(project)
+    if "only" in declared and interpreter.label not in declared["only"]:
+        return f"made for {' '.join(declared['only'])} only"
+    return declared.get("unsupported", {}).get(interpreter.label)
+
+
+def _extension(project: Path, interpreter: Installed, out: Path, target: Path) -> None:
+    # Sources that a project shares with its neighbours lie beside it, in `library`. A project may also be another
+    # one with some files of its own (`sources-of`), for instance another version of its tool.
+    library = project.parent / "library"
+    layers = [project.parent / name for name in filter(None, [ours(project).get("sources-of")])] + [project]
+    digest = hashlib.sha256(interpreter.facts["stamp"].encode() + native_links.digest().encode())
+    for source in (p for folder in (library, *layers) for p in sorted(folder.rglob("*"))):
+        if source.is_file() and not BY_PRODUCTS & set(source.relative_to(project.parent).parts):
+            digest.update(source.read_bytes())
+    stamp = target / f".{project.name}-{digest.hexdigest()[:16]}"
+    if stamp.exists():
+        return
+    need_compiler_and_rust(project)
+    for old in target.glob(f".{project.name}-*"):
+        old.unlink()
+    # Built from a copy: setuptools and its like write into the folder that they build.
+    copy = out / "source" / f"{project.name}-{interpreter.name}"
+    shutil.rmtree(copy, ignore_errors=True)
+    ignore = shutil.ignore_patterns(*BY_PRODUCTS)
+    for layer in layers:
+        shutil.copytree(layer, copy / project.name, ignore=ignore, dirs_exist_ok=True)
+    if library.exists():
+        shutil.copytree(library, copy / library.name, ignore=ignore)
+    environment = {"CARGO_TARGET_DIR": str(out / "cargo" / f"{project.name}-{interpreter.name}")}
+    records = native_links.records_of(out, distribution(project), target.name)
+    if not (project / "Cargo.toml").exists():
+        # cargo links only what has changed, the other tools everything.
+        shutil.rmtree(records, ignore_errors=True)
+    environment |= native_links.environment(out, records)
+    if (project / CRATES).exists():
+        restore_cargo_lock(copy / project.name)
+        environment["MATURIN_PEP517_ARGS"] = "--locked"
+    _run(
+        project,
+        [
+            uv(),
+            "pip",
+            "install",
+            "--no-config",
+            "--no-deps",
+            "--no-build-isolation",
+            "--no-index",
+            "--reinstall",
+            "--python",
+            str(interpreter.python),
+            "--target",
+            str(target),
+            # As an address: uv would read more than a path into one with a semicolon.
+            (copy / project.name).as_uri(),
+        ],
+        f"the build for {interpreter.name}",
+        environment,
+    )
+    native_links.settle(records)
+    stamp.touch()
+
+
+# A Cargo.lock without the address of the registry in it.
+CRATES = "crates.lock"
+
+
+def restore_cargo_lock(project: Path) -> None:
+    """Make Cargo.lock out of crates.lock. The checksums stay ours, the registry is the one that cargo here uses.
+
+    Raises UserError if cargo cannot say which that is.
+    """
+    path = project / "Cargo.lock"
+    ours = (project / CRATES).read_text()
+    if path.exists() and re.sub(r"^source = .*\n", "", path.read_text(), flags=re.M) == ours:
+        return
+    log = LOGS / f"native-{project.name}-lock.log"
+    command = ["cargo", "generate-lockfile"]
+    if logged(command, log, cwd=project) and logged([*command, "--offline"], log, cwd=project):
+        raise UserError(f"cargo cannot resolve the crates of {project.name} ({tail(log, 1)}): check the connection.")
+    if source := re.search(r"^source = .*$", path.read_text(), re.M):
+        ours = re.sub(r"^(?=checksum = )", source.group(0) + "\n", ours, flags=re.M)
+    path.write_text(ours)
+
+
+# What an error line of a build looks like, most telling first: gcc and clang, rustc, anything else.
+ERROR_LINES = (
+    re.compile(r":\d+: (fatal )?error: "),
+    re.compile(r"^error(\[E\d+\])?: (?!Command|could not compile|subprocess)"),
+    re.compile(r"\b(\w*Error|error)\b"),
+)
+
+
+def last_error(log: Path) -> str:
+    """The last error line of a build log, else its last line."""
+    lines = [line.strip() for line in log.read_text(errors="replace").splitlines() if line.strip()]
+    for pattern in ERROR_LINES:
+        if matching := [line for line in lines if pattern.search(line)]:
+            return matching[-1]
+    return (lines or ["no output"])[-1]
+
+
+# What make and cargo say where nothing has changed.
+UP_TO_DATE = re.compile(r"Nothing to be done|\A\s*Finished ")
+
+
+def _run(project: Path, command: list[str], what: str, environment: dict[str, str] | None = None) -> None:
+    log = LOGS / f"native-{project.parent.name}-{project.name}.log"
+    log.unlink(missing_ok=True)
+    # Whoever calls us may be a make; its flags are not ours.
+    inherited = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    if logged(command, log, cwd=project, env={**inherited, **(environment or {})}):
+        raise UserError(f"native/{project.parent.name}/{project.name}: {what} failed ({last_error(log)}); read {log}.")
+    if not UP_TO_DATE.search(log.read_text(errors="replace")):
+        say(f"    {project.parent.name}/{project.name}: {what}")

@@ -1,0 +1,177 @@
+"""How the shared objects under native/ were linked, and how they are linked again with their functions in another order.
+
+While a project is built, `link_recorder.py` stands in the place of its compilers. Records are beside the outputs, in
+`_build/native/<corner>/links/`: `<SOABI>/<project>/<name>/` of extensions, `libraries/<project>/<name>/` of plain libraries.
+A shared object without a record (another tool linked it; it is for a sanitizer; link-time optimisation left the linker no
+functions to order; its new link exported other symbols) keeps the one link that its tool made.
+"""
+
+import functools
+import hashlib
+import json
+import os
+import random
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+from importlib.metadata import distributions
+from pathlib import Path
+
+from ffilab.run.errors import UserError
+from ffilab.run.machine import compiler, compiler_version, version_of
+from ffilab.run.paths import cache
+from ffilab.run.progress import say
+from ffilab.setup import link_recorder, relink
+from ffilab.setup.link_recorder import BUILT, DESCRIPTION, name_of
+
+FOLDER, LIBRARIES, FUNCTIONS = "links", "libraries", "functions.json"
+# Where sections end: some linkers export these from every shared object, lld from none.
+MARKS = {"_end", "_edata", "__bss_start"}
+# The compilers of C++ that belong to those of C.
+OF_CXX = {"cc": "c++", "gcc": "g++", "clang": "clang++"}
+
+
+def records_of(out: Path, project: str, tag: str = LIBRARIES) -> Path:
+    """The folder for the records of a project. tag: the SOABI that it is built for, if it is an extension."""
+    return out / FOLDER / tag / re.sub(r"[-_.]+", "-", project).lower()
+
+
+def environment(out: Path, records: Path) -> dict[str, str]:
+    """Variables by which the tools of a build use the compilers that keep records. Raises UserError if there is no compiler."""
+    folder = _wrappers(out)
+    variables = {"CC": str(folder / "cc"), "CXX": str(folder / "c++"), link_recorder.LINKS: str(records)}
+    host = re.search(r"^host: (.+)$", _rustc(), re.MULTILINE)
+    # Whoever names a linker for Rust keeps it; those modules are then not linked again.
+    variable = host and f"CARGO_TARGET_{re.sub('[-.]', '_', host.group(1)).upper()}_LINKER"
+    return variables | ({variable: variables["CC"]} if variable and variable not in os.environ else {})
+
+
+@functools.cache
+def _rustc() -> str:
+    """Return the output of `rustc -vV`; empty without rustc."""
+    return subprocess.run(["rustc", "-vV"], capture_output=True, text=True).stdout if shutil.which("rustc") else ""
+
+
+def _wrappers(out: Path) -> Path:
+    """A folder with `cc` and `c++`, whose name changes with what they do: cargo then links anew, and so does `digest`."""
+    recorder = Path(link_recorder.__file__)
+    python = [sys.executable, "-I", str(recorder)]
+    texts = {
+        name: f'#!/bin/sh\nexec {shlex.join([*python, *real, "--"])} "$@"\n'
+        for name, real in (("cc", shlex.split(compiler())), ("c++", _cxx()))
+    }
+    folder = out / FOLDER / f"compilers-{digest()}"
+    if has_space(folder):
+        # No make, and few other tools, take a compiler with a space in its path.
+        folder = cache() / "compilers" / hashlib.sha256(os.fsencode(folder)).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in texts.items():
+        if not (folder / name).exists() or (folder / name).read_text() != text:
+            # Another project may be starting it at this moment.
+            new = folder / f"{name}-{threading.get_ident()}"
+            new.write_text(text)
+            new.chmod(0o755)
+            new.replace(folder / name)
+    return folder
+
+
+def has_space(path: Path) -> bool:
+    """Does the path contain whitespace?"""
+    return len(str(path).split()) > 1
+
+
+def _cxx() -> list[str]:
+    named = r"(gcc|clang|cc)(?=(-[\d.]+)?$)"
+    words = [re.sub(named, lambda match: OF_CXX[match.group(1)], word) for word in shlex.split(compiler())]
+    candidates = [shlex.split(os.environ.get("CXX", "")), words, ["c++"], ["g++"], ["clang++"]]
+    return next((candidate for candidate in candidates if candidate and shutil.which(candidate[0])), ["c++"])
+
+
+def digest() -> str:
+    """Ten digits that change with the compilers of the native projects, and with what they add and keep."""
+    who = [*built_by().values(), Path(link_recorder.__file__).read_text()]
+    return hashlib.sha256("\0".join(who).encode()).hexdigest()[:10]
+
+
+def built_by() -> dict[str, str]:
+    """The compilers of C and C++ of now: the command, and how it names itself. Raises UserError if there is none."""
+    return {
+        "command": compiler(),
+        "compiler": compiler_version(),
+        "of C++": " ".join([*_cxx(), version_of(tuple(_cxx()))]),
+    }
+
+
+def settle(records: Path) -> None:
+    """Make new records ready: without debug information, with the list of functions; one that cannot be linked again is removed."""
+    for description in records.glob(f"*/{DESCRIPTION}"):
+        folder = description.parent
+        # It is removed in the end: a run that was killed in the middle goes on here.
+        if (folder / BUILT).exists():
+            try:
+                _settle(folder)
+            except (UserError, OSError) as error:
+                shutil.rmtree(folder)
+                say(f"    {folder.name} keeps one link: {error}")
+
+
+def _settle(folder: Path) -> None:
+    arguments = json.loads((folder / DESCRIPTION).read_text())["arguments"]
+    inputs = [folder / argument for argument in arguments if (folder / argument).suffix in {".o", ".a", ".rlib"}]
+    for file in inputs:
+        if subprocess.run(["objcopy", "--strip-debug", file], capture_output=True).returncode:
+            raise UserError(f"objcopy cannot read {file.name}.")
+    built = folder / BUILT
+    linked = symbols(built)
+    functions = [pair for pair in relink.read_functions(*inputs) if not linked or pair[0] in linked]
+    if not functions:
+        raise UserError(f"{folder.name} has no function with a section of its own.")
+    (folder / FUNCTIONS).write_text(json.dumps(functions))
+    if relink.linker():
+        with tempfile.TemporaryDirectory() as scratch:
+            again = link(folder, Path(scratch) / "again.so", random.Random(0))
+            if symbols(again, "--dynamic") != symbols(built, "--dynamic"):
+                raise UserError(f"{folder.name} exports other symbols when it is linked again.")
+    built.unlink()
+
+
+def symbols(library: Path, *options: str) -> set[str]:
+    """Names that a shared object defines, without the linker's own; `--dynamic`: those that it exports."""
+    listing = subprocess.run(["nm", "--defined-only", *options, library], capture_output=True, text=True).stdout
+    return {line.split()[-1] for line in listing.splitlines() if line} - MARKS
+
+
+def link(record: Path, target: Path, order: random.Random) -> Path:
+    """Link what a record is of, its functions in random order behind a random pad. Raises UserError if that cannot be."""
+    if not relink.linker():
+        raise UserError("There is no linker that orders functions (lld): `make doctor` names its package.")
+    described = json.loads((record / DESCRIPTION).read_text())
+    functions = tuple(relink.Function(*pair) for pair in json.loads((record / FUNCTIONS).read_text()))
+    placed = relink.shuffled(functions, order)
+    pad = order.randrange(0, relink.MAX_PAD, relink.ALIGNED)
+    return relink.run(target, described["arguments"], placed, pad, described["compiler"], record)
+
+
+def recorded(corner: Path, tag: str) -> dict[Path, Path | None]:
+    """The shared objects of a corner that an interpreter loads, with the record of each, if it has one.
+
+    tag: the interpreter's SOABI. Paths of the objects are relative to the corner.
+    """
+    plain = {record.name: record for record in records_of(corner, "").glob("*/*")}
+    record_by_path = {path: plain.get(name_of(path.name)) for path in corner.glob("*.so")}
+    # Cargo's folders also hold what became an extension module.
+    crates = {path: plain.get(name_of(path.name)) for path in corner.glob("cargo/*/release/*.so")}
+    record_by_path |= {path: record for path, record in crates.items() if record}
+    for distribution in distributions(path=[str(corner / tag)]):
+        for file in distribution.files or ():
+            if file.suffix == ".so":
+                records = records_of(corner, distribution.metadata["Name"], tag)
+                record_by_path[corner / tag / file] = records / name_of(file.name)
+    return {
+        path.relative_to(corner): record if record and (record / FUNCTIONS).exists() else None
+        for path, record in sorted(record_by_path.items())
+    }

@@ -1,0 +1,216 @@
+"""Link an interpreter again from its own objects, with its functions in another order: another layout.
+
+The source route compiles CPython with a section for each function, and keeps the objects (`build.py`). The profile's split
+stays: functions move within the unlikely, the start-up, the hot and the normal part, never from one to another.
+Standard library only: chapters import this.
+"""
+
+import filecmp
+import functools
+import hashlib
+import json
+import random
+import re
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from ffilab.run.errors import UserError
+from ffilab.run.machine import compiler
+from ffilab.setup.catalogue import BY_LABEL
+from ffilab.setup.installed import load
+
+# In the prefix of an interpreter that was compiled here.
+OBJECTS = "objects"
+ARCHIVE, MAIN, FUNCTIONS, LIBRARIES = "libpython.a", "python.o", "functions.json", "libraries.json"
+# The extension module of the standard library that is linked again as well: the book's calls go through it.
+CTYPES = "_ctypes"
+# As GNU ld's own script orders them; a section that is none of these is normal.
+PARTS = (".text.unlikely.", ".text.exit.", ".text.startup.", ".text.hot.")
+NORMAL = ".text."
+PAD = "layout_pad"
+MAX_PAD = 4096
+# Each function begins at a multiple of this, or of more.
+ALIGNED = 16
+# The linker that takes an order of functions.
+LINKER = "lld"
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function that can be placed: its symbol, and the section that holds it and nothing else."""
+
+    symbol: str
+    section: str
+
+    @property
+    def part(self) -> str:
+        """The part of the program to which the compiler, or its profile, assigned it."""
+        return next((part for part in PARTS if self.section.startswith(part)), NORMAL)
+
+
+def linker() -> str | None:
+    """The linker that orders functions, if it is here."""
+    return LINKER if shutil.which(f"ld.{LINKER}") else None
+
+
+def prefix(label: str) -> Path:
+    """Where an interpreter of the book is installed. Raises UserError if it is not set up."""
+    return Path(load(BY_LABEL[label]).python).resolve().parent.parent
+
+
+def objects(label: str, build: int = 1) -> Path:
+    """The folder of an interpreter's objects, of the first build of its recipe or of another.
+
+    Raises UserError if the interpreter is not set up.
+    """
+    home = prefix(label)
+    return (home if build == 1 else home.with_name(f"{home.name}-build{build}")) / OBJECTS
+
+
+def builds(label: str) -> list[int]:
+    """Numbers of the builds of an interpreter whose objects are kept; empty if it was not compiled here."""
+    home = prefix(label)
+    others = [int(path.name.rpartition("-build")[2]) for path in home.parent.glob(f"{home.name}-build[0-9]")]
+    return sorted(number for number in (1, *others) if (objects(label, number) / ARCHIVE).exists())
+
+
+def missing(label: str) -> str | None:
+    """Return what is lacking to link this interpreter again here; None if nothing is."""
+    if not (objects(label) / ARCHIVE).exists():
+        return f"CPython {label} was not compiled here, and its objects are not known"
+    return None if linker() else "there is no linker that orders functions (lld): `make doctor` names its package"
+
+
+@functools.cache
+def functions(label: str, build: int = 1) -> tuple[Function, ...]:
+    """All functions of an interpreter that have a section of their own, in the order of its archive."""
+    return _functions(objects(label, build) / FUNCTIONS)
+
+
+def _functions(file: Path) -> tuple[Function, ...]:
+    return tuple(Function(*pair) for pair in json.loads(file.read_text())["interpreter"])
+
+
+def read_functions(*files: Path) -> list[tuple[str, str]]:
+    """(symbol, section) of all functions in objects or archives. Raises UserError if they cannot be read."""
+    listing = subprocess.run(["objdump", "-t", *files], capture_output=True, text=True)
+    if listing.returncode:
+        raise UserError(f"objdump cannot read objects ({listing.stderr.strip()[-100:]}).")
+    pairs = re.findall(r"^\S+ .{5}.F (\.text\.\S+)\s+\S+\s+(?:\.hidden )?(\S+)$", listing.stdout, re.MULTILINE)
+    return list(dict.fromkeys((symbol, section) for section, symbol in pairs))
+
+
+def shuffled(functions: tuple[Function, ...], order: random.Random) -> list[Function]:
+    """Shuffle functions within each part; the parts stay in the linker's own order."""
+    placed = []
+    for part in (*PARTS, NORMAL):
+        members = [function for function in functions if function.part == part]
+        placed += order.sample(members, len(members))
+    return placed
+
+
+def order_of(program: Path) -> list[str]:
+    """Names of a program's functions by address. Raises UserError if it has no symbols."""
+    listing = subprocess.run(["nm", "-n", "--defined-only", program], capture_output=True, text=True)
+    names = [line.split()[-1] for line in listing.stdout.splitlines() if re.search(r" [tT] ", line)]
+    if not names:
+        raise UserError(f"{program.name} has no symbols.")
+    return names
+
+
+def link(label: str, target: Path, order: list[Function] | None = None, pad: int = 0, build: int = 1) -> Path:
+    """Link an interpreter; with `order`, these functions first, one behind the other, after `pad` bytes.
+
+    Raises UserError if that fails.
+    """
+    folder = objects(label, build)
+    libraries = json.loads((folder / LIBRARIES).read_text())
+    inputs = [folder / MAIN, "-Wl,--whole-archive", folder / ARCHIVE, "-Wl,--no-whole-archive", "-Wl,-export-dynamic"]
+    return run(target, [*inputs, *libraries["interpreter"]], order, pad)
+
+
+def link_ctypes(label: str, target: Path, order: random.Random, pad: int = 0, build: int = 1) -> Path:
+    """Link `_ctypes` with its functions in random order, beside a copy of libffi that it finds there."""
+    folder = objects(label, build)
+    libraries = json.loads((folder / LIBRARIES).read_text())
+    functions = tuple(Function(*pair) for pair in json.loads((folder / FUNCTIONS).read_text())[CTYPES])
+    inputs = ["-shared", "-Wl,-rpath,$ORIGIN", *sorted((folder / CTYPES).glob("*.o")), *libraries[CTYPES]]
+    return run(target, inputs, shuffled(functions, order), pad)
+
+
+def run(
+    target: Path, inputs: list, order: list[Function] | None, pad: int,
+    tool: list[str] | None = None, folder: Path | None = None,
+) -> Path:  # fmt: skip
+    """Link `target` from inputs and options; with `order`, these functions first, one behind the other, after `pad` bytes.
+
+    tool: the compiler that links, if not the one for C. folder: what the names of inputs are relative to.
+    Raises UserError if that fails.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    command = [*(tool or compiler().split()), "-o", target.absolute(), f"-fuse-ld={LINKER}"]
+    with tempfile.TemporaryDirectory() as scratch:
+        if order is not None:
+            symbols = Path(scratch) / "order"
+            symbols.write_text("".join(f"{symbol}\n" for symbol in [PAD, *(function.symbol for function in order)]))
+            command += [f"-Wl,--symbol-ordering-file={symbols}", "-Wl,--no-warn-symbol-ordering"]
+            # Nothing calls it: without -u it would go where unused sections are left out.
+            command += [f"-Wl,-u,{PAD}", _padding(Path(scratch) / "pad.s", pad)]
+        command = [str(part) for part in [*command, *inputs]]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    if done.returncode:
+        raise UserError(f"{target.name} could not be linked again ({done.stderr.strip()[-200:]}).")
+    return target
+
+
+def _padding(file: Path, size: int) -> Path:
+    """A source whose object is so many bytes of code that never runs, and that no other object sees."""
+    file.write_text(
+        f'.section .text.{PAD},"ax"\n.globl {PAD}\n.hidden {PAD}\n.type {PAD},%function\n{PAD}:\n.skip {size}\n'
+        f'.size {PAD},.-{PAD}\n.section .note.GNU-stack,"",%progbits\n'
+    )
+    return file
+
+
+def digest(file: Path) -> str:
+    """A short name for what a linked file is: ten digits of its hash."""
+    return hashlib.sha256(file.read_bytes()).hexdigest()[:10]
+
+
+def keep_objects(tree: Path, prefix: Path, executable: Path) -> None:
+    """Keep in `prefix` what is linked again: from a compiled source tree, and from what its interpreter says of itself."""
+    folder = prefix / OBJECTS
+    (folder / CTYPES).mkdir(parents=True, exist_ok=True)
+    program = "import json, sysconfig; print(json.dumps({k: str(v) for k, v in sysconfig.get_config_vars().items()}))"
+    answer = subprocess.run([executable, "-I", "-c", program], capture_output=True, text=True, check=True)
+    variables = json.loads(answer.stdout)
+    kept = [(tree / variables["LIBRARY"], folder / ARCHIVE), (tree / "Programs" / "python.o", folder / MAIN)]
+    kept += [(file, folder / CTYPES / file.name) for file in (tree / "Modules" / "_ctypes").glob("*.o")]
+    for source, target in kept:
+        subprocess.run(["objcopy", "--strip-debug", source, target], check=True)
+    libraries = {
+        "interpreter": [word for name in ("LIBS", "MODLIBS", "SYSLIBS") for word in variables[name].split()],
+        CTYPES: variables.get("MODULE__CTYPES_LDFLAGS", "-lffi").split(),
+    }
+    (folder / LIBRARIES).write_text(json.dumps({**libraries, "interpreter": [*libraries["interpreter"], "-pthread"]}))
+    ctypes_objects = sorted((folder / CTYPES).glob("*.o"))
+    by_part = {"interpreter": read_functions(folder / ARCHIVE, folder / MAIN), CTYPES: read_functions(*ctypes_objects)}
+    (folder / FUNCTIONS).write_text(json.dumps(by_part))
+
+
+def differences(label: str, first: int, second: int) -> dict:
+    """Two builds of an interpreter by one recipe, object by object: how many there are, and the names of those that differ in
+    any byte."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folders = []
+        for number in (first, second):
+            folder = Path(scratch) / str(number)
+            shutil.copytree(objects(label, number) / CTYPES, folder)
+            subprocess.run(["ar", "x", objects(label, number) / ARCHIVE], cwd=folder, check=True)
+            folders.append(folder)
+        names = sorted({path.name for folder in folders for path in folder.glob("*.o")})
+        _, differing, absent = filecmp.cmpfiles(*folders, names, shallow=False)
+    return {"objects": len(names), "differ": sorted([*differing, *absent])}
