@@ -74,7 +74,7 @@ def test_locks_are_hashed_and_carry_no_address():
         text = lock.read_text()
         pins = len(re.findall(r"^[a-z0-9][\w.\-\[\]]*==", text, re.M | re.I))
         assert pins > 0
-        assert len(re.findall(r"\\\n\s+--hash=sha256:", text)) >= pins
+        assert len(re.findall(r"\\n\s+--hash=sha256:", text)) >= pins
         assert "://" not in text
         assert "index-url" not in text
 
@@ -170,6 +170,20 @@ def test_markup_stands_in_templates():
             for node in ast.walk(tree):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in patterns:
                     assert not TAG.search(node.value), (path, node.value[:60])
+
+
+COMPARED = re.compile(r"\.excludes\(|\.(low|high)\b[^,=\n]{0,3}[<>]|[<>]=? [\w.]+\.(low|high)\b")
+
+
+def test_only_rules_compare_an_interval_with_a_limit():
+    """A decision has one maker. What still decides by itself is listed with how often, and gets less."""
+    found = {}
+    for path in PYTHON:
+        name = path.relative_to(ROOT).as_posix()
+        if name.startswith(("ffilab/", "notebooks/")) and not name.startswith("ffilab/judge/"):
+            if places := len(COMPARED.findall(path.read_text())):
+                found[name] = places
+    assert found == BUDGETS_OF_ROOMS["decides_for_now"]
 
 
 VERSION = re.compile(r"""["'`{ -]3\.1\d+t?["'`} -]""")

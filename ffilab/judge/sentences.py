@@ -20,6 +20,9 @@ that is wider than the number; `{x.inverse}`, `{x.negative:ns}`, `{x.excess:%}` 
 and 1), `{x.value:.0f}`, `{x.percent.high:.2g} %`, `{x.events}` of `{x.trials}`, `{x.missing}` (why there is no number, or no interval). A
 sentence with `part = true` is only poured into others.
 
+A list: parts with names such as "gain/a loop" say "it pays for …|a loop" or "… do(es) not pay|a loop", and "@gain/" pours in each of these once, in the
+order of the forms, with its items in place of the …: "it pays for a loop and a call; …". `{list.capital}` begins a sentence.
+
 `for`: variables, each with its values; the sentence is made for all combinations. A value may be a table that brings further variables; one
 called `name` is the sentence's name. `build` brings {label}, {where} and {Where}. A text instead of values names a list of experiment.py.
 
@@ -33,7 +36,7 @@ import itertools
 import math
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -42,7 +45,7 @@ from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import Number, Numbers
 from ffilab.judge.rules import KINDS, NO, OPEN, YES, Rule
-from ffilab.judge.wording import NOT_MEASURED, capital, number, text
+from ffilab.judge.wording import NOT_MEASURED, capital, listed, number, text
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NOTEBOOKS
@@ -116,6 +119,14 @@ def fits(pattern: tuple[str, ...], answers: tuple[str | None, ...]) -> bool:
     )
 
 
+class Text(str):
+    """A sentence that is poured into another one."""
+
+    @property
+    def capital(self) -> str:
+        return capital(self)
+
+
 class Poured:
     """A number as a form shows it; see the head of this file."""
 
@@ -170,6 +181,19 @@ def ends(interval: Interval, unit: str) -> str:
     return f"anything from {low} to {high}{' ' if unit else ''}{unit}"
 
 
+def grouped(said: Iterable[str], between: str = "; ", join: Callable[[list[str]], str] = listed) -> str:
+    """What holds for several items, once with its items; see the head of this file. (s) and (es) are a verb's, of one item."""
+    kinds: dict[str, list[str]] = {}
+    for one in said:
+        head, _, item = one.partition("|")
+        kinds.setdefault(head, []).append(item)
+    each = [
+        re.sub(r"\((e?s)\)", r"\1" if len(items) == 1 else "", head).replace("…", join(items))
+        for head, items in kinds.items()
+    ]
+    return between.join(each) or NOTHING.lower().rstrip(".")
+
+
 class Said(Mapping[str, str]):
     """The sentences of a session's chapter, and what no form can say, by name; each is made when it is asked for."""
 
@@ -180,14 +204,32 @@ class Said(Mapping[str, str]):
 
     def __getitem__(self, name: str) -> str:
         if name not in self._made:
-            known = name in self._sentences
-            self._made[name] = self._say(self._sentences[name]) if known else self._fragments[name]()
+            if name in self._sentences:
+                self._made[name] = self._say(self._sentences[name])
+            elif name in self._fragments:
+                self._made[name] = self._fragments[name]()
+            else:
+                self._made[name] = grouped(self.items_of(name).values())
         return self._made[name]
+
+    def items_of(self, group: str) -> dict[str, str]:
+        """What the parts of a group ("gain/") say that say anything, by item, in the order of their forms."""
+        names = [name for name in self._sentences if name.startswith(group) and self[name]]
+        if not group.endswith("/") or not any(name.startswith(group) for name in self._sentences):
+            raise KeyError(f"{self._session.corner} has no sentence {group!r}")
+
+        def place(name: str) -> int:
+            sentence = self._sentences[name]
+            heads = [form.partition("|")[0] for form in (*sentence.forms.values(), sentence.few)]
+            head, is_item, _ = self[name].partition("|")
+            return heads.index(head) if is_item else 0
+
+        return {name.removeprefix(group): self[name] for name in sorted(names, key=place)}
 
     def _say(self, sentence: Sentence) -> str:
         form = sentence.form(tuple(question.answer(self._session, self._numbers) for question in sentence.questions))
         poured = {
-            alias: self[name[1:]] if name.startswith("@") else Poured(self._numbers[name])
+            alias: Text(self[name[1:]]) if name.startswith("@") else Poured(self._numbers[name])
             for alias, name in sentence.poured.items()
         }
         return (sentence.few if form is None else form).format(**poured)

@@ -5,12 +5,13 @@ A part of sentences.toml with the name "group/item" says "what holds for …|ite
 
 import itertools
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 from ffilab.judge import sentences
 from ffilab.judge.numbers import of
 from ffilab.judge.rules import YES, Side
+from ffilab.judge.sentences import grouped
 from ffilab.judge.wording import listed
 from ffilab.measure.session import Session
 from notebooks.boundary import numbers, results
@@ -54,28 +55,15 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
 
 def parts(session: Session, group: str, by_size: bool = False) -> dict[str, str]:
     """What the parts of a group say, by item: in the order of their forms, or from the largest number down."""
-    read, said = sentences.read(session.corner), sentences.said(session)
-    names = [name for name in read if name.startswith(f"{group}/") and said[name]]
-
-    def place(name: str) -> float:
-        sentence = read[name]
-        if by_size:
-            return -of(session)[sentence.questions[0].measured].measurement.interval.value
-        heads = [form.partition("|")[0] for form in (*sentence.forms.values(), sentence.few)]
-        head, is_item, _ = said[name].partition("|")
-        return heads.index(head) if is_item else 0
-
-    return {name.partition("/")[2]: said[name] for name in sorted(names, key=place)}
-
-
-def grouped(said: Iterable[str], between: str = "; ", join: Callable[[list[str]], str] = listed) -> str:
-    """Each "what holds for …" once, with its items."""
-    kinds: dict[str, list[str]] = {}
-    for one in said:
-        head, _, item = one.partition("|")
-        kinds.setdefault(head, []).append(item.replace("C API, limited", "limited C API"))
-    each = [head.replace("(s)", "s" * (len(items) == 1)).replace("…", join(items)) for head, items in kinds.items()]
-    return between.join(each) or "too little was measured here to say"
+    found = {
+        item: said.replace("C API, limited", "limited C API")
+        for item, said in sentences.said(session).items_of(f"{group}/").items()
+    }
+    if not by_size:
+        return found
+    asked = {item: sentences.read(session.corner)[f"{group}/{item}"].questions[0].measured for item in found}
+    size = {item: of(session)[name].measurement.interval.value for item, name in asked.items()}
+    return {item: found[item] for item in sorted(found, key=lambda item: -size[item])}
 
 
 def order(session: Session, label: str) -> str:
@@ -109,7 +97,8 @@ def answers(session: Session, call: str) -> str:
         said.append(f"the other {len(refused)} raise an exception")
     else:
         said += [f"… raise(s) an exception|{binding}" for binding in refused]
-    return grouped([*said, *(f"the process of … ended ({answer})|{binding}" for binding, answer in ended.items())])
+    said += [f"the process of … ended ({answer})|{binding}" for binding, answer in ended.items()]
+    return grouped(one.replace("C API, limited", "limited C API") for one in said)
 
 
 def let_through(session: Session) -> str:
