@@ -10,8 +10,8 @@ from functools import partial
 
 from ffilab.judge import sentences
 from ffilab.judge.numbers import of
+from ffilab.judge.poured import grouped
 from ffilab.judge.rules import YES, Side
-from ffilab.judge.sentences import grouped
 from ffilab.judge.wording import listed
 from ffilab.measure.session import Session
 from notebooks.boundary import numbers, results

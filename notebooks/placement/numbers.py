@@ -10,7 +10,7 @@ import pandas as pd
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Made, Makers
-from ffilab.judge.sentences import TOO_FEW
+from ffilab.judge.poured import TOO_FEW
 from ffilab.measure.session import Session
 from notebooks.placement import results
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SIMULATED, Cache, simulated_how

@@ -1,0 +1,87 @@
+"""What is poured into the forms of sentences: numbers, other sentences, lists. The head of sentences.py explains it."""
+
+import math
+import re
+from collections.abc import Callable, Iterable
+
+from ffilab.judge.estimates import Interval
+from ffilab.judge.numbers import Number
+from ffilab.judge.wording import NOT_MEASURED, capital, listed, number, text
+
+NOTHING = "Too little was measured here to say."
+TOO_FEW = "there are too few values for an interval"
+
+
+class Text(str):
+    """A sentence that is poured into another one."""
+
+    @property
+    def capital(self) -> str:
+        return capital(self)
+
+
+class Poured:
+    """A number as a form shows it; see the head of this file."""
+
+    def __init__(self, number: Number):
+        self.missing = number.missing or TOO_FEW
+        self._interval = number.measurement and number.measurement.interval
+        self._estimate = number.measurement and number.measurement.estimate
+
+    def __format__(self, spec: str) -> str:
+        if self._interval is None:
+            return NOT_MEASURED
+        unit = spec.lstrip("+~")
+        width = 2 * self._interval.half_width
+        if spec.startswith("~") and self._interval.low > 0 and self._interval.value < width < math.inf:
+            return ends(self._interval, unit)
+        sign = "+" if spec.startswith("+") and self._interval.value > 0 else ""
+        return sign + text(self._interval, unit, 100 if unit == "%" else 1)
+
+    def __getattr__(self, name: str):
+        shown = self._interval if name in ("value", "low", "high") else self._estimate
+        return self if shown is None else getattr(shown, name)
+
+    def _changed(self, change: Callable[[Interval], Interval]) -> "Poured":
+        changed = Poured(Number(None))
+        changed._interval = self._interval and change(self._interval)
+        return changed
+
+    @property
+    def inverse(self) -> "Poured":
+        return self._changed(lambda interval: interval.inverse)
+
+    @property
+    def negative(self) -> "Poured":
+        return self._changed(lambda interval: -interval)
+
+    @property
+    def excess(self) -> "Poured":
+        return self._changed(lambda interval: interval.map(lambda value: value - 1))
+
+    @property
+    def share(self) -> "Poured":
+        return self._changed(lambda interval: interval.map(lambda value: min(max(value, 0.0), 1.0)))
+
+    @property
+    def percent(self) -> "Poured":
+        return self._changed(lambda interval: interval.map(lambda value: 100 * value))
+
+
+def ends(interval: Interval, unit: str) -> str:
+    """An interval without the number in it, which says nothing."""
+    low, high = number(interval.low, interval.low), number(interval.high, interval.half_width)
+    return f"anything from {low} to {high}{' ' if unit else ''}{unit}"
+
+
+def grouped(said: Iterable[str], between: str = "; ", join: Callable[[list[str]], str] = listed) -> str:
+    """What holds for several items, once with its items; see the head of this file. (s) and (es) are a verb's, of one item."""
+    kinds: dict[str, list[str]] = {}
+    for one in said:
+        head, _, item = one.partition("|")
+        kinds.setdefault(head, []).append(item)
+    each = [
+        re.sub(r"\((e?s)\)", r"\1" if len(items) == 1 else "", head).replace("…", join(items))
+        for head, items in kinds.items()
+    ]
+    return between.join(each) or NOTHING.lower().rstrip(".")
