@@ -4,6 +4,7 @@ import math
 import re
 from base64 import b64decode
 
+import nbformat
 import pandas as pd
 
 from ffilab.judge.estimates import Interval
@@ -32,14 +33,20 @@ def test_a_table_is_kept_as_csv_with_its_bounds_in_columns_of_their_own():
     assert b64decode(link.group(1)).decode().splitlines()[0] == 'arm,time,"time, unit","time, low","time, high"'
 
 
-def test_a_table_is_kept_for_other_pages_with_its_mark(tmp_path, tell, monkeypatch):
+def test_a_table_is_kept_in_the_notebook_for_other_pages_with_its_mark(tmp_path, monkeypatch):
     chapter = Chapter("loaders", executed_folder=tmp_path)
     monkeypatch.setattr(tables, "Chapter", lambda corner: chapter)
-    tell(tables=str(chapter.executed.parent / tables.TABLES))
     monkeypatch.setattr(draw, "_page", dict(draw._page))
     draw.start_page(False)
+    outputs = []
+    monkeypatch.setattr(draw, "display", lambda data, raw=False, metadata=None: outputs.append(metadata or {}))
     frame = pd.DataFrame({"arm": ["a"], "time": ["1.5 ns [1.4, 1.6]"]})
     draw.table(frame, "What it took.", keep="times")
+    cell = nbformat.v4.new_code_cell(
+        outputs=[nbformat.v4.new_output("display_data", metadata=metadata) for metadata in outputs]
+    )
+    chapter.executed.parent.mkdir()
+    nbformat.write(nbformat.v4.new_notebook(cells=[cell]), chapter.executed)
     found = tables.read("loaders", "times")
     pd.testing.assert_frame_equal(found.frame, frame)
     assert (found.caption, found.mark) == ("What it took.", draw.SMOKE)

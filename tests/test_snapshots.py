@@ -16,6 +16,7 @@ import pytest
 from ffilab.judge import again
 from ffilab.judge.claims import corners
 from ffilab.page.chapters import Chapter
+from ffilab.page.draw import KEPT
 from tests.golden_pages import VARIANTS, records
 
 RENEW = "python3 ffilab/bootstrap.py test tests/test_snapshots.py --renew"
@@ -53,7 +54,7 @@ def contents(notebook) -> dict:
     texts, figures, tables = {}, {}, {}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            if "scrapbook" in output.get("metadata", {}):
+            if "scrapbook" in output.get("metadata", {}) and KEPT not in output.metadata:
                 texts[output["metadata"]["scrapbook"]["name"]] = eval(next(iter(output["data"].values())))  # a repr
             shown = output.get("data", {}).get("text/html", "")
             for alt in ALT.findall(shown):

@@ -1,8 +1,6 @@
 """The frame of a chapter: its first and last cell, its verdicts, and the provenance of its numbers."""
 
-import json
 import sys
-from pathlib import Path
 
 from IPython.display import Markdown, display
 
@@ -10,10 +8,12 @@ from ffilab.judge import basis, controls, ledger, statistics
 from ffilab.judge.sentences import said
 from ffilab.measure.session import Session, open_session, source
 from ffilab.page import draw
-from ffilab.run import settings
 from ffilab.run.paths import BUILD
 from ffilab.setup import installed
 from ffilab.setup.catalogue import ALL, FREE_THREADED, GIL
+
+# Under this name the notebook keeps the facts of its page.
+PAGE = "page"
 
 
 def assert_gil(enabled: bool) -> None:
@@ -109,8 +109,7 @@ def end(session: Session, gil_enabled: bool) -> None:
         "Records": ", ".join(facts["records"]),
     }
     display(Markdown("| | |\n|---|---|\n" + "\n".join(f"| {k} | {v} |" for k, v in rows.items())))
-    if page := settings.told("page"):
-        Path(page).write_text(json.dumps(described(session, gil_enabled)))
+    draw.keep(PAGE, described(session, gil_enabled))
 
 
 def default_links(session: Session) -> dict[str, str]:

@@ -14,6 +14,7 @@ import nbformat
 
 from ffilab.judge import claims
 from ffilab.measure.reading import Reading
+from ffilab.page.draw import KEPT
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, EXECUTED, NATIVE, NOTEBOOKS, ROOT
 from ffilab.setup.catalogue import BY_LABEL
@@ -114,6 +115,12 @@ def read_notebook(path: Path, mend: str, with_kernel: bool = False) -> nbformat.
         why = (str(error).splitlines() or [type(error).__name__])[0][:80]
         raise UserError(f"The notebook {os.path.relpath(path)} is damaged ({why}): {mend}.") from None
     return notebook
+
+
+def kept(notebook: nbformat.NotebookNode) -> dict:
+    """Return what the cells of an executed notebook keep for the press, by name: see draw.keep."""
+    outputs = (output for cell in notebook.cells for output in cell.get("outputs", []))
+    return {name: what for one in outputs for name, what in one.get("metadata", {}).get(KEPT, {}).items()}
 
 
 def split(notebook: nbformat.NotebookNode, first: str) -> dict[str, nbformat.NotebookNode]:

@@ -8,7 +8,6 @@ import html
 import io
 import json
 import re
-from pathlib import Path
 
 import matplotlib
 
@@ -25,7 +24,6 @@ from ffilab.judge import ledger, statistics
 from ffilab.judge.estimates import Interval
 from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
 from ffilab.measure.record import Record
-from ffilab.run import settings
 
 INK = {"light": "#1f2328", "dark": "#e6e6e6"}
 GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
@@ -45,6 +43,8 @@ PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
 # A shape for each colour: no group is told by its colour alone.
 MARKERS = ["o", "s", "^", "D", "v", "P"]
 GLUE_PREFIX = "application/papermill.record/"
+# In the metadata of an output: what the notebook keeps for the press.
+KEPT = "ffilab"
 # `chapter.begin` says how the numbers of this page are marked; see start_page.
 _page = {"is_result": True}
 
@@ -200,7 +200,7 @@ def table(frame: pd.DataFrame, caption: str = "", links: dict[str, str] | None =
     """Display a table without its index; `caption` says what is in it. A link below holds it as CSV.
 
     links: addresses, by the whole text of the cells and of the headings that lead there.
-    keep: a name under which the press keeps the table beside the page, for pages that are no chapter (tables.py).
+    keep: a name under which the notebook keeps the table, for pages that are no chapter (tables.py).
     """
     if keep:
         keep_table(frame, caption, keep)
@@ -212,11 +212,18 @@ def table(frame: pd.DataFrame, caption: str = "", links: dict[str, str] | None =
 
 
 def keep_table(frame: pd.DataFrame, caption: str, name: str) -> None:
-    """Hand a table to the press without showing it; does nothing where no press executes the page."""
-    if folder := settings.told("tables"):
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        kept = {"caption": caption, "mark": mark(), **json.loads(frame.to_json(orient="split", index=False))}
-        (Path(folder) / f"{name}.json").write_text(json.dumps(kept, indent=1))
+    """Keep a table in the notebook without showing it, for pages that are no chapter (tables.py)."""
+    table = {"caption": caption, "mark": mark(), **json.loads(frame.to_json(orient="split", index=False))}
+    keep(f"table {name}", table)
+
+
+def keep(name: str, what: dict) -> None:
+    """Keep facts in the notebook without showing them: they lie in the metadata of an output that is glued nowhere."""
+    display(
+        {f"{GLUE_PREFIX}text/plain": "''"},
+        raw=True,
+        metadata={"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}, KEPT: {name: what}},
+    )
 
 
 def linked(rows: str, links: dict[str, str]) -> str:

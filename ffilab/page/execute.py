@@ -14,8 +14,8 @@ from pathlib import Path
 
 import nbformat
 
-from ffilab.page import tables
-from ffilab.page.chapters import FACTS, Chapter, record_digests, source_digests
+from ffilab.page.chapter import PAGE
+from ffilab.page.chapters import FACTS, Chapter, kept, record_digests, source_digests
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, LOGS, ROOT, swap
@@ -56,7 +56,7 @@ def execute(
         tempfile.TemporaryDirectory(dir=out.parent.parent) as scratch,
         tempfile.TemporaryDirectory(prefix=temporary(), ignore_cleanup_errors=True) as short,
     ):
-        new, progress, page, answer = (Path(scratch) / part for part in (name, "progress.json", FACTS, "answer.json"))
+        new, progress, answer = (Path(scratch) / part for part in (name, "progress.json", "answer.json"))
         new.mkdir()
         # Before it runs: what changes meanwhile is not what the page was made from.
         made_from = made_from or source_digests(name)
@@ -76,8 +76,6 @@ def execute(
                 source=source and str(source),
                 earlier=list(earlier),
                 progress=str(progress),
-                page=str(page),
-                tables=str(new / tables.TABLES),
             ),
             settings.BUDGET: budget,
             "PYTHONPATH": str(ROOT),
@@ -101,7 +99,7 @@ def execute(
                 end_leftovers()
         _check(name, new / chapter.source.name, code, limit, answer, log)
         _join_streams(new / chapter.source.name)
-        _keep_facts(page, new / FACTS, made_from)
+        _keep_facts(new / chapter.source.name, made_from)
         swap(new, out)
     return chapter.executed
 
@@ -128,11 +126,11 @@ def sweep() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _keep_facts(page: Path, target: Path, made_from: dict[str, str]) -> None:
-    """Keep the facts that the page wrote beside it, with digests of all that it was made from."""
-    if page.exists():
-        facts = json.loads(page.read_text())
-        target.write_text(json.dumps({**facts, "digests": {**made_from, **record_digests(facts)}}, indent=1))
+def _keep_facts(path: Path, made_from: dict[str, str]) -> None:
+    """Keep the facts of a page beside it, with digests of all that it was made from."""
+    if facts := kept(nbformat.read(path, as_version=4)).get(PAGE):
+        facts |= {"digests": {**made_from, **record_digests(facts)}}
+        path.with_name(FACTS).write_text(json.dumps(facts, indent=1))
 
 
 def _join_streams(path: Path) -> None:

@@ -1,16 +1,15 @@
-"""Tables that a chapter handed to the pages that are no chapter: the matrix, the front page, the decision guide.
+"""Tables that a chapter keeps for the pages that are no chapter: the matrix, the front page, the decision guide.
 
-A chapter's cell keeps one with `draw.table(frame, caption, keep="name")`; it lies beside the executed page.
+A chapter's cell keeps one with `draw.table(frame, caption, keep="name")`; it lies in the executed notebook.
 """
 
-import json
+import functools
 from dataclasses import dataclass
 
 import pandas as pd
 
-from ffilab.page.chapters import Chapter
-
-TABLES = "tables"
+from ffilab.page.chapters import Chapter, kept
+from ffilab.run.errors import UserError
 
 
 @dataclass(frozen=True)
@@ -25,10 +24,15 @@ class Table:
 def read(corner: str, name: str) -> Table | None:
     """Read a table that the chapter of a corner keeps; None if it is missing or damaged."""
     chapter = Chapter(corner)
-    try:
-        kept = json.loads((chapter.executed.parent / TABLES / f"{name}.json").read_text())
-        frame = pd.DataFrame(kept["data"], columns=kept["columns"])
-        kept["caption"], kept["mark"]
-    except (OSError, KeyError, TypeError, ValueError, RecursionError):
+    if not chapter.is_executed:
         return None
-    return Table(frame, kept["caption"], kept["mark"])
+    try:
+        table = _kept(chapter, chapter.executed.stat().st_mtime_ns)[f"table {name}"]
+        return Table(pd.DataFrame(table["data"], columns=table["columns"]), table["caption"], table["mark"])
+    except (UserError, KeyError, TypeError, ValueError):
+        return None
+
+
+@functools.lru_cache(maxsize=32)
+def _kept(chapter: Chapter, _: int) -> dict:
+    return kept(chapter.executed_notebook)

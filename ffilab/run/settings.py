@@ -29,7 +29,7 @@ def everything_told() -> dict:
 
 
 def told(name: str, default=None):
-    """Return one setting of the verb: `source`, `earlier`, `layouts`, `interpreters`, `page`, `tables`, `progress`, `alone`."""
+    """Return one setting of the verb: `source`, `earlier`, `layouts`, `interpreters`, `progress`, `alone`."""
     return everything_told().get(name, default)
 
 
