@@ -11,7 +11,7 @@ from ffilab.measure.session import Reading
 from ffilab.setup import installed
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders.experiment import ARMS, LIBRARY
-from notebooks.measuring.contest import SPIN, SPIN_ARMS
+from studies.contest import SPIN, SPIN_ARMS
 
 PAIR = (GIL, FREE_THREADED)
 # Every interpreter that is here: the chapter pair in the default suite, the others in `make test-all`.

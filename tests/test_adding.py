@@ -16,7 +16,7 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 
 pytestmark = pytest.mark.full
 FILES = (".gitignore", "Makefile", "README.md", "_config.yml", "_toc.yml", "pyproject.toml")
-FOLDERS = ("book", "ffilab", "kernels", "native", "notebooks", "requirements", "tests")
+FOLDERS = ("book", "ffilab", "kernels", "native", "notebooks", "requirements", "studies", "tests")
 
 
 @pytest.fixture

@@ -13,8 +13,9 @@ from ffilab.run.paths import ROOT
 from ffilab.setup import relink
 from ffilab.setup.catalogue import GIL
 from ffilab.setup.layouts import as_installed
-from notebooks.measuring import contest, contest_results, kept
+from notebooks.measuring import contest_results
 from notebooks.measuring.contest_results import AGAIN, MEASURED_AS, MORE, OTHER, OURS, TITLES, TRUTHS
+from studies import contest, kept
 
 ROW, MEASURED = "layouts", tuple(row for row in TITLES if row not in MEASURED_AS)
 MACHINE = {"date": "2026-11-24T03:00:00", "cpu": "a processor"}

@@ -9,7 +9,7 @@ from ffilab.judge import coverage as judged
 from ffilab.judge.estimates import PREDICTION_LEVEL
 from ffilab.judge.groups import SESSION
 from ffilab.page import evidence
-from notebooks.measuring import coverage, kept
+from studies import coverage, kept
 
 LAYOUTS, OF_LAYOUT, OF_RESTART = 16, 0.02, 0.004
 MACHINE = {"cpu": "a processor", "cores": 2, "date": "2026-11-24T03:00:00", "commit": "abc"}

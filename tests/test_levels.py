@@ -13,7 +13,7 @@ from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, PREDICTION_LEVEL, Location, difference
 from ffilab.measure.record import merged
 from ffilab.setup.catalogue import GIL
-from notebooks.measuring import levels
+from studies import levels
 
 SIMULATIONS = 600
 # Relative standard deviations: between layouts, and between restarts with one of them.

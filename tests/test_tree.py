@@ -124,6 +124,12 @@ def imported(path):
     return found
 
 
+def test_nobody_imports_studies():
+    for path in PYTHON:
+        if path.is_relative_to(ROOT / "ffilab") or path.is_relative_to(NOTEBOOKS):
+            assert not {name for name in imported(path) if name.startswith("studies")}, path
+
+
 def test_no_corner_imports_another_unless_it_says_so():
     for corner in CORNERS:
         allowed = {corner, *declared(corner).uses}

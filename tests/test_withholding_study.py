@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from notebooks.measuring import withholding
-from notebooks.measuring.withholding import summarise
+from studies import withholding
+from studies.withholding import summarise
 
 COUNTS = {"numbers": 2, "withheld": 0, "measured_again": 1, "left_out": 0, "units": 9, "minutes": 1.0, "commit": "c"}
 

@@ -8,7 +8,7 @@ from ffilab.page.templates import filled
 from ffilab.run.paths import ROOT, read_json
 
 FOLDER = ROOT / "book" / "evidence"
-STUDY = "python3 ffilab/bootstrap.py study notebooks.measuring."
+STUDY = "python3 ffilab/bootstrap.py study "
 # What an interval over layouts has to reach.
 GOAL = 0.9
 INTERVALS = {

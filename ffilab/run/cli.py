@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -181,17 +180,17 @@ def pytest(part: str, shared_by: str, *options: str) -> int:
 )
 @click.option("--sessions", type=click.IntRange(min=1), help="Of a study that keeps sessions: so many more.")
 def study(name, budget, corner, sessions):
-    """Run a study that is no chapter: `characteristics`, or a module such as notebooks.measuring.contest (its `main(budget)`)."""
+    """Run a study that is no chapter: `characteristics`, or a module of `studies` such as contest (its `main(budget)`)."""
     budget = budget_name(budget or "quick")
     if name == "characteristics":
         return characteristics(corner)
-    if not re.fullmatch(r"notebooks(\.\w+)+", name) or not (paths.ROOT / f"{name.replace('.', '/')}.py").is_file():
+    studies = [path.stem for path in (paths.ROOT / "studies").glob("*.py") if "def main(" in path.read_text()]
+    if name not in studies:
         raise UserError(
-            f"There is no study {name!r}: NAME must be `characteristics` or a module below notebooks, such as "
-            "notebooks.measuring.contest."
+            f"There is no study {name!r}: NAME must be one of {', '.join(sorted([*studies, 'characteristics']))}."
         )
     late("ffilab.setup.native").build_all(environments.provision(catalogue.parse("pair")))
-    late(name).main(budget, **({"sessions": sessions} if sessions else {}))
+    late(f"studies.{name}").main(budget, **({"sessions": sessions} if sessions else {}))
 
 
 def characteristics(corner: str | None) -> None:

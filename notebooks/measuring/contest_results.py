@@ -13,6 +13,7 @@ from scipy import stats
 from ffilab.judge import groups
 from ffilab.judge.estimates import LEVEL, Location, Share, difference
 from ffilab.page import draw
+from ffilab.run.paths import ROOT, read_json
 from ffilab.setup.catalogue import GIL
 
 CALL, AGAIN, OTHER = "a call", "the same call", "through CDLL"
@@ -37,6 +38,12 @@ TRUTHS = ("same binary", "another layout", "another session")
 MIN_PAIRS = 2
 # With fewer sessions the contest ranks nothing.
 ENOUGH = 3
+
+
+def kept() -> list[dict]:
+    """The sessions of the contest that are kept; none if it was not run yet."""
+    path = ROOT / "book" / "evidence" / "contest.json"
+    return read_json(path) if path.exists() else []
 
 
 def estimate(found: dict, adds: float = 0.0) -> Location:

@@ -7,7 +7,7 @@ from ffilab.judge.estimates import LEVEL, Measurement
 from ffilab.judge.rules import YES, Side
 from ffilab.judge.wording import listed
 from ffilab.measure.session import Session
-from notebooks.measuring import contest_results, kept, numbers, results
+from notebooks.measuring import contest_results, numbers, results
 
 # More often than copies are so far apart.
 MORE_THAN_COPIES = Side("", direction="above", null=1 - LEVEL, interest=0.0)
@@ -20,7 +20,7 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
         "winners": partial(winners, session),
         "beyond": partial(beyond, session),
         "noise": lambda: session.said("copies"),
-        "contest": lambda: contest_results.in_words(kept.read(kept.EVIDENCE / "contest.json")),
+        "contest": lambda: contest_results.in_words(contest_results.kept()),
     }
 
 

@@ -1,4 +1,4 @@
-"""`python3 ffilab/bootstrap.py study notebooks.measuring.coverage --sessions 12`: intervals against what other sessions and builds say.
+"""`python3 ffilab/bootstrap.py study coverage --sessions 12`: intervals against what other sessions and builds say.
 
 A session links new layouts of every build, and measures each ratio on all of them, and on one binary beside them. It takes four
 minutes, and is put behind those that are kept in book/evidence/sessions.json: on any day, as often as one likes; one that was
@@ -18,8 +18,8 @@ from ffilab.run import machine
 from ffilab.run.budget import BUDGETS
 from ffilab.run.progress import say, step
 from ffilab.setup import layout_pool
-from notebooks.measuring import kept
-from notebooks.measuring.levels import BUILDS, PAIR, compiled, ratios, timed
+from studies import kept
+from studies.levels import BUILDS, PAIR, compiled, ratios, timed
 
 SESSIONS = {"smoke": 1, "room": 1, "quick": 1, "full": 12}
 

@@ -1,4 +1,4 @@
-"""`python3 ffilab/bootstrap.py study notebooks.measuring.levels`: how much builds, layouts, sessions and restarts add to the scatter
+"""`python3 ffilab/bootstrap.py study levels`: how much builds, layouts, sessions and restarts add to the scatter
 of a ratio (book/evidence/levels.json). What is measured serves the study of coverage, too: coverage.py.
 """
 
@@ -26,7 +26,7 @@ from ffilab.run.progress import say, step
 from ffilab.setup import build, layout_pool, relink
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.layouts import Pool
-from notebooks.measuring import kept
+from studies import kept
 
 PAIR = (GIL, FREE_THREADED)
 BUILDS = 3

@@ -1,4 +1,4 @@
-"""`python3 ffilab/bootstrap.py study notebooks.measuring.contest`: timeit, pyperf and our instrument on the same calls.
+"""`python3 ffilab/bootstrap.py study contest`: timeit, pyperf and our instrument on the same calls.
 
 What is asked, and how it is answered, was written down before the first run: book/contest.md. Every run is kept as soon as it is
 there, in book/evidence/contest.json; what is kept there stands in the chapter. A study that was stopped loses the run that it
@@ -37,8 +37,8 @@ from ffilab.run.subprocesses import group
 from ffilab.setup import layout_pool, relink
 from ffilab.setup.catalogue import GIL
 from ffilab.setup.layouts import Layout, Pool
-from notebooks.measuring import kept
 from notebooks.measuring.contest_results import AGAIN, CALL, MEASURED_AS, MORE, OTHER, PAIRS, TITLES
+from studies import kept
 
 PYPERF_ARM, TIMEIT_ARM = (NATIVE / "measuring" / f"{tool}_arm.py" for tool in ("pyperf", "timeit"))
 SPIN_ARMS, SPIN = "native/measuring/arms.py", f"{BUILT}/measuring/libspin.so"

@@ -1,6 +1,6 @@
 """How often a run withholds what it measured, on an idle machine and beside other work.
 
-python3 ffilab/bootstrap.py study notebooks.measuring.withholding   one round and more; Ctrl-C loses nothing
+python3 ffilab/bootstrap.py study withholding   one round and more; Ctrl-C loses nothing
 
 A round is a book of all chapters on an idle machine and one beside an editor; at the end of every second round comes one beside
 a compiler. Each chapter is measured as `make book` does it, in a folder of its own. What is kept are the records: they are judged
@@ -31,10 +31,10 @@ from ffilab.run.paths import BUILD, NATIVE, RECORDS, ROOT
 from ffilab.run.progress import say
 from ffilab.run.subprocesses import group
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.measuring import kept
+from studies import kept
 
 EVIDENCE = kept.EVIDENCE / "withholding.json"
-COMMAND = "python3 ffilab/bootstrap.py study notebooks.measuring.withholding"
+COMMAND = "python3 ffilab/bootstrap.py study withholding"
 # An editor, or a browser: bursts of one core that last a second, a tenth of the time.
 BURST_S, SHARE = 1.0, 0.1
 ROUNDS = 3
@@ -98,7 +98,7 @@ def measure(load: str, budget: str, index: Path) -> None:
 def judged(line: dict) -> dict:
     """What the rules say of one run: its numbers, what was withheld and measured again, and the answer to each part."""
     session = Reading(line["chapter"], RECORDS / line["chapter"] / line["session"])
-    rows = [row for _, row in ledger.judged(session)]
+    rows = ledger.judged(session)
     parts = {(row["id"], part["measured"], part["kind"]): part["verdict"] for row in rows for part in row["parts"]}
     again = [session.record.disturbed(title) for title in {one["title"] for one in session.record.experiments}]
     again += [session.timed(name).disturbed() for name in session.plans]
