@@ -69,12 +69,13 @@ def assemble(tree: Path) -> Path:
     shutil.copytree(ROOT / "book", tree / "book")
     built = shutil.ignore_patterns(*BY_PRODUCTS, "*.so", "*.egg-info", "__pycache__")
     shutil.copytree(NATIVE, tree / "native", ignore=built)
-    shutil.copytree(ROOT / "ffilab", tree / "ffilab", ignore=shutil.ignore_patterns("__pycache__"))
-    # The pages quote what is measured from the files beside them, and from the instrument.
+    # The pages quote what is measured from the files beside them, from the instrument, and from studies.
+    for name in ("ffilab", "studies"):
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(
         NOTEBOOKS, tree / "notebooks", ignore=shutil.ignore_patterns("*.ipynb", "__pycache__", ".ipynb_checkpoints")
     )
-    for path in [*(tree / "notebooks").rglob("*.py"), *(tree / "native").rglob("*.py")]:
+    for path in [path for name in ("notebooks", "native", "studies") for path in (tree / name).rglob("*.py")]:
         path.write_text(without_tails(path.read_text()))
     glossary = terms.of((tree / "book" / "glossary.md").read_text())
     for chapter in chapters():
