@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.full
 MOST_CLICKS = 3
 # A number with its interval, a count of runs, or a verdict. Golden records are cut down, so that controls may fail: then the answer is that.
-MEASURED = r"\[-?[\d.,]+, -?[\d.,]+\]|(\d+|none) of \d+ runs|\bholds\b|does not hold|undecided|is withheld"
+MEASURED = r"\[-?[\d.,]+, -?[\d.,]+\]|(\d+ of|not seen in) \d+ runs|Verdict: (holds|does not hold|mixed|open)|undecided|is withheld"
 
 
 class Reader:

@@ -66,7 +66,7 @@ def test_a_chapter_from_a_bundle_needs_no_interpreter_and_is_the_same_each_time(
     assert not list((clone / "kernels").rglob(".venv"))
     said = make("judge", f"FROM={bundle}", cwd=clone)
     assert said.returncode == 0
-    assert said.stdout.startswith("A1 ")
+    assert said.stdout.startswith("A1: ")
     shutil.rmtree(clone / "_build")
 
 

@@ -114,7 +114,8 @@ def judged(rows: list[dict], given: dict, make: Callable, judge: Callable) -> li
         raise UserError(f"{FILE.name}: there is no claim {identifier}.")
     by_id = {row["id"]: row for row in rows}
     found = numbers_of(corners, given, by_id)
-    row = judge(claim_of(claim, corners, rules()), found and make(found[0], {"is_result": True}, found[1]))
+    is_result = any(given[c.claim].provenance["is_result"] for c in corners if c.bold and c.claim in given)
+    row = judge(claim_of(claim, corners, rules()), found and make(found[0], {"is_result": is_result}, found[1]))
     if found is None:
         row.update(verdict="not measured yet", reason="none of the chapters that it rests on was measured yet")
     # It is no chapter's, and its numbers come from several runs.

@@ -73,14 +73,18 @@ class Numbers:
             raise ValueError(f"notebooks/{self.session.corner}/numbers.py has no number {name!r}")
         if name not in self._made:
             self._made[name] = self._of_sessions(name, self._alone(name))
+        # Whoever asks for it rests on what it rests on.
+        self.session.reads |= self._made[name].rests_on
         return self._made[name]
 
     def _alone(self, name: str) -> Number:
         outside = set(self.session.reads)
         self.session.reads.clear()
-        made = self._make[name]()
-        rests_on = frozenset(self.session.reads)
-        self.session.reads.update(outside)
+        try:
+            made = self._make[name]()
+            rests_on = frozenset(self.session.reads)
+        finally:
+            self.session.reads.update(outside)
         if made is None or isinstance(made, str):
             return Number(None, made or NOT_MEASURED, rests_on)
         if isinstance(made, Interval):

@@ -5,10 +5,13 @@ import re
 from collections.abc import Callable, Iterable
 
 from ffilab.judge.estimates import Interval
+from ffilab.judge.numbers import NOT_MEASURED as NOT_MADE
 from ffilab.judge.numbers import Number
 from ffilab.judge.wording import NOT_MEASURED, capital, listed, number, text
 
 NOTHING = "Too little was measured here to say."
+# As the end of a sentence.
+WAS_NOT = {NOT_MADE: "it was not measured"}
 TOO_FEW = "there are too few values for an interval"
 
 
@@ -24,7 +27,7 @@ class Poured:
     """A number as a form shows it; see the head of this file."""
 
     def __init__(self, number: Number):
-        self.missing = number.missing or TOO_FEW
+        self.missing = WAS_NOT.get(number.missing, number.missing) or TOO_FEW
         self._interval = number.measurement and number.measurement.interval
         self._estimate = number.measurement and number.measurement.estimate
 

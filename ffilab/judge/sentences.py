@@ -151,11 +151,15 @@ class Said(Mapping[str, str]):
 
     def _say(self, sentence: Sentence) -> str:
         form = sentence.form(tuple(question.answer(self._session, self._numbers) for question in sentence.questions))
+        form = sentence.few if form is None else form
+        if any(self[name[1:]] == NOTHING for name in taken_up(sentence, form)):
+            # In the middle of a sentence it would say nothing, badly.
+            return NOTHING
         poured = {
             alias: Text(self[name[1:]]) if name.startswith("@") else Poured(self._numbers[name])
             for alias, name in sentence.poured.items()
         }
-        return (sentence.few if form is None else form).format(**poured)
+        return form.format(**poured)
 
     def __iter__(self) -> Iterator[str]:
         """The names of those that stand alone: no parts, and no fragment that a sentence takes up."""
@@ -165,6 +169,14 @@ class Said(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(list(iter(self)))
+
+
+def taken_up(sentence: Sentence, form: str) -> list[str]:
+    """The other sentences that a form pours in, with something of its own around them."""
+    if not re.sub(r"\{[^}]*\}|\s", "", form):
+        return []
+    aliases = set(re.findall(r"\{(\w+)", form))
+    return [name for alias, name in sentence.poured.items() if alias in aliases and name.startswith("@")]
 
 
 def said(session) -> Said:

@@ -37,8 +37,10 @@ class Session:
         """Return `make(self)`: worked out once, and again when the session has measured more."""
         if make not in self._once:
             outside, self.reads = self.reads, set()
-            self._once[make] = make(self), self.reads
-            self.reads = outside
+            try:
+                self._once[make] = make(self), self.reads
+            finally:
+                self.reads = outside | self.reads
         found, reads = self._once[make]
         self.reads |= reads
         return found

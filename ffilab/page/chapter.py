@@ -8,6 +8,8 @@ from ffilab.judge import basis, controls, ledger, statistics
 from ffilab.judge.sentences import said
 from ffilab.measure.session import Session, open_session, source
 from ffilab.page import draw
+from ffilab.run import settings
+from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD
 from ffilab.setup import installed
 from ffilab.setup.catalogue import ALL, FREE_THREADED, GIL
@@ -68,8 +70,17 @@ def left_out(labels: list[str]) -> list[str]:
 
 def sentences(session: Session) -> None:
     """Hand every sentence that this run chooses to the prose: {glue:text}`name`."""
-    for name, sentence in said(session).items():
-        draw.glue(name, sentence)
+    lacking = []
+    for name in said(session):
+        try:
+            draw.glue(name, said(session)[name])
+        except UserError:
+            # In JupyterLab a reader may have left out a section.
+            if settings.everything_told():
+                raise
+            lacking.append(name)
+    if lacking:
+        display(Markdown(f"Not said here, as what it speaks of was not measured: {', '.join(lacking)}."))
 
 
 def verdicts(session: Session) -> None:

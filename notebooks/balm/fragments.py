@@ -70,7 +70,10 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
 def answered(session: Session, name: str, rule=SIDE) -> dict[str, str | None]:
     """What a rule answers to a number of the corrected experiment, by CPython; None where it was not measured."""
     found = {label: of(session)[f"{name}, one thread: {label}"] for label in session.timed("ways").interpreters}
-    return {label: one.measurement and rule.answer(one.measurement).verdict for label, one in found.items()}
+    return {
+        label: rule.answer(number).verdict if (number := one.measurement) and number.interval.is_known else None
+        for label, one in found.items()
+    }
 
 
 def holds_where(session: Session) -> str:

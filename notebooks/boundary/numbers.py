@@ -111,6 +111,16 @@ def extremes(session: Session, what: str, names: Iterable[str]) -> Makers:
     return {f"{what}: smallest": partial(at, min), f"{what}: largest": partial(at, max)}
 
 
+def ends(session: Session, what: str, names: list[str]) -> Makers:
+    """The dearest and the cheapest of several numbers, each with its own interval; None if fewer than two are there."""
+
+    def at(pick: Callable) -> Interval | None:
+        found = [one.interval for name in names if (one := of(session)[name].measurement)]
+        return pick(found, key=lambda interval: interval.value) if len(found) > 1 else None
+
+    return {f"{what}: cheapest": partial(at, min), f"{what}: dearest": partial(at, max)}
+
+
 def of_times(session: Session) -> Makers:
     """From the matrix, and from the plan of the pairs that decide."""
     made: Makers = {}
@@ -143,11 +153,11 @@ def of_times(session: Session) -> Makers:
         for what, where in names.items():
             timed(what, statistics.ratio, cell(form, *where), cell(binding, *where))
         made |= extremes(session, others, names)
-    for what, ending, bindings in (
-        (INT, f"{FREE_THREADED} / {GIL}", BINDINGS),
-        (ERROR, "over the floor, ns", ("nanobind", "pybind11", "PyO3")),
+    for what, ending, bindings, pick in (
+        (INT, f"{FREE_THREADED} / {GIL}", BINDINGS, extremes),
+        (ERROR, "over the floor, ns", ("nanobind", "pybind11", "PyO3"), ends),
     ):
-        made |= extremes(session, f"{what}, {ending}", [f"{what} through {one}: {ending}" for one in bindings])
+        made |= pick(session, f"{what}, {ending}", [f"{what} through {one}: {ending}" for one in bindings])
     timed(f"empty loop on {GIL}", statistics.per_call, (GIL, EMPTY))
     timed("what an int adds to a call by hand, ns", results.difference, cell(FLOOR, INT), cell(FLOOR, ANSWER))
     timed(f"{INT} without the loop: dearest / cheapest", lambda record: results.widest(record, GIL)[2])

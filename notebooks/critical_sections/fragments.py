@@ -27,6 +27,7 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
     return made | {
         "calibrated": lambda: capital("; ".join(f"{one.what}: {one.found}" for one in numbers.controls(session))),
         "failed": lambda: listed([one.what for one in numbers.controls(session) if not one.passed]),
+        "lost-texts": lambda: listed([*numbers.by_gain(session, "texts")["less"]]),
         "gained-gil": lambda: listed([*numbers.by_gain(session, "objects-gil")["more"]]),
         "below": partial(below, session),
         "tax-kinds": partial(kinds, session),

@@ -76,7 +76,8 @@ def hung(session: Session) -> str:
     shares: dict[str, Share] = {}
     for label, where in sentences.BUILDS.values():
         for loader in LOADERS:
-            shares[f"{loader} {where}"] = numbers.ends(session, label, loader, "handshake", "deadlocks")
+            if share := numbers.ends(session, label, loader, "handshake", "deadlocks"):
+                shares[f"{loader} {where}"] = share
     events = [name for name, share in shares.items() if share.events]
     open_ = [name for name, share in shares.items() if not share.events and not share.never(RARE)]
     said = (

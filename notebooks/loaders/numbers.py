@@ -134,8 +134,10 @@ def largest_miss(record, label: str, what: str) -> Interval | str:
     those of the largest of several."""
     noop, missed = results.price(record, label, "noop").at(), results.misses(record, label)[what].values()
     allowed = results.WITHIN * abs(noop.value)
-    if not (noop.is_known and noop.excludes(0) and allowed):
-        return "no price of noop is known"
+    if not all(one.is_known for one in (noop, *missed)):
+        return "there are too few values for an interval"
+    if not noop.excludes(0):
+        return "none is seen"
     at_least = max(max(0.0, one.low, -one.high) for one in missed)
     at_most = max(max(abs(one.low), abs(one.high)) for one in missed)
     return Interval(max(abs(one.value) for one in missed), at_least, at_most).map(lambda ns: ns / allowed)

@@ -52,7 +52,7 @@ def numbers(session: Session) -> Makers:
 def known(make: Callable[[], Made]) -> Made:
     """What is made; of nothing, that it is too little."""
     made = make()
-    return TOO_FEW if made is None or (isinstance(made, Share) and not made.trials) else made
+    return TOO_FEW if isinstance(made, Share) and not made.trials else made
 
 
 def of_functions(session: Session) -> Makers:

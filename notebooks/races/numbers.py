@@ -85,9 +85,13 @@ def of_the_rules(session: Session) -> Makers:
     for label, statement in product(PAIR, ("total += 1", "total += one()")):
         which = {"interpreter": label, "statement": statement, "interval": "1 µs"}
         events(f"bad runs: {statement}, {label}", "total += 1", "lost", **which)
+        made[f"bad runs, undisturbed: {statement}, {label}"] = partial(bad, session, "total += 1", "lost", **which)
     for label, gil in zip(PAIR, ("on", "off")):
         which = {"interpreter": label, "gil": gil, "what": "fast bank"}
         events(f"bad runs as the talk ran it: fast bank, {label}", AS_RUN, "created", **which)
+        made[f"bad runs as the talk ran it, undisturbed: fast bank, {label}"] = partial(
+            bad, session, AS_RUN, "created", **which
+        )
     made[f"updates lost, mean over all runs: unsafe, PyDLL, {FREE_THREADED}"] = lambda: mean(
         results.counter_trials(session.frame("trials"), FREE_THREADED, PYDLL, "unsafe").lost
     )

@@ -197,7 +197,7 @@ def test_where_nothing_can_be_looked_into_the_sentences_say_so():
 
 def test_tools_for_which_the_same_holds_stand_together():
     said = ["… get(s) faster|PyO3", "slower: …|Cython", "… get(s) faster|C API, limited"]
-    assert fragments.grouped(said) == "PyO3 and limited C API get faster; slower: Cython"
+    assert fragments.grouped(said) == "PyO3 and C API, limited get faster; slower: Cython"
     assert fragments.grouped(said[:1], ", ") == "PyO3 gets faster"
     assert "too little" in fragments.grouped([])
 

@@ -20,8 +20,14 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import GIL
 
+BROWSER = ("chromium", "chrome", "headless_shell", "node", "node-MainThread", "chrome_crashpad_handler")
 ARMS = Path(__file__).with_name("arms.py")
 pytestmark = pytest.mark.usefixtures("quiet_progress", "quiet_machine")
+
+
+def children():
+    """What this process has started: beside what is tested, a browser of other tests."""
+    return {child for child in psutil.Process().children(recursive=True) if child.name() not in BROWSER}
 
 
 def open_files():
@@ -35,7 +41,7 @@ def limited(smoke):
 
 def assert_nothing_is_left(before):
     assert open_files() == before
-    assert not psutil.Process().children(recursive=True)
+    assert not children()
 
 
 @pytest.mark.full
