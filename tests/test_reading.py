@@ -197,7 +197,8 @@ def test_paper_shows_the_page_and_nothing_around_it(address, browser, tmp_path):
     tab.evaluate("dispatchEvent(new Event('beforeprint'))")
     hidden = "[...document.querySelectorAll('.bd-sidebar-primary, .bd-sidebar-secondary, .copybtn, .ffi-dark')]"
     assert tab.evaluate(f"{hidden}.filter(each => each.offsetWidth).length") == 0
-    assert tab.evaluate("[...document.querySelectorAll('.ffi-light')].every(each => each.offsetWidth)")
+    # A figure that was not in sight is fetched when it is to be printed.
+    tab.wait_for_function("[...document.querySelectorAll('.ffi-light')].every(each => each.offsetWidth)")
     assert tab.evaluate("[...document.querySelectorAll('details')].every(each => each.open)")
     assert tab.evaluate("document.documentElement.dataset.theme") == "light"
     path = tmp_path / "page.pdf"
