@@ -191,7 +191,7 @@ def objects_alt(session: Session) -> str:
         found = [numbers.by_gain(session, group) for group in groups]
         counts = {what: sum(len(one[gain]) for one in found) for gain, what in GAINS.items()}
         listing = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-        said.append(f"on {label}: {listing} of {sum(counts.values())}")
+        said += [f"on {label}: {listing} of {sum(counts.values())}"] * bool(listing)
     return "; ".join(said)
 
 

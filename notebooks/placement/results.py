@@ -336,6 +336,8 @@ def counted_ratio(counts: pd.DataFrame | str, what: str) -> Measurement | str:
     if isinstance(counts, str):
         return counts
     column = counts.set_index("program")[what]
+    if not column["fast"]:
+        return f"the fast program has no {what}"
     return exact(column["slow"] / column["fast"], "ratio")
 
 
