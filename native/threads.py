@@ -1,4 +1,4 @@
-"""Threads that start together, for the experiments of all corners. Standard library only."""
+"""Threads that start together, for the experiments of all chapters. Standard library only."""
 
 import statistics
 import threading

@@ -32,7 +32,9 @@ PAIR = (GIL, FREE_THREADED)
 BUILDS = 3
 
 # [arms]
-LOADERS, BOUNDARY, OPERATIONS = (f"native/{corner}/arms.py" for corner in ("loaders", "boundary", "critical_sections"))
+LOADERS, BOUNDARY, OPERATIONS = (
+    f"native/{chapter}/arms.py" for chapter in ("loaders", "boundary", "critical_sections")
+)
 AGAIN = "CDLL noop again"
 BINDINGS = ("C API", "pybind11", "nanobind", "PyO3", "Cython")
 NUMBER, TEXT = "int → int", "str in, ASCII"

@@ -83,7 +83,7 @@ def measure(load: str, budget: str, index: Path) -> None:
                     execute(chapter, budget)
                 line = {
                     "load": load,
-                    "chapter": chapter.corner,
+                    "chapter": chapter.name,
                     "session": Path(chapter.facts["records"][0]).parent.name,
                     "minutes": round((time.monotonic() - began) / 60, 2),
                     "commit": machine.commit(),
@@ -129,8 +129,8 @@ def summarise(index: Path) -> list[dict]:
     rows = kept.read(EVIDENCE)
     again = {(run["load"], run["chapter"], run["session"]) for run in runs}
     rows = [row for row in rows if not {(row["load"], row["chapter"], one) for one in row["sessions"]} & again]
-    for load, corner in sorted({(run["load"], run["chapter"]) for run in runs}):
-        chosen = [run for run in runs if (run["load"], run["chapter"]) == (load, corner)]
+    for load, chapter in sorted({(run["load"], run["chapter"]) for run in runs}):
+        chosen = [run for run in runs if (run["load"], run["chapter"]) == (load, chapter)]
         judged_by = [
             (answer, most(votes[part], answer, load)) for run in chosen for part, answer in run["answers"].items()
         ]
@@ -140,7 +140,7 @@ def summarise(index: Path) -> list[dict]:
         rows.append(
             {
                 "load": load,
-                "chapter": corner,
+                "chapter": chapter,
                 "runs": len(chosen),
                 **{name: round(sum(run[name] for run in chosen), 2) for name in sums},
                 "answered": len(given),

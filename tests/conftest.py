@@ -103,24 +103,24 @@ def browser():
 
 
 @pytest.fixture
-def executed(corner, request):
-    """The chapter of a parametrised `corner`, made from golden records, of a `variant` if the test has one. Shared: see golden_pages.py."""
+def executed(chapter, request):
+    """A parametrised `chapter`, made from golden records, of a `variant` if the test has one. Shared: see golden_pages.py."""
     from tests import golden_pages
 
     variant = request.getfixturevalue("variant") if "variant" in request.fixturenames else golden_pages.MEASURED
-    return golden_pages.page(corner, variant)
+    return golden_pages.page(chapter, variant)
 
 
 @pytest.fixture(scope="session")
 def golden_book():
     """The whole book made from golden records of real runs: a folder of pages."""
-    from ffilab.judge.claims import corners
+    from ffilab.judge.claims import chapter_names
     from ffilab.page import render
     from tests import golden_pages
 
     target = golden_pages.folder() / "html"
-    for corner in corners():
-        golden_pages.page(corner)
+    for name in chapter_names():
+        golden_pages.page(name)
     with golden_pages.locked("html"):
         if not target.exists():
             shutil.copytree(golden_pages.folder() / golden_pages.MEASURED, paths.EXECUTED, dirs_exist_ok=True)

@@ -44,11 +44,11 @@ def records(variant: str) -> Path:
     return target
 
 
-def page(corner: str, variant: str = MEASURED) -> Chapter:
+def page(name: str, variant: str = MEASURED) -> Chapter:
     """The executed chapter, made from the records of a variant."""
-    chapter = Chapter(corner, executed_folder=folder() / variant)
+    chapter = Chapter(name, executed_folder=folder() / variant)
     source = records(variant)
-    with locked(f"{variant}-{corner}"):
+    with locked(f"{variant}-{name}"):
         if not chapter.is_executed:
             execute(chapter, "quick", source)
     return chapter

@@ -68,10 +68,10 @@ def write(record, path):
 class Made(Session):
     """A session of made-up records. children: lines of its processes; timed: its plans by name."""
 
-    def __init__(self, corner="loaders", children=(), **plans):
+    def __init__(self, chapter="loaders", children=(), **plans):
         run = {
             "plan": {
-                "name": corner,
+                "name": chapter,
                 "session": "made up",
                 "seed": 1,
                 "budget": "quick",
@@ -84,7 +84,7 @@ class Made(Session):
             for title in dict.fromkeys(line["title"] for line in children)
         }
         experiments = [{"title": title, "run": 1, "processes": len(lines)} for title, lines in titles.items()]
-        super().__init__(corner, None, Record(None, run, experiments=experiments, children=list(children)))
+        super().__init__(chapter, None, Record(None, run, experiments=experiments, children=list(children)))
         self._timed.update(plans)
 
     @property

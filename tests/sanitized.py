@@ -210,12 +210,12 @@ EXTENSIONS = {one.__name__: one for one in (balm, lock_pieces, shared_state, gil
 
 def main():
     project, native, built, calls = sys.argv[1:]
-    corner, name = project.split("/")
-    sys.path[:0] = [os.path.join(native, corner), native]
-    if corner == "boundary":
+    chapter, name = project.split("/")
+    sys.path[:0] = [os.path.join(native, chapter), native]
+    if chapter == "boundary":
         boundary(name, built, json.loads(calls))
     else:
-        (LIBRARIES[corner] if name == "library" else EXTENSIONS[name])(built)
+        (LIBRARIES[chapter] if name == "library" else EXTENSIONS[name])(built)
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ def anchors() -> dict[str, dict[str, str]]:
     listed = re.findall(r"(?:file|root): (\S+)", (ROOT / "_toc.yml").read_text())
     found = {name: headings([path.read_text()]) for name in listed if (path := ROOT / f"{name}.md").exists()}
     for chapter in chapters():
-        for name, page in split(nbformat.read(chapter.source, as_version=4), chapter.corner).items():
-            found[f"notebooks/{chapter.corner}/{name}"] = headings(markdown(page))
+        for name, page in split(nbformat.read(chapter.source, as_version=4), chapter.name).items():
+            found[f"notebooks/{chapter.name}/{name}"] = headings(markdown(page))
     assert found.keys() == set(listed)
     return found
 

@@ -68,10 +68,10 @@ def look_at_the_tree(clone):
 
 
 def test_a_claim_is_one_folder(clone):
-    corner = clone / "notebooks" / "loaders"
+    chapter = clone / "notebooks" / "loaders"
     rule = '{kind = "side", measured = "noop: ratio on {GIL}", direction = "above", null = 1.0, interest = 0.02}'
     add(
-        corner / "claims.toml",
+        chapter / "claims.toml",
         f"""
 [[claim]]
 id = "X1"
@@ -85,7 +85,7 @@ test = [{rule}]
 """,
     )
     add(
-        corner / "simulated.py",
+        chapter / "simulated.py",
         """    cells[GIL, "PyDLL noop"] = 40.0
     cells[GIL, "CDLL noop"] = 40.0 * session.true("X1", "noop: ratio on {GIL}")
 """,
@@ -107,7 +107,7 @@ test = [{rule}]
 
 
 def test_a_sentence_is_a_few_lines_and_a_place_on_the_page(clone):
-    corner = clone / "notebooks" / "loaders"
+    chapter = clone / "notebooks" / "loaders"
     sentence = """
 [dearer]
 ask = {measured = "noop: ratio on {GIL}", null = 1.0}
@@ -115,8 +115,8 @@ yes = "CDLL costs time."
 no = "CDLL costs no time."
 open = "Whether CDLL costs time cannot be told here."
 """
-    add(corner / "sentences.toml", sentence)
-    add(corner / "loaders.ipynb", r"{glue:text}`dearer` ", before="{glue:text}`ratio-noop-gil`")
+    add(chapter / "sentences.toml", sentence)
+    add(chapter / "loaders.ipynb", r"{glue:text}`dearer` ", before="{glue:text}`ratio-noop-gil`")
     page = python(
         clone,
         """
@@ -162,9 +162,9 @@ def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
 
 def test_a_binding_is_one_folder(clone):
     """A second copy of the binding in the C API, under another name: found, built, measured beside the others."""
-    corner = clone / "native" / "boundary"
-    shutil.copytree(corner / "c_api", corner / "second", ignore=shutil.ignore_patterns("build", "*.egg-info"))
-    for path in [path for path in (corner / "second").rglob("*") if path.is_file()]:
+    chapter = clone / "native" / "boundary"
+    shutil.copytree(chapter / "c_api", chapter / "second", ignore=shutil.ignore_patterns("build", "*.egg-info"))
+    for path in [path for path in (chapter / "second").rglob("*") if path.is_file()]:
         text = (
             path.read_text().replace("boundary_c_api", "boundary_second").replace("boundary-c-api", "boundary-second")
         )
@@ -177,7 +177,7 @@ def test_a_binding_is_one_folder(clone):
         from ffilab.measure.session import Measuring
         from ffilab.setup import installed
         from notebooks.boundary import experiment
-        failures = native.build_all(installed.pair(), corners=["boundary"])
+        failures = native.build_all(installed.pair(), chapters=["boundary"])
         assert not failures, failures
         assert "Second" in experiment.BINDINGS
         session = Measuring("boundary", ["{GIL}", "{FREE_THREADED}"])

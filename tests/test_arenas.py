@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
-from corner import PAIR, Golden, result_of, rows_of
+from of_chapter import PAIR, Golden, result_of, rows_of
 
 from ffilab.judge import controls, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows

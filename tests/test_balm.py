@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from corner import PAIR, Golden, rows_of
+from of_chapter import PAIR, Golden, rows_of
 
 from ffilab.judge import characteristics, controls, ledger, verdicts
 from ffilab.judge.numbers import of

@@ -4,9 +4,9 @@ import json
 import subprocess
 
 import pytest
-from corner import LABELS, PAIR, outcome_of, result_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from of_chapter import LABELS, PAIR, outcome_of, result_of
 
 from ffilab.measure.case import Case
 from ffilab.measure.session import Measuring

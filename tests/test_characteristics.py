@@ -78,10 +78,10 @@ def test_what_is_right_follows_the_truth(identifier):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("corner", claims.corners())
-def test_a_small_table_made_again_agrees_with_the_one_that_is_kept(corner):
+@pytest.mark.parametrize("chapter", claims.chapter_names())
+def test_a_small_table_made_again_agrees_with_the_one_that_is_kept(chapter):
     """With another seed: every share of right verdicts is what the kept one makes likely."""
-    for one in [row for rows in characteristics.table([corner], RUNS, seed=424_242) for row in rows]:
+    for one in [row for rows in characteristics.table([chapter], RUNS, seed=424_242) for row in rows]:
         known = KEPT[characteristics.key(one)]
         assert one["right"] == known["right"]
         likely = stats.fisher_exact([counted(one), counted(known)]).pvalue

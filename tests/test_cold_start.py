@@ -48,14 +48,14 @@ def test_a_terminal_gets_one_live_line_and_the_end_stays(monkeypatch):
 def press(tell, tmp_path, monkeypatch):
     """A book of three chapters that only notes what happens."""
     events = []
-    corners = ["arenas", "loaders", "races"]
+    chapters = ["arenas", "loaders", "races"]
     monkeypatch.setattr(book, "HTML", tmp_path / "html")
-    monkeypatch.setattr(book, "chapters", lambda: [Chapter(corner, executed_folder=tmp_path) for corner in corners])
+    monkeypatch.setattr(book, "chapters", lambda: [Chapter(chapter, executed_folder=tmp_path) for chapter in chapters])
     monkeypatch.setattr(book.status, "in_order", lambda: [Chapter("loaders")])
-    monkeypatch.setattr(book, "source_digests", lambda corner: {})
+    monkeypatch.setattr(book, "source_digests", lambda chapter: {})
     monkeypatch.setattr(book, "set_up", lambda *_: [installed.Installed(parse("3.14").required[0], None, {})])
     monkeypatch.setattr(book, "drawn_layouts", lambda *_: contextlib.nullcontext())
-    monkeypatch.setattr(book, "execute", lambda chapter, *_, **__: events.append(chapter.corner))
+    monkeypatch.setattr(book, "execute", lambda chapter, *_, **__: events.append(chapter.name))
     monkeypatch.setattr(book.render, "render", lambda: events.append("render"))
     tell(interpreters=None)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import psutil
 import pytest
-from corner import Golden, outcome_of, result_of, rows_of
+from of_chapter import Golden, outcome_of, result_of, rows_of
 
 from ffilab.judge import sentences, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from corner import LABELS, Golden, result_of, rows_of
+from of_chapter import LABELS, Golden, result_of, rows_of
 
 from ffilab.judge import sentences, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows

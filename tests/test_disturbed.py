@@ -141,7 +141,7 @@ def test_a_wall_time_ends_a_run_and_nothing_is_measured_again():
 @pytest.fixture
 def session(monkeypatch, tmp_path):
     monkeypatch.setattr(sessions, "RECORDS", tmp_path)
-    return sessions.Measuring("corner", [GIL, FREE_THREADED])
+    return sessions.Measuring("chapter", [GIL, FREE_THREADED])
 
 
 @pytest.fixture
@@ -216,7 +216,7 @@ def test_a_further_session_heals_and_a_bad_one_is_left_out(session, busy, monkey
     session.close()
     busy.clear()
     tell(progress=str(tmp_path / "p"), earlier=[session.folder.name])
-    second = sessions.Measuring("corner", [GIL, FREE_THREADED])
+    second = sessions.Measuring("chapter", [GIL, FREE_THREADED])
     assert three(second).groupby("case").size().tolist() == [4] * 3
     assert second.disturbed("calls") == (6, 12, 24)
     busy |= set(range(18, 200))

@@ -5,16 +5,16 @@ import re
 
 import pytest
 
-from ffilab.judge.claims import corners
+from ffilab.judge.claims import chapter_names
 from tests import golden_pages
 
 CHECK = "exercise.check_"
 
 
-def answers(corner):
+def answers(chapter):
     """What the check prints for an exercise as given and for its solution: {label: (given, solved)}."""
     given, solved, exercise, solution = {}, {}, None, None
-    for cell in golden_pages.page(corner).executed_notebook.cells:
+    for cell in golden_pages.page(chapter).executed_notebook.cells:
         if cell.cell_type == "markdown":
             exercise = (re.findall(r"\{exercise\} .*\n:label: (\S+)", cell.source) or [exercise])[-1]
             solution = (re.findall(r"\{solution-start\} (\S+)", cell.source) or [solution])[-1]
@@ -28,10 +28,10 @@ def answers(corner):
     return {label: (given[label], solved[label]) for label in given}
 
 
-@pytest.mark.parametrize("corner", corners())
-def test_as_given_an_exercise_is_open_and_its_solution_solves_it(corner):
-    patterns = importlib.import_module(f"notebooks.{corner}.exercise").SOLVED
-    found = answers(corner)
+@pytest.mark.parametrize("chapter", chapter_names())
+def test_as_given_an_exercise_is_open_and_its_solution_solves_it(chapter):
+    patterns = importlib.import_module(f"notebooks.{chapter}.exercise").SOLVED
+    found = answers(chapter)
     assert list(found) == list(patterns)
     for label, (given, solved) in found.items():
         assert given.strip()

@@ -63,9 +63,9 @@ def test_every_link_leads_to_a_heading_of_the_book():
         assert not anchor or anchor in known[page], place
 
 
-def kept_by(corner):
+def kept_by(chapter):
     """Names of the tables that a chapter's notebook keeps; a label in them as the loop's variable."""
-    cells = json.loads((ROOT / "notebooks" / corner / f"{corner}.ipynb").read_text())["cells"]
+    cells = json.loads((ROOT / "notebooks" / chapter / f"{chapter}.ipynb").read_text())["cells"]
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     for call in (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)):
         given = [word.value for word in call.keywords if word.arg == "keep"]
@@ -75,14 +75,14 @@ def kept_by(corner):
 
 
 def test_every_table_that_is_shown_is_kept_by_its_chapter():
-    kept = [(one.corner, one.table) for one in SHOWN if not one.optional]
-    kept += [(SAID["figure"]["corner"], SAID["figure"]["table"])]
-    kept += [(SAID["chooser"]["corner"], SAID["chooser"][name]) for name in ("cells", "pairs")]
-    for corner, name in kept:
-        assert name.replace("{FREE_THREADED}", "{label}") in set(kept_by(corner)), (corner, name)
+    kept = [(one.name, one.table) for one in SHOWN if not one.optional]
+    kept += [(SAID["figure"]["chapter"], SAID["figure"]["table"])]
+    kept += [(SAID["chooser"]["chapter"], SAID["chooser"][name]) for name in ("cells", "pairs")]
+    for chapter, name in kept:
+        assert name.replace("{FREE_THREADED}", "{label}") in set(kept_by(chapter)), (chapter, name)
 
 
-@pytest.mark.parametrize("one", RESTING, ids=lambda one: f"{one.corner}: {one.measured}"[:50])
+@pytest.mark.parametrize("one", RESTING, ids=lambda one: f"{one.name}: {one.measured}"[:50])
 def test_questions_and_surprises_say_another_thing_for_each_answer(one):
     said = [advice.evidence(one, row_of(one, answer)) for answer in (YES, OPEN, NO, verdicts.WITHHELD)]
     said.append(advice.evidence(one, None))
@@ -111,8 +111,8 @@ def test_surprises_are_those_with_a_number_decided_ones_first(tree):
         == front.surprises(tree, [])
         == "No chapter of this copy has a number for one yet.\n"
     )
-    corners = [one.corner for one in SURPRISES]
-    assert len(set(corners)) >= front.SURPRISES
+    chapters = [one.name for one in SURPRISES]
+    assert len(set(chapters)) >= front.SURPRISES
 
 
 CELLS = pd.DataFrame(
@@ -169,21 +169,21 @@ def test_a_cell_without_a_number_says_why():
 
 
 def test_figure_says_its_numbers_and_its_mark(tree, monkeypatch):
-    monkeypatch.setattr(tables, "read", lambda corner, name: tables.Table(CELLS, "", "smoke test: no result"))
+    monkeypatch.setattr(tables, "read", lambda chapter, name: tables.Table(CELLS, "", "smoke test: no result"))
     found = front.figure(tree, SAID["figure"])
     assert "Smoke test: no result" in found
     assert "2.00 [1.90, 2.10] times the time through the C API" in found
     assert "PyO3 1.5 to 1.5" in found
     assert {path.name for path in (tree / "book" / "_static").glob("*.svg")} == {"front-light.svg", "front-dark.svg"}
     assert len(list((tree / "book" / "_static" / "files").glob("*.csv"))) == 1
-    monkeypatch.setattr(tables, "read", lambda corner, name: None)
+    monkeypatch.setattr(tables, "read", lambda chapter, name: None)
     assert "not measured yet" in front.figure(tree, SAID["figure"])
 
 
 def test_a_kept_table_travels_with_its_mark_and_an_optional_one_may_come_later(tree, monkeypatch):
     frame = pd.DataFrame({"CPython": [GIL, FREE_THREADED], "ns": ["1 [0, 2]", "<b>"]})
-    monkeypatch.setattr(tables, "read", lambda corner, name: tables.Table(frame, "A caption.", "withheld: a control"))
-    monkeypatch.setattr(places, "since", lambda corner: " Its page is stale: x changed since.")
+    monkeypatch.setattr(tables, "read", lambda chapter, name: tables.Table(frame, "A caption.", "withheld: a control"))
+    monkeypatch.setattr(places, "since", lambda chapter: " Its page is stale: x changed since.")
     page = guide.steps_page(tree, [])
     tables_there = sum(len(step.tables) for step in guide.steps())
     assert page.count("(withheld: a control)") == page.count("Its page is stale") == tables_there

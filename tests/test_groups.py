@@ -212,7 +212,7 @@ def test_what_a_session_adds_is_what_the_kept_study_says():
 def session_of(values, lost=(), earlier=()):
     """A made-up session with one experiment and one plan, and its numbers."""
     return SimpleNamespace(
-        corner="c",
+        chapter="c",
         reads=set(),
         plans=["a plan"],
         earlier=list(earlier),

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from corner import noop, spin
+from of_chapter import noop, spin
 
 from ffilab.judge import description, runs, statistics
 from ffilab.judge.estimates import Location

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from ffilab.judge.claims import corners
+from ffilab.judge.claims import chapter_names
 from tests.changed_records import INVERTED
 from tests.golden_pages import MEASURED, VARIANTS
 from tests.prose import faults
@@ -53,9 +53,9 @@ NUMBER = re.compile(r"[-+±]?\d[\d.,]*( ?(%|ns|µs|ms|s|KiB|MiB))?")
 MARKS = re.compile(r" ?\((?:smoke test|withheld)(?:: [^)]*)?\)")
 
 
-def said(corner, variant):
+def said(chapter, variant):
     """The texts of a page and the descriptions of its figures, by name, as tests/test_snapshots.py keeps them."""
-    kept = json.loads((SNAPSHOTS / f"{corner}-{variant}.json").read_text())
+    kept = json.loads((SNAPSHOTS / f"{chapter}-{variant}.json").read_text())
     figures = {f"figure {n} of {cell}": text for cell, texts in kept["figures"].items() for n, text in enumerate(texts)}
     return {name: MARKS.sub("", text) for name, text in (kept["texts"] | figures).items()}
 
@@ -65,15 +65,15 @@ def bare(text):
     return NUMBER.sub("#", text)
 
 
-@pytest.mark.parametrize("corner", corners())
-def test_no_sentence_claims_the_old_result(corner):
-    before, after = said(corner, MEASURED), said(corner, INVERTED)
+@pytest.mark.parametrize("chapter", chapter_names())
+def test_no_sentence_claims_the_old_result(chapter):
+    before, after = said(chapter, MEASURED), said(chapter, INVERTED)
     assert set(before) == set(after)
     stayed = {
         name: (text, after[name])
         for name, text in before.items()
         if text != after[name]
-        and (corner, name) not in TRUE_OF_BOTH
+        and (chapter, name) not in TRUE_OF_BOTH
         and CLAIMS_A_SIDE.search(WHATEVER.sub("", bare(text)))
         and not OPEN.search(text)
         and bare(text) == bare(after[name])
@@ -81,8 +81,8 @@ def test_no_sentence_claims_the_old_result(corner):
     assert not stayed, "\n".join(f"{name}: {text}\n  inverted: {other}" for name, (text, other) in stayed.items())
 
 
-@pytest.mark.parametrize("corner", corners())
+@pytest.mark.parametrize("chapter", chapter_names())
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_every_text_reads_well(corner, variant):
-    wrong = {name: (fault, text) for name, text in said(corner, variant).items() if (fault := faults(text))}
+def test_every_text_reads_well(chapter, variant):
+    wrong = {name: (fault, text) for name, text in said(chapter, variant).items() if (fault := faults(text))}
     assert not wrong, "\n".join(f"{name}: {fault}: {text}" for name, (fault, text) in wrong.items())

@@ -58,7 +58,7 @@ def test_without_a_linker_a_run_works_and_its_rows_are_qualified(tell, tmp_path,
     monkeypatch.setattr(sessions, "RECORDS", tmp_path / "records")
     tell(layouts=str(tmp_path / "pool"))
     layout_pool.make(tmp_path / "pool", list(PAIR), 4, seed=1)
-    session = sessions.Measuring("corner", list(PAIR))
+    session = sessions.Measuring("chapter", list(PAIR))
     record = session.time("fine", [hostile("fine")])
     assert [line["layout"] for line in record.restarts] == [None] * session.budget.restarts
     assert {line["layouts"][GIL]["id"] for line in record.restarts} == {AS_INSTALLED}

@@ -37,8 +37,8 @@ def about(value):
     return Measurement(Location(value, 0.005, 19, 20), "")
 
 
-def claim(*rules, corner="c", **further):
-    return Claim("A12", corner, "", "", "", rules, **further)
+def claim(*rules, chapter="c", **further):
+    return Claim("A12", chapter, "", "", "", rules, **further)
 
 
 def test_a_row_has_its_verdict_and_each_part_with_its_answer():
@@ -83,7 +83,7 @@ def test_the_published_size_has_a_field_of_its_own():
 
 def test_what_was_not_measured_is_said_so():
     assert ledger.judge(claim(SIDE), None)["verdict"] == verdicts.NOT_MEASURED
-    assert ledger.judge(claim(corner=""), None)["verdict"] == verdicts.NOT_WRITTEN
+    assert ledger.judge(claim(chapter=""), None)["verdict"] == verdicts.NOT_WRITTEN
 
 
 def test_a_claim_that_no_measurement_decides_says_why():
@@ -140,7 +140,7 @@ NUMBER = Measurement(Location(1.2, 0.02, 19, 20), "")
 
 def made(**makers):
     """The numbers of a made-up session, which reads a title for each."""
-    session = SimpleNamespace(corner="c", reads={"left from before"}, earlier=[])
+    session = SimpleNamespace(chapter="c", reads={"left from before"}, earlier=[])
 
     def reading(title, number):
         session.reads.add(title)
@@ -172,10 +172,10 @@ def write_claims(folder, test, head=""):
     return path
 
 
-@pytest.mark.parametrize("corner", claims.corners())
-def test_every_test_of_a_claim_names_a_number(corner):
-    found = numbers.of(Reading(corner, find(GOLDEN, corner)))
-    assert {test.measured for claim in claims.declared(corner).claims for test in claim.tests} <= set(found)
+@pytest.mark.parametrize("chapter", claims.chapter_names())
+def test_every_test_of_a_claim_names_a_number(chapter):
+    found = numbers.of(Reading(chapter, find(GOLDEN, chapter)))
+    assert {test.measured for claim in claims.declared(chapter).claims for test in claim.tests} <= set(found)
 
 
 def test_what_is_asked_of_a_session_is_worked_out_once_until_it_has_measured_more():
@@ -200,7 +200,7 @@ def test_rows_of_the_ledger_are_complete(results):
 
 def test_every_claim_of_a_chapter_has_rules_or_a_reason():
     for claim in claims.all_claims():
-        assert bool(claim.tests or claim.not_measurable) == bool(claim.corner), claim.id
+        assert bool(claim.tests or claim.not_measurable) == bool(claim.chapter), claim.id
 
 
 GOOD = '{kind = "side", measured = "x", direction = "above", null = 1.0, interest = 0.0}'

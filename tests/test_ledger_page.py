@@ -40,7 +40,7 @@ def card(row):
 @pytest.mark.parametrize("claim", [one for one in all_claims() if one.tests], ids=lambda one: one.id)
 def test_each_measured_claim_says_what_its_author_saw_what_differs_and_where(claim):
     page, _, anchor = claim.section.partition("#")
-    assert anchor in anchors()[f"notebooks/{claim.corner}/{page}"], claim.section
+    assert anchor in anchors()[f"notebooks/{claim.chapter}/{page}"], claim.section
     for text in (claim.saw, claim.differs):
         assert text
         assert faults(plain(text)) == []

@@ -5,12 +5,12 @@ import re
 
 import pytest
 
-from ffilab.judge.claims import corners
+from ffilab.judge.claims import chapter_names
 from ffilab.page import lessons
 from ffilab.page.chapters import Chapter
 from ffilab.run.paths import NOTEBOOKS
 
-CORNERS = corners()
+CHAPTERS = chapter_names()
 HEAD = re.compile(
     r"# [^\n]+\n\n```\{admonition\} (In this chapter|On this page)\n:class: note\n"
     r"\*\*Questions\*\*\n\n(?P<questions>(?:- .+\n)+)\n"
@@ -19,72 +19,72 @@ HEAD = re.compile(
 )
 
 
-def typed(corner):
-    cells = json.loads((NOTEBOOKS / corner / f"{corner}.ipynb").read_text())["cells"]
+def typed(chapter):
+    cells = json.loads((NOTEBOOKS / chapter / f"{chapter}.ipynb").read_text())["cells"]
     return "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
 
 
-@pytest.mark.parametrize("corner", CORNERS)
-def test_each_page_begins_with_questions_objectives_and_minutes(corner):
-    for opening in Chapter(corner).openings:
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_each_page_begins_with_questions_objectives_and_minutes(chapter):
+    for opening in Chapter(chapter).openings:
         head = HEAD.match(opening)
-        assert head, f"{corner}: {opening[:60]}"
+        assert head, f"{chapter}: {opening[:60]}"
         assert all(line.endswith("?") for line in head["questions"].splitlines()), head["questions"]
         assert all(line.startswith("- You will ") for line in head["objectives"].splitlines()), head["objectives"]
 
 
-@pytest.mark.parametrize("corner", CORNERS)
-def test_each_page_ends_with_key_points(corner):
-    pages = re.split(r"(?m)^# ", typed(corner))[1:]
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_each_page_ends_with_key_points(chapter):
+    pages = re.split(r"(?m)^# ", typed(chapter))[1:]
     for page in pages:
         points = re.search(r"^## Key points\n\n((?:- .+\n)+)", page, re.M)
         assert points, page[:60]
         assert points[1].count("- ") >= 2, points[1]
-    assert re.search(r"^## Key points\n\n(- .*\n)*- .*\{glue:text\}", typed(corner), re.M), (
+    assert re.search(r"^## Key points\n\n(- .*\n)*- .*\{glue:text\}", typed(chapter), re.M), (
         "no key point comes from the run"
     )
 
 
-def sections(corner):
+def sections(chapter):
     """Heading to text, down to the next heading of any level."""
-    found = re.findall(r"^##+ ([^\n]+)\n(.*?)(?=^#+ |\Z)", typed(corner), re.M | re.S)
+    found = re.findall(r"^##+ ([^\n]+)\n(.*?)(?=^#+ |\Z)", typed(chapter), re.M | re.S)
     assert found
     return found
 
 
-@pytest.mark.parametrize("corner", CORNERS)
-def test_each_prediction_has_a_note_on_the_answers_to_expect(corner):
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_each_prediction_has_a_note_on_the_answers_to_expect(chapter):
     asked = {
         number
-        for heading, text in sections(corner)
+        for heading, text in sections(chapter)
         if heading == "Your prediction"
         for number in re.findall(r"^(\d+)\. ", text, re.M)
     }
-    notes = lessons.notes(Chapter(corner))
+    notes = lessons.notes(Chapter(chapter))
     assert tuple(notes) == lessons.PARTS
-    expected = lessons.expected(Chapter(corner))
+    expected = lessons.expected(Chapter(chapter))
     assert set(expected) == asked
     # A wrong model, and a question that leads on.
     for number, note in expected.items():
-        assert "The model: " in note, (corner, number)
+        assert "The model: " in note, (chapter, number)
     assert all(text.count("- ") >= 2 for part, text in notes.items() if part != lessons.EXPECTED)
 
 
-@pytest.mark.parametrize("corner", CORNERS)
-def test_what_may_be_skipped_is_there_and_answers_no_prediction(corner):
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_what_may_be_skipped_is_there_and_answers_no_prediction(chapter):
     """A section with its subsections."""
-    named = re.findall(r"\*\*([^*]+)\*\*", lessons.notes(Chapter(corner))[lessons.SHORT])
+    named = re.findall(r"\*\*([^*]+)\*\*", lessons.notes(Chapter(chapter))[lessons.SHORT])
     assert named
     for heading in named:
-        found = re.search(rf"^(##+) {re.escape(heading)}\n(.*?)(?=^##? |\Z)", typed(corner), re.M | re.S)
-        assert found, (corner, heading)
+        found = re.search(rf"^(##+) {re.escape(heading)}\n(.*?)(?=^##? |\Z)", typed(chapter), re.M | re.S)
+        assert found, (chapter, heading)
         text = found[2] if found[1] == "##" else re.split(r"(?m)^### ", found[2])[0]
-        assert "You predicted" not in text, (corner, heading)
+        assert "You predicted" not in text, (chapter, heading)
 
 
 def test_the_instructors_page_has_every_chapters_notes():
-    page = lessons.notes_page([Chapter(corner) for corner in CORNERS])
-    for corner in CORNERS:
-        for text in [*lessons.notes(Chapter(corner)).values(), *lessons.in_notebook(Chapter(corner))]:
+    page = lessons.notes_page([Chapter(chapter) for chapter in CHAPTERS])
+    for chapter in CHAPTERS:
+        for text in [*lessons.notes(Chapter(chapter)).values(), *lessons.in_notebook(Chapter(chapter))]:
             assert text in page
-        assert f"/{corner}>`" in page
+        assert f"/{chapter}>`" in page

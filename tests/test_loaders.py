@@ -5,7 +5,7 @@ import runpy
 import numpy as np
 import pandas as pd
 import pytest
-from corner import LABELS, PAIR, Golden, outcome_of, result_of, rows_of
+from of_chapter import LABELS, PAIR, Golden, outcome_of, result_of, rows_of
 
 from ffilab.judge import controls, ledger, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows

@@ -6,7 +6,7 @@ import statistics
 import pytest
 
 from ffilab.judge import numbers
-from ffilab.judge.claims import corners, declared
+from ffilab.judge.claims import chapter_names, declared
 from ffilab.judge.rules import CORRECTED, Equal, Side, Size
 from ffilab.judge.simulation import simulate
 
@@ -21,19 +21,19 @@ def margin(rule) -> float | None:
     return -rule.interest if isinstance(rule, Side) and rule.interest < 0 else None
 
 
-@pytest.mark.parametrize("corner", corners())
-def test_a_published_size_is_asked_of_the_experiment_as_its_author_ran_it(corner):
+@pytest.mark.parametrize("chapter", chapter_names())
+def test_a_published_size_is_asked_of_the_experiment_as_its_author_ran_it(chapter):
     """Of no corrected one; what stands beside the claim counts for no size."""
-    sizes = [(claim.id, rule) for claim in declared(corner).claims for rule in claim.tests if isinstance(rule, Size)]
+    sizes = [(claim.id, rule) for claim in declared(chapter).claims for rule in claim.tests if isinstance(rule, Size)]
     assert [(name, rule.measured) for name, rule in sizes if rule.experiment == CORRECTED] == []
 
 
-@pytest.mark.parametrize("corner", corners())
-def test_no_margin_is_narrower_than_two_half_widths_of_quick(corner):
+@pytest.mark.parametrize("chapter", chapter_names())
+def test_no_margin_is_narrower_than_two_half_widths_of_quick(chapter):
     """Unless the rule says why, as `hard`: an interval would have to lie almost on the centre to agree."""
-    runs = [numbers.of(simulate(corner, "as published", "quick", seed)) for seed in range(RUNS)]
+    runs = [numbers.of(simulate(chapter, "as published", "quick", seed)) for seed in range(RUNS)]
     narrow = []
-    for claim in declared(corner).claims:
+    for claim in declared(chapter).claims:
         for rule in claim.tests:
             found = [measurement for one in runs if (measurement := one[rule.measured].measurement)]
             if rule.hard or not found or margin(rule) is None:

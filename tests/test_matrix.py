@@ -69,7 +69,7 @@ def test_what_is_no_result_is_marked_at_every_number():
 
 
 def test_a_chapter_that_was_not_measured_has_no_matrix_and_a_page_that_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr(tables, "read", lambda corner, name: None)
+    monkeypatch.setattr(tables, "read", lambda chapter, name: None)
     assert "not measured" in matrix.page(tmp_path)
 
 

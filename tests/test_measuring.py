@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from corner import LABELS, Golden, result_of
 from made_up import timed
+from of_chapter import LABELS, Golden, result_of
 
 from ffilab.judge import characteristics, controls, verdicts
 from ffilab.judge.claims import declared

@@ -34,7 +34,7 @@ def page(tmp_path):
         each = Chapter(CORNER, executed_folder=tmp_path)
         names = ("20260102T1", "20260102T1", "20260101T1")
         facts = {
-            "corner": CORNER, "budget": "quick", "interpreters": {}, "read": True,
+            "chapter": CORNER, "budget": "quick", "interpreters": {}, "read": True,
             "records": [f"records/{CORNER}/{name}/{file}.jsonl" for name, file in zip(names, ("session", "calls", "session"))],
         }  # fmt: skip
         facts["digests"] = digests(CORNER, facts)
@@ -98,7 +98,7 @@ def calls(seed, ratio, drawn=BOTH, loops=1000):
 
 @pytest.fixture
 def measured(tell, monkeypatch, tmp_path, quiet_progress, quiet_machine):
-    """Measure a session of a corner on top of others: two processes, and a timed plan that is made up."""
+    """Measure a session of a chapter on top of others: two processes, and a timed plan that is made up."""
     monkeypatch.setattr(sessions, "RECORDS", tmp_path / "records")
     monkeypatch.setenv("BUDGET", "quick")
     pool = SimpleNamespace(described={"number": 0, "id": "id0", "seed": 1, "build": 1})
@@ -107,7 +107,7 @@ def measured(tell, monkeypatch, tmp_path, quiet_progress, quiet_machine):
     def measure(*earlier, ns=1, loops=1000, layout="id0"):
         tell(earlier=earlier)
         pool.described = {**pool.described, "id": layout}
-        session = sessions.Measuring("corner", [GIL])
+        session = sessions.Measuring("chapter", [GIL])
         session.run("processes", [Step(lambda seed: Outcome({"ns": ns}, "ok"), {"way": "w"})], 2)
         write(calls(ns, 1.1 + ns / 100, loops=loops), session.folder / "calls.jsonl")
         session.timed("calls")
@@ -142,7 +142,7 @@ def test_the_provenance_names_both_sessions_and_their_layouts(measured):
     facts = second.provenance
     assert facts["seeds"] == [first.seed, second.seed]
     assert facts["records"] == [
-        f"corner/{session.folder.name}/{file}.jsonl" for session in (first, second) for file in ("session", "calls")
+        f"chapter/{session.folder.name}/{file}.jsonl" for session in (first, second) for file in ("session", "calls")
     ]
     assert facts["rests_on"] == {"sessions": 2, "builds": {GIL: 1}, "layouts": {GIL: 2}}
     assert first.provenance["rests_on"]["layouts"] == {GIL: 1}
@@ -153,7 +153,7 @@ def test_a_third_session_names_the_first_two_and_none_twice(measured):
     names = []
     for number in range(1, 4):
         names.append(measured(*names, ns=number).folder.name)
-    third = sessions.Reading("corner", sessions.RECORDS / "corner" / names[-1])
+    third = sessions.Reading("chapter", sessions.RECORDS / "chapter" / names[-1])
     assert [one.folder.name for one in third.earlier] == names[:-1]
     assert third.frame("processes").ns.tolist() == [1, 1, 2, 2, 3, 3]
     assert third.frame("processes")["process"].tolist() == list(range(6))
@@ -165,7 +165,7 @@ def test_a_third_session_names_the_first_two_and_none_twice(measured):
 def test_both_sessions_are_read_again(measured):
     first = measured(ns=1)
     second = measured(first.folder.name, ns=2)
-    again = sessions.Reading("corner", foreign.find(sessions.RECORDS, "corner"))
+    again = sessions.Reading("chapter", foreign.find(sessions.RECORDS, "chapter"))
     assert again.folder == second.folder
     assert again.frame("processes").equals(second.frame("processes"))
     assert again.timed("calls").kept == second.timed("calls").kept
@@ -177,4 +177,4 @@ def test_what_an_earlier_session_lacks_is_said(measured):
     second = measured(first.folder.name, ns=2)
     (first.folder / "calls.jsonl").unlink()
     with pytest.raises(UserError, match="timed plan 'calls'"):
-        sessions.Reading("corner", second.folder).timed("calls")
+        sessions.Reading("chapter", second.folder).timed("calls")

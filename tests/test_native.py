@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ffilab.judge.claims import corners
+from ffilab.judge.claims import chapter_names
 from ffilab.page.chapters import with_uses
 from ffilab.run import machine
 from ffilab.run.errors import UserError
@@ -30,42 +30,42 @@ def sources(folder: Path) -> dict[Path, bytes]:
 def test_a_build_leaves_the_sources_alone(tmp_path):
     """A page is stale if its native sources changed, so that a build must not write among them."""
     root = tmp_path / "native"
-    for corner in ("placement", "loaders", "convoy"):
+    for chapter in ("placement", "loaders", "convoy"):
         ignore = shutil.ignore_patterns("machine", "__pycache__", *BY_PRODUCTS)
-        shutil.copytree(NATIVE / corner, root / corner, ignore=ignore)
+        shutil.copytree(NATIVE / chapter, root / chapter, ignore=ignore)
     before = sources(root)
     native.build_all([], root, tmp_path / "out")
     assert (tmp_path / "out" / "loaders" / "libloaders.so").exists()
     assert sources(root) == before
 
 
-def tiny(corner: Path) -> Path:
-    project = corner / "library"
+def tiny(chapter: Path) -> Path:
+    project = chapter / "library"
     project.mkdir(parents=True)
     (project / "Makefile").write_text(MAKEFILE)
     (project / "tiny.c").write_text("int tiny(int x) { return x + 1; }\n")
     return project
 
 
-def test_only_the_corners_that_are_asked_for(tmp_path):
-    for corner in ("wanted", "other"):
-        tiny(tmp_path / corner)
-    native.build_all([], tmp_path, tmp_path / "out", corners=["wanted"])
+def test_only_the_chapters_that_are_asked_for(tmp_path):
+    for chapter in ("wanted", "other"):
+        tiny(tmp_path / chapter)
+    native.build_all([], tmp_path, tmp_path / "out", chapters=["wanted"])
     assert (tmp_path / "out" / "wanted" / "libtiny.so").exists()
     assert not (tmp_path / "out" / "other").exists()
 
 
-@pytest.mark.parametrize("corner", corners())
-def test_a_chapter_declares_whose_projects_it_loads(corner):
-    """`make chapter` builds its own corner and those in `uses`: every other one is missing in a fresh clone."""
-    texts = [path.read_text() for path in (NOTEBOOKS / corner).glob("*.py") if path.stem not in ("contest", "levels")]
+@pytest.mark.parametrize("chapter", chapter_names())
+def test_a_chapter_declares_whose_projects_it_loads(chapter):
+    """`make chapter` builds its own chapter and those in `uses`: every other one is missing in a fresh clone."""
+    texts = [path.read_text() for path in (NOTEBOOKS / chapter).glob("*.py") if path.stem not in ("contest", "levels")]
     loaded = set(re.findall(r"(?:\{BUILT\}/|NATIVE_OUT / \")(\w+)", "".join(texts)))
-    assert loaded <= set(with_uses(corner))
+    assert loaded <= set(with_uses(chapter))
 
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="the compiler that changes stands before gcc")
 def test_another_compiler_builds_again_and_records_name_it(monkeypatch, tmp_path):
-    tiny(tmp_path / "native" / "corner")
+    tiny(tmp_path / "native" / "chapter")
     out, compiler = tmp_path / "out", tmp_path / "cc-of-mine"
     monkeypatch.setattr(machine, "NATIVE_OUT", out)
     monkeypatch.setenv("CC", str(compiler))
@@ -75,15 +75,15 @@ def test_another_compiler_builds_again_and_records_name_it(monkeypatch, tmp_path
         compiler.chmod(0o755)
         machine.version_of.cache_clear()
         native.build_all([], tmp_path / "native", out)
-        times.append((out / "corner" / "libtiny.so").stat().st_mtime_ns)
+        times.append((out / "chapter" / "libtiny.so").stat().st_mtime_ns)
     assert times[0] == times[1] < times[2]
     monkeypatch.setenv("CC", "gcc")
-    assert machine.facts("corner")["compiler"] == "mine 2.0"
+    assert machine.facts("chapter")["compiler"] == "mine 2.0"
     machine.version_of.cache_clear()
 
 
 def test_without_rust_its_projects_are_left_out_with_the_reason(monkeypatch, tmp_path):
-    crate = tmp_path / "corner" / "binding"
+    crate = tmp_path / "chapter" / "binding"
     crate.mkdir(parents=True)
     (crate / "Cargo.toml").write_text('[package]\nname = "x"\nversion = "0.1.0"\n')
     tiny(tmp_path / "other")
@@ -91,19 +91,19 @@ def test_without_rust_its_projects_are_left_out_with_the_reason(monkeypatch, tmp
     monkeypatch.setattr(shutil, "which", lambda name, *a, **k: None if name == "cargo" else which(name, *a, **k))
     failures = native.build_all([], tmp_path, tmp_path / "out")
     assert len(failures) == 1
-    assert "Rust" in (tmp_path / "out" / "corner" / "missing-binding.txt").read_text()
+    assert "Rust" in (tmp_path / "out" / "chapter" / "missing-binding.txt").read_text()
     assert (tmp_path / "out" / "other" / "libtiny.so").exists()
 
 
 def test_code_that_does_not_compile_is_named_with_its_error(tmp_path):
-    (tiny(tmp_path / "corner") / "tiny.c").write_text("int tiny( {\n")
-    with pytest.raises(UserError, match=r"native/corner/library: make failed \(tiny\.c:1:\d+: error"):
+    (tiny(tmp_path / "chapter") / "tiny.c").write_text("int tiny( {\n")
+    with pytest.raises(UserError, match=r"native/chapter/library: make failed \(tiny\.c:1:\d+: error"):
         native.build_all([], tmp_path, tmp_path / "out")
-    assert not (tmp_path / "out" / "corner" / "libtiny.so").exists()
+    assert not (tmp_path / "out" / "chapter" / "libtiny.so").exists()
 
 
 def test_a_project_may_take_its_sources_from_a_neighbour(monkeypatch, tmp_path):
-    base, other = tmp_path / "corner" / "base", tmp_path / "corner" / "other"
+    base, other = tmp_path / "chapter" / "base", tmp_path / "chapter" / "other"
     for folder in (base, other):
         folder.mkdir(parents=True)
         (folder / "pyproject.toml").write_text('[project]\nname = "x"\n')

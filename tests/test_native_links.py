@@ -37,17 +37,17 @@ def expected(n, x):
 
 @pytest.fixture
 def tiny(tmp_path):
-    """A corner with a plain library of many functions, built: its output folder."""
-    project = tmp_path / "native" / "corner" / "library"
+    """A chapter with a plain library of many functions, built: its output folder."""
+    project = tmp_path / "native" / "chapter" / "library"
     project.mkdir(parents=True)
     (project / "Makefile").write_text(MAKEFILE)
     (project / "tiny.c").write_text(source())
-    native.build(project, [], tmp_path / "built" / "corner")
-    return tmp_path / "built" / "corner"
+    native.build(project, [], tmp_path / "built" / "chapter")
+    return tmp_path / "built" / "chapter"
 
 
-def record_of(corner):
-    return native_links.records_of(corner, "library") / "tiny"
+def record_of(chapter):
+    return native_links.records_of(chapter, "library") / "tiny"
 
 
 def recorded_link(folder, *arguments):
@@ -142,7 +142,7 @@ def test_a_link_without_functions_to_order_is_forgotten(tmp_path):
 
 
 def test_other_compilers_build_everything_once(tiny, tmp_path, monkeypatch):
-    project, library = tmp_path / "native" / "corner" / "library", tiny / "libtiny.so"
+    project, library = tmp_path / "native" / "chapter" / "library", tiny / "libtiny.so"
     first = library.stat().st_mtime_ns
     native.build(project, [], tiny)
     assert library.stat().st_mtime_ns == first
@@ -158,17 +158,17 @@ def test_other_compilers_build_everything_once(tiny, tmp_path, monkeypatch):
 def test_a_layout_has_links_of_its_own(tiny, tmp_path):
     (tiny / "libunknown.so").write_bytes((tiny / "libtiny.so").read_bytes())
     copied = [layout_pool.native(TAG, tmp_path / str(n), random.Random(n), tiny.parent) for n in range(2)]
-    assert copied == [["corner/libunknown.so"]] * 2
+    assert copied == [["chapter/libunknown.so"]] * 2
     names = ("0", "1", "built")
-    assert len({(tmp_path / name / "corner" / "libtiny.so").read_bytes() for name in names}) == 3
-    assert len({(tmp_path / name / "corner" / "libunknown.so").read_bytes() for name in names}) == 1
-    assert not (tmp_path / "0" / "corner" / "libunknown.so").is_symlink()
+    assert len({(tmp_path / name / "chapter" / "libtiny.so").read_bytes() for name in names}) == 3
+    assert len({(tmp_path / name / "chapter" / "libunknown.so").read_bytes() for name in names}) == 1
+    assert not (tmp_path / "0" / "chapter" / "libunknown.so").is_symlink()
 
 
 def test_without_a_linker_everything_is_a_fresh_copy(tiny, tmp_path, monkeypatch):
     monkeypatch.setattr(relink, "linker", lambda: None)
-    assert layout_pool.native(TAG, tmp_path / "layout", random.Random(0), tiny.parent) == ["corner/libtiny.so"]
-    copy = tmp_path / "layout" / "corner" / "libtiny.so"
+    assert layout_pool.native(TAG, tmp_path / "layout", random.Random(0), tiny.parent) == ["chapter/libtiny.so"]
+    copy = tmp_path / "layout" / "chapter" / "libtiny.so"
     assert copy.read_bytes() == (tiny / "libtiny.so").read_bytes()
     assert not copy.is_symlink()
 

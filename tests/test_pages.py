@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from ffilab.judge import again
-from ffilab.judge.claims import corners, declared
+from ffilab.judge.claims import chapter_names, declared
 from ffilab.page import chapters as chapters_module
 from ffilab.page.chapters import FACTS, Chapter, chapters, digests, split
 from ffilab.page.execute import execute
@@ -17,30 +17,30 @@ from ffilab.run.paths import NOTEBOOKS, ROOT
 from tests.changed_records import DISTURBED
 from tests.golden_pages import GOLDEN, page
 
-CORNERS = corners()
+CHAPTERS = chapter_names()
 
 
-@pytest.mark.parametrize("corner", CORNERS)
-def test_a_page_is_made_from_records_alone(corner, executed):
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_page_is_made_from_records_alone(chapter, executed):
     notebook = executed.executed_notebook
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     shown = "".join(output["data"].get("text/markdown", "") for output in outputs if "data" in output)
-    facts = json.loads((GOLDEN / corner / "session.jsonl").read_text().splitlines()[0])["machine"]
+    facts = json.loads((GOLDEN / chapter / "session.jsonl").read_text().splitlines()[0])["machine"]
     assert f"Measured on {facts['cpu']}, {facts['cores']} cores, at {facts['date'].replace('T', ' ')}" in shown
     assert facts["commit"] in shown
-    assert all(f"**{claim.id}: " in shown for claim in declared(corner).claims)
+    assert all(f"**{claim.id}: " in shown for claim in declared(chapter).claims)
     # A chapter may have several pages, and what is glued on one is not known on the next.
-    for name, part in split(notebook, corner).items():
+    for name, part in split(notebook, chapter).items():
         used = {text for cell in part.cells for text in re.findall(r"\{glue:text\}`([^`]+)`", cell.source)}
         outputs = [output for cell in part.cells for output in cell.get("outputs", [])]
         glued = {o["metadata"]["scrapbook"]["name"] for o in outputs if "scrapbook" in o.get("metadata", {})}
         assert used <= glued, (name, used - glued)
 
 
-@pytest.mark.parametrize("corner", CORNERS)
-def test_a_page_is_made_when_processes_were_disturbed(corner):
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_a_page_is_made_when_processes_were_disturbed(chapter):
     """One of each case is left out, and what is paired with it has no partner."""
-    assert page(corner, DISTURBED).is_executed
+    assert page(chapter, DISTURBED).is_executed
 
 
 def test_verdicts_of_the_golden_records_are_those_that_were_kept():
@@ -100,7 +100,7 @@ def tree(tmp_path, monkeypatch):
         ("notebooks/critical_sections/critical_sections.ipynb", "the notebook"),
         ("notebooks/critical_sections/experiment.py", "the experiment"),
         ("notebooks/critical_sections/claims.toml", "the experiment"),
-        ("notebooks/boundary/experiment.py", "the experiment"),  # it says that it uses that corner
+        ("notebooks/boundary/experiment.py", "the experiment"),  # it says that it uses that chapter
         ("native/critical_sections/lock_pieces/lock_pieces.c", "its native source"),
         ("native/boundary/arms.py", "its native source"),
         ("native/threads.py", "its native source"),
@@ -123,7 +123,7 @@ def test_another_build_of_an_interpreter_counts_for_pages_measured_here(tree, mo
     assert "an interpreter" not in digests("loaders", {**facts, "read": True})
 
 
-def test_other_corners_do_not_count(tree):
+def test_other_chapters_do_not_count(tree):
     folder, facts = tree
     before = digests("loaders", facts)
     (folder / "notebooks/races/experiment.py").write_text("")
@@ -134,28 +134,28 @@ def test_a_chapter_that_was_not_measured_has_a_page_that_says_so():
     for chapter in chapters():
         for text in not_measured(chapter).values():
             assert text.startswith("# ")
-            assert f"make chapter NAME={chapter.corner}" in text
+            assert f"make chapter NAME={chapter.name}" in text
             assert "glue:" not in text
 
 
-def typed(corner):
-    cells = json.loads((NOTEBOOKS / corner / f"{corner}.ipynb").read_text())["cells"]
+def typed(chapter):
+    cells = json.loads((NOTEBOOKS / chapter / f"{chapter}.ipynb").read_text())["cells"]
     return "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
 
 
-@pytest.mark.parametrize("corner", CORNERS)
-def test_every_prediction_is_answered_by_the_run(corner):
-    sections = re.findall(r"^## Your prediction.*?\n(.*?)(?=^## |\Z)", typed(corner), re.M | re.S)
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_prediction_is_answered_by_the_run(chapter):
+    sections = re.findall(r"^## Your prediction.*?\n(.*?)(?=^## |\Z)", typed(chapter), re.M | re.S)
     asked = {number for section in sections for number in re.findall(r"^(\d+)\. ", section, re.M)}
-    answered = set(re.findall(r"\{glue:text\}`prediction-(\d+)`", typed(corner)))
+    answered = set(re.findall(r"\{glue:text\}`prediction-(\d+)`", typed(chapter)))
     assert asked
     assert asked == answered
 
 
-@pytest.mark.parametrize("corner", CORNERS)
-def test_exercises_have_two_levels_and_folded_solutions(corner):
-    exercises = re.findall(r"\{exercise\} .*\n:label: (\S+)", typed(corner))
-    solved = re.findall(r"\{solution-start\} (\S+)\n:label: \S+\n:class: dropdown", typed(corner))
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_exercises_have_two_levels_and_folded_solutions(chapter):
+    exercises = re.findall(r"\{exercise\} .*\n:label: (\S+)", typed(chapter))
+    solved = re.findall(r"\{solution-start\} (\S+)\n:label: \S+\n:class: dropdown", typed(chapter))
     assert len(exercises) >= 2
     assert sorted(exercises) == sorted(solved)
 

@@ -6,7 +6,7 @@ import sys
 
 import pandas as pd
 import pytest
-from corner import LABELS, result_of
+from of_chapter import LABELS, result_of
 
 from ffilab.judge import controls, ledger, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows

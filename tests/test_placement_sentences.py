@@ -23,7 +23,7 @@ class Pretended(SimpleNamespace):
     """A session of which some numbers are known, and no others."""
 
     def __init__(self, found):
-        super().__init__(corner="placement", reads=set(), earlier=[], machine={}, budget=BUDGETS["smoke"])
+        super().__init__(chapter="placement", reads=set(), earlier=[], machine={}, budget=BUDGETS["smoke"])
         # All of them keep their time.
         calls = [(process, distance, 4, 1.0) for process in range(3) for distance in (PACKED, APART)]
         self.frame = {"distances": pd.DataFrame(calls, columns=["process", "distance", "n", "ns"])}.get

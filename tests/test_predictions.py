@@ -8,7 +8,7 @@ import pytest
 
 from ffilab.run.paths import ROOT
 
-PAGE = """<!doctype html><html lang="en"><title>{corner}</title><script src="../_static/predictions.js"></script><body>
+PAGE = """<!doctype html><html lang="en"><title>{chapter}</title><script src="../_static/predictions.js"></script><body>
 <section id="your-prediction"><h2>Your prediction</h2><ol start="{start}"><li><p>How <code>much</code>?</p></li><li><p>Which?</p></li></ol></section>
 <p><strong>You predicted ({start}).</strong> <span class="pasted-text">Twice as long.</span></p>
 <p><strong>You predicted ({other}).</strong> <span class="pasted-text">The first.</span></p></body></html>"""
@@ -19,10 +19,10 @@ def site(tmp_path_factory):
     """Two chapters, the first with two pages, and the script of the book."""
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(ROOT / "book" / "_static", folder / "_static")
-    for corner, name, start in (("one", "one", 1), ("one", "further", 3), ("two", "two", 1)):
-        (folder / corner).mkdir(exist_ok=True)
-        page = PAGE.format(corner=corner, start=start, other=start + 1)
-        (folder / corner / f"{name}.html").write_text(page)
+    for chapter, name, start in (("one", "one", 1), ("one", "further", 3), ("two", "two", 1)):
+        (folder / chapter).mkdir(exist_ok=True)
+        page = PAGE.format(chapter=chapter, start=start, other=start + 1)
+        (folder / chapter / f"{name}.html").write_text(page)
     return folder
 
 
@@ -74,8 +74,8 @@ def test_predictions_are_saved_and_cleared_by_chapter(context, site):
     with tab.expect_download() as download:
         tab.get_by_role("button", name="Save all as JSON").click()
     assert json.loads(Path(download.value.path()).read_text()) == [
-        {"chapter": corner, "number": 2, "question": "Which?", "answer": f"of {corner}/{corner}.html"}
-        for corner in ("one", "two")
+        {"chapter": chapter, "number": 2, "question": "Which?", "answer": f"of {chapter}/{chapter}.html"}
+        for chapter in ("one", "two")
     ]
     with tab.expect_download() as download:
         tab.get_by_role("button", name="Save all as text").click()

@@ -22,7 +22,7 @@ def test_unknown_chapter_lists_the_known_ones():
 
 def is_the_same_again(chapter, folder):
     """A page that was measured, and the one made from its records by the book's own interpreter."""
-    again = Chapter(chapter.corner, executed_folder=folder)
+    again = Chapter(chapter.name, executed_folder=folder)
     execute.execute(again, "smoke", chapter.session.folder)
 
     def shown(page):
@@ -81,13 +81,13 @@ def test_pages_are_there_and_smoke_is_marked(html):
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("chapter", chapters.chapters(), ids=lambda chapter: chapter.corner)
+@pytest.mark.parametrize("chapter", chapters.chapters(), ids=lambda chapter: chapter.name)
 def test_a_chapter_of_a_smoke_run(html, tmp_path, chapter):
     text = (html / f"{chapter.page}.html").read_text()
     assert 'class="pasted-text"' in text
     assert "{glue:" not in text
-    check_deck(html / "slides" / f"{chapter.corner}.html")
-    if chapter.corner != "loaders":
+    check_deck(html / "slides" / f"{chapter.name}.html")
+    if chapter.name != "loaders":
         is_the_same_again(chapter, tmp_path / "executed")
 
 

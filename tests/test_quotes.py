@@ -8,12 +8,12 @@ from functools import cache
 import nbformat
 import pytest
 
-from ffilab.judge.claims import corners, declared
+from ffilab.judge.claims import chapter_names, declared
 from ffilab.page.render import gone, without_tails
 from ffilab.run.paths import NATIVE, NOTEBOOKS
 
-CORNERS = corners()
-# What is in a corner's folder and measures nothing: the exercise's check would give its solution away.
+CHAPTERS = chapter_names()
+# What is in a chapter's folder and measures nothing: the exercise's check would give its solution away.
 NO_MEASURING = {"exercise.py", "figures.py", "fragments.py", "numbers.py", "results.py"}
 HIDDEN = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 
@@ -30,19 +30,19 @@ def measures(node):
     return isinstance(node, ast.FunctionDef) and bool(node.args.args) and node.args.args[0].arg == "session"
 
 
-def modules(corner):
-    """Module name to path of what this corner measures with: its own files, and those of the corners that it uses."""
+def modules(chapter):
+    """Module name to path of what this chapter measures with: its own files, and those of the chapters that it uses."""
     found = {}
-    for name in (*declared(corner).uses, corner):
+    for name in (*declared(chapter).uses, chapter):
         for path in (NOTEBOOKS / name).glob("*.py"):
             if path.name not in NO_MEASURING:
                 found[f"notebooks.{name}.{path.stem}"] = path
     return found
 
 
-def aliases(tree, corner):
+def aliases(tree, chapter):
     """Names under which a file or a page knows modules: {alias: path}, and single functions: {alias: (path, name)}."""
-    known, whole, single = modules(corner), {}, {}
+    known, whole, single = modules(chapter), {}, {}
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             for alias in node.names:
@@ -53,9 +53,9 @@ def aliases(tree, corner):
     return whole, single
 
 
-def called(node, here, tree, corner):
-    """(path, name) of everything of the corner's own that some code takes by name, in this file or through an alias."""
-    whole, single = aliases(tree, corner)
+def called(node, here, tree, chapter):
+    """(path, name) of everything of the chapter's own that some code takes by name, in this file or through an alias."""
+    whole, single = aliases(tree, chapter)
     found = set()
     own = {part.id for part in ast.walk(node) if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store)}
     own |= {part.arg for part in ast.walk(node) if isinstance(part, ast.arg)}
@@ -75,14 +75,14 @@ def called(node, here, tree, corner):
     return found
 
 
-def everything_behind(start, corner):
-    """All that these functions use of the corner's own, however far down."""
+def everything_behind(start, chapter):
+    """All that these functions use of the chapter's own, however far down."""
     found, left = set(), set(start)
     while left:
         path, name = left.pop()
         found.add((path, name))
         tree = ast.parse(path.read_text())
-        left |= called(definitions(path)[name], path, tree, corner) - found
+        left |= called(definitions(path)[name], path, tree, chapter) - found
     return found
 
 
@@ -108,36 +108,38 @@ def quoted(markdown, folder):
     return found
 
 
-def worker_side(corner):
-    """Names of the functions and classes of the native files that this corner may run in workers, with their paths."""
+def worker_side(chapter):
+    """Names of the functions and classes of the native files that this chapter may run in workers, with their paths."""
     found = {}
-    for name in (*declared(corner).uses, corner):
+    for name in (*declared(chapter).uses, chapter):
         for path in (NATIVE / name).glob("*.py"):
             found |= {(path, function): function for function in definitions(path)}
     return found
 
 
-def cells(corner):
-    return json.loads((NOTEBOOKS / corner / f"{corner}.ipynb").read_text())["cells"]
+def cells(chapter):
+    return json.loads((NOTEBOOKS / chapter / f"{chapter}.ipynb").read_text())["cells"]
 
 
-@pytest.mark.parametrize("corner", CORNERS)
-def test_what_measures_is_quoted_before_it_runs_and_runs_in_sight(corner):
-    folder, seen = NOTEBOOKS / corner, set()
-    on_the_page = quoted("\n".join("".join(c["source"]) for c in cells(corner) if c["cell_type"] == "markdown"), folder)
-    page = ast.parse("\n".join("".join(c["source"]) for c in cells(corner) if c["cell_type"] == "code"))
-    for cell in cells(corner):
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_what_measures_is_quoted_before_it_runs_and_runs_in_sight(chapter):
+    folder, seen = NOTEBOOKS / chapter, set()
+    on_the_page = quoted(
+        "\n".join("".join(c["source"]) for c in cells(chapter) if c["cell_type"] == "markdown"), folder
+    )
+    page = ast.parse("\n".join("".join(c["source"]) for c in cells(chapter) if c["cell_type"] == "code"))
+    for cell in cells(chapter):
         text = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             seen |= quoted(text, folder)
             continue
-        direct = called(ast.parse(text), None, page, corner)
+        direct = called(ast.parse(text), None, page, chapter)
         measuring = {(path, name) for path, name in direct if measures(definitions(path)[name])}
         if not measuring:
             continue
-        where = f"cell {cell['id']} of {corner}"
+        where = f"cell {cell['id']} of {chapter}"
         assert not HIDDEN & set(cell["metadata"].get("tags", [])), f"{where} measures, and is hidden"
-        behind = everything_behind(measuring, corner)
+        behind = everything_behind(measuring, chapter)
         missing = sorted(f"{path.name}:{name}" for path, name in behind - seen)
         assert not missing, f"{where} measures by what the page does not quote before it: {', '.join(missing)}"
         strings = {
@@ -148,7 +150,7 @@ def test_what_measures_is_quoted_before_it_runs_and_runs_in_sight(corner):
         }
         outside = sorted(
             f"{path.parent.name}/{path.name}:{name}"
-            for (path, name), function in worker_side(corner).items()
+            for (path, name), function in worker_side(chapter).items()
             if function in strings and (path, name) not in on_the_page and names_file(behind, path)
         )
         assert not outside, f"{where} runs, and the page does not quote: {', '.join(outside)}"
@@ -162,9 +164,9 @@ def names_file(behind, native):
 
 
 def imports_file(text, ours):
-    """Through a name of another corner's module, such as `boundary.ARMS`."""
-    for corner in re.findall(r"from notebooks\.(\w+)", text):
-        path = NOTEBOOKS / corner / "experiment.py"
+    """Through a name of another chapter's module, such as `boundary.ARMS`."""
+    for chapter in re.findall(r"from notebooks\.(\w+)", text):
+        path = NOTEBOOKS / chapter / "experiment.py"
         if ours in path.read_text() and re.search(r"\bARMS\b|\bEXPERIMENTS\b", text):
             return True
     return False
@@ -176,24 +178,24 @@ FORBIDDEN = re.compile(
 )
 
 
-@pytest.mark.parametrize("corner", CORNERS)
+@pytest.mark.parametrize("chapter", CHAPTERS)
 @pytest.mark.parametrize("name", ["results.py", "figures.py", "numbers.py", "fragments.py"])
-def test_what_says_shows_or_hands_in_does_not_measure(corner, name):
+def test_what_says_shows_or_hands_in_does_not_measure(chapter, name):
     """No figure, number or claim looks at the machine: what they know is in the records."""
-    path = NOTEBOOKS / corner / name
+    path = NOTEBOOKS / chapter / name
     tree = ast.parse(path.read_text() if path.exists() else "")
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             node.value = ""
     code = ast.unparse(tree).replace("session.machine", "facts").replace("instructions.Node", "Node")
     code = code.replace("from ffilab.measure.instructions import Node", "")
-    assert not (found := FORBIDDEN.search(code)), (corner, name, found)
+    assert not (found := FORBIDDEN.search(code)), (chapter, name, found)
 
 
-@pytest.mark.parametrize("corner", CORNERS)
-def test_hidden_cells_hold_tables_figures_and_words_only(corner):
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_hidden_cells_hold_tables_figures_and_words_only(chapter):
     """What is measured, and what is made of it, stands in sight; a hidden cell shows it."""
-    for cell in cells(corner):
+    for cell in cells(chapter):
         if cell["cell_type"] == "code" and HIDDEN & set(cell["metadata"].get("tags", [])):
             text = "".join(cell["source"])
             found = re.findall(
@@ -224,6 +226,6 @@ def test_a_page_that_quotes_what_is_gone_is_not_shown(tmp_path):
     assert gone(page("nowhere.py", "a"), tmp_path)
 
 
-@pytest.mark.parametrize("corner", CORNERS)
-def test_no_page_quotes_what_is_gone(corner):
-    assert gone(nbformat.read(NOTEBOOKS / corner / f"{corner}.ipynb", as_version=4), NOTEBOOKS / corner) == []
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_no_page_quotes_what_is_gone(chapter):
+    assert gone(nbformat.read(NOTEBOOKS / chapter / f"{chapter}.ipynb", as_version=4), NOTEBOOKS / chapter) == []

@@ -11,7 +11,7 @@ import sys
 from types import SimpleNamespace
 
 import pytest
-from corner import LABELS, Golden, outcome_of, rows_of
+from of_chapter import LABELS, Golden, outcome_of, rows_of
 
 from ffilab.judge.estimates import Share
 from ffilab.measure.session import Measuring

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from corner import Golden
+from of_chapter import Golden
 
 from ffilab.judge import characteristics, ledger, simulation, verdicts
 from ffilab.judge.claims import declared

@@ -96,7 +96,7 @@ def test_does_a_claim_hold(reader):
     assert re.search(MEASURED, reader.tab.locator(".ffi-claim", has_text="A12").first.inner_text())
 
 
-def test_a_corner_of_the_map_leads_to_its_section(reader):
+def test_a_chapter_of_the_map_leads_to_its_section(reader):
     links = reader.tab.locator(".ffi-map a:visible, .ffi-map-list a:visible")
     assert links.count() >= 7
     reader.follow(links.first)

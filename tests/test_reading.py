@@ -185,7 +185,7 @@ def test_every_figure_and_table_has_its_data(golden_book, pages):
 def test_terms_are_linked_once_on_a_page(golden_book):
     for chapter in chapters.chapters():
         found = re.findall(r'glossary\.html#(term-[\w-]+)"', (golden_book / f"{chapter.page}.html").read_text())
-        assert found, chapter.corner
+        assert found, chapter.name
     assert "std-term" in (golden_book / "notebooks/races/races.html").read_text()
 
 

@@ -34,7 +34,7 @@ def written(tmp_path, monkeypatch):
     def say(text, **given):
         (tmp_path / "c" / "sentences.toml").write_text(text)
         sentences._read.cache_clear()
-        session = SimpleNamespace(corner="c", reads=set(), earlier=[])
+        session = SimpleNamespace(chapter="c", reads=set(), earlier=[])
         session.once = lambda make: Numbers(session, {name: lambda found=found: found for name, found in given.items()})
         return dict(sentences.Said(session))
 
@@ -156,11 +156,11 @@ def test_every_translation_is_whole(file, monkeypatch):
             assert set(NUMBERS.findall(form)) == set(NUMBERS.findall(english[name].forms[answers])), (name, answers)
 
 
-@pytest.mark.parametrize("corner", claims.corners())
-def test_every_form_reads_well(corner):
+@pytest.mark.parametrize("chapter", claims.chapter_names())
+def test_every_form_reads_well(chapter):
     wrong = {
         (name, form): found
-        for name, sentence in sentences.read(corner).items()
+        for name, sentence in sentences.read(chapter).items()
         for form in sentence.forms.values()
         if (found := faults(NUMBERS.sub("7", form), not sentence.part and form[:1].isupper() and form[-1] != "}"))
     }

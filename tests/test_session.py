@@ -23,7 +23,7 @@ ARMS = "tests/hostile_arms.py"
 @pytest.fixture
 def session(monkeypatch, tmp_path):
     monkeypatch.setattr(sessions, "RECORDS", tmp_path)
-    return sessions.Measuring("corner", [GIL, FREE_THREADED])
+    return sessions.Measuring("chapter", [GIL, FREE_THREADED])
 
 
 def rows(*results):
@@ -108,7 +108,7 @@ def test_some_interpreters_may_fail_and_others_not(session):
 def test_without_cases_there_is_an_empty_frame(session):
     assert session.run("nothing to do", [], 3).empty
     assert session.frame("nothing to do").empty
-    with pytest.raises(UserError, match="make chapter NAME=corner"):
+    with pytest.raises(UserError, match="make chapter NAME=chapter"):
         session.frame("never run")
 
 
@@ -120,7 +120,7 @@ def test_reading_gives_what_measuring_gave_and_measures_nothing(tell, session, m
     measured = session.run("calls", [step], 2), session.observe("fact", lambda: {"a": [1, None]})
     session.close()
     tell(source=str(session.folder.parent.parent))
-    again = sessions.open_session("corner", [])
+    again = sessions.open_session("chapter", [])
     assert isinstance(again, sessions.Reading)
     assert again.interpreters == [GIL, FREE_THREADED]
     assert again.budget.name == "smoke"
@@ -133,13 +133,13 @@ def test_reading_gives_what_measuring_gave_and_measures_nothing(tell, session, m
 
 def test_only_the_newest_complete_session_is_found(monkeypatch, tmp_path):
     monkeypatch.setattr(sessions, "RECORDS", tmp_path)
-    complete = sessions.Measuring("corner", [GIL])
+    complete = sessions.Measuring("chapter", [GIL])
     complete.close()
-    sessions.Measuring("corner", [GIL])  # interrupted
+    sessions.Measuring("chapter", [GIL])  # interrupted
     other = sessions.Measuring("other", [GIL])
     other.close()
-    assert foreign.find(tmp_path, "corner") == complete.folder
-    assert foreign.find(complete.folder, "corner") == complete.folder
+    assert foreign.find(tmp_path, "chapter") == complete.folder
+    assert foreign.find(complete.folder, "chapter") == complete.folder
     with pytest.raises(UserError, match="no complete session"):
         foreign.find(tmp_path, "third")
 
@@ -148,16 +148,16 @@ def test_a_bundle_is_unpacked_and_what_is_neither_is_refused(session, tmp_path):
     session.close()
     bundle = tmp_path / "bundle.tar.gz"
     with tarfile.open(bundle, "w:gz") as archive:
-        archive.add(session.folder, "_build/records/corner/one")
+        archive.add(session.folder, "_build/records/chapter/one")
     first = foreign.unpacked(str(bundle))
-    assert (foreign.find(first, "corner") / sessions.MAIN).is_file()
+    assert (foreign.find(first, "chapter") / sessions.MAIN).is_file()
     # Another bundle of the same name takes nobody's place.
     other = tmp_path / "elsewhere" / "bundle.tar.gz"
     other.parent.mkdir()
     with tarfile.open(other, "w:gz") as archive:
-        archive.add(session.folder, "corner/two")
+        archive.add(session.folder, "chapter/two")
     assert foreign.unpacked(str(other)) != first
-    assert (foreign.find(first, "corner") / sessions.MAIN).is_file()
+    assert (foreign.find(first, "chapter") / sessions.MAIN).is_file()
     (tmp_path / "text").write_text("no bundle")
     for name in ("text", "not there"):
         with pytest.raises(UserError, match="neither a folder of records nor a bundle"):
@@ -185,7 +185,7 @@ def test_half_an_experiment_is_none(session, monkeypatch):
         session.run("half", [Step(interrupted, {"n": n}) for n in range(4)], 2)
     session.close()
     assert len(session.record.children) == 3
-    for reader in (session, sessions.Reading("corner", session.folder)):
+    for reader in (session, sessions.Reading("chapter", session.folder)):
         with pytest.raises(UserError, match="half, which was interrupted"):
             reader.frame("half")
 
@@ -312,5 +312,5 @@ def test_timed_arms_lie_beside_the_processes_of_their_session(session):
     assert again.path == record.path
     assert len(list(session.folder.glob("fine.superseded-*.jsonl"))) == 1
     assert session.timed("fine") is again
-    assert session.names == [f"corner/{session.folder.name}/{name}" for name in ("session.jsonl", "fine.jsonl")]
+    assert session.names == [f"chapter/{session.folder.name}/{name}" for name in ("session.jsonl", "fine.jsonl")]
     assert not record.cut_off

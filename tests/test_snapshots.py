@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ffilab.judge import again
-from ffilab.judge.claims import corners
+from ffilab.judge.claims import chapter_names
 from ffilab.page.chapters import Chapter
 from ffilab.page.draw import KEPT
 from tests.golden_pages import VARIANTS, records
@@ -65,15 +65,15 @@ def contents(notebook) -> dict:
 
 
 def ledger(variant: str) -> dict[str, dict]:
-    """What the ledger says of each corner's claims, whatever the controls of records that were cut down."""
-    rows = {corner: {} for corner in corners()}
+    """What the ledger says of each chapter's claims, whatever the controls of records that were cut down."""
+    rows = {chapter: {} for chapter in chapter_names()}
     for row in again.rows(records(variant), whatever_the_controls=True):
         rows[row["chapter"]][row["id"]] = rounded({name: row[name] for name in OF_ROW})
     return rows
 
 
 def snapshot(chapter: Chapter, rows: dict) -> str:
-    said = {**contents(chapter.executed_notebook), "ledger": rows[chapter.corner]}
+    said = {**contents(chapter.executed_notebook), "ledger": rows[chapter.name]}
     return json.dumps(said, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -83,9 +83,9 @@ def rows():
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("corner", corners())
-def test_page_says_what_it_said(corner, variant, executed, rows, pytestconfig):
-    file, shown = SNAPSHOTS / f"{corner}-{variant}.json", snapshot(executed, rows[variant])
+@pytest.mark.parametrize("chapter", chapter_names())
+def test_page_says_what_it_said(chapter, variant, executed, rows, pytestconfig):
+    file, shown = SNAPSHOTS / f"{chapter}-{variant}.json", snapshot(executed, rows[variant])
     if pytestconfig.getoption("--renew"):
         file.write_text(shown)
     kept = file.read_text()

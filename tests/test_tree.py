@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ffilab.judge.claims import corners, declared
+from ffilab.judge.claims import chapter_names, declared
 from ffilab.page.chapters import Chapter
 from ffilab.run import settings
 from ffilab.run.budget import BUDGETS
@@ -96,20 +96,20 @@ def test_worker_side_imports_only_the_standard_library():
         assert set(names) <= allowed, path
 
 
-def test_one_corner_one_name():
-    """Every corner has its folder of notebooks, with the files that a reader expects, its tests, and a line of the contents."""
+def test_one_chapter_one_name():
+    """Every chapter has its folder of notebooks, with the files that a reader expects, its tests, and a line of the contents."""
     toc = (ROOT / "_toc.yml").read_text()
-    for corner in CORNERS:
-        folder = NOTEBOOKS / corner
+    for chapter in CHAPTERS:
+        folder = NOTEBOOKS / chapter
         files = {path.name for path in folder.iterdir()}
         expected = {f"{folder.name}.ipynb", "experiment.py", "results.py", "figures.py", "numbers.py", "claims.toml"}
         assert expected <= files, folder.name
-        assert all(f"{page}\n" in toc for page in Chapter(corner).pages), folder.name
+        assert all(f"{page}\n" in toc for page in Chapter(chapter).pages), folder.name
         assert (ROOT / f"tests/test_{folder.name}.py").exists() or (ROOT / f"tests/{folder.name}").is_dir()
-    assert {path.relative_to(ROOT).parts[1] for path in tracked() if path.match("native/*/**/*")} <= set(CORNERS)
+    assert {path.relative_to(ROOT).parts[1] for path in tracked() if path.match("native/*/**/*")} <= set(CHAPTERS)
 
 
-CORNERS = corners()
+CHAPTERS = chapter_names()
 PYTHON = [path for path in tracked() if path.suffix == ".py"]
 
 
@@ -130,16 +130,16 @@ def test_nobody_imports_studies():
             assert not {name for name in imported(path) if name.startswith("studies")}, path
 
 
-def test_no_corner_imports_another_unless_it_says_so():
-    for corner in CORNERS:
-        allowed = {corner, *declared(corner).uses}
-        for path in (NOTEBOOKS / corner).glob("*.py"):
+def test_no_chapter_imports_another_unless_it_says_so():
+    for chapter in CHAPTERS:
+        allowed = {chapter, *declared(chapter).uses}
+        for path in (NOTEBOOKS / chapter).glob("*.py"):
             others = {name.split(".")[1] for name in imported(path) if name.startswith("notebooks.")}
             assert others <= allowed, path
 
 
-def test_the_instrument_knows_no_corner():
-    named = re.compile(rf"""["'/.](?:{"|".join(CORNERS)})["'/]""")
+def test_the_instrument_knows_no_chapter():
+    named = re.compile(rf"""["'/.](?:{"|".join(CHAPTERS)})["'/]""")
     for path in (ROOT / "ffilab").rglob("*.py"):
         assert not {name for name in imported(path) if name.startswith(("notebooks", "tests"))}, path
         assert not named.search(path.read_text()), path

@@ -99,15 +99,15 @@ def test_servers_beside_a_compiler_stay_disturbed(tmp_path, quiet_progress):
         assert disturbed(served()) == {"echo server"}
 
 
-def golden(corner):
-    """The numbers of a corner's golden records."""
-    return numbers.of(Reading(corner, find(GOLDEN, corner)))
+def golden(chapter):
+    """The numbers of a chapter's golden records."""
+    return numbers.of(Reading(chapter, find(GOLDEN, chapter)))
 
 
-def resting(corner, on):
+def resting(chapter, on):
     """The same, as if each rested on what `on` says of its name."""
-    found = golden(corner)
-    tests = [test.measured for claim in claims.declared(corner).claims for test in claim.tests]
+    found = golden(chapter)
+    tests = [test.measured for claim in claims.declared(chapter).claims for test in claim.tests]
     found._made = {name: dataclasses.replace(found[name], rests_on=frozenset(on(name))) for name in tests}
     return found
 
@@ -237,7 +237,7 @@ def repaired(children, rng):
 
 
 def of_a_quiet_run(session, rng, own):
-    """The checks of a run without any bias. own: the corner's controls, of which the centre is drawn by their error."""
+    """The checks of a run without any bias. own: the chapter's controls, of which the centre is drawn by their error."""
     checks = []
     for title in controls.titles(session):
         if session.disturbed(title).is_most:
@@ -266,14 +266,17 @@ def of_a_quiet_run(session, rng, own):
 @pytest.mark.full
 def test_of_fifty_quiet_books_hardly_any_has_anything_withheld():
     rng, books, lost = np.random.default_rng(11), 50, 0
-    corners = []
-    for corner in claims.corners():
-        session, module = Reading(corner, find(GOLDEN, corner)), importlib.import_module(f"notebooks.{corner}.numbers")
+    chapters = []
+    for chapter in claims.chapter_names():
+        session, module = (
+            Reading(chapter, find(GOLDEN, chapter)),
+            importlib.import_module(f"notebooks.{chapter}.numbers"),
+        )
         own = module.controls(session) if hasattr(module, "controls") else []
-        corners.append((session, numbers.of(session), [one for one in own if isinstance(one, Control)]))
+        chapters.append((session, numbers.of(session), [one for one in own if isinstance(one, Control)]))
     reasons = []
     for _ in range(books):
-        found = [controls.withheld(of_a_quiet_run(session, rng, own), given) for session, given, own in corners]
+        found = [controls.withheld(of_a_quiet_run(session, rng, own), given) for session, given, own in chapters]
         lost += any(found)
         reasons += [next(iter(next(iter(one.values())).items())) for one in found if one]
     # The goal is 1 of 50.

@@ -191,12 +191,12 @@ def test_advice_reads_well_in_every_form(one):
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
-        ('corner = "nowhere"\nsay = "x"', "no corner"),
-        ('corner = "loaders"\nsay = "x"\nsays = "y"', "says"),
-        ('corner = "loaders"\nsay = "x"\nyes = "y"', "names no claim"),
-        ('corner = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "typo"', "does not test"),
+        ('chapter = "nowhere"\nsay = "x"', "no chapter"),
+        ('chapter = "loaders"\nsay = "x"\nsays = "y"', "says"),
+        ('chapter = "loaders"\nsay = "x"\nyes = "y"', "names no claim"),
+        ('chapter = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "typo"', "does not test"),
         (
-            'corner = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "getpid: ratio on {GIL}"\nyes = "y"',
+            'chapter = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "getpid: ratio on {GIL}"\nyes = "y"',
             "lacks a sentence",
         ),
     ],

@@ -2,8 +2,8 @@
 document.addEventListener("DOMContentLoaded", () => {
   "use strict";
   const PREFIX = "ffi-prediction/";
-  const corner = location.pathname.split("/").slice(-2)[0];
-  const keyOf = (number) => `${PREFIX}${corner}/${number}`;
+  const chapter = location.pathname.split("/").slice(-2)[0];
+  const keyOf = (number) => `${PREFIX}${chapter}/${number}`;
 
   // Where a browser keeps nothing for pages of files, the predictions live as long as the page.
   let store;
@@ -95,7 +95,7 @@ document.addEventListener("DOMContentLoaded", () => {
         { class: "ffi-prediction-tools" },
         store ? "What you type stays in this browser. " : "This browser keeps what you type until you leave the page. ",
         button("Clear this chapter's", () => {
-          keys().filter((key) => key.startsWith(`${PREFIX}${corner}/`)).forEach(remove);
+          keys().filter((key) => key.startsWith(`${PREFIX}${chapter}/`)).forEach(remove);
           fields.forEach(([, field]) => { field.value = ""; });
           answers.forEach((_, number) => show(number));
           status.textContent = "Cleared.";

@@ -9,14 +9,14 @@ from ffilab.run.errors import UserError
 
 
 def rows(folder: Path, whatever_the_controls: bool = False) -> list[dict]:
-    """The ledger's rows for every corner that has a session in this folder of records, in the order of the documents.
+    """The ledger's rows for every chapter that has a session in this folder of records, in the order of the documents.
 
     whatever_the_controls: judge even what a run's own controls would withhold; for tests with records that were cut down.
     """
     judged_rows = []
-    for corner in claims.corners():
+    for chapter in claims.chapter_names():
         try:
-            session = Reading(corner, find(folder, corner))
+            session = Reading(chapter, find(folder, chapter))
         except NoSession:
             continue
         judged_rows += ledger.judged(session, [] if whatever_the_controls else None)

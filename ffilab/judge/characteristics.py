@@ -30,9 +30,9 @@ DECIDED = (YES, NO)
 ENDLESS = "full"
 
 
-def rows(corner: str, truth: str, budget: str, seed: int, noise: float = 1) -> dict[str, dict]:
+def rows(chapter: str, truth: str, budget: str, seed: int, noise: float = 1) -> dict[str, dict]:
     """The ledger's rows of one simulated session, by claim; only of claims that are tested."""
-    session = simulate(corner, truth, budget, seed, noise)
+    session = simulate(chapter, truth, budget, seed, noise)
     # What is simulated holds no controls: these rows are about the rules.
     return {row["id"]: row for row in ledger.judged(session, []) if row["verdict"] in verdicts.TESTED}
 
@@ -42,34 +42,34 @@ def is_opposite(answer: str, right: str) -> bool:
     return answer in DECIDED and right in DECIDED and answer != right
 
 
-def simulated(corner: str, truth: str, budget: str, seeds: list[int]) -> dict[str, list[dict]]:
+def simulated(chapter: str, truth: str, budget: str, seeds: list[int]) -> dict[str, list[dict]]:
     """Some sessions, one for each seed: of each claim what they say, and no more than the table needs."""
     said = defaultdict(list)
     for seed in seeds:
-        for identifier, row in rows(corner, truth, budget, seed).items():
+        for identifier, row in rows(chapter, truth, budget, seed).items():
             widths = {name: (high - low) / 2 for name, (low, high) in row["interval"].items()}
             answers = [(part["verdict"], widths.get(part["measured"], math.nan)) for part in row["parts"]]
             said[identifier].append({"verdict": row["verdict"], "answers": answers})
     return said
 
 
-def table(corners: list[str], runs: int = RUNS, budgets: tuple[str, ...] = BUDGETS, seed: int = 0):
-    """Yield the rows of a corner, truth and budget, as each is done: one object for each claim, see `row_of`.
+def table(chapters: list[str], runs: int = RUNS, budgets: tuple[str, ...] = BUDGETS, seed: int = 0):
+    """Yield the rows of a chapter, truth and budget, as each is done: one object for each claim, see `row_of`.
 
-    It simulates on all cores, each corner, truth and budget with seeds of its own.
+    It simulates on all cores, each chapter, truth and budget with seeds of its own.
     """
     with ProcessPoolExecutor(cores := len(os.sched_getaffinity(0))) as pool:
-        for corner in corners:
+        for chapter in chapters:
             asked = {}
             for number, truth in enumerate(TRUTHS):
                 for budget in budgets:
                     seeds = [seed + 10_000 * number + run + 1 for run in range(runs)]
                     shares = [seeds[part::cores] for part in range(cores)]
                     asked[truth, budget] = [
-                        pool.submit(simulated, corner, truth, budget, part) for part in shares if part
+                        pool.submit(simulated, chapter, truth, budget, part) for part in shares if part
                     ]
             for (truth, budget), parts in asked.items():
-                right = rows(corner, truth, ENDLESS, seed, noise=0)
+                right = rows(chapter, truth, ENDLESS, seed, noise=0)
                 found = [part.result() for part in parts]
                 said = {identifier: [one for part in found for one in part[identifier]] for identifier in right}
                 provenance = {"command": COMMAND, "commit": machine.commit(), "seed": seed}

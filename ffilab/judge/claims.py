@@ -1,6 +1,6 @@
 """The claims of the book and the rules that judge them, read from files and checked as they are read.
 
-A corner's claims stand in `notebooks/<corner>/claims.toml`, those that no chapter tests yet in `book/claims.toml`.
+A chapter's claims stand in `notebooks/<chapter>/claims.toml`, those that no chapter tests yet in `book/claims.toml`.
 """
 
 import re
@@ -27,7 +27,7 @@ class Claim:
     """
 
     id: str
-    corner: str
+    chapter: str
     where: str
     claim: str
     published: str
@@ -41,16 +41,16 @@ class Claim:
 
 @dataclass(frozen=True)
 class Declared:
-    """What a corner's claims.toml says beside its claims.
+    """What a chapter's claims.toml says beside its claims.
 
-    uses: corners whose experiments or native code this one takes over.
+    uses: chapters whose experiments or native code this one takes over.
     """
 
     claims: tuple[Claim, ...] = ()
     uses: tuple[str, ...] = ()
 
 
-def read(path: Path, corner: str) -> Declared:
+def read(path: Path, chapter: str) -> Declared:
     """One file of claims. Raises UserError, with what is wrong and where, for anything that it does not know."""
     try:
         text = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -60,26 +60,26 @@ def read(path: Path, corner: str) -> Declared:
     entries = _tables(path, "the file", "claim", text.get("claim", []))
     uses = text.get("uses", [])
     if not isinstance(uses, list) or not all(isinstance(name, str) for name in uses):
-        raise UserError(f"{_name(path)}: `uses` needs a list of the names of corners.")
+        raise UserError(f"{_name(path)}: `uses` needs a list of the names of chapters.")
     for name in uses:
         if not (path.parent.parent / name / "claims.toml").is_file():
-            raise UserError(f"{_name(path)}: `uses` names {name!r}, and there is no such corner.")
-    return Declared(tuple(_claim(path, entry, corner) for entry in entries), tuple(uses))
+            raise UserError(f"{_name(path)}: `uses` names {name!r}, and there is no such chapter.")
+    return Declared(tuple(_claim(path, entry, chapter) for entry in entries), tuple(uses))
 
 
-def declared(corner: str) -> Declared:
-    """What a corner of the book declares. Raises UserError if there is no such corner."""
-    return read(NOTEBOOKS / corner / "claims.toml", corner)
+def declared(chapter: str) -> Declared:
+    """What a chapter of the book declares. Raises UserError if there is no such chapter."""
+    return read(NOTEBOOKS / chapter / "claims.toml", chapter)
 
 
-def corners() -> list[str]:
-    """The names of all corners: the folders of `notebooks` that hold claims."""
+def chapter_names() -> list[str]:
+    """The names of all chapters: the folders of `notebooks` that hold claims."""
     return sorted(path.parent.name for path in NOTEBOOKS.glob("*/claims.toml"))
 
 
 def all_claims() -> list[Claim]:
     """Every claim, in the order of the documents: A1, A2, … D7. Raises UserError for an id that stands twice."""
-    claims = [claim for corner in corners() for claim in declared(corner).claims]
+    claims = [claim for chapter in chapter_names() for claim in declared(chapter).claims]
     claims += read(UNWRITTEN, "").claims if UNWRITTEN.exists() else ()
     identifiers = set()
     for claim in claims:
@@ -95,7 +95,7 @@ def place(identifier: str) -> tuple[str, int, str]:
     return document, int(number), part
 
 
-def _claim(path: Path, entry: dict, corner: str) -> Claim:
+def _claim(path: Path, entry: dict, chapter: str) -> Claim:
     what = f"the claim {entry.get('id', '?')}"
     texts = ("section", "saw", "differs")
     _known(path, what, entry, {"id", "where", "claim", "published", "test", "untested", "not_measurable", *texts})
@@ -121,7 +121,7 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
         raise UserError(f"{_name(path)}: {what} needs a `section` such as loaders#takeaways.")
     if any(text and not text.endswith(".") for text in (saw, differs)):
         raise UserError(f"{_name(path)}: {what} needs whole sentences in `saw` and `differs`.")
-    if corner and not (tests or not_measurable):
+    if chapter and not (tests or not_measurable):
         raise UserError(f"{_name(path)}: {what} needs tests, or `not_measurable` with the reason.")
     if not_measurable and any(test.decides for test in tests):
         raise UserError(f"{_name(path)}: {what} is not measurable, so that its tests can only stand beside it.")
@@ -132,7 +132,7 @@ def _claim(path: Path, entry: dict, corner: str) -> Claim:
     if tests and not not_measurable and all(isinstance(test, Size) or not test.decides for test in tests):
         raise UserError(f"{_name(path)}: {what} tests nothing of the claim itself.")
     texts = (entry[key] for key in ("where", "claim", "published"))
-    return Claim(entry["id"], corner, *texts, tests, tuple(untested), not_measurable, section, saw, differs)
+    return Claim(entry["id"], chapter, *texts, tests, tuple(untested), not_measurable, section, saw, differs)
 
 
 def _rule(path: Path, what: str, entry: dict) -> Rule:

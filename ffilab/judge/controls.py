@@ -94,14 +94,14 @@ def off(interval: Interval, truth: float, log: bool = True) -> float:
 
 
 def everything(session) -> list[Check]:
-    """What every session is asked, and what the corner asks of its own: `controls` of notebooks/<corner>/numbers.py."""
+    """What every session is asked, and what the chapter asks of its own: `controls` of notebooks/<chapter>/numbers.py."""
     return session.once(_everything)
 
 
 def _everything(session) -> list[Check]:
-    corner = importlib.import_module(f"notebooks.{session.corner}.numbers")
-    of_corner = corner.controls(session) if hasattr(corner, "controls") else []
-    return settled([*checks(session), *of_corner])
+    chapter = importlib.import_module(f"notebooks.{session.chapter}.numbers")
+    of_chapter = chapter.controls(session) if hasattr(chapter, "controls") else []
+    return settled([*checks(session), *of_chapter])
 
 
 def checks(session) -> list[Check | Control]:
@@ -200,7 +200,7 @@ def withheld(checks: list[Check], numbers) -> dict[str, dict[str, str]]:
     where the bias is more than the answer can bear. numbers: of a session, as `numbers.of` has them."""
     failed = [check for check in checks if not check.passed and check.source]
     reasons: dict[str, dict[str, str]] = {}
-    for claim in declared(numbers.session.corner).claims if failed else ():
+    for claim in declared(numbers.session.chapter).claims if failed else ():
         for rule in claim.tests:
             number = numbers[rule.measured]
             if number.measurement is None:

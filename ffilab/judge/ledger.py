@@ -41,7 +41,7 @@ def _answers(session) -> dict[tuple[str, Rule], Answer]:
         withheld = controls.withheld(controls.everything(session), found)
     return {
         (claim.id, rule): Answer(OPEN, f"withheld: {answer.reason}") if answer.verdict == verdicts.WITHHELD else answer
-        for claim in declared(session.corner).claims
+        for claim in declared(session.chapter).claims
         for rule, answer in verdicts.answers(claim, found, withheld.get(claim.id, {}))
     }
 
@@ -60,7 +60,7 @@ def judge(claim: Claim, given: Given | None) -> dict:
     a renamed or forgotten number is an error, and no weaker test."""
     row = {
         "id": claim.id,
-        "chapter": claim.corner,
+        "chapter": claim.chapter,
         "claim": claim.claim,
         "published": claim.published,
         "where": claim.where,
@@ -69,18 +69,18 @@ def judge(claim: Claim, given: Given | None) -> dict:
         # Of a comparison over layouts: where another session will come out.
         "beside": {},
         "kind": verdicts.kind(claim),
-        "verdict": verdicts.NOT_MEASURED if claim.corner else verdicts.NOT_WRITTEN,
+        "verdict": verdicts.NOT_MEASURED if claim.chapter else verdicts.NOT_WRITTEN,
         "qualifier": "",
         # Whether the published size agrees.
         "size": "",
-        "reason": "its chapter was not measured yet" if claim.corner else "its chapter is not written yet",
+        "reason": "its chapter was not measured yet" if claim.chapter else "its chapter is not written yet",
         "takes": "",
         "parts": [],
         # What was counted or looked at once has no interval.
         "counted": [],
         "untested": list(claim.untested),
         # Where it is measured; what its author saw, and what is otherwise here.
-        "section": f"notebooks/{claim.corner}/{claim.section}" if claim.section else "",
+        "section": f"notebooks/{claim.chapter}/{claim.section}" if claim.section else "",
         "saw": claim.saw,
         "differs": claim.differs,
         "provenance": {},
@@ -129,19 +129,19 @@ def judge(claim: Claim, given: Given | None) -> dict:
 
 
 def given_by(session, checks: list[controls.Check] | None = None) -> dict[str, Given]:
-    """What a session gives to each claim of its corner. checks: what its controls found, if they are not to be asked."""
+    """What a session gives to each claim of its chapter. checks: what its controls found, if they are not to be asked."""
     found = numbers.of(session)
     withheld = controls.withheld(controls.everything(session) if checks is None else checks, found)
     return {
         claim.id: Given(found, session.provenance, withheld.get(claim.id, {}))
-        for claim in declared(session.corner).claims
+        for claim in declared(session.chapter).claims
     }
 
 
 def judged(session, checks: list[controls.Check] | None = None) -> list[dict]:
-    """The rows of a session's corner."""
+    """The rows of a session's chapter."""
     given = given_by(session, checks)
-    return [judge(claim, given[claim.id]) for claim in declared(session.corner).claims]
+    return [judge(claim, given[claim.id]) for claim in declared(session.chapter).claims]
 
 
 def counts_of(row: dict) -> str:
@@ -215,31 +215,31 @@ def _may_err(part: dict) -> bool:
 def collect(measured: dict[str, Session | None], stale: dict[str, list[str]] | None = None) -> list[dict]:
     """Judge every claim from the records of the chapters, write `ledger.json`, return its rows.
 
-    measured: by corner the session that its page was made from; None if its records are gone. stale: by corner, what has changed since its
+    measured: by chapter the session that its page was made from; None if its records are gone. stale: by chapter, what has changed since its
     page was made; it becomes a field of the row. Records of another version, which lack what is asked for, are not judged.
     """
     stale, given, judged_rows, lacking = stale or {}, {}, {}, {}
-    for corner, session in measured.items():
-        again = f"`make chapter NAME={corner}` measures it again"
+    for chapter, session in measured.items():
+        again = f"`make chapter NAME={chapter}` measures it again"
         if session is None:
-            lacking[corner] = f"its records are gone: {again}"
+            lacking[chapter] = f"its records are gone: {again}"
             continue
         try:
-            of_corner = given_by(session)
-            judged_rows |= {claim.id: judge(claim, of_corner[claim.id]) for claim in declared(corner).claims}
-            given |= of_corner
+            of_chapter = given_by(session)
+            judged_rows |= {claim.id: judge(claim, of_chapter[claim.id]) for claim in declared(chapter).claims}
+            given |= of_chapter
         except UserError as error:
-            lacking[corner] = str(error)
+            lacking[chapter] = str(error)
         except (LookupError, TypeError, ValueError, AttributeError):
-            if not stale.get(corner):
+            if not stale.get(chapter):
                 raise
-            lacking[corner] = f"its records are of another version: {again}"
+            lacking[chapter] = f"its records are of another version: {again}"
     rows = []
     for claim in all_claims():
         row = judged_rows.get(claim.id) or judge(claim, None)
-        if claim.corner in lacking and not claim.not_measurable:
-            row["reason"] = lacking[claim.corner]
-        rows.append({**row, "stale": stale.get(claim.corner, [])})
+        if claim.chapter in lacking and not claim.not_measurable:
+            row["reason"] = lacking[claim.chapter]
+        rows.append({**row, "stale": stale.get(claim.chapter, [])})
     rows = derived.judged(rows, given, Given, judge)
     RESULTS.mkdir(parents=True, exist_ok=True)
     (RESULTS / "ledger.json").write_text(json.dumps(rows, indent=1))

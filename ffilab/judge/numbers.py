@@ -1,6 +1,6 @@
 """The numbers of a chapter, by name: the only way out of its records.
 
-`numbers(session)` in notebooks/<corner>/numbers.py returns a dictionary: the name of each number that a claim or a sentence speaks of,
+`numbers(session)` in notebooks/<chapter>/numbers.py returns a dictionary: the name of each number that a claim or a sentence speaks of,
 and the function that makes it. That returns a measurement, an estimate or an interval, or the reason why there is none. A number is
 made when it is first asked for, and what is read of the session meanwhile is what it rests on.
 """
@@ -55,7 +55,7 @@ class Numbers:
         self.session = session
         self._make = {in_words(name): function for name, function in make.items()}
         if len(self._make) < len(make):
-            raise ValueError(f"notebooks/{session.corner}/numbers.py has two numbers of one name")
+            raise ValueError(f"notebooks/{session.chapter}/numbers.py has two numbers of one name")
         self._made: dict[str, Number] = {}
         # Each session by itself, and the experiments of which it has lost most, but all together have not.
         self._each: list[tuple[Numbers, set[str]]] | None = None
@@ -70,7 +70,7 @@ class Numbers:
         """Raises ValueError if there is no number of this name."""
         name = in_words(name)
         if name not in self._make:
-            raise ValueError(f"notebooks/{self.session.corner}/numbers.py has no number {name!r}")
+            raise ValueError(f"notebooks/{self.session.chapter}/numbers.py has no number {name!r}")
         if name not in self._made:
             self._made[name] = self._of_sessions(name, self._alone(name))
         # Whoever asks for it rests on what it rests on.
@@ -122,5 +122,5 @@ def of(session) -> Numbers:
 
 
 def _of(session) -> Numbers:
-    chapter = importlib.import_module(f"notebooks.{session.corner}.numbers")
+    chapter = importlib.import_module(f"notebooks.{session.chapter}.numbers")
     return Numbers(session, chapter.numbers(session))

@@ -1,4 +1,4 @@
-"""The sentences that a run chooses: data in notebooks/<corner>/sentences.toml, an answer of a rule poured into a form.
+"""The sentences that a run chooses: data in notebooks/<chapter>/sentences.toml, an answer of a rule poured into a form.
 
     ["ratio-noop-{build}"]
     for = {build = ["gil", "free-threaded"]}
@@ -122,7 +122,7 @@ class Said(Mapping[str, str]):
 
     def __init__(self, session):
         self._session, self._numbers = session, numbers.of(session)
-        self._sentences, self._fragments = read(session.corner), fragments(session)
+        self._sentences, self._fragments = read(session.chapter), fragments(session)
         self._made: dict[str, str] = {}
 
     def __getitem__(self, name: str) -> str:
@@ -139,7 +139,7 @@ class Said(Mapping[str, str]):
         """What the parts of a group ("gain/") say that say anything, by item, in the order of their forms."""
         names = [name for name in self._sentences if name.startswith(group) and self[name]]
         if not group.endswith("/") or not any(name.startswith(group) for name in self._sentences):
-            raise KeyError(f"{self._session.corner} has no sentence {group!r}")
+            raise KeyError(f"{self._session.chapter} has no sentence {group!r}")
 
         def place(name: str) -> int:
             sentence = self._sentences[name]
@@ -184,9 +184,9 @@ def said(session) -> Said:
     return session.once(Said)
 
 
-def read(corner: str) -> dict[str, Sentence]:
+def read(chapter: str) -> dict[str, Sentence]:
     """The sentences of a chapter, by name, in the reader's language as far as it is there. Raises UserError, with what is wrong and where."""
-    return _read(NOTEBOOKS / corner / "sentences.toml", tuple(settings.languages()))
+    return _read(NOTEBOOKS / chapter / "sentences.toml", tuple(settings.languages()))
 
 
 @functools.cache
@@ -212,16 +212,16 @@ def _read(path: Path, languages: tuple[str, ...]) -> dict[str, Sentence]:
 
 
 def fragments(session) -> dict[str, Callable[[], str]]:
-    """What no form can say: `fragments(session)` of notebooks/<corner>/fragments.py, functions by name."""
-    if not (NOTEBOOKS / session.corner / "fragments.py").exists():
+    """What no form can say: `fragments(session)` of notebooks/<chapter>/fragments.py, functions by name."""
+    if not (NOTEBOOKS / session.chapter / "fragments.py").exists():
         return {}
-    return importlib.import_module(f"notebooks.{session.corner}.fragments").fragments(session)
+    return importlib.import_module(f"notebooks.{session.chapter}.fragments").fragments(session)
 
 
-def _filled(corner: str, title: str, entry: dict) -> Iterator[tuple[str, dict]]:
+def _filled(chapter: str, title: str, entry: dict) -> Iterator[tuple[str, dict]]:
     """The entry for each combination of its variables, filled in everywhere."""
     variables = {
-        variable: getattr(importlib.import_module(f"notebooks.{corner}.experiment"), values)
+        variable: getattr(importlib.import_module(f"notebooks.{chapter}.experiment"), values)
         if isinstance(values, str)
         else values
         for variable, values in entry.get("for", {}).items()

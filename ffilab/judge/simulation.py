@@ -1,6 +1,6 @@
 """Made-up sessions whose truth is known: what the rules of the ledger are tried on.
 
-A corner's `simulated.py` says how its records follow from the truth of its claims; what is here says what that truth is,
+A chapter's `simulated.py` says how its records follow from the truth of its claims; what is here says what that truth is,
 and writes records as a measurement does. Verdicts are then reached on the path of every real session.
 """
 
@@ -58,16 +58,16 @@ def value(rules: list[Rule], truth: str) -> float:
 
 
 class Simulated(Session):
-    """A session that nobody measured. Its methods write what a corner's `simulated.py` makes up.
+    """A session that nobody measured. Its methods write what a chapter's `simulated.py` makes up.
 
     noise: factor on all scatter; 0 for a run without any, which shows what the rules say in the long run.
     """
 
     def __init__(
-        self, corner: str, truth: str, interpreters: list[str], budget: str = "full", seed: int = 0, noise: float = 1
+        self, chapter: str, truth: str, interpreters: list[str], budget: str = "full", seed: int = 0, noise: float = 1
     ):
         plan = {
-            "name": corner,
+            "name": chapter,
             "session": "simulated",
             "seed": seed,
             "budget": budget,
@@ -76,12 +76,12 @@ class Simulated(Session):
         }
         machine = {"date": "", "cores": 2, "cores_usable": 2}
         super().__init__(
-            corner,
+            chapter,
             None,
             Record(None, {"plan": {**plan, "blocks": 0}, "machine": machine, "interpreters": {}, "layouts": {}}),
         )
         self.truth, self.noise, self.rng = truth, noise, np.random.default_rng(seed)
-        self._claims = {claim.id: claim for claim in declared(corner).claims}
+        self._claims = {claim.id: claim for claim in declared(chapter).claims}
 
     @property
     def provenance(self) -> dict:
@@ -175,9 +175,9 @@ class Simulated(Session):
         self.record.observations.append({"title": title, "arguments": list(arguments), "value": value})
 
 
-def simulate(corner: str, truth: str, budget: str = "full", seed: int = 0, noise: float = 1) -> Simulated:
-    """A made-up session of a corner: `simulated` of notebooks/<corner>/simulated.py."""
-    corner_side = importlib.import_module(f"notebooks.{corner}.simulated")
-    session = Simulated(corner, truth, corner_side.INTERPRETERS, budget, seed, noise)
-    corner_side.simulated(session)
+def simulate(chapter: str, truth: str, budget: str = "full", seed: int = 0, noise: float = 1) -> Simulated:
+    """A made-up session of a chapter: `simulated` of notebooks/<chapter>/simulated.py."""
+    chapter_side = importlib.import_module(f"notebooks.{chapter}.simulated")
+    session = Simulated(chapter, truth, chapter_side.INTERPRETERS, budget, seed, noise)
+    chapter_side.simulated(session)
     return session

@@ -1,4 +1,4 @@
-"""Records from elsewhere: unpack a bundle, find the newest session of a corner, check what the files hold.
+"""Records from elsewhere: unpack a bundle, find the newest session of a chapter, check what the files hold.
 
 They are checked once, in the book's own environment, before any page is made from them. A chapter's interpreter, which may
 lack fastjsonschema, reads its own records and checked ones.
@@ -26,7 +26,7 @@ MAX_BYTES = 4 << 30
 
 
 class NoSession(UserError):
-    """A folder of records holds no complete session of a corner."""
+    """A folder of records holds no complete session of a chapter."""
 
 
 def unpacked(given: str) -> Path:
@@ -66,12 +66,12 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def find(folder: Path, corner: str) -> Path:
-    """Return the newest complete session of a corner in a folder of records, after a check of all its records.
+def find(folder: Path, chapter: str) -> Path:
+    """Return the newest complete session of a chapter in a folder of records, after a check of all its records.
 
     Raises NoSession if there is none, and UserError if a record is damaged.
     """
-    folder_of_session = newest(folder, corner, checked=True)
+    folder_of_session = newest(folder, chapter, checked=True)
     main = read(folder_of_session / MAIN)
     for session in [folder_of_session, *(folder_of_session.parent / name for name in main.run["plan"]["earlier"])]:
         for path in sorted(session.glob("*.jsonl")):
@@ -79,15 +79,17 @@ def find(folder: Path, corner: str) -> Path:
     return folder_of_session
 
 
-def newest(folder: Path, corner: str, checked: bool = False) -> Path:
-    """Return the newest complete session of a corner in a folder of records. checked: look at what all of them hold.
+def newest(folder: Path, chapter: str, checked: bool = False) -> Path:
+    """Return the newest complete session of a chapter in a folder of records. checked: look at what all of them hold.
 
     One dated in the future counts only if there is no other: a clock that went wrong once must not hide what is measured
     later. Raises NoSession if there is none, and UserError if one cannot be read, as it may be the newest.
     """
-    records = [record for path in folder.rglob(MAIN) if path.is_file() and (record := _complete(path, corner, checked))]
+    records = [
+        record for path in folder.rglob(MAIN) if path.is_file() and (record := _complete(path, chapter, checked))
+    ]
     if not records:
-        raise NoSession(f"There is no complete session of the chapter {corner!r} among the records that FROM names.")
+        raise NoSession(f"There is no complete session of the chapter {chapter!r} among the records that FROM names.")
     now = datetime.now(UTC).isoformat()
 
     def age(record: Record) -> tuple:
@@ -98,11 +100,11 @@ def newest(folder: Path, corner: str, checked: bool = False) -> Path:
     return max(records, key=age).path.parent
 
 
-def _complete(path: Path, corner: str, checked: bool) -> Record | None:
-    """Read a session if it is of this corner and complete; of others only the first line is read."""
+def _complete(path: Path, chapter: str, checked: bool) -> Record | None:
+    """Read a session if it is of this chapter and complete; of others only the first line is read."""
     with path.open(encoding="utf-8", errors="replace") as file:
         try:
-            if json.loads(file.readline())["plan"]["name"] != corner:
+            if json.loads(file.readline())["plan"]["name"] != chapter:
                 return None
         except (ValueError, KeyError, TypeError, RecursionError):
             return None

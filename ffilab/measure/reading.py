@@ -22,8 +22,8 @@ from ffilab.run.errors import UserError
 class Session:
     """What both kinds have: the records of one chapter, by name."""
 
-    def __init__(self, corner: str, folder: Path, record: Record):
-        self.corner, self.folder, self._record = corner, folder, record
+    def __init__(self, chapter: str, folder: Path, record: Record):
+        self.chapter, self.folder, self._record = chapter, folder, record
         self._timed: dict[str, Record] = {}
         self._merged: dict[str, Record] = {}
         # The plans and titles that were asked for: see ffilab/judge/numbers.py.
@@ -31,7 +31,7 @@ class Session:
         self._once: dict[Callable, tuple[object, set[str]]] = {}
         # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its own.
         names = record.run["plan"]["earlier"]
-        self.earlier: list[Reading] = [Reading(corner, folder.parent / name, alone=True) for name in names]
+        self.earlier: list[Reading] = [Reading(chapter, folder.parent / name, alone=True) for name in names]
 
     def once(self, make: Callable):
         """Return `make(self)`: worked out once, and again when the session has measured more."""
@@ -53,7 +53,7 @@ class Session:
     @property
     def each(self) -> list["Reading"]:
         """The sessions that count, the oldest first, each by itself."""
-        return [*self.earlier, Reading(self.corner, self.folder, alone=True)]
+        return [*self.earlier, Reading(self.chapter, self.folder, alone=True)]
 
     @property
     def interpreters(self) -> list[str]:
@@ -113,8 +113,8 @@ class Session:
 
     @property
     def names(self) -> list[str]:
-        """The records that were written or read so far, by corner, session and file."""
-        return [f"{self.corner}/{self.record.run['plan']['session']}/{path.name}" for path in self.files]
+        """The records that were written or read so far, by chapter, session and file."""
+        return [f"{self.chapter}/{self.record.run['plan']['session']}/{path.name}" for path in self.files]
 
     @property
     def plans(self) -> list[str]:
@@ -215,20 +215,20 @@ class Session:
 
     def _lacks(self, what: str) -> UserError:
         return UserError(
-            f"The records of the chapter {self.corner!r} do not hold {what}: they were made by another version of it, or not to "
-            f"the end. Measure again: `make chapter NAME={self.corner}`."
+            f"The records of the chapter {self.chapter!r} do not hold {what}: they were made by another version of it, or not to "
+            f"the end. Measure again: `make chapter NAME={self.chapter}`."
         )
 
 
 class Reading(Session):
     """A session that measures nothing: what it is asked for is in its records, or cannot be had."""
 
-    def __init__(self, corner: str, folder: Path, alone: bool = False):
+    def __init__(self, chapter: str, folder: Path, alone: bool = False):
         record = read(folder / MAIN)
         if alone:
             # One of several that another session rests on: that one names them all.
             record.run["plan"]["earlier"] = []
-        super().__init__(corner, folder, record)
+        super().__init__(chapter, folder, record)
 
     def time(self, name: str, arms: list[Arm], *_, **__) -> Record:
         return self.timed(name)

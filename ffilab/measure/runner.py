@@ -236,7 +236,7 @@ def run(plan: Plan, folder: Path, pool: Pool | None = None) -> Record:
         writer.write(
             "run",
             plan=plan.as_json(),
-            # Records of a corner lie in its folder, one folder for each session.
+            # Records of a chapter lie in its folder, one folder for each session.
             machine=machine.facts(folder.parent.name),
             interpreters={label: interpreter.facts for label, interpreter in interpreters.items()},
         )

@@ -1,7 +1,7 @@
 """The session of a chapter: it measures through this, and reads what was measured.
 
 A page is a function of its records. While a session measures, it writes everything into one folder,
-`_build/records/<corner>/<stamp>/`, and the page gets what was written, read back. With FROM, a folder of records, nothing
+`_build/records/<chapter>/<stamp>/`, and the page gets what was written, read back. With FROM, a folder of records, nothing
 is measured: the same calls return what the records hold (reading.py).
 """
 
@@ -51,12 +51,12 @@ class Planned:
 class Measuring(Session):
     """A session that measures now."""
 
-    def __init__(self, corner: str, interpreters: list[str]):
+    def __init__(self, chapter: str, interpreters: list[str]):
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%f")
-        folder = RECORDS / corner / stamp
+        folder = RECORDS / chapter / stamp
         budget = current()
         named = {
-            "name": corner,
+            "name": chapter,
             "session": stamp,
             "seed": secrets.randbits(32),
             "budget": budget.name,
@@ -66,7 +66,7 @@ class Measuring(Session):
         self._writer = Writer(folder / MAIN)
         run = {
             "plan": {**named, "blocks": 0},
-            "machine": machine.facts(corner),
+            "machine": machine.facts(chapter),
             "interpreters": {label: load(BY_LABEL[label]).facts for label in interpreters},
             "layouts": {
                 label: [layout.described for layout in of_label]
@@ -75,7 +75,7 @@ class Measuring(Session):
         }
         self._writer.write("run", **run)
         self._runs: dict[str, int] = {}
-        super().__init__(corner, folder, Record(folder / MAIN, {"kind": "run", **run}, cut_off=True))
+        super().__init__(chapter, folder, Record(folder / MAIN, {"kind": "run", **run}, cut_off=True))
 
     def time(self, name: str, arms: list[Arm], interpreters: list[str] | None = None, budget=None, **further) -> Record:
         """Time arms on all interpreters of the session (or on some), interleaved in one run; returns its record.
@@ -222,8 +222,8 @@ def source() -> Path | None:
     return Path(folder) if (folder := settings.told("source")) else None
 
 
-def open_session(corner: str, interpreters: list[str]) -> Measuring | Reading:
+def open_session(chapter: str, interpreters: list[str]) -> Measuring | Reading:
     """A session that measures, or that reads where FROM names records."""
     if folder := source():
-        return Reading(corner, newest(folder, corner))
-    return Measuring(corner, interpreters)
+        return Reading(chapter, newest(folder, chapter))
+    return Measuring(chapter, interpreters)

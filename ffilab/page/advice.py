@@ -1,7 +1,7 @@
 """Advice and questions about mechanisms, and beside each what this run found, in the words of its answer.
 
 Files beside the pages hold them: `book/decision_guide.toml` (advice), `book/front.toml` (questions, surprises). Each entry names the
-`corner` behind it, may lead to a place in the book (`link`), and says what names no outcome (`say`). What a run can contradict
+`chapter` behind it, may lead to a place in the book (`link`), and says what names no outcome (`say`). What a run can contradict
 rests on a test of the ledger (`claim`, and the name that is `measured`), and has a sentence for each of its answers: `yes`,
 `no`, `open`. {value} in a sentence stands for the number with its interval, {why} for the answer's reason. A number
 that is not there, is of a smoke test, or is withheld, is said to be so.
@@ -26,7 +26,7 @@ FILE = ROOT / "book" / "decision_guide.toml"
 class Advice:
     """One piece of advice, or one question, in MyST; see above. part: of the page, in which it stands."""
 
-    corner: str
+    chapter: str
     say: str
     part: str = ""
     link: str = ""
@@ -49,8 +49,8 @@ def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
         if unknown := set(entry) - keys:
             raise UserError(f"{path.name}: a key that is not known: {', '.join(sorted(unknown))}.")
         advice = Advice(**{**entry, "measured": in_words(entry.get("measured", ""))})
-        if not (NOTEBOOKS / advice.corner).is_dir():
-            raise UserError(f"{path.name}: there is no corner {advice.corner!r}.")
+        if not (NOTEBOOKS / advice.chapter).is_dir():
+            raise UserError(f"{path.name}: there is no chapter {advice.chapter!r}.")
         if problem := _problem(advice, rules):
             raise UserError(f"{path.name}: {advice.say[:40]!r} {problem}.")
         entries.append(advice)

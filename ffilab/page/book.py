@@ -37,13 +37,13 @@ def book(
     # Of a fresh clone: so that there is something to read while the other chapters are measured.
     early = source is None and len(wanted) > 1 and not (HTML / "index.html").exists()
     if early:
-        first = status.in_order()[0].corner
-        wanted.sort(key=lambda chapter: chapter.corner != first)
+        first = status.in_order()[0].name
+        wanted.sort(key=lambda chapter: chapter.name != first)
     began = time.monotonic()
     with explain_os_errors("_build"):
         sweep()
         # Before the native code is built of them.
-        made_from = {chapter.corner: source_digests(chapter.corner) for chapter in wanted}
+        made_from = {chapter.name: source_digests(chapter.name) for chapter in wanted}
         earlier, measuring = {}, nullcontext()
         if source is None:
             interpreters = set_up(request, None if only is None else with_uses(only))
@@ -51,13 +51,13 @@ def book(
             settings.tell(interpreters=labels)
             further_builds(interpreters, BUDGETS[budget].builds)
             # Before anything is linked or measured: a page that cannot be added to is a mistake of the reader.
-            earlier = {chapter.corner: sessions(chapter, budget) for chapter in wanted} if more else {}
+            earlier = {chapter.name: sessions(chapter, budget) for chapter in wanted} if more else {}
             measuring = drawn_layouts(labels, BUDGETS[budget])
         with measuring:
             began_chapters = time.monotonic()
             for number, chapter in enumerate(wanted, 1):
                 with alone() if source is None else nullcontext():
-                    execute(chapter, budget, source, made_from[chapter.corner], earlier=earlier.get(chapter.corner, []))
+                    execute(chapter, budget, source, made_from[chapter.name], earlier=earlier.get(chapter.name, []))
                 # Between two chapters, as nothing may run beside a measurement.
                 if early and number == 1:
                     render_first(chapter)
@@ -70,13 +70,13 @@ def book(
     say(f"  {minutes(time.monotonic() - began)} in all")
 
 
-def set_up(request: Request, corners: list[str] | None = None, slow: bool = True) -> list[Installed]:
+def set_up(request: Request, chapters: list[str] | None = None, slow: bool = True) -> list[Installed]:
     """Set up the interpreters of a request, then build the native projects for them. Raises UserError.
 
-    corners: whose projects to build; all of them, if None. slow: see `native.build_all`.
+    chapters: whose projects to build; all of them, if None. slow: see `native.build_all`.
     """
     interpreters = environments.provision(request)
-    native.build_all(interpreters, corners=corners, slow=slow)
+    native.build_all(interpreters, chapters=chapters, slow=slow)
     return interpreters
 
 
@@ -126,10 +126,10 @@ def sessions(chapter: Chapter, budget: str) -> list[str]:
         return []
     if facts.get("budget", budget) != budget:
         raise UserError(
-            f"The chapter {chapter.corner} was measured with BUDGET={facts['budget']}: use the same for `make more`."
+            f"The chapter {chapter.name} was measured with BUDGET={facts['budget']}: use the same for `make more`."
         )
     if changed := chapter.changed():
-        say(f"  {chapter.corner} is measured afresh, as what it was made from has changed: {', '.join(changed)}")
+        say(f"  {chapter.name} is measured afresh, as what it was made from has changed: {', '.join(changed)}")
         return []
     return list(dict.fromkeys(Path(record).parent.name for record in facts["records"]))
 
@@ -139,12 +139,12 @@ def with_records(wanted: list[Chapter], source: Path) -> list[Chapter]:
     there = []
     for chapter in wanted:
         with suppress(NoSession):
-            find(source, chapter.corner)
+            find(source, chapter.name)
             there.append(chapter)
     if not there:
-        which = f"the chapter {wanted[0].corner!r}" if len(wanted) == 1 else "any chapter"
+        which = f"the chapter {wanted[0].name!r}" if len(wanted) == 1 else "any chapter"
         raise NoSession(f"{source} holds no complete session of {which}: name a folder or bundle of records.")
     for chapter in wanted:
         if chapter not in there:
-            say(f"  no records of the chapter {chapter.corner}: its page stays as it is")
+            say(f"  no records of the chapter {chapter.name}: its page stays as it is")
     return there

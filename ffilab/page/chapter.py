@@ -35,11 +35,11 @@ def runs_on(gil_enabled: bool) -> str:
     return GIL if gil_enabled else FREE_THREADED
 
 
-def begin(corner: str, gil_enabled: bool) -> Session:
+def begin(chapter: str, gil_enabled: bool) -> Session:
     """Check the interpreter, open the session through which the chapter measures, say what it can show."""
     if source() is None:
         assert_gil(gil_enabled)
-    session = open_session(corner, [interpreter.label for interpreter in installed.present()])
+    session = open_session(chapter, [interpreter.label for interpreter in installed.present()])
     draw.start_page(session.budget.is_result)
     facts, builds = session.machine, session.record.run["interpreters"]
     lines = [
@@ -150,7 +150,7 @@ def described(session: Session, gil_enabled: bool) -> dict:
     """Return the facts that the press keeps with the page: what it was made from, and how."""
     builds = session.record.run["interpreters"]
     return {
-        "corner": session.corner,
+        "chapter": session.chapter,
         "gil": gil_enabled,
         "budget": session.budget.name,
         "interpreters": {label: facts["stamp"] for label, facts in builds.items()},

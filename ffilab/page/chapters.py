@@ -31,19 +31,19 @@ SENTENCES = "chapter.sentences("
 
 @dataclass(frozen=True)
 class Chapter:
-    """One corner's chapter: `notebooks/<corner>/<corner>.ipynb`, and after execution the same below `_build/executed`."""
+    """A chapter: `notebooks/<chapter>/<chapter>.ipynb`, and after execution the same below `_build/executed`."""
 
-    corner: str
+    name: str
     folder: Path = NOTEBOOKS
     executed_folder: Path = EXECUTED
 
     @property
     def source(self) -> Path:
-        return self.folder / self.corner / f"{self.corner}.ipynb"
+        return self.folder / self.name / f"{self.name}.ipynb"
 
     @property
     def executed(self) -> Path:
-        return self.executed_folder / self.corner / self.source.name
+        return self.executed_folder / self.name / self.source.name
 
     @property
     def is_executed(self) -> bool:
@@ -52,7 +52,7 @@ class Chapter:
     @property
     def page(self) -> str:
         """Return its page as the table of contents names it."""
-        return f"notebooks/{self.corner}/{self.corner}"
+        return f"notebooks/{self.name}/{self.name}"
 
     @property
     def facts(self) -> dict:
@@ -68,7 +68,7 @@ class Chapter:
         """The session that the executed page was made from; None if there is none, or its records are gone."""
         records = self.facts.get("records")
         try:
-            return Reading(self.corner, (BUILD / records[-1]).parent) if records else None
+            return Reading(self.name, (BUILD / records[-1]).parent) if records else None
         except UserError:
             return None
 
@@ -80,7 +80,7 @@ class Chapter:
     @property
     def executed_notebook(self) -> nbformat.NotebookNode:
         """Read its executed page. Raises UserError if it is damaged."""
-        return read_notebook(self.executed, f"make it again (`make chapter NAME={self.corner}`)")
+        return read_notebook(self.executed, f"make it again (`make chapter NAME={self.name}`)")
 
     @property
     def jupyter_kernel(self) -> str:
@@ -90,19 +90,19 @@ class Chapter:
     @property
     def openings(self) -> list[str]:
         """Return the first cell of each page: the heading, and what the reader will learn."""
-        return [page.cells[0].source for page in split(self.notebook, self.corner).values()]
+        return [page.cells[0].source for page in split(self.notebook, self.name).values()]
 
     @property
     def pages(self) -> list[str]:
         """Return its pages as the table of contents names them, in order: see `split`."""
-        return [f"notebooks/{self.corner}/{name}" for name in split(self.notebook, self.corner)]
+        return [f"notebooks/{self.name}/{name}" for name in split(self.notebook, self.name)]
 
     def changed(self) -> list[str]:
         """Name what has changed since the page was made; empty if the page is fresh."""
         facts = self.facts
         if not facts.keys() >= OF_FACTS:
             return ["everything: nothing is known of how it was made"]
-        now = digests(self.corner, facts)
+        now = digests(self.name, facts)
         return [what for what, digest in facts["digests"].items() if now.get(what) != digest]
 
 
@@ -149,22 +149,22 @@ def chapters(folder: Path = NOTEBOOKS) -> list[Chapter]:
 
 def chapter(name: str, folder: Path = NOTEBOOKS) -> Chapter:
     """Return one chapter. Raises UserError with the list of chapters if there is none of that name."""
-    by_name = {chapter.corner: chapter for chapter in chapters(folder)}
+    by_name = {chapter.name: chapter for chapter in chapters(folder)}
     if name not in by_name:
         problem = f"There is no chapter {name!r}" if name else "Name a chapter"
         raise UserError(f"{problem}: NAME must be one of {', '.join(by_name)}.")
     return by_name[name]
 
 
-def digests(corner: str, facts: dict) -> dict[str, str]:
+def digests(chapter: str, facts: dict) -> dict[str, str]:
     """Digest all that a page is made from, by name. facts: those kept with the page, see chapter.described."""
-    return {**source_digests(corner), **record_digests(facts)}
+    return {**source_digests(chapter), **record_digests(facts)}
 
 
-def source_digests(corner: str) -> dict[str, str]:
-    """Digest a chapter's own files, and those of the corners that it uses."""
-    folders = [NOTEBOOKS / name for name in with_uses(corner)]
-    native = [path for name in with_uses(corner) for path in sources(NATIVE / name)]
+def source_digests(chapter: str) -> dict[str, str]:
+    """Digest a chapter's own files, and those of the chapters that it uses."""
+    folders = [NOTEBOOKS / name for name in with_uses(chapter)]
+    native = [path for name in with_uses(chapter) for path in sources(NATIVE / name)]
     return {
         "the notebook": digest(list(folders[0].glob("*.ipynb"))),
         "the experiment": digest([p for folder in folders for kind in ("*.py", "*.toml") for p in folder.glob(kind)]),
@@ -191,9 +191,9 @@ def stamp(label: str) -> str | None:
         return None
 
 
-def with_uses(corner: str) -> list[str]:
-    """Return the corner, those that it declares to use, and those that they use."""
-    reached, left = [], [corner]
+def with_uses(chapter: str) -> list[str]:
+    """Return the chapter, those that it declares to use, and those that they use."""
+    reached, left = [], [chapter]
     while left:
         name = left.pop(0)
         if name not in reached:
@@ -203,7 +203,7 @@ def with_uses(corner: str) -> list[str]:
 
 
 def sources(folder: Path) -> list[Path]:
-    """Return the files of a corner's native folder, without what build tools leave there."""
+    """Return the files of a chapter's native folder, without what build tools leave there."""
     return [
         path
         for path in folder.rglob("*")

@@ -45,7 +45,7 @@ def execute(
     Raises UserError, naming the cell or the signal, if it fails; then nothing of it is kept,
     and what stood there before is still there.
     """
-    name, out = chapter.corner, chapter.executed.parent
+    name, out = chapter.name, chapter.executed.parent
     out.parent.mkdir(parents=True, exist_ok=True)
     limit = chapter_timeout_s or CHAPTER_TIMEOUT_S[budget]
     log = LOGS / f"chapter-{name}.log"

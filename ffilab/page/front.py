@@ -92,7 +92,7 @@ def farthest(frame: pd.DataFrame, declared: dict) -> str:
 
 def figure(tree: Path, declared: dict) -> str:
     """Save the figure for light and dark pages, and return it with its caption; a sentence if there is nothing to draw."""
-    kept = tables.read(declared["corner"], declared["table"])
+    kept = tables.read(declared["chapter"], declared["table"])
     frame = None if kept is None else drawn_rows(kept, declared)
     if frame is None or frame.empty:
         return "The table behind the figure of this page was not measured yet.\n"
@@ -109,7 +109,7 @@ def figure(tree: Path, declared: dict) -> str:
         csv=files.csv_link(frame, "figure", tree),
         farthest=farthest(frame, declared),
         where=link(tree, declared["link"]),
-        since=since(declared["corner"]),
+        since=since(declared["chapter"]),
     )
 
 
@@ -146,7 +146,7 @@ def reply(question: advice.Advice, by_claim: dict[str, dict]) -> str:
         return f"[Verdict](#claim-{question.verdict_of.lower()}): *{ledger.verdict_of(row)}*.{stale}"
     if question.table:
         kept = Shown(**question.table).read()
-        return "Not measured here." if kept is None or kept.frame.empty else in_line(kept) + since(question.corner)
+        return "Not measured here." if kept is None or kept.frame.empty else in_line(kept) + since(question.chapter)
     return advice.evidence(question, by_claim.get(question.claim))
 
 
@@ -211,7 +211,7 @@ def compared(data: dict, example: dict) -> dict | None:
 
 def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
     """Make the form that compares two bindings. Without JavaScript it shows the examples with their answers."""
-    cells, pairs = (tables.read(declared["corner"], declared[name]) for name in ("cells", "pairs"))
+    cells, pairs = (tables.read(declared["chapter"], declared[name]) for name in ("cells", "pairs"))
     if cells is None or pairs is None:
         return f"The table behind this question was not measured yet: {link(tree, declared['link'])}.\n"
     own = (tree / "book" / f"{declared['page']}.md").exists()
@@ -227,7 +227,7 @@ def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
         examples=[found for example in examples if (found := compared(data, example))],
         where=link(tree, f"book/{declared['page']}" if own else declared["link"]),
         level=LEVEL,
-        since=since(declared["corner"]),
+        since=since(declared["chapter"]),
     )
 
 

@@ -1,6 +1,6 @@
 """What a chapter holds for who teaches it: its notes for instructors, and the parts of its head.
 
-The notes stand beside the notebook, in `notebooks/<corner>/instructors.md`: expected answers, one for each prediction; laptops;
+The notes stand beside the notebook, in `notebooks/<chapter>/instructors.md`: expected answers, one for each prediction; laptops;
 what may be skipped. Nothing of it is typed twice: the instructor's page and the speaker notes of the slides are made of it.
 """
 
@@ -49,7 +49,7 @@ def in_notebook(chapter: Chapter) -> list[str]:
 
 def notes_page(chapters: list[Chapter], with_slides: bool = True) -> str:
     """Write a section for each chapter, with links to it and to its slides."""
-    titles = {chapter.corner: re.match(r"# (.+)", chapter.openings[0])[1] for chapter in chapters}
+    titles = {chapter.name: re.match(r"# (.+)", chapter.openings[0])[1] for chapter in chapters}
     return filled(
         "lessons.md", chapters=chapters, titles=titles, with_slides=with_slides, in_notebook=in_notebook, notes=notes
     )

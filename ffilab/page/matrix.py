@@ -26,9 +26,9 @@ HEADINGS = (*KEYS, *NUMBERS.values(), "instructions", "where", "record")
 def page(tree: Path) -> str:
     """Show the table that `book/matrix.toml` names, or say why there is none. tree: of the sources; its CSV file is put there."""
     shown = tomllib.loads(SHOWN.read_text(encoding="utf-8"))
-    table = tables.read(shown["corner"], shown["table"])
+    table = tables.read(shown["chapter"], shown["table"])
     if table is None:
-        return f"The matrix was not measured on this machine yet: `make chapter NAME={shown['corner']}`.\n"
+        return f"The matrix was not measured on this machine yet: `make chapter NAME={shown['chapter']}`.\n"
     return of(table, files.csv_link(table.frame, "matrix", tree))
 
 

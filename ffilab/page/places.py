@@ -66,9 +66,9 @@ def section(tree: Path, place: str) -> str:
     return f"[{title(titles)}]({address})" + (f" ([{titles[anchor]}]({address}#{anchor}))" if anchor else "")
 
 
-def since(corner: str) -> str:
+def since(name: str) -> str:
     """Return a sentence, with a space before it, if the page of a chapter is stale; otherwise nothing."""
-    chapter = Chapter(corner)
+    chapter = Chapter(name)
     changed = chapter.changed() if chapter.is_executed else []
     return f" Its page is stale: {', '.join(changed)} changed since." if changed else ""
 
@@ -78,7 +78,7 @@ class Shown:
     """A table that a chapter keeps, as a page shows it again. heading: what it answers. where: values of columns of the rows to
     show; columns: those to show; without them all. optional: a chapter may not be there yet."""
 
-    corner: str
+    chapter: str
     table: str
     heading: str
     link: str = ""
@@ -88,7 +88,7 @@ class Shown:
 
     def read(self) -> tables.Table | None:
         """Read the kept table with the rows and columns to show; None without one."""
-        kept = tables.read(self.corner, in_words(self.table))
+        kept = tables.read(self.chapter, in_words(self.table))
         if kept is None:
             return None
         frame = kept.frame
@@ -110,6 +110,6 @@ def again(shown: Shown, tree: Path) -> str:
         short=draw.short(kept.mark),
         rows=kept.frame.to_html(index=False, border=0, justify="left", na_rep=""),
         where=link(tree, shown.link) if shown.link else "",
-        since=since(shown.corner),
+        since=since(shown.chapter),
         csv=files.csv_link(kept.frame, "table", tree),
     )

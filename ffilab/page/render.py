@@ -79,7 +79,7 @@ def assemble(tree: Path) -> Path:
         path.write_text(without_tails(path.read_text()))
     glossary = terms.of((tree / "book" / "glossary.md").read_text())
     for chapter in chapters():
-        folder = tree / "notebooks" / chapter.corner
+        folder = tree / "notebooks" / chapter.name
         measured = with_banner(chapter) if chapter.is_executed else {}
         # A page of an older version may lack a part, or quote what is no longer there.
         for name, text in not_measured(chapter).items():
@@ -90,8 +90,8 @@ def assemble(tree: Path) -> Path:
             else:
                 (folder / f"{name}.md").write_text(text)
     (tree / "book" / "_static" / files.STYLE).write_text(files.style())
-    stale = {chapter.corner: chapter.changed() for chapter in chapters() if chapter.is_executed}
-    rows = ledger.collect({chapter.corner: chapter.session for chapter in chapters() if chapter.is_executed}, stale)
+    stale = {chapter.name: chapter.changed() for chapter in chapters() if chapter.is_executed}
+    rows = ledger.collect({chapter.name: chapter.session for chapter in chapters() if chapter.is_executed}, stale)
     status.write(tree / "book" / "_generated", rows)
     ledger_page.write(tree, rows)
     matrix.copy_datatables(tree / "book" / "_static")
@@ -111,7 +111,7 @@ def link_terms(page: nbformat.NotebookNode, glossary: dict[str, list[str]]) -> N
 def downloads(chapter: Chapter, html: Path) -> None:
     """Put the executed notebook, with its figures in itself, behind the download button of its page."""
     for name, page in with_banner(chapter).items():
-        target = html / "_sources" / "notebooks" / chapter.corner / f"{name}.ipynb"
+        target = html / "_sources" / "notebooks" / chapter.name / f"{name}.ipynb"
         if target.exists():
             nbformat.write(page, target)
 
@@ -123,11 +123,11 @@ def without_tails(source: str) -> str:
 
 def with_banner(chapter: Chapter) -> dict[str, nbformat.NotebookNode]:
     """Return the executed pages by name; a banner behind the heading says what has changed since."""
-    pages = split(chapter.executed_notebook, chapter.corner)
+    pages = split(chapter.executed_notebook, chapter.name)
     if changed := chapter.changed():
         text = (
             f"This page is stale. Since it was made, this has changed: {', '.join(changed)}. "
-            f"Measure again: `make chapter NAME={chapter.corner}`."
+            f"Measure again: `make chapter NAME={chapter.name}`."
         )
         for page in pages.values():
             page.cells.insert(1, nbformat.v4.new_markdown_cell(f":::{{warning}}\n{text}\n:::", id=BANNER))
@@ -151,8 +151,8 @@ def not_measured(chapter: Chapter) -> dict[str, str]:
     """Return placeholders for the pages of a chapter, by name: heading, what it teaches, and how to measure it."""
     return {
         name: f"{page.cells[0].source}\n\n:::{{warning}}\nThis chapter was not measured on this machine yet: "
-        f"`make chapter NAME={chapter.corner}`, or `make book` for all of them.\n:::\n"
-        for name, page in split(chapter.notebook, chapter.corner).items()
+        f"`make chapter NAME={chapter.name}`, or `make book` for all of them.\n:::\n"
+        for name, page in split(chapter.notebook, chapter.name).items()
     }
 
 

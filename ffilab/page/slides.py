@@ -44,7 +44,7 @@ class Slide:
 class Deck:
     """The slides of a chapter, and the pictures that they show, by file name."""
 
-    corner: str
+    name: str
     title: str
     slides: list[Slide] = field(default_factory=list)
     pictures: dict[str, bytes] = field(default_factory=dict)
@@ -73,7 +73,7 @@ def deck(chapter: Chapter) -> Deck:
     notebook = chapter.executed_notebook
     glued_texts, facts = glued(notebook), chapter.facts
     title = re.match(r"# (.+)", notebook.cells[0].source)[1]
-    new = Deck(chapter.corner, title)
+    new = Deck(chapter.name, title)
     new.slides.append(Slide(title, standing(chapter, facts), notes=lessons.general(chapter)))
     heading, asked, expected, verdicts = "", {}, lessons.expected(chapter), []
     for cell in notebook.cells:
@@ -121,7 +121,7 @@ def pictured(deck: Deck, heading: str, figure: str) -> Slide:
     """Make a slide with a figure for light and dark; its alt text goes to the speaker's notes."""
     number, images, text = len(deck.pictures) // 2 + 1, [], ""
     for mode, alt, drawn in IMAGE.findall(figure):
-        name, text = f"{deck.corner}-{number}-{mode}.svg", html.unescape(alt)
+        name, text = f"{deck.name}-{number}-{mode}.svg", html.unescape(alt)
         deck.pictures[name] = base64.b64decode(drawn)
         images.append((mode, name))
     # What is drawn; the numbers, which a picture shows better than a list, are in its alternative text and in the notes.
@@ -141,7 +141,7 @@ def page(deck: Deck) -> str:
         }
         for number, slide in enumerate(deck.slides)
     ]
-    return filled("slides.html", title=deck.title, corner=deck.corner, slides=slides)
+    return filled("slides.html", title=deck.title, chapter=deck.name, slides=slides)
 
 
 def write(folder: Path, chapters: list[Chapter]) -> list[Path]:
@@ -159,6 +159,6 @@ def write(folder: Path, chapters: list[Chapter]) -> list[Path]:
             new = deck(chapter)
             for name, picture in new.pictures.items():
                 (folder / "figures" / name).write_bytes(picture)
-            decks.append(folder / f"{chapter.corner}.html")
+            decks.append(folder / f"{chapter.name}.html")
             decks[-1].write_text(page(new), encoding="utf-8")
     return decks

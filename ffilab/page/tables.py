@@ -21,9 +21,9 @@ class Table:
     mark: str
 
 
-def read(corner: str, name: str) -> Table | None:
-    """Read a table that the chapter of a corner keeps; None if it is missing or damaged."""
-    chapter = Chapter(corner)
+def read(of: str, name: str) -> Table | None:
+    """Read a table that a chapter keeps; None if it is missing or damaged."""
+    chapter = Chapter(of)
     if not chapter.is_executed:
         return None
     try:

@@ -176,14 +176,14 @@ def pytest(part: str, shared_by: str, *options: str) -> int:
 @click.argument("name")
 @budget_option
 @click.option(
-    "--corner", help="Of the study of characteristics: one corner only; its rows replace those that were kept."
+    "--chapter", help="Of the study of characteristics: one chapter only; its rows replace those that were kept."
 )
 @click.option("--sessions", type=click.IntRange(min=1), help="Of a study that keeps sessions: so many more.")
-def study(name, budget, corner, sessions):
+def study(name, budget, chapter, sessions):
     """Run a study that is no chapter: `characteristics`, or a module of `studies` such as contest (its `main(budget)`)."""
     budget = budget_name(budget or "quick")
     if name == "characteristics":
-        return characteristics(corner)
+        return characteristics(chapter)
     studies = [path.stem for path in (paths.ROOT / "studies").glob("*.py") if "def main(" in path.read_text()]
     if name not in studies:
         raise UserError(
@@ -193,14 +193,14 @@ def study(name, budget, corner, sessions):
     late(f"studies.{name}").main(budget, **({"sessions": sessions} if sessions else {}))
 
 
-def characteristics(corner: str | None) -> None:
+def characteristics(chapter: str | None) -> None:
     """Simulate records whose truth is known, and keep how often which verdict is given (book/evidence)."""
     study = late("ffilab.judge.characteristics")
-    corners = late("ffilab.judge.claims").corners()
-    if corner and corner not in corners:
-        raise UserError(f"There is no corner {corner!r}: --corner must be one of {', '.join(corners)}.")
+    chapters = late("ffilab.judge.claims").chapter_names()
+    if chapter and chapter not in chapters:
+        raise UserError(f"There is no chapter {chapter!r}: --chapter must be one of {', '.join(chapters)}.")
     rows = []
-    for name in [corner] if corner else corners:
+    for name in [chapter] if chapter else chapters:
         with step(f"{study.RUNS} sessions of {name} for each truth and budget"):
             for part in study.table([name]):
                 study.keep(part)

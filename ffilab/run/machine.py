@@ -88,14 +88,14 @@ def version_of(command: tuple[str, ...]) -> str:
     return next(iter(_output(*command, "--version").splitlines()), "") or "unknown"
 
 
-# Beside the outputs of a corner's native projects: the compiler that made them.
+# Beside the outputs of a chapter's native projects: the compiler that made them.
 COMPILER = "compiler.txt"
 
 
-def facts(corner: str = "") -> dict:
-    """Flat facts that stand with every figure. corner: whose native projects are measured."""
+def facts(chapter: str = "") -> dict:
+    """Flat facts that stand with every figure. chapter: whose native projects are measured."""
     try:
-        built_by = (NATIVE_OUT / corner / COMPILER).read_text()
+        built_by = (NATIVE_OUT / chapter / COMPILER).read_text()
     except OSError:
         built_by = compiler_version()
     return {

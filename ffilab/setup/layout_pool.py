@@ -124,13 +124,13 @@ def native(tag: str, there: Path, order: random.Random, built: Path = NATIVE_OUT
     """
     there.mkdir(parents=True)
     copied = []
-    for corner in sorted(built.iterdir()) if built.exists() else ():
-        if corner.is_dir():
-            loaded = native_links.recorded(corner, tag)
+    for chapter in sorted(built.iterdir()) if built.exists() else ():
+        if chapter.is_dir():
+            loaded = native_links.recorded(chapter, tag)
             entered = {folder for path in loaded for folder in path.parts[:-1]} | {tag}
-            _mirror(corner, there / corner.name, lambda path: path.suffix == ".so", entered)
+            _mirror(chapter, there / chapter.name, lambda path: path.suffix == ".so", entered)
             for path, record in loaded.items():
-                target = there / corner.name / path
+                target = there / chapter.name / path
                 if not (record and _linked(record, target, order)):
                     copied.append(str(target.relative_to(there)))
     return copied

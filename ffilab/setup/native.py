@@ -4,8 +4,8 @@ What a project is built with is read off its files: a Makefile with a plain
 library, a pyproject.toml with a Python extension (once per interpreter), a
 Cargo.toml without pyproject.toml with a Rust library.
 
-Outputs: `_build/native/<corner>/` for libraries, and for extensions
-`_build/native/<corner>/<SOABI>/`, the tag that keeps interpreters apart; and in
+Outputs: `_build/native/<chapter>/` for libraries, and for extensions
+`_build/native/<chapter>/<SOABI>/`, the tag that keeps interpreters apart; and in
 `links` beside them how each shared object was linked (`native_links.py`).
 
 A C library that fails stops everything. An extension that fails, or that its tool
@@ -48,18 +48,18 @@ def build_all(
     interpreters: list[Installed],
     root: Path = NATIVE,
     out: Path = NATIVE_OUT,
-    corners: list[str] | None = None,
+    chapters: list[str] | None = None,
     slow: bool = True,
 ) -> list[str]:
     """Build what has changed, on all cores; return one line for each extension that failed.
 
-    corners: the folders of `root` to build; all of them, if None. slow: also what says that it is slow to build. Raises
+    chapters: the folders of `root` to build; all of them, if None. slow: also what says that it is slow to build. Raises
     UserError naming the missing tool or the failed library.
     """
     chosen = [
         project
         for project in projects(root)
-        if (corners is None or project.relative_to(root).parts[0] in corners)
+        if (chapters is None or project.relative_to(root).parts[0] in chapters)
         and not is_sample(project)
         and (slow or not ours(project).get("slow-to-build"))
     ]

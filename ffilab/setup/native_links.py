@@ -1,7 +1,7 @@
 """How the shared objects under native/ were linked, and how they are linked again with their functions in another order.
 
 While a project is built, `link_recorder.py` stands in the place of its compilers. Records are beside the outputs, in
-`_build/native/<corner>/links/`: `<SOABI>/<project>/<name>/` of extensions, `libraries/<project>/<name>/` of plain libraries.
+`_build/native/<chapter>/links/`: `<SOABI>/<project>/<name>/` of extensions, `libraries/<project>/<name>/` of plain libraries.
 A shared object without a record (another tool linked it; it is for a sanitizer; link-time optimisation left the linker no
 functions to order; its new link exported other symbols) keeps the one link that its tool made.
 """
@@ -156,22 +156,22 @@ def link(record: Path, target: Path, order: random.Random) -> Path:
     return relink.run(target, described["arguments"], placed, pad, described["compiler"], record)
 
 
-def recorded(corner: Path, tag: str) -> dict[Path, Path | None]:
-    """The shared objects of a corner that an interpreter loads, with the record of each, if it has one.
+def recorded(chapter: Path, tag: str) -> dict[Path, Path | None]:
+    """The shared objects of a chapter that an interpreter loads, with the record of each, if it has one.
 
-    tag: the interpreter's SOABI. Paths of the objects are relative to the corner.
+    tag: the interpreter's SOABI. Paths of the objects are relative to the chapter.
     """
-    plain = {record.name: record for record in records_of(corner, "").glob("*/*")}
-    record_by_path = {path: plain.get(name_of(path.name)) for path in corner.glob("*.so")}
+    plain = {record.name: record for record in records_of(chapter, "").glob("*/*")}
+    record_by_path = {path: plain.get(name_of(path.name)) for path in chapter.glob("*.so")}
     # Cargo's folders also hold what became an extension module.
-    crates = {path: plain.get(name_of(path.name)) for path in corner.glob("cargo/*/release/*.so")}
+    crates = {path: plain.get(name_of(path.name)) for path in chapter.glob("cargo/*/release/*.so")}
     record_by_path |= {path: record for path, record in crates.items() if record}
-    for distribution in distributions(path=[str(corner / tag)]):
+    for distribution in distributions(path=[str(chapter / tag)]):
         for file in distribution.files or ():
             if file.suffix == ".so":
-                records = records_of(corner, distribution.metadata["Name"], tag)
-                record_by_path[corner / tag / file] = records / name_of(file.name)
+                records = records_of(chapter, distribution.metadata["Name"], tag)
+                record_by_path[chapter / tag / file] = records / name_of(file.name)
     return {
-        path.relative_to(corner): record if record and (record / FUNCTIONS).exists() else None
+        path.relative_to(chapter): record if record and (record / FUNCTIONS).exists() else None
         for path, record in sorted(record_by_path.items())
     }

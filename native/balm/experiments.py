@@ -28,7 +28,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import arms
 import corpus
 import probes
-import threads as threads_of_all_corners
+import threads as threads_of_all_chapters
 
 
 # [churn]
@@ -56,7 +56,7 @@ def churn(folder, method, threads, tuples, how, arenas="as they come"):
         body()
         ns = time.perf_counter_ns() - started
     else:
-        ns = threads_of_all_corners.together([body] * threads)
+        ns = threads_of_all_chapters.together([body] * threads)
     faults = page_faults() - faults
     made = each * threads
     del kept_alive
@@ -107,7 +107,7 @@ def started(folder, method, threads, each, state):
             make(method)
         faults.append(page_faults(resource.RUSAGE_THREAD) - before)
 
-    ns = threads_of_all_corners.made_and_run([prepared] * threads)
+    ns = threads_of_all_chapters.made_and_run([prepared] * threads)
     made = each * threads
     return {"ns": ns / (made * corpus.LINES), "faults": sum(faults) / made}
 
@@ -514,7 +514,7 @@ def sanitized(folder, strings):
                         wrong.append(method)
                     del got
 
-    threads_of_all_corners.together([lambda n=n: body(n) for n in range(2)])
+    threads_of_all_chapters.together([lambda n=n: body(n) for n in range(2)])
     mail = None
     before = resident()
     for _ in range(max(1, rounds // 4)):

@@ -70,7 +70,7 @@ def contended_object(name, shared, threads, milliseconds):
 
 # [boundary]
 def boundary():
-    """The module `arms` of the corner next door."""
+    """The module `arms` of the chapter next door."""
     spec = importlib.util.spec_from_file_location(
         "boundary_arms", os.path.join(os.path.dirname(HERE), "boundary", "arms.py")
     )

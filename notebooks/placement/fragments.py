@@ -32,7 +32,7 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
 def by_answer(session: Session, what: str) -> list[str]:
     """The parts `what: ...`, in the order of their forms. Of those that say the same, what stands between « and » becomes a list; where
     all lack their number for one reason, there is nothing to list."""
-    parts = {name: part for name, part in sentences.read(session.corner).items() if name.startswith(f"{what}: ")}
+    parts = {name: part for name, part in sentences.read(session.chapter).items() if name.startswith(f"{what}: ")}
     first = next(iter(parts.values()))
     order = [form.partition("«")[0] for form in (*first.forms.values(), first.few)]
     alike: dict[tuple[str, str], list[str]] = {}

@@ -140,7 +140,7 @@ def run_parallel(label: str, test: str, seed: int) -> Outcome:
 
 # [missing]
 def missing(session: Session, project: str) -> str | None:
-    """Why a project of this corner was not built; None if it was."""
+    """Why a project of this chapter was not built; None if it was."""
     return session.observe("not built", why_not_built, project)
 
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-from corner import PAIR, Golden, rows_of
+from of_chapter import PAIR, Golden, rows_of
 
 from ffilab.judge import ledger, sentences, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows

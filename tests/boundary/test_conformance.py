@@ -15,7 +15,7 @@ from array import array
 from functools import cache
 
 import pytest
-from corner import PAIR
+from of_chapter import PAIR
 
 from ffilab.run.paths import NATIVE, NATIVE_OUT
 from ffilab.setup import installed, native
@@ -220,7 +220,7 @@ def test_changing_one_source_rebuilds_one_project(tmp_path):
     """And a project that fails leaves its reason, in one line with the compiler's last error."""
     root, out = tmp_path / "native", tmp_path / "out"
     for name in ("good", "other"):
-        project = root / "corner" / name
+        project = root / "chapter" / name
         project.mkdir(parents=True)
         (project / "pyproject.toml").write_text(
             f'[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n'
@@ -235,11 +235,11 @@ def test_changing_one_source_rebuilds_one_project(tmp_path):
         )
     interpreter = installed.load(BY_LABEL[GIL])
     assert native.build_all([interpreter], root, out) == []
-    target = out / "corner" / installed.soabi(interpreter)
+    target = out / "chapter" / installed.soabi(interpreter)
     built = {path.name: path.stat().st_mtime_ns for path in target.glob("*.so")}
     assert len(built) == 2
     time.sleep(0.05)
-    source = root / "corner" / "good" / "good.c"
+    source = root / "chapter" / "good" / "good.c"
     source.write_text(source.read_text() + "\n")
     assert native.build_all([interpreter], root, out) == []
     again = {path.name: path.stat().st_mtime_ns for path in target.glob("*.so")}

@@ -5,7 +5,7 @@ import copy
 import numpy as np
 import pandas as pd
 import pytest
-from corner import PAIR
+from of_chapter import PAIR
 
 from ffilab.measure.instructions import Node
 from ffilab.measure.record import Record

@@ -112,14 +112,14 @@ sleep 60
 
 @pytest.mark.skipif(not shutil.which("gcc"), reason="the compiler stands before gcc")
 def test_half_a_native_library_is_made_again(tmp_path):
-    project = tmp_path / "native" / "corner" / "library"
+    project = tmp_path / "native" / "chapter" / "library"
     project.mkdir(parents=True)
     (project / "Makefile").write_text(MAKEFILE)
     (project / "tiny.c").write_text("int tiny(int x) { return x + 1; }\n")
     compiler = tmp_path / "cc"
     compiler.write_text(HALF.format(folder=tmp_path))
     compiler.chmod(0o755)
-    library = tmp_path / "out" / "corner" / "libtiny.so"
+    library = tmp_path / "out" / "chapter" / "libtiny.so"
     program = "import sys; from pathlib import Path; from ffilab.setup import native; native.build_all([], *map(Path, sys.argv[1:]))"
     surroundings = clean_environment(
         CC=str(compiler), PYTHONPATH=str(ROOT), MARK=str(tmp_path), FFILAB_BUILD=str(tmp_path / "_build")

@@ -137,16 +137,16 @@ def test_native_code_is_built_below_a_path_with_spaces_quotes_and_a_dollar(monke
     name = 'it\'s a "$HOME"; touch F of Büchér'
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     root, out = tmp_path / name / "native", tmp_path / name / "_build" / "native"
-    (root / "corner" / "library").mkdir(parents=True)
-    (root / "corner" / "library" / "Makefile").write_text(LIBRARY)
-    (root / "corner" / "library" / "tiny.c").write_text("int tiny(int x) { return x + 1; }\n")
-    shutil.copytree(ROOT / "native" / "loaders" / "detach_attach", root / "corner" / "detach_attach")
+    (root / "chapter" / "library").mkdir(parents=True)
+    (root / "chapter" / "library" / "Makefile").write_text(LIBRARY)
+    (root / "chapter" / "library" / "tiny.c").write_text("int tiny(int x) { return x + 1; }\n")
+    shutil.copytree(ROOT / "native" / "loaders" / "detach_attach", root / "chapter" / "detach_attach")
     one = installed.load(GIL)
     assert native.build_all([one], root=root, out=out) == []
     ask = "import ctypes, sys; sys.path.insert(0, sys.argv[2]); import detach_attach; print(ctypes.CDLL(sys.argv[1]).tiny(1))"
-    target = out / "corner" / installed.soabi(one)
+    target = out / "chapter" / installed.soabi(one)
     answer = subprocess.run(
-        [one.python, "-c", ask, out / "corner" / "libtiny.so", target], capture_output=True, text=True
+        [one.python, "-c", ask, out / "chapter" / "libtiny.so", target], capture_output=True, text=True
     )
     assert answer.stdout == "2\n", answer.stderr
     assert not list(tmp_path.rglob("F"))
@@ -240,7 +240,7 @@ MISTAKES = {
     "a rate of more than all": (one('{kind = "never", measured = "x", rate = 1.5}'), "between 0 and 1"),
     "no tests": (one(""), "needs tests"),
     "no id": (one(entry=HEAD.replace('id = "X1"\n', "")), "needs the texts id"),
-    "a corner that is not there": (one(head='uses = ["loader"]'), "no such corner"),
+    "a chapter that is not there": (one(head='uses = ["loader"]'), "no such chapter"),
     "syntax that is no TOML": ("[[claim]\n", "cannot be read"),
 }
 
@@ -265,9 +265,9 @@ def test_good_claims(tmp_path):
 
 
 def test_id_twice(tmp_path, monkeypatch):
-    for corner in ("c", "d"):
-        (tmp_path / corner).mkdir()
-        (tmp_path / corner / "claims.toml").write_text(one())
+    for chapter in ("c", "d"):
+        (tmp_path / chapter).mkdir()
+        (tmp_path / chapter / "claims.toml").write_text(one())
     monkeypatch.setattr(claims, "NOTEBOOKS", tmp_path)
     monkeypatch.setattr(claims, "UNWRITTEN", tmp_path / "none")
     with pytest.raises(UserError, match="X1 stands twice"):

@@ -103,16 +103,16 @@ def test_dated_in_the_future(tmp_path, monkeypatch):
     def measured(date=None):
         with monkeypatch.context() as patch:
             if date:
-                patch.setattr(sessions.machine, "facts", lambda corner: {**facts(corner), "date": date.isoformat()})
-            session = sessions.Measuring("corner", [GIL])
+                patch.setattr(sessions.machine, "facts", lambda chapter: {**facts(chapter), "date": date.isoformat()})
+            session = sessions.Measuring("chapter", [GIL])
             session.close()
         return session.folder
 
     wrong = measured(ahead)
-    assert foreign.find(tmp_path, "corner") == wrong
+    assert foreign.find(tmp_path, "chapter") == wrong
     right = measured()
-    assert foreign.find(tmp_path, "corner") == right
+    assert foreign.find(tmp_path, "chapter") == right
     # The clock that is behind all records says nothing of them.
     later = measured(ahead + timedelta(days=1))
-    assert foreign.find(tmp_path, "corner") == right
-    assert foreign.find(later.parent / later.name, "corner") == later
+    assert foreign.find(tmp_path, "chapter") == right
+    assert foreign.find(later.parent / later.name, "chapter") == later

@@ -69,11 +69,11 @@ def cut(lines: list[dict]) -> list[dict]:
 
 
 def make(records: Path) -> None:
-    for corner in claims.corners():
+    for chapter in claims.chapter_names():
         try:
-            source, target = find(records, corner), HERE / corner
+            source, target = find(records, chapter), HERE / chapter
         except UserError:
-            print(f"{corner}: no records there; its golden ones stay as they are")
+            print(f"{chapter}: no records there; its golden ones stay as they are")
             continue
         target.mkdir(exist_ok=True)
         for old in target.glob("*.jsonl"):
@@ -82,7 +82,7 @@ def make(records: Path) -> None:
             lines = cut([json.loads(line) for line in path.read_text().splitlines()])
             (target / path.name).write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines))
         size = sum(path.stat().st_size for path in target.iterdir())
-        print(f"{corner}: {size / 1024:.0f} KiB, from {source.name}/{MAIN}")
+        print(f"{chapter}: {size / 1024:.0f} KiB, from {source.name}/{MAIN}")
     kept = {
         row["id"]: {
             "verdict": row["verdict"],

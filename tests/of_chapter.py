@@ -50,8 +50,8 @@ def rows_of(label: str, file: str, function: str, arguments: dict, **options) ->
 class Golden(Reading):
     """The golden records of a chapter, with other frames in place of some."""
 
-    def __init__(self, corner: str, frames: dict[str, pd.DataFrame] | None = None):
-        super().__init__(corner, GOLDEN / corner)
+    def __init__(self, chapter: str, frames: dict[str, pd.DataFrame] | None = None):
+        super().__init__(chapter, GOLDEN / chapter)
         self._frames = frames or {}
 
     def frame(self, title: str, disturbed: bool = False) -> pd.DataFrame:
