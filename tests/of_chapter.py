@@ -1,5 +1,6 @@
 """Shared by the tests of the chapters: a worker-side experiment in a process of its own, and golden records to change."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -10,7 +11,7 @@ from ffilab.measure.plan import Arm
 from ffilab.measure.session import Reading
 from ffilab.setup import installed
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.loaders.experiment import ARMS, LIBRARY
+from notebooks.loaders import experiment as loaders
 from studies.contest import SPIN, SPIN_ARMS
 
 PAIR = (GIL, FREE_THREADED)
@@ -21,7 +22,7 @@ GOLDEN = Path(__file__).with_name("golden")
 
 def noop(name: str, loader: str = "CDLL") -> Arm:
     """A call of a C function that does nothing."""
-    return Arm(name, ARMS, "call", {"loader": loader, "function": "noop", "library": LIBRARY})
+    return replace(loaders.call(loader, "noop"), name=name)
 
 
 def spin(name: str, iterations: int) -> Arm:
@@ -29,21 +30,24 @@ def spin(name: str, iterations: int) -> Arm:
     return Arm(name, SPIN_ARMS, "spin", {"library": SPIN, "iterations": iterations})
 
 
-def outcome_of(label: str, file: str, function: str, arguments: dict, **options) -> Outcome:
-    """How a function of a worker-side file ended on an interpreter; it must end well."""
-    outcome = Case(label, file, function, fixed=arguments, **options).run(seed=1)
+def outcome_of(label: str, *what, **options) -> Outcome:
+    """How a function ended on an interpreter; it must end well. what: the function, or a worker-side file and its name there;
+    then its arguments."""
+    *function, arguments = what
+    make = Case if len(function) == 1 else Case.of
+    outcome = make(label, *function, fixed=arguments, **options).run(seed=1)
     assert outcome.ended == "ok", (label, function, outcome.ended, outcome.error)
     return outcome
 
 
-def result_of(label: str, file: str, function: str, arguments: dict, **options):
-    """What a function of a worker-side file answers on an interpreter."""
-    return outcome_of(label, file, function, arguments, **options).result
+def result_of(label: str, *what, **options):
+    """What it answers."""
+    return outcome_of(label, *what, **options).result
 
 
-def rows_of(label: str, file: str, function: str, arguments: dict, **options) -> list[dict]:
+def rows_of(label: str, *what, **options) -> list[dict]:
     """The same as a list of rows."""
-    result = result_of(label, file, function, arguments, **options)
+    result = result_of(label, *what, **options)
     return result if isinstance(result, list) else [result]
 
 

@@ -111,7 +111,7 @@ def test_without_the_gil_objects_do_not_come_from_malloc(label):
 def test_the_talks_worker_asks_for_no_block_and_ours_does():
     """What the optimiser leaves of it; ours aborts where a block of 64 MiB is more than it may have."""
     ended = [
-        Case(FREE_THREADED, experiment.EXPERIMENTS, "asked", fixed={**experiment.FOLDER, "published": which})
+        Case.of(FREE_THREADED, experiment.EXPERIMENTS, "asked", fixed={**experiment.FOLDER, "published": which})
         .run()
         .ended
         for which in (True, False)
@@ -124,7 +124,7 @@ def test_the_gil_of_the_free_threaded_build_can_be_on():
     """With it calls queue up: what one sees grow is not what another one grows by."""
     case = {**experiment.FOLDER, **experiment.CONDITIONS[experiment.MEET_KEPT]}
     environment = experiment.ENVIRONMENTS[experiment.MEET_KEPT]
-    kept = Case(FREE_THREADED, experiment.EXPERIMENTS, "talk", fixed=case, environment=environment).run()
+    kept = Case.of(FREE_THREADED, experiment.EXPERIMENTS, "talk", fixed=case, environment=environment).run()
     assert kept.gil_enabled
     assert kept.result["at_once"] == 50
 

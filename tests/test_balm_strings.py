@@ -99,7 +99,7 @@ def test_misuse_has_the_consequences_that_the_chapter_names(label):
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("what", experiment.MUTABLE)
 def test_a_list_in_memory_of_ours_works_until_it_grows(label, what):
-    ended = Case(label, experiment.EXPERIMENTS, "mutable", {"what": what}, experiment.FOLDER).run().ended
+    ended = Case.of(label, experiment.EXPERIMENTS, "mutable", {"what": what}, experiment.FOLDER).run().ended
     assert (ended == "ok") == (what not in experiment.GROWS), ended
 
 

@@ -77,7 +77,7 @@ def test_each_experiment_answers(function, arguments, columns):
 @pytest.mark.parametrize("switched", [{}, {"PYTHON_GIL": "1"}])
 def test_single_calls_are_timed_with_the_gil_off_and_on(switched):
     fixed = {"bindings": list(experiment.boundary.TALK), "libraries": experiment.boundary.LIBRARIES}
-    outcome = Case(
+    outcome = Case.of(
         FREE_THREADED, experiment.EXPERIMENTS, "means_of_single_calls", {}, fixed, environment=switched
     ).run()
     assert outcome.gil_enabled == bool(switched)

@@ -63,7 +63,7 @@ def test_what_is_certain_about_loaders(label):
     """Not a race and not a speed: these follow from the source, on every interpreter."""
     gil = not label.endswith("t")
     assert result_of(label, experiment.EXPERIMENTS, "python_api", {"loader": "PyDLL"}) == {"made": "[]"}
-    crashed = Case(label, experiment.EXPERIMENTS, "python_api", fixed={"loader": "CDLL"}).run()
+    crashed = Case.of(label, experiment.EXPERIMENTS, "python_api", fixed={"loader": "CDLL"}).run()
     assert crashed.ended.startswith("killed by")
     for loader in experiment.LOADERS:
         arguments = {"loader": loader, "milliseconds": 400, **LIBRARY}

@@ -231,7 +231,7 @@ def test_a_case_gets_its_arguments_as_they_are(session, tmp_path):
     )
     fixed = {"names": ["a", "b"], "seed": "{seed}", "built": "{built}/x.so"}
     cases = [
-        Case(label, str(file), "look", {"threads": 4}, fixed, {"way": "w"}, {"X": "y"})
+        Case.of(label, str(file), "look", {"threads": 4}, fixed, {"way": "w"}, {"X": "y"})
         for label in (GIL, FREE_THREADED)
     ]
     frame = session.run("arguments", cases, 1)
@@ -258,23 +258,23 @@ def test_a_case_gets_its_arguments_as_they_are(session, tmp_path):
 def test_how_a_process_ended_is_a_result(tmp_path, code, ended):
     file = tmp_path / "experiment.py"
     file.write_text(f"def bad():\n    {code}\n")
-    assert Case(GIL, str(file), "bad", timeout_s=3).run().ended == ended
+    assert Case.of(GIL, str(file), "bad", timeout_s=3).run().ended == ended
 
 
 @pytest.mark.full
 def test_the_gil_that_an_import_turned_on_stops_the_chapter(session, tmp_path):
     file = tmp_path / "experiment.py"
     file.write_text("import sys\ndef on():\n    return {}\n\nsys._is_gil_enabled = lambda: True\n")
-    session.run("with", [Case(GIL, str(file), "on")], 1)
+    session.run("with", [Case.of(GIL, str(file), "on")], 1)
     with pytest.raises(UserError, match="the GIL was on at the end"):
-        session.run("without", [Case(FREE_THREADED, str(file), "on")], 1)
+        session.run("without", [Case.of(FREE_THREADED, str(file), "on")], 1)
 
 
 @pytest.mark.full
 def test_a_case_may_ask_for_the_gil_of_a_t_build(session, tmp_path):
     file = tmp_path / "experiment.py"
     file.write_text("import sys\ndef look():\n    return {'on': sys._is_gil_enabled()}\n")
-    cases = [Case(FREE_THREADED, str(file), "look", named={"GIL": gil}, environment=environment)
+    cases = [Case.of(FREE_THREADED, str(file), "look", named={"GIL": gil}, environment=environment)
              for gil, environment in (("on", {"PYTHON_GIL": "1"}), ("off", {}))]  # fmt: skip
     rows = session.run("GIL", cases, 1)
     assert dict(zip(rows["GIL"], rows["on"])) == {"on": True, "off": False}

@@ -14,6 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ffilab.measure.source import source_of
 from ffilab.measure.workers import WORKER
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT, resolved, without_paths
@@ -43,10 +44,10 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Case:
-    """A function of a file, called in a fresh process of an interpreter.
+    """A function, called in a fresh process of an interpreter.
 
-    interpreter: its label. file: a path below the repository. function: called with `factors` and `fixed` as keyword
-    arguments; it returns a row or a list of rows.
+    interpreter: its label. function: called with `factors` and `fixed` as keyword arguments; it returns a row or a list of rows.
+    Its source goes to the process, with what it names (source.py); or it is the name of one in `file`, a path below the repository.
     factors: the arguments that vary from case to case; they become columns of the frame.
     fixed: the arguments that do not. BUILT in one stands for the folder of what was built, "{seed}" for a number of its own
     for each process.
@@ -55,14 +56,19 @@ class Case:
     """
 
     interpreter: str
-    file: str
-    function: str
+    function: Callable | str
     factors: dict = field(default_factory=dict)
     fixed: dict = field(default_factory=dict)
     named: dict = field(default_factory=dict)
     environment: dict = field(default_factory=dict)
     timeout_s: float = 60
     memory_bytes: int | None = MEMORY_BYTES
+    file: str = ""
+
+    @classmethod
+    def of(cls, interpreter: str, file: str, function: str, *arguments, **further) -> "Case":
+        """A case of a function in a file; the rest as above."""
+        return cls(interpreter, function, *arguments, file=file, **further)
 
     @property
     def columns(self) -> dict:
@@ -71,7 +77,7 @@ class Case:
     @property
     def what(self) -> list[str]:
         """What runs, for the record."""
-        return [self.file, self.function]
+        return [self.file, self.function if self.file else self.function.__name__]
 
     def command(self, seed: int = 0, layout: Layout | None = None) -> list:
         """The command line of its process, on a layout of its interpreter, or on the interpreter as it is installed."""
@@ -79,7 +85,8 @@ class Case:
         arguments = json.dumps(resolved({**self.factors, **self.fixed}, seed, layout.native))
         # -I would ignore the variables of Python that a case sets; -s and -P isolate as well, once no other is inherited.
         apart = ["-s", "-P"] if any(name.startswith("PYTHON") for name in self.environment) else ["-I"]
-        return [layout.python, *apart, WORKER, "case", ROOT / self.file, self.function, arguments]
+        file = ROOT / self.file if self.file else source_of(**{self.what[1]: self.function})
+        return [layout.python, *apart, WORKER, "case", file, self.what[1], arguments]
 
     def run(self, seed: int = 0, layout: Layout | None = None) -> Outcome:
         layout = layout or as_installed(self.interpreter)

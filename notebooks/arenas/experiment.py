@@ -199,7 +199,7 @@ def can_run(label: str, native_threads: int, here: dict) -> bool:
 def talk(session: Session, here: dict) -> pd.DataFrame:
     """A19 with its controls: what grew, in MiB, what stayed after malloc_trim, and the native threads alive at once."""
     cases = [
-        Case(
+        Case.of(
             label,
             EXPERIMENTS,
             "talk",
@@ -221,7 +221,7 @@ def talk(session: Session, here: dict) -> pd.DataFrame:
 def blocks(session: Session, here: dict) -> pd.DataFrame:
     """Does the talk's worker, compiled, ask for its block at all? Ours beside it. Processes may be aborted."""
     cases = [
-        Case(label, EXPERIMENTS, "asked", {"published": published}, FOLDER, memory_bytes=ROOM_BYTES)
+        Case.of(label, EXPERIMENTS, "asked", {"published": published}, FOLDER, memory_bytes=ROOM_BYTES)
         for label in (GIL, FREE_THREADED)
         if can_run(label, 1, here)
         for published in (True, False)
@@ -252,7 +252,7 @@ def grid(session: Session, here: dict) -> pd.DataFrame:
     """A20: the talk's matrix, its corners and a cell between, as run and with Python threads together, on each build."""
     builds = {label: (label, {}) for label in session.interpreters} | {KEEPING: (FREE_THREADED, GIL_ON)}
     cases = [
-        Case(
+        Case.of(
             label,
             EXPERIMENTS,
             "talk",
@@ -309,7 +309,7 @@ WORK = {"all at once": WAYS[0], "by turns": WAYS[2]}
 def growth(session: Session) -> pd.DataFrame:
     """Memory over rounds of allocation, with and without a small block that each thread leaves behind."""
     cases = [
-        Case(
+        Case.of(
             FREE_THREADED,
             EXPERIMENTS,
             "growth",
@@ -334,7 +334,7 @@ THRESHOLDS = {"nothing": {}, **{setting: tuned(f"glibc.malloc.{setting}") for se
 def thresholds(session: Session) -> pd.DataFrame:
     """A22: MiB that glibc holds after blocks were freed, under each setting."""
     cases = [
-        Case(FREE_THREADED, EXPERIMENTS, "thresholds", {}, FOLDER, {"setting": setting}, environment)
+        Case.of(FREE_THREADED, EXPERIMENTS, "thresholds", {}, FOLDER, {"setting": setting}, environment)
         for setting, environment in THRESHOLDS.items()
     ]
     return session.run("thresholds", cases, session.budget.repeats)
@@ -371,7 +371,7 @@ SETTINGS = [name for name, remedy in REMEDIES.items() if remedy.tunables]
 def remedies(session: Session, here: dict) -> pd.DataFrame:
     """What each remedy does to the same work, in which each thread leaves a small block behind."""
     cases = [
-        Case(
+        Case.of(
             FREE_THREADED,
             EXPERIMENTS,
             "growth",
@@ -441,7 +441,7 @@ def arms(here: dict) -> dict[str, tuple[str, dict]]:
 def scenarios(session: Session, here: dict) -> pd.DataFrame:
     """A21: the talk's scenarios that one machine can stage, with each allocator of Linux that it rates, and with mimalloc."""
     cases = [
-        Case(
+        Case.of(
             FREE_THREADED,
             EXPERIMENTS,
             scenario.function,
@@ -464,7 +464,7 @@ def scenarios(session: Session, here: dict) -> pd.DataFrame:
 # [domains]
 def domains(session: Session) -> pd.DataFrame:
     """Which of CPython's allocation domains reach glibc's malloc, one process for each interpreter."""
-    cases = [Case(label, EXPERIMENTS, "domains", fixed=FOLDER) for label in session.interpreters]
+    cases = [Case.of(label, EXPERIMENTS, "domains", fixed=FOLDER) for label in session.interpreters]
     return session.run("domains", cases, repeats=1)
 
 
@@ -477,7 +477,7 @@ SERVICE = {"way": WORK["by turns"], **AMOUNT, "keep": True}
 
 def arenas_now(session: Session) -> pd.DataFrame:
     """glibc's account of each arena after one round of the service, one process."""
-    case = Case(FREE_THREADED, EXPERIMENTS, "arenas_now", fixed={**FOLDER, "threads": THREADS})
+    case = Case.of(FREE_THREADED, EXPERIMENTS, "arenas_now", fixed={**FOLDER, "threads": THREADS})
     return session.run("the arenas of the service", [case], repeats=1)
 
 
@@ -489,7 +489,7 @@ def service(session: Session, tunables: str) -> dict[str, list]:
 def under(tunables: str) -> dict[str, list]:
     found = {}
     for whose, setting in (("yours", tunables), ("nothing", "")):
-        case = Case(FREE_THREADED, EXPERIMENTS, "growth", SERVICE, FOLDER, environment=tuned(setting))
+        case = Case.of(FREE_THREADED, EXPERIMENTS, "growth", SERVICE, FOLDER, environment=tuned(setting))
         outcomes = [case.run() for _ in range(3)]
         found[whose] = [{"rows": one.result, "ended": one.ended, "error": without_paths(one.error)} for one in outcomes]
     return found

@@ -27,7 +27,7 @@ FOLDER = {"folder": f"{BUILT}/balm"}
 
 def layout_facts(session: Session) -> pd.DataFrame:
     """B6: where each build keeps what a forgery has to fill in: a row for each field."""
-    cases = [Case(label, EXPERIMENTS, "layout_facts", fixed=FOLDER) for label in session.interpreters]
+    cases = [Case.of(label, EXPERIMENTS, "layout_facts", fixed=FOLDER) for label in session.interpreters]
     return session.run("layouts of objects", cases, repeats=1)
 
 
@@ -52,7 +52,7 @@ def original(session: Session) -> pd.DataFrame:
         for method in ORIGINAL:
             how = "kept" if method == NEW else "released"
             factors = {"method": method, "threads": threads, "tuples": tuples(session, method), "how": how}
-            cases.append(Case(GIL, EXPERIMENTS, "churn", factors, FOLDER, timeout_s=300))
+            cases.append(Case.of(GIL, EXPERIMENTS, "churn", factors, FOLDER, timeout_s=300))
     # With 16 threads a ratio of two processes scatters by a seventh, so that it takes many.
     repeats = session.budget.shares if session.budget.is_result else session.budget.repeats
     return session.run("as the author ran it", cases, repeats)
@@ -76,7 +76,9 @@ def arenas(session: Session) -> pd.DataFrame:
     """B1, B2: one thread as above, with the arenas of CPython's allocator held, or one of them given back by each tuple."""
     count = max(16, round(ARENAS_TUPLES * session.budget.scale))
     cases = [
-        Case(GIL, EXPERIMENTS, "churn", {"method": method, "arenas": state, "how": how}, churned(count), timeout_s=300)
+        Case.of(
+            GIL, EXPERIMENTS, "churn", {"method": method, "arenas": state, "how": how}, churned(count), timeout_s=300
+        )
         for method, how, states in ((NEW, "kept", ARENAS), (POOLED, "released", [HELD]), (BLOCK, "released", [HELD]))
         for state in states
     ]
@@ -150,7 +152,7 @@ def counts(session: Session) -> dict:
     """
 
     def look():
-        layouts = {label: Case(label, ARMS, "written", fixed=FOLDER).run().result for label in PAIR}
+        layouts = {label: Case.of(label, ARMS, "written", fixed=FOLDER).run().result for label in PAIR}
         if reason := instructions.available():
             return {"instructions": reason, "bytes": layouts}
         counted = [arm for arm in arms() if arm.name in COUNTED]
@@ -179,7 +181,7 @@ def grid(session: Session) -> pd.DataFrame:
             for how in hows(label, method):
                 for threads in thread_counts(session):
                     factors = {"method": method, "how": how, "threads": threads}
-                    cases.append(Case(label, EXPERIMENTS, "churn", factors, fixed, timeout_s=120))
+                    cases.append(Case.of(label, EXPERIMENTS, "churn", factors, fixed, timeout_s=120))
     return session.run("threads", cases, session.budget.few)
 
 
@@ -214,7 +216,7 @@ def second_thread(session: Session) -> pd.DataFrame:
         each = max(EACH["few"], round(EACH[length] * AS_LONG[method] * session.budget.scale))
         for threads in (1, 2):
             factors, fixed = {"method": method, "state": state, "threads": threads}, {**FOLDER, "each": each}
-            cases.append(Case(FREE_THREADED, EXPERIMENTS, "started", factors, fixed, {"length": length}))
+            cases.append(Case.of(FREE_THREADED, EXPERIMENTS, "started", factors, fixed, {"length": length}))
     return session.run("a second thread", cases, session.budget.repeats)
 
 
@@ -229,7 +231,7 @@ TEXTS_STRINGS = 3_000_000
 def texts(session: Session) -> pd.DataFrame:
     """B3: is a block bound by memory? Then a string of a small text, which stays in the nearest cache, is cheaper."""
     fixed = {**FOLDER, "strings": max(TEXTS[-1], round(TEXTS_STRINGS * session.budget.scale)), "lines": TEXTS}
-    cases = [Case(label, EXPERIMENTS, "texts", {"method": BLOCK}, fixed) for label in PAIR]
+    cases = [Case.of(label, EXPERIMENTS, "texts", {"method": BLOCK}, fixed) for label in PAIR]
     return session.run("texts of several lengths", cases, session.budget.few)
 
 
@@ -244,7 +246,7 @@ ALIVE = (NEW, POOLED, "compact", BLOCK, BEST)
 def memory(session: Session) -> pd.DataFrame:
     """Bytes for each string: alive, after all were dropped, and written for it. Nothing where there is no /proc."""
     fixed = {**FOLDER, "tuples": ALIVE_TUPLES}
-    cases = [Case(label, EXPERIMENTS, "memory", {"method": method}, fixed) for label in PAIR for method in ALIVE]
+    cases = [Case.of(label, EXPERIMENTS, "memory", {"method": method}, fixed) for label in PAIR for method in ALIVE]
     linux = session.machine["system"].startswith("Linux")
     return session.run("memory", cases if linux else [], session.budget.few)
 
@@ -255,13 +257,13 @@ def memory(session: Session) -> pd.DataFrame:
 # [what works]
 def behaviour(session: Session) -> pd.DataFrame:
     """B4, B6: what Python answered, by interpreter, probe and kind of string."""
-    cases = [Case(label, EXPERIMENTS, "behaviour", fixed=FOLDER) for label in session.interpreters]
+    cases = [Case.of(label, EXPERIMENTS, "behaviour", fixed=FOLDER) for label in session.interpreters]
     return session.run("what works", cases, repeats=1)
 
 
 def layouts(session: Session) -> pd.DataFrame:
     """B5: how many strings differ from CPython's, by interpreter, way and text."""
-    cases = [Case(label, EXPERIMENTS, "layouts", fixed=FOLDER) for label in session.interpreters]
+    cases = [Case.of(label, EXPERIMENTS, "layouts", fixed=FOLDER) for label in session.interpreters]
     return session.run("layouts", cases, repeats=1)
 
 
@@ -283,7 +285,9 @@ MISUSE = (
 def misuse(session: Session) -> pd.DataFrame:
     """B6: what must not be done, each in a process that may die of it."""
     cases = [
-        Case(label, EXPERIMENTS, "misuse", {"what": what}, FOLDER) for label in session.interpreters for what in MISUSE
+        Case.of(label, EXPERIMENTS, "misuse", {"what": what}, FOLDER)
+        for label in session.interpreters
+        for what in MISUSE
     ]
     return session.run("what must not be done", cases, repeats=1, may_fail=True)
 
@@ -311,7 +315,7 @@ def by_layout(label: str, made: str, of: str, layout: dict, seed: int = 0) -> Ou
     """One object by one layout, in a process that may die of it. As it was installed: all builds lie in its folder."""
     if made == A_MODULE:
         layout = {**FOLDER, "tag": installed.soabi(installed.load(BY_LABEL[of]))}
-    return Case(label, EXPERIMENTS, "another_layout", {"made": made, "layout": layout}).run(seed)
+    return Case.of(label, EXPERIMENTS, "another_layout", {"made": made, "layout": layout}).run(seed)
 
 
 # [/another layout]
@@ -332,7 +336,7 @@ GROWS = (MUTABLE[2], MUTABLE[3], MUTABLE[5])
 def mutable(session: Session) -> pd.DataFrame:
     """B6: a list whose items are in memory of ours, each act in a process that may die of it."""
     cases = [
-        Case(label, EXPERIMENTS, "mutable", {"what": what}, FOLDER)
+        Case.of(label, EXPERIMENTS, "mutable", {"what": what}, FOLDER)
         for label in session.interpreters
         for what in MUTABLE
     ]
@@ -351,7 +355,7 @@ def forgery(session: Session, data: bytes, length: int, unknown_hash: int) -> di
 def forged(data: str, length: int, unknown_hash: int) -> dict:
     """How the process ended, and what was right; no answers if it died."""
     string = {"data": data, "length": length, "unknown_hash": unknown_hash}
-    outcome = Case(GIL, EXPERIMENTS, "forged", string, FOLDER).run()
+    outcome = Case.of(GIL, EXPERIMENTS, "forged", string, FOLDER).run()
     return {"answers": outcome.result, "ended": outcome.ended, "error": without_paths(outcome.error)}
 
 

@@ -62,7 +62,7 @@ def original(session: Session) -> pd.DataFrame:
     fixed = {"folder": LIBRARIES, "bindings": [*TALK, "ctypes PyDLL"]}
     built = [(GIL, GIL, {}), (FREE_THREADED, FREE_THREADED, {}), (FREE_THREADED, GIL_ON, {"PYTHON_GIL": "1"})]
     cases = [
-        Case(label, EXPERIMENTS, "original", fixed=fixed, named={"build": build}, environment=environment)
+        Case.of(label, EXPERIMENTS, "original", fixed=fixed, named={"build": build}, environment=environment)
         for label, build, environment in built
     ]
     return session.run(PROGRAM, cases, session.budget.repeats)
@@ -348,7 +348,7 @@ def contracts(session: Session) -> pd.DataFrame:
     asked = [(binding, expression) for expression in CONTRACTS for binding in BINDINGS]
     asked += [(HANDS_OVER_NONE, expression) for expression in NONE_AS_A_POINTER]
     cases = [
-        Case(GIL, EVALUATE, "evaluate", {"binding": binding, "expression": expression}, fixed)
+        Case.of(GIL, EVALUATE, "evaluate", {"binding": binding, "expression": expression}, fixed)
         for binding, expression in asked
     ]
     return session.run("awkward arguments", cases, repeats=1, may_fail=True)
@@ -364,7 +364,7 @@ def one_object(session: Session, absent: dict[str, dict[str, str]]) -> pd.DataFr
     """Two threads add to one C++ object, with each tool's own lock and without: shares lost and refused, in fresh processes."""
     fixed = {"folder": LIBRARIES, "threads": 2, "calls": round(50_000 * session.budget.scale) or 1}
     cases = [
-        Case(FREE_THREADED, EXPERIMENTS, "one_object", {"binding": binding, "method": method}, fixed)
+        Case.of(FREE_THREADED, EXPERIMENTS, "one_object", {"binding": binding, "method": method}, fixed)
         for binding in BINDINGS
         if binding not in absent[FREE_THREADED]
         for method in METHODS
@@ -379,7 +379,7 @@ def one_object(session: Session, absent: dict[str, dict[str, str]]) -> pd.DataFr
 def own_interpreter(session: Session, absent: dict[str, dict[str, str]]) -> pd.DataFrame:
     """Each binding in an interpreter with a GIL of its own, beside the main one: what it says, or how the process ended."""
     cases = [
-        Case(GIL, EXPERIMENTS, "own_interpreter", {"binding": binding}, {"folder": LIBRARIES})
+        Case.of(GIL, EXPERIMENTS, "own_interpreter", {"binding": binding}, {"folder": LIBRARIES})
         for binding in BINDINGS
         if binding not in absent[GIL]
     ]
@@ -402,7 +402,7 @@ def first_use(session: Session, absent: dict[str, dict[str, str]]) -> pd.DataFra
         if VARIANTS.get(binding, binding) not in absent[GIL]:
             for linking in ("default", "lazy") if binding in RELINKED else ("default",):
                 factors = {"binding": binding, "linking": linking}
-                cases.append(Case(GIL, EXPERIMENTS, "first_use", factors, {"folder": LIBRARIES}))
+                cases.append(Case.of(GIL, EXPERIMENTS, "first_use", factors, {"folder": LIBRARIES}))
     return session.run("import and first call", cases, session.budget.repeats)
 
 

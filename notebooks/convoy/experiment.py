@@ -54,7 +54,7 @@ def countdowns(session: Session) -> pd.DataFrame:
         cells[GIL] += TWICE
     fixed = {"each": STEPS[session.budget.name], "seed": "{seed}"}
     cases = [
-        Case(label, EXPERIMENTS, "countdowns", fixed={**fixed, "cells": cells[label]}, timeout_s=300 if full else 60)
+        Case.of(label, EXPERIMENTS, "countdowns", fixed={**fixed, "cells": cells[label]}, timeout_s=300 if full else 60)
         for label in session.interpreters
     ]
     return session.run("countdown", cases, session.budget.repeats, may_fail=elsewhere(session))
@@ -67,7 +67,7 @@ AS_RUN_STEPS = {**STEPS, "room": PUBLISHED_STEPS // 20, "quick": PUBLISHED_STEPS
 def one_countdown(session: Session) -> pd.DataFrame:
     """C1 as run: seconds by number of threads."""
     fixed = {"steps": AS_RUN_STEPS[session.budget.name], "threads": COUNT_THREADS}
-    case = Case(GIL, EXPERIMENTS, "one_countdown", fixed=fixed, timeout_s=120)
+    case = Case.of(GIL, EXPERIMENTS, "one_countdown", fixed=fixed, timeout_s=120)
     return session.run("one countdown", [case], session.budget.few)
 
 
@@ -82,7 +82,7 @@ HASH_THREADS = (1, 2, 4, 8)
 def hashes(session: Session) -> pd.DataFrame:
     """C2: seconds by number of threads."""
     fixed = {"bytes_each": HASH_BYTES[session.budget.name], "threads": HASH_THREADS}
-    cases = [Case(label, EXPERIMENTS, "hashes", fixed=fixed) for label in session.interpreters]
+    cases = [Case.of(label, EXPERIMENTS, "hashes", fixed=fixed) for label in session.interpreters]
     return session.run("SHA-256", cases, session.budget.repeats, may_fail=elsewhere(session))
 
 
@@ -163,7 +163,7 @@ HANGS_S = 15
 def serving(label: str, load: Load, order: tuple[int, float, float], name: str = "") -> Case:
     """One server under load, and a client with its order."""
     fixed = {"folder": f"{BUILT}/convoy", "order": order}
-    return Case(label, EXPERIMENTS, "echo", asdict(load), fixed, {"case": name}, timeout_s=HANGS_S)
+    return Case.of(label, EXPERIMENTS, "echo", asdict(load), fixed, {"case": name}, timeout_s=HANGS_S)
 
 
 def echo(session: Session) -> pd.DataFrame:
@@ -213,7 +213,7 @@ def sweep(
     wanted = SWEPT if session.budget.is_result else SWEPT_SMOKE
     orders = [(interval, *wanted) for interval in intervals]
     fixed = {"folder": f"{BUILT}/convoy", "orders": orders, "seed": "{seed}", "slack_ns": SLACKS[slack], "pause": pause}
-    return Case(GIL, EXPERIMENTS, "intervals", {"count": count, "pinning": pinning}, fixed, {"slack": slack})
+    return Case.of(GIL, EXPERIMENTS, "intervals", {"count": count, "pinning": pinning}, fixed, {"slack": slack})
 
 
 # [/sweep]
@@ -269,7 +269,7 @@ def timelines(session: Session) -> pd.DataFrame:
     can_pin = len(session.observe("cores that a process may be pinned to", cores_to_pin)) > 1
     fixed = {"interval": DEFAULT_S, "seconds": TIMELINE_S if session.budget.is_result else 0.1, "pause": PAUSE_S}
     places = (TWO_CORES, SAME_CORE, FREE) if can_pin else (FREE,)
-    cases = [Case(GIL, EXPERIMENTS, "timeline", {"pinning": place}, fixed) for place in places]
+    cases = [Case.of(GIL, EXPERIMENTS, "timeline", {"pinning": place}, fixed) for place in places]
     return session.run("timeline", cases, session.budget.repeats)
 
 
@@ -283,7 +283,9 @@ WAITS_S = 0.2
 def gil_waits(session: Session) -> pd.DataFrame:
     """C8: all waits for the GIL (ns) of a server in C with one CPU thread beside it."""
     fixed = {"interval": DEFAULT_S, "seconds": WAITS_S, "folder": f"{BUILT}/convoy"}
-    return session.run("waits for the GIL", [Case(GIL, EXPERIMENTS, "gil_waits", fixed=fixed)], session.budget.repeats)
+    return session.run(
+        "waits for the GIL", [Case.of(GIL, EXPERIMENTS, "gil_waits", fixed=fixed)], session.budget.repeats
+    )
 
 
 # [/gil waits]
@@ -296,7 +298,7 @@ RELEASES, RELEASE_S = 100, 0.001
 def forced(session: Session) -> pd.DataFrame:
     """C8: share of releases of the GIL after which the waiting thread had it first: demanded ones, and free ones."""
     fixed = {"interval": RELEASE_S, "times": RELEASES, "folder": f"{BUILT}/convoy"}
-    return session.run("forced switching", [Case(GIL, EXPERIMENTS, "forced", fixed=fixed)], session.budget.repeats)
+    return session.run("forced switching", [Case.of(GIL, EXPERIMENTS, "forced", fixed=fixed)], session.budget.repeats)
 
 
 # [/forced]
@@ -307,7 +309,7 @@ def reference_counts(session: Session) -> pd.DataFrame:
     """An illustration to C9: ns for one reference up and down, on an object of the counting thread and on one that another thread made; in
     one process."""
     file, fixed = "native/critical_sections/experiments.py", {"folder": f"{BUILT}/critical_sections"}
-    case = Case(FREE_THREADED, file, "reference_counts", fixed=fixed)
+    case = Case.of(FREE_THREADED, file, "reference_counts", fixed=fixed)
     return session.run("reference counts", [case], session.budget.few)
 
 

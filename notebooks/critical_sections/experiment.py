@@ -132,11 +132,11 @@ def single_calls(session: Session) -> pd.DataFrame:
     """A6 as the talk ran it: means of 195 single calls, four bindings in one process, on every build, and with the GIL on."""
     fixed = {"bindings": list(boundary.TALK), "libraries": boundary.LIBRARIES}
     cases = [
-        Case(label, EXPERIMENTS, "means_of_single_calls", {}, fixed, {"gil": AS_BUILT})
+        Case.of(label, EXPERIMENTS, "means_of_single_calls", {}, fixed, {"gil": AS_BUILT})
         for label in session.interpreters
     ]
     cases += [
-        Case(label, EXPERIMENTS, "means_of_single_calls", {}, fixed, {"gil": GIL_ON}, {"PYTHON_GIL": "1"})
+        Case.of(label, EXPERIMENTS, "means_of_single_calls", {}, fixed, {"gil": GIL_ON}, {"PYTHON_GIL": "1"})
         for label in session.interpreters
         if label in FREE_THREADED_BUILDS
     ]
@@ -169,7 +169,7 @@ def sharing(session: Session) -> list[dict]:
 def calibration(session: Session) -> pd.DataFrame:
     """What two processes, and two threads that share nothing, do at once, over what one does alone."""
     fixed = {"folder": LIBRARIES, "milliseconds": CONTENTION_MS}
-    case = Case(FREE_THREADED, EXPERIMENTS, "calibration", fixed=fixed)
+    case = Case.of(FREE_THREADED, EXPERIMENTS, "calibration", fixed=fixed)
     return session.run("two at once", [case], 2 * session.budget.repeats)
 
 
@@ -186,7 +186,7 @@ def locks(session: Session) -> pd.DataFrame:
     """Operations per second of the pieces in C, by one thread and by several, each case in fresh processes."""
     fixed = {"folder": LIBRARIES, "milliseconds": CONTENTION_MS}
     cases = [
-        Case(FREE_THREADED, EXPERIMENTS, "contended_piece", {"name": name, **how}, fixed)
+        Case.of(FREE_THREADED, EXPERIMENTS, "contended_piece", {"name": name, **how}, fixed)
         for name in IN_COMPANY
         for how in sharing(session)
         # What a hundred at a time cost is asked of two rivals on one object alone.
@@ -205,7 +205,7 @@ def objects(session: Session) -> pd.DataFrame:
     """The same of Python objects, and with the GIL, where it does not matter who made one, of two threads only."""
     hows = {FREE_THREADED: sharing(session), GIL: [{"shared": shared, "threads": 2} for shared in (ONE, OWN)]}
     cases = [
-        Case(label, EXPERIMENTS, "contended_object", {"name": name, **how}, {"milliseconds": CONTENTION_MS})
+        Case.of(label, EXPERIMENTS, "contended_object", {"name": name, **how}, {"milliseconds": CONTENTION_MS})
         for label in (FREE_THREADED, GIL)
         for name in OBJECTS
         for how in hows[label]
@@ -223,7 +223,7 @@ def bindings(session: Session) -> pd.DataFrame:
     """The same of one bound function, called by two threads, for every binding that was built."""
     missing = boundary.not_built(session)[FREE_THREADED]
     cases = [
-        Case(FREE_THREADED, EXPERIMENTS, "contended_binding", {"name": name, "threads": 2}, BOUND, {"shared": ONE})
+        Case.of(FREE_THREADED, EXPERIMENTS, "contended_binding", {"name": name, "threads": 2}, BOUND, {"shared": ONE})
         for name in boundary.BINDINGS
         if name not in missing
     ]
@@ -242,7 +242,7 @@ CTYPES = (NOTHING, OUT, OUT_OWN, IN, BOTH, BOTH_OWN)
 def ctypes_apart(session: Session) -> pd.DataFrame:
     """Two threads that each call a function of their own through ctypes.CDLL, by what it hands over."""
     cases = [
-        Case(FREE_THREADED, EXPERIMENTS, "contended_ctypes", {"name": name, "threads": 2}, BOUND, {"shared": OWN})
+        Case.of(FREE_THREADED, EXPERIMENTS, "contended_ctypes", {"name": name, "threads": 2}, BOUND, {"shared": OWN})
         for name in CTYPES
     ]
     return session.run("ctypes, apart", cases, session.budget.repeats)
@@ -258,7 +258,7 @@ TEXTS = ("UTF-8 of one text", "UTF-8 of new texts", "interning one text", NEW_NA
 def texts(session: Session) -> pd.DataFrame:
     """The same of texts that two threads convert or intern."""
     cases = [
-        Case(FREE_THREADED, EXPERIMENTS, "contended_text", {"name": name, "threads": 2}, BOUND, {"shared": ONE})
+        Case.of(FREE_THREADED, EXPERIMENTS, "contended_text", {"name": name, "threads": 2}, BOUND, {"shared": ONE})
         for name in TEXTS
     ]
     return session.run("texts in company", cases, session.budget.few)
@@ -273,7 +273,7 @@ STRESS_INCREMENTS = 2_000_000
 
 def answered(function: str, factors: dict, fixed: dict, seconds: float) -> dict:
     """What an answer to an exercise does, once, in a process of its own: `ended`, `error`, and `result` if it came to one."""
-    outcome = Case(FREE_THREADED, EXPERIMENTS, function, factors, fixed, timeout_s=seconds).run()
+    outcome = Case.of(FREE_THREADED, EXPERIMENTS, function, factors, fixed, timeout_s=seconds).run()
     return {"ended": outcome.ended, "error": outcome.error.strip(), "result": outcome.result}
 
 

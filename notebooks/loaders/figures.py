@@ -12,7 +12,7 @@ from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders import results
-from notebooks.loaders.experiment import LOADERS
+from notebooks.loaders.results import LOADERS
 
 # How the prose calls the chapter pair: in the names of its numbers, and in words.
 PAIR = {"gil": GIL, "free-threaded": FREE_THREADED}

@@ -10,7 +10,7 @@ from ffilab.judge.wording import listed, number, text
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.loaders import numbers, results
-from notebooks.loaders.experiment import LOADERS
+from notebooks.loaders.results import LOADERS
 
 # The largest share of processes that "none so far" may leave open: that of the rule "occurs" in claims.toml.
 RARE = 0.15

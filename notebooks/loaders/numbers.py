@@ -12,7 +12,8 @@ from ffilab.measure.plan import EMPTY
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders import results
-from notebooks.loaders.experiment import BLOCKING, GETPID, LOADERS, RISKY, SAFE, SHOULD_BE_SAFE, SLEEP_MS
+from notebooks.loaders.experiment import BLOCKING, GETPID, RISKY, SAFE, SHOULD_BE_SAFE, SLEEP_MS
+from notebooks.loaders.results import LOADERS
 
 # The free-threaded build with the GIL switched on, in the names of numbers.
 GIL_ON = f"{FREE_THREADED} with the GIL on"

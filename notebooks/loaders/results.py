@@ -9,8 +9,10 @@ from ffilab.judge.statistics import Comparison
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.loaders.experiment import DECLARED, LOADERS, ON
+from notebooks.loaders import experiment
+from notebooks.loaders.experiment import DECLARED, ON
 
+LOADERS = tuple(experiment.LOADERS)
 FUNCTIONS = ("noop", "getpid")
 # To which the price of noop is carried over.
 OTHERS = ("getpid", *DECLARED)
@@ -72,10 +74,19 @@ def comparisons(record: Record) -> pd.DataFrame:
         [
             {"interpreter": label, "function": function, "comparison": found, **vars(found.ratio)}
             for label in [*record.interpreters, *switched]
-            for function in FUNCTIONS
+            for function in compared(record, label)
             for found in [comparison(record, label, function)]
         ]
     )
+
+
+def compared(record: Record, label: str) -> list[str]:
+    """The functions that are called without arguments: those of this page, and those that a reader has added."""
+    names = {cell.partition("/")[2].partition(" ")[2] for cell in record.loops}
+    added = sorted(
+        name for name in names - {*FUNCTIONS, *DECLARED} if all(record.measured(*one) for one in cells(label, name))
+    )
+    return [*FUNCTIONS, *added]
 
 
 def shares_of_the_price(record: Record) -> dict[str, Interval]:
@@ -212,12 +223,12 @@ def shares_kept(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values(["interpreter", "loader"], ignore_index=True)
 
 
-def ends(runs: pd.DataFrame) -> pd.DataFrame:
+def ends(*frames: pd.DataFrame) -> pd.DataFrame:
     """Processes that crashed on a Python C API call, or deadlocked in a handshake, and how the first ended.
 
     A handshake that crashed or hung counts as one that did not end.
     """
-    rows = []
+    runs, rows = pd.concat(frames, ignore_index=True), []
     for label in dict.fromkeys(runs.sort_values("interpreter").interpreter):
         for loader in LOADERS:
             part = runs[(runs.interpreter == label) & (runs.loader == loader)]

@@ -6,7 +6,6 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders.experiment import (
     BLOCKING,
     GETPID,
-    LOADERS,
     ON,
     RISKY,
     RISKY_PROCESSES,
@@ -14,7 +13,7 @@ from notebooks.loaders.experiment import (
     SAFE_PROCESSES,
     SHOULD_BE_SAFE,
 )
-from notebooks.loaders.results import FUNCTIONS
+from notebooks.loaders.results import FUNCTIONS, LOADERS
 
 INTERPRETERS = [GIL, FREE_THREADED]
 # Standard deviations seen in `quick`: of the ratio of two arms over restarts, and of the share that a counting thread keeps

@@ -35,7 +35,7 @@ def enough(session: Session, processes: int) -> int:
 
 def as_the_talk(session: Session) -> pd.DataFrame:
     """A5 as the talk ran it: samples of a call through each of four bindings, in one process. Then again, in fresh ones."""
-    case = Case(GIL, TALK_METHOD, "four_bindings", fixed={"folder": LIBRARIES, "bindings": BINDINGS})
+    case = Case.of(GIL, TALK_METHOD, "four_bindings", fixed={"folder": LIBRARIES, "bindings": BINDINGS})
     return session.run(TALK, [case], enough(session, PROCESSES))
 
 
@@ -49,7 +49,7 @@ def against_itself(session: Session) -> pd.DataFrame:
     In half of them the second copy is measured first.
     """
     fixed = {"library": LIBRARY, "function": "noop"}
-    orders = [Case(GIL, TALK_METHOD, "copies", {"measured_first": number}, fixed) for number in (0, 1)]
+    orders = [Case.of(GIL, TALK_METHOD, "copies", {"measured_first": number}, fixed) for number in (0, 1)]
     return session.run(ITSELF, orders, enough(session, PAIRS // 2))
 
 
@@ -64,7 +64,7 @@ BENCHMARKS, RESTARTED, OF_EACH = 100, 40, 8
 def step(name: str, **further) -> Case:
     """One process of one step, on two copies of one call."""
     fixed = {"library": LIBRARY, "function": "noop", **further}
-    return Case(GIL, STEPS, name, fixed=fixed, named={"step": name})
+    return Case.of(GIL, STEPS, name, fixed=fixed, named={"step": name})
 
 
 def in_one_process(session: Session) -> pd.DataFrame:

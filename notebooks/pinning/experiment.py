@@ -35,7 +35,7 @@ def in_processes(session: Session, title: str, function: str, decisive: tuple, f
 
     def cases(chosen: bool) -> list[Case]:
         return [
-            Case(label, EXPERIMENTS, function, {"work": work}, {**fixed, "seed": "{seed}"}, timeout_s=30)
+            Case.of(label, EXPERIMENTS, function, {"work": work}, {**fixed, "seed": "{seed}"}, timeout_s=30)
             for label in PAIR
             for work in (NATIVE, PYTHON)
             if ((label, work) in decisive) == chosen
@@ -66,7 +66,7 @@ def steadiness(session: Session) -> pd.DataFrame:
         "seconds": MEASURED_S[session.budget.name],
         "seed": "{seed}",
     }
-    return session.run("steadiness", [Case(label, EXPERIMENTS, "steadiness", {"work": work}, fixed)], many(session))
+    return session.run("steadiness", [Case.of(label, EXPERIMENTS, "steadiness", {"work": work}, fixed)], many(session))
 
 
 # [/steadiness]
@@ -124,7 +124,7 @@ def race(session: Session) -> pd.DataFrame:
         "each": INCREMENTS[session.budget.name],
         "seed": "{seed}",
     }
-    cases = [Case(label, EXPERIMENTS, "race", fixed=fixed, timeout_s=30) for label in PAIR]
+    cases = [Case.of(label, EXPERIMENTS, "race", fixed=fixed, timeout_s=30) for label in PAIR]
     return session.run("race", cases, many(session))
 
 

@@ -183,7 +183,7 @@ def rust_counter(session: Session) -> pd.DataFrame:
     """The counters in Rust without the GIL: share of updates lost by two threads, by variant; empty if not built."""
     fixed = {"folder": FOLDER, "loader": "ctypes CDLL", **TWO}
     built = missing(session, "rust_counter") is None
-    cases = [Case(FREE_THREADED, EXPERIMENTS, "rust_counter", fixed=fixed)] if built else []
+    cases = [Case.of(FREE_THREADED, EXPERIMENTS, "rust_counter", fixed=fixed)] if built else []
     return session.run("counter in Rust", cases, repeats(session))
 
 

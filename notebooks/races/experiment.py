@@ -42,7 +42,9 @@ def as_run(session: Session) -> pd.DataFrame:
     """A15 to A17 as the talk ran them. Its calls keep the GIL where it is on, so that its losses are of a build with its GIL off."""
     fixed = {"folder": FOLDER, "rounds": ROUNDS}
     cases = [
-        Case(label, EXPERIMENTS, "as_run", fixed=fixed, named={"gil": "off" if BY_LABEL[label].free_threaded else "on"})
+        Case.of(
+            label, EXPERIMENTS, "as_run", fixed=fixed, named={"gil": "off" if BY_LABEL[label].free_threaded else "on"}
+        )
         for label in session.interpreters
     ]
     return session.run(AS_RUN, cases, repeats(session))
@@ -51,7 +53,7 @@ def as_run(session: Session) -> pd.DataFrame:
 def start_and_work(session: Session) -> pd.DataFrame:
     """ns to start a thread, of its whole life, and of one call of the talk's counter, on both builds."""
     fixed = {"folder": FOLDER, "iterations": ITERATIONS}
-    cases = [Case(label, EXPERIMENTS, "start_and_work", fixed=fixed) for label in (GIL, FREE_THREADED)]
+    cases = [Case.of(label, EXPERIMENTS, "start_and_work", fixed=fixed) for label in (GIL, FREE_THREADED)]
     return session.run("starting a thread", cases, repeats(session))
 
 
@@ -82,7 +84,9 @@ def crossed_counter(session: Session) -> pd.DataFrame:
             kept_out = {"variants": ("unsafe",), "patience_ns": KEPT_OUT_NS}
             how = {"variants": VARIANTS} if lets_others_in(label, way) else kept_out
             teams = [{**team, **how} for team in TEAMS]
-            cases.append(Case(label, EXPERIMENTS, "crossed_counter", {"way": way}, {"folder": FOLDER, "teams": teams}))
+            cases.append(
+                Case.of(label, EXPERIMENTS, "crossed_counter", {"way": way}, {"folder": FOLDER, "teams": teams})
+            )
     return session.run("counter, crossed", cases, repeats(session))
 
 
@@ -101,7 +105,9 @@ RELEASING = "ctypes CDLL"
 def crowds(session: Session) -> pd.DataFrame:
     """How many threads, and how long they work: the same call, which detaches, on both builds."""
     fixed = {"folder": FOLDER, "teams": CROWDS}
-    cases = [Case(label, EXPERIMENTS, "crossed_counter", {"way": RELEASING}, fixed) for label in (GIL, FREE_THREADED)]
+    cases = [
+        Case.of(label, EXPERIMENTS, "crossed_counter", {"way": RELEASING}, fixed) for label in (GIL, FREE_THREADED)
+    ]
     return session.run("crowds", cases, repeats(session))
 
 
@@ -115,7 +121,7 @@ def banks(session: Session) -> pd.DataFrame:
     """A16 corrected: withdrawals and what is left, by loader and case."""
     fixed = {"folder": FOLDER, "threads": CUSTOMERS, "attempts": ATTEMPTS}
     cases = [
-        Case(label, EXPERIMENTS, "bank", {"loader": loader}, fixed)
+        Case.of(label, EXPERIMENTS, "bank", {"loader": loader}, fixed)
         for label in session.interpreters
         for loader in LOADERS
     ]
@@ -132,7 +138,7 @@ SPREAD_NS, PAYMENT_ROUNDS = 20_000, 500
 def double_payments(session: Session) -> pd.DataFrame:
     """How often two threads hit a window, by its width: share of rounds with two payments."""
     fixed = {"folder": FOLDER, "rounds": PAYMENT_ROUNDS, "spread_ns": SPREAD_NS, "windows_ns": WINDOWS_NS}
-    cases = [Case(FREE_THREADED, EXPERIMENTS, "double_payments", fixed=fixed)]
+    cases = [Case.of(FREE_THREADED, EXPERIMENTS, "double_payments", fixed=fixed)]
     return session.run("width of the window", cases, repeats(session))
 
 
@@ -181,7 +187,7 @@ def python_loops(session: Session) -> int:
 def python_races(session: Session) -> pd.DataFrame:
     """C7: share of updates lost by two threads, by switch interval and statement."""
     fixed = {"threads": 2, "loops": python_loops(session), "intervals": INTERVALS}
-    cases = [Case(label, EXPERIMENTS, "python_race", fixed=fixed) for label in session.interpreters]
+    cases = [Case.of(label, EXPERIMENTS, "python_race", fixed=fixed) for label in session.interpreters]
     return session.run("total += 1", cases, repeats(session))
 
 
@@ -214,7 +220,7 @@ def trials(session: Session) -> pd.DataFrame:
     ):
         account = {"loader": pydll, "threads": CUSTOMERS, "attempts": ATTEMPTS, "cases": accounts}
         fixed = {"folder": FOLDER, "counters": counters, "account": account, "python": python}
-        cases.append(Case(label, EXPERIMENTS, "trial", fixed=fixed))
+        cases.append(Case.of(label, EXPERIMENTS, "trial", fixed=fixed))
     session.run("trials", cases, TRIALS[session.budget.name])
     return session.frame("trials", disturbed=True)
 
@@ -229,7 +235,7 @@ def kinds(session: Session) -> pd.DataFrame:
     """More kinds of shared state: share of wrong answers, by loader and kind."""
     fixed = {"folder": FOLDER, "slots": SLOTS, "loops": KIND_LOOPS}
     cases = [
-        Case(label, EXPERIMENTS, "kinds", {"loader": loader}, fixed)
+        Case.of(label, EXPERIMENTS, "kinds", {"loader": loader}, fixed)
         for label in session.interpreters
         for loader in LOADERS
     ]
@@ -254,7 +260,7 @@ def borrowed(session: Session) -> pd.DataFrame:
     """References that nobody holds: processes that read through each function. They may die, or hang."""
     fixed = {"folder": FOLDER, "reads": READS}
     cases = [
-        Case(label, EXPERIMENTS, "borrowed", {"function": function}, fixed, {"what": what}, timeout_s=HANG_S)
+        Case.of(label, EXPERIMENTS, "borrowed", {"function": function}, fixed, {"what": what}, timeout_s=HANG_S)
         for label in session.interpreters
         for what, function in BORROWED.items()
     ]
@@ -298,7 +304,7 @@ def remedies_with_rivals(session: Session) -> pd.DataFrame:
     """Operations per second of two threads, and of twice as many as there are cores, without the GIL, by remedy."""
     threads = [2, 2 * session.machine["cores_usable"]]
     fixed = {"folder": FOLDER, "milliseconds": TOGETHER_MS, "threads": threads}
-    cases = [Case(FREE_THREADED, EXPERIMENTS, "remedy_together", {"remedy": name}, fixed) for name in REMEDIES]
+    cases = [Case.of(FREE_THREADED, EXPERIMENTS, "remedy_together", {"remedy": name}, fixed) for name in REMEDIES]
     return session.run("remedies with rivals", cases, session.budget.repeats)
 
 

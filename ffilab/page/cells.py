@@ -1,0 +1,71 @@
+"""What a notebook's cells define, as a module: `notebooks.<chapter>.experiment`.
+
+The experiment stands in the cells that run it, and nowhere else. What else needs a part of it (results, made-up records, tests)
+imports this module: the functions, the classes and the CONSTANTS of all code cells, with the imports that these use. What a cell
+runs, and what it keeps in names with small letters, is left out.
+"""
+
+import ast
+import importlib.abc
+import importlib.util
+import json
+from pathlib import Path
+
+from ffilab.run.paths import NOTEBOOKS
+
+MODULE = "experiment"
+DEFINITIONS = ast.FunctionDef | ast.ClassDef
+IMPORTS = ast.Import | ast.ImportFrom
+
+
+def exported(notebook: Path) -> str:
+    """The source of the module that a notebook's cells make."""
+    cells = [cell for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    texts = ["".join(cell["source"]) for cell in cells]
+    nodes = [(text, node) for text in texts for node in ast.parse(text).body]
+    kept = [(text, node) for text, node in nodes if isinstance(node, DEFINITIONS) or is_constant(node)]
+    used = {part.id for _, node in kept for part in ast.walk(node) if isinstance(part, ast.Name)}
+    imports = dict.fromkeys(line for _, node in nodes if isinstance(node, IMPORTS) for line in lines(node, used))
+    return "\n".join([*imports, "", *(whole(text, node) for text, node in kept), ""])
+
+
+def is_constant(node: ast.AST) -> bool:
+    """Does it assign names in capitals, and nothing else?"""
+    if not isinstance(node, ast.Assign):
+        return False
+    names = [part.id for target in node.targets for part in ast.walk(target) if isinstance(part, ast.Name)]
+    return bool(names) and all(name.isupper() for name in names)
+
+
+def lines(node: ast.Import | ast.ImportFrom, used: set[str]) -> list[str]:
+    """An import, as one line for each of its names that is used."""
+    names = [alias for alias in node.names if (alias.asname or alias.name).partition(".")[0] in used]
+    if isinstance(node, ast.Import):
+        return [ast.unparse(ast.Import([alias])) for alias in names]
+    return [ast.unparse(ast.ImportFrom(node.module, [alias], node.level)) for alias in names]
+
+
+def whole(text: str, node: ast.stmt) -> str:
+    """The lines of a statement as they stand in the cell, with its decorators."""
+    first = min([node.lineno, *(part.lineno for part in getattr(node, "decorator_list", []))])
+    return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
+
+
+class Cells(importlib.abc.MetaPathFinder, importlib.abc.ExecutionLoader):
+    """Finds and loads these modules, where a chapter has no file of that name."""
+
+    def find_spec(self, fullname, path=None, target=None):
+        package, _, name = fullname.rpartition(".")
+        folder = NOTEBOOKS / package.rpartition(".")[2]
+        notebook = folder / f"{folder.name}.ipynb"
+        if package.rpartition(".")[0] != NOTEBOOKS.name or name != MODULE or (folder / f"{name}.py").exists():
+            return None
+        return importlib.util.spec_from_loader(fullname, self) if notebook.exists() else None
+
+    def get_filename(self, fullname):
+        # No file: so inspect asks for the source below.
+        return f"cells of {fullname.split('.')[1]}"
+
+    def get_source(self, fullname):
+        chapter = fullname.split(".")[1]
+        return exported(NOTEBOOKS / chapter / f"{chapter}.ipynb")
