@@ -21,12 +21,12 @@ GOLDEN = Path(__file__).with_name("golden")
 
 def noop(name: str, loader: str = "CDLL") -> Arm:
     """A call of a C function that does nothing."""
-    return Arm(name, ARMS, "call", {"loader": loader, "function": "noop", "library": LIBRARY})
+    return Arm.of(name, ARMS, "call", {"loader": loader, "function": "noop", "library": LIBRARY})
 
 
 def spin(name: str, iterations: int) -> Arm:
     """A call of a C loop of a chosen length."""
-    return Arm(name, SPIN_ARMS, "spin", {"library": SPIN, "iterations": iterations})
+    return Arm.of(name, SPIN_ARMS, "spin", {"library": SPIN, "iterations": iterations})
 
 
 def outcome_of(label: str, file: str, function: str, arguments: dict, **options) -> Outcome:

@@ -56,7 +56,7 @@ def arms() -> list[Arm]:
     def call(name, loader, function, library, group="shared", maker="call", labels=(), gil=False):
         named = {"loader": loader, "function": function, "library": library}
         # What is compared runs next to each other: calls of one function.
-        return Arm(name, ARMS, maker, named, group, labels, beside=function, gil=gil)
+        return Arm.of(name, ARMS, maker, named, group, labels, beside=function, gil=gil)
 
     return [
         *(call(f"{loader} noop", loader, "noop", LIBRARY) for loader in LOADERS),
@@ -76,7 +76,7 @@ def arms() -> list[Arm]:
         # Two processes that differ in the hook only. With the GIL alone: five functions take the time.
         call("CDLL noop, audited", "CDLL", "noop", LIBRARY, "audited", "audited_call", (GIL,)),
         call("CDLL noop, not audited", "CDLL", "noop", LIBRARY, "not audited", labels=(GIL,)),
-        Arm("detach and attach", ARMS, "detach_attach", {"folder": f"{BUILT}/loaders"}),
+        Arm.of("detach and attach", ARMS, "detach_attach", {"folder": f"{BUILT}/loaders"}),
     ]
 
 
