@@ -96,7 +96,7 @@ def arms(iterations: dict[str, int]) -> list[Arm]:
     """The call, the same again, longer ones, and the call through the other loader. iterations: of the C loop, by name."""
     loaders = {OTHER: "CDLL"}
     return [
-        Arm(
+        Arm.of(
             name,
             SPIN_ARMS,
             "spin",

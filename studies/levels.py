@@ -52,12 +52,14 @@ def arms() -> list[Arm]:
     calls = [(binding, NUMBER) for binding in BINDINGS] + [(binding, TEXT) for binding in ("C API", "PyO3")]
     folder = {"folder": f"{BUILT}/boundary"}
     return [
-        *(Arm(name, LOADERS, "call", {"loader": loader, **noop}, beside="noop") for name, loader in loaders.items()),
+        *(Arm.of(name, LOADERS, "call", {"loader": loader, **noop}, beside="noop") for name, loader in loaders.items()),
         *(
-            Arm(called(binding, kind), BOUNDARY, "call", {**folder, "binding": binding, "signature": kind}, beside=kind)
+            Arm.of(
+                called(binding, kind), BOUNDARY, "call", {**folder, "binding": binding, "signature": kind}, beside=kind
+            )
             for binding, kind in calls
         ),
-        *(Arm(name, OPERATIONS, "operation", {"name": name}) for name in ("dict, write", "list, append and pop")),
+        *(Arm.of(name, OPERATIONS, "operation", {"name": name}) for name in ("dict, write", "list, append and pop")),
     ]
 
 

@@ -27,7 +27,7 @@ def noop(name: str, loader: str = "CDLL") -> Arm:
 
 def spin(name: str, iterations: int) -> Arm:
     """A call of a C loop of a chosen length."""
-    return Arm(name, SPIN_ARMS, "spin", {"library": SPIN, "iterations": iterations})
+    return Arm.of(name, SPIN_ARMS, "spin", {"library": SPIN, "iterations": iterations})
 
 
 def outcome_of(label: str, *what, **options) -> Outcome:

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.usefixtures("quiet_progress", "quiet_machine"), pytest
 
 
 def arm(function, **arguments):
-    return Arm(function, str(ARMS), function, arguments)
+    return Arm.of(function, str(ARMS), function, arguments)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_every_interpreter_and_arm_is_measured_in_complete_blocks(run, smoke, la
 
 
 def test_order_is_shuffled_and_follows_the_recorded_seed(run):
-    arms = [Arm(f"fine {n}", str(ARMS), "fine") for n in range(5)]
+    arms = [Arm.of(f"fine {n}", str(ARMS), "fine") for n in range(5)]
     first, again, other = (run(*arms, seed=seed) for seed in (1, 1, 2))
     orders = [[list(block["ns"]) for block in record.blocks] for record in (first, again, other)]
     assert orders[0] == orders[1] != orders[2]
@@ -111,7 +111,7 @@ def test_a_t_build_with_its_gil_on_is_refused(run):
 
 def test_an_arm_may_ask_for_the_gil_of_a_t_build(run):
     """Beside the same arm without it; the record says which process had which."""
-    with_gil = Arm("with the GIL", str(ARMS), "fine", group="GIL on", gil=True)
+    with_gil = Arm.of("with the GIL", str(ARMS), "fine", group="GIL on", gil=True)
     record = run(arm("fine"), with_gil, interpreters=[FREE_THREADED])
     for restart in record.restarts:
         gil = {name: facts["gil_enabled"] for name, facts in restart["facts"].items()}
@@ -137,7 +137,7 @@ def test_something_else_is_no_record(tmp_path):
 
 
 def test_comparison_of_a_call_with_itself_has_the_ratio_one_inside_or_near(run, smoke):
-    record = run(arm("fine"), Arm("fine again", str(ARMS), "fine"))
+    record = run(arm("fine"), Arm.of("fine again", str(ARMS), "fine"))
     cells = (GIL, "fine"), (GIL, "fine again")
     result = statistics.compare(record, *cells)
     # Batches that had company on the core do not count, and a restart may have had no others.
@@ -162,7 +162,7 @@ def pids(record, group):
 
 
 def test_a_kept_worker_lives_through_all_restarts_and_moves_to_their_cores(run, smoke):
-    cores = [Arm(f"core of {group}", str(ARMS), "core", {}, group) for group in ("shared", "kept")]
+    cores = [Arm.of(f"core of {group}", str(ARMS), "core", {}, group) for group in ("shared", "kept")]
     record = run(arm("fine"), *cores, kept=("kept",))
     assert len(set(pids(record, "kept"))) == 1
     assert len(set(pids(record, "shared"))) == len(record.restarts) == smoke.restarts
@@ -176,7 +176,7 @@ def test_a_kept_worker_lives_through_all_restarts_and_moves_to_their_cores(run, 
 def test_a_kept_worker_that_dies_is_replaced_and_the_restart_is_named(run, smoke, tmp_path):
     # Calibration and the first restart call it about 100 times, and each further one 25 times: what runs untimed before a
     # batch, and the batch's four parts.
-    kept = Arm("dies", str(ARMS), "dies", {"marker": str(tmp_path / "marker"), "after": 135}, "kept")
+    kept = Arm.of("dies", str(ARMS), "dies", {"marker": str(tmp_path / "marker"), "after": 135}, "kept")
     record = run(arm("fine"), kept, kept=("kept",))
     assert len(record.failures) == 1
     assert "exit code 7" in record.failures[0]["reason"]

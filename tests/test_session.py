@@ -294,7 +294,7 @@ def test_a_timed_plan_that_was_interrupted_is_none_and_can_be_run_again(session,
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    arms = [Arm("fine", ARMS, "fine")]
+    arms = [Arm.of("fine", ARMS, "fine")]
     with monkeypatch.context() as patch:
         patch.setattr(sessions.runner, "_block", interrupted)
         with pytest.raises(KeyboardInterrupt):
@@ -306,9 +306,9 @@ def test_a_timed_plan_that_was_interrupted_is_none_and_can_be_run_again(session,
 
 @pytest.mark.full
 def test_timed_arms_lie_beside_the_processes_of_their_session(session):
-    record = session.time("fine", [Arm("fine", ARMS, "fine")])
+    record = session.time("fine", [Arm.of("fine", ARMS, "fine")])
     assert record.path == session.folder / "fine.jsonl"
-    again = session.time("fine", [Arm("fine", ARMS, "fine")])
+    again = session.time("fine", [Arm.of("fine", ARMS, "fine")])
     assert again.path == record.path
     assert len(list(session.folder.glob("fine.superseded-*.jsonl"))) == 1
     assert session.timed("fine") is again

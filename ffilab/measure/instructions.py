@@ -41,16 +41,7 @@ def available() -> str | None:
 
 def command(label: str, arm: Arm, loops: int) -> list[str]:
     """The command line that runs one arm, on its own, on one interpreter."""
-    ready = described(arm)
-    return [
-        *python(label),
-        "arm",
-        ready["file"],
-        ready["function"],
-        json.dumps(ready["arguments"]),
-        str(WARM_UP),
-        str(loops),
-    ]
+    return [*python(label), "arm", json.dumps(described(arm)), str(WARM_UP), str(loops)]
 
 
 def python(label: str) -> list[str]:
@@ -148,7 +139,7 @@ def _slopes(jobs: list[tuple[str, list[Arm], list[int]]], reporter: Reporter) ->
 @contextmanager
 def _marked(job: tuple[str, list[Arm], list[int]], folder: Path, name: str):
     label, arms, loops = job
-    orders = [[*described(a).values(), max(2, n // 4), n // 6, n] for a, n in zip(arms, loops)]
+    orders = [[described(a), max(2, n // 4), n // 6, n] for a, n in zip(arms, loops)]
     valgrind = [
         "valgrind",
         "--tool=callgrind",

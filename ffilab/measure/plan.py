@@ -2,16 +2,14 @@
 
 import math
 import secrets
-from dataclasses import asdict, dataclass, field
+from dataclasses import KW_ONLY, asdict, dataclass, field, replace
 
 from ffilab.run.budget import Budget
 from ffilab.run.errors import UserError
 
 EMPTY = "empty loop"
 MIN_BLOCKS = 4
-ARMS_OF_OUR_OWN = "ffilab/measure/empty.py"
 # The controls of a run. STEPS_MORE is one per cent more instructions (tests/test_controls.py counts them).
-CONTROL_ARMS = "ffilab/measure/control.py"
 STEPS, STEPS_MORE = 100, 101
 APART, APART_AGAIN = "control, a process apart", "control, another process apart"
 # Pairs of controls on all interpreters together; and on each of them at least: the work of the first two is the same.
@@ -20,10 +18,10 @@ PAIRS, PAIRS_OF_EACH = 4, 2
 
 @dataclass(frozen=True)
 class Arm:
-    """One thing to be timed.
+    """One thing to be timed: a statement and its setup, as in `timeit`.
 
-    file, function, arguments: `function(**arguments)` in `file` (a path below the repository) makes an object
-    whose `timeit(loops)` returns ns. BUILT in an argument stands for the folder of what was built.
+    setup: run once in each process; what it assigns are fast locals of the timed loop. uses: source of functions, imports and
+    constants, run before it. BUILT in any of these stands for the folder of what was built.
     group: arms of one group share a worker process. That cancels what a process
     brings along (address layout, hash seed); an arm that changes its process for
     good, such as an audit hook, needs a group of its own.
@@ -31,21 +29,45 @@ class Arm:
     beside: a word that arms share which are compared: in each block they run next to each other.
     gil: switch the GIL on in a free-threaded build (PYTHON_GIL=1), as a module that does not declare itself GIL-free does.
     Arms with it need a group of their own.
+    own_loop: the statement makes all passes itself, and is given their number as `loops`.
+    file, function, arguments: see `of`.
     """
 
     name: str
-    file: str
-    function: str
-    arguments: dict = field(default_factory=dict)
+    statement: str = ""
+    setup: str = ""
+    uses: str = ""
     group: str = "shared"
     interpreters: tuple[str, ...] = ()
     beside: str = ""
     gil: bool = False
+    _: KW_ONLY
+    own_loop: bool = False
+    file: str = ""
+    function: str = ""
+    arguments: dict = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        file: str,
+        function: str,
+        arguments: dict | None = None,
+        group: str = "shared",
+        interpreters: tuple[str, ...] = (),
+        beside: str = "",
+        gil: bool = False,
+    ) -> "Arm":
+        """What takes more than a statement: `function(**arguments)` in `file` (a path below the repository) makes an object whose
+        `timeit(loops)` returns ns. BUILT in an argument stands for the folder of what was built."""
+        made = {"file": file, "function": function, "arguments": arguments or {}}
+        return cls(name, group=group, interpreters=interpreters, beside=beside, gil=gil, **made)
 
 
 def empty_loop() -> Arm:
     """The loop without anything in it: what every arm's time includes."""
-    return Arm(EMPTY, ARMS_OF_OUR_OWN, "empty_loop")
+    return Arm(EMPTY, "pass")
 
 
 def control_pair(number: int) -> tuple[str, str]:
@@ -63,7 +85,8 @@ def controls(interpreters: int = 1) -> list[Arm]:
     names = [(name, steps, "shared") for n in pairs for name, steps in zip(control_pair(n), (STEPS, STEPS_MORE))]
     names += [(APART, STEPS, "apart"), (APART_AGAIN, STEPS, "apart again")]
     return [
-        Arm(name, CONTROL_ARMS, "control", {"steps": steps}, group, beside="control") for name, steps, group in names
+        Arm(name, "for _ in steps: pass", f"steps = range({steps})", group=group, beside="control")
+        for name, steps, group in names
     ]
 
 
@@ -120,7 +143,7 @@ def plan(
     for group, confined, gil in groups:
         title = EMPTY if group == "shared" else f"{EMPTY} ({group})"
         if title not in [arm.name for arm in arms]:
-            arms.append(Arm(title, ARMS_OF_OUR_OWN, "empty_loop", {}, group, confined, gil=gil))
+            arms.append(replace(empty_loop(), name=title, group=group, interpreters=confined, gil=gil))
     if len({arm.name for arm in arms}) != len(arms):
         raise ValueError("two arms have the same name")
     if not interpreters:

@@ -4,18 +4,18 @@ Standard library only, no thread, no import of ours: it runs on every interprete
 
     worker.py serve IN OUT                        time arms on demand, over two file descriptors
     worker.py case FILE FUNCTION ARGUMENTS        call one function; its result is the last line of the output
-    worker.py arm FILE FUNCTION ARGUMENTS A B     make one arm, run A loops, then B: what perf looks at
+    worker.py arm ARM A B                         make one arm, run A loops, then B: what perf looks at
     worker.py marked ORDERS                       many arms one after the other, for callgrind
 
-ARGUMENTS is a JSON object. `serve` speaks JSON lines, on descriptors of its own, so that nothing an arm prints can be
+ARGUMENTS is a JSON object, and so is ARM: the arguments of `make`. `serve` speaks JSON lines, on descriptors of its own, so that nothing an arm prints can be
 mistaken for an answer:
 
-    {"op": "load", "cpu": core to stay on or null, "arms": {name: {"file", "function", "arguments"}}, "gaps": [bytes, …]}
+    {"op": "load", "cpu": core to stay on or null, "arms": {name: ARM}, "gaps": [bytes, …]}
         -> {"facts": {...}, "missing": {name: reason}}
     {"op": "pin", "cpu": core to move to or null}
         -> {}
     {"op": "time", "arm": name, "loops": n}
-        -> {"ns": elapsed, "probes": [ns, …], "cpu_s": CPU seconds of this process so far}
+        -> {"ns": elapsed, "probes": [ns, …], "cpu_s": CPU seconds of this process so far}, or {"error": what it raised}
 
 Each order has a "number", and its answer the same one: what an arm that forked, or an earlier batch, answers is not taken for it.
 
@@ -32,6 +32,8 @@ import resource
 import sys
 import sysconfig
 import time
+import timeit
+import types
 
 # One loop in so many runs before each batch, untimed.
 PRE_ROLL = 32
@@ -51,9 +53,47 @@ def load(path, modules={}):
     return modules[path]
 
 
-def make(file, function, arguments):
-    """`function(**arguments)` of a file."""
-    return getattr(load(file), function)(**arguments)
+def used(source, modules={}):
+    """Run the source of functions, imports and constants as a module, once."""
+    if source not in modules:
+        # Where pickle looks for its classes.
+        module = modules[source] = types.ModuleType(f"used_{len(modules)}")
+        sys.modules[module.__name__] = module
+        exec(compile(source, "<uses>", "exec"), vars(module))
+    return modules[source]
+
+
+class Statement:
+    """A statement, timed by `timeit` in a loop of its own. Its setup has run once; what that assigned are fast locals of the loop.
+
+    own_loop: it runs once for all loops, and is given their number as `loops`.
+    """
+
+    def __init__(self, statement, setup, uses, own_loop):
+        before = vars(used(uses))
+        self.names, self.own_loop = dict(before), own_loop
+        exec(compile(setup, "<setup>", "exec"), self.names)
+        assigned = [name for name, value in self.names.items() if before.get(name, before) is not value]
+        self.names["_names"] = self.names
+        local = "; ".join(f"{name} = _names[{name!r}]" for name in assigned + ["loops"] * own_loop)
+        # `timeit` would count the lines of its template too.
+        compile(statement, "<statement>", "exec")
+        self.timer = timeit.Timer(statement, local or "pass", time.perf_counter_ns, self.names)
+        # What it raises shows here.
+        self.timeit(1)
+
+    def timeit(self, loops):
+        self.names["loops"] = loops
+        return self.timer.timeit(1 if self.own_loop else loops)
+
+
+def make(file="", function="", arguments=None, **statement):
+    """An arm: a statement, or what `function(**arguments)` of a file makes."""
+    return getattr(load(file), function)(**arguments) if file else Statement(**statement)
+
+
+def said(error):
+    return f"{type(error).__name__}: {error}"
 
 
 def gil_enabled():
@@ -119,18 +159,22 @@ def serve(orders, results):
                 try:
                     arms[name] = make(**arm)
                 except Exception as error:
-                    missing[name] = f"{type(error).__name__}: {error}"
+                    missing[name] = said(error)
             answer({"facts": facts(), "missing": missing})
         elif order["op"] == "pin":
             pin(order["cpu"])
             answer({})
         else:
-            if order["loops"] >= PRE_ROLL:
-                # Untimed: what another worker left in the caches is gone before the clock starts.
-                arms[order["arm"]].timeit(order["loops"] // PRE_ROLL)
-            elapsed, probes = batch(arms[order["arm"]], order["loops"])
-            used = resource.getrusage(resource.RUSAGE_SELF)
-            answer({"ns": elapsed, "probes": probes, "cpu_s": round(used.ru_utime + used.ru_stime, 4)})
+            try:
+                if order["loops"] >= PRE_ROLL:
+                    # Untimed: what another worker left in the caches is gone before the clock starts.
+                    arms[order["arm"]].timeit(order["loops"] // PRE_ROLL)
+                elapsed, probes = batch(arms[order["arm"]], order["loops"])
+            except Exception as error:
+                answer({"error": said(error)})
+                continue
+            cpu = resource.getrusage(resource.RUSAGE_SELF)
+            answer({"ns": elapsed, "probes": probes, "cpu_s": round(cpu.ru_utime + cpu.ru_stime, 4)})
 
 
 def case(file, function, arguments):
@@ -139,9 +183,9 @@ def case(file, function, arguments):
     print(json.dumps({"result": result, "gil_enabled": gil_enabled()}))
 
 
-def arm(file, function, arguments, warm_up, loops):
+def arm(described, warm_up, loops):
     """One arm for so many loops, after a warm-up."""
-    made = make(file, function, json.loads(arguments))
+    made = make(**json.loads(described))
     made.timeit(int(warm_up))
     made.timeit(int(loops))
 
@@ -154,14 +198,14 @@ def mark():
 def marked(orders):
     """Arms one after the other, with a mark around each batch.
 
-    ORDERS is a JSON list of [file, function, arguments, warm-up loops, few loops, many loops]. After all warm-ups, each
+    ORDERS is a JSON list of [ARM, warm-up loops, few loops, many loops]. After all warm-ups, each
     arm leaves two marks: after few loops and after many. An arm that cannot be made leaves none. Prints the positions
     of those that were made.
     """
     made, counts = {}, {}
-    for number, (file, function, arguments, warm_up, few, many) in enumerate(json.loads(orders)):
+    for number, (described, warm_up, few, many) in enumerate(json.loads(orders)):
         try:
-            made[number] = make(file, function, arguments)
+            made[number] = make(**described)
         except Exception:
             continue
         counts[number] = few, many

@@ -133,6 +133,8 @@ class Worker:
         asked = time.perf_counter_ns()
         answer = self.ask(BATCH_TIMEOUT_S, op="time", arm=arm, loops=loops)
         passed = time.perf_counter_ns() - asked
+        if "error" in answer:
+            raise WorkerFailed(f"{arm} on {self.name} ended in {answer['error']}")
         ns = answer.get("ns")
         if not isinstance(ns, int) or ns <= 0:
             raise WorkerFailed(
@@ -168,6 +170,9 @@ def _pipe(reader: contextlib.ExitStack, writer: contextlib.ExitStack) -> tuple[i
 
 
 def described(arm: Arm, layout: Layout | None = None) -> dict:
-    """An arm as a worker gets it: paths filled in."""
-    arguments = resolved(arm.arguments, built=layout and layout.native)
-    return {"file": str(ROOT / arm.file), "function": arm.function, "arguments": arguments}
+    """An arm as a worker gets it, `worker.make`: paths filled in."""
+    if arm.file:
+        form = {"file": str(ROOT / arm.file), "function": arm.function, "arguments": arm.arguments}
+    else:
+        form = {"statement": arm.statement, "setup": arm.setup, "uses": arm.uses, "own_loop": arm.own_loop}
+    return resolved(form, built=layout and layout.native)

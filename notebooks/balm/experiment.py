@@ -108,25 +108,25 @@ def arms() -> list[Arm]:
     """Every way to make the strings of the text, ours and the rivals. Where one cannot be made, the record says why."""
 
     def strings(name: str, method: str, released: bool = False) -> Arm:
-        return Arm(name, ARMS, "strings", {**FOLDER, "method": method, "released": released})
+        return Arm.of(name, ARMS, "strings", {**FOLDER, "method": method, "released": released})
 
     found = [
         *(strings(name, name) for name in (NEW, "from string", "writer", *OURS)),
         *(strings(method + RELEASED, method, True) for method in (POOLED, BLOCK, BEST)),
         *(dataclasses.replace(strings(name, name, True), interpreters=(GIL,)) for name in ORIGINAL[1:]),
         strings(AGAIN, NEW),
-        Arm("one decode, then splitlines", ARMS, "one_decode"),
-        *(Arm(name, ARMS, "loop", {**FOLDER, "what": name.removeprefix("loop: ")}) for name in LOOPS),
-        Arm("memoryviews", ARMS, "views"),
-        Arm("made once, tuple again", ARMS, "made_once", FOLDER),
+        Arm.of("one decode, then splitlines", ARMS, "one_decode"),
+        *(Arm.of(name, ARMS, "loop", {**FOLDER, "what": name.removeprefix("loop: ")}) for name in LOOPS),
+        Arm.of("memoryviews", ARMS, "views"),
+        Arm.of("made once, tuple again", ARMS, "made_once", FOLDER),
     ]
     for share, every in EVERY.items():
         for method in (NEW, BEST):
-            found.append(Arm(f"{method}, {share} read", ARMS, "read", {**FOLDER, "method": method, "every": every}))
-        found.append(Arm(f"{LAZY}, {share} read", ARMS, "lazy", {**FOLDER, "every": every}))
+            found.append(Arm.of(f"{method}, {share} read", ARMS, "read", {**FOLDER, "method": method, "every": every}))
+        found.append(Arm.of(f"{LAZY}, {share} read", ARMS, "lazy", {**FOLDER, "every": every}))
     # On a free-threaded build nanoarrow turns the GIL on; it is installed for the chapter's interpreter alone.
     for share, read in (("none", False), ("all", True)):
-        found.append(Arm(f"{ARROW}, {share} read", NANOARROW, "array", {"read": read}, "nanoarrow", (GIL,)))
+        found.append(Arm.of(f"{ARROW}, {share} read", NANOARROW, "array", {"read": read}, "nanoarrow", (GIL,)))
     return found
 
 

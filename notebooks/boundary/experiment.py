@@ -81,7 +81,7 @@ def call(binding: str, signature: str, title: str | None = None, **further) -> A
     """The arm of one cell of the matrix. further: as in Arm."""
     arguments = {"folder": LIBRARIES, "binding": binding, "signature": signature}
     # What is compared runs next to each other: all bindings of one signature.
-    return Arm(title or name(binding, signature), ARMS, "call", arguments, beside=signature, **further)
+    return Arm.of(title or name(binding, signature), ARMS, "call", arguments, beside=signature, **further)
 
 
 # [/cell]
@@ -146,7 +146,8 @@ def claims(session: Session) -> Record:
         for binding in found
     ]
     compared += [
-        Arm(TEXT_MADE + suffix, ARMS, "text_made", beside=TEXT, **further) for suffix, further in (("", {}), (ON, on))
+        Arm.of(TEXT_MADE + suffix, ARMS, "text_made", beside=TEXT, **further)
+        for suffix, further in (("", {}), (ON, on))
     ]
     budget = session.budget
     shorter = replace(budget, batch_ms=min(CLAIMS_BATCH_MS, budget.batch_ms), seconds=budget.seconds / 2)
@@ -463,8 +464,8 @@ def work(session: Session) -> Record:
     found = []
     for n in WORK:
         fixed = {"folder": LIBRARIES, "iterations": n}
-        each = [Arm(f"{binding}: work {n}", ARMS, "work", {**fixed, "binding": binding}) for binding in WORKED]
-        found += [replace(arm, beside=f"work {n}") for arm in [*each, Arm(f"C: work {n}", ARMS, "work_in_c", fixed)]]
+        each = [Arm.of(f"{binding}: work {n}", ARMS, "work", {**fixed, "binding": binding}) for binding in WORKED]
+        found += [replace(arm, beside=f"work {n}") for arm in [*each, Arm.of(f"C: work {n}", ARMS, "work_in_c", fixed)]]
     budget = session.budget
     shorter = replace(budget, batch_ms=min(BATCH_MS, budget.batch_ms), seconds=budget.seconds * 0.24)
     return session.time("work", found, [GIL], shorter)

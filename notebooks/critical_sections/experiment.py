@@ -28,7 +28,7 @@ OPERATIONS = tuple(runpy.run_path(str(ROOT / ARMS))["OPERATIONS"])
 # [code of locks]
 def operation(name: str, title: str | None = None) -> Arm:
     """The arm of one operation of the interpreter."""
-    return Arm(title or name, ARMS, "operation", {"name": name})
+    return Arm.of(title or name, ARMS, "operation", {"name": name})
 
 
 PYO3_CALL, PYO3_CALL_GIL_ON = "a PyO3 call", "a PyO3 call with its GIL"
@@ -111,9 +111,9 @@ def arms() -> list[Arm]:
         *(boundary.call(binding, boundary.ANSWER) for binding in (boundary.FLOOR, *boundary.TALK)),
         *(with_gil(binding) for binding in boundary.TALK),
         *(boundary.call(boundary.FLOOR, signature) for signature in boundary.TEXTS),
-        *(Arm(f"{name}, in C", ARMS, "piece", {**folder, "name": name}) for name in PIECES),
+        *(Arm.of(f"{name}, in C", ARMS, "piece", {**folder, "name": name}) for name in PIECES),
         # It starts a thread. From then on, 3.13t counts no references of functions and the like: calls of them are cheaper.
-        Arm(f"{FOREIGN}, in C", ARMS, "foreign_reference_count", folder, group="another thread was there"),
+        Arm.of(f"{FOREIGN}, in C", ARMS, "foreign_reference_count", folder, group="another thread was there"),
     ]
 
 

@@ -94,7 +94,7 @@ COLLECTED = {"a call": "f()", "a list of ten lists": "[[] for _ in range(10)]"}
 def collected() -> list[Arm]:
     """The same work as timeit runs it, with the collector off and on, in a process of their own."""
     return [
-        Arm(
+        Arm.of(
             f"{what}{ON * on}",
             SPIN_ARMS,
             "statement",
@@ -120,7 +120,7 @@ def arms() -> list[Arm]:
     """Copies of one call, PyDLL, the same call in the two processes that are kept, and the collector's arms."""
 
     def call(name, loader, group="shared"):
-        return Arm(name, ARMS, "call", {"loader": loader, "function": "noop", "library": LIBRARY}, group)
+        return Arm.of(name, ARMS, "call", {"loader": loader, "function": "noop", "library": LIBRARY}, group)
 
     kept = [call(name, "CDLL", name) for name in (KEPT, REFERENCE)]
     return [*(call(name, "CDLL") for name in COPIES), call("PyDLL", "PyDLL"), *kept, *collected()]

@@ -289,7 +289,7 @@ BATCH_MS, TOGETHER_MS = 2, 5
 def arms() -> list[Arm]:
     """Every remedy alone in a C loop, and a second copy of one for the A/A test."""
     names = {**{name: name for name in REMEDIES}, AGAIN: "atomic"}
-    return [Arm(arm, ARMS, "remedy", {"folder": FOLDER, "name": name}) for arm, name in names.items()]
+    return [Arm.of(arm, ARMS, "remedy", {"folder": FOLDER, "name": name}) for arm, name in names.items()]
 
 
 def remedies(session: Session) -> Record:

@@ -36,7 +36,7 @@ def open_files():
 
 def limited(smoke):
     """A plan of three workers."""
-    return plan("limits", [Arm("plain", str(ARMS), "plain"), *controls(8)], [GIL], smoke, 1, False)
+    return plan("limits", [Arm.of("plain", str(ARMS), "plain"), *controls(8)], [GIL], smoke, 1, False)
 
 
 def assert_nothing_is_left(before):

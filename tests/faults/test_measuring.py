@@ -34,7 +34,7 @@ def group_of(pid):
 )
 def test_a_worker_that_fails_costs_one_restart(smoke, tmp_path, monkeypatch, quiet_progress, function, reason):
     monkeypatch.setattr(workers, "BATCH_TIMEOUT_S", 4)
-    arms = [Arm(function, str(ARMS), function, {"marker": str(tmp_path / "marker")})]
+    arms = [Arm.of(function, str(ARMS), function, {"marker": str(tmp_path / "marker")})]
     record = runner.run(plan("faults", arms, [GIL], smoke, 1, False), tmp_path / "run")
     (failure,) = record.failures
     assert reason in failure["reason"]
