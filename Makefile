@@ -2,7 +2,7 @@
 # alone (kernels, native, study, lock): `python3 ffilab/bootstrap.py --help`.
 # KERNELS="3.14 3.14t" | pair | all      which interpreters to set up and measure
 # BUDGET=smoke|room|quick|full           how long to measure (default quick)
-# NAME=loaders                           the chapter of `make chapter` and `make more`
+# NAME=loaders                           the chapter of `make chapter`, `make more` and `make lab`
 # FROM=folder or bundle                  make pages from these records instead of measuring
 # Pass variables through the environment unexpanded.
 $(foreach name,KERNELS BUDGET FROM NAME A B,$(eval override $(name) := $$(value $(name))))
@@ -22,8 +22,8 @@ more:     ## measure another session on top of the pages' own, of all chapters o
 	$(run) more "$$NAME"
 html:     ## render again, measure nothing
 	$(run) html
-lab:      ## JupyterLab on loopback, with every interpreter
-	$(run) lab
+lab:      ## JupyterLab on loopback, with every interpreter, or with what one chapter needs (NAME=loaders)
+	$(run) lab "$$NAME"
 doctor:   ## say what is missing or noisy on this machine, and how to mend it
 	$(run) doctor
 compare:  ## compare two records (A=_build/records/…/calls.jsonl B=…)

@@ -7,9 +7,11 @@ import math
 import secrets
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+from notebooks.loaders.experiment import call
 from scipy import stats
 
 from ffilab.judge import statistics
@@ -32,9 +34,7 @@ PAIR = (GIL, FREE_THREADED)
 BUILDS = 3
 
 # [arms]
-LOADERS, BOUNDARY, OPERATIONS = (
-    f"native/{chapter}/arms.py" for chapter in ("loaders", "boundary", "critical_sections")
-)
+BOUNDARY, OPERATIONS = (f"native/{chapter}/arms.py" for chapter in ("boundary", "critical_sections"))
 AGAIN = "CDLL noop again"
 BINDINGS = ("C API", "pybind11", "nanobind", "PyO3", "Cython")
 NUMBER, TEXT = "int → int", "str in, ASCII"
@@ -47,12 +47,11 @@ def called(binding: str, signature: str = NUMBER) -> str:
 
 def arms() -> list[Arm]:
     """Both loaders, five bindings, a text that goes in, and two operations of the interpreter."""
-    noop = {"function": "noop", "library": f"{BUILT}/loaders/libloaders.so"}
     loaders = {"CDLL noop": "CDLL", "PyDLL noop": "PyDLL", AGAIN: "CDLL"}
     calls = [(binding, NUMBER) for binding in BINDINGS] + [(binding, TEXT) for binding in ("C API", "PyO3")]
     folder = {"folder": f"{BUILT}/boundary"}
     return [
-        *(Arm.of(name, LOADERS, "call", {"loader": loader, **noop}, beside="noop") for name, loader in loaders.items()),
+        *(replace(call(loader, "noop"), name=name) for name, loader in loaders.items()),
         *(
             Arm.of(
                 called(binding, kind), BOUNDARY, "call", {**folder, "binding": binding, "signature": kind}, beside=kind

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_up import timed
+from notebooks.loaders.experiment import LIBRARY
 from of_chapter import LABELS, Golden, result_of
 
 from ffilab.judge import characteristics, controls, verdicts
@@ -19,7 +20,6 @@ from ffilab.judge.simulation import TRUTHS
 from ffilab.measure.record import Record
 from ffilab.run.paths import resolved
 from ffilab.setup.catalogue import GIL
-from notebooks.loaders.experiment import LIBRARY
 from notebooks.measuring import exercise, experiment, numbers, results
 from notebooks.measuring.experiment import COPIES
 

@@ -121,7 +121,19 @@ def cells(chapter):
     return json.loads((NOTEBOOKS / chapter / f"{chapter}.ipynb").read_text())["cells"]
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
+IN_CELLS = [chapter for chapter in CHAPTERS if not (NOTEBOOKS / chapter / "experiment.py").exists()]
+
+
+@pytest.mark.parametrize("chapter", IN_CELLS)
+def test_what_a_worker_runs_stands_in_a_cell_or_is_quoted(chapter):
+    """Functions of a cell go to the worker as they stand there. What two cells share may be a module: the page quotes it."""
+    markdown = "\n".join("".join(c["source"]) for c in cells(chapter) if c["cell_type"] == "markdown")
+    on_the_page = quoted(markdown, NOTEBOOKS / chapter)
+    shared = {(path, name) for path in (NATIVE / chapter).glob("*.py") for name in definitions(path)}
+    assert not (missing := sorted(f"{path.name}:{name}" for path, name in shared - on_the_page)), missing
+
+
+@pytest.mark.parametrize("chapter", [chapter for chapter in CHAPTERS if chapter not in IN_CELLS])
 def test_what_measures_is_quoted_before_it_runs_and_runs_in_sight(chapter):
     folder, seen = NOTEBOOKS / chapter, set()
     on_the_page = quoted(

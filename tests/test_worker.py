@@ -5,6 +5,7 @@ import random
 import subprocess
 
 import pytest
+from of_chapter import PAIR
 
 from ffilab.measure import instructions
 from ffilab.measure.plan import Arm
@@ -13,7 +14,6 @@ from ffilab.measure.workers import Worker, WorkerFailed, described
 from ffilab.run.paths import BUILT, NATIVE_OUT
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load
-from tests.corner import PAIR
 
 COUNTING = "ran = []\ndef count():\n    ran.append(1)\n    return len(ran)"
 ARMS = [

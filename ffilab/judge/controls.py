@@ -109,11 +109,14 @@ def checks(session) -> list[Check | Control]:
     found: list[Check | Control] = []
     found += [disturbed(session, name) for name in (*titles(session), *session.plans)]
     for name in session.plans:
-        record = session.timed(name)
-        found += [lost(name, record), *unequal(name, record)]
-        found += [same(name, record, label, twins) for label in record.interpreters for twins in TWINS]
-        found += more(name, record)
+        found += of_record(name, session.timed(name))
     return found
+
+
+def of_record(name: str, record: Record) -> list[Check | Control]:
+    """What one timed run is asked."""
+    twins = [same(name, record, label, pair) for label in record.interpreters for pair in TWINS]
+    return [lost(name, record), *unequal(name, record), *twins, *more(name, record)]
 
 
 def titles(session) -> list[str]:

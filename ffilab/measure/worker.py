@@ -3,7 +3,8 @@
 Standard library only, no thread, no import of ours: it runs on every interpreter as a plain file.
 
     worker.py serve IN OUT                        time arms on demand, over two file descriptors
-    worker.py case FILE FUNCTION ARGUMENTS        call one function; its result is the last line of the output
+    worker.py case FILE FUNCTION ARGUMENTS        call one function; its result is the last line of the output. FILE may
+                                                  be a source instead, of more than one line
     worker.py arm ARM A B                         make one arm, run A loops, then B: what perf looks at
     worker.py marked ORDERS                       many arms one after the other, for callgrind
 
@@ -89,7 +90,13 @@ class Statement:
 
 def make(file="", function="", arguments=None, **statement):
     """An arm: a statement, or what `function(**arguments)` of a file makes."""
-    return getattr(load(file), function)(**arguments) if file else Statement(**statement)
+    return call(file, function, arguments) if file else Statement(**statement)
+
+
+def call(file, function, arguments):
+    """`function(**arguments)` of a file, or of a source: more than one line."""
+    module = used(file) if "\n" in file else load(file)
+    return getattr(module, function)(**arguments)
 
 
 def said(error):
@@ -179,7 +186,7 @@ def serve(orders, results):
 
 def case(file, function, arguments):
     """One experiment. Whether the GIL is on is read after its imports and its work."""
-    result = make(file, function, json.loads(arguments))
+    result = call(file, function, json.loads(arguments))
     print(json.dumps({"result": result, "gil_enabled": gil_enabled()}))
 
 

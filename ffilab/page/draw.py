@@ -20,9 +20,10 @@ import seaborn as sns
 from IPython.display import HTML, Markdown, display
 from matplotlib import ticker
 
-from ffilab.judge import ledger, statistics
+from ffilab.judge import controls, ledger, statistics
 from ffilab.judge.estimates import Interval
 from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
+from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
 
 INK = {"light": "#1f2328", "dark": "#e6e6e6"}
@@ -209,6 +210,21 @@ def table(frame: pd.DataFrame, caption: str = "", links: dict[str, str] | None =
         display(Markdown(f"*{caption}*" + (f" **({marked})**" if marked else "")))
     text = linked(frame.to_html(index=False, border=0, justify="left"), links or {})
     display(HTML(f'<div class="ffi-table" style="overflow-x: auto">{text}</div>{csv_link(frame, "table")}'))
+
+
+def arms(record: Record) -> None:
+    """Display every arm of a run, in a fold, with what its controls say: also those that a reader has added."""
+    rows = [
+        {"arm": arm, "CPython": label, "ns a pass": text(statistics.per_call(record, (label, arm)))}
+        for label, arm in (cell.split("/", 1) for cell in record.loops)
+        if not arm.startswith((EMPTY, "control"))
+    ]
+    checks = controls.settled(controls.of_record(record.run["plan"]["name"], record))
+    failed = [controls.said(check) for check in checks if not check.passed]
+    said = f"failed: {'; '.join(failed)}" if failed else f"all {len(checks)} passed"
+    shown = pd.DataFrame(rows).to_html(index=False, border=0, justify="left")
+    title = f"Every arm of this run, the loop included. Controls: {html.escape(said)}"
+    display(HTML(f'<details><summary>{title}</summary><div class="ffi-table">{shown}</div></details>'))
 
 
 def keep_table(frame: pd.DataFrame, caption: str, name: str) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 
 from ffilab.page.chapter import PAGE
-from ffilab.page.chapters import FACTS, Chapter, kept, record_digests, source_digests
+from ffilab.page.chapters import FACTS, YOURS, Chapter, kept, record_digests, source_digests
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, LOGS, ROOT, swap
@@ -197,6 +197,7 @@ def _check(name: str, path: Path, code: int | None, limit: float, answer: Path, 
         case "failed":
             raise UserError(f"The chapter {name} failed ({end.get('name', '')} {end['message']}); see {log}.")
     cells = nbformat.read(path, as_version=4).cells if path.exists() else []
-    unrun = [i for i, c in enumerate(cells, 1) if c.cell_type == "code" and c.source and not c.execution_count]
+    book = [(i, c) for i, c in enumerate(cells, 1) if c.cell_type == "code" and YOURS not in c.metadata.get("tags", [])]
+    unrun = [i for i, c in book if c.source and not c.execution_count]
     if code or not cells or unrun:
         raise UserError(f"The chapter {name} ended without running all its cells ({unrun}); see {log}.")

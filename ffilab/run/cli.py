@@ -227,18 +227,31 @@ def compare(run_a, run_b):
 
 
 @verbs.command()
+@click.argument("name", default="")
 @kernels_option
-def lab(kernels):
-    """Start JupyterLab on loopback, with every interpreter that is set up and with layouts to measure on."""
-    layout_pool = late("ffilab.setup.layout_pool")
+@click.option("--budget", envvar=settings.BUDGET, default="room", show_default=True, help="How long a cell measures.")
+def lab(name, kernels, budget):
+    """Start JupyterLab on loopback, with what its notebooks need: interpreters, native code, layouts to measure on.
 
-    # With the native projects: a chapter that is run there loads them.
-    labels = [interpreter.label for interpreter in late("ffilab.page.book").set_up(catalogue.parse(kernels))]
-    count = BUDGETS[budget_name(os.environ.get(settings.BUDGET) or "quick")].layouts
-    layout_pool.make(layout_pool.OF_LAB, labels, count, secrets.randbits(32))
-    environment = {**os.environ, **settings.telling(layouts=str(layout_pool.OF_LAB))}
+    NAME opens one chapter, and builds no more than that needs. What is measured there lies apart, in _build/lab.
+    """
+    layout_pool, chapters = late("ffilab.setup.layout_pool"), late("ffilab.page.chapters")
+    budget = budget_name(budget or "room")
+    notebook = chapters.chapter(name).source if name else paths.NOTEBOOKS
+    built = chapters.with_uses(name) if name else None
+    labels = [interpreter.label for interpreter in late("ffilab.page.book").set_up(catalogue.parse(kernels), built)]
+    layout_pool.make(layout_pool.OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
+    environment = {**os.environ, **settings.telling(layouts=str(layout_pool.OF_LAB)), settings.BUDGET: budget}
     environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
-    command = [sys.executable, "-m", "jupyterlab", "--ip=127.0.0.1", f"--notebook-dir={paths.NOTEBOOKS}"]
+    environment[settings.BUILD] = str(paths.BUILD / "lab")
+    command = [
+        sys.executable,
+        "-m",
+        "jupyterlab",
+        "--ip=127.0.0.1",
+        f"--ServerApp.root_dir={paths.ROOT}",
+        str(notebook),
+    ]
     if os.geteuid() == 0:
         command.append("--allow-root")  # containers; the server is on loopback only
     os.execve(sys.executable, command, environment)

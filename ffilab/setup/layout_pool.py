@@ -123,17 +123,21 @@ def native(tag: str, there: Path, order: random.Random, built: Path = NATIVE_OUT
     tag: the interpreter's SOABI. Returns what could only be copied, relative to `there`.
     """
     there.mkdir(parents=True)
-    copied = []
-    for chapter in sorted(built.iterdir()) if built.exists() else ():
-        if chapter.is_dir():
-            loaded = native_links.recorded(chapter, tag)
-            entered = {folder for path in loaded for folder in path.parts[:-1]} | {tag}
-            _mirror(chapter, there / chapter.name, lambda path: path.suffix == ".so", entered)
-            for path, record in loaded.items():
-                target = there / chapter.name / path
-                if not (record and _linked(record, target, order)):
-                    copied.append(str(target.relative_to(there)))
-    return copied
+    chapters = sorted(path for path in built.iterdir() if path.is_dir()) if built.exists() else ()
+    return [path for chapter in chapters for path in native_of(chapter, tag, there, order)]
+
+
+def native_of(chapter: Path, tag: str, there: Path, order: random.Random) -> list[str]:
+    """The same for one folder of what was built."""
+    loaded = native_links.recorded(chapter, tag)
+    entered = {folder for path in loaded for folder in path.parts[:-1]} | {tag}
+    _mirror(chapter, there / chapter.name, lambda path: path.suffix == ".so", entered)
+    targets = {there / chapter.name / path: record for path, record in loaded.items()}
+    return [
+        str(target.relative_to(there))
+        for target, record in targets.items()
+        if not (record and _linked(record, target, order))
+    ]
 
 
 def _linked(record: Path, target: Path, order: random.Random) -> bool:

@@ -6,19 +6,25 @@ from _ctypes import FUNCFLAG_PYTHONAPI as KEEPS_ATTACHED
 
 import pandas as pd
 
-from ffilab.judge.estimates import Interval
+from ffilab.judge import statistics
+from ffilab.judge.claims import declared
+from ffilab.judge.estimates import Interval, Measurement
+from ffilab.judge.selfcheck import fault as fault_of
+from ffilab.judge.selfcheck import said
 from ffilab.measure.case import Case
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
+from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
 from notebooks.loaders import results
-from notebooks.loaders.experiment import LIBRARY, bring_about
+from notebooks.loaders.experiment import LIBRARY, SLEEP_MS, bring_about, call, counting
 from notebooks.loaders.results import LOADERS
 
 # What the check of each exercise prints when it is solved.
 SOLVED = {
     "choose-loaders": r"\ACorrect\.\n(Fast|Either)\b",
     "repair-loaders": r"\ACorrect: .*\n(Fast|Either)\b",
+    "safe-to-block": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
 
 FUNCTIONS = ("noop", "sleep_ms", "PyList_New")
@@ -79,6 +85,24 @@ def tried(program: str) -> list[dict]:
         outcome = Case(GIL, repaired, {"task": task}, {"program": program, "library": LIBRARY}, timeout_s=5).run()
         rows.append({"task": task, "ended": outcome.ended, **(outcome.result or {})})
     return rows
+
+
+def check_sleep(session: Session, mine: str) -> list[str]:
+    """Is the reader's `sleep_ms` safe to be called through PyDLL, and their library as fast as the original?
+
+    mine: what `mine.build` returned. By the rule of A14: another thread keeps its speed.
+    """
+    library = f"{mine}/libloaders.so"
+    case = Case(GIL, counting, {"loader": "PyDLL"}, {"library": library, "milliseconds": SLEEP_MS, "reference_ms": 70})
+    kept = results.shares_kept(session.run("my sleep_ms", [case], session.budget.repeats))
+    (claim,) = (claim for claim in declared("loaders").claims if claim.id == "A14")
+    rule = next(rule for rule in claim.tests if rule.measured == f"share kept by CDLL on {GIL}")
+    share = Measurement(results.of(kept, GIL, "PyDLL").estimate, "share")
+    wrong = fault_of(rule, share, "while your sleep_ms sleeps, another thread does not keep its speed")
+    ours, theirs = call("PyDLL", "noop"), call("PyDLL", "noop", library, more=", mine")
+    record = session.time("my library", [ours, theirs], [GIL])
+    draw.arms(record)
+    return said(wrong, statistics.compare(record, (GIL, theirs.name), (GIL, ours.name)))
 
 
 def price(record: Record) -> Interval:

@@ -84,7 +84,9 @@ def compared(record: Record, label: str) -> list[str]:
     """The functions that are called without arguments: those of this page, and those that a reader has added."""
     names = {cell.partition("/")[2].partition(" ")[2] for cell in record.loops}
     added = sorted(
-        name for name in names - {*FUNCTIONS, *DECLARED} if all(record.measured(*one) for one in cells(label, name))
+        name
+        for name in names - {*FUNCTIONS, *DECLARED}
+        if not name.endswith(ON) and all(record.measured(*one) for one in cells(label, name))
     )
     return [*FUNCTIONS, *added]
 

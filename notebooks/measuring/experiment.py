@@ -4,6 +4,10 @@ import dataclasses
 
 import pandas as pd
 
+# [setting]
+from notebooks.loaders.experiment import LIBRARY
+from notebooks.loaders.experiment import call as call_of
+
 from ffilab.measure import instructions, profile
 from ffilab.measure.case import Case
 from ffilab.measure.plan import Arm, empty_loop
@@ -12,9 +16,6 @@ from ffilab.measure.session import Session
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILT, without_paths
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-
-# [setting]
-from notebooks.loaders.experiment import ARMS, LIBRARY
 
 SPIN_ARMS = "native/measuring/arms.py"
 TALK_METHOD = "native/measuring/talk_method.py"
@@ -120,7 +121,7 @@ def arms() -> list[Arm]:
     """Copies of one call, PyDLL, the same call in the two processes that are kept, and the collector's arms."""
 
     def call(name, loader, group="shared"):
-        return Arm.of(name, ARMS, "call", {"loader": loader, "function": "noop", "library": LIBRARY}, group)
+        return dataclasses.replace(call_of(loader, "noop"), name=name, group=group, beside="")
 
     kept = [call(name, "CDLL", name) for name in (KEPT, REFERENCE)]
     return [*(call(name, "CDLL") for name in COPIES), call("PyDLL", "PyDLL"), *kept, *collected()]

@@ -1,0 +1,27 @@
+"""What the check of an exercise says: correct first, then fast, by the rules that judge the book's own claims."""
+
+from ffilab.judge.estimates import Measurement
+from ffilab.judge.rules import NO, OPEN, YES, Rule, Side
+from ffilab.judge.statistics import Comparison
+from ffilab.judge.wording import text
+
+FAST = {
+    YES: "Fast enough: it takes {ratio} times as long as the other.",
+    NO: "Not yet fast: it takes {ratio} times as long as the other, and {most:g} times is the limit.",
+    OPEN: "Whether it is fast enough is open: it takes {ratio} times as long as the other ({why}).",
+}
+
+
+def said(wrong: list[str], found: Comparison, most: float = 1.1) -> list[str]:
+    """What to say, one line each: all that is `wrong`; if nothing is, whether the time is no more than `most` times the other's."""
+    if wrong:
+        return [f"Not correct: {line}" for line in wrong]
+    rule = Side("time", direction="below", null=1.0, interest=1 - most)
+    answer = rule.answer(found.measurement)
+    return ["Correct.", FAST[answer.verdict].format(ratio=text(found.ratio), most=most, why=answer.reason)]
+
+
+def fault(rule: Rule, measurement: Measurement, what: str) -> list[str]:
+    """One line if a rule does not say yes of a number, and why; else none."""
+    answer = rule.answer(measurement)
+    return [] if answer.verdict == YES else [f"{what}: {answer.reason}."]

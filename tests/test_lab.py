@@ -1,0 +1,123 @@
+"""As a reader does it in JupyterLab: change a cell, run it, see the new row; change native code, build it, pass the check.
+
+Real kernels, real measuring at the smoke budget, in a folder of its own.
+"""
+
+import importlib
+import json
+import re
+import shutil
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from ffilab.judge.claims import chapter_names
+from ffilab.page.chapters import YOURS
+from ffilab.run import settings
+from ffilab.run.paths import NOTEBOOKS, ROOT
+
+# One change for each chapter: what stands in a cell, what takes its place, and what then has to be seen.
+CHANGES = {
+    "loaders": (
+        '*(call(loader, "getpid", None) for loader in LOADERS),',
+        '*(call(loader, name, None) for name in ("getpid", "getppid") for loader in LOADERS),',
+        "getppid on 3.14",
+    ),
+}
+LIMIT_S = 900
+
+
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """A function that runs some cells of a chapter in its own kernel, and returns what each of them showed."""
+    environment = {settings.BUDGET: "smoke", settings.BUILD: str(tmp_path / "lab"), settings.TOLD: "{}"}
+    environment |= {"PYTHONPATH": str(ROOT), "JUPYTER_PATH": str(ROOT / "kernels")}
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    def run(chapter, cells):
+        notebook = nbformat.read(NOTEBOOKS / chapter / f"{chapter}.ipynb", as_version=4)
+        notebook.cells = cells
+        client = NotebookClient(
+            notebook,
+            timeout=LIMIT_S,
+            kernel_name=notebook.metadata.kernelspec.name,
+            resources={"metadata": {"path": str(NOTEBOOKS / chapter)}},
+            extra_arguments=["--HistoryManager.hist_file=:memory:"],
+        )
+        client.execute()
+        return [json.dumps(cell.get("outputs", []), ensure_ascii=False) for cell in notebook.cells]
+
+    return run
+
+
+def code_cells(chapter):
+    cells = nbformat.read(NOTEBOOKS / chapter / f"{chapter}.ipynb", as_version=4).cells
+    return [cell for cell in cells if cell.cell_type == "code" and cell.source]
+
+
+def tagged(cell):
+    return YOURS in cell.metadata.get("tags", [])
+
+
+@pytest.mark.full
+@pytest.mark.timeout(LIMIT_S)
+@pytest.mark.parametrize("chapter", CHANGES)
+def test_a_changed_cell_shows_its_new_row(chapter, lab):
+    """All cells as far as the changed one, and those behind it as far as the first figure or table that has the row."""
+    old, new, seen = CHANGES[chapter]
+    cells = [cell for cell in code_cells(chapter) if not tagged(cell)]
+    (at,) = [number for number, cell in enumerate(cells) if old in cell.source]
+    shown = next(n for n, cell in enumerate(cells) if n > at and re.search(r"draw\.(figure|table)\(", cell.source))
+    cells[at].source = cells[at].source.replace(old, new)
+    before = kept_records()
+    outputs = lab(chapter, cells[: shown + 1])
+    assert seen in outputs[shown] or seen in outputs[at], outputs[shown][:2000]
+    assert kept_records() == before
+
+
+def kept_records():
+    """The reader's records of the book's own pages."""
+    return sorted(path for path in (ROOT / "_build" / "records").glob("*/*"))
+
+
+def measured_exercises(chapter):
+    """The exercises of a chapter that a reader measures: {label: (cells as given, cells of the solution)}."""
+    exercise, solution, found = None, None, {}
+    for cell in nbformat.read(NOTEBOOKS / chapter / f"{chapter}.ipynb", as_version=4).cells:
+        if cell.cell_type == "markdown":
+            exercise = (re.findall(r"\{exercise\} .*\n:label: (\S+)", cell.source) or [exercise])[-1]
+            solution = (re.findall(r"\{solution-start\} (\S+)", cell.source) or [solution])[-1]
+            solution = None if "{solution-end}" in cell.source else solution
+        elif tagged(cell):
+            found.setdefault(exercise, ([], []))[bool(solution)].append(cell)
+    return found
+
+
+EXERCISES = [(chapter, label) for chapter in chapter_names() for label in measured_exercises(chapter)]
+
+
+@pytest.mark.full
+@pytest.mark.timeout(LIMIT_S)
+@pytest.mark.parametrize(("chapter", "label"), EXERCISES)
+def test_as_given_a_measured_exercise_is_open_and_its_solution_solves_it(chapter, label, lab):
+    pattern = importlib.import_module(f"notebooks.{chapter}.exercise").SOLVED[label]
+    given, solution = measured_exercises(chapter)[label]
+    # It rests on nothing but the session and what the cells define.
+    before = code_cells(chapter)[:1]
+    mine = ROOT / "my" / chapter
+    if mine.exists():
+        pytest.skip(f"my/{chapter} is a reader's own")
+    try:
+        outputs = lab(chapter, [*before, *given, *solution])
+    finally:
+        shutil.rmtree(mine, ignore_errors=True)
+    printed = [said(output) for output in outputs[len(before) :]]
+    assert not re.search(pattern, "".join(printed[: len(given)]), re.M), printed
+    assert re.search(pattern, "".join(printed[len(given) :]), re.M), printed
+
+
+def said(output):
+    """What a cell printed."""
+    return "".join("".join(one.get("text", "")) for one in json.loads(output) if one["output_type"] == "stream")
