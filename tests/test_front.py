@@ -24,7 +24,7 @@ from tests.source_pages import anchors, golden_rows, source_tree
 SAID = front.read()
 QUESTIONS, SURPRISES = advice.read(front.FILE, "question"), advice.read(front.FILE, "surprise")
 RESTING = [one for one in (*QUESTIONS, *SURPRISES) if one.claim]
-RULES = {(claim.id, rule.measured): rule for claim in all_claims() for rule in claim.tests}
+RULES = {(claim.id, rule.number): rule for claim in all_claims() for rule in claim.tests}
 SHOWN = [shown for step in guide.steps() for shown in step.tables]
 SHOWN += [places.Shown(**one.table) for one in QUESTIONS if one.table]
 
@@ -34,9 +34,9 @@ def row_of(one, answer=YES, verdict=verdicts.HOLDS, **further):
         "id": one.claim,
         "verdict": verdict,
         "qualifier": "",
-        "parts": [{"measured": one.measured, "verdict": answer, "reason": "it happened in 5 of 30 runs"}],
-        "measured": {one.measured: 1.3},
-        "interval": {one.measured: [1.2, 1.4]},
+        "parts": [{"number": one.number, "verdict": answer, "reason": "it happened in 5 of 30 runs"}],
+        "numbers": {one.number: 1.3},
+        "interval": {one.number: [1.2, 1.4]},
         "counted": [],
         "stale": [],
         "provenance": {"is_result": True},
@@ -75,14 +75,14 @@ def kept_by(chapter):
 
 
 def test_every_table_that_is_shown_is_kept_by_its_chapter():
-    kept = [(one.name, one.table) for one in SHOWN if not one.optional]
+    kept = [(one.chapter, one.table) for one in SHOWN if not one.optional]
     kept += [(SAID["figure"]["chapter"], SAID["figure"]["table"])]
     kept += [(SAID["chooser"]["chapter"], SAID["chooser"][name]) for name in ("cells", "pairs")]
     for chapter, name in kept:
         assert name.replace("{FREE_THREADED}", "{label}") in set(kept_by(chapter)), (chapter, name)
 
 
-@pytest.mark.parametrize("one", RESTING, ids=lambda one: f"{one.name}: {one.measured}"[:50])
+@pytest.mark.parametrize("one", RESTING, ids=lambda one: f"{one.chapter}: {one.number}"[:50])
 def test_questions_and_surprises_say_another_thing_for_each_answer(one):
     said = [advice.evidence(one, row_of(one, answer)) for answer in (YES, OPEN, NO, verdicts.WITHHELD)]
     said.append(advice.evidence(one, None))
@@ -111,7 +111,7 @@ def test_surprises_are_those_with_a_number_decided_ones_first(tree):
         == front.surprises(tree, [])
         == "No chapter of this copy has a number for one yet.\n"
     )
-    chapters = [one.name for one in SURPRISES]
+    chapters = [one.chapter for one in SURPRISES]
     assert len(set(chapters)) >= front.SURPRISES
 
 
@@ -197,7 +197,7 @@ def test_golden_records_give_an_answer_to_every_question(tree):
     rows = golden_rows()
     by_claim = {row["id"]: row for row in rows}
     for one in RESTING:
-        assert advice.answer(one, by_claim[one.claim]), one.measured
+        assert advice.answer(one, by_claim[one.claim]), one.number
         text = f"{in_words(one.say)} {advice.evidence(one, by_claim[one.claim])}"
         assert faults(text) == [], text
     assert len(front.surprises(tree, rows).splitlines()) == front.SURPRISES

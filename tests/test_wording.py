@@ -117,7 +117,7 @@ def test_each_answer_reads_well_and_says_what_was_found(rule, found, answer, say
 
 WITHOUT = {
     "withheld": {"withheld": {"a / b": "A/A, once / again, in 'calls' on 3.14: 1.02 [1.01, 1.03]"}},
-    "no number": {"measured": {}, "missing": {"a / b": "there is no valgrind"}},
+    "no number": {"numbers": {}, "missing": {"a / b": "there is no valgrind"}},
     "smoke": {"is_result": False},
 }
 
@@ -126,7 +126,7 @@ WITHOUT = {
 @pytest.mark.parametrize("rule", [ABOVE, EQUAL])
 def test_what_is_withheld_or_has_no_number_reads_well_too(rule, case):
     further = dict(WITHOUT[case])
-    row = row_of(rule, further.pop("measured", {"a / b": about(1.2)}), **further)
+    row = row_of(rule, further.pop("numbers", {"a / b": about(1.2)}), **further)
     for text in (*ledger.in_lines(row), card(row)):
         assert faults(text) == [], text
     assert row["verdict"] == {"withheld": verdicts.WITHHELD, "no number": OPEN, "smoke": verdicts.NO_RESULT}[case]
@@ -158,14 +158,14 @@ ADVICE = advice.read()
 
 
 def advised(one, verdict, interval=(1.3, 1.2, 1.4)):
-    part = {"measured": one.measured, "verdict": verdict, "reason": "it happened in 5 of 30 runs"}
+    part = {"number": one.number, "verdict": verdict, "reason": "it happened in 5 of 30 runs"}
     value, low, high = interval
     row = {
         "id": one.claim,
         "verdict": YES,
         "parts": [part],
-        "measured": {one.measured: value},
-        "interval": {one.measured: [low, high]},
+        "numbers": {one.number: value},
+        "interval": {one.number: [low, high]},
         "counted": [],
     }
     return advice.evidence(one, row)
@@ -194,9 +194,9 @@ def test_advice_reads_well_in_every_form(one):
         ('chapter = "nowhere"\nsay = "x"', "no chapter"),
         ('chapter = "loaders"\nsay = "x"\nsays = "y"', "says"),
         ('chapter = "loaders"\nsay = "x"\nyes = "y"', "names no claim"),
-        ('chapter = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "typo"', "does not test"),
+        ('chapter = "loaders"\nsay = "x"\nclaim = "A12"\nnumber = "typo"', "does not test"),
         (
-            'chapter = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "getpid: ratio on {GIL}"\nyes = "y"',
+            'chapter = "loaders"\nsay = "x"\nclaim = "A12"\nnumber = "getpid: ratio on {GIL}"\nyes = "y"',
             "lacks a sentence",
         ),
     ],
@@ -210,7 +210,7 @@ def test_advice_with_a_mistake_is_refused(tmp_path, entry, says):
 
 def test_a_number_without_an_interval_is_not_printed_with_one():
     row = {
-        "measured": {"counted": 0.814, "alike": 0.814, "few": 0.8, "known": 0.8},
+        "numbers": {"counted": 0.814, "alike": 0.814, "few": 0.8, "known": 0.8},
         "interval": {"counted": [0.814] * 2, "alike": [0.814] * 2, "few": [float("nan")] * 2, "known": [0.7, 0.9]},
         "counted": ["counted"],
     }

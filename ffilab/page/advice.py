@@ -2,7 +2,7 @@
 
 Files beside the pages hold them: `book/decision_guide.toml` (advice), `book/front.toml` (questions, surprises). Each entry names the
 `chapter` behind it, may lead to a place in the book (`link`), and says what names no outcome (`say`). What a run can contradict
-rests on a test of the ledger (`claim`, and the name that is `measured`), and has a sentence for each of its answers: `yes`,
+rests on a test of the ledger (`claim`, and the name of its `number`), and has a sentence for each of its answers: `yes`,
 `no`, `open`. {value} in a sentence stands for the number with its interval, {why} for the answer's reason. A number
 that is not there, is of a smoke test, or is withheld, is said to be so.
 """
@@ -31,7 +31,7 @@ class Advice:
     part: str = ""
     link: str = ""
     claim: str = ""
-    measured: str = ""
+    number: str = ""
     yes: str = ""
     no: str = ""
     open: str = ""
@@ -48,7 +48,7 @@ def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
     for entry in tomllib.loads(path.read_text(encoding="utf-8"))[kind]:
         if unknown := set(entry) - keys:
             raise UserError(f"{path.name}: a key that is not known: {', '.join(sorted(unknown))}.")
-        advice = Advice(**{**entry, "measured": in_words(entry.get("measured", ""))})
+        advice = Advice(**{**entry, "number": in_words(entry.get("number", ""))})
         if not (NOTEBOOKS / advice.chapter).is_dir():
             raise UserError(f"{path.name}: there is no chapter {advice.chapter!r}.")
         if problem := _problem(advice, rules):
@@ -60,9 +60,9 @@ def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
 def _problem(advice: Advice, rules: dict[tuple[str, str], Rule]) -> str:
     forms = (advice.yes, advice.no, advice.open)
     if not advice.claim:
-        return "has answers, and names no claim" if any(forms) or advice.measured else ""
-    if (advice.claim, advice.measured) not in rules:
-        return f"rests on {advice.claim}: {advice.measured!r}, which the ledger does not test"
+        return "has answers, and names no claim" if any(forms) or advice.number else ""
+    if (advice.claim, advice.number) not in rules:
+        return f"rests on {advice.claim}: {advice.number!r}, which the ledger does not test"
     return "" if all(forms) else "lacks a sentence for one of the answers"
 
 
@@ -75,7 +75,7 @@ def answer(advice: Advice, row: dict | None) -> str | None:
 def part_of(advice: Advice, row: dict | None) -> dict | None:
     """The part of a claim's row that the entry rests on; None if the row has none."""
     parts = row["parts"] if row else []
-    return next((part for part in parts if part["measured"] == advice.measured and part.get("kind") != "size"), None)
+    return next((part for part in parts if part["number"] == advice.number and part.get("kind") != "size"), None)
 
 
 def evidence(advice: Advice, row: dict | None) -> str:
@@ -89,13 +89,13 @@ def evidence(advice: Advice, row: dict | None) -> str:
         smoke = row is not None and row.get("provenance", {}).get("is_result") is False
         return f"This run has no number on it (claim {advice.claim}){': it was a smoke test' * smoke}."
     form = getattr(advice, verdict)
-    sentence = form.format(value=value_of(row, advice.measured), why=draw.plain(part["reason"]))
+    sentence = form.format(value=value_of(row, advice.number), why=draw.plain(part["reason"]))
     return sentence + " The page of this number is stale." * bool(row.get("stale"))
 
 
 def value_of(row: dict, name: str) -> str:
     """A measured number of a row with its interval: `1.13 [1.12, 1.15]`; without one where there is none."""
-    value, (low, high) = row["measured"][name], row["interval"][name]
+    value, (low, high) = row["numbers"][name], row["interval"][name]
     if low == high:
         return f"{value:,.3g}" + ("" if name in row["counted"] else " (all values alike)")
     interval = Interval(value, low, high)

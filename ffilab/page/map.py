@@ -58,8 +58,8 @@ def _place(corner: Corner, by_claim: dict[str, dict], judged: dict) -> Place:
     if not corner.claim:
         return Place(corner, SHOWN if corner.page else NOT_TESTED)
     row = by_claim.get(corner.claim, {})
-    name, parts = (corner.test, judged.get("parts", [])) if corner.bold else (corner.measured, row.get("parts", []))
-    part = next((part for part in parts if part["measured"] == name and part["kind"] != "size"), None)
+    name, parts = (corner.test, judged.get("parts", [])) if corner.bold else (corner.number, row.get("parts", []))
+    part = next((part for part in parts if part["number"] == name and part["kind"] != "size"), None)
     if part is None:
         measured = row.get("verdict", verdicts.NOT_MEASURED) not in (verdicts.NOT_MEASURED, verdicts.NOT_WRITTEN)
         return Place(corner, NO_NUMBER if measured else NOT_MEASURED, row.get("reason", ""))
