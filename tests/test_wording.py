@@ -158,33 +158,26 @@ ADVICE = advice.read()
 
 
 def advised(one, verdict, interval=(1.3, 1.2, 1.4)):
-    part = {"number": one.number, "verdict": verdict, "reason": "it happened in 5 of 30 runs"}
-    value, low, high = interval
-    row = {
-        "id": one.claim,
-        "verdict": YES,
-        "parts": [part],
-        "numbers": {one.number: value},
-        "interval": {one.number: [low, high]},
-        "counted": [],
-    }
-    return advice.evidence(one, row)
+    name, (value, low, high) = one.ask.number, interval
+    part = {"number": name, "verdict": verdict, "reason": "it happened in 5 of 30 runs"}
+    row = {"parts": [part], "numbers": {name: value}, "interval": {name: [low, high]}, "counted": []}
+    return advice.evidence(one, {one.ask.claim: row})
 
 
 @pytest.mark.parametrize("one", ADVICE, ids=lambda one: one.say[2:32])
 def test_advice_reads_well_in_every_form(one):
-    forms = [verdict for verdict in (YES, NO, OPEN) if one.claim]
+    forms = [verdict for verdict in (YES, NO, OPEN) if one.ask]
     texts = [text for verdict in forms if (text := advised(one, verdict))]
     texts += [
-        advice.evidence(one, None),
-        advised(one, verdicts.WITHHELD) if one.claim else "",
+        advice.evidence(one, {}),
+        advised(one, verdicts.WITHHELD) if one.ask else "",
     ]
     for text in filter(None, texts):
         assert text[0].isupper()
         assert text.endswith(".")
         assert faults(text) == [], text
     # Another answer, other words: not only other numbers.
-    assert len({re.sub(r"[\d.,\[\]]+", "", text) for text in texts}) == (len(texts) if one.claim else 1)
+    assert len({re.sub(r"[\d.,\[\]]+", "", text) for text in texts}) == (len(texts) if one.ask else 1)
     assert faults(one.say) == []
 
 
@@ -192,12 +185,16 @@ def test_advice_reads_well_in_every_form(one):
     ("entry", "says"),
     [
         ('chapter = "nowhere"\nsay = "x"', "no chapter"),
-        ('chapter = "loaders"\nsay = "x"\nsays = "y"', "says"),
-        ('chapter = "loaders"\nsay = "x"\nyes = "y"', "names no claim"),
-        ('chapter = "loaders"\nsay = "x"\nclaim = "A12"\nnumber = "typo"', "does not test"),
+        ('chapter = "loaders"\nsay = "x"\nsays = "y"', "asks nothing"),
+        ('chapter = "loaders"\nsay = "x"\nyes = "y"', "asks nothing"),
+        ('chapter = "loaders"\nsay = "x"\nask = {claim = "A12", number = "typo"}', "does not test"),
         (
-            'chapter = "loaders"\nsay = "x"\nclaim = "A12"\nnumber = "getpid: ratio on {GIL}"\nyes = "y"',
-            "lacks a sentence",
+            'chapter = "loaders"\nsay = "x"\nask = {number = "x", null = 1}\nyes = "y"\nno = "n"\nopen = "o"',
+            "does not ask one claim",
+        ),
+        (
+            'chapter = "loaders"\nsay = "x"\nask = {claim = "A12", number = "getpid: ratio on {GIL}"}\nyes = "y"',
+            "no form for",
         ),
     ],
 )

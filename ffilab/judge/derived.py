@@ -7,6 +7,7 @@ beforehand: no corner gets a second chance. A test whose chapter was not measure
 either; what is withheld there is withheld here. On which level a corner lies is the talk's judgement.
 """
 
+import functools
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -63,10 +64,14 @@ def read(path: Path = FILE) -> tuple[str, list[Corner]]:
     return text["claim"], corners
 
 
-def rules() -> dict[tuple[str, str], Rule]:
-    """Every test of the ledger but those on sizes, by claim and number."""
+@functools.cache
+def rules(sizes: bool = False) -> dict[tuple[str, str], Rule]:
+    """Every test of the ledger but those on sizes, by claim and number; or those on sizes alone."""
     return {
-        (claim.id, rule.number): rule for claim in all_claims() for rule in claim.tests if not isinstance(rule, Size)
+        (claim.id, rule.number): rule
+        for claim in all_claims()
+        for rule in claim.tests
+        if isinstance(rule, Size) == sizes
     }
 
 

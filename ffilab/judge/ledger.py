@@ -156,11 +156,13 @@ def is_part(part: dict) -> bool:
 
 def is_withheld(row: dict, name: str) -> bool:
     """Is what this number says of the claim withheld?"""
-    return any(
-        part["verdict"] == verdicts.WITHHELD
-        for part in row["parts"]
-        if part["number"] == name and part["kind"] != "size"
-    )
+    return part_of(row, name).get("verdict") == verdicts.WITHHELD
+
+
+def part_of(row: dict | None, name: str) -> dict:
+    """The part of a row that asks on which side a number lies; empty if there is none, or no row."""
+    parts = row.get("parts", []) if row else []
+    return next((part for part in parts if part["number"] == name and part.get("kind") != "size"), {})
 
 
 def part_title(part: dict) -> str:
