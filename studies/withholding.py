@@ -99,10 +99,10 @@ def judged(line: dict) -> dict:
     """What the rules say of one run: its numbers, what was withheld and measured again, and the answer to each part."""
     session = Reading(line["chapter"], RECORDS / line["chapter"] / line["session"])
     rows = ledger.judged(session)
-    parts = {(row["id"], part["measured"], part["kind"]): part["verdict"] for row in rows for part in row["parts"]}
+    parts = {(row["id"], part["number"], part["kind"]): part["verdict"] for row in rows for part in row["parts"]}
     again = [session.record.disturbed(title) for title in {one["title"] for one in session.record.experiments}]
     again += [session.timed(name).disturbed() for name in session.plans]
-    numbers = {(row["id"], name) for row in rows for name in row["measured"]}
+    numbers = {(row["id"], name) for row in rows for name in row["numbers"]}
     withheld = {(identifier, name) for (identifier, name, _), answer in parts.items() if answer == WITHHELD}
     return {
         **line,

@@ -69,7 +69,7 @@ def look_at_the_tree(clone):
 
 def test_a_claim_is_one_folder(clone):
     chapter = clone / "notebooks" / "loaders"
-    rule = '{kind = "side", measured = "noop: ratio on {GIL}", direction = "above", null = 1.0, interest = 0.02}'
+    rule = '{kind = "side", number = "noop: ratio on {GIL}", direction = "above", null = 1.0, interest = 0.02}'
     add(
         chapter / "claims.toml",
         f"""
@@ -110,7 +110,7 @@ def test_a_sentence_is_a_few_lines_and_a_place_on_the_page(clone):
     chapter = clone / "notebooks" / "loaders"
     sentence = """
 [dearer]
-ask = {measured = "noop: ratio on {GIL}", null = 1.0}
+ask = {number = "noop: ratio on {GIL}", null = 1.0}
 yes = "CDLL costs time."
 no = "CDLL costs no time."
 open = "Whether CDLL costs time cannot be told here."
@@ -183,7 +183,7 @@ def test_a_binding_is_one_folder(clone):
         session = Measuring("boundary", ["{GIL}", "{FREE_THREADED}"])
         arms = [experiment.call(binding, experiment.INT) for binding in ("C API", "Second")]
         record = session.time("matrix", arms)
-        print([record.measured(label, arm.name) for label in record.interpreters for arm in arms])
+        print([record.has(label, arm.name) for label in record.interpreters for arm in arms])
         """,
     )
     assert said.splitlines()[-1] == "[True, True, True, True]"

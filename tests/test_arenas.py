@@ -243,7 +243,7 @@ def test_without_noise_every_rule_says_what_is_true(truth, right, size):
 
 
 def test_without_huge_pages_or_the_extension_a_number_has_a_reason_instead():
-    asked = [test.measured for one in declared("arenas").claims if one.id in ("A19", "A20") for test in one.tests]
+    asked = [test.number for one in declared("arenas").claims if one.id in ("A19", "A20") for test in one.tests]
     runs, cells = (Golden("arenas").frame(title) for title in (numbers.TALK, numbers.GRID))
     found = of(Golden("arenas", {numbers.TALK: runs.assign(huge=0)}))
     assert all((found[name].missing == numbers.NO_HUGE_PAGES) == ("huge pages for all" in name) for name in asked)

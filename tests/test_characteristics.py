@@ -25,7 +25,7 @@ AS_PUBLISHED = [
 
 
 def named(found):
-    return f"{found[0]} {found[1].measured} {type(found[1]).__name__}" if isinstance(found, tuple) else str(found)
+    return f"{found[0]} {found[1].number} {type(found[1]).__name__}" if isinstance(found, tuple) else str(found)
 
 
 def test_the_table_holds_every_claim_that_is_tested_with_every_truth_and_budget():
@@ -33,8 +33,8 @@ def test_the_table_holds_every_claim_that_is_tested_with_every_truth_and_budget(
         (identifier, truth, budget) for identifier in TESTED for truth in TRUTHS for budget in characteristics.BUDGETS
     }
     for (identifier, *_), one in KEPT.items():
-        tests = [(rule.measured, KINDS[part["kind"]]) for rule, part in zip(TESTED[identifier].tests, one["parts"])]
-        assert tests == [(rule.measured, type(rule)) for rule in TESTED[identifier].tests], "make the study again"
+        tests = [(rule.number, KINDS[part["kind"]]) for rule, part in zip(TESTED[identifier].tests, one["parts"])]
+        assert tests == [(rule.number, type(rule)) for rule in TESTED[identifier].tests], "make the study again"
 
 
 @pytest.mark.parametrize("key", KEPT, ids=" ".join)
@@ -108,7 +108,7 @@ def test_a_row_counts_words_answers_and_widths():
     def said(verdict, *answers):
         return {"verdict": verdict, "answers": list(zip(answers, (0.1, math.nan)))}
 
-    parts = [{"measured": "x", "kind": "side", "verdict": "yes"}, {"measured": "y", "kind": "never", "verdict": "no"}]
+    parts = [{"number": "x", "kind": "side", "verdict": "yes"}, {"number": "y", "kind": "never", "verdict": "no"}]
     right = {"id": "A1", "verdict": "mixed", "parts": parts}
     runs = [
         said("mixed", "yes", "no"),

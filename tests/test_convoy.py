@@ -257,7 +257,7 @@ def test_where_nothing_can_be_pinned_claim_and_sentences_say_so():
     titles = {"echo server": "case", "echo server, further loads": "case", "timeline": "pinning"}
     frames = {title: chosen(golden.frame(title), **{by: unpinned[by]}) for title, by in titles.items()}
     session = Golden("convoy", frames)
-    assert {of(session)[rule.measured].missing for rule in CLAIMS["C6"].tests} == {numbers.NO_PINNING}
+    assert {of(session)[rule.number].missing for rule in CLAIMS["C6"].tests} == {numbers.NO_PINNING}
     said = sentences.said(session)
     assert said["prediction-3"].startswith("Not pinned ")
     assert said["baselines"].endswith(" requests/s.")

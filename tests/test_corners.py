@@ -43,9 +43,9 @@ def ledger_of(holds, withheld=(), unmeasured=(), smoke=()):
     """The rows of a made-up ledger with the claims that the map rests on. holds: by the corner's name; True if it is not there."""
     given, rows = {}, []
     for claim in all_claims():
-        used = {one.measured: holds.get(one.name, True) for one in CORNERS if one.claim == claim.id}
+        used = {one.number: holds.get(one.name, True) for one in CORNERS if one.claim == claim.id}
         if used and claim.id not in unmeasured:
-            found = {rule.measured: Number(None, "not made up") for rule in claim.tests}
+            found = {rule.number: Number(None, "not made up") for rule in claim.tests}
             found |= {name: Number(number(TESTS[claim.id, name], what)) for name, what in used.items()}
             why = dict.fromkeys(used, "a control failed") if claim.id in withheld else {}
             given[claim.id] = ledger.Given(found, {"is_result": claim.id not in smoke}, why)
@@ -88,7 +88,7 @@ def test_if_every_part_holds_the_claim_does_and_the_sorting_by_level_is_left():
     assert row["verdict"] == verdicts.HOLDS
     assert row["untested"]
     # Each part that an interval answered is a chance to be wrong; an event that was seen is none.
-    by_interval = sum(not isinstance(TESTS[one.claim, one.measured], Occurs) for one in BOLD)
+    by_interval = sum(not isinstance(TESTS[one.claim, one.number], Occurs) for one in BOLD)
     assert ledger.expected_wrong([row]) == pytest.approx(by_interval * verdicts.ALPHA)
 
 
@@ -150,7 +150,7 @@ def test_every_link_leads_to_a_heading():
 def test_a_file_of_corners_that_the_ledger_does_not_know_is_refused(tmp_path):
     text = derived.FILE.read_text()
     for old, new, message in (
-        ('measured = "getpid: ratio on {GIL}"', 'measured = "no such"', "does not test"),
+        ('number = "getpid: ratio on {GIL}"', 'number = "no such"', "does not test"),
         ('level = "system"', 'level = "moon"', "needs a level"),
         ("bold = true", "bald = true", "not known"),
     ):

@@ -23,20 +23,24 @@ from tests.source_pages import anchors, golden_rows, source_tree
 
 SAID = front.read()
 QUESTIONS, SURPRISES = advice.read(front.FILE, "question"), advice.read(front.FILE, "surprise")
-RESTING = [one for one in (*QUESTIONS, *SURPRISES) if one.claim]
-RULES = {(claim.id, rule.measured): rule for claim in all_claims() for rule in claim.tests}
+RESTING = [one for one in (*QUESTIONS, *SURPRISES) if one.ask]
+RULES = {(claim.id, rule.number): rule for claim in all_claims() for rule in claim.tests}
 SHOWN = [shown for step in guide.steps() for shown in step.tables]
 SHOWN += [places.Shown(**one.table) for one in QUESTIONS if one.table]
 
 
+def evidence(one, row=None):
+    return advice.evidence(one, {one.ask.claim: row} if row else {})
+
+
 def row_of(one, answer=YES, verdict=verdicts.HOLDS, **further):
     return {
-        "id": one.claim,
+        "id": one.ask.claim,
         "verdict": verdict,
         "qualifier": "",
-        "parts": [{"measured": one.measured, "verdict": answer, "reason": "it happened in 5 of 30 runs"}],
-        "measured": {one.measured: 1.3},
-        "interval": {one.measured: [1.2, 1.4]},
+        "parts": [{"number": one.ask.number, "verdict": answer, "reason": "it happened in 5 of 30 runs"}],
+        "numbers": {one.ask.number: 1.3},
+        "interval": {one.ask.number: [1.2, 1.4]},
         "counted": [],
         "stale": [],
         "provenance": {"is_result": True},
@@ -75,30 +79,30 @@ def kept_by(chapter):
 
 
 def test_every_table_that_is_shown_is_kept_by_its_chapter():
-    kept = [(one.name, one.table) for one in SHOWN if not one.optional]
+    kept = [(one.chapter, one.table) for one in SHOWN if not one.optional]
     kept += [(SAID["figure"]["chapter"], SAID["figure"]["table"])]
     kept += [(SAID["chooser"]["chapter"], SAID["chooser"][name]) for name in ("cells", "pairs")]
     for chapter, name in kept:
         assert name.replace("{FREE_THREADED}", "{label}") in set(kept_by(chapter)), (chapter, name)
 
 
-@pytest.mark.parametrize("one", RESTING, ids=lambda one: f"{one.name}: {one.measured}"[:50])
+@pytest.mark.parametrize("one", RESTING, ids=lambda one: f"{one.chapter}: {one.ask.number}"[:50])
 def test_questions_and_surprises_say_another_thing_for_each_answer(one):
-    said = [advice.evidence(one, row_of(one, answer)) for answer in (YES, OPEN, NO, verdicts.WITHHELD)]
-    said.append(advice.evidence(one, None))
+    said = [evidence(one, row_of(one, answer)) for answer in (YES, OPEN, NO, verdicts.WITHHELD)]
+    said.append(evidence(one))
     smoke = row_of(one, parts=[], provenance={"is_result": False}, verdict=verdicts.NO_RESULT)
-    said.append(advice.evidence(one, smoke))
+    said.append(evidence(one, smoke))
     assert "smoke test" in said[-1]
     assert "withheld" in said[-3]
     assert len({re.sub(r"[\d.,\[\]]+", "", text) for text in said}) == len(said)
-    assert "stale" in advice.evidence(one, row_of(one, stale=["the notebook"]))
+    assert "stale" in evidence(one, row_of(one, stale=["the notebook"]))
     for text in (one.say, *said):
         assert faults(in_words(text)) == [], text
 
 
 def test_surprises_are_those_with_a_number_decided_ones_first(tree):
     answers = [None, OPEN, YES, NO, YES, YES]
-    chosen = list({one.claim: one for one in SURPRISES}.values())
+    chosen = list({one.ask.claim: one for one in SURPRISES}.values())
     rows = [row_of(one, answer or verdicts.WITHHELD, verdicts.MIXED) for one, answer in zip(chosen, answers)]
     found = front.surprises(tree, rows)
     expected = [chosen[number].say for number in (2, 3, 4, 5)]
@@ -111,7 +115,7 @@ def test_surprises_are_those_with_a_number_decided_ones_first(tree):
         == front.surprises(tree, [])
         == "No chapter of this copy has a number for one yet.\n"
     )
-    chapters = [one.name for one in SURPRISES]
+    chapters = [one.chapter for one in SURPRISES]
     assert len(set(chapters)) >= front.SURPRISES
 
 
@@ -197,8 +201,8 @@ def test_golden_records_give_an_answer_to_every_question(tree):
     rows = golden_rows()
     by_claim = {row["id"]: row for row in rows}
     for one in RESTING:
-        assert advice.answer(one, by_claim[one.claim]), one.measured
-        text = f"{in_words(one.say)} {advice.evidence(one, by_claim[one.claim])}"
+        assert advice.answer(one, by_claim), one.ask.number
+        text = f"{in_words(one.say)} {advice.evidence(one, by_claim)}"
         assert faults(text) == [], text
     assert len(front.surprises(tree, rows).splitlines()) == front.SURPRISES
     found = {part: front.questions(tree, rows, part).splitlines() for part in ("safe", "quick")}

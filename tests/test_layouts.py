@@ -236,8 +236,8 @@ def test_a_cell_that_one_session_lacks_is_not_measured_in_both():
         del block["ns"][f"{GIL}/b"]
     del first.loops[f"{GIL}/b"]
     for both in (merged([first, second]), merged([second, first])):
-        assert both.measured(GIL, "a")
-        assert not both.measured(GIL, "b")
+        assert both.has(GIL, "a")
+        assert not both.has(GIL, "b")
         assert both.times(GIL, "a").shape == both.by_restart(GIL, "a").shape == (4, 5)
 
 

@@ -43,7 +43,7 @@ def claim(*rules, chapter="c", **further):
 
 def test_a_row_has_its_verdict_and_each_part_with_its_answer():
     row = ledger.judge(claim(SIDE), given(EXACT))
-    assert (row["verdict"], row["measured"], row["interval"]) == (verdicts.HOLDS, {"x": 1.2}, {"x": [1.2, 1.2]})
+    assert (row["verdict"], row["numbers"], row["interval"]) == (verdicts.HOLDS, {"x": 1.2}, {"x": [1.2, 1.2]})
     assert (row["kind"], row["size"]) == (verdicts.MEASURED, "")
     assert [(part["kind"], part["verdict"], part["experiment"]) for part in row["parts"]] == [
         ("side", YES, "corrected")
@@ -65,7 +65,7 @@ def test_what_is_withheld_decides_nothing_whatever_was_measured_and_says_why_at_
         row = ledger.judge(claim(SIDE), given(about(value), withheld={"x": "disturbed"}))
         assert row["verdict"] == verdicts.WITHHELD
         assert [(part["verdict"], part["reason"]) for part in row["parts"]] == [(verdicts.WITHHELD, "disturbed")]
-        assert row["measured"] == {"x": value}
+        assert row["numbers"] == {"x": value}
         assert ledger.is_withheld(row, "x")
 
 
@@ -175,7 +175,7 @@ def write_claims(folder, test, head=""):
 @pytest.mark.parametrize("chapter", claims.chapter_names())
 def test_every_test_of_a_claim_names_a_number(chapter):
     found = numbers.of(Reading(chapter, find(GOLDEN, chapter)))
-    assert {test.measured for claim in claims.declared(chapter).claims for test in claim.tests} <= set(found)
+    assert {test.number for claim in claims.declared(chapter).claims for test in claim.tests} <= set(found)
 
 
 def test_what_is_asked_of_a_session_is_worked_out_once_until_it_has_measured_more():
@@ -193,7 +193,7 @@ def test_what_is_asked_of_a_session_is_worked_out_once_until_it_has_measured_mor
 def test_rows_of_the_ledger_are_complete(results):
     ledger.collect({})
     rows = json.loads((results / "ledger.json").read_text())
-    keys = {"id", "chapter", "published", "measured", "interval", "verdict", "reason", "provenance", "kind", "size"}
+    keys = {"id", "chapter", "published", "numbers", "interval", "verdict", "reason", "provenance", "kind", "size"}
     assert all(keys <= set(row) for row in rows)
     assert len(rows) == len(claims.all_claims())
 
@@ -203,50 +203,50 @@ def test_every_claim_of_a_chapter_has_rules_or_a_reason():
         assert bool(claim.tests or claim.not_measurable) == bool(claim.chapter), claim.id
 
 
-GOOD = '{kind = "side", measured = "x", direction = "above", null = 1.0, interest = 0.0}'
+GOOD = '{kind = "side", number = "x", direction = "above", null = 1.0, interest = 0.0}'
 
 
 @pytest.mark.parametrize(
     ("test", "says"),
     [
         (
-            '{kind = "side", measured = "x", direction = "above", null = 1.0, interest = 0.1, publishd = 1.2}',
+            '{kind = "side", number = "x", direction = "above", null = 1.0, interest = 0.1, publishd = 1.2}',
             "publishd",
         ),
-        ('{kind = "sid", measured = "x"}', "a kind: side, size"),
-        ('{measured = "x", direction = "above", null = 1.0, interest = 0.1}', "a kind"),
-        ('{kind = "side", measured = "x", direction = "abov", null = 1.0, interest = 0.1}', "direction"),
-        ('{kind = "side", measured = "x", direction = "above", interest = 0.1}', "`null`"),
+        ('{kind = "sid", number = "x"}', "a kind: side, size"),
+        ('{number = "x", direction = "above", null = 1.0, interest = 0.1}', "a kind"),
+        ('{kind = "side", number = "x", direction = "abov", null = 1.0, interest = 0.1}', "direction"),
+        ('{kind = "side", number = "x", direction = "above", interest = 0.1}', "`null`"),
         (
-            '{kind = "side", measured = "x", direction = "above", null = nan, interest = 0.1}',
+            '{kind = "side", number = "x", direction = "above", null = nan, interest = 0.1}',
             "finite number for `null`",
         ),
         (
-            '{kind = "side", measured = "x", direction = "above", null = "1", interest = 0.1}',
+            '{kind = "side", number = "x", direction = "above", null = "1", interest = 0.1}',
             "finite number for `null`",
         ),
         (
-            '{kind = "side", measured = "x", direction = "above", null = true, interest = 0.1}',
+            '{kind = "side", number = "x", direction = "above", null = true, interest = 0.1}',
             "finite number for `null`",
         ),
-        ('{kind = "side", measured = "x", direction = "above", null = 1.0}', "`interest`"),
+        ('{kind = "side", number = "x", direction = "above", null = 1.0}', "`interest`"),
         (
-            '{kind = "side", measured = "x", direction = "above", null = 1.0, interest = 0.1, experiment = "run"}',
+            '{kind = "side", number = "x", direction = "above", null = 1.0, interest = 0.1, experiment = "run"}',
             "as run, corrected, beside",
         ),
-        (f'{GOOD}, {{kind = "size", measured = "x", null = 1.0, published = 1.2}}', "`margin`"),
-        (f'{GOOD}, {{kind = "size", measured = "x", null = 1.0, published = 1.2, margin = -1}}', "not negative"),
+        (f'{GOOD}, {{kind = "size", number = "x", null = 1.0, published = 1.2}}', "`margin`"),
+        (f'{GOOD}, {{kind = "size", number = "x", null = 1.0, published = 1.2, margin = -1}}', "not negative"),
         (
-            f'{GOOD}, {{kind = "size", measured = "x", null = 1.0, published = 1.2, margin = 0.1, rounding = -1}}',
+            f'{GOOD}, {{kind = "size", number = "x", null = 1.0, published = 1.2, margin = 0.1, rounding = -1}}',
             "not negative",
         ),
-        ('{kind = "equal", measured = "x", null = 1.0}', "`margin`"),
-        ('{kind = "never", measured = "x"}', "`rate`"),
-        ('{kind = "occurs", measured = "x"}', "`rate`"),
-        ('{kind = "occurs", measured = "x", rate = 0}', "between 0 and 1"),
+        ('{kind = "equal", number = "x", null = 1.0}', "`margin`"),
+        ('{kind = "never", number = "x"}', "`rate`"),
+        ('{kind = "occurs", number = "x"}', "`rate`"),
+        ('{kind = "occurs", number = "x", rate = 0}', "between 0 and 1"),
         (f"{GOOD}, {GOOD}", "twice"),
-        ('{kind = "occurs"}', "measured"),
-        ('{kind = "occurs", measured = 3}', "measured"),
+        ('{kind = "occurs"}', "number"),
+        ('{kind = "occurs", number = 3}', "number"),
     ],
 )
 def test_a_rule_with_a_mistake_is_refused(tmp_path, test, says):

@@ -157,7 +157,7 @@ def test_what_is_typed_beside_a_claim_is_checked(tmp_path, line, says):
     path = tmp_path / "claims.toml"
     path.write_text(
         f'[[claim]]\nid = "X1"\nwhere = "x"\nclaim = "x"\npublished = "x"\n{line}\n'
-        'test = [{kind = "side", measured = "x", direction = "above", null = 0.0, interest = 1.0}]\n'
+        'test = [{kind = "side", number = "x", direction = "above", null = 0.0, interest = 1.0}]\n'
     )
     with pytest.raises(UserError, match=says):
         claims.read(path, "x")

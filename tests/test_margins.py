@@ -25,7 +25,7 @@ def margin(rule) -> float | None:
 def test_a_published_size_is_asked_of_the_experiment_as_its_author_ran_it(chapter):
     """Of no corrected one; what stands beside the claim counts for no size."""
     sizes = [(claim.id, rule) for claim in declared(chapter).claims for rule in claim.tests if isinstance(rule, Size)]
-    assert [(name, rule.measured) for name, rule in sizes if rule.experiment == CORRECTED] == []
+    assert [(name, rule.number) for name, rule in sizes if rule.experiment == CORRECTED] == []
 
 
 @pytest.mark.parametrize("chapter", chapter_names())
@@ -35,10 +35,10 @@ def test_no_margin_is_narrower_than_two_half_widths_of_quick(chapter):
     narrow = []
     for claim in declared(chapter).claims:
         for rule in claim.tests:
-            found = [measurement for one in runs if (measurement := one[rule.measured].measurement)]
+            found = [measurement for one in runs if (measurement := one[rule.number].measurement)]
             if rule.hard or not found or margin(rule) is None:
                 continue
             half = statistics.median(one.interval.half_width for one in found)
             if margin(rule) < 2 * half:
-                narrow.append((claim.id, rule.measured, type(rule).__name__, margin(rule), half))
+                narrow.append((claim.id, rule.number, type(rule).__name__, margin(rule), half))
     assert not narrow

@@ -290,7 +290,7 @@ def test_that_a_method_separates_a_call_from_itself_stands_beside_the_claim():
     shares = {numbers.SEPARATED: Share(60, 60), itself: Share(150, 300)}
     verdict = verdicts.of_claim(a5, {name: Number(Measurement(share, "")) for name, share in shares.items()})
     assert (verdict.word, verdict.qualifier, verdict.size) == (verdicts.HOLDS, "", "")
-    assert {rule.measured: answer.verdict for rule, answer in verdict.parts if not rule.decides} == {itself: NO}
+    assert {rule.number: answer.verdict for rule, answer in verdict.parts if not rule.decides} == {itself: NO}
 
 
 @pytest.mark.parametrize("truth", TRUTHS)

@@ -51,8 +51,8 @@ def test_verdicts_of_the_golden_records_are_those_that_were_kept():
     for what in ("verdict", "size"):
         assert {row["id"]: row[what] for row in rows} == {name: one[what] for name, one in kept.items()}
     for row in rows:
-        for name, value in row["measured"].items():
-            expected = kept[row["id"]]["measured"][name]
+        for name, value in row["numbers"].items():
+            expected = kept[row["id"]]["numbers"][name]
             assert [value, *row["interval"][name]] == pytest.approx(expected, rel=1e-6, nan_ok=True), (row["id"], name)
 
 

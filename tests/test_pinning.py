@@ -135,8 +135,8 @@ def test_numbers_are_what_was_put_in():
     session = simulate("pinning", "as published", "quick", noise=0)
     for claim in (PINS, BUGS):
         for rule in claim.tests:
-            found = of(session)[rule.measured].measurement.interval.value
-            assert found == pytest.approx(session.true(claim.id, rule.measured)), rule.measured
+            found = of(session)[rule.number].measurement.interval.value
+            assert found == pytest.approx(session.true(claim.id, rule.number)), rule.number
 
 
 def test_where_nothing_can_be_pinned_every_test_says_so():
@@ -145,7 +145,7 @@ def test_where_nothing_can_be_pinned_every_test_says_so():
         line["result"] = [row for row in line["result"] if row["placement"] in (experiment.FREE, experiment.AGAIN)]
     found = of(session)
     for claim in (PINS, BUGS):
-        assert {found[rule.measured].missing for rule in claim.tests} == {numbers.NO_PINNING}
+        assert {found[rule.number].missing for rule in claim.tests} == {numbers.NO_PINNING}
         assert verdicts.of_claim(claim, found).word == OPEN
 
 

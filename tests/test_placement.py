@@ -201,9 +201,9 @@ def test_a_planted_trap_decides_nothing():
     for claim in declared("placement").claims:
         planted = [rule for rule in claim.tests if rule.part.startswith("planted")]
         assert all(not rule.decides for rule in planted)
-        found = dict.fromkeys((rule.measured for rule in claim.tests), Number(None, "not linked"))
+        found = dict.fromkeys((rule.number for rule in claim.tests), Number(None, "not linked"))
         found |= {
-            rule.measured: Number(exact(1.0 if isinstance(rule, Conformance) else 5.0, "ratio")) for rule in planted
+            rule.number: Number(exact(1.0 if isinstance(rule, Conformance) else 5.0, "ratio")) for rule in planted
         }
         assert verdicts.of_claim(claim, found).word == verdicts.OPEN
 

@@ -117,7 +117,7 @@ def test_an_interpreter_that_is_absent_leaves_its_part_out(frames):
     free_threaded = {title: frame[frame.interpreter == FREE_THREADED] for title, frame in frames.items()}
     found = of(Golden("races", free_threaded))
     c7 = next(claim for claim in declared("races").claims if claim.id == "C7")
-    there = [rule.measured for rule in c7.tests if found[rule.measured].measurement]
+    there = [rule.number for rule in c7.tests if found[rule.number].measurement]
     assert there == [f"bad runs: total += 1, {FREE_THREADED}"]
     assert answer(free_threaded, "A15", "with the GIL, which PyDLL keeps, nothing", "never") == verdicts.NO_NUMBER
 

@@ -18,7 +18,7 @@ NUMBERS = re.compile(r"\{[^}]*\}")
 ABOVE, BELOW, AROUND = Interval(1.5, 1.4, 1.6), Interval(0.5, 0.4, 0.6), Interval(1.0, 0.9, 1.1)
 SIDE = """
 [dearer]
-ask = {measured = "x", null = 1.0}
+ask = {number = "x", null = 1.0}
 yes = "It takes {value} times as long."
 no = "It takes {value.inverse} times as long the other way round."
 open = "No difference is seen: {value}."
@@ -58,7 +58,7 @@ def test_an_answer_chooses_the_form(written, number, said):
 def test_several_questions_take_the_first_form_that_fits(written):
     text = """
     [both]
-    ask = [{kind = "there", measured = "y"}, {measured = "x", null = 1.0}, {measured = "x", than = "y"}]
+    ask = [{kind = "there", number = "y"}, {number = "x", null = 1.0}, {number = "x", than = "y"}]
     with = {y = "y"}
     "no" = "No {y}."
     "* yes yes" = "More than one, and than y."
@@ -76,7 +76,7 @@ def test_variables_parts_and_counts_are_filled_in(written):
     text = """
     ["hung-{build}"]
     for.build = ["gil", "free-threaded"]
-    ask = {kind = "occurs", measured = "hangs on {label}", rate = 0.5}
+    ask = {kind = "occurs", number = "hangs on {label}", rate = 0.5}
     with = {all = "@all"}
     yes = "{Where}, {value.events} of {value.trials} hung{all}."
     no = "{Where}, none hung."
@@ -123,7 +123,7 @@ def test_a_wide_interval_may_be_its_ends_alone(written, number, said):
         (("null = 1.0", "nul = 1.0"), "asks with nul"),
         (("null = 1.0", 'kind = "guess"'), "asks by a kind"),
         (("null = 1.0", "interest = 0.1"), "a finite number for `null`"),
-        (('ask = {measured = "x", null = 1.0}', ""), "needs one form, `text`"),
+        (('ask = {number = "x", null = 1.0}', ""), "needs one form, `text`"),
     ],
 )
 def test_a_wrong_sentence_says_what_is_wrong(written, change, wrong):

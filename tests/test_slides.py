@@ -59,7 +59,7 @@ def chapter(tmp_path):
     made = nbformat.v4.new_notebook(cells=[*texts[:3], code, texts[3]])
     found = Chapter("loaders", executed_folder=tmp_path)
     nbformat.write(made, found.executed)
-    facts = {"budget": "smoke", "machine": "a machine", "measured": "2026-01-02T03:04:05"}
+    facts = {"budget": "smoke", "machine": "a machine", "date": "2026-01-02T03:04:05"}
     facts |= {"records": [], "read": True, "digests": {"the notebook": "another"}}
     (tmp_path / "loaders" / FACTS).write_text(json.dumps(facts))
     return found

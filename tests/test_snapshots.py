@@ -29,7 +29,7 @@ OF_ROW = (
     "size",
     "reason",
     "takes",
-    "measured",
+    "numbers",
     "interval",
     "beside",
     "parts",

@@ -161,9 +161,9 @@ def test_a_size_may_be_withheld_where_its_side_is_not():
 
 @pytest.mark.parametrize(("rule", "word"), [(OCCURS, HOLDS), (NEVER, FAILS)])
 def test_an_event_that_was_seen_is_given_beside_any_load_and_none_is_not(rule, word):
-    withheld = {rule.measured: "disturbed"}
-    assert of_claim(claim(rule), {rule.measured: runs(1)}, {}, withheld).word == word
-    assert of_claim(claim(rule), {rule.measured: runs(0)}, {}, withheld).word == WITHHELD
+    withheld = {rule.number: "disturbed"}
+    assert of_claim(claim(rule), {rule.number: runs(1)}, {}, withheld).word == word
+    assert of_claim(claim(rule), {rule.number: runs(0)}, {}, withheld).word == WITHHELD
 
 
 def test_what_an_open_claim_would_take():
@@ -191,9 +191,7 @@ def test_wider_intervals_decide_no_part_that_narrower_ones_left_open(numbers):
         for wider in (False, True)
     )
     for what in (YES, NO):
-        held = [
-            {rule.measured for rule, answer in verdict.parts if answer.verdict == what} for verdict in (narrow, wide)
-        ]
+        held = [{rule.number for rule, answer in verdict.parts if answer.verdict == what} for verdict in (narrow, wide)]
         assert held[1] <= held[0]
     assert {narrow.word, wide.word} != {HOLDS, FAILS}
 
@@ -205,7 +203,7 @@ def test_parts_err_as_often_as_the_head_of_the_ledger_says(what):
     rng, rules, books = np.random.default_rng(7), [side(str(number)) for number in range(7)], 600
     wrong = 0
     for _ in range(books):
-        found = {rule.measured: Measurement(Location.of(rng.normal(1.02, 0.03, 20)), "") for rule in rules}
+        found = {rule.number: Measurement(Location.of(rng.normal(1.02, 0.03, 20)), "") for rule in rules}
         wrong += sum(answer.verdict == what for _, answer in of_claim(claim(*rules), found, {}).parts)
     # See Location: an interval of a trimmed mean errs a little oftener than its level says.
     expected = 1.5 * ALPHA * len(rules)

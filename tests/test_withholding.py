@@ -107,7 +107,7 @@ def golden(chapter):
 def resting(chapter, on):
     """The same, as if each rested on what `on` says of its name."""
     found = golden(chapter)
-    tests = [test.measured for claim in claims.declared(chapter).claims for test in claim.tests]
+    tests = [test.number for claim in claims.declared(chapter).claims for test in claim.tests]
     found._made = {name: dataclasses.replace(found[name], rests_on=frozenset(on(name))) for name in tests}
     return found
 
@@ -137,8 +137,8 @@ def test_a_failed_control_withholds_the_numbers_of_its_plan_and_no_others():
 @pytest.mark.parametrize(("part", "is_withheld"), [(0.4, False), (0.6, True)])
 def test_a_bias_below_half_of_the_interest_withholds_nothing(part, is_withheld):
     (claim,) = (claim for claim in claims.declared("loaders").claims if claim.id == "A12")
-    rule = next(rule for rule in claim.tests if rule.key == rule.measured)
-    given = resting("loaders", lambda name: {"calls"} if name == rule.measured else set())
+    rule = next(rule for rule in claim.tests if rule.key == rule.number)
+    given = resting("loaders", lambda name: {"calls"} if name == rule.number else set())
     check = Check(
         "A/A", "twins", "1.0", False, source="calls", bias=part * abs(math.log(rule.bound / rule.null)), log=True
     )
@@ -165,7 +165,7 @@ def test_an_update_that_was_lost_is_given_beside_any_load(races_beside_load):
     seen = 0
     for row in rows:
         for part, calm in zip(row["parts"], quiet[row["id"]]["parts"], strict=True):
-            if issubclass(KINDS[part["kind"]], Event) and row["measured"][part["measured"]] > 0:
+            if issubclass(KINDS[part["kind"]], Event) and row["numbers"][part["number"]] > 0:
                 assert part["verdict"] == calm["verdict"] in (YES, NO)
                 seen += 1
             else:

@@ -117,7 +117,7 @@ def test_each_answer_reads_well_and_says_what_was_found(rule, found, answer, say
 
 WITHOUT = {
     "withheld": {"withheld": {"a / b": "A/A, once / again, in 'calls' on 3.14: 1.02 [1.01, 1.03]"}},
-    "no number": {"measured": {}, "missing": {"a / b": "there is no valgrind"}},
+    "no number": {"numbers": {}, "missing": {"a / b": "there is no valgrind"}},
     "smoke": {"is_result": False},
 }
 
@@ -126,7 +126,7 @@ WITHOUT = {
 @pytest.mark.parametrize("rule", [ABOVE, EQUAL])
 def test_what_is_withheld_or_has_no_number_reads_well_too(rule, case):
     further = dict(WITHOUT[case])
-    row = row_of(rule, further.pop("measured", {"a / b": about(1.2)}), **further)
+    row = row_of(rule, further.pop("numbers", {"a / b": about(1.2)}), **further)
     for text in (*ledger.in_lines(row), card(row)):
         assert faults(text) == [], text
     assert row["verdict"] == {"withheld": verdicts.WITHHELD, "no number": OPEN, "smoke": verdicts.NO_RESULT}[case]
@@ -158,33 +158,26 @@ ADVICE = advice.read()
 
 
 def advised(one, verdict, interval=(1.3, 1.2, 1.4)):
-    part = {"measured": one.measured, "verdict": verdict, "reason": "it happened in 5 of 30 runs"}
-    value, low, high = interval
-    row = {
-        "id": one.claim,
-        "verdict": YES,
-        "parts": [part],
-        "measured": {one.measured: value},
-        "interval": {one.measured: [low, high]},
-        "counted": [],
-    }
-    return advice.evidence(one, row)
+    name, (value, low, high) = one.ask.number, interval
+    part = {"number": name, "verdict": verdict, "reason": "it happened in 5 of 30 runs"}
+    row = {"parts": [part], "numbers": {name: value}, "interval": {name: [low, high]}, "counted": []}
+    return advice.evidence(one, {one.ask.claim: row})
 
 
 @pytest.mark.parametrize("one", ADVICE, ids=lambda one: one.say[2:32])
 def test_advice_reads_well_in_every_form(one):
-    forms = [verdict for verdict in (YES, NO, OPEN) if one.claim]
+    forms = [verdict for verdict in (YES, NO, OPEN) if one.ask]
     texts = [text for verdict in forms if (text := advised(one, verdict))]
     texts += [
-        advice.evidence(one, None),
-        advised(one, verdicts.WITHHELD) if one.claim else "",
+        advice.evidence(one, {}),
+        advised(one, verdicts.WITHHELD) if one.ask else "",
     ]
     for text in filter(None, texts):
         assert text[0].isupper()
         assert text.endswith(".")
         assert faults(text) == [], text
     # Another answer, other words: not only other numbers.
-    assert len({re.sub(r"[\d.,\[\]]+", "", text) for text in texts}) == (len(texts) if one.claim else 1)
+    assert len({re.sub(r"[\d.,\[\]]+", "", text) for text in texts}) == (len(texts) if one.ask else 1)
     assert faults(one.say) == []
 
 
@@ -192,12 +185,16 @@ def test_advice_reads_well_in_every_form(one):
     ("entry", "says"),
     [
         ('chapter = "nowhere"\nsay = "x"', "no chapter"),
-        ('chapter = "loaders"\nsay = "x"\nsays = "y"', "says"),
-        ('chapter = "loaders"\nsay = "x"\nyes = "y"', "names no claim"),
-        ('chapter = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "typo"', "does not test"),
+        ('chapter = "loaders"\nsay = "x"\nsays = "y"', "asks nothing"),
+        ('chapter = "loaders"\nsay = "x"\nyes = "y"', "asks nothing"),
+        ('chapter = "loaders"\nsay = "x"\nask = {claim = "A12", number = "typo"}', "does not test"),
         (
-            'chapter = "loaders"\nsay = "x"\nclaim = "A12"\nmeasured = "getpid: ratio on {GIL}"\nyes = "y"',
-            "lacks a sentence",
+            'chapter = "loaders"\nsay = "x"\nask = {number = "x", null = 1}\nyes = "y"\nno = "n"\nopen = "o"',
+            "does not ask one claim",
+        ),
+        (
+            'chapter = "loaders"\nsay = "x"\nask = {claim = "A12", number = "getpid: ratio on {GIL}"}\nyes = "y"',
+            "no form for",
         ),
     ],
 )
@@ -210,7 +207,7 @@ def test_advice_with_a_mistake_is_refused(tmp_path, entry, says):
 
 def test_a_number_without_an_interval_is_not_printed_with_one():
     row = {
-        "measured": {"counted": 0.814, "alike": 0.814, "few": 0.8, "known": 0.8},
+        "numbers": {"counted": 0.814, "alike": 0.814, "few": 0.8, "known": 0.8},
         "interval": {"counted": [0.814] * 2, "alike": [0.814] * 2, "few": [float("nan")] * 2, "known": [0.7, 0.9]},
         "counted": ["counted"],
     }

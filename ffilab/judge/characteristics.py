@@ -48,7 +48,7 @@ def simulated(chapter: str, truth: str, budget: str, seeds: list[int]) -> dict[s
     for seed in seeds:
         for identifier, row in rows(chapter, truth, budget, seed).items():
             widths = {name: (high - low) / 2 for name, (low, high) in row["interval"].items()}
-            answers = [(part["verdict"], widths.get(part["measured"], math.nan)) for part in row["parts"]]
+            answers = [(part["verdict"], widths.get(part["number"], math.nan)) for part in row["parts"]]
             said[identifier].append({"verdict": row["verdict"], "answers": answers})
     return said
 
@@ -94,7 +94,7 @@ def row_of(truth: str, budget: str, right: dict, said: list[dict]) -> dict:
         widths = sorted(width for _, width in answers if math.isfinite(width))
         parts.append(
             {
-                "measured": part["measured"],
+                "number": part["number"],
                 "kind": part["kind"],
                 "right": part["verdict"],
                 **{what: counted[what] / runs for what in (YES, NO, OPEN)},

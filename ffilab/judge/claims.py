@@ -126,7 +126,7 @@ def _claim(path: Path, entry: dict, chapter: str) -> Claim:
     if not_measurable and any(test.decides for test in tests):
         raise UserError(f"{_name(path)}: {what} is not measurable, so that its tests can only stand beside it.")
     for kind in (Size, None):
-        names = [test.measured for test in tests if isinstance(test, Size) == (kind is Size)]
+        names = [test.number for test in tests if isinstance(test, Size) == (kind is Size)]
         if len(set(names)) != len(names):
             raise UserError(f"{_name(path)}: {what} tests one measured number twice.")
     if tests and not not_measurable and all(isinstance(test, Size) or not test.decides for test in tests):
@@ -142,10 +142,10 @@ def _rule(path: Path, what: str, entry: dict) -> Rule:
     kind = KINDS[entry["kind"]]
     given = {key: value for key, value in entry.items() if key != "kind"}
     _known(path, where, given, {field.name for field in fields(kind)})
-    texts = [key for key in ("measured", "part", "experiment", "direction", "hard") if key in given]
-    if not given.get("measured") or not all(isinstance(given[key], str) for key in texts):
-        raise UserError(f"{_name(path)}: {where} needs the name `measured`, and texts where texts belong.")
-    rule = kind(**given | {key: in_words(given[key]) for key in ("measured", "part") if key in given})
+    texts = [key for key in ("number", "part", "experiment", "direction", "hard") if key in given]
+    if not given.get("number") or not all(isinstance(given[key], str) for key in texts):
+        raise UserError(f"{_name(path)}: {where} needs the name of a `number`, and texts where texts belong.")
+    rule = kind(**given | {key: in_words(given[key]) for key in ("number", "part") if key in given})
     if problem := rule.problem():
         raise UserError(f"{_name(path)}: {where} needs {problem}.")
     return rule

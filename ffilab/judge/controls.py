@@ -171,7 +171,7 @@ def same(name: str, record: Record, label: str, twins: tuple[str, str]) -> Check
     """A/A: two arms that do not differ."""
     arm, twin = twins
     what = f"{arm} / {twin}, in {name!r} on {label}"
-    if lacking := [name for name in twins if not record.measured(label, name)]:
+    if lacking := [name for name in twins if not record.has(label, name)]:
         return Check("A/A", what, record.missing.get((label, lacking[0]), "this record holds no such control"), True)
     # To copies a session adds nothing, and what is asked is whether this one was biased.
     found = explained(record, log_ratios(record, (label, arm), (label, twin)), log=True, of=0)
@@ -194,7 +194,7 @@ def more(name: str, record: Record) -> list[Control]:
 
 def pairs_of(record: Record, label: str) -> list[tuple[str, str]]:
     """Return the pairs of controls that were timed on an interpreter."""
-    pairs = itertools.takewhile(lambda pair: record.measured(label, pair[0]), map(control_pair, itertools.count(1)))
+    pairs = itertools.takewhile(lambda pair: record.has(label, pair[0]), map(control_pair, itertools.count(1)))
     return list(pairs)
 
 
@@ -205,7 +205,7 @@ def withheld(checks: list[Check], numbers) -> dict[str, dict[str, str]]:
     reasons: dict[str, dict[str, str]] = {}
     for claim in declared(numbers.session.chapter).claims if failed else ():
         for rule in claim.tests:
-            number = numbers[rule.measured]
+            number = numbers[rule.number]
             if number.measurement is None:
                 continue
             log = getattr(number.measurement.estimate, "log", False)

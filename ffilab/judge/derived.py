@@ -7,6 +7,7 @@ beforehand: no corner gets a second chance. A test whose chapter was not measure
 either; what is withheld there is withheld here. On which level a corner lies is the talk's judgement.
 """
 
+import functools
 import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -32,7 +33,7 @@ class Corner:
     costs: str = ""
     page: str = ""
     claim: str = ""
-    measured: str = ""
+    number: str = ""
     shows: str = ""
 
     @property
@@ -42,7 +43,7 @@ class Corner:
     @property
     def test(self) -> str:
         """The name of its test among those of several claims."""
-        return f"{self.claim}, {self.measured}"
+        return f"{self.claim}, {self.number}"
 
 
 def read(path: Path = FILE) -> tuple[str, list[Corner]]:
@@ -52,10 +53,10 @@ def read(path: Path = FILE) -> tuple[str, list[Corner]]:
     for entry in text["corner"]:
         if unknown := set(entry) - keys:
             raise UserError(f"{path.name}: a key that is not known: {', '.join(sorted(unknown))}.")
-        corner = Corner(**{**entry, "measured": in_words(entry.get("measured", ""))})
+        corner = Corner(**{**entry, "number": in_words(entry.get("number", ""))})
         if corner.level not in LEVELS or (corner.costs or COSTS[0]) not in COSTS:
             raise UserError(f"{path.name}: {corner.name!r} needs a level of {LEVELS}, and a cost of {COSTS}.")
-        if corner.claim and (corner.claim, corner.measured) not in tests:
+        if corner.claim and (corner.claim, corner.number) not in tests:
             raise UserError(f"{path.name}: {corner.name!r} rests on {corner.test!r}, which the ledger does not test.")
         if bool(corner.claim) != bool(corner.costs) or (corner.bold and not corner.claim):
             raise UserError(f"{path.name}: {corner.name!r} needs a cost with a test, or neither if it is not bold.")
@@ -63,10 +64,14 @@ def read(path: Path = FILE) -> tuple[str, list[Corner]]:
     return text["claim"], corners
 
 
-def rules() -> dict[tuple[str, str], Rule]:
-    """Every test of the ledger but those on sizes, by claim and number."""
+@functools.cache
+def rules(sizes: bool = False) -> dict[tuple[str, str], Rule]:
+    """Every test of the ledger but those on sizes, by claim and number; or those on sizes alone."""
     return {
-        (claim.id, rule.measured): rule for claim in all_claims() for rule in claim.tests if not isinstance(rule, Size)
+        (claim.id, rule.number): rule
+        for claim in all_claims()
+        for rule in claim.tests
+        if isinstance(rule, Size) == sizes
     }
 
 
@@ -74,9 +79,7 @@ def claim_of(claim: Claim, corners: list[Corner], tests: dict[tuple[str, str], R
     """The claim with a test for each corner that the talk sorts. Each decides, also one that stands beside the claim it is taken
     from."""
     of_corners = [
-        replace(tests[c.claim, c.measured], measured=c.test, part=c.part, experiment=CORRECTED)
-        for c in corners
-        if c.bold
+        replace(tests[c.claim, c.number], number=c.test, part=c.part, experiment=CORRECTED) for c in corners if c.bold
     ]
     return replace(claim, tests=tuple(of_corners))
 
@@ -99,9 +102,9 @@ def numbers_of(
         elif not of_claim.provenance["is_result"]:
             found[corner.test] = Number(None, f"{corner.claim} is no result")
         else:
-            number = of_claim.numbers[corner.measured]
+            number = of_claim.numbers[corner.number]
             found[corner.test] = replace(number, missing=f"{corner.claim}: {number.missing}" * bool(number.missing))
-            if why := of_claim.withheld.get(corner.measured):
+            if why := of_claim.withheld.get(corner.number):
                 withheld[corner.test] = why
     return found, withheld
 

@@ -49,7 +49,7 @@ def _answers(session) -> dict[tuple[str, Rule], Answer]:
 def sides(session, sizes: bool = False) -> dict[tuple[str, str], str]:
     """The same in a word, by claim and number, without those on sizes; or those on sizes alone."""
     return {
-        (claim, rule.measured): answer.verdict
+        (claim, rule.number): answer.verdict
         for (claim, rule), answer in answers(session).items()
         if isinstance(rule, Size) == sizes
     }
@@ -64,7 +64,7 @@ def judge(claim: Claim, given: Given | None) -> dict:
         "claim": claim.claim,
         "published": claim.published,
         "where": claim.where,
-        "measured": {},
+        "numbers": {},
         "interval": {},
         # Of a comparison over layouts: where another session will come out.
         "beside": {},
@@ -90,11 +90,11 @@ def judge(claim: Claim, given: Given | None) -> dict:
     if given is None:
         return row
     row["provenance"] = provenance = given.provenance
-    for name in dict.fromkeys(rule.measured for rule in claim.tests):
+    for name in dict.fromkeys(rule.number for rule in claim.tests):
         if (measurement := given.numbers[name].measurement) is None:
             continue
         interval = measurement.interval
-        row["measured"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
+        row["numbers"][name], row["interval"][name] = interval.value, [interval.low, interval.high]
         if isinstance(measurement.estimate, Counted):
             row["counted"].append(name)
         beside = {what: [interval.low, interval.high] for what, interval in basis.two(measurement.estimate).items()}
@@ -112,7 +112,7 @@ def judge(claim: Claim, given: Given | None) -> dict:
     row["parts"] = [
         {
             "part": rule.title,
-            "measured": rule.measured,
+            "number": rule.number,
             "kind": type(rule).__name__.lower(),
             "experiment": rule.experiment,
             "verdict": answer.verdict,
@@ -156,11 +156,13 @@ def is_part(part: dict) -> bool:
 
 def is_withheld(row: dict, name: str) -> bool:
     """Is what this number says of the claim withheld?"""
-    return any(
-        part["verdict"] == verdicts.WITHHELD
-        for part in row["parts"]
-        if part["measured"] == name and part["kind"] != "size"
-    )
+    return part_of(row, name).get("verdict") == verdicts.WITHHELD
+
+
+def part_of(row: dict | None, name: str) -> dict:
+    """The part of a row that asks on which side a number lies; empty if there is none, or no row."""
+    parts = row.get("parts", []) if row else []
+    return next((part for part in parts if part["number"] == name and part.get("kind") != "size"), {})
 
 
 def part_title(part: dict) -> str:
@@ -191,7 +193,7 @@ def expected_wrong(rows: list[dict]) -> float:
     """How many wrong answers the book's level lets one expect in a ledger, at most: one chance for each part, and each size, that an
     interval answered."""
     return verdicts.ALPHA * sum(
-        _may_err(part) for row in rows for part in row["parts"] if part["measured"] not in row["counted"]
+        _may_err(part) for row in rows for part in row["parts"] if part["number"] not in row["counted"]
     )
 
 
@@ -212,14 +214,14 @@ def _may_err(part: dict) -> bool:
     )
 
 
-def collect(measured: dict[str, Session | None], stale: dict[str, list[str]] | None = None) -> list[dict]:
+def collect(sessions: dict[str, Session | None], stale: dict[str, list[str]] | None = None) -> list[dict]:
     """Judge every claim from the records of the chapters, write `ledger.json`, return its rows.
 
-    measured: by chapter the session that its page was made from; None if its records are gone. stale: by chapter, what has changed since its
+    sessions: by chapter the one that its page was made from; None if its records are gone. stale: by chapter, what has changed since its
     page was made; it becomes a field of the row. Records of another version, which lack what is asked for, are not judged.
     """
     stale, given, judged_rows, lacking = stale or {}, {}, {}, {}
-    for chapter, session in measured.items():
+    for chapter, session in sessions.items():
         again = f"`make chapter NAME={chapter}` measures it again"
         if session is None:
             lacking[chapter] = f"its records are gone: {again}"

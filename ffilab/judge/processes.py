@@ -31,11 +31,8 @@ def interval_of(frame: pd.DataFrame, column: str, **which) -> Interval | None:
     return groups.over_groups(values.dropna().to_numpy(), sessions).at() if values.count() else None
 
 
-def measured(values: np.ndarray, unit: str) -> Measurement | None:
-    """Values of independent processes as a measurement; None if there are none.
-
-    What a session adds to a number that is handed in is added there: see `ledger.measured`.
-    """
+def location(values: np.ndarray, unit: str) -> Measurement | None:
+    """Values of independent processes as a measurement; None if there are none."""
     return Measurement(Location.of(values), unit) if len(values) else None
 
 
@@ -47,7 +44,7 @@ def exact(value: float, unit: str) -> Measurement:
 def difference(left: np.ndarray, right: np.ndarray, unit: str) -> Measurement | None:
     """Difference of two cases, process by process; None if one is missing."""
     n = min(len(left), len(right))
-    return measured(left[:n] - right[:n], unit)
+    return location(left[:n] - right[:n], unit)
 
 
 def ratio(left: np.ndarray, right: np.ndarray, *, classes: bool = False) -> Measurement | None:

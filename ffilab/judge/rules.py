@@ -38,12 +38,12 @@ class Answer:
 class Rule:
     """What all kinds have.
 
-    measured: the name under which its chapter hands in the number. part: the part of the claim that it decides, in words;
-    where it is empty, `measured` stands for it. experiment: one of EXPERIMENTS. hard: why `quick` seldom decides it, or why its
+    number: its name among those of its chapter. part: the part of the claim that it decides, in words;
+    where it is empty, `number` stands for it. experiment: one of EXPERIMENTS. hard: why `quick` seldom decides it, or why its
     margin is narrow, where that is so (tests/test_characteristics.py).
     """
 
-    measured: str
+    number: str
     part: str = ""
     experiment: str = CORRECTED
     hard: str = ""
@@ -54,7 +54,7 @@ class Rule:
 
     @property
     def title(self) -> str:
-        return self.part or self.measured
+        return self.part or self.number
 
     @property
     def decides(self) -> bool:
@@ -64,7 +64,7 @@ class Rule:
     @property
     def key(self) -> str:
         """The name of its answer: a side and a size may speak of one number."""
-        return self.measured
+        return self.number
 
     def problem(self) -> str | None:
         """What is wrong with this test as it was written, or None."""
@@ -76,7 +76,7 @@ class Rule:
         """The answer at a level. Raises TypeError if the measurement is of another kind than the test."""
         if self.counts and not isinstance(measurement.estimate, Share):
             raise TypeError(
-                f"{self.measured}: counts of runs with an event are to be handed in, not a {type(measurement.estimate).__name__}"
+                f"{self.number}: counts of runs with an event are to be handed in, not a {type(measurement.estimate).__name__}"
             )
         interval = measurement.estimate.at(level)
         if not interval.is_known:
@@ -199,7 +199,7 @@ class Size(Rule):
 
     @property
     def key(self) -> str:
-        return f"{self.measured}, in the published size"
+        return f"{self.number}, in the published size"
 
     def problem(self) -> str | None:
         if wrong := _finite(self, "null", "published", "margin", "rounding"):

@@ -42,7 +42,7 @@ def is_control(arm: str) -> bool:
 def yardstick(first: Record, second: Record, label: str) -> str:
     """The arm against which all others of an interpreter are taken. Raises UserError if both records have none in common."""
     for arm in YARDSTICKS:
-        if first.measured(label, arm) and second.measured(label, arm):
+        if first.has(label, arm) and second.has(label, arm):
             return arm
     raise UserError(f"The two records have no yardstick in common on {label}: name two runs of one plan.")
 
@@ -82,7 +82,7 @@ def of_arms(first: Record, second: Record) -> Iterator[tuple]:
     """The rows of timed arms, the yardstick's before the others."""
     for label in first.interpreters:
         names = [arm["name"] for arm in first.run["plan"]["arms"]]
-        common = [name for name in names if first.measured(label, name) and second.measured(label, name)]
+        common = [name for name in names if first.has(label, name) and second.has(label, name)]
         if not common:
             continue
         against = yardstick(first, second, label)

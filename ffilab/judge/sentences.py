@@ -2,13 +2,13 @@
 
     ["ratio-noop-{build}"]
     for = {build = ["gil", "free-threaded"]}
-    ask = {measured = "noop: ratio on {label}", null = 1.0}
+    ask = {number = "noop: ratio on {label}", null = 1.0}
     yes = "{Where}, a call through CDLL takes {value} times as long as one through PyDLL."
     no = "{Where}, a call through PyDLL takes {value.inverse} times as long as one through CDLL."
     open = "{Where}, no difference is seen: CDLL over PyDLL is {value}."
 
 `ask`: a rule on a number of the chapter, as in claims.toml (by itself: the number lies above `null`), or a test of the ledger ({claim,
-measured}; on its size with kind = "size"), or whether a number is there at all (kind = "there"), or whether its whole interval lies above that of another one ({measured,
+number}; on its size with kind = "size"), or whether a number is there at all (kind = "there"), or whether its whole interval lies above that of another one ({number,
 than}); or a list of them. A form stands under the answers, in the order of the questions: "yes no". A * stands for any answer; what
 is left out at the end, or a -, is not looked at, so that its number need not be there. The first form that fits is taken, and there must
 be one for all answers; a sentence that asks nothing has one, `text`. `few`: where a number that is looked at is not there, or has no
@@ -35,11 +35,11 @@ import importlib
 import itertools
 import re
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from ffilab.judge import ledger, numbers
+from ffilab.judge import derived, ledger, numbers
 from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import Numbers
@@ -61,7 +61,7 @@ class Question:
     """One question of a sentence: a rule, or a test of the ledger by its claim and number, or whether a number is there, or larger
     `than` another one."""
 
-    measured: str
+    number: str
     rule: Rule | None = None
     claim: str = ""
     size: bool = False
@@ -74,7 +74,7 @@ class Question:
 
     def answer(self, session, found: Numbers) -> str | None:
         """The answer of the rule; None if the number is not there, or has no interval."""
-        measurement = found[self.measured].measurement
+        measurement = found[self.number].measurement
         is_known = measurement is not None and measurement.interval.is_known
         if self.there:
             return YES if is_known else NO
@@ -84,7 +84,7 @@ class Question:
             other = found[self.than].measurement
             return None if other is None else larger(measurement.interval, other.interval)
         if self.claim:
-            return ledger.sides(session, self.size)[self.claim, in_words(self.measured)]
+            return ledger.sides(session, self.size)[self.claim, self.number]
         return self.rule.answer(measurement).verdict
 
 
@@ -205,7 +205,7 @@ def _read(path: Path, languages: tuple[str, ...]) -> dict[str, Sentence]:
     for title, entry in entries.items():
         for name, filled in _filled(path.parent.name, title, entry):
             try:
-                sentences[name] = _sentence(name, filled)
+                sentences[name] = sentence(name, filled)
             except ValueError as error:
                 raise UserError(f"{path.parent.name}/{path.name}: the sentence {name!r} {error}.") from None
     return sentences
@@ -249,7 +249,8 @@ def _replaced(value, words: dict[str, str]):
     return {key: _replaced(one, words) for key, one in value.items()} if isinstance(value, dict) else value
 
 
-def _sentence(name: str, entry: dict) -> Sentence:
+def sentence(name: str, entry: dict, further: Set[str] = frozenset()) -> Sentence:
+    """A sentence of its entry in a file. further: what whoever says it pours in, too. Raises ValueError for what is wrong."""
     asked = entry.get("ask", [])
     questions = tuple(map(_question, asked if isinstance(asked, list) else [asked]))
     forms = {tuple(key.split()): form for key, form in entry.items() if key not in KEYS}
@@ -261,30 +262,32 @@ def _sentence(name: str, entry: dict) -> Sentence:
     for pattern in forms:
         if len(pattern) > len(questions) or not set(pattern) <= {*ANSWERS, "*", "-"}:
             raise ValueError(f"has a form {' '.join(pattern)!r}, which is no answer to its {len(questions)} questions")
-    poured = {"value": questions[0].measured} if questions else {}
+    poured = {"value": questions[0].number} if questions else {}
     poured |= entry.get("with", {})
-    sentence = Sentence(name, questions, poured, forms, entry.get("few", NOTHING), entry.get("part", False))
-    if lacking := [answers for answers in combinations if sentence.form(answers) is None]:
+    made = Sentence(name, questions, poured, forms, entry.get("few", NOTHING), entry.get("part", False))
+    if lacking := [answers for answers in combinations if made.form(answers) is None]:
         raise ValueError(f"has no form for {' '.join(lacking[0])!r}")
     with_gaps = list(itertools.product(*((*question.answers, None) for question in questions)))
     for pattern, form in forms.items():
-        if not any(sentence.form(answers) is form for answers in with_gaps):
+        if not any(made.form(answers) is form for answers in with_gaps):
             raise ValueError(f"never uses its form {' '.join(pattern)!r}")
-    for form in (*forms.values(), sentence.few):
-        if unknown := set(re.findall(r"\{(\w+)", form)) - set(poured):
+    for form in (*forms.values(), made.few):
+        if unknown := set(re.findall(r"\{(\w+)", form)) - set(poured) - further:
             raise ValueError(f"pours in {', '.join(sorted(unknown))}, which is not named")
-    return sentence
+    return made
 
 
 def _question(entry: dict) -> Question:
     given = {"kind": "side", **entry}
-    measured = given.get("measured", "")
+    number = in_words(given.get("number", ""))
     if "claim" in given:
-        return Question(measured, claim=given["claim"], size=given["kind"] == "size")
+        if (given["claim"], number) not in derived.rules(given["kind"] == "size"):
+            raise ValueError(f"asks {given['claim']} for {number!r}, which the ledger does not test")
+        return Question(number, claim=given["claim"], size=given["kind"] == "size")
     if given["kind"] == "there":
-        return Question(measured, there=True)
+        return Question(number, there=True)
     if "than" in given:
-        return Question(measured, than=given["than"])
+        return Question(number, than=given["than"])
     kind = KINDS.get(given.pop("kind"))
     if kind is None:
         raise ValueError(f"asks by a kind that is not one of {', '.join(KINDS)}")
@@ -292,7 +295,7 @@ def _question(entry: dict) -> Question:
         given = {"direction": "above", "interest": 0.0, **given}
     if unknown := set(given) - {field.name for field in fields(kind)}:
         raise ValueError(f"asks with {', '.join(sorted(unknown))}, which its rule does not know")
-    rule = kind(**given | {"measured": in_words(measured)})
+    rule = kind(**given | {"number": number})
     if problem := rule.problem():
         raise ValueError(f"asks by a rule that needs {problem}")
-    return Question(measured, rule)
+    return Question(number, rule)

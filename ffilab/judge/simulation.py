@@ -88,11 +88,11 @@ class Simulated(Session):
         """Nobody measured it."""
         return {"is_result": True, "minutes": None}
 
-    def true(self, claim: str, measured: str) -> float:
-        """What the number that a claim calls `measured` is in truth. Raises ValueError if the claim has no such test."""
-        rules = [rule for rule in self._claims[claim].tests if rule.measured == in_words(measured)]
+    def true(self, claim: str, number: str) -> float:
+        """What a claim's number is in truth. Raises ValueError if the claim has no such test."""
+        rules = [rule for rule in self._claims[claim].tests if rule.number == in_words(number)]
         if not rules:
-            raise ValueError(f"{claim} has no test {measured!r}")
+            raise ValueError(f"{claim} has no test {number!r}")
         return value(rules, self.truth)
 
     def scattered(self, centre: float, scatter: float, n: int) -> np.ndarray:

@@ -79,7 +79,7 @@ def among_lots(record: Record, beside: str = control_pair(1)[0]) -> tuple[int, i
     faster = slower = arms = 0
     for label, _, arm in (key.partition("/") for key in record.loops):
         default, yardstick = record.default_link(label, arm), record.default_link(label, beside)
-        if arm == beside or not len(default) or not record.measured(label, beside):
+        if arm == beside or not len(default) or not record.has(label, beside):
             continue
         ratios, lots = np.log(default / yardstick), log_ratios(record, (label, arm), (label, beside))
         if np.isnan(ratios).all() or np.isnan(lots).all():
@@ -138,7 +138,7 @@ def equal_arms(record: Record) -> dict[tuple[str, str, str], Location]:
         (label, arm, twin): explained(record, log_ratios(record, (label, arm), (label, twin)), log=True)
         for label in record.interpreters
         for arm, twin in TWINS
-        if record.measured(label, arm) and record.measured(label, twin)
+        if record.has(label, arm) and record.has(label, twin)
     }
 
 
@@ -204,7 +204,7 @@ def false_alarms(record: Record, copies: list[tuple[str, str]]) -> list[tuple[st
         (label, arm, compare(record, (label, copy), (label, arm)))
         for label in record.interpreters
         for arm, copy in copies
-        if record.measured(label, arm) and record.measured(label, copy)
+        if record.has(label, arm) and record.has(label, copy)
     ]
 
 

@@ -63,7 +63,7 @@ def answers(claim: Claim, numbers: Mapping[str, Number], withheld: dict[str, str
     """Return the answer of each test. withheld: by `Rule.key`, why it is not given."""
     given = []
     for rule in claim.tests:
-        number = numbers[rule.measured]
+        number = numbers[rule.number]
         if (measurement := number.measurement) is None:
             given.append((rule, Answer(NO_NUMBER, number.missing)))
         else:

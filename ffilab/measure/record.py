@@ -201,7 +201,7 @@ class Record:
         known = self.default and not self.default.disturbed().is_most and self.default.noise.restarts
         return self.default.times(interpreter, arm).ravel() if known else np.array([])
 
-    def measured(self, interpreter: str, arm: str) -> bool:
+    def has(self, interpreter: str, arm: str) -> bool:
         """Was this cell timed? Not if the arm could not be made there, or was not asked for."""
         return f"{interpreter}/{arm}" in self.loops
 

@@ -2,19 +2,17 @@
 
 Files beside the pages hold them: `book/decision_guide.toml` (advice), `book/front.toml` (questions, surprises). Each entry names the
 `chapter` behind it, may lead to a place in the book (`link`), and says what names no outcome (`say`). What a run can contradict
-rests on a test of the ledger (`claim`, and the name that is `measured`), and has a sentence for each of its answers: `yes`,
-`no`, `open`. {value} in a sentence stands for the number with its interval, {why} for the answer's reason. A number
-that is not there, is of a smoke test, or is withheld, is said to be so.
+is a sentence as in a chapter's sentences.toml (ffilab/judge/sentences.py): it asks a test of the ledger, and has a form for each answer.
+{why} in a form stands for the answer's reason. A number that is not there, is of a smoke test, or is withheld, is said to be so.
 """
 
 import tomllib
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from ffilab.judge import derived, verdicts
-from ffilab.judge.claims import in_words
+from ffilab.judge import ledger, verdicts
 from ffilab.judge.estimates import Interval
-from ffilab.judge.rules import NO, OPEN, YES, Rule
+from ffilab.judge.sentences import ANSWERS, Question, Sentence, sentence
 from ffilab.page import draw
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NOTEBOOKS, ROOT
@@ -24,78 +22,66 @@ FILE = ROOT / "book" / "decision_guide.toml"
 
 @dataclass(frozen=True)
 class Advice:
-    """One piece of advice, or one question, in MyST; see above. part: of the page, in which it stands."""
+    """One piece of advice, or one question, in MyST; see above. part: of the page, in which it stands. found: None if no run can
+    contradict it."""
 
     chapter: str
     say: str
     part: str = ""
     link: str = ""
-    claim: str = ""
-    measured: str = ""
-    yes: str = ""
-    no: str = ""
-    open: str = ""
+    found: Sentence | None = None
     # Of a question: rows of a kept table that answer it, or a claim whose verdict does.
     table: dict | None = None
     verdict_of: str = ""
 
+    @property
+    def ask(self) -> Question | None:
+        return self.found.questions[0] if self.found else None
+
 
 def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
-    """All entries of a kind, in the order of the file. Raises UserError, with what is wrong, for what the ledger does not know."""
-    keys = {field.name for field in fields(Advice)}
-    rules = derived.rules()
+    """All entries of a kind, in the order of the file. Raises UserError, with what is wrong."""
+    keys = {field.name for field in fields(Advice)} - {"found"}
     entries = []
     for entry in tomllib.loads(path.read_text(encoding="utf-8"))[kind]:
-        if unknown := set(entry) - keys:
-            raise UserError(f"{path.name}: a key that is not known: {', '.join(sorted(unknown))}.")
-        advice = Advice(**{**entry, "measured": in_words(entry.get("measured", ""))})
+        own = {key: entry.pop(key) for key in keys & set(entry)}
+        try:
+            advice = Advice(**own, found=sentence(own["say"][:40], entry, {"why"}) if entry else None)
+        except ValueError as error:
+            raise UserError(f"{path.name}: {own['say'][:40]!r} {error}.") from None
         if not (NOTEBOOKS / advice.chapter).is_dir():
             raise UserError(f"{path.name}: there is no chapter {advice.chapter!r}.")
-        if problem := _problem(advice, rules):
-            raise UserError(f"{path.name}: {advice.say[:40]!r} {problem}.")
+        if advice.found and [bool(question.claim) for question in advice.found.questions] != [True]:
+            raise UserError(f"{path.name}: {advice.say[:40]!r} does not ask one claim.")
         entries.append(advice)
     return entries
 
 
-def _problem(advice: Advice, rules: dict[tuple[str, str], Rule]) -> str:
-    forms = (advice.yes, advice.no, advice.open)
-    if not advice.claim:
-        return "has answers, and names no claim" if any(forms) or advice.measured else ""
-    if (advice.claim, advice.measured) not in rules:
-        return f"rests on {advice.claim}: {advice.measured!r}, which the ledger does not test"
-    return "" if all(forms) else "lacks a sentence for one of the answers"
-
-
-def answer(advice: Advice, row: dict | None) -> str | None:
+def answer(advice: Advice, rows: dict[str, dict]) -> str | None:
     """What this run answers to the test behind it: yes, no or open; None without a number that is given."""
-    part = part_of(advice, row)
-    return part["verdict"] if part and part["verdict"] in (YES, NO, OPEN) else None
+    verdict = ledger.part_of(rows.get(advice.ask.claim), advice.ask.number).get("verdict")
+    return verdict if verdict in ANSWERS else None
 
 
-def part_of(advice: Advice, row: dict | None) -> dict | None:
-    """The part of a claim's row that the entry rests on; None if the row has none."""
-    parts = row["parts"] if row else []
-    return next((part for part in parts if part["measured"] == advice.measured and part.get("kind") != "size"), None)
-
-
-def evidence(advice: Advice, row: dict | None) -> str:
-    """What this run found, as the ledger's row says; nothing for what rests on no claim."""
-    if not advice.claim:
+def evidence(advice: Advice, rows: dict[str, dict]) -> str:
+    """What this run found, as the ledger's rows say, by claim; nothing for what rests on no claim."""
+    if not advice.ask:
         return ""
-    verdict, part = answer(advice, row), part_of(advice, row)
-    if part and part["verdict"] == verdicts.WITHHELD:
-        return f"What this run found on it (claim {advice.claim}) is withheld: {draw.plain(part['reason'])}."
+    claim, number = advice.ask.claim, advice.ask.number
+    row, verdict = rows.get(claim, {}), answer(advice, rows)
+    part = ledger.part_of(row, number)
+    if part.get("verdict") == verdicts.WITHHELD:
+        return f"What this run found on it (claim {claim}) is withheld: {draw.plain(part['reason'])}."
     if verdict is None:
-        smoke = row is not None and row.get("provenance", {}).get("is_result") is False
-        return f"This run has no number on it (claim {advice.claim}){': it was a smoke test' * smoke}."
-    form = getattr(advice, verdict)
-    sentence = form.format(value=value_of(row, advice.measured), why=draw.plain(part["reason"]))
-    return sentence + " The page of this number is stale." * bool(row.get("stale"))
+        smoke = row.get("provenance", {}).get("is_result") is False
+        return f"This run has no number on it (claim {claim}){': it was a smoke test' * smoke}."
+    said = advice.found.form((verdict,)).format(value=value_of(row, number), why=draw.plain(part["reason"]))
+    return said + " The page of this number is stale." * bool(row.get("stale"))
 
 
 def value_of(row: dict, name: str) -> str:
     """A measured number of a row with its interval: `1.13 [1.12, 1.15]`; without one where there is none."""
-    value, (low, high) = row["measured"][name], row["interval"][name]
+    value, (low, high) = row["numbers"][name], row["interval"][name]
     if low == high:
         return f"{value:,.3g}" + ("" if name in row["counted"] else " (all values alike)")
     interval = Interval(value, low, high)

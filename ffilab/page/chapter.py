@@ -158,7 +158,7 @@ def described(session: Session, gil_enabled: bool) -> dict:
             label: {key: facts[key] for key in ("version", "route", "config_args")} for label, facts in builds.items()
         },
         "machine": session.machine["cpu"],
-        "measured": session.machine["date"],
+        "date": session.machine["date"],
         "read": source() is not None,
         # Below _build, if they lie there: a clone may be moved.
         "records": [

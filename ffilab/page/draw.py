@@ -282,7 +282,7 @@ def verdict(row: dict) -> None:
     )
     measured = "; ".join(
         f"{name} {text(Interval(value, *row['interval'][name]))}{' (withheld)' * ledger.is_withheld(row, name)}"
-        for name, value in row["measured"].items()
+        for name, value in row["numbers"].items()
     )
     why = "".join(f"\n  - {plain(ledger.part_in_words(part))}" for part in row["parts"]) or f" {plain(row['reason'])}"
     display(

@@ -117,11 +117,11 @@ def surprises(tree: Path, rows: list[dict]) -> str:
     """List the first few surprises that have a number: decided ones first."""
     by_claim, decided, open_ = {row["id"]: row for row in rows}, [], []
     for surprise in advice.read(FILE, "surprise"):
-        verdict = advice.answer(surprise, by_claim.get(surprise.claim))
+        verdict = advice.answer(surprise, by_claim)
         if verdict is not None:
             (open_ if verdict == OPEN else decided).append(surprise)
     lines = [
-        f"{number}. {surprise.say} {advice.evidence(surprise, by_claim[surprise.claim])} {link(tree, surprise.link)}"
+        f"{number}. {surprise.say} {advice.evidence(surprise, by_claim)} {link(tree, surprise.link)}"
         for number, surprise in enumerate((decided + open_)[:SURPRISES], 1)
     ]
     return "\n".join(lines) + "\n" if lines else "No chapter of this copy has a number for one yet.\n"
@@ -147,7 +147,7 @@ def reply(question: advice.Advice, by_claim: dict[str, dict]) -> str:
     if question.table:
         kept = Shown(**question.table).read()
         return "Not measured here." if kept is None or kept.frame.empty else in_line(kept) + since(question.chapter)
-    return advice.evidence(question, by_claim.get(question.claim))
+    return advice.evidence(question, by_claim)
 
 
 def in_line(kept: tables.Table) -> str:

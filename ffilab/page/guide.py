@@ -63,7 +63,7 @@ def steps_page(tree: Path, rows: list[dict]) -> str:
         "guide.md",
         steps=steps(),
         entries=advice.read(),
-        evidence=lambda advised: advice.evidence(advised, by_claim.get(advised.claim)),
+        evidence=lambda advised: advice.evidence(advised, by_claim),
         link=partial(link, tree),
         again=lambda shown: again(shown, tree),
     )

@@ -78,7 +78,7 @@ def boxes(rows: list[dict]) -> dict[str, dict[str, int]]:
 
 def names(row: dict) -> list[str]:
     """List the numbers of a claim, those first on which answers rest."""
-    return list(dict.fromkeys([*(part["measured"] for part in row["parts"]), *row["measured"]]))
+    return list(dict.fromkeys([*(part["number"] for part in row["parts"]), *row["numbers"]]))
 
 
 def title(part: dict, name: str) -> str:
@@ -93,7 +93,7 @@ def refuted(row: dict) -> list[dict]:
     return [
         part
         for part in row["parts"]
-        if part["verdict"] == NO and ledger.is_part(part) and part["measured"] in row["measured"]
+        if part["verdict"] == NO and ledger.is_part(part) and part["number"] in row["numbers"]
     ]
 
 
@@ -152,7 +152,7 @@ def as_table(rows: list[dict]) -> pd.DataFrame:
     for row in rows:
         facts = row["provenance"]
         for part in row["parts"] or [{}]:
-            name = part.get("measured", "")
+            name = part.get("number", "")
             low, high = row["interval"].get(name, (None, None))
             lines.append(
                 {key: row[key] for key in OF_CLAIM}
@@ -160,8 +160,8 @@ def as_table(rows: list[dict]) -> pd.DataFrame:
                     "test": part.get("part", ""),
                     "test_kind": part.get("kind", ""),
                     "experiment": part.get("experiment", ""),
-                    "measured": name,
-                    "value": row["measured"].get(name),
+                    "number": name,
+                    "value": row["numbers"].get(name),
                     "low": low,
                     "high": high,
                     "answer": part.get("verdict", ""),

@@ -7,7 +7,7 @@ The level is the talk's sorting; the verdict is that of the corner's test in the
 from collections import Counter
 from dataclasses import dataclass
 
-from ffilab.judge import derived, verdicts
+from ffilab.judge import derived, ledger, verdicts
 from ffilab.judge.derived import COSTS, LEVELS, Corner
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.verdicts import WITHHELD
@@ -58,9 +58,8 @@ def _place(corner: Corner, by_claim: dict[str, dict], judged: dict) -> Place:
     if not corner.claim:
         return Place(corner, SHOWN if corner.page else NOT_TESTED)
     row = by_claim.get(corner.claim, {})
-    name, parts = (corner.test, judged.get("parts", [])) if corner.bold else (corner.measured, row.get("parts", []))
-    part = next((part for part in parts if part["measured"] == name and part["kind"] != "size"), None)
-    if part is None:
+    part = ledger.part_of(judged, corner.test) if corner.bold else ledger.part_of(row, corner.number)
+    if not part:
         measured = row.get("verdict", verdicts.NOT_MEASURED) not in (verdicts.NOT_MEASURED, verdicts.NOT_WRITTEN)
         return Place(corner, NO_NUMBER if measured else NOT_MEASURED, row.get("reason", ""))
     if part["verdict"] == verdicts.NO_NUMBER:

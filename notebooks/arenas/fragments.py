@@ -6,7 +6,7 @@ from functools import partial
 
 from ffilab.judge import ledger
 from ffilab.judge.numbers import of
-from ffilab.judge.processes import chosen, measured
+from ffilab.judge.processes import chosen, location
 from ffilab.judge.rules import NO, YES
 from ffilab.judge.sentences import NOTHING, said
 from ffilab.judge.wording import listed, text
@@ -51,7 +51,7 @@ def step(session: Session, native: int) -> str:
     cells, python = results.grid(session.frame(numbers.GRID)), results.LARGEST[0]
     kinds: dict[str, list[str]] = {"grew": [], "fell": [], "is not seen to change": []}
     for build in sorted(set(cells.build)):
-        if found := measured(results.native_part(cells, build, python, native), "MiB"):
+        if found := location(results.native_part(cells, build, python, native), "MiB"):
             one = found.interval
             kind = "grew" if one.low > 0 else "fell" if one.high < 0 else "is not seen to change"
             kinds[kind].append(f"{build} ({text(one, 'MiB')})")

@@ -9,7 +9,7 @@ import pandas as pd
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Makers
-from ffilab.judge.processes import chosen, measured, ratio
+from ffilab.judge.processes import chosen, location, ratio
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
@@ -154,7 +154,7 @@ def twins(session: Session, what: str) -> Counted | None:
 
 
 def alone(session: Session, column: str, label: str, condition: str) -> Measurement | None:
-    return measured(results.of_condition(talk(session), label, condition, column), "MiB")
+    return location(results.of_condition(talk(session), label, condition, column), "MiB")
 
 
 def against(session: Session, compare: Callable, column: str, *pair: results.Which) -> Measurement | str | None:
@@ -168,7 +168,7 @@ def against(session: Session, compare: Callable, column: str, *pair: results.Whi
 def by_each(session: Session) -> Measurement | None:
     """KiB for each of the native threads of all calls, where their blocks are asked for."""
     less = results.less(*(results.of_condition(talk(session), FREE_THREADED, one, "rss") for one in (e.ASKED, e.NONE)))
-    return measured(less * 1024 / (e.TALK["python_threads"] * e.TALK["native_threads"]), "KiB")
+    return location(less * 1024 / (e.TALK["python_threads"] * e.TALK["native_threads"]), "KiB")
 
 
 def farther(session: Session) -> Interval | None:
@@ -221,7 +221,7 @@ def left_by_trim(session: Session, way: str, keep: bool) -> Measurement | None:
 
 
 def in_use(session: Session, way: str) -> Measurement | None:
-    return measured(1024 * grown(session, way, True).more_in_use.to_numpy(dtype=float), "KiB")
+    return location(1024 * grown(session, way, True).more_in_use.to_numpy(dtype=float), "KiB")
 
 
 def of_grid(session: Session, make: Callable, build: str = FREE_THREADED, *cell: int) -> Measurement | str | None:
@@ -229,7 +229,7 @@ def of_grid(session: Session, make: Callable, build: str = FREE_THREADED, *cell:
 
 
 def by_cell(cells: pd.DataFrame, build: str, *cell: int) -> Measurement | None:
-    return measured(results.native_part(cells, build, *cell), "MiB")
+    return location(results.native_part(cells, build, *cell), "MiB")
 
 
 def by_more_callers(cells: pd.DataFrame, build: str) -> Measurement | None:

@@ -174,7 +174,7 @@ def ways_table(record: Record) -> pd.DataFrame:
     """Every way on one thread: ns for each string, and how many times as fast as PyUnicode_New."""
     rows = []
     for name, what in WAYS.items():
-        if not any(record.measured(label, name) or (label, name) in record.missing for label in record.interpreters):
+        if not any(record.has(label, name) or (label, name) in record.missing for label in record.interpreters):
             continue
         row = {"strings": name, "what it is": what}
         published = PUBLISHED_GAIN.get(name.removesuffix(WRITTEN)) if name.endswith(WRITTEN) else None

@@ -52,14 +52,14 @@ ALARM = 0.05
 
 def cost(record: Record, label: str, arm: str) -> Interval | None:
     """Nanoseconds for each string, made and dropped; None if it was not measured."""
-    if not record.measured(label, arm):
+    if not record.has(label, arm):
         return None
     return statistics.per_call(record, (label, arm)).map(lambda ns: ns / LINES)
 
 
 def faster(record: Record, label: str, arm: str, than: str = NEW) -> Measurement | None:
     """How many times as fast `arm` is as `than`, in one run; None if one of them was not measured."""
-    if not record.measured(label, arm) or not record.measured(label, than):
+    if not record.has(label, arm) or not record.has(label, than):
         return None
     return statistics.compare(record, (label, than), (label, arm)).measurement
 

@@ -205,7 +205,7 @@ def count_instructions(session: Session, record: Record) -> dict[str, dict[str, 
         many = {
             (GIL, arm.name): int(min(200, max(12, 1.3e5 / float(np.nanmedian(record.times(GIL, arm.name))))))
             for arm in counted
-            if record.measured(GIL, arm.name)
+            if record.has(GIL, arm.name)
         }
         found = instructions.per_call([GIL], counted, many)
         return {GIL: {arm: count for (_, arm), count in found.items()}}

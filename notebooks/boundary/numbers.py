@@ -130,7 +130,7 @@ def of_times(session: Session) -> Makers:
 
         def of_cells() -> Made:
             record = session.timed(plan)
-            return make(record, *cells) if all(record.measured(*cell) for cell in cells) else None
+            return make(record, *cells) if all(record.has(*cell) for cell in cells) else None
 
         made[what] = of_cells
 

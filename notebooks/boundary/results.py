@@ -178,7 +178,7 @@ FIRST_USE = ("import_ms", "resident_kib", "first_call_ns", "later_call_ns")
 
 def present(record: Record, label: str, signature: str = INT) -> list[str]:
     """The bindings that were measured on this interpreter with this signature."""
-    return [binding for binding in BINDINGS if record.measured(label, name(binding, signature))]
+    return [binding for binding in BINDINGS if record.has(label, name(binding, signature))]
 
 
 def over_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
@@ -198,7 +198,7 @@ def without_loop(record: Record, build: str, arm: str) -> np.ndarray:
     conversion of a text the making of that text is taken off, and with it the loop.
     """
     suffix, label = (ON, FREE_THREADED) if build == GIL_ON else ("", build)
-    less = TEXT_MADE + suffix if arm.endswith(TEXT) and record.measured(label, TEXT_MADE + suffix) else EMPTY
+    less = TEXT_MADE + suffix if arm.endswith(TEXT) and record.has(label, TEXT_MADE + suffix) else EMPTY
     less = f"{EMPTY} (GIL on)" if less == EMPTY and suffix else less
     return medians(record.times(label, arm + suffix) - record.times(label, less))
 
@@ -282,7 +282,7 @@ def variants(record: Record) -> pd.DataFrame:
         for form, binding in VARIANTS.items():
             for signature in OF_VARIANTS:
                 cells = (label, name(form, signature)), (label, name(binding, signature))
-                if all(record.measured(*cell) for cell in cells):
+                if all(record.has(*cell) for cell in cells):
                     found = statistics.ratio(record, *cells)
                     rows.append({"interpreter": label, "form": form, "signature": signature, **vars(found)})
     return pd.DataFrame(rows, columns=["interpreter", "form", "signature", "value", "low", "high"])
@@ -599,7 +599,7 @@ def without_gil(record: Record, version: str = GIL) -> pd.DataFrame:
     for signature in SIGNATURES:
         for binding in BINDINGS:
             arm = name(binding, signature)
-            if record.measured(version, arm) and record.measured(partner, arm):
+            if record.has(version, arm) and record.has(partner, arm):
                 interval = between_builds(record, arm, partner, version).at()
                 rows.append({"signature": signature, "binding": binding, **vars(interval)})
     return pd.DataFrame(rows, columns=["signature", "binding", "value", "low", "high"])
@@ -610,7 +610,7 @@ def text_surcharge(record: Record, signature: str, build: str = FREE_THREADED) -
     arms = [name(FLOOR, one) for one in (signature, INT)]
     label, suffix = (FREE_THREADED, ON) if build == GIL_ON else (build, "")
     for cell in [(label, arm + suffix) for arm in arms] + [(GIL, arm) for arm in arms]:
-        if not record.measured(*cell):
+        if not record.has(*cell):
             return record.missing.get(cell, f"{cell[1]} was not measured on {cell[0]}")
     with np.errstate(invalid="ignore", divide="ignore"):
         text, integer = (np.log(without_loop(record, build, arm) / without_loop(record, GIL, arm)) for arm in arms)
@@ -621,7 +621,7 @@ def parts(record: Record) -> dict[str, np.ndarray] | str:
     """What a call through ctypes with the GIL is made of, in ns by layout: `argument`, what one int adds; `hand-over`, what CDLL
     takes more than PyDLL; `hand-over, int`, the same for a call with an int. Or why it was not measured."""
     cells = [(GIL, name(binding, one)) for binding in ("ctypes CDLL", "ctypes PyDLL") for one in (ANSWER, INT)]
-    if absent := [cell for cell in cells if not record.measured(*cell)]:
+    if absent := [cell for cell in cells if not record.has(*cell)]:
         return record.missing.get(absent[0], f"{absent[0][1]} was not measured")
     none, one, held, held_one = (record.times(*cell) for cell in cells)
     differences = {"argument": one - none, "hand-over": none - held, "hand-over, int": one - held_one}
@@ -648,7 +648,7 @@ def hand_overs(decisive: Record, record: Record, profiles: dict | str) -> dict[s
     """The hand-over of the GIL in ns, by the way in which it was estimated; None where it was not."""
     found = parts(decisive)
     two = [(GIL, name(FLOOR, one)) for one in (DETACHED, "no-op")]
-    by_hand = difference(record, *two) if all(record.measured(*cell) for cell in two) else None
+    by_hand = difference(record, *two) if all(record.has(*cell) for cell in two) else None
     ways: dict[str, Interval | None] = {
         "CDLL less PyDLL, → int": None,
         "CDLL less PyDLL, int → int": None,
@@ -658,7 +658,7 @@ def hand_overs(decisive: Record, record: Record, profiles: dict | str) -> dict[s
     if not isinstance(found, str):
         for way, what in zip(ways, ("hand-over", "hand-over, int")):
             ways[way] = statistics.over_units(decisive, found[what]).at()
-    if not no_time(profiles, *PROFILED) and decisive.measured(GIL, name("ctypes CDLL", ANSWER)):
+    if not no_time(profiles, *PROFILED) and decisive.has(GIL, name("ctypes CDLL", ANSWER)):
         ns = statistics.per_call(decisive, (GIL, name("ctypes CDLL", ANSWER))).value
         ways[list(ways)[-1]] = share(shares(groups(profiles, *PROFILED), HAND_OFF)).interval.map(lambda one: one * ns)
     return ways
@@ -674,8 +674,8 @@ def through_rust(record: Record, decisive: Record) -> pd.DataFrame:
         for signature in CPP_SIGNATURES:
             for binding in CPP:
                 cells = (label, name(binding, signature)), (label, name("PyO3", signature))
-                source = decisive if all(decisive.measured(*cell) for cell in cells) else record
-                if all(source.measured(*cell) for cell in cells):
+                source = decisive if all(decisive.has(*cell) for cell in cells) else record
+                if all(source.has(*cell) for cell in cells):
                     found = statistics.ratio(source, *cells)
                     rows.append({"interpreter": label, "signature": signature, "binding": binding, **vars(found)})
     return pd.DataFrame(rows, columns=["interpreter", "signature", "binding", "value", "low", "high"])
@@ -693,7 +693,7 @@ def prices(record: Record) -> pd.DataFrame:
         first = None
         for n in WORK:
             cells = [(GIL, f"{binding}: work {n}"), (GIL, f"C: work {n}")]
-            if not all(record.measured(*cell) for cell in cells):
+            if not all(record.has(*cell) for cell in cells):
                 continue
             alone, through = record.times(*cells[1]), record.times(*cells[0]) - record.times(GIL, EMPTY)
             price = medians(through - alone)
@@ -873,7 +873,7 @@ def comparison(record: Record, slow: tuple[str, str, str], fast: tuple[str, str,
         for build, binding, one in (slow, fast)
     ]
     for cell in cells:
-        if not record.measured(*cell):
+        if not record.has(*cell):
             return record.missing.get(cell, f"{cell[1]} was not measured on {cell[0]}")
     if slow[0] != fast[0]:
         return Measurement(between_builds(record, name(*slow[1:]), slow[0], fast[0]), "ratio of times")

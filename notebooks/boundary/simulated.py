@@ -123,7 +123,7 @@ def place(build: str, arm: str) -> tuple[str, str]:
 
 def single_calls(session: Simulated) -> list[tuple[str, dict, list]]:
     """Samples of the talk's own program. In some processes ctypes takes less than cffi most of the time, and more on average."""
-    claims = {test.measured: claim.id for claim in declared(session.chapter).claims for test in claim.tests}
+    claims = {test.number: claim.id for claim in declared(session.chapter).claims for test in claim.tests}
     sizes = {cells: session.true(claims[name], name) for name, cells in as_run().items()}
     n, (dear, cffi, pybind11, pyo3), held = session.budget.repeats, TALK, "ctypes PyDLL"
     means = {(GIL, pyo3): NS}

@@ -7,7 +7,7 @@ import pandas as pd
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval
-from ffilab.judge.processes import chosen, measured, ratio
+from ffilab.judge.processes import chosen, location, ratio
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
 from notebooks.convoy import results
@@ -84,7 +84,7 @@ FAR = 10
 
 def share(values: np.ndarray) -> Interval | None:
     """Centre of shares over processes; what lies below 0 or above 1 is no part of the interval."""
-    found = measured(values, "")
+    found = location(values, "")
     return found and found.interval.map(lambda bound: float(np.clip(bound, 0, 1)))
 
 
@@ -376,7 +376,7 @@ def slack_table(slacks: pd.DataFrame) -> pd.DataFrame:
         row = {"switch interval": duration(length)}
         for arm, which in ARMS.items():
             found = results.excess(slacks, length, *which)
-            row[f"{arm}, µs"] = draw.words(measured(found, "")) if len(found) else draw.NOT_MEASURED
+            row[f"{arm}, µs"] = draw.words(location(found, "")) if len(found) else draw.NOT_MEASURED
             row[f"n, {arm}"] = len(found)
         rows.append(row)
     return pd.DataFrame(rows)

@@ -7,7 +7,7 @@ import numpy as np
 
 from ffilab.judge.estimates import Counted, Interval, Location, Measurement, known
 from ffilab.judge.numbers import Makers
-from ffilab.judge.processes import difference, measured, ratio
+from ffilab.judge.processes import difference, location, ratio
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import results
@@ -147,12 +147,12 @@ def fewest(session: Session) -> Counted | None:
 
 def waits(session: Session) -> Measurement | None:
     """The median wait of each process for the GIL."""
-    return measured(results.gil_waits(session.frame("waits for the GIL")), "switch intervals")
+    return location(results.gil_waits(session.frame("waits for the GIL")), "switch intervals")
 
 
 def released(session: Session, column: str) -> Measurement | None:
     """Releases after which the other thread had the GIL before the one that let go took it back: on demand, or before one."""
-    return measured(done(session.frame("forced switching"), interpreter=GIL)[column].to_numpy(), "share of releases")
+    return location(done(session.frame("forced switching"), interpreter=GIL)[column].to_numpy(), "share of releases")
 
 
 def calls(session: Session, column: str | int, place: str) -> np.ndarray:
@@ -162,15 +162,15 @@ def calls(session: Session, column: str | int, place: str) -> np.ndarray:
 
 def share_waiting(session: Session, call: str, place: str) -> Measurement | str:
     """Calls that wait for the GIL."""
-    return measured(calls(session, call, place), "share of calls") or NO_PINNING
+    return location(calls(session, call, place), "share of calls") or NO_PINNING
 
 
 def losing(session: Session, count: int, place: str) -> Measurement | None:
-    return measured(100 * calls(session, count, place), "% of requests")
+    return location(100 * calls(session, count, place), "% of requests")
 
 
 def lost(session: Session) -> Measurement | None:
-    return measured(calls(session, "lost", TWO_CORES), "switch intervals")
+    return location(calls(session, "lost", TWO_CORES), "switch intervals")
 
 
 def request(session: Session) -> Measurement | None:
@@ -181,7 +181,7 @@ def request(session: Session) -> Measurement | None:
 
 def beyond(session: Session, length: float, arm: str, times: int = 1) -> Measurement | None:
     """What the median request takes beyond one switch interval, so many times."""
-    return measured(times * results.excess(session.frame("timer slack"), length, *ARMS[arm]), "µs")
+    return location(times * results.excess(session.frame("timer slack"), length, *ARMS[arm]), "µs")
 
 
 def added(session: Session) -> Measurement | None:

@@ -35,8 +35,8 @@ from notebooks.critical_sections.experiment import (
 
 # The versions that A6 names: the talk compared both builds of two. And the geometric means of its public data, by version.
 A6 = next(claim for claim in declared("critical_sections").claims if claim.id == "A6")
-VERSIONS = tuple(dict.fromkeys(test.measured.rpartition(" / ")[2] for test in A6.tests))
-PUBLISHED = {test.measured.rpartition(" / ")[2]: test.published for test in A6.tests if isinstance(test, Size)}
+VERSIONS = tuple(dict.fromkeys(test.number.rpartition(" / ")[2] for test in A6.tests))
+PUBLISHED = {test.number.rpartition(" / ")[2]: test.published for test in A6.tests if isinstance(test, Size)}
 LOCKS = ("atomic increment", "PyMutex", "pthread mutex", "critical section")
 # A8, our own cases: the slow piece, and the fast one. Then pairs that no claim names.
 PAIRS = (

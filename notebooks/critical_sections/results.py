@@ -79,14 +79,14 @@ def net_logs(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> np
 
 def net_ratio(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> Location | None:
     """The same over layouts; None if one was not timed."""
-    if not (record.measured(*slow) and record.measured(*fast)):
+    if not (record.has(*slow) and record.has(*fast)):
         return None
     return statistics.over_units(record, net_logs(record, slow, fast), log=True)
 
 
 def net_cost(record: Record, cell: tuple[str, str]) -> Interval | None:
     """ns of an arm without its loop; None if it was not timed."""
-    return statistics.over_units(record, net(record, cell), of=0).at() if record.measured(*cell) else None
+    return statistics.over_units(record, net(record, cell), of=0).at() if record.has(*cell) else None
 
 
 def tax(record: Record, version: str, names: list[str], gil: bool = False) -> Location | None:
@@ -95,7 +95,7 @@ def tax(record: Record, version: str, names: list[str], gil: bool = False) -> Lo
     gil: of the free-threaded build with the GIL switched on.
     """
     pairs = [((f"{version}t", f"{name}, {GIL_ON}" if gil else name), (version, name)) for name in names]
-    logs = [net_logs(record, *pair) for pair in pairs if all(record.measured(*cell) for cell in pair)]
+    logs = [net_logs(record, *pair) for pair in pairs if all(record.has(*cell) for cell in pair)]
     if not logs:
         return None
     # Where a layout lacks an arm, as its core had company, the others of the layout stand for it: arms differ in their level.
@@ -142,7 +142,7 @@ def piece(name: str, label: str = FREE_THREADED) -> tuple[str, str]:
 def piece_cost(record: Record, label: str, name: str) -> Interval | None:
     """Nanoseconds of one loop of a piece, from which no loop is to be taken off, as no Python is in it; None if missing."""
     cell = piece(name, label)
-    return statistics.per_call(record, cell) if record.measured(*cell) else None
+    return statistics.per_call(record, cell) if record.has(*cell) else None
 
 
 def pieces_compared(record: Record, slow: str, fast: str, label: str = FREE_THREADED) -> Location | None:
@@ -151,7 +151,7 @@ def pieces_compared(record: Record, slow: str, fast: str, label: str = FREE_THRE
     Where layouts fall into two classes no centre of them is one that a reader will see: then it is their mean, with its error.
     """
     cells = [piece(name, label) for name in (slow, fast)]
-    if not all(record.measured(*cell) for cell in cells):
+    if not all(record.has(*cell) for cell in cells):
         return None
     found, values = statistics.ratio_over_units(record, *cells), statistics.log_ratios(record, *cells)
     if not two_classes(np.exp(values)):
@@ -165,7 +165,7 @@ def pieces_compared(record: Record, slow: str, fast: str, label: str = FREE_THRE
 def piece_classes(record: Record, label: str, name: str) -> list[tuple[float, int]]:
     """The two classes that the layouts of a piece fall into, as (ns, layouts), the faster first; empty if they do not."""
     cell = piece(name, label)
-    return two_classes(medians(record.times(*cell))) if record.measured(*cell) else []
+    return two_classes(medians(record.times(*cell))) if record.has(*cell) else []
 
 
 # Two classes are layouts with nothing in between: a gap of so many of the typical distance within a class, and of so much of the

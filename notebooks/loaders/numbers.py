@@ -72,13 +72,13 @@ def numbers(session: Session) -> Makers:
 
 
 def ratio(record, label: str, function: str) -> Made:
-    measured = record.measured(*results.cells(label, function)[0])
+    measured = record.has(*results.cells(label, function)[0])
     return results.comparison(record, label, function).measurement if measured else None
 
 
 def price(record, label: str) -> Made:
     """What CDLL takes more for noop, in ns."""
-    measured = record.measured(*results.cells(label, "noop")[0])
+    measured = record.has(*results.cells(label, "noop")[0])
     return results.comparison(record, label, "noop").difference if measured else None
 
 
@@ -111,13 +111,13 @@ def of(frame: pd.DataFrame, label: str, loader: str, column: str):
 
 
 def alone(record, label: str) -> Made:
-    measured = record.measured(label, "detach and attach")
+    measured = record.has(label, "detach and attach")
     return statistics.per_call(record, (label, "detach and attach")) if measured else None
 
 
 def cycle_share(record, label: str) -> Made:
     """Only where CDLL is known to cost more."""
-    if not record.measured(label, "detach and attach"):
+    if not record.has(label, "detach and attach"):
         return None
     priced = results.costs_more(results.comparison(record, label, "noop").difference)
     return results.cycle_share(record, label) if priced else "CDLL is not known to cost more"

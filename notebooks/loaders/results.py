@@ -69,7 +69,7 @@ def comparison(record: Record, label: str, function: str) -> Comparison:
 
 def comparisons(record: Record) -> pd.DataFrame:
     """One row per condition and function: the ratio CDLL / PyDLL, and the whole comparison."""
-    switched = [SWITCHED] if record.measured(*cells(SWITCHED, "noop")[0]) else []
+    switched = [SWITCHED] if record.has(*cells(SWITCHED, "noop")[0]) else []
     return pd.DataFrame(
         [
             {"interpreter": label, "function": function, "comparison": found, **vars(found.ratio)}
@@ -86,7 +86,7 @@ def compared(record: Record, label: str) -> list[str]:
     added = sorted(
         name
         for name in names - {*FUNCTIONS, *DECLARED}
-        if not name.endswith(ON) and all(record.measured(*one) for one in cells(label, name))
+        if not name.endswith(ON) and all(record.has(*one) for one in cells(label, name))
     )
     return [*FUNCTIONS, *added]
 
@@ -98,7 +98,7 @@ def shares_of_the_price(record: Record) -> dict[str, Interval]:
     return {
         label: statistics.over_units(record, extra(record, label, "noop") / gil).at()
         for label in (FREE_THREADED, SWITCHED)
-        if record.measured(*cells(label, "noop")[0])
+        if record.has(*cells(label, "noop")[0])
     }
 
 
@@ -114,7 +114,7 @@ def detach_attach_cost(record: Record) -> pd.DataFrame:
     """
     rows = []
     for label in record.interpreters:
-        if not record.measured(label, "detach and attach"):
+        if not record.has(label, "detach and attach"):
             continue
         alone = statistics.per_call(record, (label, "detach and attach"))
         rows.append({"interpreter": label, "how": "alone, in a C loop", **vars(alone)})
@@ -197,7 +197,7 @@ def audit_cost(record: Record) -> dict[str, Interval]:
     """Nanoseconds that one idle audit hook adds to a CDLL call, where it was measured. The two arms run in different processes."""
     costs = {}
     for label in record.interpreters:
-        if record.measured(label, "CDLL noop, audited"):
+        if record.has(label, "CDLL noop, audited"):
             audited = record.times(label, "CDLL noop, audited") - record.times(label, f"{EMPTY} (audited)")
             plain = record.times(label, "CDLL noop, not audited") - record.times(label, f"{EMPTY} (not audited)")
             costs[label] = statistics.over_units(record, medians(audited - plain)).at()

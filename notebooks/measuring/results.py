@@ -321,7 +321,7 @@ def moved_by_company(record: Record) -> Location:
 
 def copies_compared(record: Record) -> list[Comparison]:
     """Every pair of copies that was measured; by this session alone, as in the controls: to copies another adds nothing."""
-    pairs = list(combinations([(GIL, arm) for arm in COPIES if record.measured(GIL, arm)], 2))
+    pairs = list(combinations([(GIL, arm) for arm in COPIES if record.has(GIL, arm)], 2))
     found = [statistics.explained(record, statistics.log_ratios(record, *pair), log=True, of=0) for pair in pairs]
     return [dataclasses.replace(statistics.compare(record, *pair), estimate=one) for pair, one in zip(pairs, found)]
 
@@ -389,7 +389,7 @@ def levels_and_zero(record: Record) -> pd.DataFrame:
             ("CDLL / PyDLL", LOADERS_OF_COPIES),
             ("a call / itself", ((GIL, COPIES[0]), (GIL, COPIES[1]))),
         )
-        if record.measured(*cells[1])
+        if record.has(*cells[1])
     ]
     return pd.concat(found, ignore_index=True)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from ffilab.judge.estimates import Interval, Location, Measurement, Share
-from ffilab.judge.processes import chosen, measured, ratio
+from ffilab.judge.processes import chosen, location, ratio
 from notebooks.pinning.experiment import APART, FREE, ONE_CORE
 from notebooks.races.results import expected
 
@@ -37,7 +37,7 @@ def centre(frame: pd.DataFrame, name: str, **which) -> Interval | None:
 def mean(frame: pd.DataFrame, name: str, **which) -> Interval | None:
     """Mean over processes with its interval; None if nothing is there."""
     values = column(frame, name, **which).dropna().to_numpy()
-    return measured(values, "").interval if len(values) else None
+    return location(values, "").interval if len(values) else None
 
 
 def moves(speeds: pd.DataFrame, placement: str, **which) -> Interval | None:

@@ -307,7 +307,7 @@ def five_hottest(found: dict | str) -> Measurement | str:
     if found["what"] != "samples":
         return exact(share_of(taken[0], hottest(taken)), unit)
     shares = [share_of(one, hottest(taken[:number] + taken[number + 1 :])) for number, one in enumerate(taken)]
-    return processes.measured(np.array(shares), unit)
+    return processes.location(np.array(shares), unit)
 
 
 def hottest(profiles: list[dict]) -> list[str]:

@@ -147,6 +147,6 @@ def add_profiles(session: Simulated) -> None:
     session.add_observation("profiles of call_method", {"what": "samples", "processes": taken}, *arguments)
 
 
-def share_of(claim: str, measured: str, session: Simulated) -> float:
+def share_of(claim: str, number: str, session: Simulated) -> float:
     """A true share: the truth of a wide rule may lie beyond 0 and 1."""
-    return min(0.98, max(0.02, session.true(claim, measured)))
+    return min(0.98, max(0.02, session.true(claim, number)))

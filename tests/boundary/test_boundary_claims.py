@@ -84,7 +84,7 @@ def test_the_plan_of_the_claims_has_the_cells_that_claims_compare():
     texts = {(label, experiment.TEXT_MADE) for label in PAIR} | {(FREE_THREADED, experiment.TEXT_MADE + experiment.ON)}
     assert compared | surcharges | texts <= {(label, arm.name) for label, arm in made.cells()}
     assert all(arm.gil == arm.name.endswith((experiment.ON, "(GIL on)")) for arm in made.arms)
-    asked = {claim.id: {test.measured for test in claim.tests} for claim in declared("boundary").claims}
+    asked = {claim.id: {test.number for test in claim.tests} for claim in declared("boundary").claims}
     beside = {results.MISRANKED, results.FASTEST, results.FASTEST_OF_FOUR, *results.as_run()}
     assert set(results.as_run()) <= set().union(*asked.values())
     assert {claim: set(ratios) for claim, ratios in named.items()} == {
@@ -172,7 +172,7 @@ def test_claims_without_a_tool_or_a_binding_have_a_reason():
     looks = [profiled(60, 20, how="callgrind, own cost")]
     counted = {label: dict.fromkeys(("ctypes CDLL", "ctypes PyDLL"), looks) for label in PAIR}
     row = judged(with_observations(counted, "no valgrind"))["A10"]
-    assert (row["verdict"], list(row["measured"])) == (verdicts.OPEN, [results.ARGUMENT])
+    assert (row["verdict"], list(row["numbers"])) == (verdicts.OPEN, [results.ARGUMENT])
     assert "instructions were counted" in row["reason"]
 
 
@@ -182,7 +182,7 @@ def test_claims_without_a_tool_or_a_binding_have_a_reason():
 def test_the_numbers_that_sentences_name_are_there():
     found = of(Golden("boundary"))
     for sentence in sentences.read("boundary").values():
-        named = [*sentence.poured.values(), *(name for one in sentence.questions for name in (one.measured, one.than))]
+        named = [*sentence.poured.values(), *(name for one in sentence.questions for name in (one.number, one.than))]
         assert [name for name in named if name and name[0] != "@" and name not in found] == [], sentence.name
 
 

@@ -209,12 +209,12 @@ def test_a_clone_that_cannot_be_written(monkeypatch):
 
 # Claims.
 
-GOOD = '{kind = "side", measured = "x", direction = "above", null = 1.0, interest = 0.1}'
+GOOD = '{kind = "side", number = "x", direction = "above", null = 1.0, interest = 0.1}'
 HEAD = 'id = "X1"\nwhere = "w"\nclaim = "c"\npublished = "p"\n'
 
 
 def rule(**changed):
-    words = {"kind": '"side"', "measured": '"x"', "direction": '"above"', "null": "1.0", "interest": "0.1"} | changed
+    words = {"kind": '"side"', "number": '"x"', "direction": '"above"', "null": "1.0", "interest": "0.1"} | changed
     return "{" + ", ".join(f"{key} = {value}" for key, value in words.items() if value is not None) + "}"
 
 
@@ -223,7 +223,7 @@ def one(test=GOOD, head="", entry=HEAD):
 
 
 def size(**changed):
-    words = {"kind": '"size"', "measured": '"x"', "null": "1.0", "published": "1.2", "margin": "0.25"} | changed
+    words = {"kind": '"size"', "number": '"x"', "null": "1.0", "published": "1.2", "margin": "0.25"} | changed
     return f"{GOOD}, {{" + ", ".join(f"{key} = {value}" for key, value in words.items()) + "}"
 
 
@@ -235,9 +235,9 @@ MISTAKES = {
     "NaN as a number": (one(rule(null="nan")), "finite number"),
     "a text as a number": (one(rule(null='"1"')), "finite number"),
     "a margin of 1e9 around a published size": (one(size(margin="1e9")), "below 1"),
-    "a margin that everything meets": (one('{kind = "equal", measured = "x", null = 1.0, margin = 5}'), "no larger"),
+    "a margin that everything meets": (one('{kind = "equal", number = "x", null = 1.0, margin = 5}'), "no larger"),
     "a margin on the wrong side that everything meets": (one(rule(interest="-1e9")), "less than `null`"),
-    "a rate of more than all": (one('{kind = "never", measured = "x", rate = 1.5}'), "between 0 and 1"),
+    "a rate of more than all": (one('{kind = "never", number = "x", rate = 1.5}'), "between 0 and 1"),
     "no tests": (one(""), "needs tests"),
     "no id": (one(entry=HEAD.replace('id = "X1"\n', "")), "needs the texts id"),
     "a chapter that is not there": (one(head='uses = ["loader"]'), "no such chapter"),
@@ -259,7 +259,7 @@ def test_claims(tmp_path, mistake):
 def test_good_claims(tmp_path):
     (tmp_path / "c").mkdir()
     path = tmp_path / "c" / "claims.toml"
-    for text in (one(), one(size()), one('{kind = "never", measured = "x", rate = 0.1}'), one(rule(interest="-0.1"))):
+    for text in (one(), one(size()), one('{kind = "never", number = "x", rate = 0.1}'), one(rule(interest="-0.1"))):
         path.write_text(text)
         assert len(claims.read(path, "c").claims) == 1
 

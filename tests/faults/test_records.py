@@ -338,7 +338,7 @@ def test_no_record_is_written_over_or_where_nothing_may_be_written(path, monkeyp
 
 def test_markup_in_a_reason_stands_on_a_page_as_text(monkeypatch):
     """Reasons are not checked as names are: the page escapes them."""
-    row = {"id": "A1", "claim": "c", "published": "p", "verdict": "v", "qualifier": "", "beside": {}, "measured": {}}
+    row = {"id": "A1", "claim": "c", "published": "p", "verdict": "v", "qualifier": "", "beside": {}, "numbers": {}}
     row |= {"kind": "measured", "size": "", "parts": [], "counted": []}
     shown = []
     monkeypatch.setattr(draw, "display", lambda one: shown.append(one.data))

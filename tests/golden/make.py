@@ -87,7 +87,7 @@ def make(records: Path) -> None:
         row["id"]: {
             "verdict": row["verdict"],
             "size": row["size"],
-            "measured": {name: [value, *row["interval"][name]] for name, value in row["measured"].items()},
+            "numbers": {name: [value, *row["interval"][name]] for name, value in row["numbers"].items()},
         }
         for row in again.rows(HERE, whatever_the_controls=True)
     }
