@@ -96,7 +96,7 @@ def check_sleep(session: Session, mine: str) -> list[str]:
     case = Case(GIL, counting, {"loader": "PyDLL"}, {"library": library, "milliseconds": SLEEP_MS, "reference_ms": 70})
     kept = results.shares_kept(session.run("my sleep_ms", [case], session.budget.repeats))
     (claim,) = (claim for claim in declared("loaders").claims if claim.id == "A14")
-    rule = next(rule for rule in claim.tests if rule.measured == f"share kept by CDLL on {GIL}")
+    rule = next(rule for rule in claim.tests if rule.number == f"share kept by CDLL on {GIL}")
     share = Measurement(results.of(kept, GIL, "PyDLL").estimate, "share")
     wrong = fault_of(rule, share, "while your sleep_ms sleeps, another thread does not keep its speed")
     ours, theirs = call("PyDLL", "noop"), call("PyDLL", "noop", library, more=", mine")
