@@ -17,13 +17,11 @@ from ffilab.page.chapters import YOURS
 from ffilab.run import settings
 from ffilab.run.paths import NOTEBOOKS, ROOT
 
-# One change for each chapter: what stands in a cell, what takes its place, and what then has to be seen.
+# One change for each chapter stands in its exercise.py: what stands in a cell, what takes its place, and what then has to be seen.
 CHANGES = {
-    "loaders": (
-        '*(call(loader, "getpid", None) for loader in LOADERS),',
-        '*(call(loader, name, None) for name in ("getpid", "getppid") for loader in LOADERS),',
-        "getppid on 3.14",
-    ),
+    chapter: exercise.CHANGE
+    for chapter in chapter_names()
+    if hasattr(exercise := importlib.import_module(f"notebooks.{chapter}.exercise"), "CHANGE")
 }
 LIMIT_S = 900
 

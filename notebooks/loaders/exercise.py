@@ -26,6 +26,12 @@ SOLVED = {
     "repair-loaders": r"\ACorrect: .*\n(Fast|Either)\b",
     "safe-to-block": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
+# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
+CHANGE = (
+    '*(call(loader, "getpid", None) for loader in LOADERS),',
+    '*(call(loader, name, None) for name in ("getpid", "getppid") for loader in LOADERS),',
+    f"getppid on {GIL}",
+)
 
 FUNCTIONS = ("noop", "sleep_ms", "PyList_New")
 WHY = {
