@@ -1,0 +1,93 @@
+"""What goes to a worker: the source of a function of a cell, with all that it names."""
+
+import ctypes
+import json
+import math as mathematics
+import textwrap
+
+import pytest
+from of_chapter import LABELS, result_of
+
+from ffilab.judge.estimates import LEVEL, Interval
+from ffilab.measure.source import source_of
+from ffilab.page.cells import exported
+from ffilab.run.errors import UserError
+
+LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
+FACTOR = 2.5
+
+
+def base(value):
+    return value * FACTOR
+
+
+WAYS = {"base": base, "plain": (1, [2, None])}
+
+
+class Point:
+    def __init__(self, value):
+        self.value = base(value)
+
+
+def asked(value, way="base"):
+    """It names functions, a class, a module under another name, constants, and itself."""
+    inner = [WAYS[way](one) for one in (value,)]
+    local = mathematics.floor(Point(value).value)
+    return {
+        "inner": inner,
+        "local": local,
+        "loader": LOADERS["CDLL"].__name__,
+        "again": asked(0)["inner"] if value else [],
+    }
+
+
+def of_the_book():
+    return Interval(1.0, LEVEL, 2.0)
+
+
+HANDLE = object()
+
+
+def with_a_handle():
+    return HANDLE
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_a_function_runs_in_a_worker_with_all_that_it_names(label):
+    assert result_of(label, asked, {"value": 3}) == {"inner": [7.5], "local": 7, "loader": "CDLL", "again": [0.0]}
+
+
+@pytest.mark.parametrize(
+    ("function", "says"), [(of_the_book, "belongs to the book"), (with_a_handle, "HANDLE is a object")]
+)
+def test_what_no_worker_can_have_is_refused(function, says):
+    with pytest.raises(UserError, match=says):
+        source_of(function=function)
+
+
+def test_another_name_and_a_cycle():
+    names = {}
+    exec(source_of(other=asked), names)
+    assert names["other"](1)["inner"] == [2.5]
+
+
+def test_the_definitions_of_cells_are_a_module(tmp_path):
+    cells = [
+        "import os\nfrom math import floor, sqrt\nfrom somewhere import session\n\nSIZE = 3\nkept = floor(2.5)",
+        "@staticmethod\ndef root(x):\n    return sqrt(x)  # kept as it stands\n\n\nrun = session.run('a', root)\nFIRST, SECOND = 1, 2",
+    ]
+    notebook = tmp_path / "one.ipynb"
+    listed = [
+        {"cell_type": "markdown", "source": "DOC = 1"},
+        *({"cell_type": "code", "source": cell} for cell in cells),
+    ]
+    notebook.write_text(json.dumps({"cells": listed}))
+    assert exported(notebook) == textwrap.dedent("""\
+        from math import sqrt
+
+        SIZE = 3
+        @staticmethod
+        def root(x):
+            return sqrt(x)  # kept as it stands
+        FIRST, SECOND = 1, 2
+        """)
