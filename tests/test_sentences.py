@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from ffilab.judge import claims, sentences
+from ffilab.judge import claims, questions, sentences
 from ffilab.judge.estimates import Counted, Interval, Share
 from ffilab.judge.numbers import Numbers
 from ffilab.judge.rules import NO, OPEN, YES
@@ -168,6 +168,6 @@ def test_every_form_reads_well(chapter):
 
 
 def test_an_interval_is_larger_than_another_only_if_it_lies_above_it():
-    assert [sentences.larger(ABOVE, one) for one in (BELOW, ABOVE)] == [YES, OPEN]
-    assert sentences.larger(BELOW, ABOVE) == NO
-    assert sentences.larger(ABOVE, Interval(1.0, float("nan"), float("nan"))) is None
+    assert [questions.larger(ABOVE, one) for one in (BELOW, ABOVE)] == [YES, OPEN]
+    assert questions.larger(BELOW, ABOVE) == NO
+    assert questions.larger(ABOVE, Interval(1.0, float("nan"), float("nan"))) is None

@@ -29,6 +29,11 @@ class Interval:
         """The interval in a row of a table with the columns value, low and high."""
         return cls(row.value, row.low, row.high)
 
+    def distance(self, point: float) -> "Interval":
+        """How far a point lies from the number, and how far at least and at most."""
+        value, *ends = (abs(bound - point) for bound in (self.value, self.low, self.high))
+        return Interval(value, min(ends) if self.excludes(point) else 0.0, max(ends))
+
     def map(self, function) -> "Interval":
         """Apply an increasing function to all three numbers."""
         return Interval(function(self.value), function(self.low), function(self.high))
@@ -36,6 +41,11 @@ class Interval:
     def __neg__(self) -> "Interval":
         """The same difference the other way round."""
         return Interval(-self.value, -self.high, -self.low)
+
+    @property
+    def reach(self) -> float:
+        """Its upper bound over its lower one; infinite where that is not above zero."""
+        return self.high / self.low if self.low > 0 else math.inf
 
     @property
     def inverse(self) -> "Interval":

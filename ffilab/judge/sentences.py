@@ -41,9 +41,9 @@ from pathlib import Path
 
 from ffilab.judge import derived, ledger, numbers
 from ffilab.judge.claims import in_words
-from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import Numbers
 from ffilab.judge.poured import NOTHING, Poured, Text, grouped
+from ffilab.judge.questions import larger
 from ffilab.judge.rules import KINDS, NO, OPEN, YES, Rule
 from ffilab.judge.wording import capital
 from ffilab.run import settings
@@ -86,13 +86,6 @@ class Question:
         if self.claim:
             return ledger.sides(session, self.size)[self.claim, self.number]
         return self.rule.answer(measurement).verdict
-
-
-def larger(one: Interval, other: Interval) -> str | None:
-    """Does one interval lie wholly above the other one, or below it? None if one of them is not known."""
-    if not (one.is_known and other.is_known):
-        return None
-    return YES if one.low > other.high else NO if one.high < other.low else OPEN
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from matplotlib import ticker
 
 from ffilab.judge import controls, ledger, statistics
 from ffilab.judge.estimates import Interval
+from ffilab.judge.questions import OPEN, above
 from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
@@ -262,7 +263,7 @@ def false_alarms(record: Record, copies: list[tuple[str, str]]) -> pd.DataFrame:
                 "same / same": text(comparison.ratio),
                 "n (layouts)": comparison.estimate.n,
                 "smallest effect to be found": f"{comparison.mde:.2%}",
-                "false alarm": "yes" if comparison.ratio.excludes(1) else "no",
+                "false alarm": "no" if above(comparison.ratio, 1) == OPEN else "yes",
             }
             for label, arm, comparison in statistics.false_alarms(record, copies)
         ]

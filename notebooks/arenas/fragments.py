@@ -7,7 +7,7 @@ from functools import partial
 from ffilab.judge import ledger
 from ffilab.judge.numbers import of
 from ffilab.judge.processes import chosen, location
-from ffilab.judge.rules import NO, YES
+from ffilab.judge.questions import NO, OPEN, YES, above, larger
 from ffilab.judge.sentences import NOTHING, said
 from ffilab.judge.wording import listed, text
 from ffilab.measure.session import Session
@@ -17,6 +17,7 @@ from notebooks.arenas import numbers, results
 # What is said of the effects of allocators: those of this factor or more.
 LARGE, SAID = 2.0, 6
 LESS = "less than is of interest"
+KINDS = {YES: "grew", NO: "fell", OPEN: "is not seen to change"}
 
 
 def fragments(session: Session) -> dict[str, Callable[[], str]]:
@@ -49,12 +50,11 @@ def each_thread(session: Session) -> str:
 def step(session: Session, native: int) -> str:
     """From none to so many native threads: on which builds memory grew, fell, and on which neither is told."""
     cells, python = results.grid(session.frame(numbers.GRID)), results.LARGEST[0]
-    kinds: dict[str, list[str]] = {"grew": [], "fell": [], "is not seen to change": []}
+    kinds: dict[str, list[str]] = {kind: [] for kind in KINDS.values()}
     for build in sorted(set(cells.build)):
         if found := location(results.native_part(cells, build, python, native), "MiB"):
             one = found.interval
-            kind = "grew" if one.low > 0 else "fell" if one.high < 0 else "is not seen to change"
-            kinds[kind].append(f"{build} ({text(one, 'MiB')})")
+            kinds[KINDS[above(one, 0)]].append(f"{build} ({text(one, 'MiB')})")
     found = "; ".join(f"{kind} on {listed(builds)}" for kind, builds in kinds.items() if builds)
     where = f"From 0 to {native} native threads a call, at {python} Python threads"
     return f"{where}, memory {found}." if found else f"{where}: not measured here."
@@ -63,11 +63,11 @@ def step(session: Session, native: int) -> str:
 def best_setting(session: Session) -> str:
     """Which setting of glibc makes the work by turns smallest, which others may, and what it does to the work all at once."""
     every = {name: of(session)[f"MiB grown, by turns: {name} / nothing"].measurement for name in e.SETTINGS}
-    helps = {name: one.interval for name, one in every.items() if one and one.interval.high < 1}
+    helps = {name: one.interval for name, one in every.items() if one and above(one.interval, 1) == NO}
     if not helps:
         return "No setting of glibc is seen to make this work's memory smaller here, or nothing is known of it."
     best = min(helps, key=lambda name: helps[name].value)
-    rivals = [name for name, one in helps.items() if name != best and one.low <= helps[best].high]
+    rivals = [name for name, one in helps.items() if name != best and larger(one, helps[best]) != YES]
     beside = f" {listed(rivals)} cannot be told from it." if rivals else ""
     turns, once = (said(session)[f"with {best}, {work}"] for work in ("by turns", "all at once"))
     return f"{turns}{beside} {once}"
@@ -94,7 +94,7 @@ def largest(session: Session) -> str:
     runs = results.scenarios(session.frame("scenarios"))
     arms = [(name, arm) for name in e.SCENARIOS for arm in (*e.ALLOCATORS[1:], e.PURGING)]
     found = {f"{name}, {arm}": one.interval for name, arm in arms if (one := results.over_glibc(runs, name, arm))}
-    clear = {which: one for which, one in found.items() if one.low > LARGE or one.high < 1 / LARGE}
+    clear = {which: one for which, one in found.items() if above(one, LARGE) == YES or above(one, 1 / LARGE) == NO}
     if not clear:
         return f"No allocator differs from glibc's by a factor of {LARGE:g} or more, as far as this run tells."
     parts = [

@@ -10,6 +10,7 @@ from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import chosen, location, ratio
+from ffilab.judge.questions import NO, equal
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
@@ -149,7 +150,7 @@ def twins(session: Session, what: str) -> Counted | None:
     """How many A/A tests of the talk's experiment there are, and how many are off."""
     found = [one.interval for one in results.twins(talk(session)).values() if one.interval.is_known]
     least = results.ALARM if "matter" in what else 0.0
-    off = [one for one in found if not what or one.low > least or one.high < -least]
+    off = [one for one in found if not what or equal(one, 0, least) == NO]
     return Counted(len(off)) if found else None
 
 
@@ -183,8 +184,7 @@ def farther(session: Session) -> Interval | None:
 def distance(seen: Interval) -> Interval:
     """From what the talk's calls saw grow, which is its growth over its amplification."""
     grown, factor = results.TERMINAL["3.14.0rc1"][2:]
-    value, *ends = (abs(math.log(grown / factor / max(mib, 0.01))) for mib in (seen.value, seen.low, seen.high))
-    return Interval(value, 0.0 if seen.low <= grown / factor <= seen.high else min(ends), max(ends))
+    return seen.map(lambda mib: math.log(max(mib, 0.01))).distance(math.log(grown / factor))
 
 
 def share(session: Session, happened: bool, make: Callable, *arguments) -> Share | None:

@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from ffilab.judge.questions import YES, above
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
 from ffilab.page import draw
@@ -43,7 +44,7 @@ def _of(record: Record, answers: pd.DataFrame, program: str, chosen: str) -> str
         gain = results.faster(record, GIL, f"{rival}, {share} read", than=f"{chosen}, {share} read")
         # Nothing is faster than the rule by less than two copies of it can be told apart.
         least = results.least(record, GIL) if NEW in (rival, chosen) else 0.0
-        if rival != chosen and gain and gain.interval.low > 1 and gain.interval.value > 1 + least:
+        if rival != chosen and gain and above(gain.interval, 1) == YES and gain.interval.value > 1 + least:
             return f"{program}: correct, and {rival!r} is {draw.words(gain)} times as fast."
     return f"{program}: right."
 

@@ -6,6 +6,7 @@ import pandas as pd
 
 from ffilab.judge.estimates import Interval
 from ffilab.judge.processes import chosen, interval_of
+from ffilab.judge.questions import NO, above
 from ffilab.measure.record import Record
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
@@ -87,7 +88,7 @@ def absent(record: Record, label: str, arm: str) -> str:
 
 def in_words(faults: Interval | None) -> str:
     """Page faults for each tuple: so few that none belongs to a tuple are not spelled out."""
-    return "fewer than 0.1" if faults and faults.high < 0.1 else draw.words(faults)
+    return "fewer than 0.1" if faults and above(faults, 0.1) == NO else draw.words(faults)
 
 
 def original_table(runs: pd.DataFrame) -> pd.DataFrame:

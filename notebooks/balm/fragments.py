@@ -5,8 +5,9 @@ from functools import partial
 
 from ffilab.judge.controls import unequal
 from ffilab.judge.numbers import of
+from ffilab.judge.questions import larger
 from ffilab.judge.rules import NO, OPEN, YES, Equal, Side
-from ffilab.judge.sentences import BUILDS, Poured, larger
+from ffilab.judge.sentences import BUILDS, Poured
 from ffilab.judge.wording import capital, listed, text
 from ffilab.measure.session import Session
 from notebooks.balm import numbers, results

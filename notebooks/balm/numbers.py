@@ -8,6 +8,7 @@ from ffilab.judge.controls import Control, unequal
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import exact, interval_of
+from ffilab.judge.questions import OPEN, YES, above, equal
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -94,7 +95,7 @@ def controls(session: Session) -> list[Control]:
     """The chapter's own A/A test: the rule twice in the corrected experiment. What shows no bias and excludes none is undecided."""
 
     def kind(ratio: Interval) -> str:
-        told = ratio.excludes(1) or (ratio.low >= 1 - results.ALARM and ratio.high <= 1 + results.ALARM)
+        told = above(ratio, 1) != OPEN or equal(ratio, 1, results.ALARM) == YES
         return f"A/A of CPython's own strings{'' if told else f', {results.ALARM:.0%} undecided'}"
 
     return [

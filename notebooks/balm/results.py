@@ -8,6 +8,7 @@ import pandas as pd
 from ffilab.judge import estimates, statistics
 from ffilab.judge.estimates import Interval, Measurement, Share, known
 from ffilab.judge.processes import chosen, interval_of, ratio
+from ffilab.judge.questions import YES, above
 from ffilab.judge.statistics import Comparison
 from ffilab.measure.record import Record
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -194,7 +195,7 @@ def stays(runs: pd.DataFrame, label: str, method: str) -> Interval | None:
     alive, after = (resident(runs, label, method, when) for when in ("alive", "after"))
     if isinstance(alive, str) or not (known(alive) and known(after)):
         return None
-    most = math.ceil(100 * max(after.high, 0.0) / alive.low) if alive.low > 0 else math.inf
+    most = math.ceil(100 * max(after.high, 0.0) / alive.low) if above(alive, 0) == YES else math.inf
     return Interval(100 * after.value / alive.value, math.floor(100 * after.low / alive.high), most)
 
 

@@ -13,6 +13,7 @@ from IPython.display import HTML, display
 
 from ffilab.judge import description, statistics
 from ffilab.judge.estimates import Interval
+from ffilab.judge.questions import OPEN, above
 from ffilab.measure.instructions import Node
 from ffilab.measure.record import Record
 from ffilab.page import draw
@@ -274,7 +275,7 @@ def nearer(found: pd.DataFrame, decisive: Record) -> pd.DataFrame:
             corrected = results.comparison(decisive, *[(one, row.binding, ANSWER) for one in (build, GIL)])
             shown[f"{build} / {GIL}, as run"] = draw.words(own)
             shown[f"{build} / {GIL}, corrected"] = corrected if isinstance(corrected, str) else draw.words(corrected)
-            out = not isinstance(corrected, str) and corrected.interval.excludes(row.published)
+            out = not isinstance(corrected, str) and above(corrected.interval, row.published) != OPEN
             shown[f"it excludes the published one{ON * (build == GIL_ON)}"] = "yes" if out else "no"
         rows.append({**shown, "the published one is nearer to": kinds[row.nearer]})
     return pd.DataFrame(rows)
@@ -429,7 +430,8 @@ def plot_without_gil(figure, ratios: pd.DataFrame) -> None:
     table = ratios.pivot(index="signature", columns="binding", values="value").reindex(
         index=SIGNATURES, columns=BINDINGS
     )
-    open_ = ratios.assign(open=(ratios.low <= 1) & (ratios.high >= 1))
+    found = map(Interval.of, ratios.itertuples())
+    open_ = ratios.assign(open=[one.is_known and above(one, 1) == OPEN for one in found])
     unknown = open_.pivot(index="signature", columns="binding", values="open").reindex(
         index=SIGNATURES, columns=BINDINGS
     )

@@ -11,6 +11,7 @@ from ffilab.judge import statistics
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Made, Makers, of
 from ffilab.judge.processes import exact
+from ffilab.judge.questions import OPEN, above
 from ffilab.measure.instructions import Node
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.session import Session
@@ -327,7 +328,7 @@ def of_work(session: Session) -> Makers:
         return Counted(max(found)) if found else None
 
     def told(*bindings: str) -> list[Interval]:
-        return [one for one in moved(*bindings) if one.excludes(0)]
+        return [one for one in moved(*bindings) if above(one, 0) != OPEN]
 
     def largest(*bindings: str) -> Interval | None:
         return max(told(*bindings), key=lambda one: abs(one.value), default=None)

@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from ffilab.judge import description, processes, statistics
-from ffilab.judge.estimates import LEVEL, Interval, Location, Measurement, known
+from ffilab.judge.estimates import LEVEL, Interval, Location, Measurement
+from ffilab.judge.questions import NO, OPEN, YES, above
 from ffilab.measure import profile
 from ffilab.measure.instructions import Node
 from ffilab.measure.plan import EMPTY
@@ -270,9 +271,7 @@ def apart(record: Record) -> pd.DataFrame:
 
 def cheaper(ratio: Interval) -> tuple[float, float, float, str]:
     """A ratio of times with the answer to "which of the two?"; one without bounds answers nothing."""
-    decided = ratio.is_known and ratio.excludes(1)
-    answer = (FIRST if ratio.value < 1 else SECOND) if decided else APART_UNKNOWN
-    return ratio.value, ratio.low, ratio.high, answer
+    return ratio.value, ratio.low, ratio.high, {NO: FIRST, YES: SECOND, OPEN: APART_UNKNOWN}[above(ratio, 1)]
 
 
 def variants(record: Record) -> pd.DataFrame:
@@ -309,13 +308,12 @@ def widest(record: Record, label: str, signature: str = INT) -> tuple[str, str, 
 def order_changes(record: Record, label: str) -> dict[str, int]:
     """By signature, how many pairs of bindings stand the other way round than for `int → int`, each told apart both times."""
 
-    def sides(signature: str) -> dict[tuple[str, str], int]:
+    def sides(signature: str) -> dict[tuple[str, str], str]:
         here = present(record, label, signature)
         found = {}
         for one, other in itertools.combinations(here, 2):
             logs = statistics.log_ratios(record, *[(label, name(binding, signature)) for binding in (one, other)])
-            interval = statistics.over_units(record, logs).at()
-            found[one, other] = (interval.low > 0) - (interval.high < 0)
+            found[one, other] = above(statistics.over_units(record, logs).at(), 0)
         return found
 
     plain = sides(INT)
@@ -323,7 +321,7 @@ def order_changes(record: Record, label: str) -> dict[str, int]:
     for signature in SIGNATURES:
         if signature != INT:
             here = sides(signature)
-            changes[signature] = sum(side * plain.get(pair, 0) < 0 for pair, side in here.items())
+            changes[signature] = sum({side, plain.get(pair)} == {YES, NO} for pair, side in here.items())
     return changes
 
 
@@ -402,8 +400,8 @@ def nearer(means: pd.DataFrame) -> pd.DataFrame:
         off, on = logs[:, 1] - logs[:, 0], logs[:, 2] - logs[:, 0]
         apart, middle = statistics.ratio_interval(off - on), statistics.ratio_interval((off + on) / 2)
         published = other / one
-        told = apart.is_known and apart.excludes(1) and middle.excludes(published)
-        place = NEITHER if not told else "off" if (published > middle.value) == (apart.value > 1) else "on"
+        sides = above(apart, 1), above(middle, published)
+        place = NEITHER if OPEN in sides else "on" if sides[0] == sides[1] else "off"
         found = [statistics.ratio_interval(each) for each in (off, on)]
         rows.append({"binding": binding, "published": published, "off": found[0], "on": found[1], "nearer": place})
     return pd.DataFrame(rows, columns=["binding", "published", "off", "on", "nearer"])
@@ -418,8 +416,8 @@ def misranked(runs: pd.DataFrame, decisive: Record) -> tuple[pd.DataFrame, int]:
         found = comparison(decisive, (GIL, one, ANSWER), (GIL, other, ANSWER))
         # Told apart by chance, any of them would be held against the method.
         ratio = None if isinstance(found, str) else found.estimate.at(1 - (1 - LEVEL) / len(couples))
-        if known(ratio) and ratio.excludes(1):
-            faster[f"{one} vs {other}"] = one if ratio.value < 1 else other
+        if ratio and (dearer := above(ratio, 1)) != OPEN:
+            faster[f"{one} vs {other}"] = one if dearer == NO else other
     rows, wanted = [], runs[(runs.build == GIL) & runs.binding.isin(TALK)]
     for process, part in wanted.groupby("process"):
         by_binding = dict(zip(part.binding, part.ns))
@@ -564,8 +562,7 @@ def next_bottleneck(profiles: dict | str) -> Measurement | str:
     if reason := no_time(profiles, *WITHOUT_HAND_OVER):
         return reason
     found = {grouping: one for grouping, (_, one) in contest(profiles, *WITHOUT_HAND_OVER).items()}
-    told = {one.interval.value > 0.5 for one in found.values() if one.interval.excludes(0.5)}
-    if len(told) > 1:
+    if {YES, NO} <= {above(one.interval, 0.5) for one in found.values()}:
         among = Location.of(np.array([one.estimate.centre for one in found.values()]))
         # No number of runs makes the groupings agree.
         return Measurement(replace(among, floor=among.error, stays=among.error), "share of samples")

@@ -93,7 +93,7 @@ def cell(rows: pd.DataFrame, column: str, unit: str = "", factor: float = 1) -> 
     themselves where an interval would span more than a factor of FAR."""
     values = pd.to_numeric(rows[column]).dropna().to_numpy()
     found = positive(values)
-    if found and found.is_known and found.low > 0 and found.high > FAR * found.low:
+    if found and FAR < found.reach < float("inf"):
         return f"from {min(values) * factor:,.0f} to {max(values) * factor:,.0f} {unit}".strip()
     return FEW if found is None and len(rows) else draw.words(found, unit, factor)
 

@@ -8,6 +8,7 @@ import numpy as np
 from ffilab.judge.estimates import Counted, Interval, Location, Measurement, known
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import difference, location, ratio
+from ffilab.judge.questions import YES, above
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import results
@@ -196,7 +197,7 @@ def share_added(session: Session) -> Interval | None:
     if not all(made):
         return None
     of, whole = (one.interval for one in made)
-    if not (of.is_known and whole.low > 0):
+    if not of.is_known or above(whole, 0) != YES:
         return None
     bounds = [bound / whole_bound for bound in (of.low, of.high) for whole_bound in (whole.low, whole.high)]
     return Interval(*np.clip((of.value / whole.value, min(bounds), max(bounds)), 0, 1).tolist())

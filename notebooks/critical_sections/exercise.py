@@ -2,6 +2,7 @@
 
 import pandas as pd
 
+from ffilab.judge.questions import YES, larger
 from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.run.errors import UserError
@@ -60,7 +61,7 @@ def check_lock(lock: str, session: Session, runs: pd.DataFrame) -> list[str]:
     price = f"{draw.text(mine, 'ns')} an increment for each of two threads on one number"
     if not mine.is_known or not prices[best].is_known:
         return [*lines, f"{price}: too few runs to say what is cheapest."]
-    if mine.low <= prices[best].high:
+    if larger(mine, prices[best]) != YES:
         return [*lines, f"Cheap: {price}; nothing on the list is cheaper beyond doubt."]
     return [*lines, f"Not the cheapest: {price}; {draw.text(prices[best], 'ns')} can be had for the same task."]
 

@@ -7,6 +7,7 @@ import pandas as pd
 from ffilab.judge import processes
 from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import of
+from ffilab.judge.questions import NO, YES, above
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
@@ -105,7 +106,8 @@ def operations_alt(ratios: pd.DataFrame) -> str:
         return draw.NOT_MEASURED
     ends = (ratios.loc[place] for place in (ratios.value.idxmin(), ratios.value.idxmax()))
     bottom, top = (f"{row.operation} {draw.text(Interval.of(row))}" for row in ends)
-    longer = {FREE_THREADED: sum(ratios.low > 1), GIL: sum(ratios.high < 1)}
+    sides = [above(Interval.of(row), 1) for row in ratios.itertuples()]
+    longer = {FREE_THREADED: sides.count(YES), GIL: sides.count(NO)}
     told = [f"{n} of {len(ratios)} take longer on {label} beyond doubt" for label, n in longer.items() if n]
     return f"from {bottom} to {top}; {', '.join(told) or 'no difference is beyond doubt'}"
 

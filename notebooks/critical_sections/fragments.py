@@ -6,8 +6,7 @@ from collections.abc import Callable
 from functools import partial
 
 from ffilab.judge.numbers import of
-from ffilab.judge.rules import NO, OPEN, YES
-from ffilab.judge.sentences import larger
+from ffilab.judge.questions import NO, OPEN, YES, larger
 from ffilab.judge.wording import capital, listed, number, text
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL

@@ -10,6 +10,7 @@ import pandas as pd
 from ffilab.judge import processes, statistics
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Interval, Location, Measurement
+from ffilab.judge.questions import NO, YES, above
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.setup.catalogue import FREE_THREADED, SOURCES
@@ -199,7 +200,7 @@ def calibrated(runs: pd.DataFrame, cores: int) -> list[Check]:
     checks = []
     for how in ("processes", "threads"):
         found = statistics.location_interval(runs[how].to_numpy())
-        passed = found.is_known and found.low > FASTER and found.value <= BEYOND * most and found.high <= WIDE * most
+        passed = above(found, FASTER) == YES and found.value <= BEYOND * most and above(found, WIDE * most) == NO
         shown = f"{found.value:.2f} [{found.low:.2f}, {found.high:.2f}]" if found.is_known else f"{found.value:.2f}"
         number = (
             f"the work of one, in {len(runs)} runs on {cores} cores" if cores > 1 else "the work of one, on one core"

@@ -9,6 +9,7 @@ import pandas as pd
 from ffilab.judge import statistics
 from ffilab.judge.claims import declared
 from ffilab.judge.estimates import Interval, Measurement
+from ffilab.judge.questions import OPEN, YES, above
 from ffilab.judge.selfcheck import fault as fault_of
 from ffilab.judge.selfcheck import said
 from ffilab.measure.case import Case
@@ -66,9 +67,10 @@ def check_choice(choice: dict[str, str], record: Record, shares: pd.DataFrame, e
 
 def speed(function: str, loader: str, difference: Interval) -> str:
     """Is this the cheaper loader? difference: CDLL - PyDLL, in ns."""
-    if not difference.is_known or not difference.excludes(0):
+    dearer = above(difference, 0)
+    if dearer == OPEN:
         return f"Either loader will do for {function}: this run does not tell them apart."
-    if loader == ("PyDLL" if difference.value > 0 else "CDLL"):
+    if loader == ("PyDLL" if dearer == YES else "CDLL"):
         return f"Fast: {function} goes through the cheaper loader."
     return f"Not yet fast: each call of {function} costs {abs(difference.value):.0f} ns more than it needs to."
 

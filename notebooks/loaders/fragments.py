@@ -6,6 +6,7 @@ from functools import partial
 from ffilab.judge import sentences
 from ffilab.judge.controls import NEGLIGIBLE, off
 from ffilab.judge.estimates import Interval, Share
+from ffilab.judge.questions import OPEN, YES, above, larger
 from ffilab.judge.wording import listed, number, text
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED
@@ -37,7 +38,7 @@ def alarms(session: Session) -> str:
     known = [twin.ratio for twin in results.twins(session.timed("calls")).values() if twin.ratio.is_known]
     if not known:
         return "The A/A test says nothing here: there are too few values for an interval."
-    found = [ratio for ratio in known if ratio.excludes(1)]
+    found = [ratio for ratio in known if above(ratio, 1) != OPEN]
     if not found:
         return f"No A/A test of this section, of {len(known)}, raised a false alarm."
     said = f"A/A tests of this run that raised a false alarm: {len(found)} of {len(known)}."
@@ -57,18 +58,10 @@ def nearer(session: Session) -> str:
         f"By the terminal, CDLL costs {results.PUBLISHED_SHARE:.2f} times as many nanoseconds on the free-threaded build as with the GIL. Here it is "
         f"{text(off_)} times with that build's GIL off, and {text(on)} times with it on"
     )
-    nearest, farthest = zip(distances(off_), distances(on))
-    if farthest[0] < nearest[1]:
-        return f"{told}: nearer to its GIL off, by one run of the talk's."
-    if farthest[1] < nearest[0]:
-        return f"{told}: nearer to its GIL on, by one run of the talk's."
-    return f"{told}. Which of the two the talk had cannot be told by that."
-
-
-def distances(found: Interval) -> tuple[float, float]:
-    """How far the published share lies from an interval: at least, at most."""
-    ends = abs(found.low - results.PUBLISHED_SHARE), abs(found.high - results.PUBLISHED_SHARE)
-    return 0.0 if found.low <= results.PUBLISHED_SHARE <= found.high else min(ends), max(ends)
+    farther = larger(off_.distance(results.PUBLISHED_SHARE), on.distance(results.PUBLISHED_SHARE))
+    if farther == OPEN:
+        return f"{told}. Which of the two the talk had cannot be told by that."
+    return f"{told}: nearer to its GIL {'on' if farther == YES else 'off'}, by one run of the talk's."
 
 
 def hung(session: Session) -> str:
@@ -116,7 +109,7 @@ def extremes(session: Session, label: str) -> str:
 def apart(session: Session, label: str) -> str:
     """The functions whose price certainly is another one than noop's."""
     found = results.misses(session.timed("calls"), label)["difference"]
-    differ = [name for name, one in found.items() if one.excludes(0)]
+    differ = [name for name, one in found.items() if above(one, 0) != OPEN]
     return f" For {listed(differ)} the price certainly is another one; why is not known." if differ else ""
 
 

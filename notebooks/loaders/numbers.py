@@ -8,6 +8,7 @@ from ffilab.judge import statistics
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Location, Share
 from ffilab.judge.numbers import Made, Makers
+from ffilab.judge.questions import OPEN, above
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
@@ -137,7 +138,7 @@ def largest_miss(record, label: str, what: str) -> Interval | str:
     allowed = results.WITHIN * abs(noop.value)
     if not all(one.is_known for one in (noop, *missed)):
         return "there are too few values for an interval"
-    if not noop.excludes(0):
+    if above(noop, 0) == OPEN:
         return "none is seen"
     at_least = max(max(0.0, one.low, -one.high) for one in missed)
     at_most = max(max(abs(one.low), abs(one.high)) for one in missed)

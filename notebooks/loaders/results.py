@@ -5,6 +5,7 @@ import pandas as pd
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval, Location, Share
+from ffilab.judge.questions import YES, above
 from ffilab.judge.statistics import Comparison
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
@@ -177,7 +178,7 @@ def misses(record: Record, label: str) -> dict[str, dict[str, Interval]]:
 
 def costs_more(price: Interval) -> bool:
     """Is there a price for certain, so that a picture can give it a length?"""
-    return price.is_known and price.low > 0
+    return above(price, 0) == YES
 
 
 def gil_over_free_threaded(record: Record) -> Interval:

@@ -12,6 +12,7 @@ from scipy import stats
 
 from ffilab.judge import groups
 from ffilab.judge.estimates import LEVEL, Location, Share, difference
+from ffilab.judge.questions import OPEN, YES, above
 from ffilab.page import draw
 from ffilab.run.paths import ROOT, read_json
 from ffilab.setup.catalogue import GIL
@@ -91,7 +92,7 @@ def share(events: list[bool]) -> Share | None:
 
 def alarms(differences: list[Location]) -> Share | None:
     """Of differences that are nothing but chance: those whose interval excludes 1. None if there is none with an interval."""
-    return share([one.at().excludes(1) for one in differences if one.at().is_known])
+    return share([above(one.at(), 1) != OPEN for one in differences if one.at().is_known])
 
 
 def scatter(differences: list[Location], of_two: bool) -> float:
@@ -126,7 +127,8 @@ def standing(sessions: list[dict]) -> pd.DataFrame:
         seconds = [run["seconds"] for session in sessions for run in of_row(session, row)]
         by_truth = compared(found)
         finds = {
-            name: share([run[name].at().low > 1 for run in found.values() if run[name].at().is_known]) for name in MORE
+            name: share([above(run[name].at(), 1) == YES for run in found.values() if run[name].at().is_known])
+            for name in MORE
         }
         rows.append(
             {"row": row, "title": title, "runs": len(found), "seconds": stdlib_statistics.median(seconds)}
@@ -190,7 +192,7 @@ def in_words(sessions: list[dict]) -> str:
         if not any(found[truth]):
             parts.append(f"{truth.capitalize()}: nothing was compared yet.")
             continue
-        broken = [row.title for _, row in found.iterrows() if row[truth] and row[truth].at().low > 1 - LEVEL]
+        broken = [row.title for _, row in found.iterrows() if row[truth] and above(row[truth].at(), 1 - LEVEL) == YES]
         said = (
             f"certainly more than {1 - LEVEL:.0%} false alarms: {'; '.join(broken)}"
             if broken

@@ -7,6 +7,7 @@ import statistics as stdlib_statistics
 import numpy as np
 
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Location
+from ffilab.judge.questions import OPEN, YES, above
 
 # What the check of each exercise prints when it is solved.
 SOLVED = {
@@ -81,18 +82,18 @@ class Machine:
         return time_of
 
 
-def says(benchmark, ratio: float, seed: int) -> tuple[int, list[float], list[list[str]]]:
-    """What a benchmark says of a simulated machine: 1 or -1 if its interval lies above or below 1, else 0; with the ratios that
-    it returned, and the order of its timings."""
+def says(benchmark, ratio: float, seed: int) -> tuple[str, list[float], list[list[str]]]:
+    """What a benchmark says of a simulated machine: does its interval lie above 1? With the ratios that it returned, and the
+    order of its timings."""
     machine = Machine(ratio, seed)
     random.seed(seed)
     ratios = [float(one) for one in benchmark(machine.start)]
     if not all(math.isfinite(one) and one > 0 for one in ratios):
         raise ValueError("every ratio has to be a positive number")
     if len(ratios) < MIN_VALUES:
-        return 0, ratios, machine.log
+        return OPEN, ratios, machine.log
     interval = Location.of(np.log(ratios), log=True).at()
-    return (1 if interval.low > 1 else -1 if interval.high < 1 else 0), ratios, machine.log
+    return above(interval, 1), ratios, machine.log
 
 
 def flaw_of_counting(ratios: list[float], log: list[list[str]]) -> str | None:
@@ -136,8 +137,8 @@ def check_benchmark(benchmark) -> list[str]:
         return [f"It does not run: {type(error).__name__}: {error}."]
     finally:
         random.setstate(state)
-    alarms = sum(said != 0 for said, *_ in equal) / TRIED
-    found = sum(said == 1 for said, *_ in slower) / TRIED
+    alarms = sum(said != OPEN for said, *_ in equal) / TRIED
+    found = sum(said == YES for said, *_ in slower) / TRIED
     lines = [
         f"Equal functions: {alarms:.0%} false alarms in {TRIED} benchmarks (at most {MOST_ALARMS:.0%}; {1 - LEVEL:.0%} is honest).",
         f"g {SLOWER - 1:.0%} slower: found in {found:.0%} (at least {FOUND:.0%}).",

@@ -12,6 +12,7 @@ from scipy import stats
 from ffilab.judge import description, statistics, variances
 from ffilab.judge.controls import NEGLIGIBLE
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Counted, Interval, Location, Measurement, Share, difference
+from ffilab.judge.questions import NO, OPEN, above, equal
 from ffilab.judge.statistics import Comparison
 from ffilab.measure import neighbour, profile
 from ffilab.measure.plan import EMPTY
@@ -194,7 +195,7 @@ def benchmarks(in_one: pd.DataFrame, restarts: pd.DataFrame) -> pd.DataFrame:
 
 def false_alarms(found: pd.DataFrame) -> dict[int, Share]:
     """By step: the benchmarks whose interval excludes 1, of all. A step of which none was completed is left out."""
-    alarms = (found.low > 1) | (found.high < 1)
+    alarms = pd.Series([above(Interval.of(row), 1) != OPEN for row in found.itertuples()], found.index, dtype=bool)
     return {int(step): Share(int(part.sum()), len(part)) for step, part in alarms.groupby(found.step)}
 
 
@@ -332,7 +333,7 @@ def alarms_among(pairs: list[Comparison]) -> int | None:
     intervals = [pair.estimate.at(1 - (1 - LEVEL) / len(pairs)) for pair in pairs]
     if not pairs or not all(interval.is_known for interval in intervals):
         return None
-    return sum(interval.low > 1 + NEGLIGIBLE or interval.high < 1 - NEGLIGIBLE for interval in intervals)
+    return sum(equal(interval, 1, NEGLIGIBLE) == NO for interval in intervals)
 
 
 def loaders_compared(record: Record) -> Comparison:
@@ -396,7 +397,7 @@ def levels_and_zero(record: Record) -> pd.DataFrame:
 
 def hold_the_mean(alone: pd.DataFrame, over: Interval) -> int:
     """How many layouts' own intervals contain the mean over all layouts."""
-    return int(((alone.low <= over.value) & (over.value <= alone.high)).sum())
+    return sum(one.is_known and above(one, over.value) == OPEN for one in map(Interval.of, alone.itertuples()))
 
 
 def collector_compared(record: Record) -> dict[str, Location]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from ffilab.judge.estimates import Interval, known
+from ffilab.judge.questions import NO, OPEN, YES, above
 from ffilab.page.draw import text
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import results
@@ -36,7 +37,7 @@ def over_free(question: str, speeds: pd.DataFrame) -> Interval | None:
 def told(question: str, speeds: pd.DataFrame) -> str:
     """What this run tells to a question: one of ANSWERS."""
     one = over_free(question, speeds)
-    return "cannot be told" if one is None or not one.excludes(1) else "faster" if one.value > 1 else "slower"
+    return "cannot be told" if one is None else dict(zip((YES, NO, OPEN), ANSWERS))[above(one, 1)]
 
 
 def check_sides(said: dict[str, str], speeds: pd.DataFrame) -> list[str]:

@@ -9,6 +9,7 @@ from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check, Control, settled
 from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.numbers import Makers
+from ffilab.judge.questions import OPEN, above
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import results
@@ -103,7 +104,7 @@ def numbers(session: Session) -> Makers:
         )
     made["cores"] = lambda: Counted(max(1, len(session.observed(TITLE_CORES))))
     made["copies"] = lambda: Counted(len(alike(session)))
-    made["copies that differ"] = lambda: Counted(sum(one.interval.excludes(1) for one in alike(session)))
+    made["copies that differ"] = lambda: Counted(sum(above(one.interval, 1) != OPEN for one in alike(session)))
     made["copies that raise an alarm"] = lambda: Counted(alarms(session))
     asked = {name: made[name] for name in asked_by_the_claim()}
     for what, begins in (("throughput", "throughput"), ("tails", "p99")):

@@ -11,6 +11,7 @@ from scipy import stats
 from ffilab.judge import estimates, processes, statistics
 from ffilab.judge.estimates import Interval, Location, Measurement, Share, Spread
 from ffilab.judge.processes import centres, exact, extremes, range_without_noise
+from ffilab.judge.questions import NO, YES, above
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, Cache
 from notebooks.placement.lottery import BENCHMARKS, DEFAULT
 from notebooks.placement.story import CHANGE_CODE, HISTORIES
@@ -67,17 +68,17 @@ def fits(runs: pd.DataFrame, distance: int) -> tuple[float, float]:
         return float("nan"), float("nan")
     slow = float("inf")
     for n in reversed(numbers):
-        if found[n].low <= TOO_SLOW:
+        if above(found[n], TOO_SLOW) != YES:
             break
         slow = float(n)
-    return float(max((n for n in numbers if found[n].high <= TOO_SLOW), default=0)), slow
+    return float(max((n for n in numbers if above(found[n], TOO_SLOW) == NO), default=0)), slow
 
 
 def too_slow_before(runs: pd.DataFrame, distance: int) -> dict[int, Interval]:
     """Smaller numbers than the largest that keeps its time, which nevertheless take too long beyond doubt."""
     kept, _ = fits(runs, distance)
     numbers = sorted(int(n) for n in runs[runs.distance == distance].n.unique() if n < kept)
-    return {n: one for n in numbers if (one := times_as_long(runs, distance, n)).low > TOO_SLOW}
+    return {n: one for n in numbers if above(one := times_as_long(runs, distance, n), TOO_SLOW) == YES}
 
 
 def slower_than(runs: pd.DataFrame, distance: int, other: int, n: int) -> Interval:
@@ -138,7 +139,7 @@ def environments_apart(runs: pd.DataFrame) -> dict[bool, Interval]:
 
 def matters(found: Interval | None) -> bool:
     """Do they differ, and not surely by less than what would matter? Then there is something to draw."""
-    return found is not None and found.is_known and found.low > 1 and found.high >= THRESHOLDS[0]
+    return found is not None and above(found, 1) == YES and above(found, THRESHOLDS[0]) != NO
 
 
 # ---- the lottery ----
@@ -215,7 +216,7 @@ def passing_by_noise(runs: pd.DataFrame, benchmark: str, threshold: float) -> fl
 
 def differ(runs: pd.DataFrame, benchmark: str) -> bool:
     """Do the orders differ beyond noise in this benchmark?"""
-    return true_spread(runs, benchmark).at().low > 1
+    return above(true_spread(runs, benchmark).at(), 1) == YES
 
 
 def missed(found: list[dict] | str, benchmark: str) -> pd.Series | str:

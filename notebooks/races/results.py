@@ -9,6 +9,7 @@ from ffilab.judge import estimates
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Share
 from ffilab.judge.processes import chosen, interval_of
+from ffilab.judge.questions import OPEN, above
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.races.detection import CLEAN, RACE, STRESS, TOOLS
 from notebooks.races.experiment import (
@@ -269,7 +270,7 @@ def misses(found: pd.DataFrame) -> dict[str, list[float]]:
     fixed the second model is not asked again."""
     rows = found.assign(added=[model.value for model in found["with check"]])
     return {
-        name: [row.window_ns for row in asked.itertuples() if not row.low <= getattr(row, model) <= row.high]
+        name: [row.window_ns for row in asked.itertuples() if above(Interval.of(row), getattr(row, model)) != OPEN]
         for name, model, asked in (("window", "model", rows), ("with check", "added", rows[rows.window_ns > 0]))
     }
 
