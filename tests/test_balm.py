@@ -122,7 +122,7 @@ MISUSED, WORKS, OTHERS, GROWN = numbers.MISUSED, numbers.WORKS, numbers.OTHERS, 
 
 def judged(**frames):
     """The ledger's rows of the golden session, with other frames, by claim."""
-    return {row["id"]: row for row in ledger.judged(Golden("balm", frames), [])}
+    return {row["id"]: row for row in ledger.judged(Golden("balm", frames), whatever_the_controls=True)}
 
 
 def test_what_is_true_by_construction_is_no_claim_that_was_tested():
@@ -239,7 +239,7 @@ def test_the_corrected_experiment_decides_nothing():
     session = simulate("balm", "as published", "quick", noise=0)
     other = simulate("balm", "the wrong sign", "quick", noise=0)
     session._timed["ways"] = other.timed("ways")
-    rows = {row["id"]: row for row in ledger.judged(session, [])}
+    rows = {row["id"]: row for row in ledger.judged(session, whatever_the_controls=True)}
     for claim in ("B1", "B2"):
         assert (rows[claim]["verdict"], rows[claim]["size"]) == (verdicts.HOLDS, verdicts.AGREES)
         assert [part["verdict"] for part in rows[claim]["parts"] if part["experiment"] == BESIDE].count(NO) == 1

@@ -114,7 +114,7 @@ def test_what_pinning_does_to_programs_refutes_no_advice_on_measuring():
         *(line for line in session.record.children if line["title"] not in titles),
         *(line for line in other.record.children if line["title"] in titles),
     ]
-    row = ledger.judged(session, [])[declared("pinning").claims.index(PINS)]
+    row = ledger.judged(session, whatever_the_controls=True)[declared("pinning").claims.index(PINS)]
     beside = {part["verdict"] for part in row["parts"] if part["experiment"] == BESIDE}
     assert (row["verdict"], beside) == (verdicts.HOLDS, {NO})
 

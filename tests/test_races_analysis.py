@@ -25,7 +25,7 @@ def frames():
 
 def answer(frames, claim, about, kind):
     """The answer of the test of a kind whose part contains these words."""
-    rows = {row["id"]: row for row in ledger.judged(Golden("races", frames), [])}
+    rows = {row["id"]: row for row in ledger.judged(Golden("races", frames), whatever_the_controls=True)}
     (part,) = [part["verdict"] for part in rows[claim]["parts"] if about in part["part"] and part["kind"] == kind]
     return part
 

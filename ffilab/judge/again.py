@@ -19,7 +19,7 @@ def rows(folder: Path, whatever_the_controls: bool = False) -> list[dict]:
             session = Reading(chapter, find(folder, chapter))
         except NoSession:
             continue
-        judged_rows += ledger.judged(session, [] if whatever_the_controls else None)
+        judged_rows += ledger.judged(session, whatever_the_controls)
     return sorted(judged_rows, key=lambda row: claims.place(row["id"]))
 
 

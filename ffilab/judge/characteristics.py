@@ -34,7 +34,11 @@ def rows(chapter: str, truth: str, budget: str, seed: int, noise: float = 1) -> 
     """The ledger's rows of one simulated session, by claim; only of claims that are tested."""
     session = simulate(chapter, truth, budget, seed, noise)
     # What is simulated holds no controls: these rows are about the rules.
-    return {row["id"]: row for row in ledger.judged(session, []) if row["verdict"] in verdicts.TESTED}
+    return {
+        row["id"]: row
+        for row in ledger.judged(session, whatever_the_controls=True)
+        if row["verdict"] in verdicts.TESTED
+    }
 
 
 def is_opposite(answer: str, right: str) -> bool:

@@ -16,6 +16,7 @@ from pathlib import Path
 from ffilab.judge.claims import Claim, all_claims, in_words
 from ffilab.judge.numbers import Number
 from ffilab.judge.rules import CORRECTED, Rule, Size
+from ffilab.judge.verdicts import NOT_MEASURED
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 
@@ -120,7 +121,7 @@ def judged(rows: list[dict], given: dict, make: Callable, judge: Callable) -> li
     is_result = any(given[c.claim].provenance["is_result"] for c in corners if c.bold and c.claim in given)
     row = judge(claim_of(claim, corners, rules()), found and make(found[0], {"is_result": is_result}, found[1]))
     if found is None:
-        row.update(verdict="not measured yet", reason="none of the chapters that it rests on was measured yet")
+        row.update(verdict=NOT_MEASURED, reason="none of the chapters that it rests on was measured yet")
     # It is no chapter's, and its numbers come from several runs.
     row["provenance"] = {}
     stale = [change for corner in corners if corner.bold for change in by_id[corner.claim].get("stale", [])]

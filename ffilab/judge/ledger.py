@@ -36,14 +36,17 @@ def answers(session) -> dict[tuple[str, Rule], Answer]:
 
 
 def _answers(session) -> dict[tuple[str, Rule], Answer]:
-    found, withheld = numbers.of(session), {}
-    if session.budget.is_result:
-        withheld = controls.withheld(controls.everything(session), found)
+    withheld = session.once(_withheld)
     return {
         (claim.id, rule): Answer(OPEN, f"withheld: {answer.reason}") if answer.verdict == verdicts.WITHHELD else answer
         for claim in declared(session.chapter).claims
-        for rule, answer in verdicts.answers(claim, found, withheld.get(claim.id, {}))
+        for rule, answer in verdicts.answers(claim, numbers.of(session), withheld.get(claim.id, {}))
     }
+
+
+def _withheld(session) -> dict[str, dict[str, str]]:
+    """What the controls withhold; nothing of a smoke test, which says nothing anyhow."""
+    return controls.withheld(controls.everything(session), numbers.of(session)) if session.budget.is_result else {}
 
 
 def sides(session, sizes: bool = False) -> dict[tuple[str, str], str]:
@@ -128,19 +131,18 @@ def judge(claim: Claim, given: Given | None) -> dict:
     return row
 
 
-def given_by(session, checks: list[controls.Check] | None = None) -> dict[str, Given]:
-    """What a session gives to each claim of its chapter. checks: what its controls found, if they are not to be asked."""
-    found = numbers.of(session)
-    withheld = controls.withheld(controls.everything(session) if checks is None else checks, found)
+def given_by(session, whatever_the_controls: bool = False) -> dict[str, Given]:
+    """What a session gives to each claim of its chapter."""
+    withheld = {} if whatever_the_controls else session.once(_withheld)
     return {
-        claim.id: Given(found, session.provenance, withheld.get(claim.id, {}))
+        claim.id: Given(numbers.of(session), session.provenance, withheld.get(claim.id, {}))
         for claim in declared(session.chapter).claims
     }
 
 
-def judged(session, checks: list[controls.Check] | None = None) -> list[dict]:
+def judged(session, whatever_the_controls: bool = False) -> list[dict]:
     """The rows of a session's chapter."""
-    given = given_by(session, checks)
+    given = given_by(session, whatever_the_controls)
     return [judge(claim, given[claim.id]) for claim in declared(session.chapter).claims]
 
 

@@ -14,6 +14,7 @@ from typing import ClassVar
 from ffilab.judge import groups
 from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import LEVEL, Estimate, Interval, Location, Measurement
+from ffilab.measure.reading import watched
 
 
 @dataclass(frozen=True)
@@ -78,13 +79,7 @@ class Numbers:
         return self._made[name]
 
     def _alone(self, name: str) -> Number:
-        outside = set(self.session.reads)
-        self.session.reads.clear()
-        try:
-            made = self._make[name]()
-            rests_on = frozenset(self.session.reads)
-        finally:
-            self.session.reads.update(outside)
+        made, rests_on = watched(self.session, self._make[name])
         if made is None or isinstance(made, str):
             return Number(None, made or NOT_MEASURED, rests_on)
         if isinstance(made, Interval):

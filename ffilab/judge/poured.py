@@ -26,9 +26,10 @@ class Text(str):
 class Poured:
     """A number as a form shows it; see the head of this file."""
 
-    def __init__(self, number: Number):
+    def __init__(self, number: Number, interval: Interval | None = None):
+        self._number = number
         self.missing = WAS_NOT.get(number.missing, number.missing) or TOO_FEW
-        self._interval = number.measurement and number.measurement.interval
+        self._interval = interval or (number.measurement and number.measurement.interval)
         self._estimate = number.measurement and number.measurement.estimate
 
     def __format__(self, spec: str) -> str:
@@ -46,9 +47,7 @@ class Poured:
         return self if shown is None else getattr(shown, name)
 
     def _changed(self, change: Callable[[Interval], Interval]) -> "Poured":
-        changed = Poured(Number(None))
-        changed._interval = self._interval and change(self._interval)
-        return changed
+        return Poured(self._number, self._interval and change(self._interval))
 
     @property
     def inverse(self) -> "Poured":

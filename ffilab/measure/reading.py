@@ -19,6 +19,15 @@ from ffilab.run.budget import BUDGETS, Budget
 from ffilab.run.errors import UserError
 
 
+def watched(session: "Session", make: Callable) -> tuple[object, frozenset[str]]:
+    """What `make()` returns, and the plans and titles of the session that were read for it."""
+    outside, session.reads = session.reads, set()
+    try:
+        return make(), frozenset(session.reads)
+    finally:
+        session.reads = outside
+
+
 class Session:
     """What both kinds have: the records of one chapter, by name."""
 
@@ -28,7 +37,7 @@ class Session:
         self._merged: dict[str, Record] = {}
         # The plans and titles that were asked for: see ffilab/judge/numbers.py.
         self.reads: set[str] = set()
-        self._once: dict[Callable, tuple[object, set[str]]] = {}
+        self._once: dict[Callable, tuple[object, frozenset[str]]] = {}
         # Sessions on top of which this one was measured, the oldest first (`make more`): their folders lie beside its own.
         names = record.run["plan"]["earlier"]
         self.earlier: list[Reading] = [Reading(chapter, folder.parent / name, alone=True) for name in names]
@@ -36,11 +45,7 @@ class Session:
     def once(self, make: Callable):
         """Return `make(self)`: worked out once, and again when the session has measured more."""
         if make not in self._once:
-            outside, self.reads = self.reads, set()
-            try:
-                self._once[make] = make(self), self.reads
-            finally:
-                self.reads = outside | self.reads
+            self._once[make] = watched(self, lambda: make(self))
         found, reads = self._once[make]
         self.reads |= reads
         return found

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from ffilab.judge import derived, ledger, verdicts
 from ffilab.judge.derived import COSTS, LEVELS, Corner
 from ffilab.judge.rules import NO, OPEN, YES
-from ffilab.judge.verdicts import WITHHELD
+from ffilab.judge.verdicts import NOT_MEASURED, WITHHELD
 from ffilab.page.templates import filled
 
 NOT_TESTED, SHOWN = "not tested here", "shown, and not judged"
-NOT_MEASURED, NO_NUMBER = "not measured yet", "no number here"
+NO_NUMBER = "no number here"
 # How each state is marked: its class and a sign, so that no colour is needed; the template has the shapes. Colours: book/_static/map.css.
 MARKS = {YES: ("holds", "●"), NO: ("fails", "✕"), OPEN: ("open", "◆"), WITHHELD: ("withheld", "▲")}
 PLAIN = ("dim", "·")
@@ -60,7 +60,7 @@ def _place(corner: Corner, by_claim: dict[str, dict], judged: dict) -> Place:
     row = by_claim.get(corner.claim, {})
     part = ledger.part_of(judged, corner.test) if corner.bold else ledger.part_of(row, corner.number)
     if not part:
-        measured = row.get("verdict", verdicts.NOT_MEASURED) not in (verdicts.NOT_MEASURED, verdicts.NOT_WRITTEN)
+        measured = row.get("verdict", NOT_MEASURED) not in (NOT_MEASURED, verdicts.NOT_WRITTEN)
         return Place(corner, NO_NUMBER if measured else NOT_MEASURED, row.get("reason", ""))
     if part["verdict"] == verdicts.NO_NUMBER:
         return Place(corner, NO_NUMBER, part["reason"])
