@@ -197,7 +197,7 @@ def report(results: list[dict]) -> str:
         f"`quick`, right in fewer than {MIN_RIGHT:.0%}: {len(short)}"
     ]
     lines += [
-        f"  {row['claim']:4} {row['truth']}, {row['budget']}, {part['measured']} ({part['kind']}): right is {part['right']!r}: "
+        f"  {row['claim']:4} {row['truth']}, {row['budget']}, {part['number']} ({part['kind']}): right is {part['right']!r}: "
         f"{part_right(part):.1%}; wrong {part_wrong(part):.1%}"
         for row, part in [*wrong, *(one for one in short if one not in wrong)]
     ]
