@@ -145,8 +145,6 @@ def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
     raised = re.sub(
         r"^(native|notebooks|tests) = (\d+)", lambda m: f"{m[1]} = {int(m[2]) + 1500}", rooms.read_text(), flags=re.M
     )
-    # What the copied chapter decides beside the rules, its copy does.
-    raised = re.sub(r'^"notebooks/loaders/(.+)$', r'\g<0>\n"notebooks/encore/\1', raised, flags=re.M)
     rooms.write_text(raised)
     run(clone, "make", "chapter", "NAME=encore", "BUDGET=smoke", "KERNELS=pair")
     html = clone / "_build" / "html"

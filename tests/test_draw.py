@@ -35,7 +35,7 @@ def test_a_table_is_kept_as_csv_with_its_bounds_in_columns_of_their_own():
 
 def test_a_table_is_kept_in_the_notebook_for_other_pages_with_its_mark(tmp_path, monkeypatch):
     chapter = Chapter("loaders", executed_folder=tmp_path)
-    monkeypatch.setattr(tables, "Chapter", lambda chapter: chapter)
+    monkeypatch.setattr(tables, "Chapter", lambda of: chapter)
     monkeypatch.setattr(draw, "_page", dict(draw._page))
     draw.start_page(False)
     outputs = []

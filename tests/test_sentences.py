@@ -16,6 +16,7 @@ from tests.prose import faults
 
 NUMBERS = re.compile(r"\{[^}]*\}")
 ABOVE, BELOW, AROUND = Interval(1.5, 1.4, 1.6), Interval(0.5, 0.4, 0.6), Interval(1.0, 0.9, 1.1)
+UNKNOWN = Interval(1.0, float("nan"), float("nan"))
 SIDE = """
 [dearer]
 ask = {number = "x", null = 1.0}
@@ -170,4 +171,11 @@ def test_every_form_reads_well(chapter):
 def test_an_interval_is_larger_than_another_only_if_it_lies_above_it():
     assert [questions.larger(ABOVE, one) for one in (BELOW, ABOVE)] == [YES, OPEN]
     assert questions.larger(BELOW, ABOVE) == NO
-    assert questions.larger(ABOVE, Interval(1.0, float("nan"), float("nan"))) is None
+    assert questions.larger(ABOVE, UNKNOWN) is None
+
+
+def test_a_question_of_code_is_answered_by_its_rule():
+    asked = (ABOVE, BELOW, AROUND, UNKNOWN)
+    assert [questions.above(one, 1) for one in asked] == [YES, NO, OPEN, OPEN]
+    assert [questions.equal(one, 1, 0.2) for one in asked] == [NO, NO, YES, OPEN]
+    assert questions.above(Interval(1.5, 1.2, float("inf")), 1) == YES

@@ -68,12 +68,8 @@ def read(path: Path = FILE) -> tuple[str, list[Corner]]:
 @functools.cache
 def rules(sizes: bool = False) -> dict[tuple[str, str], Rule]:
     """Every test of the ledger but those on sizes, by claim and number; or those on sizes alone."""
-    return {
-        (claim.id, rule.number): rule
-        for claim in all_claims()
-        for rule in claim.tests
-        if isinstance(rule, Size) == sizes
-    }
+    every = ((claim.id, rule) for claim in all_claims() for rule in claim.tests)
+    return {(claim, rule.number): rule for claim, rule in every if isinstance(rule, Size) == sizes}
 
 
 def claim_of(claim: Claim, corners: list[Corner], tests: dict[tuple[str, str], Rule]) -> Claim:

@@ -251,15 +251,15 @@ def sentence(name: str, entry: dict, further: Set[str] = frozenset()) -> Sentenc
         if set(forms) != {("text",)}:
             raise ValueError("asks nothing, so that it needs one form, `text`")
         forms = {(): forms["text",]}
-    combinations = list(itertools.product(*(question.answers for question in questions)))
     for pattern in forms:
         if len(pattern) > len(questions) or not set(pattern) <= {*ANSWERS, "*", "-"}:
             raise ValueError(f"has a form {' '.join(pattern)!r}, which is no answer to its {len(questions)} questions")
     poured = {"value": questions[0].number} if questions else {}
     poured |= entry.get("with", {})
     made = Sentence(name, questions, poured, forms, entry.get("few", NOTHING), entry.get("part", False))
-    if lacking := [answers for answers in combinations if made.form(answers) is None]:
-        raise ValueError(f"has no form for {' '.join(lacking[0])!r}")
+    for answers in itertools.product(*(question.answers for question in questions)):
+        if made.form(answers) is None:
+            raise ValueError(f"has no form for {' '.join(answers)!r}")
     with_gaps = list(itertools.product(*((*question.answers, None) for question in questions)))
     for pattern, form in forms.items():
         if not any(made.form(answers) is form for answers in with_gaps):
