@@ -8,7 +8,8 @@ import pytest
 from ffilab.judge import claims, verdicts
 from ffilab.measure.alone import alone
 from ffilab.page import chapters, execute, render
-from ffilab.page.chapters import KEPT, PAGE, Chapter
+from ffilab.page.chapter import PAGE
+from ffilab.page.chapters import Chapter
 from ffilab.run import paths
 from ffilab.run.errors import UserError
 from tests.test_slides import check_deck
@@ -27,7 +28,7 @@ def is_the_same_again(chapter, folder):
     def shown(page):
         """By cell; what the page keeps of itself says whether it was measured."""
         return {
-            cell.id: [one for one in cell.get("outputs", []) if PAGE not in one.get("metadata", {}).get(KEPT, {})]
+            cell.id: [one for one in cell.get("outputs", []) if PAGE not in one.get("metadata", {}).get(draw.KEPT, {})]
             for cell in nbformat.read(page.executed, as_version=4).cells
         }
 

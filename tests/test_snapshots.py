@@ -15,7 +15,8 @@ import pytest
 
 from ffilab.judge import again
 from ffilab.judge.claims import chapter_names
-from ffilab.page.chapters import KEPT, Chapter
+from ffilab.page.chapters import Chapter
+from ffilab.page.draw import KEPT
 from tests.golden_pages import VARIANTS, records
 
 RENEW = "python3 ffilab/bootstrap.py test tests/test_snapshots.py --renew"

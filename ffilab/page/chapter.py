@@ -8,7 +8,6 @@ from ffilab.judge import basis, controls, ledger, statistics
 from ffilab.judge.sentences import said
 from ffilab.measure.session import Session, open_session, source
 from ffilab.page import draw
-from ffilab.page.chapters import PAGE
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD
@@ -16,6 +15,7 @@ from ffilab.setup import installed
 from ffilab.setup.catalogue import ALL, FREE_THREADED, GIL
 
 # Under this name the notebook keeps the facts of its page.
+PAGE = "page"
 
 
 def assert_gil(enabled: bool) -> None:

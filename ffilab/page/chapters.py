@@ -14,14 +14,13 @@ import nbformat
 
 from ffilab.judge import claims
 from ffilab.measure.reading import Reading
+from ffilab.page.draw import KEPT
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, EXECUTED, NATIVE, NOTEBOOKS, ROOT
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import load
 
 FACTS = "page.json"
-# Where an output of a cell has what it keeps for the press, and the name of the facts among it.
-KEPT, PAGE = "ffilab", "page"
 # Without these nothing is known of how a page was made.
 OF_FACTS = {"digests", "records", "read"}
 # A cell with this tag and a name begins another page of the chapter: `page:choosing`. Its source begins with the heading.

@@ -26,7 +26,6 @@ from ffilab.judge.questions import OPEN, above
 from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
-from ffilab.page.chapters import KEPT
 
 INK = {"light": "#1f2328", "dark": "#e6e6e6"}
 GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
@@ -46,7 +45,8 @@ PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
 # A shape for each colour: no group is told by its colour alone.
 MARKERS = ["o", "s", "^", "D", "v", "P"]
 GLUE_PREFIX = "application/papermill.record/"
-# In the metadata of an output: what the notebook keeps for the press.
+# In the metadata of an output: what the notebook keeps for the press, whose modules need more than a kernel has.
+KEPT = "ffilab"
 # `chapter.begin` says how the numbers of this page are marked; see start_page.
 _page = {"is_result": True}
 
