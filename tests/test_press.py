@@ -7,7 +7,7 @@ import pytest
 
 from ffilab.judge import claims, verdicts
 from ffilab.measure.alone import alone
-from ffilab.page import chapters, execute, render
+from ffilab.page import chapters, draw, execute, render
 from ffilab.page.chapter import PAGE
 from ffilab.page.chapters import Chapter
 from ffilab.run import paths
