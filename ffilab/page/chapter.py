@@ -11,7 +11,7 @@ from ffilab.page import draw
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD
-from ffilab.setup import installed
+from ffilab.setup import installed, mine  # noqa: F401
 from ffilab.setup.catalogue import ALL, FREE_THREADED, GIL
 
 # Under this name the notebook keeps the facts of its page.

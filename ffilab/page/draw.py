@@ -21,7 +21,7 @@ from IPython.display import HTML, Markdown, display
 from matplotlib import ticker
 
 from ffilab.judge import controls, ledger, statistics
-from ffilab.judge.estimates import Interval
+from ffilab.judge.estimates import LEVEL, Interval  # noqa: F401
 from ffilab.judge.questions import OPEN, above
 from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
 from ffilab.measure.plan import EMPTY
