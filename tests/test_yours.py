@@ -14,7 +14,7 @@ import pytest
 import ffilab
 from ffilab.judge.yours import Result
 from ffilab.measure import foreign, runner
-from ffilab.measure.plan import APART, APART_AGAIN, Arm, control_pair
+from ffilab.measure.plan import APART, APART_AGAIN, YOURS, Arm, control_pair
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -33,7 +33,9 @@ def made_up(noise=0.01, more=0.01, restarts=20, **logs):
     same = [name for number in (1, 2) for name in control_pair(number)]
     known = {name: more * (number % 2) for number, name in enumerate(same)} | {APART: 0.0, APART_AGAIN: 0.0} | logs
     record = timed({name: log + draw.normal(0, noise, (restarts, 10)) for name, log in known.items()})
-    return Result(record, tuple((GIL, name) for name in logs), b"the record")
+    for arm in record.run["plan"]["arms"]:
+        arm |= {"beside": YOURS if arm["name"] in logs else "control", "interpreters": []}
+    return Result(record, b"the record")
 
 
 def test_the_winner_comes_first_and_no_difference_says_what_would_have_been_found():

@@ -12,8 +12,8 @@ import numpy as np
 from ffilab.judge import basis, controls, groups, wording
 from ffilab.judge.estimates import MIN_VALUES, Interval, Location
 from ffilab.judge.statistics import explained, log_ratios, unexplained
-from ffilab.measure.plan import TWINS
-from ffilab.measure.record import Record, medians
+from ffilab.measure.plan import TWINS, YOURS
+from ffilab.measure.record import Record, medians, read
 from ffilab.run.errors import UserError
 
 Cell = tuple[str, str]
@@ -30,9 +30,16 @@ def per_pass(record: Record, cell: Cell) -> Interval:
     return explained(record, medians(record.times(*cell)), of=0).at()
 
 
-def width(record: Record, cells: list[Cell]) -> float:
+def cells(record: Record) -> list[Cell]:
+    """What was asked for, the baseline first: the label of the Python and the name of the arm."""
+    arms = [arm for arm in record.run["plan"]["arms"] if arm["beside"] == YOURS]
+    labels = record.interpreters
+    return [(label, arm["name"]) for label in labels for arm in arms if label in (arm["interpreters"] or labels)]
+
+
+def width(record: Record) -> float:
     """How far the widest interval reaches to one side, as a share of its value: of all ratios, or of the only time."""
-    base, *others = cells
+    base, *others = cells(record)
     if not record.noise.restarts:
         return math.inf
     found = [ratio(record, cell, base).at() for cell in others] or [per_pass(record, base)]
@@ -46,20 +53,25 @@ def percent(share: float) -> str:
 
 @dataclass(frozen=True)
 class Result:
-    """What was measured: times, and their ratios to the first one's, each with its interval.
-
-    cells: label of the Python and name of the arm, the baseline first. text: the record, as it was written.
-    """
+    """What was measured: times, and their ratios to the first one's, each with its interval. text: the record, as it was written."""
 
     record: Record
-    cells: tuple[Cell, ...]
     text: bytes
+
+    @classmethod
+    def read(cls, path: Path) -> "Result":
+        """From a file that `save` wrote. Raises UserError if it tells nothing."""
+        return cls(read(path), path.read_bytes())
 
     def __post_init__(self):
         if len(self.record.noise.restarts) < MIN_VALUES:
             raise UserError(
                 f"Stopped before there were {MIN_VALUES} restarts, too few to tell anything: let it run longer."
             )
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        return cells(self.record)
 
     @cached_property
     def names(self) -> list[str]:

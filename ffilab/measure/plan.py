@@ -12,6 +12,8 @@ MIN_BLOCKS = 4
 # The controls of a run. STEPS_MORE is one per cent more instructions (tests/test_controls.py counts them).
 STEPS, STEPS_MORE = 100, 101
 APART, APART_AGAIN = "control, a process apart", "control, another process apart"
+# What the arms of a reader's own code share: see `Arm.beside`.
+YOURS = "yours"
 # Pairs of controls on all interpreters together; and on each of them at least: the work of the first two is the same.
 PAIRS, PAIRS_OF_EACH = 4, 2
 

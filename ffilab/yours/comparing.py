@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ffilab.measure import runner
-from ffilab.measure.plan import EMPTY, Arm, controls, plan
+from ffilab.measure.plan import EMPTY, YOURS, Arm, controls, plan
 from ffilab.measure.record import read
 from ffilab.measure.workers import WorkerFailed
 from ffilab.run import settings
@@ -19,7 +19,6 @@ from ffilab.setup.installed import Installed
 from ffilab.setup.layouts import Pool
 from ffilab.yours import pythons as known
 
-NAME = "yours"
 BATCH_MS = 2
 # A run ends by its width or its time: of restarts it may have as many as it likes.
 MOST_RESTARTS = 10_000
@@ -65,10 +64,9 @@ def compare(
         from ffilab.judge.yours import Result, width
 
         labels = list(interpreters)
-        budget = Budget(NAME, MOST_RESTARTS, blocks, seconds, BATCH_MS, scale=1, repeats=1)
-        made = plan(NAME, arms, labels, budget, controls_on=(labels[0],), wall_s=seconds, pin=pin)
-        cells = [(label, arm.name) for label, arm in made.cells() if arm in arms]
-        path, restarts = folder / f"{NAME}.jsonl", iter(range(runner.LEAST_RESTARTS, MOST_RESTARTS))
+        budget = Budget(YOURS, MOST_RESTARTS, blocks, seconds, BATCH_MS, scale=1, repeats=1)
+        made = plan(YOURS, arms, labels, budget, controls_on=(labels[0],), wall_s=seconds, pin=pin)
+        path, restarts = folder / f"{YOURS}.jsonl", iter(range(runner.LEAST_RESTARTS, MOST_RESTARTS))
         next_look = FROM_RESTARTS
 
         def enough() -> bool:
@@ -76,13 +74,13 @@ def compare(
             if not to or (count := next(restarts)) < next_look:
                 return False
             next_look = count * AGAIN_AFTER
-            return width(read(path), cells) <= to
+            return width(read(path)) <= to
 
         try:
             runner.run(made, folder, pool, interpreters, folder, enough)
         except KeyboardInterrupt:
             pass
-        return Result(read(path), tuple(cells), path.read_bytes())
+        return Result.read(path)
     finally:
         settings.tell(progress=told)
         # Unless a sentence names what lies there.
@@ -95,7 +93,7 @@ def prepared(arms: Iterable[Arm | str]) -> list[Arm]:
     here, taken, found = HERE.format(os.getcwd()), {EMPTY, *(arm.name for arm in controls())}, []
     for arm in arms:
         arm = Arm(short(arm), arm) if isinstance(arm, str) else arm
-        found.append(replace(arm, name=known.free(arm.name, taken), beside=NAME, uses=here + arm.uses))
+        found.append(replace(arm, name=known.free(arm.name, taken), beside=YOURS, uses=here + arm.uses))
         taken.add(found[-1].name)
     return found
 
@@ -126,7 +124,7 @@ def with_gil(arms: list[Arm], interpreters: dict[str, Installed], gil: str) -> l
 
 def tried(arms: list[Arm], interpreters: dict[str, Installed], pool: Pool, folder: Path) -> int:
     """Make and run each arm for a moment; return how many blocks a restart may have. Raises UserError with what went wrong."""
-    moment = Budget(NAME, 1, 1, 0, BATCH_MS, scale=1, repeats=1)
+    moment = Budget(YOURS, 1, 1, 0, BATCH_MS, scale=1, repeats=1)
     trial = plan("trial", arms, list(interpreters), moment, with_controls=False)
     try:
         restart = runner.Restart(

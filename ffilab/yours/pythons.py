@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILT
 from ffilab.setup import layouts
@@ -123,7 +124,8 @@ def plain(text: str) -> str:
 
 def pool(pythons: dict[str, Installed]) -> Pool:
     """What each restart may draw: linked layouts of the book's own, where some are at hand, and one layout of any other."""
-    linked = layouts.read(layouts.OF_LAB) if (layouts.OF_LAB / layouts.DESCRIPTION).exists() else {}
+    at_hand = Path(settings.told("layouts") or layouts.OF_LAB)
+    linked = layouts.read(at_hand) if (at_hand / layouts.DESCRIPTION).exists() else {}
     found = {}
     for label, python in pythons.items():
         if isinstance(python, Foreign):
