@@ -2,6 +2,9 @@
 
 import ast
 import json
+import os
+import re
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -12,9 +15,11 @@ import pyperf
 import pytest
 
 import ffilab
+from ffilab.judge.estimates import MIN_VALUES
 from ffilab.judge.yours import Result
 from ffilab.measure import foreign, runner
 from ffilab.measure.plan import APART, APART_AGAIN, YOURS, Arm, control_pair
+from ffilab.page import yours as page
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -24,6 +29,13 @@ from tests.conftest import clean_environment
 from tests.made_up import timed
 
 UV = Path(sys.executable).with_name("uv")
+
+
+@pytest.fixture
+def short(monkeypatch, quiet_progress, quiet_machine):
+    """Runs that say little, soon."""
+    monkeypatch.setattr(runner, "LEAST_RESTARTS", MIN_VALUES)
+    monkeypatch.setattr(comparing, "MOST_BLOCKS", 4)
 
 
 def made_up(noise=0.01, more=0.01, restarts=20, **logs):
@@ -180,7 +192,7 @@ def test_a_statement_that_cannot_run_is_a_sentence(arm, said):
         ffilab.compare([arm])
 
 
-@pytest.mark.usefixtures("quiet_progress")
+@pytest.mark.usefixtures("short")
 def test_two_pythons_are_compared_and_written_down(tmp_path, monkeypatch):
     (tmp_path / "mine.py").write_text("def f(): return 1")
     monkeypatch.chdir(tmp_path)
@@ -197,13 +209,13 @@ def test_two_pythons_are_compared_and_written_down(tmp_path, monkeypatch):
     assert (told.returncode, "ERROR" in told.stdout) == (0, False)
 
 
-@pytest.mark.usefixtures("quiet_progress")
+@pytest.mark.usefixtures("short")
 def test_ctrl_c_gives_what_was_measured(monkeypatch):
     blocks, block = [], runner._block
 
     def interrupted(*arguments):
         blocks.append(1)
-        if len(blocks) > 4 * comparing.MOST_BLOCKS:
+        if len(blocks) > MIN_VALUES * comparing.MOST_BLOCKS:
             raise KeyboardInterrupt
         return block(*arguments)
 
@@ -238,3 +250,48 @@ def test_the_wheel_works_in_an_environment_of_its_own(tmp_path):
     assert "times as fast" in run("fresh/bin/ffilab", "time", "--time", "0", "pass", "sum(range(999))")
     script = "from ffilab import compare; print(list(compare(['1', '2'], seconds=0, quiet=True).ratios))"
     assert run("fresh/bin/python", "-c", script) == "['2']\n"
+
+
+MANUAL = (ROOT / "book" / "measure_yours.md").read_text()
+COMMANDS = re.findall(r"^\$ ffilab (.*)$", MANUAL, re.M)
+
+
+@pytest.fixture
+def at_home(tmp_path, monkeypatch, short):
+    """A folder with what the manual speaks of: two environments, a module, a file of benchmarks, a free-threaded build on PATH."""
+    for name, label in {"old": GIL, "new": GIL, "bin": FREE_THREADED}.items():
+        (tmp_path / name / "bin").mkdir(parents=True)
+        (tmp_path / name / "bin" / "python").symlink_to(load(BY_LABEL[label]).python)
+    (tmp_path / "bin" / "python3.14t").symlink_to(load(BY_LABEL[FREE_THREADED]).python)
+    (tmp_path / "mine.py").write_text("def f(): return 1\ndef g(): return 2\n")
+    (tmp_path / "bench.py").write_text("def work(n): return sum(range(n))\ndef bench_work(): work(10)\n")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_the_lines_of_the_manual_run(line, at_home, capsys):
+    verb, *words = shlex.split(line)
+    assert verb == "time"
+    try:
+        command.time.main([*words, "--time", "0"], standalone_mode=False)
+    except SystemExit:
+        pass
+    out = capsys.readouterr().out
+    assert "Varied: " in out
+    assert all((at_home / name).exists() for name in words if name.endswith((".jsonl", ".py")))
+
+
+def test_the_python_of_the_manual_runs(at_home, capsys):
+    (code,) = re.findall(r"^```python\n(.*?)^```", MANUAL, re.M | re.S)
+    exec(code.replace("seconds=60", "seconds=0"), {})
+    assert "max on new" in capsys.readouterr().out
+
+
+def test_the_example_is_measured_and_its_page_says_what_came_out(tmp_path, monkeypatch, short):
+    page.write(tmp_path)
+    assert "Not measured on this machine yet" in (tmp_path / "yours.md").read_text()
+    page.measure("smoke")
+    page.write(tmp_path)
+    assert "bench_from_buffer" in (tmp_path / "yours.md").read_text()

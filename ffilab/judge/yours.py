@@ -17,7 +17,7 @@ from ffilab.measure.record import Record, medians, read
 from ffilab.run.errors import UserError
 
 Cell = tuple[str, str]
-UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (0, "ns"))
+UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
 
 
 def ratio(record: Record, cell: Cell, base: Cell) -> Location:
@@ -131,7 +131,8 @@ class Result:
         if not found.is_known:
             return f"Too few restarts to compare {name} with {base}."
         if not found.excludes(1):
-            return f"No difference found between {name} and {base}; one of {percent(estimate.mde)} would have been."
+            least = percent(estimate.mde) if estimate.mde < 1 else "a multiple"
+            return f"No difference found between {name} and {base}; one of {least} would have been."
         times = found if found.value > 1 else found.inverse
         fast, slow = (base, name) if found.value > 1 else (name, base)
         return f"{fast} is {wording.number(times.value, 10 * times.half_width)} times as fast as {slow}."
@@ -164,7 +165,7 @@ class Result:
 
     def __str__(self) -> str:
         times = list(self.times.values())
-        scale, unit = next((max(1, least), unit) for least, unit in UNITS if times[0].value >= least)
+        scale, unit = next(((least, unit) for least, unit in UNITS if times[0].value >= least), (1, "ns"))
         rows = [("", f"{unit} per pass", f"over {self.names[0]}")]
         for name, time in self.times.items():
             ratio = wording.text(self.ratios[name]) if name in self.ratios else ""

@@ -62,7 +62,10 @@ def found(named) -> dict[str, Installed]:
         python = executable(word)
         facts = probed(python, word)
         version = ".".join(map(str, facts["release"])) + ("t" if facts["free_threaded"] else "")
-        label = free(environment_name(facts["environment"]) or version, pythons)
+        folder = Path(word).expanduser()
+        label = free(
+            environment_name(folder.resolve() if folder.is_dir() else facts["environment"]) or version, pythons
+        )
         text = {name: plain(facts[name]) for name in ("version", "config_args")}
         packages = {plain(name): plain(release) for name, release in facts["packages"].items()}
         kind = Interpreter(".".join(map(str, facts["release"][:2])), facts["free_threaded"])
@@ -102,7 +105,7 @@ def probed(python: Path, word: str) -> dict:
     return facts
 
 
-def environment_name(folder: str) -> str:
+def environment_name(folder: str | Path) -> str:
     """A virtual environment's name; its parent's, where it is called as they all are."""
     path = Path(folder)
     return path.parent.name if path.name in (".venv", "venv", "env", ".env") else path.name
