@@ -2,4 +2,24 @@
 
 Data flows one way: kernels (who runs), native (what runs), ffilab.measure (how
 it is measured), records on disk, notebook (what it means), ledger, book.
+
+For code of your own there are four names: `compare` times `Arm`s, on any CPython, and returns a `Result`; what you can mend is a
+`UserError`.
 """
+
+from importlib import import_module
+
+API = {
+    "Arm": "ffilab.measure.plan",
+    "Result": "ffilab.judge.yours",
+    "UserError": "ffilab.run.errors",
+    "compare": "ffilab.yours.comparing",
+}
+__all__ = list(API)
+
+
+def __getattr__(name: str):
+    # Not before they are asked for: a worker's side and a chapter import this package too.
+    if name in API:
+        return getattr(import_module(API[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

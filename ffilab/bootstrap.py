@@ -20,7 +20,7 @@ PYTHON = VENV / "bin" / "python"
 RUN = "FFILAB_RUN"
 MINIMUM = (3, 11)
 # Verbs that write to this folder: one at a time.
-READERS = {"doctor", "lab", "compare", "judge", "--help"}
+READERS = {"doctor", "lab", "compare", "judge", "time", "--help"}
 
 
 class Stop(Exception):

@@ -9,17 +9,19 @@ import importlib
 import itertools
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
-from ffilab.judge.claims import declared
 from ffilab.judge.estimates import LEVEL, Interval, Location, t_quantile
 from ffilab.judge.statistics import explained, log_ratios
 from ffilab.measure import noise
 from ffilab.measure.noise import Disturbed
 from ffilab.measure.plan import STEPS, STEPS_MORE, TWINS, control_pair
 from ffilab.measure.record import Record, medians
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # A difference between equal arms that no effect of interest is smaller than.
 NEGLIGIBLE = 0.01
@@ -201,6 +203,8 @@ def pairs_of(record: Record, label: str) -> list[tuple[str, str]]:
 def withheld(checks: list[Check], numbers) -> dict[str, dict[str, str]]:
     """Say which answers are withheld, by claim and `Rule.key`, and why: those on numbers made from what a failed check speaks of,
     where the bias is more than the answer can bear. numbers: of a session, as `numbers.of` has them."""
+    from ffilab.judge.claims import declared
+
     failed = [check for check in checks if not check.passed and check.source]
     reasons: dict[str, dict[str, str]] = {}
     for claim in declared(numbers.session.chapter).claims if failed else ():
@@ -221,8 +225,10 @@ def said(check: Check) -> str:
     return f"{check.kind}, {check.what}: {check.found}"
 
 
-def table(results: list[Check]) -> pd.DataFrame:
+def table(results: list[Check]) -> "pd.DataFrame":
     """For the page, a row for each kind: how many passed, and the worst of them; those that did not pass each have their own."""
+    import pandas as pd
+
     rows = []
     for kind in dict.fromkeys(check.kind for check in results):
         of_kind = [check for check in results if check.kind == kind]

@@ -12,6 +12,8 @@ MIN_BLOCKS = 4
 # The controls of a run. STEPS_MORE is one per cent more instructions (tests/test_controls.py counts them).
 STEPS, STEPS_MORE = 100, 101
 APART, APART_AGAIN = "control, a process apart", "control, another process apart"
+# What the arms of a reader's own code share: see `Arm.beside`.
+YOURS = "yours"
 # Pairs of controls on all interpreters together; and on each of them at least: the work of the first two is the same.
 PAIRS, PAIRS_OF_EACH = 4, 2
 
@@ -129,17 +131,25 @@ class Plan:
 
 
 def plan(
-    name: str, arms, interpreters, budget: Budget, seed: int | None = None, with_controls: bool = True, **further
+    name: str,
+    arms,
+    interpreters,
+    budget: Budget,
+    seed: int | None = None,
+    with_controls: bool = True,
+    controls_on: tuple[str, ...] = (),
+    **further,
 ) -> Plan:
     """A plan with the limits of a budget. The seed is drawn afresh and recorded unless one is given.
 
     further: `pin`, `wall_s` and `kept`, as in Plan. Every group gets an empty loop of its own, as the loop's cost
     belongs to its process. with_controls: False only where the plan is an A/A test itself, and its wall time is compared.
+    controls_on: labels to which the controls are confined; empty for all.
     """
     arms = list(arms)
     groups = dict.fromkeys((arm.group, arm.interpreters, arm.gil) for arm in arms)
     if with_controls:
-        arms += controls(max(1, len(interpreters)))
+        arms += [replace(arm, interpreters=controls_on) for arm in controls(max(1, len(controls_on or interpreters)))]
     for group, confined, gil in groups:
         title = EMPTY if group == "shared" else f"{EMPTY} ({group})"
         if title not in [arm.name for arm in arms]:

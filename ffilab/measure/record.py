@@ -14,15 +14,18 @@ from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from ffilab.measure import neighbour, noise
 from ffilab.measure.children import HOW, by_place, chosen, mostly_lost, rows_of
 from ffilab.measure.lines import FORMAT, whole
 from ffilab.measure.noise import Disturbed, Noise
 from ffilab.run.errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KINDS = ("loops", "restart", "block", "failure", "experiment", "child", "observation", "end")
 
@@ -218,6 +221,8 @@ class Record:
         whole: the cases that keep what stayed disturbed; by the rule above, if not given.
         Raises KeyError if there is no complete experiment of that title.
         """
+        import pandas as pd
+
         lines = self.processes(title)
         places = by_place(lines)
         if len(places) < self._last(title)["processes"]:

@@ -11,10 +11,10 @@ MIN_INTERVAL_S = 0.5
 
 
 class Reporter:
-    """Counts steps of one measurement. A context manager; `advance` after each step."""
+    """Counts steps of one measurement. A context manager; `advance` after each step. seconds: the time that ends it, if any."""
 
-    def __init__(self, title: str, total: int):
-        self.title, self.total, self.done = title, total, 0
+    def __init__(self, title: str, total: int, seconds: float | None = None):
+        self.title, self.total, self.done, self.seconds = title, total, 0, seconds
         self._file = settings.told("progress")
         self._started = time.monotonic()
         self._last = 0.0
@@ -37,12 +37,13 @@ class Reporter:
             return
         self._last = now
         elapsed = now - self._started
-        left = elapsed / self.done * (self.total - self.done)
+        share = min(1.0, elapsed / self.seconds) if self.seconds else self.done / self.total
+        left = elapsed / share * (1 - share)
         if self._file:
             text = json.dumps({"title": self.title, "detail": detail, "left_s": round(left, 1)})
             temporary = Path(self._file + ".tmp")
             temporary.write_text(text)
             temporary.replace(self._file)
         else:
-            sys.stderr.write(f"\r{self.title}: {self.done / self.total:.0%}, {detail}, about {left:.0f} s left   ")
+            sys.stderr.write(f"\r{self.title}: {share:.0%}, {detail}, about {left:.0f} s left   ")
             sys.stderr.flush()

@@ -3,7 +3,7 @@
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,7 +40,7 @@ class Restart:
     """All workers of one restart, with their arms loaded.
 
     kept: the workers of `plan.kept`, from restart to restart; who made it closes them. order: what draws the order of arms.
-    drawn: the layout of each interpreter; all its workers share it.
+    drawn: the layout of each interpreter; all its workers share it. logs: the folder for what they print.
     """
 
     def __init__(
@@ -51,7 +51,9 @@ class Restart:
         kept: Workers | None = None,
         order: random.Random | None = None,
         drawn: dict[str, Layout] | None = None,
+        logs: Path = LOGS,
     ):
+        self._logs = logs
         self.cpu = cpu
         self._drawn = drawn or {}
         self._kept = {} if kept is None else kept
@@ -75,7 +77,7 @@ class Restart:
             worker = self.workers[place] = self._kept[place]
             worker.move(self.cpu)
         else:
-            log, padding = LOGS / f"workers-{plan.name}.log", self._order.randrange(PAGE_BYTES)
+            log, padding = self._logs / f"workers-{plan.name}.log", self._order.randrange(PAGE_BYTES)
             layout = self._drawn.get(interpreter.label)
             worker = self.workers[place] = Worker(interpreter, group, log, layout, padding, gil)
             worker.load(arms, self.cpu, self._order)
@@ -165,16 +167,23 @@ class Turn(NamedTuple):
 
 
 def all_turns(
-    plan: Plan, given: list[int | None], done: list[dict], order: random.Random, default: int | None = None
+    plan: Plan,
+    given: list[int | None],
+    done: list[dict],
+    order: random.Random,
+    default: int | None = None,
+    enough: Callable[[], bool] = lambda: False,
 ) -> Iterator[Turn]:
     """The restarts of a run: those that were planned; then more on the layouts that lost a part of their blocks, as many as lost.
 
-    default: the place among them of a restart on the default link, if there is one.
+    default: the place among them of a restart on the default link, if there is one. enough: asked before each one of a run that
+    its wall time ends whether it may end now.
     done: the blocks measured so far, each with its `layout`. Half as many as were planned are measured again at most.
     """
     began = time.monotonic()
     for number, layout in enumerate(given):
-        if plan.wall_s is not None and number >= LEAST_RESTARTS and time.monotonic() - began >= plan.wall_s:
+        ends = plan.wall_s is not None and number >= LEAST_RESTARTS
+        if ends and (time.monotonic() - began >= plan.wall_s or enough()):
             return
         if number == default:
             yield Turn(None, plan.blocks, default=True)
@@ -208,14 +217,22 @@ def lost(done: list[dict], blocks: int) -> list[tuple[int | None, int]]:
 
 @alone()
 @explain_os_errors("the folder of records")
-def run(plan: Plan, folder: Path, pool: Pool | None = None) -> Record:
+def run(
+    plan: Plan,
+    folder: Path,
+    pool: Pool | None = None,
+    interpreters: dict[str, Installed] | None = None,
+    logs: Path = LOGS,
+    enough: Callable[[], bool] = lambda: False,
+) -> Record:
     """Measure a plan; return its record, `folder/NAME.jsonl`, which is on disk from the first block on.
 
-    pool: the layouts to draw from; those that the press made, if none are given.
+    pool: the layouts to draw from; those that the press made, if none are given. interpreters: by label, if they are not the
+    book's. logs: see Restart. enough: see all_turns.
 
     Raises UserError if an interpreter is missing or too many restarts fail (MAX_FAILURES).
     """
-    interpreters = {label: load(BY_LABEL[label]) for label in plan.interpreters}
+    interpreters = interpreters or {label: load(BY_LABEL[label]) for label in plan.interpreters}
     order = random.Random(plan.seed)
     drawing = random.Random(f"{plan.seed}/layouts")
     # Of a chapter's plan; a study that brings its own layouts, or a run that its time ends, asks for nothing else.
@@ -240,15 +257,15 @@ def run(plan: Plan, folder: Path, pool: Pool | None = None) -> Record:
             machine=machine.facts(folder.parent.name),
             interpreters={label: interpreter.facts for label, interpreter in interpreters.items()},
         )
-        with Reporter(plan.name, plan.restarts * plan.blocks) as reporter:
+        with Reporter(plan.name, plan.restarts * plan.blocks, plan.wall_s) as reporter:
             cores = machine.Cores()
-            for number, turn in enumerate(all_turns(plan, given, done, order, default)):
+            for number, turn in enumerate(all_turns(plan, given, done, order, default, enough)):
                 if turn.again or turn.default:
                     reporter.add(turn.blocks)
                 drawn = {label: pool_of[(turn.layout or 0) % len(pool_of)] for label, pool_of in pool.items()}
                 drawn = installed if turn.default else drawn
                 try:
-                    restart = Restart(plan, interpreters, cores.next() if plan.pin else None, kept, order, drawn)
+                    restart = Restart(plan, interpreters, cores.next() if plan.pin else None, kept, order, drawn, logs)
                     try:
                         if loops is None:
                             loops = calibrate(restart, plan.batch_ns)

@@ -99,7 +99,9 @@ class Worker:
         while b"\n" not in self._buffer:
             ready, _, _ = select.select([self._answers], [], [], max(0, deadline - time.monotonic()))
             if not ready:
-                raise WorkerFailed(f"worker {self.name} did not answer within {timeout_s:g} s at {order}")
+                raise WorkerFailed(
+                    f"worker {self.name} did not answer within {timeout_s:g} s at {order['op']} {order.get('arm', '')}"
+                )
             chunk = os.read(self._answers, 1 << 16)
             if not chunk:
                 raise WorkerFailed(self._death())

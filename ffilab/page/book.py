@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ffilab.measure.alone import alone
 from ffilab.measure.foreign import NoSession, find
-from ffilab.page import render, status
+from ffilab.page import render, status, yours
 from ffilab.page.chapters import Chapter, chapters, source_digests, with_uses
 from ffilab.page.chapters import chapter as find_chapter
 from ffilab.page.execute import execute, sweep
@@ -64,6 +64,8 @@ def book(
                 if number < len(wanted):
                     left = (time.monotonic() - began_chapters) / number * (len(wanted) - number)
                     say(f"  {number} of {len(wanted)} chapters; the others take about {minutes(round(left, -1))}")
+            if source is None and only is None:
+                yours.measure(budget)
         render.render()
     if only is not None:
         say(f"  the chapter is {os.path.relpath(HTML / f'{wanted[0].page}.html')}")

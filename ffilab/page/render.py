@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 
 from ffilab.judge import ledger
-from ffilab.page import files, front, guide, ledger_page, matrix, slides, sources, status, terms
+from ffilab.page import files, front, guide, ledger_page, matrix, slides, sources, status, terms, yours
 from ffilab.page.chapters import Chapter, chapters, split
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
@@ -93,6 +93,7 @@ def assemble(tree: Path) -> Path:
     stale = {chapter.name: chapter.changed() for chapter in chapters() if chapter.is_executed}
     rows = ledger.collect({chapter.name: chapter.session for chapter in chapters() if chapter.is_executed}, stale)
     status.write(tree / "book" / "_generated", rows)
+    yours.write(tree / "book" / "_generated")
     ledger_page.write(tree, rows)
     matrix.copy_datatables(tree / "book" / "_static")
     (tree / "book" / "_generated" / "sources.md").write_text(sources.page(tree, rows))

@@ -4,7 +4,6 @@ import importlib
 import os
 import secrets
 import shutil
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,9 +15,9 @@ from ffilab.run import paths, settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
 from ffilab.run.progress import say, step
-from ffilab.run.subprocesses import end_leftovers, explain_os_errors
 from ffilab.setup import catalogue, environments
 from ffilab.setup.interpreters import uv
+from ffilab.yours import command
 
 # Set from outside, they change what every interpreter is or how it allocates, also of chapters that measure just that.
 DISTURBING = (
@@ -33,7 +32,7 @@ DISTURBING = (
     "PYTHON_CONTEXT_AWARE_WARNINGS",
     "PYTHON_THREAD_INHERIT_CONTEXT",
 )
-MEASURING = {"book", "chapter", "more", "study", "lab"}
+MEASURING = {"book", "chapter", "more", "study", "lab", "time"}
 
 
 # A module that not every verb needs.
@@ -54,6 +53,8 @@ def verbs(context):
     if disturbs():
         say("  a measurement is running on this machine: what runs beside it disturbs it, and its page will say so")
 
+
+verbs.add_command(command.time)
 
 kernels_option = click.option(
     "--kernels", envvar=settings.KERNELS, default="", help="Labels such as '3.14 3.14t=/path/python', `pair` or `all`."
@@ -278,33 +279,4 @@ def clean():
 
 def main():
     """Entry point of `python -m ffilab`."""
-    interrupts = []
-
-    def interrupted(number, frame):
-        interrupts.append(number)
-        raise KeyboardInterrupt
-
-    for sent in (signal.SIGINT, signal.SIGTERM):
-        # A shell has what it starts in the background ignore Ctrl-C.
-        if signal.getsignal(sent) != signal.SIG_IGN:
-            signal.signal(sent, interrupted)
-    try:
-        with explain_os_errors("the book's folder"):
-            # Under the folder's lock: nobody else works here.
-            if os.environ.get(settings.RUN) == str(paths.BUILD):
-                end_leftovers()
-            verbs(standalone_mode=False)
-    except UserError as error:
-        sys.exit(f"ffilab: {error}")
-    except MemoryError:
-        sys.exit("ffilab: there is not enough memory: end what else is running, and run the same command again.")
-    except click.ClickException as error:
-        sys.exit(f"ffilab: {error.format_message()}")
-    except BaseException:
-        # Not KeyboardInterrupt alone: in the middle of an import of C code it comes out as an ImportError.
-        if not interrupts:
-            raise
-        sys.stderr.write(
-            "\nffilab: stopped; what was finished is kept: interpreters, builds, records, the pages of finished chapters.\n"
-        )
-        sys.exit(130)
+    command.run(verbs, "interpreters, builds, records, the pages of finished chapters")

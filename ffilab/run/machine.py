@@ -41,6 +41,9 @@ def governor() -> str | None:
 
 def commit() -> str:
     """The commit of this clone, with `-dirty` if files differ; `unknown` outside git."""
+    # Installed, the package may lie in a clone of somebody else's.
+    if not (ROOT / ".git").exists():
+        return "unknown"
     return _output("git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=10") or "unknown"
 
 

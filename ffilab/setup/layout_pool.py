@@ -22,8 +22,6 @@ from ffilab.setup.installed import Installed, load, soabi
 from ffilab.setup.layouts import DESCRIPTION, Layout, Pool, as_installed
 
 POOLS = BUILD / "layouts"
-# JupyterLab's own, which stays as long as nobody makes another.
-OF_LAB = BUILD / "layouts-of-lab"
 # Of a pool: the standard library's extension modules without what debuggers read, by label.
 STRIPPED = "stripped"
 

@@ -14,11 +14,13 @@ from pathlib import Path
 
 from ffilab.run import settings
 from ffilab.run.errors import UserError
-from ffilab.run.paths import NATIVE_OUT
+from ffilab.run.paths import BUILD, NATIVE_OUT
 from ffilab.setup.catalogue import BY_LABEL
 from ffilab.setup.installed import Installed, load
 
 DESCRIPTION = "pool.json"
+# JupyterLab's own pool, which stays as long as nobody makes another.
+OF_LAB = BUILD / "layouts-of-lab"
 AS_INSTALLED = "as installed"
 
 

@@ -1,0 +1,216 @@
+"""What a comparison of the reader's own code says, on one screen."""
+
+import html
+import json
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from ffilab.judge import basis, controls, groups, wording
+from ffilab.judge.estimates import MIN_VALUES, Interval, Location
+from ffilab.judge.statistics import explained, log_ratios, unexplained
+from ffilab.measure.plan import TWINS, YOURS
+from ffilab.measure.record import Record, medians, read
+from ffilab.run.errors import UserError
+
+Cell = tuple[str, str]
+UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"))
+
+
+def ratio(record: Record, cell: Cell, base: Cell) -> Location:
+    """Time of a cell over that of another, over what this run varied; what another session adds is not in it, and is said."""
+    return explained(record, log_ratios(record, cell, base), log=True, of=0).widened(unexplained(record))
+
+
+def per_pass(record: Record, cell: Cell) -> Interval:
+    """Nanoseconds of one pass, its loop included, over the same."""
+    return explained(record, medians(record.times(*cell)), of=0).at()
+
+
+def cells(record: Record) -> list[Cell]:
+    """What was asked for, the baseline first: the label of the Python and the name of the arm."""
+    arms = [arm for arm in record.run["plan"]["arms"] if arm["beside"] == YOURS]
+    labels = record.interpreters
+    return [(label, arm["name"]) for label in labels for arm in arms if label in (arm["interpreters"] or labels)]
+
+
+def width(record: Record) -> float:
+    """How far the widest interval reaches to one side, as a share of its value: of all ratios, or of the only time."""
+    base, *others = cells(record)
+    if not record.noise.restarts:
+        return math.inf
+    found = [ratio(record, cell, base).at() for cell in others] or [per_pass(record, base)]
+    widest = max(interval.half_width / interval.value for interval in found)
+    return math.inf if math.isnan(widest) else widest
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.2g} %"
+
+
+@dataclass(frozen=True)
+class Result:
+    """What was measured: times, and their ratios to the first one's, each with its interval. text: the record, as it was written."""
+
+    record: Record
+    text: bytes
+
+    @classmethod
+    def read(cls, path: Path) -> "Result":
+        """From a file that `save` wrote. Raises UserError if it tells nothing."""
+        return cls(read(path), path.read_bytes())
+
+    def __post_init__(self):
+        if len(self.record.noise.restarts) < MIN_VALUES:
+            raise UserError(
+                f"Stopped before there were {MIN_VALUES} restarts, too few to tell anything: let it run longer."
+            )
+
+    @cached_property
+    def cells(self) -> list[Cell]:
+        return cells(self.record)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What each cell is called: by its arm, its Python, or both, as there are several."""
+        labels, arms = ({cell[number] for cell in self.cells} for number in (0, 1))
+        if len(labels) == 1:
+            return [arm for _, arm in self.cells]
+        return [label if len(arms) == 1 else f"{arm} on {label}" for label, arm in self.cells]
+
+    @cached_property
+    def times(self) -> dict[str, Interval]:
+        """Nanoseconds per pass by name."""
+        return {name: per_pass(self.record, cell) for name, cell in zip(self.names, self.cells)}
+
+    @cached_property
+    def estimates(self) -> dict[str, Location]:
+        return {name: ratio(self.record, cell, self.cells[0]) for name, cell in zip(self.names[1:], self.cells[1:])}
+
+    @property
+    def ratios(self) -> dict[str, Interval]:
+        """Time over that of the first, by name, for all others."""
+        return {name: estimate.at() for name, estimate in self.estimates.items()}
+
+    @cached_property
+    def failed(self) -> list[str]:
+        """The controls that show a bias, in words: then nothing here is to be believed."""
+        found = [
+            controls.same("", self.record, label, twins) for label in self.record.interpreters for twins in TWINS
+        ] + controls.more("", self.record)
+        return [f"{check.kind}, {check.found}" for check in controls.settled(found) if not check.passed]
+
+    def slower(self, limit: float = 0.0) -> dict[str, str]:
+        """Does it take longer than the first, by more than this share of its time? `yes`, `no` or `open` by name."""
+
+        def answer(found: Interval) -> str:
+            if self.failed or not found.is_known:
+                return "open"
+            return "yes" if found.low > 1 + limit else "no" if found.high <= 1 + limit else "open"
+
+        return {name: answer(found) for name, found in self.ratios.items()}
+
+    def gate(self, limit: float) -> str:
+        """The same in one sentence."""
+        by_answer: dict[str, list[str]] = {}
+        for name, answer in self.slower(limit).items():
+            by_answer.setdefault(answer, []).append(name)
+        longer = f"more than {percent(limit)} longer than {self.names[0]}"
+        if "yes" in by_answer:
+            return f"Failed: {wording.listed(by_answer['yes'])} takes {longer}."
+        if "open" in by_answer:
+            return f"Open: this run cannot tell whether {wording.listed(by_answer['open'])} takes {longer}; give it more --time."
+        return f"Passed: nothing takes {longer}."
+
+    def sentence(self, name: str) -> str:
+        """What the run found about one of the others and the first."""
+        base, estimate, found = self.names[0], self.estimates[name], self.ratios[name]
+        if not found.is_known:
+            return f"Too few restarts to compare {name} with {base}."
+        if not found.excludes(1):
+            least = percent(estimate.mde) if estimate.mde < 1 else "a multiple"
+            return f"No difference found between {name} and {base}; one of {least} would have been."
+        times = found if found.value > 1 else found.inverse
+        fast, slow = (base, name) if found.value > 1 else (name, base)
+        return f"{fast} is {wording.number(times.value, 10 * times.half_width)} times as fast as {slow}."
+
+    def varied(self) -> str:
+        """What was varied and what was not, in words."""
+        restarts = basis.counted(len(self.record.noise.restarts), "restart")
+        links = {
+            label: len({line["layouts"][label]["id"] for line in self.record.restarts if line["layouts"]})
+            for label in self.record.interpreters
+        }
+        drawn = [f"{count} links of {label}" for label, count in links.items() if count > 1]
+        still = [label for label, count in links.items() if count < 2]
+        unknown = [f"the build of {wording.listed(still)}"] if still else []
+        packages = [f"{name} ({', '.join(found)})" for name, found in self.packages_apart().items()]
+        return "\n".join(
+            [
+                f"Varied: {wording.listed([f'{restarts} (addresses, hash seed, stack, heap, order, core)', *drawn])}.",
+                f"Not varied, and so unknown: {wording.listed([*unknown, 'the machine'])}; another hour moves a ratio by some "
+                f"{percent(groups.SESSION)} more (a kept study).",
+                *([f"Packages that differ: {', '.join(packages)}."] if packages else []),
+            ]
+        )
+
+    def packages_apart(self) -> dict[str, list[str]]:
+        """The version of a package on each Python, of all packages that all have, and not in the same version."""
+        had = [self.record.run["interpreters"][label].get("packages", {}) for label in self.record.interpreters]
+        by_name = {name: [each[name] for each in had] for name in sorted(set.intersection(*map(set, had)))}
+        return {name: versions for name, versions in by_name.items() if len(set(versions)) > 1}
+
+    def __str__(self) -> str:
+        times = list(self.times.values())
+        scale, unit = next(((least, unit) for least, unit in UNITS if times[0].value >= least), (1, "ns"))
+        rows = [("", f"{unit} per pass", f"over {self.names[0]}")]
+        for name, time in self.times.items():
+            ratio = wording.text(self.ratios[name]) if name in self.ratios else ""
+            rows.append((name, wording.text(time, factor=1 / scale), ratio))
+        wide = [max(len(row[column]) for row in rows) for column in (0, 1)]
+        table = [f"{name:<{wide[0]}}  {time:<{wide[1]}}  {ratio}".rstrip() for name, time, ratio in rows]
+        said, controlled = (
+            [self.sentence(name) for name in self.ratios],
+            "Controls: equal work was measured as equal, and 1 % more of it as that.",
+        )
+        if self.failed:
+            said, controlled = (
+                ["Nothing here is to be believed: measure again."],
+                f"A control failed: {self.failed[0]}.",
+            )
+        early = ["Stopped early: this is of what was measured until then."] if self.record.cut_off else []
+        noise = f"Noise: {self.record.noise.report}."
+        return "\n".join([*table, "", *early, *said, "", self.varied(), controlled, noise])
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+    def save(self, path: str | Path) -> None:
+        """Write the record: one JSON line for each thing that happened."""
+        Path(path).write_bytes(self.text)
+
+    def save_pyperf(self, path: str | Path) -> list[Path]:
+        """Write pyperf's format, with one value for each process: its median. Of several Pythons each has a file of its own, with its
+        label in the name, as pyperf compares what has one name in two files. Returns the files."""
+        path, machine = Path(path), self.record.run["machine"]
+        each = np.array([medians(self.record.by_restart(*cell)) for cell in self.cells])
+        # It compares as many values with as many.
+        whole = each[:, np.isfinite(each).all(axis=0)]
+        labels = list(dict.fromkeys(label for label, _ in self.cells))
+        files = [path] if len(labels) == 1 else [path.with_stem(f"{path.stem}-{label}") for label in labels]
+        for file, label in zip(files, labels):
+            benchmarks = [
+                {
+                    "metadata": {"name": arm, "loops": self.record.loops[f"{label}/{arm}"]},
+                    "runs": [{"values": [ns / 1e9]} for ns in values],
+                }
+                for (of, arm), values in zip(self.cells, whole.tolist())
+                if of == label
+            ]
+            version = self.record.run["interpreters"][label]["version"]
+            metadata = {"unit": "second", "python_version": version, "cpu_model_name": machine["cpu"]}
+            file.write_text(json.dumps({"version": "1.0", "metadata": metadata, "benchmarks": benchmarks}))
+        return files

@@ -1,0 +1,36 @@
+"""The worked example of the page *Yours*: measured when the book is, and read from its record."""
+
+import sys
+from pathlib import Path
+
+from ffilab.judge.yours import Result
+from ffilab.run.errors import UserError
+from ffilab.run.paths import RECORDS, ROOT
+from ffilab.run.progress import say
+from ffilab.setup.catalogue import GIL
+
+EXAMPLE = ROOT / "ffilab" / "yours" / "example.py"
+RECORD = RECORDS / "yours" / "ways.jsonl"
+SECONDS = {"smoke": 0, "room": 10, "quick": 30, "full": 120}
+
+
+def measure(budget: str) -> None:
+    """Measure the example; where that fails, say why, as the book is worth printing without it."""
+    from ffilab.yours.command import arms_of
+    from ffilab.yours.comparing import compare
+
+    try:
+        result = compare(
+            arms_of((), "", str(EXAMPLE), ()), [GIL], to=0, seconds=SECONDS[budget], quiet=not sys.stderr.isatty()
+        )
+    except UserError as error:
+        say(f"  the example of `ffilab time` was not measured: {error}")
+        return
+    RECORD.parent.mkdir(parents=True, exist_ok=True)
+    result.save(RECORD)
+
+
+def write(generated: Path) -> None:
+    """Write what came out, for the page to include."""
+    text = str(Result.read(RECORD)) if RECORD.exists() else "Not measured on this machine yet: `make book`."
+    (generated / "yours.md").write_text(f"```text\n{text}\n```\n")

@@ -1,0 +1,143 @@
+"""Compare statements, Pythons, or both: one plan, one run, one result."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from ffilab.measure import runner
+from ffilab.measure.plan import EMPTY, YOURS, Arm, controls, plan
+from ffilab.measure.record import read
+from ffilab.measure.workers import WorkerFailed
+from ffilab.run import settings
+from ffilab.run.budget import Budget
+from ffilab.run.errors import UserError
+from ffilab.setup.installed import Installed
+from ffilab.setup.layouts import Pool
+from ffilab.yours import pythons as known
+
+BATCH_MS = 2
+# A run ends by its width or its time: of restarts it may have as many as it likes.
+MOST_RESTARTS = 10_000
+# A width that few restarts happen to have is luck: it counts from so many on, and is looked at again after a tenth more.
+FROM_RESTARTS, AGAIN_AFTER = 10, 1.1
+# Blocks of a restart; fewer where they would take longer than this.
+MOST_BLOCKS, RESTART_S = 20, 1.0
+LONGEST_NAME = 40
+ON = ", with the GIL"
+# Modules of the folder where it is started are found, behind those of the environments: these are what is compared.
+HERE = "import sys\nsys.path.append({!r})\n"
+
+
+def compare(
+    arms: Iterable[Arm | str],
+    pythons: Sequence[str | Path] = (),
+    *,
+    to: float = 0.01,
+    seconds: float = 60.0,
+    gil: str = "off",
+    pin: bool = True,
+    quiet: bool = False,
+):
+    """Time arms on Pythons, interleaved in one run; return a `Result`. The first arm on the first Python is the baseline.
+
+    arms: `Arm`s, or statements. pythons: paths, names on PATH, folders of virtual environments; this Python, if none are given.
+    to: end when the interval of each ratio reaches no further than this to each side; 0 for never. seconds: end after this time.
+    gil: of free-threaded builds: "off", "on", or "both", to compare them. pin: keep all on one core; not for arms that start
+    threads. quiet: show no progress.
+    Raises UserError, in one sentence, where something cannot be measured. After Ctrl-C the result is of what was measured.
+    """
+    interpreters = known.found(pythons or [sys.executable])
+    arms = with_gil(prepared(arms), interpreters, gil)
+    if not arms:
+        raise UserError("There is nothing to time: give a statement.")
+    pool, told = known.pool(interpreters), settings.told("progress")
+    folder = Path(tempfile.mkdtemp(prefix="ffilab-"))
+    if quiet:
+        settings.tell(progress=str(folder / "progress.json"))
+    try:
+        blocks = tried(arms, interpreters, pool, folder)
+        # Not at the top: it takes a second, and a mistake is to be told at once.
+        from ffilab.judge.yours import Result, width
+
+        labels = list(interpreters)
+        budget = Budget(YOURS, MOST_RESTARTS, blocks, seconds, BATCH_MS, scale=1, repeats=1)
+        made = plan(YOURS, arms, labels, budget, controls_on=(labels[0],), wall_s=seconds, pin=pin)
+        path, restarts = folder / f"{YOURS}.jsonl", iter(range(runner.LEAST_RESTARTS, MOST_RESTARTS))
+        next_look = FROM_RESTARTS
+
+        def enough() -> bool:
+            nonlocal next_look
+            if not to or (count := next(restarts)) < next_look:
+                return False
+            next_look = count * AGAIN_AFTER
+            return width(read(path)) <= to
+
+        try:
+            runner.run(made, folder, pool, interpreters, folder, enough)
+        except KeyboardInterrupt:
+            pass
+        return Result.read(path)
+    finally:
+        settings.tell(progress=told)
+        # Unless a sentence names what lies there.
+        if str(folder) not in str(sys.exc_info()[1]):
+            shutil.rmtree(folder)
+
+
+def prepared(arms: Iterable[Arm | str]) -> list[Arm]:
+    """The reader's arms, each by a name of its own: their modules are found, and they run beside each other."""
+    here, taken, found = HERE.format(os.getcwd()), {EMPTY, *(arm.name for arm in controls())}, []
+    for arm in arms:
+        arm = Arm(short(arm), arm) if isinstance(arm, str) else arm
+        found.append(replace(arm, name=known.free(arm.name, taken), beside=YOURS, uses=here + arm.uses))
+        taken.add(found[-1].name)
+    return found
+
+
+def short(statement: str) -> str:
+    """A statement as its own name."""
+    line = known.plain(statement)
+    return line if len(line) <= LONGEST_NAME else f"{line[: LONGEST_NAME - 1]}…"
+
+
+def with_gil(arms: list[Arm], interpreters: dict[str, Installed], gil: str) -> list[Arm]:
+    """The arms as they are ("off"), with the GIL switched on in free-threaded builds ("on"), or "both"."""
+    if gil == "off":
+        return arms
+    labels = {label: python.interpreter.free_threaded for label, python in interpreters.items()}
+    threaded, others = (
+        tuple(label for label, is_free in labels.items() if is_free == which) for which in (True, False)
+    )
+    if not threaded:
+        raise UserError(
+            "The GIL can be switched on in a free-threaded build only, and none is named: add one, such as python3.14t."
+        )
+    on = [replace(arm, name=arm.name + ON, group="GIL on", interpreters=threaded, gil=True) for arm in arms]
+    if gil == "both":
+        return [*arms, *on]
+    return [*(replace(arm, interpreters=others) for arm in arms if others), *on]
+
+
+def tried(arms: list[Arm], interpreters: dict[str, Installed], pool: Pool, folder: Path) -> int:
+    """Make and run each arm for a moment; return how many blocks a restart may have. Raises UserError with what went wrong."""
+    moment = Budget(YOURS, 1, 1, 0, BATCH_MS, scale=1, repeats=1)
+    trial = plan("trial", arms, list(interpreters), moment, with_controls=False)
+    try:
+        restart = runner.Restart(
+            trial, interpreters, drawn={label: lots[0] for label, lots in pool.items()}, logs=folder
+        )
+        try:
+            for label, reasons in restart.missing.items():
+                for arm, reason in reasons.items():
+                    what = "install it there" if "No module named" in reason else "correct it"
+                    raise UserError(f"{arm!r} cannot be timed on {label} ({reason.rstrip('.')}): {what}.")
+            passes = [restart.worker(label, arm).time(arm.name, 1)["ns"] / 1e9 for label, arm in restart.cells]
+        finally:
+            restart.close()
+    except WorkerFailed as failure:
+        raise UserError(f"It cannot be timed: {failure}.") from None
+    return max(1, min(MOST_BLOCKS, int(RESTART_S / sum(max(BATCH_MS / 1e3, each) for each in passes))))

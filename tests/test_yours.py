@@ -1,0 +1,297 @@
+"""`ffilab time` and `ffilab.compare`: what is said of results whose truth is known, mistakes in one sentence, and short real runs."""
+
+import ast
+import json
+import os
+import re
+import shlex
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyperf
+import pytest
+
+import ffilab
+from ffilab.judge.estimates import MIN_VALUES
+from ffilab.judge.yours import Result
+from ffilab.measure import foreign, runner
+from ffilab.measure.plan import APART, APART_AGAIN, YOURS, Arm, control_pair
+from ffilab.page import yours as page
+from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.installed import load
+from ffilab.yours import command, comparing, pythons
+from tests.conftest import clean_environment
+from tests.made_up import timed
+
+UV = Path(sys.executable).with_name("uv")
+
+
+@pytest.fixture
+def short(monkeypatch, quiet_progress, quiet_machine):
+    """Runs that say little, soon."""
+    monkeypatch.setattr(runner, "LEAST_RESTARTS", MIN_VALUES)
+    monkeypatch.setattr(comparing, "MOST_BLOCKS", 4)
+
+
+def made_up(noise=0.01, more=0.01, restarts=20, **logs):
+    """A result whose arms are known: by name the logarithm of their time over the first one's. more: what the positive control
+    shows."""
+    draw = np.random.default_rng(1)
+    same = [name for number in (1, 2) for name in control_pair(number)]
+    known = {name: more * (number % 2) for number, name in enumerate(same)} | {APART: 0.0, APART_AGAIN: 0.0} | logs
+    record = timed({name: log + draw.normal(0, noise, (restarts, 10)) for name, log in known.items()})
+    for arm in record.run["plan"]["arms"]:
+        arm |= {"beside": YOURS if arm["name"] in logs else "control", "interpreters": []}
+    return Result(record, b"the record")
+
+
+def test_the_winner_comes_first_and_no_difference_says_what_would_have_been_found():
+    result = made_up(a=0.0, b=-0.4, c=0.4, d=0.0)
+    assert result.sentence("b").startswith("b is 1.49")
+    assert result.sentence("b").endswith(" times as fast as a.")
+    assert result.sentence("c").endswith(" times as fast as c.")
+    assert result.sentence("d").startswith("No difference found between d and a; one of 0.")
+    assert result.ratios["b"].low < np.exp(-0.4) < result.ratios["b"].high
+    text = str(result)
+    assert all(words in text for words in ("over a\n", "20 restarts", "Not varied, and so unknown"))
+    assert result._repr_html_().startswith("<pre>")
+
+
+def test_the_gate_fails_on_a_finding_only():
+    result = made_up(a=0.0, slow=0.05, equal=0.0)
+    assert result.slower(0.02) == {"slow": "yes", "equal": "no"}
+    assert result.gate(0.02) == "Failed: slow takes more than 2 % longer than a."
+    assert result.gate(0.1) == "Passed: nothing takes more than 10 % longer than a."
+    unclear = made_up(noise=0.2, a=0.0, b=0.03)
+    assert unclear.slower(0.02) == {"b": "open"}
+    assert unclear.gate(0.02).startswith("Open: this run cannot tell whether b takes more than 2 % longer than a")
+
+
+def test_after_a_failed_control_nothing_is_said():
+    result = made_up(more=0.2, a=0.0, b=0.5)
+    assert "times as fast" not in str(result)
+    assert "A control failed: positive control" in str(result)
+    assert result.slower(0.02) == {"b": "open"}
+
+
+def test_too_few_restarts_are_no_result():
+    with pytest.raises(UserError, match="too few to tell anything"):
+        made_up(restarts=2, a=0.0, b=0.1)
+
+
+@pytest.mark.parametrize(
+    ("given", "code"), [(["--fail-if-slower", "2%"], 1), (["--fail-if-slower", "20 %"], 0), ([], None)]
+)
+def test_the_exit_code_is_that_of_a_finding(monkeypatch, capsys, given, code):
+    asked = {}
+    monkeypatch.setattr(
+        comparing, "compare", lambda arms, pythons, **further: asked.update(further) or made_up(a=0, b=0.1)
+    )
+    try:
+        command.time.main([*given, "x", "y"], standalone_mode=False)
+        ended = None
+    except SystemExit as leaving:
+        ended = leaving.code
+    assert ended == code
+    assert " times as fast as b." in capsys.readouterr().out
+    assert (asked["to"], asked["seconds"], asked["gil"], asked["pin"]) == (0.01, 60.0, "off", True)
+
+
+def python_that_says(folder: Path, **facts) -> str:
+    """A program that answers as a Python of this kind would."""
+    answer = {"implementation": "CPython", "release": [3, 12, 1], "version": "3.12", "free_threaded": False}
+    answer |= {"config_args": "", "environment": "", "packages": {}} | facts
+    program = folder / "python"
+    program.write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n")
+    program.chmod(0o755)
+    return str(program)
+
+
+def test_a_python_that_cannot_be_measured_is_a_sentence(tmp_path):
+    for given, said in {
+        "/nowhere/python": "neither a program nor a folder",
+        str(tmp_path): "a folder without bin/python",
+        "true": "does not answer as a Python does",
+        python_that_says(tmp_path, implementation="PyPy"): "is PyPy, and only CPython is measured",
+    }.items():
+        with pytest.raises(UserError, match=said):
+            pythons.found([given])
+    with pytest.raises(UserError, match=r"is Python 3\.8\.18, and the oldest that is measured is 3\.9"):
+        pythons.found([python_that_says(tmp_path, release=[3, 8, 18])])
+
+
+def test_pythons_are_called_by_their_environment_or_version(tmp_path):
+    plain = pythons.found([python_that_says(tmp_path), python_that_says(tmp_path)])
+    assert list(plain) == ["3.12.1", "3.12.1 (2)"]
+    in_project = python_that_says(tmp_path, environment="/mine/.venv", free_threaded=True)
+    (label, found), *_ = pythons.found([in_project]).items()
+    assert (label, found.interpreter.label) == ("mine", "3.12t")
+    assert pythons.found([GIL]) == {GIL: load(BY_LABEL[GIL])}
+
+
+def test_the_gil_is_switched_on_where_there_is_one_to_switch():
+    both = pythons.found([GIL, FREE_THREADED])
+    arms = [Arm("f()", "f()")]
+    *_, on = comparing.with_gil(arms, both, "both")
+    assert (on.name, on.gil, on.interpreters) == ("f(), with the GIL", True, (FREE_THREADED,))
+    plain, on = comparing.with_gil(arms, both, "on")
+    assert (plain.interpreters, on.interpreters) == ((GIL,), (FREE_THREADED,))
+    with pytest.raises(UserError, match="in a free-threaded build only"):
+        comparing.with_gil(arms, pythons.found([GIL]), "both")
+
+
+def test_every_statement_has_a_name_of_its_own():
+    found = comparing.prepared(["x", "x", "a\nb", "control 1", "y" * 99])
+    assert [arm.name for arm in found[:4]] == ["x", "x (2)", "a b", "control 1 (2)"]
+    assert len(found[4].name) == 40
+
+
+def test_a_file_has_benchmarks_or_names_for_statements(tmp_path):
+    file = tmp_path / "bench.py"
+    file.write_text("def work(): pass\ndef bench_one(): work()\ndef bench_two(): pass\n")
+    arms = command.arms_of((), "x = 1", str(file), ("first",))
+    assert [(arm.name, arm.statement) for arm in arms] == [("first", "bench_one()"), ("bench_two", "bench_two()")]
+    assert [arm.statement for arm in command.arms_of(("work()",), "", str(file), ())] == ["work()"]
+    (tmp_path / "broken.py").write_text("def")
+    for file, said in {"broken.py": "is no Python", "no.py": "cannot be read"}.items():
+        with pytest.raises(UserError, match=said):
+            command.arms_of((), "", str(tmp_path / file), ())
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "There is nothing to time"),
+        (["--to", "much", "x"], "--to is 'much': say it as in 1%"),
+        (["--time", "-5s", "x"], "--time is '-5s': say it as in 60s or 2m"),
+        (["--name", "a", "--name", "b", "x"], "There are 2 names for 1 statements"),
+    ],
+)
+def test_mistakes_of_the_command_are_sentences(words, said):
+    with pytest.raises(UserError, match=said):
+        command.time.main(words, standalone_mode=False)
+
+
+@pytest.mark.usefixtures("quiet_progress")
+@pytest.mark.parametrize(
+    ("arm", "said"),
+    [
+        (Arm("x", "1 +"), r"'x' cannot be timed on .* \(SyntaxError: .* line 1\)\): correct it\."),
+        (Arm("x", "1 / 0"), r"\(ZeroDivisionError: division by zero\): correct it\."),
+        (Arm("x", "f()", "from no_such_package import f"), r"No module named 'no_such_package'\): install it there\."),
+        (Arm("x", "os.abort()", "import os"), r"died with exit code -6; its output is in .*\.log\."),
+    ],
+)
+def test_a_statement_that_cannot_run_is_a_sentence(arm, said):
+    with pytest.raises(UserError, match=said):
+        ffilab.compare([arm])
+
+
+@pytest.mark.usefixtures("short")
+def test_two_pythons_are_compared_and_written_down(tmp_path, monkeypatch):
+    (tmp_path / "mine.py").write_text("def f(): return 1")
+    monkeypatch.chdir(tmp_path)
+    result = ffilab.compare([Arm("f()", "f()", "from mine import f")], [GIL, sys.executable], seconds=0)
+    assert len(result.record.noise.restarts) == runner.LEAST_RESTARTS
+    name = result.names[1]
+    assert result.ratios[name].is_known
+    result.save("record.jsonl")
+    foreign.check(Path("record.jsonl"))
+    files = result.save_pyperf("pyperf.json")
+    suites = [pyperf.BenchmarkSuite.load(str(file)) for file in files]
+    assert [suite.get_benchmark_names() for suite in suites] == [["f()"], ["f()"]]
+    told = subprocess.run([sys.executable, "-m", "pyperf", "compare_to", *files], capture_output=True, text=True)
+    assert (told.returncode, "ERROR" in told.stdout) == (0, False)
+
+
+@pytest.mark.usefixtures("short")
+def test_ctrl_c_gives_what_was_measured(monkeypatch):
+    blocks, block = [], runner._block
+
+    def interrupted(*arguments):
+        blocks.append(1)
+        if len(blocks) > MIN_VALUES * comparing.MOST_BLOCKS:
+            raise KeyboardInterrupt
+        return block(*arguments)
+
+    monkeypatch.setattr(runner, "_block", interrupted)
+    assert "Stopped early" in str(ffilab.compare(["1", "2"], [GIL], to=0))
+
+
+def test_the_worker_is_python_of_the_oldest_that_is_measured():
+    ast.parse((ROOT / "ffilab/measure/worker.py").read_text(), feature_version=pythons.OLDEST)
+    ast.parse(pythons.PROBE, feature_version=(3, 4))
+
+
+def test_what_draws_pages_is_not_asked_for():
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import ffilab; from ffilab.yours import command; ffilab.compare; ffilab.Result"
+    code += "; print(*{'pandas', 'rich', 'seaborn', 'fastjsonschema'} & set(sys.modules))"
+    assert subprocess.check_output([sys.executable, "-I", "-c", code, str(ROOT)], text=True) == "\n"
+
+
+@pytest.mark.full
+def test_the_wheel_works_in_an_environment_of_its_own(tmp_path):
+    def run(*words):
+        told = subprocess.run(words, cwd=tmp_path, env=clean_environment(), capture_output=True, text=True)
+        assert told.returncode == 0, told.stderr
+        return told.stdout
+
+    run(UV, "build", "--quiet", "--wheel", "--out-dir", tmp_path, ROOT)
+    (wheel,) = tmp_path.glob("*.whl")
+    inside = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    assert inside == {"ffilab", wheel.name.removesuffix("-py3-none-any.whl") + ".dist-info"}
+    run(UV, "venv", "--quiet", "--python", sys.executable, "fresh")
+    run(UV, "pip", "install", "--quiet", "--python", "fresh", wheel)
+    assert "times as fast" in run("fresh/bin/ffilab", "time", "--time", "0", "pass", "sum(range(999))")
+    script = "from ffilab import compare; print(list(compare(['1', '2'], seconds=0, quiet=True).ratios))"
+    assert run("fresh/bin/python", "-c", script) == "['2']\n"
+
+
+MANUAL = (ROOT / "book" / "measure_yours.md").read_text()
+COMMANDS = re.findall(r"^\$ ffilab (.*)$", MANUAL, re.M)
+
+
+@pytest.fixture
+def at_home(tmp_path, monkeypatch, short):
+    """A folder with what the manual speaks of: two environments, a module, a file of benchmarks, a free-threaded build on PATH."""
+    for name, label in {"old": GIL, "new": GIL, "bin": FREE_THREADED}.items():
+        (tmp_path / name / "bin").mkdir(parents=True)
+        (tmp_path / name / "bin" / "python").symlink_to(load(BY_LABEL[label]).python)
+    (tmp_path / "bin" / "python3.14t").symlink_to(load(BY_LABEL[FREE_THREADED]).python)
+    (tmp_path / "mine.py").write_text("def f(): return 1\ndef g(): return 2\n")
+    (tmp_path / "bench.py").write_text("def work(n): return sum(range(n))\ndef bench_work(): work(10)\n")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_the_lines_of_the_manual_run(line, at_home, capsys):
+    verb, *words = shlex.split(line)
+    assert verb == "time"
+    try:
+        command.time.main([*words, "--time", "0"], standalone_mode=False)
+    except SystemExit:
+        pass
+    out = capsys.readouterr().out
+    assert "Varied: " in out
+    assert all((at_home / name).exists() for name in words if name.endswith((".jsonl", ".py")))
+
+
+def test_the_python_of_the_manual_runs(at_home, capsys):
+    (code,) = re.findall(r"^```python\n(.*?)^```", MANUAL, re.M | re.S)
+    exec(code.replace("seconds=60", "seconds=0"), {})
+    assert "max on new" in capsys.readouterr().out
+
+
+def test_the_example_is_measured_and_its_page_says_what_came_out(tmp_path, monkeypatch, short):
+    page.write(tmp_path)
+    assert "Not measured on this machine yet" in (tmp_path / "yours.md").read_text()
+    page.measure("smoke")
+    page.write(tmp_path)
+    assert "bench_from_buffer" in (tmp_path / "yours.md").read_text()
