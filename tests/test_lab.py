@@ -120,4 +120,4 @@ def test_as_given_a_measured_exercise_is_open_and_its_solution_solves_it(chapter
 
 def said(output):
     """What a cell printed."""
-    return "".join("".join(one.get("text", "")) for one in json.loads(output) if one["output_type"] == "stream")
+    return "".join("".join(one.get("text", "")) for one in json.loads(output) if one.get("name") == "stdout")

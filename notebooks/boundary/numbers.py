@@ -19,7 +19,6 @@ from notebooks.boundary import results
 from notebooks.boundary.experiment import (
     ANSWER,
     BINDINGS,
-    COMPARED,
     CONTRACTS,
     ERROR,
     FLOOR,
@@ -32,10 +31,10 @@ from notebooks.boundary.experiment import (
     TALK,
     TAXED,
     VARIANTS,
-    WITHOUT_HAND_OVER,
     WORKED,
     name,
 )
+from notebooks.boundary.looks import COMPARED, WITHOUT_HAND_OVER
 
 ORDER = "share of its links that the call tree shows"
 
