@@ -23,18 +23,18 @@ from ffilab.measure.record import Record
 from ffilab.run import machine
 from ffilab.run.budget import Budget
 from ffilab.run.errors import UserError
-from ffilab.run.paths import BUILT
 from ffilab.run.progress import say, step
 from ffilab.setup import build, layout_pool, relink
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.layouts import Pool
+from notebooks.boundary import experiment as boundary
 from studies import kept
 
 PAIR = (GIL, FREE_THREADED)
 BUILDS = 3
 
 # [arms]
-BOUNDARY, OPERATIONS = (f"native/{chapter}/arms.py" for chapter in ("boundary", "critical_sections"))
+OPERATIONS = "native/critical_sections/arms.py"
 AGAIN = "CDLL noop again"
 BINDINGS = ("C API", "pybind11", "nanobind", "PyO3", "Cython")
 NUMBER, TEXT = "int → int", "str in, ASCII"
@@ -49,15 +49,9 @@ def arms() -> list[Arm]:
     """Both loaders, five bindings, a text that goes in, and two operations of the interpreter."""
     loaders = {"CDLL noop": "CDLL", "PyDLL noop": "PyDLL", AGAIN: "CDLL"}
     calls = [(binding, NUMBER) for binding in BINDINGS] + [(binding, TEXT) for binding in ("C API", "PyO3")]
-    folder = {"folder": f"{BUILT}/boundary"}
     return [
         *(replace(call(loader, "noop"), name=name) for name, loader in loaders.items()),
-        *(
-            Arm.of(
-                called(binding, kind), BOUNDARY, "call", {**folder, "binding": binding, "signature": kind}, beside=kind
-            )
-            for binding, kind in calls
-        ),
+        *(boundary.call(binding, kind) for binding, kind in calls),
         *(Arm.of(name, OPERATIONS, "operation", {"name": name}) for name in ("dict, write", "list, append and pop")),
     ]
 

@@ -13,6 +13,7 @@ import socket
 import sys
 import sysconfig
 import threading
+import timeit
 
 THREADS = 3
 FREE_THREADED = bool(sysconfig.get_config_var("Py_GIL_DISABLED"))
@@ -50,7 +51,7 @@ def boundary(project, built, calls):
             m = arms.load(built, title)
             for signature in arms.SIGNATURES:
                 try:
-                    arms.call(built, title, signature).timeit(20)
+                    timeit.Timer(*arms.SIGNATURES[signature], globals={"m": m, "arms": arms}).timeit(20)
                 except AttributeError:
                     pass  # a signature that this binding lacks
             for expression in calls:

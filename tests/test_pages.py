@@ -98,9 +98,8 @@ def tree(tmp_path, monkeypatch):
     ("file", "what"),
     [
         ("notebooks/critical_sections/critical_sections.ipynb", "the notebook"),
-        ("notebooks/critical_sections/experiment.py", "the experiment"),
         ("notebooks/critical_sections/claims.toml", "the experiment"),
-        ("notebooks/boundary/experiment.py", "the experiment"),  # it says that it uses that chapter
+        ("notebooks/boundary/numbers.py", "the experiment"),  # it says that it uses that chapter
         ("native/critical_sections/lock_pieces/lock_pieces.c", "its native source"),
         ("native/boundary/arms.py", "its native source"),
         ("native/threads.py", "its native source"),

@@ -129,8 +129,32 @@ def test_what_a_worker_runs_stands_in_a_cell_or_is_quoted(chapter):
     """Functions of a cell go to the worker as they stand there. What two cells share may be a module: the page quotes it."""
     markdown = "\n".join("".join(c["source"]) for c in cells(chapter) if c["cell_type"] == "markdown")
     on_the_page = quoted(markdown, NOTEBOOKS / chapter)
-    shared = {(path, name) for path in (NATIVE / chapter).glob("*.py") for name in definitions(path)}
-    assert not (missing := sorted(f"{path.name}:{name}" for path, name in shared - on_the_page)), missing
+    code = ast.parse("\n".join("".join(c["source"]) for c in cells(chapter) if c["cell_type"] == "code"))
+    missing = sorted(f"{path.name}:{name}" for path, name in shared(code) - on_the_page)
+    assert not missing, missing
+
+
+def shared(code):
+    """(path, name) of what these cells take of modules of native/: by file and name, or from a module that they import."""
+    strings = {n.value for n in ast.walk(code) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    files = {NATIVE.parent / text for text in strings if re.fullmatch(r"native/\w+/\w+\.py", text)}
+    taken = {(path, name) for path in files for name in strings & set(definitions(path))}
+    for node in ast.walk(code):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("native"):
+            for alias in node.names:
+                module = NATIVE.parent / node.module.replace(".", "/")
+                if (path := module.with_suffix(".py")).exists():
+                    taken |= {(path, alias.name)} if alias.name in definitions(path) else set()
+                elif (path := module / f"{alias.name}.py").exists():
+                    used = {
+                        part.attr
+                        for part in ast.walk(code)
+                        if isinstance(part, ast.Attribute)
+                        and isinstance(part.value, ast.Name)
+                        and part.value.id == (alias.asname or alias.name)
+                    }
+                    taken |= {(path, name) for name in used & set(definitions(path))}
+    return taken
 
 
 @pytest.mark.parametrize("chapter", [chapter for chapter in CHAPTERS if chapter not in IN_CELLS])

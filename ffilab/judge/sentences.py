@@ -24,7 +24,8 @@ A list: parts with names such as "gain/a loop" say "it pays for …|a loop" or "
 order of the forms, with its items in place of the …: "it pays for a loop and a call; …". `{list.capital}` begins a sentence.
 
 `for`: variables, each with its values; the sentence is made for all combinations. A value may be a table that brings further variables; one
-called `name` is the sentence's name. `build` brings {label}, {where} and {Where}. A text instead of values names a list of experiment.py.
+called `name` is the sentence's name. `build` brings {label}, {where} and {Where}. A text instead of values names a list of the chapter's cells, or of
+numbers.py.
 
 A translation is a second file, `sentences.zh_TW.toml`, with the forms of the sentences that it translates, and `for` where it holds words. It is
 used where LANGUAGE names it; the rest stays English.
@@ -211,12 +212,16 @@ def fragments(session) -> dict[str, Callable[[], str]]:
     return importlib.import_module(f"notebooks.{session.chapter}.fragments").fragments(session)
 
 
+def _listed_by(chapter: str, name: str):
+    """The list of that name of a chapter's cells, or of its numbers.py."""
+    cells, numbers = (importlib.import_module(f"notebooks.{chapter}.{module}") for module in ("experiment", "numbers"))
+    return getattr(cells if hasattr(cells, name) else numbers, name)
+
+
 def _filled(chapter: str, title: str, entry: dict) -> Iterator[tuple[str, dict]]:
     """The entry for each combination of its variables, filled in everywhere."""
     variables = {
-        variable: getattr(importlib.import_module(f"notebooks.{chapter}.experiment"), values)
-        if isinstance(values, str)
-        else values
+        variable: _listed_by(chapter, values) if isinstance(values, str) else values
         for variable, values in entry.get("for", {}).items()
     }
     for values in itertools.product(*variables.values()):

@@ -14,6 +14,7 @@ import nbformat
 
 from ffilab.judge import claims
 from ffilab.measure.reading import Reading
+from ffilab.page.cells import exported
 from ffilab.page.draw import KEPT
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, EXECUTED, NATIVE, NOTEBOOKS, ROOT
@@ -167,9 +168,11 @@ def source_digests(chapter: str) -> dict[str, str]:
     """Digest a chapter's own files, and those of the chapters that it uses."""
     folders = [NOTEBOOKS / name for name in with_uses(chapter)]
     native = [path for name in with_uses(chapter) for path in sources(NATIVE / name)]
+    others = [exported(notebook) for folder in folders[1:] for notebook in folder.glob("*.ipynb")]
+    files = [path for folder in folders for kind in ("*.py", "*.toml") for path in folder.glob(kind)]
     return {
         "the notebook": digest(list(folders[0].glob("*.ipynb"))),
-        "the experiment": digest([p for folder in folders for kind in ("*.py", "*.toml") for p in folder.glob(kind)]),
+        "the experiment": digest(files, "".join(others)),
         "its native source": digest([*NATIVE.glob("*.py"), *native]),
     }
 
@@ -213,9 +216,9 @@ def sources(folder: Path) -> list[Path]:
     ]
 
 
-def digest(paths: list[Path]) -> str:
-    """Return the SHA-256 of the names and contents of files; a missing file counts as such."""
-    combined = hashlib.sha256()
+def digest(paths: list[Path], text: str = "") -> str:
+    """Return the SHA-256 of the names and contents of files, and of a text; a missing file counts as such."""
+    combined = hashlib.sha256(text.encode())
     for path in sorted(paths):
         relative = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path.name
         combined.update(f"{relative}\0".encode() + (path.read_bytes() if path.is_file() else b"gone") + b"\0")

@@ -19,6 +19,8 @@ BUILD = Path(os.environ.get(settings.BUILD) or ROOT / "_build")
 NATIVE_OUT = ROOT / "_build" / "native"
 # Stands for NATIVE_OUT in the arguments of arms and cases, so that no record holds a path of one machine.
 BUILT = "{built}"
+# And this one for NATIVE.
+SOURCES = "{native}"
 RECORDS = BUILD / "records"
 RESULTS = BUILD / "results"
 EXECUTED = BUILD / "executed"
@@ -67,7 +69,7 @@ BY_PRODUCTS = {"build", "target", "Cargo.lock"}
 
 
 def resolved(value, seed: int | None = None, built: str | None = None):
-    """Arguments as a process gets them: BUILT filled in everywhere, and a lone "{seed}" replaced by the number.
+    """Arguments as a process gets them: BUILT and SOURCES filled in everywhere, and a lone "{seed}" replaced by the number.
 
     built: the folder for BUILT, if it is that of a layout.
     """
@@ -77,7 +79,11 @@ def resolved(value, seed: int | None = None, built: str | None = None):
         return [resolved(item, seed, built) for item in value]
     if value == "{seed}":
         return seed
-    return value.replace(BUILT, built or str(NATIVE_OUT)) if isinstance(value, str) else value
+    return (
+        value.replace(BUILT, built or str(NATIVE_OUT)).replace(SOURCES, str(NATIVE))
+        if isinstance(value, str)
+        else value
+    )
 
 
 def without_paths(text: str) -> str:

@@ -1,7 +1,4 @@
-"""Benchmark bodies of the chapter on the boundary. Standard library only: workers import this file.
-
-Each function makes one arm: an object whose `timeit(loops)` runs the statement
-`loops` times and returns nanoseconds.
+"""The bindings, how each is loaded, and the calls that all of them answer. Standard library only: workers import this file.
 
 A binding is one folder beside this file: a project, built by its own tool, whose `binding.toml` says how it is called here.
 """
@@ -10,8 +7,6 @@ import importlib
 import os
 import sys
 import sysconfig
-import time
-import timeit
 import tomllib
 from array import array
 from collections import namedtuple
@@ -20,6 +15,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DECLARATION = "binding.toml"
 
 
+# [bindings]
 # What the chapter knows of a binding.
 # project: the folder that builds it. module: what is imported. part: the attribute of the module that holds the functions;
 # None for the module itself. loads_at_run_time: takes any C library by its name, without a compiler. contracts: calls that
@@ -63,10 +59,10 @@ VARIANTS = in_order(DECLARED, "variant")
 EVERY_FORM = {**BINDINGS, **VARIANTS}
 # A project to the one that stands in for it on some interpreters.
 STANDS_IN = {text["stands-in-for"]: project for project, text in DECLARED.items() if "stands-in-for" in text}
+# [/bindings]
 
 # [signatures]
-# Made once: the setup of an arm runs before every batch.
-BUFFERS = {"few_doubles": array("d", bytes(8 * 1_000)), "many_doubles": array("d", bytes(8 * 1_000_000))}
+FEW_DOUBLES, MANY_DOUBLES = array("d", bytes(8 * 1_000)), array("d", bytes(8 * 1_000_000))
 
 # Signature: (statement that is timed, setup). `m` holds the functions of one binding.
 SIGNATURES = {
@@ -81,8 +77,8 @@ SIGNATURES = {
     "str out": ("f()", "f = m.motto"),
     "bytes in": ("f(b)", "f, b = m.checksum, b'mind the gap'"),
     "bytes out": ("f(12, 7)", "f = m.make_bytes"),
-    "1,000 doubles": ("f(x)", "f, x = m.ends, few_doubles"),
-    "1,000,000 doubles": ("f(x)", "f, x = m.ends, many_doubles"),
+    "1,000 doubles": ("f(x)", "f, x = m.ends, arms.FEW_DOUBLES"),
+    "1,000,000 doubles": ("f(x)", "f, x = m.ends, arms.MANY_DOUBLES"),
     "list of 1,000 ints": ("f(x)", "f, x = m.sum_list, list(range(1_000))"),
     "sequence of 1,000 ints": ("f(x)", "f, x = m.sum_sequence, tuple(range(1_000))"),
     "struct by value": ("f(p)", "f, p = m.dot, m.Point(3.0, 4.0)"),
@@ -127,48 +123,3 @@ def functions(loaded, binding):
 
 
 # [/load]
-
-
-# [arm]
-def call(folder, binding, signature):
-    """One signature through one binding."""
-    statement, setup = SIGNATURES[signature]
-    names = {"m": load(folder, binding), **BUFFERS}
-    timer = timeit.Timer(statement, setup, time.perf_counter_ns, names)
-    timer.timeit(1)  # a signature that this binding lacks shows here
-    return timer
-
-
-def text_made():
-    """What the timed statement of `str in, é, first` does before it calls: it makes the text."""
-    return timeit.Timer("a + b", "a, b = 'mind th', 'é gap'", time.perf_counter_ns)
-
-
-# [/arm]
-
-
-# [work]
-def work(folder, binding, iterations):
-    """A C function that takes about `iterations` ns."""
-    names = {"m": load(folder, binding), "n": iterations}
-    return timeit.Timer("f(n)", "f = m.work", time.perf_counter_ns, names)
-
-
-class WorkInC:
-    """The same function called in a C loop: no boundary."""
-
-    def __init__(self, folder, iterations):
-        self._run = load(folder, "C API").work_in_c
-        self._iterations = iterations
-
-    def timeit(self, loops):
-        started = time.perf_counter_ns()
-        self._run(self._iterations, loops)
-        return time.perf_counter_ns() - started
-
-
-def work_in_c(folder, iterations):
-    return WorkInC(folder, iterations)
-
-
-# [/work]

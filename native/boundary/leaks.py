@@ -50,7 +50,7 @@ def same(x):
 
 
 # What a setup may use. Its own names are watched, these are not.
-HELPERS = {"array": array, "fails": fails, "word": word, "same": same, **arms.BUFFERS}
+HELPERS = {"array": array, "fails": fails, "word": word, "same": same, "arms": arms}
 
 # [calls]
 # Signature: (expression, setup). Arguments are made at run time: literals are immortal in free-threaded builds, and a small

@@ -1,8 +1,9 @@
-"""A10 as the talk ran it: a loop at the level of the module, for a profiler.
+"""The talk's own programs: single calls (A1 to A4), and a loop at the level of the module, for a profiler (A10).
 
 Standard library only. As a script: FOLDER BINDING SECONDS.
 """
 
+import gc
 import os
 import sys
 import time
@@ -32,6 +33,40 @@ def return_int(folder, binding):
 
 
 # [/methods]
+
+
+# [original]
+SAMPLES, DROPPED = 200, 5
+
+
+def single_calls(return_int):
+    """One cold call, then 200 single calls, each timed alone through a lambda, and each answer looked at. In ns."""
+    gc.collect()
+    wrapped = lambda: return_int()  # noqa: E731
+    expected = wrapped()
+    time.sleep(0.001)
+    taken = []
+    for _ in range(SAMPLES):
+        started = time.perf_counter_ns()
+        answer = wrapped()
+        taken.append(time.perf_counter_ns() - started)
+        if answer != expected:
+            raise ValueError(f"{answer} instead of {expected}")
+    return taken[DROPPED:]
+
+
+def original(folder, bindings):
+    """A1 to A4 as the talk ran them: all bindings are loaded, then timed in a fixed order, in one process."""
+    called = {}
+    for binding in bindings:
+        try:
+            called[binding] = return_int(folder, binding)
+        except ImportError:
+            continue
+    return [{"binding": binding, "ns": single_calls(return_int)} for binding, return_int in called.items()]
+
+
+# [/original]
 
 if __name__ == "__main__":
     # [loop]

@@ -10,8 +10,8 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "boundary"))
-import experiments as boundary
 import talk_loop
+import talk_loop as boundary
 
 
 # [one process]

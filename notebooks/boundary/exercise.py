@@ -7,19 +7,35 @@ import sys
 import pandas as pd
 
 from ffilab.judge import statistics
+from ffilab.judge.selfcheck import said
+from ffilab.measure.case import Case
+from ffilab.measure.plan import Arm
 from ffilab.measure.record import Record
+from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
+from native.boundary import arms
 from notebooks.boundary import results
-from notebooks.boundary.experiment import CONTRACTS, DECLARED, FLOOR, INT, name
+from notebooks.boundary.experiment import CONTRACTS, DECLARED, FLOOR, INT, call, loaded, name
 
 # What the check of each exercise prints when it is solved.
 SOLVED = {
     "choose-bindings": r"\Aparser: correct, and this run .*\nplugin: correct, and this run ",
     "repair-declaration": r"\Acorrect: all ",
+    "faster-array": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
 
-TEXT = "str in, ASCII"
+# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
+CHANGE = (
+    'record = session.time("matrix", whole(), budget=shorter)',
+    'mine = Arm("mine: an empty text", "f(\'\')", loaded("PyO3") + "f = m.code_points")\n'
+    'record = session.time("matrix", [*whole(), mine], budget=shorter)',
+    "mine: an empty text",
+)
+# What `ends` has to answer in the exercise; None stands for an exception.
+ENDS = {"m.ends(array('d', [1.0, 9.0, 2.5]))": "3.5", "m.ends(array('d'))": "0.0", "m.ends([1.0])": None}
+
+TEXT, ARRAY = "str in, ASCII", "1,000 doubles"
 # No tools: the code that converts is the author's own.
 BY_HAND = (FLOOR, "C API, limited")
 # It keeps the thread state attached during a call.
@@ -136,3 +152,24 @@ def check_declaration(declaration: str) -> list[str]:
         at = next(expression for expression in CONTRACT if expression not in answers)
         wrong.append(f"not correct: the process ended (exit code {run.returncode}) before abs({at}): {last}")
     return wrong or [f"correct: all {len(CONTRACT)} calls are answered as the contract asks."]
+
+
+def check_ends(session: Session, mine: str) -> list[str]:
+    """Does the reader's `ends` through ctypes answer as the original does, in no more than 0.8 times its time? mine: what
+    `mine.build` returned."""
+    binding, wrong = "ctypes CDLL", []
+    for expression, expected in ENDS.items():
+        asked = {"binding": binding, "expression": expression}
+        outcome = Case.of(GIL, "native/boundary/evaluate.py", "evaluate", asked, {"folder": mine}).run()
+        answer = (outcome.result or {"error": outcome.ended}).get("value")
+        if answer != expected:
+            wrong.append(
+                f"{expression} gives {answer or 'an exception'}, and should give {expected or 'an exception'}."
+            )
+    ours = call(binding, ARRAY)
+    statement, setup = arms.SIGNATURES[ARRAY]
+    # A process of its own: both modules have one name.
+    theirs = Arm(f"{ours.name}, mine", statement, loaded(binding, mine) + setup, beside=ARRAY, group="mine")
+    record = session.time("my ends", [ours, theirs], [GIL])
+    draw.arms(record)
+    return said(wrong, statistics.compare(record, (GIL, theirs.name), (GIL, ours.name)), 0.8)

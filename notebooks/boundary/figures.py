@@ -17,12 +17,11 @@ from ffilab.judge.questions import OPEN, above
 from ffilab.measure.instructions import Node
 from ffilab.measure.record import Record
 from ffilab.page import draw
-from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL, both_builds  # noqa: F401
 from notebooks.boundary import results
 from notebooks.boundary.experiment import (
     ANSWER,
     BINDINGS,
-    COMPARED,
     CONTRACTS,
     DECLARED,
     FLOOR,
@@ -36,6 +35,7 @@ from notebooks.boundary.experiment import (
     VARIANTS,
     name,
 )
+from notebooks.boundary.looks import COMPARED
 
 # The bindings whose prices are drawn: more curves cannot be told from each other. The tables hold all.
 DRAWN = (FLOOR, "PyO3", "pybind11", "ctypes CDLL")

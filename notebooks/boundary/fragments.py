@@ -15,14 +15,7 @@ from ffilab.judge.rules import YES, Side
 from ffilab.judge.wording import listed
 from ffilab.measure.session import Session
 from notebooks.boundary import numbers, results
-from notebooks.boundary.experiment import (
-    CONTRACTS,
-    DECLARED,
-    INT,
-    NONE_AS_A_POINTER,
-    PROGRAM,
-    VARIANTS,
-)
+from notebooks.boundary.experiment import CONTRACTS, DECLARED, INT, NONE_AS_A_POINTER, PROGRAM, VARIANTS
 
 # What may come through a tool that knows a function by its name alone.
 LET_THROUGH = {CONTRACTS[0]: "2³¹", CONTRACTS[1]: "1.5", CONTRACTS[2]: "an argument too many", CONTRACTS[9]: "a null"}

@@ -20,7 +20,6 @@ from notebooks.boundary import results
 from notebooks.boundary.experiment import (
     ANSWER,
     BINDINGS,
-    COMPARED,
     CONTRACTS,
     ERROR,
     FLOOR,
@@ -33,10 +32,10 @@ from notebooks.boundary.experiment import (
     TALK,
     TAXED,
     VARIANTS,
-    WITHOUT_HAND_OVER,
     WORKED,
     name,
 )
+from notebooks.boundary.looks import COMPARED, WITHOUT_HAND_OVER
 
 ORDER = "share of its links that the call tree shows"
 

@@ -34,7 +34,6 @@ from notebooks.boundary.experiment import (
     NONE_AS_A_POINTER,
     OF_VARIANTS,
     ON,
-    PROFILED,
     RELINKED,
     SIGNATURES,
     TALK,
@@ -43,11 +42,11 @@ from notebooks.boundary.experiment import (
     TEXT_MADE,
     VARIANTS,
     WITH_THE_GIL,
-    WITHOUT_HAND_OVER,
     WORK,
     WORKED,
     name,
 )
+from notebooks.boundary.looks import PROFILED, WITHOUT_HAND_OVER
 
 # The row of the empty loop, beside the bindings.
 LOOP = "empty loop"

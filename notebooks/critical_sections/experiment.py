@@ -17,6 +17,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILT, ROOT, without_paths
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.boundary import experiment as boundary
+from notebooks.boundary import looks
 
 # [setting]
 ARMS, EXPERIMENTS = "native/critical_sections/arms.py", "native/critical_sections/experiments.py"
@@ -91,7 +92,7 @@ FREE_THREADED_BUILDS = tuple(label for label, entry in BY_LABEL.items() if entry
 
 def stand_ins(session: Session) -> dict[str, dict[str, str]]:
     """Bindings that another version of themselves stands in for, by interpreter. The two builds are then no pair."""
-    return boundary.stand_ins(session)
+    return looks.stand_ins(session)
 
 
 def with_gil(binding: str) -> Arm:
@@ -221,7 +222,7 @@ BOUND = {"libraries": boundary.LIBRARIES, "milliseconds": CONTENTION_MS}
 
 def bindings(session: Session) -> pd.DataFrame:
     """The same of one bound function, called by two threads, for every binding that was built."""
-    missing = boundary.not_built(session)[FREE_THREADED]
+    missing = looks.not_built(session)[FREE_THREADED]
     cases = [
         Case.of(FREE_THREADED, EXPERIMENTS, "contended_binding", {"name": name, "threads": 2}, BOUND, {"shared": ONE})
         for name in boundary.BINDINGS

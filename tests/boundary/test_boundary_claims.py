@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from notebooks.boundary.experiment import BINDINGS, name
 from of_chapter import PAIR, Golden, rows_of
 
 from ffilab.judge import ledger, sentences, verdicts
@@ -21,28 +22,26 @@ from ffilab.measure.plan import plan
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import BY_PRODUCTS, NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.boundary import exercise, experiment, fragments, results
-from notebooks.boundary.experiment import BINDINGS, name
+from notebooks.boundary import exercise, experiment, fragments, looks, results
 from tests.boundary.test_results import profiled
 
 SOURCES = NATIVE / "boundary"
-FOLDER = {"folder": experiment.LIBRARIES}
+FOLDER = {"sources": experiment.SOURCES, "folder": experiment.LIBRARIES}
 
 
 # ---- the experiments ----
 
 EXPERIMENTS = [
-    ("original", {"bindings": ["C API", "ctypes CDLL"]}, {"binding", "ns"}),
-    ("first_use", {"binding": experiment.FLOOR, "linking": "default"}, set(results.FIRST_USE)),
-    ("first_use", {"binding": experiment.FLOOR, "linking": "lazy"}, set(results.FIRST_USE)),
-    ("one_object", {"binding": "Cython", "method": "add", "threads": 2, "calls": 100}, {"lost", "refused"}),
-    ("own_interpreter", {"binding": "C API"}, {"said"}),
+    (experiment.first_use, {"binding": experiment.FLOOR, "linking": "default"}, set(results.FIRST_USE)),
+    (experiment.first_use, {"binding": experiment.FLOOR, "linking": "lazy"}, set(results.FIRST_USE)),
+    (experiment.one_object, {"binding": "Cython", "method": "add", "threads": 2, "calls": 100}, {"lost", "refused"}),
+    (experiment.own_interpreter, {"binding": "C API"}, {"said"}),
 ]
 
 
 @pytest.mark.parametrize(("function", "arguments", "columns"), EXPERIMENTS)
 def test_each_experiment_answers(function, arguments, columns):
-    rows = rows_of(GIL, experiment.EXPERIMENTS, function, {**FOLDER, **arguments})
+    rows = rows_of(GIL, function, {**FOLDER, **arguments})
     assert all(set(row) == columns for row in rows)
 
 
@@ -50,7 +49,7 @@ def test_each_experiment_answers(function, arguments, columns):
 @pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
 def test_call_trees_show_the_two_paths():
     session = SimpleNamespace(observe=lambda title, look: look())
-    trees = {b: results.nodes(lines) for b, lines in experiment.call_trees(session, {GIL: {}}).items()}
+    trees = {b: results.nodes(lines) for b, lines in looks.call_trees(session, {GIL: {}}).items()}
     for binding, tree in trees.items():
         assert results.links(tree, binding).met.all(), binding
         assert tree[0].share == 1
@@ -58,19 +57,8 @@ def test_call_trees_show_the_two_paths():
     assert results.below(trees["ctypes CDLL"], "ffi_call") > 0
 
 
-class Timing:
-    """A session that only says what it was asked to time."""
-
-    def __init__(self, budget: str):
-        self.budget, self.interpreters = BUDGETS[budget], ["3.13", *PAIR]
-
-    def time(self, name, arms, interpreters=None, budget=None):
-        return plan(name, arms, interpreters or self.interpreters, budget, 1)
-
-
 def test_the_plan_of_the_claims_has_the_cells_that_claims_compare():
-    made = experiment.claims(Timing("quick"))
-    assert list(made.interpreters) == list(PAIR)
+    made = plan("claims", experiment.compared(), PAIR, BUDGETS["quick"], 1)
     named = results.pairs()
     compared = {
         (FREE_THREADED, name(binding, signature) + experiment.ON)

@@ -5,13 +5,13 @@ import copy
 import numpy as np
 import pandas as pd
 import pytest
+from notebooks.boundary.experiment import BINDINGS, SIGNATURES, name
 from of_chapter import PAIR
 
 from ffilab.measure.instructions import Node
 from ffilab.measure.record import Record
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.boundary import exercise, experiment, results
-from notebooks.boundary.experiment import BINDINGS, SIGNATURES, name
+from notebooks.boundary import exercise, experiment, looks, results
 
 LOOP = 5.0
 
@@ -41,8 +41,8 @@ def record():
     """The same costs for every signature, 1.2 times as much on the t-build; a form costs as much as its binding."""
     cells = {f"{label}/empty loop": LOOP for label in PAIR}
     for label, factor in zip(PAIR, (1, T_BUILD)):
-        for arm in experiment.arms():
-            binding = arm.arguments["binding"]
+        for arm in experiment.whole():
+            binding = arm.name.partition(": ")[0]
             cost = COST[experiment.VARIANTS.get(binding, binding)]
             cells[f"{label}/{arm.name}"] = cost * factor + LOOP
     return record_of(cells)
@@ -336,6 +336,6 @@ def test_lines_of_code_leave_out_comments_and_docstrings(tmp_path):
     (tmp_path / "a.py").write_text(
         '"""Docstring."""\n\n# comment\nx = 1  # why\n\n\ndef f():\n    """Doc."""\n    return x\n'
     )
-    assert experiment.lines_of_code(tmp_path / "a.py") == 3
+    assert looks.lines_of_code(tmp_path / "a.py") == 3
     (tmp_path / "a.c").write_text("/* one\n   two */\nint x; // here\n\nint y;\n")
-    assert experiment.lines_of_code(tmp_path / "a.c") == 2
+    assert looks.lines_of_code(tmp_path / "a.c") == 2
