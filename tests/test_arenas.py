@@ -3,7 +3,6 @@
 import re
 import subprocess
 import sys
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -15,57 +14,63 @@ from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.numbers import of
 from ffilab.judge.rules import NO, YES
-from ffilab.measure.case import MEMORY_BYTES, Case
+from ffilab.measure.case import Case
+from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
 from ffilab.run.paths import resolved
 from ffilab.setup import installed
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.arenas import exercise, experiment, numbers, results
+from notebooks.arenas import exercise, experiment, numbers, results, system
 
 LABELS = [interpreter.label for interpreter in installed.present()]
-WITH_RUST = [label for label in LABELS if experiment.not_built(label) is None]
-BUILT_HERE = [name for name in experiment.BROUGHT if experiment.not_brought(name) is None]
+WITH_RUST = [label for label in LABELS if system.not_built(label) is None]
+BUILT_HERE = [name for name in system.BROUGHT if system.not_brought(name) is None]
 MEMORY = {"rss", "pss", "peak", "private", "huge", "arenas", "held", "in_use"}
 POOL = {"way": "thread pool", "threads": 8, "rounds": 3, "keep": True}
 
 
-def run(function, label=FREE_THREADED, environment=None, memory_bytes=MEMORY_BYTES, **arguments):
-    given = arguments if function == "startup" else {**experiment.FOLDER, **arguments}
-    options = {"environment": environment or {}, "memory_bytes": memory_bytes}
-    return result_of(label, experiment.EXPERIMENTS, function, given, **options)
+def run(function, label=FREE_THREADED, environment=None, memory_bytes=experiment.ROOM_BYTES, **arguments):
+    given = arguments if function is experiment.startup else {**experiment.FOLDER, **arguments}
+    return result_of(label, function, given, environment=environment or {}, memory_bytes=memory_bytes)
 
 
-talk = partial(run, "talk", memory_bytes=experiment.ROOM_BYTES)
+def talk(label=FREE_THREADED, environment=None, **changed):
+    return run(experiment.talk, label, environment, **{**experiment.TALK, **changed})
+
+
+def under(condition, label=FREE_THREADED):
+    """The talk's program under a condition of the chapter."""
+    _, changed, environment = experiment.CONDITIONS[condition]
+    return talk(label, environment, **changed)
 
 
 # ---- the experiments ----
 
 EXPERIMENTS = [
-    ("talk", experiment.NOBODY, {*results.GROWN, "vmrss", "inside", "in_objects", "python_at_once", "trimmed", "at_once"}),
-    ("growth", POOL, {"state", "done", *MEMORY, "blocks_per_second", "mapped"}),
-    ("thresholds", {}, {"case", "held"}),
-    ("latency", {"threads": 2, "pairs": 1000, "rounds": 3}, {"p50", "p99.9", "mapped"}),
-    ("forks", {"children": 2}, {"private", "mapped"}),
-    ("domains", {}, {"domain", "size", "share"}),
-    ("arenas_now", {"threads": 8}, {"arena", "held", "free"}),
+    (experiment.talk, {**experiment.TALK, **experiment.NOBODY}, {*results.GROWN, "vmrss", "inside", "in_objects", "python_at_once", "trimmed", "at_once"}),
+    (experiment.growth, POOL, {"state", "done", *MEMORY, "blocks_per_second", "mapped"}),
+    (experiment.held_after_free, {}, {"case", "held"}),
+    (experiment.latency, {"threads": 2, "pairs": 1000, "rounds": 3}, {"p50", "p99.9", "mapped"}),
+    (experiment.forks, {"children": 2}, {"private", "mapped"}),
+    (experiment.served_by_glibc, {}, {"domain", "size", "share"}),
+    (experiment.arenas_now, {"threads": 8}, {"arena", "held", "free"}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("function", "arguments", "columns"), EXPERIMENTS)
 def test_each_experiment_answers(function, arguments, columns):
     given = {**experiment.FOLDER, **arguments}
-    memory = {"memory_bytes": experiment.ROOM_BYTES}
-    rows = rows_of(FREE_THREADED, experiment.EXPERIMENTS, function, given, **memory)
+    rows = rows_of(FREE_THREADED, function, given, memory_bytes=experiment.ROOM_BYTES)
     assert all(set(row) == columns for row in rows)
 
 
 def test_an_empty_process_is_timed():
-    assert run("startup")["ms"] > 0
+    assert run(experiment.startup)["ms"] > 0
 
 
-@pytest.mark.parametrize("way", experiment.WAYS)
+@pytest.mark.parametrize("way", ["short-lived threads", "thread pool", "thread pool, by turns"])
 def test_growth_is_consistent(way):
-    rows = run("growth", **{**POOL, "way": way})
+    rows = run(experiment.growth, **{**POOL, "way": way})
     assert [(row["state"], row["done"]) for row in rows] == [
         ("before", 0), ("worked", 1), ("worked", 2), ("worked", 3), ("trimmed", 3),
     ]  # fmt: skip
@@ -82,23 +87,23 @@ def test_growth_is_consistent(way):
 @pytest.mark.parametrize(
     ("environment", "arenas"),
     # More than this machine gets by itself: the main one, and one for each thread.
-    [(experiment.tuned("glibc.malloc.arena_max=1"), 1), (experiment.MORE, 41)],
+    [(experiment.tuned("arena_max=1"), 1), (experiment.tuned("arena_max=64"), 41)],
     ids=["one", "more"],
 )
 def test_glibc_makes_as_many_arenas_as_it_is_told(environment, arenas):
-    work = {"way": experiment.WAYS[1], "threads": 40, "rounds": 1, "keep": True}
-    assert run("growth", environment=environment, **work)[1]["arenas"] == arenas
+    work = {"way": "thread pool", "threads": 40, "rounds": 1, "keep": True}
+    assert run(experiment.growth, environment=environment, **work)[1]["arenas"] == arenas
 
 
 def test_huge_pages_can_be_forbidden():
     """Also when the preloaded library asks for them."""
     off = {**experiment.NOBODY, "small_pages": True}
-    assert talk(environment=experiment.FOR_EVERYONE, **off)["huge"] == 0
+    assert talk(environment=experiment.HUGE_PAGES, **off)["huge"] == 0
 
 
 @pytest.mark.parametrize("label", PAIR)
 def test_without_the_gil_objects_do_not_come_from_malloc(label):
-    share = {(row["domain"], row["size"]): row["share"] for row in run("domains", label)}
+    share = {(row["domain"], row["size"]): row["share"] for row in run(experiment.served_by_glibc, label)}
     assert len(share) == 6
     if label == FREE_THREADED:
         assert share["PyObject_Malloc", "small"] < 0.1
@@ -111,9 +116,7 @@ def test_without_the_gil_objects_do_not_come_from_malloc(label):
 def test_the_talks_worker_asks_for_no_block_and_ours_does():
     """What the optimiser leaves of it; ours aborts where a block of 64 MiB is more than it may have."""
     ended = [
-        Case.of(FREE_THREADED, experiment.EXPERIMENTS, "asked", fixed={**experiment.FOLDER, "published": which})
-        .run()
-        .ended
+        Case(FREE_THREADED, experiment.ask, {"published": which}, experiment.FOLDER).run().ended
         for which in (True, False)
     ]
     assert ended == ["ok", "killed by SIGABRT"]
@@ -122,47 +125,44 @@ def test_the_talks_worker_asks_for_no_block_and_ours_does():
 @pytest.mark.skipif(FREE_THREADED not in WITH_RUST, reason="there is no extension in Rust")
 def test_the_gil_of_the_free_threaded_build_can_be_on():
     """With it calls queue up: what one sees grow is not what another one grows by."""
-    case = {**experiment.FOLDER, **experiment.CONDITIONS[experiment.MEET_KEPT]}
-    environment = experiment.ENVIRONMENTS[experiment.MEET_KEPT]
-    kept = Case.of(FREE_THREADED, experiment.EXPERIMENTS, "talk", fixed=case, environment=environment).run()
+    _, changed, environment = experiment.CONDITIONS[results.MEET_KEPT]
+    kept = experiment.talk_case(FREE_THREADED, changed, environment).run()
     assert kept.gil_enabled
     assert kept.result["at_once"] == 50
 
 
 def test_all_python_threads_are_there_before_the_first_one_calls():
     """As run a pool starts no thread where one idles."""
-    cell = {**experiment.MATRIX, "python_threads": 24, "native_threads": 0, "together": True}
-    assert talk(**cell)["python_at_once"] == 24
+    assert talk(python_threads=24, native_threads=0, together=True)["python_at_once"] == 24
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("allocator", BUILT_HERE)
 def test_a_preloaded_allocator_is_proved(allocator):
     preloaded = experiment.preload(allocator)
-    mapped = run("latency", environment=preloaded, threads=2, pairs=1000, rounds=3)["mapped"]
+    mapped = run(experiment.latency, environment=preloaded, threads=2, pairs=1000, rounds=3)["mapped"]
     runs = pd.DataFrame([{"allocator": allocator, "mapped": mapped, "process": 0, "ended": "ok"}])
-    assert experiment.proved(runs) is runs
+    assert results.proved(runs) is runs
     with pytest.raises(UserError, match="was to be preloaded"):
-        experiment.proved(runs.assign(mapped="glibc"))
+        results.proved(runs.assign(mapped="glibc"))
     # Python's own requests go there too: glibc's account of itself does not move.
-    shares = {(row["domain"], row["size"]): row["share"] for row in run("domains", GIL, preloaded)}
+    shares = {(row["domain"], row["size"]): row["share"] for row in run(experiment.served_by_glibc, GIL, preloaded)}
     assert abs(shares["PyMem_RawMalloc", "large"]) < 0.1
 
 
 def test_a_process_that_died_proves_no_allocator():
     died = {"allocator": "jemalloc", "mapped": np.nan, "process": 0, "ended": "killed by SIGABRT"}
     glibc = {"allocator": "glibc", "mapped": "glibc", "process": 1, "ended": "ok"}
-    assert len(experiment.proved(pd.DataFrame([died, glibc]))) == 2
+    assert len(results.proved(pd.DataFrame([died, glibc]))) == 2
     with pytest.raises(UserError, match=r"glibc was to be preloaded, and process 1 ran on libjemalloc\.so"):
-        experiment.proved(pd.DataFrame([died, {**glibc, "mapped": "libjemalloc.so"}]))
+        results.proved(pd.DataFrame([died, {**glibc, "mapped": "libjemalloc.so"}]))
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("label", WITH_RUST)
 def test_threads_at_once_are_those_of_the_condition(label):
     equal, meet, none = (
-        talk(label, **experiment.CONDITIONS[condition])["at_once"]
-        for condition in (experiment.EQUAL, experiment.MEET, experiment.NONE)
+        under(condition, label)["at_once"] for condition in (results.EQUAL, results.MEET, results.NONE)
     )
     assert (equal, none) == (400, None)
     if not label.endswith("t"):
@@ -186,26 +186,32 @@ def test_tcmalloc_keeps_its_caches_by_core():
 
 
 def test_an_allocator_that_is_absent_is_named(monkeypatch, tmp_path):
-    monkeypatch.setattr(experiment, "NATIVE_OUT", tmp_path)
-    here = experiment.this_system([])
+    monkeypatch.setattr(system, "NATIVE_OUT", tmp_path)
+    here = system.look([])
     assert here["allocators"] == {}
     assert "bootstrap.py native" in here["absent allocators"]["jemalloc"]
     assert here["huge pages"] in ("always", "madvise", "never", "not known")
     assert here["arenas at most"] % 8 == 0
     (tmp_path / "arenas").mkdir()
     (tmp_path / "arenas" / "missing-allocators.txt").write_text("no cargo")
-    assert experiment.not_brought("jemalloc") == "not built: no cargo"
+    assert system.not_brought("jemalloc") == "not built: no cargo"
 
 
 def test_the_lock_names_the_versions_that_cargo_is_asked_for():
-    versions = experiment.versions()
-    assert set(versions) == set(experiment.BROUGHT)
-    asked = (experiment.NATIVE / "arenas" / "allocators" / "Cargo.toml").read_text()
+    versions = system.versions()
+    assert set(versions) == set(system.BROUGHT)
+    asked = (system.NATIVE / "arenas" / "allocators" / "Cargo.toml").read_text()
     for crate, version in (line.split() for line in versions.values()):
         assert re.search(rf'{crate} = .*"={re.escape(version.partition("+")[0])}"', asked)
 
 
 # ---- the analysis ----
+
+
+def test_conditions_that_numbers_speak_of_are_run():
+    spoken_of = {value for name, value in vars(results).items() if name.isupper() and isinstance(value, str)}
+    assert {*spoken_of, *results.FEWER.values()} - {results.ON, FREE_THREADED} <= set(experiment.CONDITIONS)
+    assert list(results.DECIDES) == list(experiment.SCENARIOS)
 
 
 def rows_of_growth(grown, rate, process=0):
@@ -256,7 +262,7 @@ def test_without_huge_pages_or_the_extension_a_number_has_a_reason_instead():
 
 def test_two_equal_conditions_that_differ_withhold_what_rests_on_them():
     runs = Golden("arenas").frame(numbers.TALK)
-    runs.loc[runs.condition == experiment.AGAIN, "rss"] += 3
+    runs.loc[runs.condition == results.AGAIN, "rss"] += 3
     checks = controls.settled(numbers.controls(Golden("arenas", {numbers.TALK: runs})))
     failed = [check for check in checks if not check.passed]
     assert len(failed) == 2
@@ -301,8 +307,8 @@ def test_what_malloc_trim_leaves_is_a_ratio():
 
 def test_each_row_says_whether_the_gil_was_on():
     runs = pd.DataFrame({"interpreter": [GIL, FREE_THREADED, FREE_THREADED]})
-    named = results.named(runs.assign(condition=[experiment.AS_RUN, experiment.AS_RUN, experiment.KEPT]))
-    assert set(named.condition) == {experiment.AS_RUN}
+    named = results.named(runs.assign(condition=[results.AS_RUN, results.AS_RUN, results.KEPT]))
+    assert set(named.condition) == {results.AS_RUN}
     assert named.build.tolist() == [f"{GIL}, GIL on", f"{FREE_THREADED}, GIL off", f"{FREE_THREADED}, GIL on"]
 
 
@@ -327,24 +333,39 @@ def test_pairs_of_conditions_are_checked():
     right = {question: tuple(pair) for question, pair in exercise.PAIRS.items()}
     assert all(line.endswith("Right.") for line in exercise.check_pairs(right))
     question = next(iter(right))
-    for wrong in (experiment.AS_RUN, experiment.HUGE_NONE, "?"):
-        lines = exercise.check_pairs({**right, question: (experiment.AS_RUN, wrong)})
+    for wrong in (results.AS_RUN, results.HUGE_NONE, "?"):
+        lines = exercise.check_pairs({**right, question: (results.AS_RUN, wrong)})
         assert [line.endswith("Right.") for line in lines] == [False, True, True]
+
+
+class Served:
+    """A session in which the service grew so, in so many processes."""
+
+    budget = BUDGETS["room"]
+
+    def __init__(self, **grown_and_rate):
+        self.found = grown_and_rate
+
+    def run(self, title, cases, repeats, may_fail):
+        rows = [
+            {**row, "whose": case.named["whose"], "ended": "ok"}
+            for number in range(repeats)
+            for place, case in enumerate(cases)
+            for row in rows_of_growth(*self.found[case.named["whose"].split()[-1]], 2 * number + place)
+        ]
+        return pd.DataFrame(rows)
 
 
 @pytest.mark.parametrize(
     ("grown", "rate", "says"),
-    [(60, 1e6, "Not there"), (20, 1e5, "Small, and too slow"), (20, 9e5, "Small, and fast enough")],
+    [(60, 1e6, "Not correct"), (20, 1e5, "Not yet fast"), (20, 1.1e6, "Fast enough")],
 )
-def test_a_tuned_service_is_judged_by_memory_and_rate(monkeypatch, grown, rate, says):
-    def three(*service):
-        return [{"rows": rows_of_growth(*service), "ended": "ok", "error": ""}] * 3
-
-    monkeypatch.setattr(experiment, "service", lambda *_: {"yours": three(grown, rate), "nothing": three(80, 1e6)})
-    assert exercise.check_tunables(None, "x")[-1].startswith(says)
+def test_a_changed_service_is_judged_by_memory_and_then_by_time(grown, rate, says):
+    session = Served(yours=(grown, rate), original=(80, 1e6))
+    assert exercise.check_service(session, "{built}/my-arenas")[-1].startswith(says)
 
 
-def test_a_service_that_dies_is_a_sentence(monkeypatch):
-    died = [{"rows": None, "ended": "killed by SIGABRT", "error": "no memory"}]
-    monkeypatch.setattr(experiment, "service", lambda *_: {"yours": died, "nothing": died})
-    assert exercise.check_tunables(None, "x") == ["The service did not come back: killed by SIGABRT. no memory"]
+def test_a_service_that_dies_is_a_sentence():
+    session = Served()
+    session.run = lambda *_, **__: pd.DataFrame([{"whose": "yours", "ended": "killed by SIGABRT"}])
+    assert exercise.check_service(session, "x") == ["Not correct: a process of yours ended so: killed by SIGABRT."]

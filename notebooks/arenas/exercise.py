@@ -1,13 +1,26 @@
-"""The exercises of the chapter "Arenas": pairs of conditions to choose, and a service to tune. Their self-checks."""
+"""The exercises of the chapter "Arenas": pairs of conditions to choose, and a service to change. Their self-checks."""
 
-import pandas as pd
-
+from ffilab.judge.processes import chosen, ratio
+from ffilab.judge.rules import Side
+from ffilab.judge.selfcheck import fault, said
+from ffilab.measure.case import Case
 from ffilab.measure.session import Session
-from notebooks.arenas import experiment, results
-from notebooks.arenas.experiment import AS_RUN, CONDITIONS, HUGE_NONE, MEET, NONE, RELEASED
+from ffilab.setup.catalogue import FREE_THREADED
+from notebooks.arenas import results
+from notebooks.arenas.experiment import AMOUNT, CONDITIONS, FOLDER, WORK, growth
+from notebooks.arenas.results import AS_RUN, HUGE_NONE, MEET, NONE, RELEASED
 
 # What the check of each exercise prints when it is solved.
-SOLVED = {"which-control": r"\A(.* Right\.\n){3}\Z", "growing-service": r"Small, and fast enough\.\n\Z"}
+SOLVED = {
+    "which-control": r"\A(.* Right\.\n){3}\Z",
+    "growing-service": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
+}
+# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
+CHANGE = (
+    '"one arena": (FREE, {}, tuned("arena_max=1")),',
+    '"one arena": (FREE, {}, tuned("arena_max=1")),\n    "two arenas": (FREE, {}, tuned("arena_max=2")),',
+    "two arenas",
+)
 
 # Which two conditions differ in nothing but what is asked about.
 PAIRS = {
@@ -15,7 +28,7 @@ PAIRS = {
     "What do huge pages add, without any native thread?": {HUGE_NONE, NONE},
     "What does letting the other calls in add?": {RELEASED, MEET},
 }
-GOAL_MEMORY, GOAL_RATE = 0.5, 0.5
+LESS_THAN_HALF = Side("MiB grown", direction="below", null=0.5, interest=0.0)
 
 
 def check_pairs(pairs: dict[str, tuple[str, str]]) -> list[str]:
@@ -34,21 +47,22 @@ def check_pairs(pairs: dict[str, tuple[str, str]]) -> list[str]:
     return lines
 
 
-def check_tunables(session: Session, tunables: str) -> list[str]:
-    """Memory first, then throughput, against the same service without any setting. Returns what to say, one line each."""
-    found = {}
-    for whose, runs in experiment.service(session, tunables).items():
-        for run in runs:
-            if run["rows"] is None:
-                return [f"The service did not come back: {run['ended']}. {run['error'].strip()}"]
-        rows = [{"process": number, **row} for number, run in enumerate(runs) for row in run["rows"]]
-        found[whose] = results.grown(pd.DataFrame(rows))[["grown", "blocks_per_second"]].median()
-    mine, theirs = found["yours"], found["nothing"]
-    lines = [f"The service holds {mine.grown:.1f} MiB more than at its start; without a setting {theirs.grown:.1f}."]
-    if mine.grown > theirs.grown * GOAL_MEMORY:
-        return [*lines, f"Not there: aim at less than {GOAL_MEMORY:.0%} of that."]
-    rates = mine.blocks_per_second, theirs.blocks_per_second
-    lines.append(f"It does {rates[0]:,.0f} blocks a second; without a setting {rates[1]:,.0f}.")
-    if rates[0] < GOAL_RATE * rates[1]:
-        return [*lines, f"Small, and too slow: keep at least {GOAL_RATE:.0%} of the rate."]
-    return [*lines, "Small, and fast enough."]
+def check_service(session: Session, mine: str) -> list[str]:
+    """Does the service, built from the reader's copy, hold less than half of what the original holds, and is it as fast?
+
+    mine: what `mine.build` returned. Returns what to say, one line each.
+    """
+    service = {"way": WORK["by turns"], **AMOUNT, "keep": True}
+    cases = [
+        Case(FREE_THREADED, growth, service, {"folder": folder}, {"whose": whose}, timeout_s=20)
+        for whose, folder in (("yours", mine), ("the original", FOLDER["folder"]))
+    ]
+    runs = session.run("my service", cases, session.budget.repeats, may_fail=True)
+    if len(died := runs[runs.ended != "ok"]):
+        return [f"Not correct: a process of {died.whose.iloc[0]} ended so: {died.ended.iloc[0]}."]
+    found = results.grown(runs)
+    ours, theirs = (chosen(found, whose=whose) for whose in ("yours", "the original"))
+    held = ratio(ours.grown.to_numpy(), theirs.grown.to_numpy())
+    time = ratio(theirs.blocks_per_second.to_numpy(), ours.blocks_per_second.to_numpy())
+    print(f"MiB that stay: {results.middle(ours.grown)}; without your change {results.middle(theirs.grown)}.")
+    return said(fault(LESS_THAN_HALF, held, "of the original's memory, too large a share stays"), time)

@@ -10,6 +10,7 @@ from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
 from notebooks.arenas import results
+from notebooks.arenas.results import AS_RUN, HUGE, HUGE_NONE, KEPT
 
 NO_RUST = "not measured here: the extension in Rust was not built"
 # The talk's table. Data to compare with.
@@ -40,8 +41,18 @@ NOT_STAGED = {
     "NUMA / many-core": "a machine with several memory nodes",
     "production leak profiling": "a judgement of tools, not of numbers",
 }
+# Of what decides a scenario.
+UNITS = {
+    "many short-lived threads": "MiB held at the end",
+    "long-lived server, RSS-sensitive": "MiB held after a second without work",
+    "latency-critical, multi-threaded": "ns, 99.9 % quantile of malloc + free (p50: the median)",
+    "short-lived processes": "ms for an empty Python process",
+    "tight memory limit": "MiB at the peak",
+    "high thread count": "MiB held at the end",
+    "fork-heavy": "MiB that a child does not share",
+}
 # By interpreter and condition.
-TALK_RSS = {(GIL, e.AS_RUN): 0.59, (FREE_THREADED, e.KEPT): 32.60}
+TALK_RSS = {(GIL, AS_RUN): 0.59, (FREE_THREADED, KEPT): 32.60}
 # The tunables of glibc's malloc that the chapter speaks of.
 SPOKEN_OF = ("arena_max", "mmap_threshold", "trim_threshold", "tcache_count")
 
@@ -95,7 +106,7 @@ def printout_table() -> pd.DataFrame:
 def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The talk's experiment under each condition; beside its own, what the talk published."""
     rows = []
-    for condition in e.CONDITIONS:
+    for condition in results.names(runs, "condition", e.CONDITIONS):
         for label in sorted(set(runs.interpreter)):
             which = {"interpreter": label, "condition": condition}
             if (part := results.named(chosen(runs, **which))).empty:
@@ -125,7 +136,7 @@ def talk_points(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {"condition": condition, "CPython": build, "value": found.value, "low": found.low, "high": found.high}
-            for condition in e.CONDITIONS
+            for condition in results.names(pair, "condition", e.CONDITIONS)
             for build in sorted(set(pair.build))
             if (found := interval_of(pair, "rss", condition=condition, build=build))
         ],
@@ -146,7 +157,7 @@ def plot_talk(figure, rows: pd.DataFrame) -> None:
 
 def talk_for_alt(rows: pd.DataFrame) -> str:
     """The conditions that the chapter's question turns on, for the figure's alt text; the data beside it have all."""
-    few = rows[rows.condition.isin((e.AS_RUN, e.HUGE, e.HUGE_NONE))]
+    few = rows[rows.condition.isin((AS_RUN, HUGE, HUGE_NONE))]
     return "; ".join(f"{row.condition}, {row.CPython}: {draw.text(Interval.of(row))}" for row in few.itertuples())
 
 
@@ -203,7 +214,7 @@ def drawn_table(cells: pd.DataFrame) -> pd.DataFrame:
                 "Python threads at once": shown(part, "python_at_once"),
             }
             for build in sorted(set(cells.build))
-            for cell in e.CELLS
+            for cell in results.drawn(cells)
             if len(part := results.as_drawn(cells, build, cell))
         ]
     )
@@ -285,7 +296,7 @@ def plot_growth(figure, runs: pd.DataFrame) -> None:
             legend=place is axes[-1],
         )
         place.set(title=way, xlabel="round", ylabel="RSS, MiB")
-        place.set_xticks([0, 3, e.ROUNDS, e.ROUNDS + 1], ["start", "3", str(e.ROUNDS), "trim"])
+        place.set_xticks([0, 3, results.ROUNDS, results.ROUNDS + 1], ["start", "3", str(results.ROUNDS), "trim"])
     axes[0].set_ylim(bottom=0)
     handles, labels = axes[-1].get_legend_handles_labels()
     axes[-1].get_legend().remove()
@@ -317,14 +328,14 @@ def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
     """Memory and throughput of each remedy under both kinds of work. runs: as results.grown makes them; missing: why an
     allocator is."""
     rows = []
-    for name, remedy in e.REMEDIES.items():
+    for name in results.names(runs, "remedy", e.REMEDIES):
         row = {"remedy": name}
         for work in e.WORK:
             which = {"remedy": name, "work": work}
             found = chosen(runs, **which)
-            if remedy.allocator in missing:
+            if name in missing:
                 row |= {
-                    f"{work}: RSS grown, MiB": missing[remedy.allocator],
+                    f"{work}: RSS grown, MiB": missing[name],
                     f"{work}: arenas, median (range)": "",
                     f"{work}: million blocks/s": "",
                 }
@@ -332,7 +343,7 @@ def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
             row["n"] = len(found)
             row[f"{work}: RSS grown, MiB"] = shown_positive(runs, "grown", **which)
             row[f"{work}: arenas, median (range)"] = (
-                counted(runs, "arenas", **which) if remedy.allocator == "glibc" else "–"
+                counted(runs, "arenas", **which) if set(found.allocator) == {"glibc"} else "–"
             )
             row[f"{work}: million blocks/s"] = shown_positive(found.assign(rate=found.blocks_per_second / 1e6), "rate")
         rows.append(row)
@@ -344,12 +355,10 @@ def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFram
     rows = []
     for scenario, ratings in TALK_RATINGS.items():
         rating = dict(zip(TALK_NAMES, ratings.split(), strict=True)) | {"mimalloc": "not rated"}
-        staged = scenario in e.SCENARIOS
+        staged = scenario in UNITS
         row = {
             "scenario": FULL.get(scenario, scenario),
-            "measured here (less is better)": e.SCENARIOS[scenario].unit
-            if staged
-            else f"not staged: {NOT_STAGED[scenario]}",
+            "measured here (less is better)": UNITS[scenario] if staged else f"not staged: {NOT_STAGED[scenario]}",
         }
         for name in e.ALLOCATORS:
             if not staged:
@@ -364,7 +373,7 @@ def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFram
 
 def _staged(found: pd.DataFrame, scenario: str, arm: str) -> str:
     part = chosen(found, scenario=scenario, arm=arm)
-    beside = e.SCENARIOS[scenario].beside
+    beside = results.BESIDE.get(scenario)
     more = f"; {beside} {shown_positive(part, 'beside')}" if beside else ""
     said = f"{shown_positive(part, 'value')}{more}; n = {len(part)}"
     return f"purging in the background: {said}" if arm == e.PURGING else said
@@ -382,7 +391,7 @@ def thresholds_table(found: pd.DataFrame) -> pd.DataFrame:
                     for case in dict.fromkeys(found.case)
                 },
             }
-            for setting in e.THRESHOLDS
+            for setting in results.names(found, "setting", e.THRESHOLDS)
         ]
     )
 

@@ -15,6 +15,22 @@ from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
 from notebooks.arenas import results
+from notebooks.arenas.results import (
+    AS_RUN,
+    ASKED,
+    EQUAL,
+    HUGE,
+    HUGE_KEPT,
+    HUGE_NONE,
+    HUGE_NONE_KEPT,
+    KEPT,
+    MEET,
+    NO_HUGE,
+    NONE,
+    ONE_ARENA,
+    RELEASED,
+    WIDE_MEET,
+)
 
 TALK, GRID, GROWTH = "the talk's experiment", "Python × native threads", "growth over time"
 NO_HUGE_PAGES = "this system gave no huge pages to a program that asked for them"
@@ -98,41 +114,41 @@ def of_the_talk(put: Callable) -> None:
     def over(name: str, column: str, one: results.Which, other: results.Which) -> None:
         put(name, against, ratio, column, one, other)
 
-    less(f"VmRSS grown, as the talk ran it: {kept}", "vmrss", (free, e.KEPT), (gil, e.AS_RUN))
-    over(f"VmRSS grown, as the talk ran it: {free}, GIL on / {gil}", "vmrss", (free, e.KEPT), (gil, e.AS_RUN))
-    less(f"VmRSS grown, huge pages for all: {kept}", "vmrss", (free, e.HUGE_KEPT), (gil, e.HUGE))
-    less(f"VmRSS {none}: {kept}", "vmrss", (free, e.HUGE_NONE_KEPT), (gil, e.HUGE_NONE))
-    less(f"RSS {none}: {pair}", "rss", (free, e.HUGE_NONE), (gil, e.HUGE_NONE))
+    less(f"VmRSS grown, as the talk ran it: {kept}", "vmrss", (free, KEPT), (gil, AS_RUN))
+    over(f"VmRSS grown, as the talk ran it: {free}, GIL on / {gil}", "vmrss", (free, KEPT), (gil, AS_RUN))
+    less(f"VmRSS grown, huge pages for all: {kept}", "vmrss", (free, HUGE_KEPT), (gil, HUGE))
+    less(f"VmRSS {none}: {kept}", "vmrss", (free, HUGE_NONE_KEPT), (gil, HUGE_NONE))
+    less(f"RSS {none}: {pair}", "rss", (free, HUGE_NONE), (gil, HUGE_NONE))
     rss, held = ("RSS grown", "rss"), ("held by glibc", "held")
-    for (name, column), condition in ((rss, e.AS_RUN), (rss, e.NONE), (rss, e.HUGE), (held, e.HUGE)):
+    for (name, column), condition in ((rss, AS_RUN), (rss, NONE), (rss, HUGE), (held, HUGE)):
         less(f"{name}, {condition}: {pair}", column, (free, condition), (gil, condition))
         for label in (gil, free):
             put(f"{name}, {condition}: {label}", alone, column, label, condition)
-    for condition, without in ((e.HUGE, e.HUGE_NONE), (e.AS_RUN, e.NONE), (e.ASKED, e.NONE)):
+    for condition, without in ((HUGE, HUGE_NONE), (AS_RUN, NONE), (ASKED, NONE)):
         by = f"RSS grown by the native threads, {condition}: {free}"
         less(by, "rss", (free, condition), (free, without))
-    put(f"KiB by each native thread, {e.ASKED}: {free}", by_each)
-    for condition in (e.KEPT, e.NO_HUGE, e.ONE_ARENA):
-        less(f"RSS grown, {condition} − {e.AS_RUN}: {free}", "rss", (free, condition), (free, e.AS_RUN))
+    put(f"KiB by each native thread, {ASKED}: {free}", by_each)
+    for condition in (KEPT, NO_HUGE, ONE_ARENA):
+        less(f"RSS grown, {condition} − {AS_RUN}: {free}", "rss", (free, condition), (free, AS_RUN))
     inside = f"MiB inside the calls, huge pages for all: {free}"
-    put(f"{inside}, GIL off", alone, "inside", free, e.HUGE)
-    put(f"{inside}, GIL on", alone, "inside", free, e.HUGE_KEPT)
-    over(f"{inside}, GIL off / on", "inside", (free, e.HUGE), (free, e.HUGE_KEPT))
+    put(f"{inside}, GIL off", alone, "inside", free, HUGE)
+    put(f"{inside}, GIL on", alone, "inside", free, HUGE_KEPT)
+    over(f"{inside}, GIL off / on", "inside", (free, HUGE), (free, HUGE_KEPT))
     put(f"how much farther from the talk's print the calls are: {free}, GIL off − on", farther)
-    objects = f"huge pages where objects are − all of them, {e.NONE}: {free}"
+    objects = f"huge pages where objects are − all of them, {NONE}: {free}"
     put(objects, lambda session: results.where_objects_are(talk(session)))
-    over(f"native threads at once, {meet}: {free} / {gil}", "at_once", (free, e.MEET), (gil, e.MEET))
-    over(f"held by glibc, {meet}: {free} / {gil}", "held", (free, e.MEET), (gil, e.MEET))
-    over(f"held by glibc, 400 native threads at once: {free} / {gil}", "held", (free, e.EQUAL), (gil, e.EQUAL))
-    over(f"native threads at once, {meet}, GIL released / kept: {gil}", "at_once", (gil, e.RELEASED), (gil, e.MEET))
-    allowed = f"{e.MORE_ARENAS} arenas allowed / as many as here"
+    over(f"native threads at once, {meet}: {free} / {gil}", "at_once", (free, MEET), (gil, MEET))
+    over(f"held by glibc, {meet}: {free} / {gil}", "held", (free, MEET), (gil, MEET))
+    over(f"held by glibc, 400 native threads at once: {free} / {gil}", "held", (free, EQUAL), (gil, EQUAL))
+    over(f"native threads at once, {meet}, GIL released / kept: {gil}", "at_once", (gil, RELEASED), (gil, MEET))
+    allowed = "64 arenas allowed / as many as here"
     for name, column in (rss, held):
         for label in (gil, free):
-            over(f"{name}, {meet}, {allowed}: {label}", column, (label, e.WIDE_MEET), (label, e.MEET))
+            over(f"{name}, {meet}, {allowed}: {label}", column, (label, WIDE_MEET), (label, MEET))
 
 
 def looked_at(session: Session) -> dict:
-    """What the chapter found here: see experiment.this_system."""
+    """What the chapter found here: see system.look."""
     return session.observed("this system", session.interpreters)
 
 
@@ -161,20 +177,20 @@ def alone(session: Session, column: str, label: str, condition: str) -> Measurem
 def against(session: Session, compare: Callable, column: str, *pair: results.Which) -> Measurement | str | None:
     """Two conditions of the talk's experiment; where the system gave no huge pages, those with them say nothing."""
     runs, labels = talk(session), [label for label, _ in pair]
-    if pair[0][1].startswith(e.HUGE) and not results.huge_pages(runs):
+    if pair[0][1].startswith(HUGE) and not results.huge_pages(runs):
         return not_built(session, *labels) or NO_HUGE_PAGES
     return results.against(runs, compare, column, *pair) or not_built(session, *labels)
 
 
 def by_each(session: Session) -> Measurement | None:
     """KiB for each of the native threads of all calls, where their blocks are asked for."""
-    less = results.less(*(results.of_condition(talk(session), FREE_THREADED, one, "rss") for one in (e.ASKED, e.NONE)))
+    less = results.less(*(results.of_condition(talk(session), FREE_THREADED, one, "rss") for one in (ASKED, NONE)))
     return location(less * 1024 / (e.TALK["python_threads"] * e.TALK["native_threads"]), "KiB")
 
 
 def farther(session: Session) -> Interval | None:
     """In logarithms: how much farther the talk's print is from what the calls saw grow with the GIL off than with it on."""
-    off, on = (alone(session, "inside", FREE_THREADED, condition) for condition in (e.HUGE, e.HUGE_KEPT))
+    off, on = (alone(session, "inside", FREE_THREADED, condition) for condition in (HUGE, HUGE_KEPT))
     if not (off and on):
         return None
     off, on = distance(off.interval), distance(on.interval)
@@ -193,7 +209,7 @@ def share(session: Session, happened: bool, make: Callable, *arguments) -> Share
 
 
 def at_the_cap(session: Session, label: str) -> tuple[int, int]:
-    return results.at_the_cap(talk(session), label, e.AS_RUN, looked_at(session)["arenas at most"])
+    return results.at_the_cap(talk(session), label, AS_RUN, looked_at(session)["arenas at most"])
 
 
 def ended_well(session: Session, published: bool) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """What the records of the chapter "Arenas" say: growth of memory by process, and its differences."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 
@@ -10,8 +10,36 @@ import pandas as pd
 from ffilab.judge import estimates, statistics
 from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.judge.processes import chosen, difference, interval_of, ratio
+from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.arenas import experiment as e
+
+# Conditions of the talk's experiment that numbers speak of.
+AS_RUN, NONE, AGAIN = "the talk's program", "no native threads", "the talk's program, again"
+HUGE, HUGE_NONE = "huge pages for all", "huge pages for all, no native threads"
+NO_HUGE, ONE_ARENA, ASKED = "huge pages off", "one arena", "the blocks asked for"
+MEET, RELEASED, EQUAL = (
+    "touched, a call's threads at once",
+    "the same, GIL released",
+    "one Python thread, 400 native at once",
+)
+WIDE_MEET = f"{MEET}, 64 arenas allowed"
+# The free-threaded build with its GIL on: no public source of the talk keeps it off, so this is as run.
+ON = ", GIL on"
+KEPT, HUGE_KEPT, HUGE_NONE_KEPT, MEET_KEPT = (name + ON for name in (AS_RUN, HUGE, HUGE_NONE, MEET))
+# How huge pages go with the number of Python threads.
+FEWER = {number: f"{HUGE_NONE}, Python threads: {number}" for number in (1, 2, 4)} | {8: HUGE_NONE}
+# By scenario: the value of a process that decides it, in whatever unit, less being better; and a value shown beside it.
+DECIDES = {
+    "many short-lived threads": "grown",
+    "long-lived server, RSS-sensitive": "idle",
+    "latency-critical, multi-threaded": "p99.9",
+    "short-lived processes": "ms",
+    "tight memory limit": "peak",
+    "high thread count": "grown",
+    "fork-heavy": "private",
+}
+BESIDE = {"latency-critical, multi-threaded": "p50"}
 
 # Two equal conditions that differ by more than this, in MiB, are an alarm: half of the smallest margin in claims.toml.
 ALARM = 0.25
@@ -27,7 +55,7 @@ GROWN = ["rss", "pss", "huge", "held", "in_use", "arenas"]
 
 
 def talk(runs: pd.DataFrame) -> pd.DataFrame:
-    """The talk's experiment, one row for each process: GROWN, and what `talk` in native/arenas/experiments.py returns beside."""
+    """The talk's experiment, one row for each process: GROWN, and what `talk` returns beside."""
     beside = ["vmrss", "inside", "in_objects", "python_at_once", "trimmed.rss", "at_once"]
     return runs.reindex(columns=["interpreter", "condition", "round", *GROWN, *beside])
 
@@ -59,10 +87,10 @@ def against(runs: pd.DataFrame, compare: Callable, column: str, one: Which, othe
 
 def named(runs: pd.DataFrame) -> pd.DataFrame:
     """The same, with the state of the GIL in the column `build` (on what the talk's sources amount to: as run), and not in `condition`."""
-    kept = runs.condition.str.endswith(e.ON)
+    kept = runs.condition.str.endswith(ON)
     on = kept | ~runs.interpreter.str.endswith("t")
     return runs.assign(
-        condition=runs.condition.str.removesuffix(e.ON), build=runs.interpreter + np.where(on, e.ON, ", GIL off")
+        condition=runs.condition.str.removesuffix(ON), build=runs.interpreter + np.where(on, ON, ", GIL off")
     )
 
 
@@ -75,14 +103,13 @@ def middle(values: pd.Series | list) -> str:
 def for_each_python_thread(runs: pd.DataFrame) -> dict[int, pd.Series]:
     """MiB of huge pages over Python threads that were alive at once, by the number asked for, on the free-threaded build without
     any native thread. A pool starts no thread where one idles."""
-    conditions = {**e.FEWER, e.TALK["python_threads"]: e.HUGE_NONE}
-    parts = {n: chosen(runs, interpreter=FREE_THREADED, condition=one) for n, one in conditions.items()}
+    parts = {n: chosen(runs, interpreter=FREE_THREADED, condition=one) for n, one in FEWER.items()}
     return {n: pd.to_numeric(part.huge / part.python_at_once) for n, part in parts.items() if len(part)}
 
 
 def where_objects_are(runs: pd.DataFrame) -> Measurement | None:
     """Of the huge pages that came, those in mappings where Python threads keep their objects: MiB of them less MiB of all."""
-    return more(*(of_condition(runs, FREE_THREADED, e.HUGE_NONE, column) for column in ("in_objects", "huge")))
+    return more(*(of_condition(runs, FREE_THREADED, HUGE_NONE, column) for column in ("in_objects", "huge")))
 
 
 def positive(frame: pd.DataFrame, column: str) -> Interval | None:
@@ -100,9 +127,23 @@ def at_the_cap(runs: pd.DataFrame, label: str, condition: str, most: int) -> tup
     return int((arenas >= most - 1).sum()), len(arenas)
 
 
+def proved(runs: pd.DataFrame) -> pd.DataFrame:
+    """The same runs, if `malloc` of each that ended well was that of the allocator asked for. Raises UserError if not."""
+    for run in runs[runs.ended == "ok"].itertuples():
+        asked = run.allocator if run.allocator == "glibc" else f"lib{run.allocator}.so"
+        if run.mapped != asked:
+            raise UserError(f"{asked} was to be preloaded, and process {run.process} ran on {run.mapped}.")
+    return runs
+
+
+def names(runs: pd.DataFrame, column: str, known: Iterable[str]) -> list[str]:
+    """The names of the chapter's own, in its order, and behind them those that a reader has added."""
+    return [*known, *sorted(set(runs[column].dropna()) - set(known))]
+
+
 def huge_pages(runs: pd.DataFrame) -> bool:
     """Did the system give huge pages to any process that asked for them?"""
-    return bool((chosen(runs, condition=e.HUGE).huge > 0).any())
+    return bool((chosen(runs, condition=HUGE).huge > 0).any())
 
 
 def native_part(cells: pd.DataFrame, build: str, python: int, native: int) -> np.ndarray:
@@ -141,6 +182,12 @@ def amplified(cells: pd.DataFrame, build: str) -> Measurement | None:
     return ratio(*(as_drawn(cells, build, cell).amplification.to_numpy() for cell in (LARGEST, SMALLEST)))
 
 
+def drawn(cells: pd.DataFrame) -> list[tuple[int, int]]:
+    """The numbers of threads of the cells as run."""
+    as_run = cells[cells.together == False]  # noqa: E712
+    return sorted(set(zip(as_run.python_threads, as_run.native_threads)))
+
+
 def as_drawn(cells: pd.DataFrame, build: str, cell: tuple[int, int]) -> pd.DataFrame:
     """The processes of a cell as the talk ran it."""
     cells = cells[cells.together == False]  # noqa: E712
@@ -150,7 +197,7 @@ def as_drawn(cells: pd.DataFrame, build: str, cell: tuple[int, int]) -> pd.DataF
 def twins(runs: pd.DataFrame) -> dict[tuple[str, str], Measurement]:
     """The running A/A test, by interpreter and column: the talk's condition against a second copy of itself."""
     found = {
-        (label, column): against(runs, more, column, (label, e.AGAIN), (label, e.AS_RUN))
+        (label, column): against(runs, more, column, (label, AGAIN), (label, AS_RUN))
         for label in sorted(set(runs.interpreter))
         for column in ("rss", "held")
     }
@@ -172,6 +219,7 @@ def grown(runs: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index()
 
 
+ROUNDS = e.AMOUNT["rounds"]
 # MiB: what shows beside the process itself.
 SHOWS = 1.0
 
@@ -179,7 +227,7 @@ SHOWS = 1.0
 def grew_later(runs: pd.DataFrame, way: str, keep: bool) -> tuple[int, int]:
     """Processes in which the second half of the rounds made more than SHOWS resident, and all."""
     worked = chosen(runs[(runs.state == "worked") & (runs.keep == keep)], way=way)
-    half, end = (worked[worked.done == done].set_index("process").rss for done in (e.ROUNDS // 2, e.ROUNDS))
+    half, end = (worked[worked.done == done].set_index("process").rss for done in (ROUNDS // 2, ROUNDS))
     return int((end - half > SHOWS).sum()), len(end)
 
 
@@ -203,9 +251,9 @@ def scenarios(runs: pd.DataFrame) -> pd.DataFrame:
     """The value of each process that decides its scenario. Columns scenario, arm, value, beside (another one, or NaN), and end:
     MiB resident at the end, where memory is what is measured."""
     parts = []
-    for name, scenario in e.SCENARIOS.items():
+    for name, value in DECIDES.items():
         part = chosen(runs, scenario=name)
-        part = grown(part) if scenario.function == "growth" else part
-        part = part.assign(value=part[scenario.value], beside=part.get(scenario.beside), end=part.get("grown"))
+        part = grown(part) if value in ("grown", "idle", "peak") else part
+        part = part.assign(value=part[value], beside=part.get(BESIDE.get(name, "")), end=part.get("grown"))
         parts.append(part[["scenario", "arm", "value", "beside", "end"]].astype({"beside": float, "end": float}))
     return pd.concat(parts, ignore_index=True)
