@@ -15,12 +15,12 @@ from notebooks.convoy.results import APART, COROUTINE, INTERPRETER, NATIVE, PROC
 # What the check of each exercise prints when it is solved.
 SOLVED = {
     "convoy-waits": r"\A(.*: right; .*\n){5}\Z",
-    "convoy-server": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
+    "convoy-server": r"\bCorrect\.\n(Fast enough|Whether it is fast enough is open)",
 }
 # A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = (
-    '    "1 sub-interpreter": ',
-    '    "1 CPU thread, 1 ms": ONE | {"interval": 0.001},\n    "1 sub-interpreter": ',
+    '"1 sub-interpreter": ONE',
+    '"1 CPU thread, 1 ms": ONE | {"interval": 0.001}, "1 sub-interpreter": ONE',
     "1 CPU thread, 1 ms",
 )
 
