@@ -1,10 +1,10 @@
 """The chapter on the convoy: servers and CPU work end, whatever happens; the analysis finds what was put in."""
 
-import importlib.util
+import ctypes
 import math
 import os
 import socket
-import sys
+import threading
 import time
 from dataclasses import replace
 
@@ -20,11 +20,13 @@ from ffilab.judge.claims import declared
 from ffilab.judge.numbers import of
 from ffilab.judge.processes import chosen
 from ffilab.judge.rules import NO, YES
-from ffilab.measure.session import Measuring
-from ffilab.run.paths import BUILT, NATIVE, ROOT
+from ffilab.run.paths import BUILT, NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from native.convoy import servers
 from notebooks.convoy import exercise, experiment, figures, numbers, results
 
+IDLE, ONE = experiment.IDLE, experiment.ONE
+PR_GET_TIMERSLACK, set_timer_slack = experiment.PR_GET_TIMERSLACK, experiment.set_timer_slack
 SECONDS = 0.05
 SHORT = (200, SECONDS, SECONDS)
 FOLDER = f"{BUILT}/convoy"
@@ -56,27 +58,28 @@ def still_there():
 # ---- the experiments ----
 
 EXPERIMENTS = [
-    ("countdowns", {"each": 10_000, "cells": [(0.005, 1), (0.005, 2), (1e-4, 2)], "seed": 1}, {"interval", "threads", "ns", "steps"}),
-    ("hashes", {"bytes_each": 10_000, "threads": (1, 2)}, {"threads", "seconds", "bytes"}),
-    ("one_countdown", {"steps": 80_000, "threads": (1, 8)}, {"threads", "seconds", "steps"}),
-    ("intervals", {"folder": FOLDER, "count": 1, "pinning": "none", "orders": [(0.02, 1, 0, 0.05, 2)], "seed": 1, "slack_ns": None,
-                   "pause": 0.001}, {"interval", "requests", "rate", "p50"}),
-    ("timeline", {"interval": 1e-4, "seconds": SECONDS, "pinning": "none", "pause": 0.001}, {"spans", "server", "gaps"}),
-    ("forced", {"interval": 1e-4, "times": 5, "folder": FOLDER}, {"demanded", "free"}),
-    ("gil_waits", {"interval": 1e-4, "seconds": SECONDS, "folder": FOLDER}, {"waits"}),
+    (experiment.countdowns, {"each": 10_000, "cells": [(0.005, 1), (0.005, 2), (1e-4, 2)], "seed": 1}, {"interval", "threads", "ns", "steps"}),
+    (experiment.hashes, {"bytes_each": 10_000, "threads": (1, 2)}, {"threads", "seconds", "bytes"}),
+    (experiment.one_countdown, {"steps": 80_000, "threads": (1, 8)}, {"threads", "seconds", "steps"}),
+    (experiment.intervals, {"folder": FOLDER, "count": 1, "pinning": "none", "orders": [(0.02, 1, 0, 0.05, 2)], "seed": 1, "slack_ns": None,
+                            "pause": 0.001}, {"interval", "requests", "rate", "p50"}),
+    (experiment.timeline, {"interval": 1e-4, "seconds": SECONDS, "pinning": "none", "pause": 0.001}, {"spans", "server", "gaps"}),
+    (experiment.forced, {"interval": 1e-4, "times": 5, "folder": FOLDER}, {"demanded", "free"}),
+    (experiment.gil_waits, {"interval": 1e-4, "seconds": SECONDS, "folder": FOLDER}, {"waits"}),
+    (exercise.tried, {"interval": 1e-4, "seconds": SECONDS, "folder": FOLDER}, {"asked", "noted", "p50"}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("function", "arguments", "columns"), EXPERIMENTS)
 def test_each_experiment_answers(function, arguments, columns):
-    rows = rows_of(GIL, experiment.EXPERIMENTS, function, arguments)
+    rows = rows_of(GIL, function, arguments)
     assert all(set(row) == columns for row in rows)
     assert not ours()
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes", "native", "interpreters"])
 def test_the_server_answers_and_the_work_goes_on(kind):
-    outcome = echo(replace(experiment.ONE, kind=kind, interval=1e-4))
+    outcome = echo(ONE | {"kind": kind, "interval": 1e-4})
     assert outcome.ended == "ok", outcome.error
     assert outcome.result["requests"] > 0
     assert outcome.result["work"] > 0
@@ -86,7 +89,7 @@ def test_the_server_answers_and_the_work_goes_on(kind):
 
 def test_the_orders_of_the_client_have_limits():
     """So many requests, but not before the least seconds, and not beyond the most. Here the server is a coroutine."""
-    server = replace(experiment.ONE, count=0, server="asyncio")
+    server = IDLE | {"server": "asyncio"}
     result = echo(server, order=(5, 0.0, 5.0)).result
     assert (result["requests"], result["work"]) == (5, None)
     assert echo(server, order=(5, 0.05, 5.0)).result["requests"] > 5
@@ -96,18 +99,18 @@ def test_the_orders_of_the_client_have_limits():
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="this system cannot pin a process")
 def test_pinning_is_what_it_says():
     first, last = min(os.sched_getaffinity(0)), max(os.sched_getaffinity(0))
-    cores = echo(replace(experiment.ONE, pinning="one core", interval=1e-4)).result["cores"]
+    cores = echo(ONE | {"pinning": "one core", "interval": 1e-4}).result["cores"]
     assert {cores["client"], cores["server"], *cores["CPU work"]} == {first}
-    cores = echo(replace(experiment.ONE, pinning="client apart", interval=1e-4)).result["cores"]
+    cores = echo(ONE | {"pinning": "client apart", "interval": 1e-4}).result["cores"]
     assert (cores["client"], cores["server"]) == (last, first)
-    cores = echo(replace(experiment.ONE, pinning="threads apart", interval=1e-4)).result["cores"]
+    cores = echo(ONE | {"pinning": "threads apart", "interval": 1e-4}).result["cores"]
     assert (cores["server"], *cores["CPU work"]) == (first, last)
-    assert echo(replace(experiment.IDLE, others=2, awake=True, nodelay=True)).ended == "ok"
+    assert echo(IDLE | {"others": 2, "awake": True, "nodelay": True}).ended == "ok"
 
 
 def test_nothing_is_left_after_a_failure_or_a_time_limit():
-    assert echo(replace(experiment.ONE, server="no such server"), order="much").ended.startswith("exit code")
-    assert echo(replace(experiment.ONE, kind="processes", count=2), order=(1, 30, 30), timeout_s=2).ended == "timeout"
+    assert echo(ONE | {"server": "no such server"}, order="much").ended.startswith("exit code")
+    assert echo(ONE | {"kind": "processes", "count": 2}, order=(1, 30, 30), timeout_s=2).ended == "timeout"
     assert not ours()
 
 
@@ -116,7 +119,7 @@ def test_a_wait_for_the_gil_takes_a_switch_interval(label):
     """The extension, which reads the clock around each wait, leaves the GIL off."""
     for interval in (0.005, 0.02):
         arguments = {"interval": interval, "seconds": 0.2, "folder": FOLDER}
-        outcome = outcome_of(label, experiment.EXPERIMENTS, "gil_waits", arguments)
+        outcome = outcome_of(label, experiment.gil_waits, arguments)
         assert outcome.gil_enabled == (label == GIL)
         assert min(outcome.result["waits"]) >= 0
         if label == GIL:
@@ -124,43 +127,37 @@ def test_a_wait_for_the_gil_takes_a_switch_interval(label):
 
 
 @pytest.mark.skipif(not experiment.can_set_slack(), reason="this system has no timer slack that can be set")
-def test_the_timer_slack_is_set_and_inherited(tmp_path):
-    script = tmp_path / "slack.py"
-    script.write_text(
-        "import ctypes, sys, threading\n"
-        "def slack(folders):\n"
-        "    sys.path[:0] = folders\n"
-        "    import experiments\n"
-        "    experiments.set_timer_slack(7)\n"
-        "    found, ask = [], lambda: ctypes.CDLL(None).prctl(experiments.PR_GET_TIMERSLACK, 0, 0, 0, 0)\n"
-        "    thread = threading.Thread(target=lambda: found.append(ask()))\n"
-        "    thread.start(), thread.join()\n"
-        "    return {'found': found}\n"
-    )
-    folders = {"folders": [str(NATIVE), str(NATIVE / "convoy")]}
-    assert result_of(GIL, str(script), "slack", folders) == {"found": [7]}
+def test_the_timer_slack_is_set_and_inherited():
+    assert result_of(GIL, slack_of_a_thread, {"ns": 7}) == {"found": [7]}
+
+
+def slack_of_a_thread(ns):
+    """The timer slack of a thread that starts after it was set."""
+    set_timer_slack(ns)
+    found, ask = [], lambda: ctypes.CDLL(None).prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)
+    thread = threading.Thread(target=lambda: found.append(ask()))
+    thread.start()
+    thread.join()
+    return {"found": found}
+
+
+def test_reference_counts_of_own_and_foreign_objects_are_timed():
+    costs = result_of(FREE_THREADED, experiment.reference_counts, {"folder": f"{BUILT}/critical_sections"})
+    assert set(costs) == {"owner", "foreign"}
+    assert min(costs.values()) > 0
 
 
 # ---- the worker's side, imported here ----
 
 
-@pytest.fixture
-def native(monkeypatch):
-    monkeypatch.setattr(sys, "path", [str(NATIVE / "convoy"), str(NATIVE), *sys.path])
-    spec = importlib.util.spec_from_file_location("convoy_experiments", ROOT / experiment.EXPERIMENTS)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_a_quantile_takes_requests_enough(native):
+def test_a_quantile_takes_requests_enough():
     for number, known in ((4, []), (5, ["p50"]), (100, ["p50", "p99"]), (1000, ["p50", "p99", "p99.9"])):
-        quantiles = native.quantiles([(0, 1000 * took) for took in range(number)])
+        quantiles = servers.quantiles([(0, 1000 * took) for took in range(number)])
         assert [name for name, value in quantiles.items() if value is not None] == known
 
 
-def test_the_server_is_on_loopback_only(native):
-    with native.serve("threads") as (port, _):
+def test_the_server_is_on_loopback_only():
+    with servers.serve(experiment.handle_client) as (port, _):
         listening = [c.laddr for c in psutil.Process().net_connections("tcp") if c.laddr.port == port]
         assert {address.ip for address in listening} == {"127.0.0.1"}
         with socket.create_connection(("127.0.0.1", port), timeout=5) as sock:
@@ -186,14 +183,14 @@ def test_the_excess_over_one_interval_is_found():
     sweeps = pd.DataFrame(
         [
             {"interpreter": GIL, "count": 1, "slack": slack, "pinning": "none", "interval": 1e-5, "p50": 10 + more + rng.normal(), "ended": "ok"}
-            for slack, more in ((experiment.AS_IT_IS, 60), (experiment.SLACKLESS, 10))
+            for slack, more in ((results.AS_IT_IS, 60), (results.SLACKLESS, 10))
             for _ in range(6)
         ]
     )  # fmt: skip
-    for slack, known in ((experiment.AS_IT_IS, 60), (experiment.SLACKLESS, 10)):
+    for slack, known in ((results.AS_IT_IS, 60), (results.SLACKLESS, 10)):
         assert results.excess(sweeps, 1e-5, slack, "none").mean() == pytest.approx(known, abs=3)
-    assert len(results.excess(sweeps.assign(p50=None), 1e-5, experiment.AS_IT_IS, "none")) == 0
-    assert len(results.excess(sweeps, 1e-5, experiment.AS_IT_IS, experiment.TWO_CORES)) == 0
+    assert len(results.excess(sweeps.assign(p50=None), 1e-5, results.AS_IT_IS, "none")) == 0
+    assert len(results.excess(sweeps, 1e-5, results.AS_IT_IS, results.TWO_CORES)) == 0
 
 
 def test_the_calls_that_pay_are_found():
@@ -211,7 +208,7 @@ def test_the_calls_that_pay_are_found():
     assert (found.send, found.recv, found[0], found[1], found[2]) == (1, 0, 0, 1, 0)
     assert (found["send, then"], found.lost) == (pytest.approx(1.02), pytest.approx(1.02, abs=0.01))
     assert math.isnan(found["recv, then"])
-    assert not len(results.calls_that_wait(timelines, experiment.TWO_CORES))
+    assert not len(results.calls_that_wait(timelines, results.TWO_CORES))
 
 
 def test_every_wait_for_the_gil_counts_once_for_its_process():
@@ -253,7 +250,7 @@ def test_without_noise_the_verdicts_are_those_of_the_truth(truth, side):
 
 
 def test_where_nothing_can_be_pinned_claim_and_sentences_say_so():
-    golden, unpinned = Golden("convoy"), {"case": experiment.loads(can_pin=False), "pinning": [experiment.FREE]}
+    golden, unpinned = Golden("convoy"), {"case": experiment.LOADS, "pinning": [results.FREE]}
     titles = {"echo server": "case", "echo server, further loads": "case", "timeline": "pinning"}
     frames = {title: chosen(golden.frame(title), **{by: unpinned[by]}) for title, by in titles.items()}
     session = Golden("convoy", frames)
@@ -268,35 +265,28 @@ def test_where_nothing_can_be_pinned_claim_and_sentences_say_so():
 # ---- the exercises ----
 
 
-@pytest.mark.usefixtures("quiet_machine")
-def test_a_server_is_tried(quiet_progress):
-    session = Measuring("convoy", [GIL])
-    assert exercise.check_server(session, kind="magic")[0].startswith("Choose kind")
-    assert exercise.check_server(session, interval=0)[0].startswith("Choose an interval")
-    # A smoke test leaves little time: a server with a convoy may not get as far as a p99.
-    line = exercise.check_server(session)[0]
-    assert "requests a second" in line or line.startswith("Too few requests")
-    session.close()
+def tried(**yours):
+    """Processes of the exercise: the original beside a reader's server."""
+    row = {"interpreter": GIL, "ended": "ok", "error": "", "asked": 50, "noted": 50, "p50": 5_000.0}
+    return pd.DataFrame([{**row, "who": exercise.ORIGINAL}, {**row, "who": exercise.YOURS, **yours}] * 6)
 
 
 @pytest.mark.parametrize(
-    ("result", "says"),
+    ("yours", "says"),
     [
-        ({"p99": 1_000, "rate": 9_000, "work": 0.1}, "Not correct"),
-        ({"p99": 3_000, "rate": 200, "work": 0.9}, "Not fast"),
-        ({"p99": 1_000, "rate": 9_000, "work": 0.9}, "Correct, and fast"),
-        ({"p99": None, "rate": 9, "work": 0.9}, "Too few requests"),
-        (None, "The server did not come back: timeout"),
+        ({"p50": 150.0}, "Fast enough"),
+        ({"p50": 3_000.0}, "Not yet fast"),
+        ({"p50": 150.0, "noted": 49}, "Not correct: of 50 requests your list has 49."),
+        ({"ended": "timeout", "noted": None}, "Not correct: your server did not come back (timeout)."),
+        ({"p50": None}, "This run has too few requests"),
     ],
 )
-def test_what_the_exercise_says(monkeypatch, result, says):
-    servers = [{"ended": "ok" if result else "timeout", "error": "", "result": result}]
-    monkeypatch.setattr(exercise, "answered", lambda *_: servers)
-    assert exercise.check_server(None)[-1].startswith(says)
+def test_what_the_exercise_says(yours, says):
+    assert exercise.judged(tried(**yours))[-1].startswith(says)
 
 
 def test_who_waits_is_checked_by_the_run():
-    waiting = {experiment.APART, "asyncio server, 1 CPU thread"}
+    waiting = {results.APART, "asyncio server, 1 CPU thread"}
     answers = {case: case in waiting for case in exercise.ASKED}
     runs = runs_of({case: [0.01 if waits else 50e-6] * 6 for case, waits in answers.items()})
     assert all(": right;" in line for line in exercise.check_waits(answers, runs))

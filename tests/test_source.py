@@ -1,5 +1,6 @@
 """What goes to a worker: the source of a function of a cell, with all that it names."""
 
+import contextlib
 import ctypes
 import json
 import math as mathematics
@@ -17,8 +18,14 @@ LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
 FACTOR = 2.5
 
 
+@contextlib.contextmanager
+def factor():
+    yield FACTOR
+
+
 def base(value):
-    return value * FACTOR
+    with factor() as by:
+        return value * by
 
 
 WAYS = {"base": base, "plain": (1, [2, None])}
@@ -74,7 +81,7 @@ def test_another_name_and_a_cycle():
 def test_the_definitions_of_cells_are_a_module(tmp_path):
     cells = [
         "import os\nfrom math import floor, sqrt\nfrom somewhere import session\n\nSIZE = 3\nkept = floor(2.5)",
-        "@staticmethod\ndef root(x):\n    return sqrt(x)  # kept as it stands\n\n\nrun = session.run('a', root)\nFIRST, SECOND = 1, 2",
+        "@staticmethod\nasync def root(x):\n    return sqrt(x)  # kept as it stands\n\n\nrun = session.run('a', root)\nFIRST, SECOND = 1, 2",
     ]
     notebook = tmp_path / "one.ipynb"
     listed = [
@@ -87,7 +94,7 @@ def test_the_definitions_of_cells_are_a_module(tmp_path):
 
         SIZE = 3
         @staticmethod
-        def root(x):
+        async def root(x):
             return sqrt(x)  # kept as it stands
         FIRST, SECOND = 1, 2
         """)

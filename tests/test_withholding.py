@@ -71,8 +71,7 @@ def timed():
 def served():
     """The convoy's server, with and without a CPU thread beside it."""
     session = Measuring("convoy", [GIL])
-    load = {convoy.QUIET: convoy.IDLE, convoy.CONVOY: convoy.ONE}
-    cases = [convoy.serving(GIL, one, convoy.FURTHER_ORDER, name) for name, one in load.items()]
+    cases = [convoy.serving(GIL, convoy.LOADS[name], convoy.FURTHER_ORDER, name) for name in convoy.ELSEWHERE]
     session.run("echo server", cases, BUDGETS["quick"].repeats)
     session.close()
     return session

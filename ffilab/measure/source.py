@@ -66,7 +66,8 @@ def _check(module: str, name: str) -> None:
 
 def _named_by(text: str, value) -> list[tuple[str, object]]:
     """The global names that this function or class uses, with what they stand for."""
-    module = sys.modules[value.__module__].__dict__ if isinstance(value, type) else value.__globals__
+    # Below its decorators, such as that of a context manager.
+    module = sys.modules[value.__module__].__dict__ if isinstance(value, type) else inspect.unwrap(value).__globals__
     named = _globals(symtable.symtable(text, "<cell>", "exec"))
     return [(name, module[name]) for name in sorted(named) if name in module]
 

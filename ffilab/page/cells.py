@@ -14,7 +14,7 @@ from pathlib import Path
 from ffilab.run.paths import NOTEBOOKS
 
 MODULE = "experiment"
-DEFINITIONS = ast.FunctionDef | ast.ClassDef
+DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 IMPORTS = ast.Import | ast.ImportFrom
 
 

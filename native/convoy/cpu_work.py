@@ -1,15 +1,22 @@
 """CPU work that counts itself in a shared file: the same in a thread, a process or another interpreter."""
 
+import contextlib
 import mmap
 import os
 
 CHUNK = 1000
 
 
-# [compute]
-def compute(path, place):
-    """The author's CPU work, in chunks. Number 0 of the file says stop; each worker counts its chunks in its own place."""
+@contextlib.contextmanager
+def counters(path):
+    """The numbers of a shared file. Number 0 says stop; each worker counts its chunks in its own place."""
     with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as memory, memoryview(memory).cast("Q") as shared:
+        yield shared
+
+
+def compute(path, place, folder=""):
+    """The author's CPU work, in chunks."""
+    with counters(path) as shared:
         n = 0
         while not shared[0]:
             for _ in range(CHUNK):
@@ -18,16 +25,9 @@ def compute(path, place):
             shared[place] += 1
 
 
-# [/compute]
-
-
-# [spin]
 def spin(path, place):
     """Keep one core awake, at the priority that gives way to everybody (Linux)."""
     cores = sorted(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {cores[(place - 1) % len(cores)]})
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     compute(path, place)
-
-
-# [/spin]

@@ -1,27 +1,34 @@
-"""The exercises of the chapter "The GIL convoy": who waits for a switch interval, and a server to repair."""
+"""The exercises of the chapter "The GIL convoy": who waits for a switch interval, and a server to save."""
+
+from types import SimpleNamespace
 
 import pandas as pd
 
+from ffilab.judge.processes import ratio
+from ffilab.judge.selfcheck import said
+from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import GIL
-from notebooks.convoy.experiment import DEFAULT_S, answered
-from notebooks.convoy.results import done
+from notebooks.convoy.experiment import DEFAULT_S, FOLDER, WAITS_S, quantiles, served_in_c
+from notebooks.convoy.results import APART, COROUTINE, INTERPRETER, NATIVE, PROCESS, done
 
 # What the check of each exercise prints when it is solved.
 SOLVED = {
     "convoy-waits": r"\A(.*: right; .*\n){5}\Z",
-    "convoy-server": r"^Correct, and fast\.\n\Z",
+    "convoy-server": r"\bCorrect\.\n(Fast enough|Whether it is fast enough is open)",
 }
-
-GOAL_P99_US, GOAL_WORK = 2_000, 0.2
-# The cases of the first exercise.
-ASKED = (
-    "1 CPU thread, client apart",
-    "1 CPU process",
-    "1 sub-interpreter",
-    "native code without the GIL",
-    "asyncio server, 1 CPU thread",
+# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
+CHANGE = (
+    '"1 sub-interpreter": ONE',
+    '"1 CPU thread, 1 ms": ONE | {"interval": 0.001}, "1 sub-interpreter": ONE',
+    "1 CPU thread, 1 ms",
 )
+
+# The cases of the first exercise.
+ASKED = (APART, PROCESS, INTERPRETER, NATIVE, COROUTINE)
+# So many times as long as with the original a request may take: one that still queues takes more.
+HALF = 0.5
+ORIGINAL, YOURS = "the original", "yours"
 
 
 def check_waits(waits: dict[str, bool | None], runs: pd.DataFrame) -> list[str]:
@@ -48,30 +55,33 @@ def check_waits(waits: dict[str, bool | None], runs: pd.DataFrame) -> list[str]:
     return lines
 
 
-def check_server(
-    session: Session, kind: str = "threads", interval: float = DEFAULT_S, server: str = "threads"
-) -> list[str]:
-    """Does the CPU work still run, and is the p99 below the goal? The median of three servers decides.
+def check_server(session: Session, mine: str) -> list[str]:
+    """Does the reader's server in C answer and note every byte, and does a request take less than half as long as with the original?
 
-    Returns what to say, one line each.
+    mine: what `mine.build` returned. Returns what to say, one line each.
     """
-    if kind not in ("threads", "processes", "interpreters", "native") or server not in ("threads", "asyncio"):
-        return ["Choose kind from threads, processes, interpreters, native, and server from threads, asyncio."]
-    if not 1e-6 <= interval <= 1:
-        return ["Choose an interval between 0.000001 and 1 second."]
-    servers = answered(session, kind, interval, server)
-    for one in servers:
-        if one["result"] is None:
-            return [f"The server did not come back: {one['ended']}. {one['error'].strip()}"]
-    found = pd.DataFrame([{name: one["result"][name] for name in ("p99", "rate", "work")} for one in servers])
-    if found.isna().any(axis=None):
-        return ["Too few requests for a p99: the server is too slow for the seconds that it was given."]
-    found = found.astype(float).median()
-    lines = [
-        f"p99 {found.p99 / 1e3:.2f} ms, {found.rate:,.0f} requests a second; the CPU work runs at {found.work:.0%}."
-    ]
-    if found.work < GOAL_WORK:
-        return [*lines, f"Not correct: the CPU work must keep at least {GOAL_WORK:.0%} of its speed."]
-    if found.p99 > GOAL_P99_US:
-        return [*lines, f"Not fast: the goal is a p99 below {GOAL_P99_US / 1e3:g} ms."]
-    return [*lines, "Correct, and fast."]
+    fixed = {"interval": DEFAULT_S, "seconds": WAITS_S}
+    folders = {ORIGINAL: FOLDER, YOURS: mine}
+    cases = [Case(GIL, tried, {}, {**fixed, "folder": folders[who]}, {"who": who}, timeout_s=15) for who in folders]
+    return judged(session.run("my server", cases, session.budget.repeats, may_fail=True))
+
+
+def tried(interval, seconds, folder):
+    """Requests of the client, what the server noted of them, and the median request (µs)."""
+    waits, asked, spans = served_in_c(interval, seconds, folder)
+    return {"asked": asked, "noted": sum(wait >= 0 for wait in waits), "p50": quantiles(spans)["p50"]}
+
+
+def judged(found: pd.DataFrame) -> list[str]:
+    """What to say of the servers that were tried: correct first, then fast."""
+    theirs, ours = (found[found.who == who] for who in (YOURS, ORIGINAL))
+    if len(failed := theirs[theirs.ended != "ok"]):
+        first = failed.iloc[0]
+        return [f"Not correct: your server did not come back ({first.ended}). {first.error.strip()}".strip()]
+    if len(wrong := theirs[theirs.noted != theirs.asked]):
+        first = wrong.iloc[0]
+        return [f"Not correct: of {first.asked:.0f} requests your list has {first.noted:.0f}."]
+    measured = ratio(*(pd.to_numeric(done(part).p50).dropna().to_numpy() for part in (theirs, ours)))
+    if measured is None:
+        return ["This run has too few requests for a median: measure it with a larger BUDGET."]
+    return said([], SimpleNamespace(measurement=measured, ratio=measured.interval), HALF)

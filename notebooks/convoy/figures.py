@@ -11,61 +11,57 @@ from ffilab.judge.processes import chosen, location, ratio
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
 from notebooks.convoy import results
-from notebooks.convoy.experiment import (
+from notebooks.convoy.experiment import DEFAULT_S, PUBLISHED_BYTES, PUBLISHED_STEPS
+from notebooks.convoy.results import (
+    APART,
+    ARMS,
     AWAKE,
     CONVOY,
-    COUNT_THREADS,
-    DEFAULT_S,
-    HASH_THREADS,
-    INTERVAL_THREADS,
-    INTERVALS,
-    LONGEST_S,
+    COROUTINE,
+    INTERPRETER,
+    NATIVE,
     NO_DELAY,
     ONE_CORE,
-    PINNED_THREADS,
+    PLACES,
     PROCESS,
-    PUBLISHED_BYTES,
-    PUBLISHED_STEPS,
     QUIET,
     RELIEVED,
-    SHORTEST_S,
-    SLACK_INTERVALS,
     SPLIT,
-    THREADS,
+    STRANGERS,
     TOGETHER,
-    plural,
+    calls_that_wait,
+    done,
+    positive,
 )
-from notebooks.convoy.numbers import STRANGERS
-from notebooks.convoy.results import ARMS, PLACES, calls_that_wait, done, positive
 
 WORK = "speed of the CPU work, %"
 FEW = "too few requests"
 NOT_PUBLISHED = "not published"
 NONE = "–"  # the author had no free-threaded build
-# What the author measured: requests per second by switch interval (s) and number of CPU threads 0/1/2/4 (C4).
+# What the author measured: requests per second by switch interval (s) and number of CPU threads (C4).
 PUBLISHED_RATES = {
-    0.1: (30_000, 5, 2, 0),
-    0.01: (30_000, 50, 30, 15),
-    DEFAULT_S: (30_000, 100, 50, 30),
-    1e-3: (30_000, 500, 280, 200),
-    1e-4: (30_000, 3_200, 1_700, 1_000),
-    1e-5: (30_000, 11_000, 5_500, 2_800),
-    SHORTEST_S: (30_000, 10_000, 4_500, 2_500),
+    0.1: {0: 30_000, 1: 5, 2: 2, 4: 0},
+    0.01: {0: 30_000, 1: 50, 2: 30, 4: 15},
+    0.005: {0: 30_000, 1: 100, 2: 50, 4: 30},
+    1e-3: {0: 30_000, 1: 500, 2: 280, 4: 200},
+    1e-4: {0: 30_000, 1: 3_200, 2: 1_700, 4: 1_000},
+    1e-5: {0: 30_000, 1: 11_000, 2: 5_500, 4: 2_800},
+    1e-6: {0: 30_000, 1: 10_000, 2: 4_500, 4: 2_500},
 }
-# Seconds for 1e8 steps by switch interval and number of threads 1/2/4/8 (C5).
+# Seconds for 1e8 steps by switch interval and number of threads (C5).
 PUBLISHED_COUNTDOWNS = {
-    LONGEST_S: (7.29, 6.80, 6.50, 6.61),
-    0.01: (6.62, 6.61, 7.15, 6.71),
-    DEFAULT_S: (6.53, 6.58, 7.20, 7.19),
-    1e-3: (7.02, 7.36, 7.56, 7.12),
-    1e-4: (6.77, 9.20, 9.36, 9.84),
-    1e-5: (6.68, 12.29, 19.15, 30.53),
-    SHORTEST_S: (6.89, 17.16, 31.68, 86.44),
+    0.1: {1: 7.29, 2: 6.80, 4: 6.50, 8: 6.61},
+    0.01: {1: 6.62, 2: 6.61, 4: 7.15, 8: 6.71},
+    0.005: {1: 6.53, 2: 6.58, 4: 7.20, 8: 7.19},
+    1e-3: {1: 7.02, 2: 7.36, 4: 7.56, 8: 7.12},
+    1e-4: {1: 6.77, 2: 9.20, 4: 9.36, 8: 9.84},
+    1e-5: {1: 6.68, 2: 12.29, 4: 19.15, 8: 30.53},
+    1e-6: {1: 6.89, 2: 17.16, 4: 31.68, 8: 86.44},
 }
 # The same as the post has it first, at the default interval (C1).
-PUBLISHED_AS_RUN = (6.52, 6.57, 6.59, 6.58)
+PUBLISHED_AS_RUN = {1: 6.52, 2: 6.57, 4: 6.59, 8: 6.58}
 # Seconds for 8 x 128 MB by number of threads (C2).
-PUBLISHED_HASHES = dict(zip(HASH_THREADS, (3.30, 1.68, 1.50, 1.60), strict=True))
+PUBLISHED_HASHES = {1: 3.30, 2: 1.68, 4: 1.50, 8: 1.60}
 # Requests per second by case (C3, C6).
 PUBLISHED_CASES = {
     QUIET: "30,000",
@@ -73,10 +69,27 @@ PUBLISHED_CASES = {
     PROCESS: "20,000",
     "2 CPU processes": "about the same",
     "4 CPU processes": "about the same",
-    **{
-        f"{plural(count, 'thread')}, one core": rate
-        for count, rate in zip(PINNED_THREADS["one core"], ("24,000", "12,000", "3,000", "30", "10"), strict=True)
-    },
+    TOGETHER: "24,000",
+    ONE_CORE: "12,000",
+    "2 CPU threads, one core": "3,000",
+    "4 CPU threads, one core": "30",
+    "8 CPU threads, one core": "10",
+}
+# The cases of each section, in the order of its table. What a reader adds stands at the end of the first one.
+SECTIONS = {
+    "author": [QUIET, CONVOY, PROCESS, "2 CPU processes", "4 CPU processes"],
+    "pinning": [
+        TOGETHER,
+        ONE_CORE,
+        *(f"{count} CPU threads, one core" for count in (2, 4, 8)),
+        SPLIT,
+        APART,
+        f"{CONVOY}, server on one core",
+    ],
+    "strangers": [QUIET, "2 CPU processes", CONVOY, STRANGERS],
+    "alone": [QUIET, TOGETHER, NO_DELAY, SPLIT, AWAKE, PROCESS],
+    "elsewhere": [QUIET, CONVOY],
+    "help": [CONVOY, RELIEVED, ONE_CORE, PROCESS, INTERPRETER, NATIVE, COROUTINE],
 }
 # Where an interval reaches so many times as far up as down, the values are printed, from the smallest to the largest.
 FAR = 10
@@ -114,6 +127,19 @@ def duration(seconds: float) -> str:
     return f"{seconds * 1e3:g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:g} µs"
 
 
+def in_order(frame: pd.DataFrame, column: str, *more: float) -> list:
+    """The values of a column, and more, each once."""
+    return sorted({*frame[column].dropna(), *more})
+
+
+def threads(count: int) -> str:
+    return f"{count:.0f} thread{'s' * (count != 1)}"
+
+
+def cpu_threads(count: int) -> str:
+    return threads(count).replace(" ", " CPU ")
+
+
 def as_run_table(whole: pd.DataFrame) -> pd.DataFrame:
     """C1 as run: milliseconds by number of threads, and these over one thread, beside the author's seconds."""
     one, his = done(whole, threads=1).seconds.to_numpy(), PUBLISHED_AS_RUN
@@ -123,11 +149,11 @@ def as_run_table(whole: pd.DataFrame) -> pd.DataFrame:
                 "threads": count,
                 "time, ms": cell(found := done(whole, threads=count), "seconds", factor=1e3),
                 "over one thread": draw.words(ratio(found.seconds.to_numpy(), one)) if count > 1 else "1 (itself)",
-                "published, s": f"{his[number]:.2f}",
-                "published, over one thread": f"{his[number] / his[0]:.2f}",
+                "published, s": f"{his[count]:.2f}" if count in his else NOT_PUBLISHED,
+                "published, over one thread": f"{his[count] / his[1]:.2f}" if count in his else NOT_PUBLISHED,
                 "n (processes)": len(found),
             }
-            for number, count in enumerate(COUNT_THREADS)
+            for count in in_order(whole, "threads")
         ]
     )
 
@@ -136,16 +162,17 @@ def countdown_table(counts: pd.DataFrame) -> pd.DataFrame:
     """C1, C5: ns a step by number of threads, beside the author's (his seconds over his steps)."""
     rows = []
     for label in sorted(set(counts.interpreter)):
-        for length in sorted(PUBLISHED_COUNTDOWNS, reverse=True):
+        for length in reversed(in_order(counts, "interval", *PUBLISHED_COUNTDOWNS)):
             found = done(counts, interpreter=label, interval=[length])
             # Which of the author's rows this budget leaves out, is seen.
-            if not len(found) and (label, length) != (GIL, LONGEST_S):
+            if not len(found) and (label, length) != (GIL, 0.1):
                 continue
             row = {"CPython": label, "switch interval": duration(length), "n (processes)": found.process.nunique()}
-            for number, count in enumerate(COUNT_THREADS):
-                row[f"{count} thread{'s'[: count > 1]}, ns"] = cell(chosen(found, threads=count), "ns")
-                published = f"{PUBLISHED_COUNTDOWNS[length][number] / PUBLISHED_STEPS * 1e9:.1f}"
-                row[f"published, {count}"] = NONE if label.endswith("t") else published
+            for count in in_order(counts, "threads"):
+                row[f"{threads(count)}, ns"] = cell(chosen(found, threads=count), "ns")
+                his = PUBLISHED_COUNTDOWNS.get(length, {}).get(count)
+                published = f"{his / PUBLISHED_STEPS * 1e9:.1f}" if his else NOT_PUBLISHED
+                row[f"published, {count:.0f}"] = NONE if label.endswith("t") else published
             rows.append(row)
     return pd.DataFrame(rows)
 
@@ -153,12 +180,10 @@ def countdown_table(counts: pd.DataFrame) -> pd.DataFrame:
 def scale(counts: pd.DataFrame, hashed: pd.DataFrame) -> pd.DataFrame:
     """How much smaller the work is than the author's."""
     rows = []
-    for count in COUNT_THREADS:
+    for count in in_order(counts, "threads"):
         found = chosen(counts[counts.interpreter == GIL], threads=count).steps.dropna()
         if len(found):
-            rows.append(
-                (f"countdown, {plural(count, 'thread').replace('CPU ', '')}, steps", PUBLISHED_STEPS, found.iloc[0])
-            )
+            rows.append((f"countdown, {threads(count)}, steps", PUBLISHED_STEPS, found.iloc[0]))
     size = hashed[hashed.interpreter == GIL]["bytes"].dropna()
     if len(size):
         rows.append(("SHA-256, bytes a message", PUBLISHED_BYTES, size.iloc[0]))
@@ -180,8 +205,10 @@ def seconds_table(hashed: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for label in sorted(set(hashed.interpreter)):
         one = done(hashed, interpreter=label, threads=1).seconds.to_numpy()
-        for count in HASH_THREADS:
-            found = done(hashed, interpreter=label, threads=count)
+        for count in in_order(hashed, "threads"):
+            found, his = done(hashed, interpreter=label, threads=count), PUBLISHED_HASHES.get(count)
+            published = (f"{his:.2f}", f"{PUBLISHED_HASHES[1] / his:.2f}") if his else [NOT_PUBLISHED] * 2
+            published = [NONE] * 2 if label.endswith("t") else published
             rows.append(
                 {
                     "CPython": label,
@@ -190,10 +217,8 @@ def seconds_table(hashed: pd.DataFrame) -> pd.DataFrame:
                     "one thread / these": "1 (itself)"
                     if count == 1
                     else draw.words(ratio(one, found.seconds.to_numpy())),
-                    "published, s": NONE if label.endswith("t") else f"{PUBLISHED_HASHES[count]:.2f}",
-                    "published, one thread / these": NONE
-                    if label.endswith("t")
-                    else f"{PUBLISHED_HASHES[1] / PUBLISHED_HASHES[count]:.2f}",
+                    "published, s": published[0],
+                    "published, one thread / these": published[1],
                     "n (processes)": len(found),
                 }
             )
@@ -220,7 +245,7 @@ def seat(core: float | None) -> str:
 def echo_table(runs: pd.DataFrame, label: str, kind: str) -> pd.DataFrame:
     """Rate, latencies, what is left of the CPU work, and who sat on which core, for the cases of one section."""
     rows = []
-    for case in names(kind):
+    for case in cases_of(runs, kind):
         which = {"interpreter": label, "case": case}
         found = done(runs, **which)
         if not len(found):
@@ -248,37 +273,21 @@ def echo_table(runs: pd.DataFrame, label: str, kind: str) -> pd.DataFrame:
     return pd.DataFrame(rows).fillna("").drop(columns=left_out, errors="ignore")
 
 
-def names(kind: str) -> list[str]:
-    """Names of the cases of one section."""
-    return {
-        "author": [QUIET, CONVOY, *(plural(n, "process") for n in THREADS)],
-        "pinning": [
-            f"{plural(count, 'thread')}, {pinning}" for pinning, counts in PINNED_THREADS.items() for count in counts
-        ],
-        "strangers": [QUIET, "2 CPU processes", CONVOY, STRANGERS],
-        "alone": [QUIET, TOGETHER, NO_DELAY, SPLIT, AWAKE, PROCESS],
-        "elsewhere": [QUIET, CONVOY],
-        "help": [
-            CONVOY,
-            RELIEVED,
-            ONE_CORE,
-            PROCESS,
-            "1 sub-interpreter",
-            "native code without the GIL",
-            "asyncio server, 1 CPU thread",
-        ],
-    }[kind]
+def cases_of(runs: pd.DataFrame, kind: str) -> list[str]:
+    """Names of the cases of one section; the first one's are followed by those that belong to none."""
+    known = {case for section in SECTIONS.values() for case in section}
+    return SECTIONS[kind] + (sorted(set(runs.case) - known) if kind == "author" else [])
 
 
 def interval_table(sweeps: pd.DataFrame) -> pd.DataFrame:
     """C4: requests per second by switch interval and number of CPU threads, beside the author's."""
     rows = []
-    for length in INTERVALS:
+    for length in reversed(in_order(sweeps, "interval", *PUBLISHED_RATES)):
         row = {"switch interval": duration(length)}
-        for number, count in enumerate(INTERVAL_THREADS):
-            found = done(sweeps, interval=[length], count=count)
-            row[f"{plural(count, 'thread')}, requests/s"] = cell(found, "rate")
-            row[f"published, {count}"] = f"{PUBLISHED_RATES[length][number]:,}"
+        for count in in_order(sweeps, "count"):
+            found, his = done(sweeps, interval=[length], count=count), PUBLISHED_RATES.get(length, {}).get(count)
+            row[f"{cpu_threads(count)}, requests/s"] = cell(found, "rate")
+            row[f"published, {count}"] = NOT_PUBLISHED if his is None else f"{his:,}"
             row[f"n, {count}"] = requests(found) if len(found) else draw.NOT_MEASURED
         rows.append(row)
     return pd.DataFrame(rows)
@@ -287,8 +296,8 @@ def interval_table(sweeps: pd.DataFrame) -> pd.DataFrame:
 def interval_rates(sweeps: pd.DataFrame) -> pd.DataFrame:
     """What the figure draws."""
     rows = []
-    for number, count in enumerate(INTERVAL_THREADS):
-        for length in INTERVALS:
+    for count in in_order(sweeps, "count"):
+        for length in reversed(in_order(sweeps, "interval")):
             found = positive(results.swept(sweeps, "rate", length, count=count))
             if found:
                 rows.append(
@@ -298,7 +307,7 @@ def interval_rates(sweeps: pd.DataFrame) -> pd.DataFrame:
                         "value": found.value,
                         "low": found.low,
                         "high": found.high,
-                        "published": PUBLISHED_RATES[length][number],
+                        "published": PUBLISHED_RATES.get(length, {}).get(count),
                     }
                 )
     return pd.DataFrame(rows)
@@ -312,7 +321,7 @@ def plot_intervals(figure, found: pd.DataFrame) -> None:
         errors = np.array([part.value - part.low, part.high - part.value])
         errors = np.minimum(np.nan_to_num(np.abs(errors)), [part.value * 0.99, errors[1] * 0 + np.inf])
         look = {"fmt": f"{draw.MARKERS[number]}-", "color": color}
-        axes.errorbar(part.interval_s, part.value, yerr=errors, capsize=3, label=plural(count, "thread"), **look)
+        axes.errorbar(part.interval_s, part.value, yerr=errors, capsize=3, label=cpu_threads(count), **look)
         shown = part[part.published > 0]
         axes.plot(shown.interval_s, shown.published, "x", color=color)
     axes.plot([], [], "x", color=draw.PALETTE[5], label="published")
@@ -321,11 +330,16 @@ def plot_intervals(figure, found: pd.DataFrame) -> None:
     figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
 
 
+def shorter_intervals(slacks: pd.DataFrame) -> list[float]:
+    """Those below the default, the longest first: there the slack matters."""
+    return [length for length in reversed(in_order(slacks, "interval")) if length < DEFAULT_S]
+
+
 def excesses(slacks: pd.DataFrame) -> pd.DataFrame:
     """What a request takes beyond one switch interval, by interval and arm: values of processes and their interval."""
     rows = []
     for arm, which in ARMS.items():
-        for length in SLACK_INTERVALS:
+        for length in shorter_intervals(slacks):
             values = results.excess(slacks, length, *which)
             if len(values):
                 found = statistics.location_interval(values)
@@ -372,7 +386,7 @@ def plot_excess(figure, found: pd.DataFrame) -> None:
 def slack_table(slacks: pd.DataFrame) -> pd.DataFrame:
     """C4: what a request takes beyond one interval, with and without timer slack."""
     rows = []
-    for length in SLACK_INTERVALS:
+    for length in shorter_intervals(slacks):
         row = {"switch interval": duration(length)}
         for arm, which in ARMS.items():
             found = results.excess(slacks, length, *which)

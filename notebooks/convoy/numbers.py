@@ -12,26 +12,30 @@ from ffilab.judge.questions import YES, above
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import results
-from notebooks.convoy.experiment import (
+from notebooks.convoy.experiment import DECISIVE, DEFAULT_S, SHORTEST_S
+from notebooks.convoy.results import (
     APART,
+    ARMS,
     AWAKE,
     CONVOY,
-    DECISIVE,
-    DEFAULT_S,
+    COROUTINE,
+    INTERPRETER,
+    NATIVE,
     NO_DELAY,
     ONE_CORE,
+    PLACES,
     PROCESS,
     QUIET,
     RELIEVED,
-    SHORTEST_S,
     SPLIT,
+    STRANGERS,
     TOGETHER,
     TWO_CORES,
+    done,
+    positive,
 )
-from notebooks.convoy.results import ARMS, PLACES, done, positive
 
 NO_PINNING = "this system cannot pin a process to a core"
-STRANGERS = f"{CONVOY}, 2 strangers"
 WITH_SLACK, WITHOUT_SLACK, _ = ARMS
 # Two cells of the countdown: threads and switch interval.
 STEPS = {
@@ -58,9 +62,9 @@ RATIOS = {
     "requests/s with one CPU thread, one core / not pinned": (ONE_CORE, CONVOY),
     "requests/s with one CPU thread, one core / client apart": (ONE_CORE, APART),
     "requests/s with one CPU thread, client apart / not pinned": (APART, CONVOY),
-    "requests/s with CPU work in a sub-interpreter / in a thread": ("1 sub-interpreter", CONVOY),
-    "requests/s with CPU work in native code / in a thread": ("native code without the GIL", CONVOY),
-    "requests/s of an asyncio server / of threads, one CPU thread": ("asyncio server, 1 CPU thread", CONVOY),
+    "requests/s with CPU work in a sub-interpreter / in a thread": (INTERPRETER, CONVOY),
+    "requests/s with CPU work in native code / in a thread": (NATIVE, CONVOY),
+    "requests/s of an asyncio server / of threads, one CPU thread": (COROUTINE, CONVOY),
 }
 
 

@@ -7,11 +7,19 @@ from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval
 from ffilab.judge.processes import chosen
 from ffilab.setup.catalogue import GIL
-from notebooks.convoy.experiment import AS_IT_IS, DEFAULT_S, FREE, SAME_CORE, SLACKLESS, TWO_CORES
+from notebooks.convoy.experiment import DEFAULT_S
 
+# Loads of the echo server, by the names of their cases.
+QUIET, CONVOY, PROCESS, RELIEVED = "no CPU work", "1 CPU thread", "1 CPU process", "1 CPU thread, 1e-05 s"
+STRANGERS, ONE_CORE, APART = f"{CONVOY}, 2 strangers", f"{CONVOY}, one core", f"{CONVOY}, client apart"
+TOGETHER, SPLIT = "0 CPU threads, one core", "0 CPU threads, client apart"
+NO_DELAY, AWAKE = f"{TOGETHER}, TCP_NODELAY", f"{SPLIT}, cores kept awake"
+INTERPRETER, NATIVE, COROUTINE = "1 sub-interpreter", "native code without the GIL", f"asyncio server, {CONVOY}"
 # The server's two threads, by where they run.
+FREE, TWO_CORES, SAME_CORE = "none", "threads apart", "client apart"
 PLACES = {TWO_CORES: "on different cores", SAME_CORE: "on one core", FREE: "not pinned"}
 # Timer slack and place of an arm, by name.
+AS_IT_IS, SLACKLESS = "as it is", "1 ns"
 ARMS = {
     "different cores, as it is": (AS_IT_IS, TWO_CORES, FREE),
     "different cores, 1 ns": (SLACKLESS, TWO_CORES, FREE),

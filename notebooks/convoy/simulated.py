@@ -4,18 +4,8 @@ import numpy as np
 
 from ffilab.judge.simulation import Simulated
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.convoy.experiment import (
-    APART,
-    CONVOY,
-    DEFAULT_S,
-    ONE_CORE,
-    PROCESS,
-    QUIET,
-    RELIEVED,
-    SAME_CORE,
-    SHORTEST_S,
-    TWO_CORES,
-)
+from notebooks.convoy.experiment import DEFAULT_S, SHORTEST_S
+from notebooks.convoy.results import APART, CONVOY, ONE_CORE, PROCESS, QUIET, RELIEVED, SAME_CORE, TWO_CORES
 
 INTERPRETERS = [GIL, FREE_THREADED]
 # Standard deviations of logarithms over processes, seen in a run of `quick`. The rate with one CPU thread falls into two
