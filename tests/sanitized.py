@@ -77,18 +77,6 @@ def in_threads(m, project):
     together([body] * THREADS)
 
 
-def balm(built):
-    import experiments
-
-    experiments.behaviour(built)
-    experiments.layouts(built)
-    experiments.sanitized(built, 150_000)
-    module = experiments.arms.load(built)
-    kept = [module.Text(b"mind the gap", [4, 8]) for _ in range(3)]
-    together([lambda: kept.extend(module.Text(b"mind the gap", [4, 8]) for _ in range(100))] * THREADS)
-    print(sum(map(len, kept)))
-
-
 def lock_pieces(built):
     import arms
 
@@ -206,7 +194,7 @@ def races(built):
 
 
 LIBRARIES = {"arenas": arenas, "convoy": convoy, "loaders": loaders, "measuring": measuring, "races": races}
-EXTENSIONS = {one.__name__: one for one in (balm, lock_pieces, shared_state, gil_wait, detach_attach)}
+EXTENSIONS = {one.__name__: one for one in (lock_pieces, shared_state, gil_wait, detach_attach)}
 
 
 def main():

@@ -3,6 +3,7 @@
 import json
 import subprocess
 
+import balm_worker
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -10,10 +11,12 @@ from of_chapter import LABELS, PAIR, outcome_of, result_of
 
 from ffilab.measure.case import Case
 from ffilab.measure.session import Measuring
+from ffilab.measure.source import source_of
 from ffilab.measure.workers import WORKER
 from ffilab.run.paths import NATIVE_OUT, ROOT
 from ffilab.setup import installed
 from ffilab.setup.catalogue import BY_LABEL, GIL
+from native.balm.corpus import mixed_text
 from notebooks.balm import experiment, results
 
 NEW, BLOCK, BEST = experiment.NEW, experiment.BLOCK, experiment.BEST
@@ -23,7 +26,7 @@ LINES = st.lists(st.one_of(st.text(CHARACTERS, max_size=12), st.text("ab", max_s
 
 
 def run(label, function, **arguments):
-    return result_of(label, experiment.EXPERIMENTS, function, {**experiment.FOLDER, **arguments}, timeout_s=120)
+    return result_of(label, function, {**experiment.FOLDER, **arguments}, timeout_s=120)
 
 
 def python_of(label):
@@ -37,7 +40,7 @@ def python_of(label):
 def test_the_laws_of_str_hold(label):
     """Random lines, answered with the laws that their strings break."""
     arguments = json.dumps({"folder": str(NATIVE_OUT / "balm")})
-    command = [python_of(label), "-I", WORKER, "case", ROOT / experiment.EXPERIMENTS, "laws", arguments]
+    command = [python_of(label), "-I", WORKER, "case", source_of(laws=balm_worker.laws), "laws", arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
 
         @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -54,7 +57,7 @@ def test_the_laws_of_str_hold(label):
 
 @pytest.mark.parametrize("label", LABELS)
 def test_every_line_is_the_same_as_pythons_own(label):
-    rows = run(label, "layouts")
+    rows = run(label, experiment.layouts)
     assert {(row["method"], row["text"]) for row in rows} == {
         (method, text) for method in experiment.OURS for text in ("ASCII", "mixed")
     }
@@ -63,7 +66,7 @@ def test_every_line_is_the_same_as_pythons_own(label):
 
 @pytest.mark.parametrize("label", LABELS)
 def test_what_works_and_what_does_not(label):
-    answers = {(row["probe"], row["kind"]): row["answer"] for row in run(label, "behaviour")}
+    answers = {(row["probe"], row["kind"]): row["answer"] for row in run(label, experiment.behaviour)}
     for kind in (*experiment.OURS, results.COPIED):
         assert answers["isinstance(x, str)", kind] == "True"
         assert answers["type(x) is str", kind] == "False"
@@ -82,7 +85,7 @@ def test_what_works_and_what_does_not(label):
 @pytest.mark.parametrize("label", LABELS)
 def test_misuse_has_the_consequences_that_the_chapter_names(label):
     def misused(what):
-        return {row["asked"]: row["answer"] for row in run(label, "misuse", what=what)}
+        return {row["asked"]: row["answer"] for row in run(label, experiment.misuse, what=what)}
 
     zero = misused("a hash of 0")
     assert (zero["x == 'key'"], zero["x in {'key'}"]) == ("True", "False")
@@ -99,7 +102,7 @@ def test_misuse_has_the_consequences_that_the_chapter_names(label):
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("what", experiment.MUTABLE)
 def test_a_list_in_memory_of_ours_works_until_it_grows(label, what):
-    ended = Case.of(label, experiment.EXPERIMENTS, "mutable", {"what": what}, experiment.FOLDER).run().ended
+    ended = Case(label, experiment.acted, {"what": what}, experiment.FOLDER).run().ended
     assert (ended == "ok") == (what not in experiment.GROWS), ended
 
 
@@ -107,7 +110,7 @@ def test_a_list_in_memory_of_ours_works_until_it_grows(label, what):
 def test_nothing_leaks_and_the_gil_stays_off(label):
     """Two threads hand strings to each other; then more of the same must not take more memory."""
     arguments = {**experiment.FOLDER, "strings": 1_000_000}
-    outcome = outcome_of(label, experiment.EXPERIMENTS, "sanitized", arguments, timeout_s=120)
+    outcome = outcome_of(label, balm_worker.sanitized, arguments, timeout_s=120)
     assert outcome.result["buffers"] == 1  # the text itself
     assert outcome.result["wrong"] == 0
     assert outcome.result["grown"] < 4 << 20
@@ -118,15 +121,14 @@ def test_nothing_leaks_and_the_gil_stays_off(label):
 @pytest.mark.parametrize("label", LABELS)
 def test_no_lock_is_held_in_a_forked_child(label):
     """One in some ten forks would copy a lock that is held, and its child would hang."""
-    assert run(label, "forked", forks=150) == {"well": 150}
+    assert run(label, balm_worker.forked, forks=150) == {"well": 150}
 
 
 def printed(label, code, *arguments):
-    """What a program prints in which `balm` and `arms` are there, line by line."""
-    start = (
-        "import sys; sys.path.insert(0, sys.argv[1])\nimport arms\nbalm, corpus = arms.load(sys.argv[2]), arms.corpus\n"
-    )
-    command = [python_of(label), "-I", "-c", start + code, experiment.SOURCES, NATIVE_OUT / "balm", *arguments]
+    """What a program prints in which `balm` and its texts are there, line by line."""
+    start = source_of(load=experiment.load, written=experiment.written, mixed_text=mixed_text)
+    start += "\nimport sys\nbalm = load(sys.argv[1])"
+    command = [python_of(label), "-I", "-c", start + code, NATIVE_OUT / "balm", *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
@@ -135,7 +137,7 @@ def test_the_original_s_designs_are_as_their_author_wrote_them():
     code = """
 for method in ("pooled, as written", "block, as written"):
     for seed in (1, 2):  # the second in the memory of the first
-        text = balm.Text(*corpus.ascii_text(5000, seed))
+        text = balm.Text(*ascii_text(5000, seed))
         made, real = text.strings(method, released=True), text.strings("new")
         print(list(made) == list(real), {hash(x) for x in made}, type(made[0]) is str, type(made[0]).__name__)
         kept = made[4000]
@@ -178,13 +180,13 @@ AT_ONCE = (experiment.BLOCK_TUPLE, BEST)
 @pytest.mark.parametrize("method", AT_ONCE)
 def test_strings_that_somebody_keeps_outlive_the_tuple_that_ends_the_others(label, method):
     code = """
-method = sys.argv[3]
-text = balm.Text(*corpus.ascii_text(5000))
+method = sys.argv[2]
+text = balm.Text(*ascii_text(5000))
 made, real = text.strings(method), text.strings("new")
 kept = {i: made[i] for i in (0, 1, 1500, 4998, 4999)}
 del made, text
 print(balm.buffers_alive())
-more = [balm.Text(*corpus.ascii_text(5000, seed)).strings(method) for seed in range(3)]
+more = [balm.Text(*ascii_text(5000, seed)).strings(method) for seed in range(3)]
 print(all(kept[i] == real[i] and hash(kept[i]) == hash(real[i]) for i in kept))
 print(balm.buffers_alive())
 del kept
@@ -201,8 +203,8 @@ def test_a_tuple_may_be_dropped_by_a_thread_that_did_not_make_it(label, method):
     """Strings of CPython that stand between ours lose one reference."""
     code = """
 import threading
-method, box = sys.argv[3], []
-text = balm.Text(*corpus.mixed_text(3000))
+method, box = sys.argv[2], []
+text = balm.Text(*mixed_text(3000))
 real = text.strings("new")
 other = next(i for i, line in enumerate(real) if not line.isascii())
 box.append(text.strings(method))
@@ -222,9 +224,9 @@ print(balm.buffers_alive(), balm.Text("é".encode(), [2]).strings(method), balm.
 def test_loops_write_what_they_say(label):
     code = """
 import json
-text = arms.text(balm)
-print(json.dumps({what: text.floor(what) / corpus.LINES for what in sys.argv[3:]}))
-print(json.dumps(arms.written(sys.argv[2])), str.__basicsize__)
+layouts, text = written(sys.argv[1]), balm.Text(*ascii_text())
+print(json.dumps({what: text.floor(what) / LINES for what in sys.argv[2:]}))
+print(json.dumps(layouts), str.__basicsize__)
 for call in (lambda: text.floor("no such floor"), lambda: text.floor(3), lambda: balm.Text("é".encode(), [2]).floor("memory")):
     try:
         call()
@@ -245,7 +247,7 @@ for call in (lambda: text.floor("no such floor"), lambda: text.floor(3), lambda:
 def test_counts_of_instructions_and_bytes(labels, quiet_progress):
     """Ended at once, strings cost fewer instructions than one by one; a loop does nothing that they do not."""
     session = Measuring("balm", labels)
-    found = experiment.counts(session)
+    found = session.observe("instructions and bytes", experiment.count)
     session.close()
     assert set(found["bytes"]) == set(PAIR)
     if isinstance(found["instructions"], str):
@@ -260,7 +262,9 @@ def test_counts_of_instructions_and_bytes(labels, quiet_progress):
 @pytest.mark.usefixtures("quiet_machine")
 def test_a_build_s_own_layout_is_right_and_another_s_is_not(labels, quiet_progress):
     session = Measuring("balm", labels)
-    found = results.by_layout(experiment.another_layout(session, experiment.layout_facts(session)))
+    cases = [Case(label, experiment.layout_facts, fixed=experiment.FOLDER) for label in labels]
+    steps = experiment.steps(labels, session.run("layouts of objects", cases, repeats=1))
+    found = results.by_layout(session.run("the layout of another build", steps, repeats=1, may_fail=True))
     session.close()
     assert found[found.CPython == found.layout_of].right.all()
     forged = found[(found.CPython != found.layout_of) & (found.made != experiment.A_MODULE)]

@@ -1,7 +1,7 @@
 """Every native project in C or C++ under AddressSanitizer, UndefinedBehaviorSanitizer and ThreadSanitizer.
 
 Each project is built by its own tool, out of the tree, with the sanitizer's flags; a stock interpreter loads it and calls all
-of it (`sanitized.py`). The sources as they are must bring no report. A copy of one project with a mistake planted for each
+of it (`sanitized.py`, or what the chapter's cells define). The sources as they are must bring no report. A copy of one project with a mistake planted for each
 sanitizer must bring that sanitizer's report, from the right file, and no other: else silence would mean nothing.
 
 ThreadSanitizer needs to see what orders two accesses. The interpreter is not instrumented; what is seen of it all the same:
@@ -24,11 +24,14 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import balm_worker
 import pytest
 from conftest import clean_environment
 
 from ffilab.measure import instructions
 from ffilab.measure.case import program
+from ffilab.measure.source import source_of
+from ffilab.measure.workers import WORKER
 from ffilab.run.machine import compiler, cores_usable
 from ffilab.run.paths import NATIVE, ROOT
 from ffilab.setup import installed, native
@@ -92,6 +95,8 @@ PROGRAMS = {
         ["stress", variant] for variant in ("counter, mutex", "counter, atomic", "bank, mutex", "lazy table, mutex")
     ],
 }
+# Projects of chapters whose functions stand in their cells: what calls all of it.
+IN_CELLS = {"balm/balm": balm_worker.everything}
 MISTAKEN = "races/shared_state"
 # For each sanitizer a mistake: the file, what stands there once, what is put in its place.
 PLANTED = {
@@ -216,6 +221,9 @@ def commands_of(folder, project, label, runtime):
     print_cxx = [*compiler().split(), "-print-file-name=libstdc++.so.6"]
     cxx = subprocess.run(print_cxx, capture_output=True, text=True).stdout.strip()
     python = installed.load(BY_LABEL[label]).python
+    if everything := IN_CELLS.get(project):
+        case = ["case", source_of(everything=everything), "everything", json.dumps({"folder": str(out)})]
+        return [["env", f"LD_PRELOAD={runtime} {cxx}", python, "-s", WORKER, *case]]
     calls = json.dumps([call for call in CALLS if call != LET_THROUGH.get(project)])
     return [["env", f"LD_PRELOAD={runtime} {cxx}", python, "-s", INSTRUMENTED, project, NATIVE, out, calls]]
 

@@ -1,6 +1,6 @@
 """What the chapter "GIL Balm" shows: tables and figures."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import pandas as pd
 
@@ -91,23 +91,30 @@ def in_words(faults: Interval | None) -> str:
     return "fewer than 0.1" if faults and above(faults, 0.1) == NO else draw.words(faults)
 
 
+def over_published(method: str, threads: int) -> str:
+    """How many times as fast as CPython's own, by what was published; empty if nothing was."""
+    if method == NEW or (method, threads) not in PUBLISHED_MS:
+        return "1" if method == NEW else ""
+    return f"{PUBLISHED_MS[NEW, threads] / PUBLISHED_MS[method, threads]:.2f}"
+
+
 def original_table(runs: pd.DataFrame) -> pd.DataFrame:
     """B1-B3: ns for each string as the author ran it, beside the published ones."""
     rows = []
-    for threads in (1, THREADS):
+    for threads in sorted(set(runs.threads)):
         for method in ORIGINAL:
             part = chosen(runs, method=method, threads=threads)
-            published = PUBLISHED_MS[method, threads]
+            published = PUBLISHED_MS.get((method, threads))
             gain = results.original_ratio(runs, (NEW, threads), (method, threads))
             rows.append(
                 {
                     "strings": method,
                     "threads": threads,
                     "tuples here": f"{part.tuples.iloc[0]:,}",
-                    "published, ms": f"{published:,}",
-                    "published, ns a string": f"{published * 1e6 / PUBLISHED_STRINGS:.1f}",
+                    "published, ms": f"{published:,}" if published else "",
+                    "published, ns a string": f"{published * 1e6 / PUBLISHED_STRINGS:.1f}" if published else "",
                     "here, ns a string": draw.text(interval_of(part, "ns")),
-                    "published, new over it": "1" if method == NEW else f"{PUBLISHED_MS[NEW, threads] / published:.2f}",
+                    "published, new over it": over_published(method, threads),
                     "here, new over it": "1" if method == NEW else draw.words(gain),
                     "page faults a tuple": in_words(results.faults(part)),
                     "n": len(part),
@@ -174,7 +181,7 @@ def arenas_table(original: pd.DataFrame, runs: pd.DataFrame, record: Record) -> 
 def ways_table(record: Record) -> pd.DataFrame:
     """Every way on one thread: ns for each string, and how many times as fast as PyUnicode_New."""
     rows = []
-    for name, what in WAYS.items():
+    for name, what in {**WAYS, **dict.fromkeys(results.added(record, {*WAYS, AGAIN}), "yours")}.items():
         if not any(record.has(label, name) or (label, name) in record.missing for label in record.interpreters):
             continue
         row = {"strings": name, "what it is": what}
@@ -201,7 +208,7 @@ def counts_of(record: Record, name: str) -> str:
 def ways(record: Record) -> pd.DataFrame:
     """What the figure shows: the cost of every way on every interpreter."""
     rows = []
-    for name in WAYS:
+    for name in (*WAYS, *results.added(record, {*WAYS, AGAIN})):
         for label in record.interpreters:
             if found := cost(record, label, name):
                 rows.append({"way": name, "CPython": label, **vars(found)})
@@ -300,11 +307,12 @@ def second_table(runs: pd.DataFrame) -> pd.DataFrame:
 def plot_grid(figure, rows: pd.DataFrame) -> None:
     """ns for each string over threads, one panel for each build. rows: results.series."""
     panels = figure.subplots(1, 2, sharey=True)
+    methods = list(dict.fromkeys([NEW, POOLED, BLOCK, BEST, *rows.series.str.split(", GIL").str[0]]))
     for axes, label in zip(panels, PAIR):
         part = rows[rows.CPython == label]
         for name in part.series.unique():
             line = part[part.series == name]
-            colour = draw.PALETTE[[NEW, POOLED, BLOCK, BEST].index(name.split(", GIL")[0])]
+            colour = draw.PALETTE[methods.index(name.split(", GIL")[0])]
             style = "--" if name.endswith("released") else "-"
             errors = [line.value - line.low, line.high - line.value]
             axes.errorbar(line.threads, line.value, yerr=errors, label=name, color=colour, linestyle=style, capsize=3)
@@ -332,7 +340,7 @@ def memory_table(runs: pd.DataFrame) -> pd.DataFrame:
     """Bytes for each string while it lives and after."""
     rows = []
     for label in PAIR:
-        for method in ALIVE:
+        for method in ALIVE if runs.empty else dict.fromkeys([*ALIVE, *runs.method]):
             part = runs if runs.empty else chosen(runs, interpreter=label, method=method)
             row = {"CPython": label, "strings": method}
             row["written, bytes each"] = "" if part.empty else f"{part.written.iloc[0]:.1f}"
@@ -453,10 +461,10 @@ def heads_alt(rows: pd.DataFrame) -> str:
     return "Fields of a string in memory, in bytes from its start. " + "; ".join(parts) + "."
 
 
-def became(runs: pd.DataFrame, acts: tuple[str, ...], said: Callable[[pd.DataFrame], str]) -> pd.DataFrame:
+def became(runs: pd.DataFrame, acts: Collection[str], said: Callable[[pd.DataFrame], str]) -> pd.DataFrame:
     """By act and CPython: what a process said, or how it ended."""
     rows = []
-    for what in acts:
+    for what in dict.fromkeys([*acts, *runs.what]):
         row = {"what was done": what}
         for label in sorted(runs.interpreter.unique()):
             part = chosen(runs, interpreter=label, what=what)

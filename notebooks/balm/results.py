@@ -1,6 +1,7 @@
 """What the records of the chapter "GIL Balm" say: costs, gains and their intervals, and what Python answered."""
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ from ffilab.judge.estimates import Interval, Measurement, Share, known
 from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.judge.questions import YES, above
 from ffilab.judge.statistics import Comparison
+from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.balm.experiment import (
@@ -26,9 +28,9 @@ from notebooks.balm.experiment import (
     LINES,
     LOOPS,
     MISUSE,
-    MUTABLE,
     NEW,
     OURS,
+    OWN_APPEND,
     PAIR,
     POOLED,
     THREADS,
@@ -49,6 +51,12 @@ SHOWN_BY = {
 }
 # Two copies of the rule that differ by more than this raise an alarm: a fifth of what the claims B1 and B2 call an effect.
 ALARM = 0.05
+
+
+def added(record: Record, known: Collection[str]) -> list[str]:
+    """Ways that a reader has added to the corrected experiment: those that are not known, and not controls or for some lines only."""
+    names = dict.fromkeys(cell.partition("/")[2] for cell in record.loops)
+    return [n for n in names if n not in known and not n.startswith((EMPTY, "control")) and not n.endswith(" read")]
 
 
 def cost(record: Record, label: str, arm: str) -> Interval | None:
@@ -148,7 +156,10 @@ def series(runs: pd.DataFrame) -> pd.DataFrame:
     """ns for each string with its interval. Columns CPython, series, threads, value, low, high."""
     rows = []
     ways = [
-        (label, method, how) for label in PAIR for method in (NEW, POOLED, BLOCK, BEST) for how in ("kept", "released")
+        (label, method, how)
+        for label in PAIR
+        for method in dict.fromkeys([NEW, POOLED, BLOCK, BEST, *runs.method])
+        for how in ("kept", "released")
     ]
     ordered = runs.set_index(["interpreter", "method", "how"])
     for label, method, how in (way for way in ways if way in ordered.index):
@@ -318,7 +329,7 @@ def grown(runs: pd.DataFrame) -> Share | None:
 
 def own_append(runs: pd.DataFrame) -> dict[str, bool]:
     """By interpreter: did a list grow well by an append of its own?"""
-    return chosen(runs, what=MUTABLE[4]).set_index("interpreter").ended.eq("ok").sort_index().to_dict()
+    return chosen(runs, what=OWN_APPEND).set_index("interpreter").ended.eq("ok").sort_index().to_dict()
 
 
 def answered(runs: pd.DataFrame, what: str) -> dict[str, dict[str, str] | str]:
