@@ -12,13 +12,17 @@ FAST = {
 }
 
 
-def said(wrong: list[str], found: Comparison, most: float = 1.1) -> list[str]:
-    """What to say, one line each: all that is `wrong`; if nothing is, whether the time is no more than `most` times the other's."""
+def said(wrong: list[str], found: Comparison | Measurement, most: float = 1.1) -> list[str]:
+    """What to say, one line each: all that is `wrong`; if nothing is, whether the time is no more than `most` times the other's.
+
+    found: a comparison of arms, or the ratio of times of two cases.
+    """
     if wrong:
         return [f"Not correct: {line}" for line in wrong]
     rule = Side("time", direction="below", null=1.0, interest=1 - most)
-    answer = rule.answer(found.measurement)
-    return ["Correct.", FAST[answer.verdict].format(ratio=text(found.ratio), most=most, why=answer.reason)]
+    ratio = found if isinstance(found, Measurement) else found.measurement
+    answer = rule.answer(ratio)
+    return ["Correct.", FAST[answer.verdict].format(ratio=text(ratio.interval), most=most, why=answer.reason)]
 
 
 def fault(rule: Rule, measurement: Measurement, what: str) -> list[str]:
