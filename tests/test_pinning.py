@@ -1,8 +1,6 @@
 """The chapter on where threads run: pinning is what it says, the analysis finds what was put in, the exercises check."""
 
-import importlib.util
 import os
-import sys
 
 import pandas as pd
 import pytest
@@ -15,7 +13,7 @@ from ffilab.judge.controls import settled
 from ffilab.judge.numbers import of
 from ffilab.judge.rules import BESIDE, NO, OPEN, YES
 from ffilab.judge.simulation import simulate
-from ffilab.run.paths import BUILT, NATIVE, ROOT
+from ffilab.setup.catalogue import GIL
 from notebooks.pinning import exercise, experiment, figures, numbers, results
 
 PINS, BUGS = declared("pinning").claims
@@ -25,49 +23,36 @@ CAN_PIN = pytest.mark.skipif(
 )
 
 
-@pytest.fixture
-def native(monkeypatch):
-    """The worker-side file, imported here."""
-    monkeypatch.setattr(sys, "path", [str(NATIVE), *sys.path])
-    spec = importlib.util.spec_from_file_location("pinning_experiments", ROOT / experiment.EXPERIMENTS)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_no_thread_is_put_beyond_what_the_process_may_use(native, monkeypatch):
+def test_no_thread_is_put_beyond_what_the_process_may_use(monkeypatch):
     for allowed in ({0, 1}, {3, 7}, {5}):
         monkeypatch.setattr(os, "sched_getaffinity", lambda _, allowed=allowed: allowed, raising=False)
-        native.draw_cores(1)
+        cores = experiment.drawn(1)
         for placement in (experiment.APART, experiment.ONE_CORE):
-            assert all(native.cores_for(placement, number) <= allowed for number in range(4))
-        assert native.cores_for(experiment.FREE, 0) is native.cores_for(experiment.AGAIN, 0) is None
-        assert native.cores_for(experiment.ONE_CORE, 0) == native.cores_for(experiment.ONE_CORE, 1)
+            assert {experiment.core_for(placement, number, cores) for number in range(4)} <= allowed
+        assert {experiment.core_for(one, 0, cores) for one in (experiment.FREE, experiment.AGAIN)} == {None}
+        assert len({experiment.core_for(experiment.ONE_CORE, number, cores) for number in range(2)}) == 1
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {3, 7}, raising=False)
-    drawn = set()
-    for seed in range(20):
-        native.draw_cores(seed)
-        drawn.add(tuple(core for number in range(2) for core in native.cores_for(experiment.APART, number)))
-    assert drawn == {(3, 7), (7, 3)}
+    orders = [experiment.drawn(seed) for seed in range(20)]
+    found = {tuple(experiment.core_for(experiment.APART, n, cores) for n in range(2)) for cores in orders}
+    assert found == {(3, 7), (7, 3)}
 
 
 @CAN_PIN
-def test_pinning_one_thread_leaves_the_others_as_they_are(native):
-    before, seen = os.sched_getaffinity(0), []
-    native.draw_cores(1)
+def test_pinning_one_thread_leaves_the_others_as_they_are():
+    before, seen, cores = os.sched_getaffinity(0), [], experiment.drawn(1)
 
     def body(number):
-        native.pin(experiment.APART, number)
+        experiment.pin(experiment.APART, number, cores)
         seen.append(frozenset(os.sched_getaffinity(0)))
 
-    native.together([lambda number=number: body(number) for number in range(2)])
+    experiment.together([lambda number=number: body(number) for number in range(2)])
     assert set(seen) <= {frozenset({core}) for core in before}
     assert len(set(seen)) == 2
     assert os.sched_getaffinity(0) == before
 
 
 PLACES = [experiment.FREE, experiment.APART, experiment.ONE_CORE]
-CONVOY = {"folder": f"{BUILT}/convoy", "seconds": 0.02, "seed": 1}
+CONVOY = {"library": experiment.LIBRARY, "seconds": 0.02, "seed": 1}
 
 
 @CAN_PIN
@@ -75,13 +60,13 @@ CONVOY = {"folder": f"{BUILT}/convoy", "seconds": 0.02, "seed": 1}
 @pytest.mark.parametrize("work", [experiment.NATIVE, experiment.PYTHON])
 def test_the_experiments_bring_a_row_for_each_placement(label, work):
     cells = {**CONVOY, "work": work, "cells": [(place, 2) for place in PLACES], "rounds": 1}
-    speeds = result_of(label, experiment.EXPERIMENTS, "throughput", cells)
+    speeds = result_of(label, experiment.throughput, cells)
     assert {row["placement"] for row in speeds} == set(PLACES)
     assert {row["placement"]: len(row["cores"]) for row in speeds}[experiment.ONE_CORE] == 1
     placements = {**CONVOY, "work": work, "placements": [*PLACES, experiment.ALONE], "ticks": 20}
-    answers = result_of(label, experiment.EXPERIMENTS, "latency", placements)
+    answers = result_of(label, experiment.latency, placements)
     measured = {**CONVOY, "work": work, "placements": PLACES, "turns": 3, "seconds": 0.002}
-    turns = result_of(label, experiment.EXPERIMENTS, "steadiness", measured)
+    turns = result_of(label, experiment.steadiness, measured)
     assert {row["placement"]: len(row["rates"]) for row in turns} == dict.fromkeys(PLACES, 3)
     assert all(row["p50"] > 0 and row["p99"] is None for row in answers)
     assert {row["placement"]: row["work_per_s"] for row in answers}[experiment.ALONE] == 0
@@ -89,8 +74,8 @@ def test_the_experiments_bring_a_row_for_each_placement(label, work):
 
 @pytest.mark.parametrize("label", LABELS)
 def test_the_race_counts_what_is_lost(label):
-    arguments = {"folder": f"{BUILT}/races", "placements": [experiment.FREE], "each": 100_000, "seed": 1}
-    (row,) = result_of(label, experiment.EXPERIMENTS, "race", arguments)
+    arguments = {"library": experiment.COUNTER, "placements": [experiment.FREE], "each": 100_000, "seed": 1}
+    (row,) = result_of(label, experiment.race, arguments)
     assert 0 <= row["lost"] < 1
     assert row["any"] == (row["lost"] > 0)
 
@@ -216,3 +201,36 @@ def test_the_exercise_on_sides_knows_right_from_wrong():
 def test_the_exercise_on_places_knows_right_from_wrong(place, says):
     (line,) = exercise.check_places(place)
     assert says in line
+
+
+AS_GIVEN = """
+def run(start, measure, stay_on, cores):
+    stay_on({cores[0]})
+    start()
+    start()
+    return measure()
+"""
+REPAIRED = AS_GIVEN.replace("stay_on({cores[0]})", "stay_on(set(cores[1:]))").replace(
+    "    return", "    stay_on({cores[0]})\n    return"
+)
+
+
+@CAN_PIN
+@pytest.mark.parametrize(
+    ("program", "says"),
+    [
+        (REPAIRED, ""),
+        (AS_GIVEN, "a thread that computes may run on"),
+        (AS_GIVEN.replace("cores[0]", "*cores"), "give it one core"),
+        (AS_GIVEN.replace("    start()\n    start()", "    start()"), "has to start two threads"),
+        (AS_GIVEN.replace("return measure()", "measure()"), "return what measure returned"),
+        (AS_GIVEN.replace("return measure()", "1 / 0"), "it raised ZeroDivisionError"),
+    ],
+)
+def test_the_exercise_on_a_quiet_core_knows_right_from_wrong(program, says):
+    arguments = {"program": program, "library": experiment.LIBRARY, "seconds": 0.02, "rounds": 1, "seed": 1}
+    rows = result_of(GIL, exercise.quiet, arguments)
+    faults = {row["placement"]: exercise.fault(**row) for row in rows}
+    assert says in faults[exercise.MINE] if says else not faults[exercise.MINE]
+    assert "give it one core" in faults[experiment.FREE]
+    assert all(row["per_s"] > 0 for row in rows if row["answered"])

@@ -1,4 +1,4 @@
-"""What the chapter "Where threads run" shows: tables and a figure, and the texts that its prose takes up (see words.py)."""
+"""What the chapter "Where threads run" shows: tables and a figure."""
 
 import pandas as pd
 
@@ -27,27 +27,32 @@ def interval(found: Measurement | None) -> Interval | None:
 
 def steadiness_table(steady: pd.DataFrame) -> pd.DataFrame:
     """How far one thread's turns spread in a process, by placement, and not pinned over pinned."""
-    spreads, ratio = results.spreads(steady), results.steadier(steady)
     rows = [
         {
             "placement": "pinned" if placement == APART else placement,
             "spread of turns": draw.words(
                 Location.of(logs.to_numpy(), log=True).at().map(lambda share: 100 * share), "%"
             ),
-            "over pinned": draw.words(interval(ratio)) if placement == FREE else "1 (itself)",
+            "over pinned": "1 (itself)"
+            if placement == APART
+            else draw.words(interval(results.steadier(steady, placement))),
             "n (processes)": len(logs),
         }
-        for placement, logs in spreads.items()
+        for placement, logs in results.spreads(steady).items()
     ]
     return pd.DataFrame(rows)
 
 
 def throughput_table(speeds: pd.DataFrame) -> pd.DataFrame:
     """Chunks a second of all threads together, over not pinned, and how often a thread moved."""
+    cells = [(1, FREE), (1, APART)]
+    cells += [
+        (n, one) for n in sorted(set(speeds.threads.dropna()) - {1}) for one in results.with_added(speeds, *SHOWN)
+    ]
     rows = []
     for label in PAIR:
         for work in (NATIVE, PYTHON):
-            for threads, placement in [(1, FREE), (1, APART), *((2, one) for one in SHOWN)]:
+            for threads, placement in cells:
                 which = {"interpreter": label, "work": work, "threads": threads}
                 n = len(results.column(speeds, "per_s", placement=placement, **which))
                 ratio = interval(results.over(speeds, "per_s", placement, FREE, **which))
@@ -79,7 +84,7 @@ def latency_table(lateness: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for label in PAIR:
         for work in (NATIVE, PYTHON):
-            for placement in (ALONE, *SHOWN):
+            for placement in results.with_added(lateness, ALONE, *SHOWN):
                 which = {"interpreter": label, "work": work, "placement": placement}
                 ticks = results.column(lateness, "ticks", **which)
                 if len(ticks):
@@ -105,7 +110,7 @@ def race_table(races: pd.DataFrame) -> pd.DataFrame:
     """Updates lost by placement."""
     rows = []
     for label in PAIR:
-        for placement in (FREE, APART, ONE_CORE):
+        for placement in results.with_added(races, FREE, APART, ONE_CORE):
             lost = results.lost(races, label, placement)
             found = results.losing(races, label, placement)
             if lost:
@@ -126,7 +131,7 @@ def summary(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for label in PAIR:
         for work in (NATIVE, PYTHON):
-            for placement in (FREE, APART, ONE_CORE):
+            for placement in results.with_added(speeds, FREE, APART, ONE_CORE):
                 which = {"interpreter": label, "work": work}
                 ratio = interval(results.over(speeds, "per_s", placement, FREE, threads=2, **which))
                 n = len(results.column(speeds, "per_s", placement=placement, threads=2, **which))
@@ -154,7 +159,7 @@ def effects(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
     for label in PAIR:
         for work in (NATIVE, PYTHON):
             which = {"interpreter": label, "work": work}
-            for placement in (APART, ONE_CORE):
+            for placement in results.with_added(speeds, APART, ONE_CORE):
                 found = {
                     "throughput": results.over(speeds, "per_s", placement, FREE, threads=2, **which),
                     "median answer": results.over(lateness, "p50", FREE, placement, **which),

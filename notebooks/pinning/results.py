@@ -5,8 +5,13 @@ import pandas as pd
 
 from ffilab.judge.estimates import Interval, Location, Measurement, Share
 from ffilab.judge.processes import chosen, location, ratio
-from notebooks.pinning.experiment import APART, FREE, ONE_CORE
+from notebooks.pinning.experiment import AGAIN, ALONE, APART, FREE, ONE_CORE
 from notebooks.races.results import expected
+
+
+def with_added(frame: pd.DataFrame, *known: str) -> list[str]:
+    """These placements, and those that a reader has added."""
+    return [*known, *sorted(set(frame.placement.dropna()) - {FREE, AGAIN, APART, ONE_CORE, ALONE})]
 
 
 def column(frame: pd.DataFrame, name: str, **which) -> pd.Series:
@@ -58,11 +63,11 @@ def spreads(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({placement: part.rates.map(log_spread) for placement, part in well.groupby("placement")})
 
 
-def steadier(runs: pd.DataFrame) -> Measurement | None:
-    """The spread where it is not pinned over that where it is, process by process; None if it was not pinned."""
+def steadier(runs: pd.DataFrame, placement: str = FREE) -> Measurement | None:
+    """The spread at a placement over that where it is pinned, process by process; None if it was not pinned."""
     if APART not in (logs := spreads(runs)):
         return None
-    return Measurement(Location.of((logs[FREE] - logs[APART]).to_numpy(), log=True), "ratio of spreads")
+    return Measurement(Location.of((logs[placement] - logs[APART]).to_numpy(), log=True), "ratio of spreads")
 
 
 def lost_more(races: pd.DataFrame, label: str) -> Measurement | None:
