@@ -214,8 +214,8 @@ def fragments(session) -> dict[str, Callable[[], str]]:
 
 def _listed_by(chapter: str, name: str):
     """The list of that name of a chapter's cells, or of its numbers.py."""
-    cells, numbers = (importlib.import_module(f"notebooks.{chapter}.{module}") for module in ("experiment", "numbers"))
-    return getattr(cells if hasattr(cells, name) else numbers, name)
+    cells = importlib.import_module(f"notebooks.{chapter}.experiment")
+    return getattr(cells if hasattr(cells, name) else importlib.import_module(f"notebooks.{chapter}.numbers"), name)
 
 
 def _filled(chapter: str, title: str, entry: dict) -> Iterator[tuple[str, dict]]:

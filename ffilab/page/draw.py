@@ -223,9 +223,12 @@ def arms(record: Record) -> None:
     checks = controls.settled(controls.of_record(record.run["plan"]["name"], record))
     failed = [controls.said(check) for check in checks if not check.passed]
     said = f"failed: {'; '.join(failed)}" if failed else f"all {len(checks)} passed"
-    shown = pd.DataFrame(rows).to_html(index=False, border=0, justify="left")
+    frame = pd.DataFrame(rows)
+    shown = (
+        f'<div class="ffi-table">{frame.to_html(index=False, border=0, justify="left")}</div>{csv_link(frame, "arms")}'
+    )
     title = f"Every arm of this run, the loop included. Controls: {html.escape(said)}"
-    display(HTML(f'<details><summary>{title}</summary><div class="ffi-table">{shown}</div></details>'))
+    display(HTML(f"<details><summary>{title}</summary>{shown}</details>"))
 
 
 def keep_table(frame: pd.DataFrame, caption: str, name: str) -> None:
