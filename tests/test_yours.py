@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pyperf
 import pytest
+from conftest import clean_environment
 
 import ffilab
 from ffilab.judge.estimates import MIN_VALUES
@@ -25,7 +26,6 @@ from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from ffilab.setup.installed import load
 from ffilab.yours import command, comparing, pythons
-from tests.conftest import clean_environment
 from tests.made_up import timed
 
 UV = Path(sys.executable).with_name("uv")

@@ -25,7 +25,7 @@ GIL = BY_LABEL["3.14"]
 def ends(monkeypatch, capsys, *words):
     """The one sentence in which a verb ends that is run in this process."""
     monkeypatch.setattr(sys, "argv", ["ffilab", *words])
-    monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(cli.command.signal, "signal", lambda *_: None)
     with pytest.raises(SystemExit) as caught:
         cli.main()
     said = str(caught.value.code)

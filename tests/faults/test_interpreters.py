@@ -87,7 +87,7 @@ def test_a_variable_that_changes_interpreters_is_refused(monkeypatch, variable, 
     name, _, value = variable.partition("=")
     monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "argv", ["ffilab", *verb])
-    monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(cli.command.signal, "signal", lambda *_: None)
     with pytest.raises(SystemExit) as caught:
         cli.main()
     assert f"{variable} would change the interpreters that are measured: `unset {name}`" in str(caught.value.code)
