@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
+from notebooks.critical_sections.experiment import operation
 from notebooks.loaders.experiment import call
 from scipy import stats
 
@@ -34,7 +35,6 @@ PAIR = (GIL, FREE_THREADED)
 BUILDS = 3
 
 # [arms]
-OPERATIONS = "native/critical_sections/arms.py"
 AGAIN = "CDLL noop again"
 BINDINGS = ("C API", "pybind11", "nanobind", "PyO3", "Cython")
 NUMBER, TEXT = "int → int", "str in, ASCII"
@@ -52,7 +52,7 @@ def arms() -> list[Arm]:
     return [
         *(replace(call(loader, "noop"), name=name) for name, loader in loaders.items()),
         *(boundary.call(binding, kind) for binding, kind in calls),
-        *(Arm.of(name, OPERATIONS, "operation", {"name": name}) for name in ("dict, write", "list, append and pop")),
+        *(operation(name) for name in ("dict, write", "list, append and pop")),
     ]
 
 

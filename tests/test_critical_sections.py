@@ -1,14 +1,13 @@
 """The chapter on critical sections: every safe lock is exact on every interpreter; the analysis finds what was put in."""
 
 import copy
-import json
-import subprocess
 from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from of_chapter import LABELS, Golden, result_of, rows_of
+from notebooks.critical_sections.experiment import extension
+from of_chapter import LABELS, Golden, outcome_of, result_of, rows_of
 
 from ffilab.judge import sentences, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
@@ -16,16 +15,15 @@ from ffilab.judge.claims import declared
 from ffilab.judge.rules import Size
 from ffilab.judge.simulation import TRUTHS
 from ffilab.measure import instructions
-from ffilab.measure.case import Case
 from ffilab.measure.plan import EMPTY
 from ffilab.run.errors import UserError
-from ffilab.run.paths import NATIVE_OUT, ROOT
-from ffilab.setup import installed
-from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL, SOURCES
+from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES
+from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections import exercise, experiment, numbers, results
 
-FOLDER = {"folder": experiment.LIBRARIES}
+FOLDER, LIBRARIES = {"folder": experiment.LIBRARIES}, {"libraries": boundary.LIBRARIES}
 ALONE_AND_TOGETHER = {"alone", "together"}
+SAFE = [name for name, increments in experiment.PIECES.items() if increments and name != "no lock"]
 
 
 # ---- the experiments ----
@@ -56,65 +54,55 @@ def source(add, total="self.value"):
 
 
 EXPERIMENTS = [
-    ("contended_piece", {"name": "PyMutex", "shared": experiment.ONE, "threads": 2, **FOLDER}, ALONE_AND_TOGETHER),
-    ("contended_object", {"name": "dict", "shared": experiment.OWN, "threads": 2}, ALONE_AND_TOGETHER),
-    ("contended_binding",
-     {"name": "C API", "threads": 2, "libraries": experiment.boundary.LIBRARIES}, ALONE_AND_TOGETHER),
-    *(("contended_ctypes", {"name": name, "threads": 2, "libraries": experiment.boundary.LIBRARIES}, ALONE_AND_TOGETHER)
+    (experiment.contended_piece, {"name": "PyMutex", "shared": experiment.ONE, "threads": 2, **FOLDER}, ALONE_AND_TOGETHER),
+    (experiment.contended_object, {"name": "dict", "shared": experiment.OWN, "threads": 2}, ALONE_AND_TOGETHER),
+    (experiment.contended_binding,
+     {"threads": 2, "module": "boundary_c_api", "part": None, **LIBRARIES}, ALONE_AND_TOGETHER),
+    *((experiment.contended_ctypes, {"name": name, "threads": 2, **LIBRARIES}, ALONE_AND_TOGETHER)
       for name in experiment.CTYPES),
-    ("contended_text", {"name": experiment.TEXTS[0], "threads": 2, "libraries": experiment.boundary.LIBRARIES}, ALONE_AND_TOGETHER),
-    ("calibration", FOLDER, {"processes", "threads"}),
-    ("counter", {"source": source("with self.lock: self.value += 1"), "threads": 2, "counts": 100}, {"totals", "expected", "gain"}),
+    *((experiment.contended_text, {"name": name, "threads": 2, **LIBRARIES}, ALONE_AND_TOGETHER) for name in experiment.TEXTS),
+    (experiment.two_at_once, FOLDER, {"processes", "threads"}),
+    (exercise.counted, {"source": source("with self.lock: self.value += 1"), "threads": 2, "counts": 100}, {"totals", "expected", "gain"}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("function", "arguments", "columns"), EXPERIMENTS)
 def test_each_experiment_answers(function, arguments, columns):
-    rows = rows_of(FREE_THREADED, experiment.EXPERIMENTS, function, {**arguments, "milliseconds": 1})
+    rows = rows_of(FREE_THREADED, function, {**arguments, "milliseconds": 1})
     assert all(set(row) == columns for row in rows)
 
 
 @pytest.mark.parametrize("switched", [{}, {"PYTHON_GIL": "1"}])
 def test_single_calls_are_timed_with_the_gil_off_and_on(switched):
-    fixed = {"bindings": list(experiment.boundary.TALK), "libraries": experiment.boundary.LIBRARIES}
-    outcome = Case.of(
-        FREE_THREADED, experiment.EXPERIMENTS, "means_of_single_calls", {}, fixed, environment=switched
-    ).run()
+    fixed = {"bindings": {name: experiment.place(name) for name in boundary.TALK}, **LIBRARIES}
+    outcome = outcome_of(FREE_THREADED, experiment.means_of_single_calls, fixed, environment=switched)
     assert outcome.gil_enabled == bool(switched)
-    assert set(outcome.result) == set(experiment.boundary.TALK)
+    assert set(outcome.result) == set(boundary.TALK)
     assert min(outcome.result.values()) > 0
 
 
-def test_reference_counts_of_own_and_foreign_objects_are_timed():
-    costs = result_of(FREE_THREADED, experiment.EXPERIMENTS, "reference_counts", FOLDER)
-    assert set(costs) == {"owner", "foreign"}
-    assert min(costs.values()) > 0
-
-
 @pytest.mark.parametrize("label", LABELS)
-@pytest.mark.parametrize("name", exercise.SAFE)
+@pytest.mark.parametrize("name", SAFE)
 def test_a_safe_lock_loses_nothing(label, name):
     loops = 40_000 // experiment.PIECES[name]
     if label == "3.13t" and "recursive" in name:
         loops //= 20  # no shortcut before 3.14: it suspends and resumes each time
     arguments = {**FOLDER, "name": name, "threads": 8, "loops": loops}
-    counted = result_of(label, experiment.EXPERIMENTS, "stress", arguments, timeout_s=120)
+    counted = result_of(label, exercise.stress, arguments, timeout_s=120)
     assert counted["value"] == counted["expected"] == 8 * loops * experiment.PIECES[name]
+
+
+def pieces(folder):
+    return extension(folder).pieces()
 
 
 @pytest.mark.parametrize("label", LABELS)
 def test_the_extension_is_what_the_chapter_says(label):
     """The same pieces, and its import leaves the GIL off on t-builds."""
-    program = (
-        f"import json, sys; sys.path.insert(0, {str((ROOT / experiment.ARMS).parent)!r}); import arms; "
-        f"m = arms.load({str(NATIVE_OUT / 'critical_sections')!r}); "
-        "print(json.dumps([m.pieces(), getattr(sys, '_is_gil_enabled', lambda: True)()]))"
-    )
-    python = installed.load(BY_LABEL[label]).python
-    pieces, gil = json.loads(subprocess.run([python, "-I", "-c", program], capture_output=True, check=True).stdout)
-    assert {name: increments for name, increments, _ in pieces} == experiment.PIECES
-    assert [name for name, increments, safe in pieces if safe and increments] == exercise.SAFE
-    assert gil != label.endswith("t")
+    outcome = outcome_of(label, pieces, FOLDER)
+    assert {name: increments for name, increments, _ in outcome.result} == experiment.PIECES
+    assert [name for name, increments, safe in outcome.result if safe and increments] == SAFE
+    assert outcome.gil_enabled != label.endswith("t")
 
 
 @pytest.mark.full
@@ -145,7 +133,7 @@ def test_a_binding_of_another_version_on_one_build_is_no_pair():
     stand_ins = {"3.13": {}, "3.13t": {"PyO3": "another version stands in"}, "3.14": {}}
     assert results.talk_arms("3.14", stand_ins) == results.TALK_ARMS
     left = set(results.TALK_ARMS) - set(results.talk_arms("3.13", stand_ins))
-    assert left == {experiment.boundary.name("PyO3", experiment.boundary.ANSWER)}
+    assert left == {boundary.name("PyO3", boundary.ANSWER)}
     times = {"ctypes CDLL": 100.0, "PyO3": 50.0}
     runs = [{"interpreter": "3.13", "gil": experiment.AS_BUILT, **times}] * 4
     runs += [{"interpreter": "3.13t", "gil": experiment.AS_BUILT, "ctypes CDLL": 200.0, "PyO3": 50.0}] * 4
@@ -156,7 +144,7 @@ def test_a_binding_of_another_version_on_one_build_is_no_pair():
 
 def test_the_gil_on_is_a_group_of_its_own_on_free_threaded_builds():
     switched = [arm for arm in experiment.arms() if arm.gil]
-    assert len(switched) == len(experiment.boundary.TALK)
+    assert len(switched) == len(boundary.TALK)
     assert {arm.group for arm in switched} == {experiment.GIL_ON}
     assert not any(label in arm.interpreters for arm in switched for label in (GIL, "3.13"))
 
@@ -298,32 +286,10 @@ def looking(look):
     return SimpleNamespace(observe=look, interpreters=[GIL, FREE_THREADED])
 
 
-def test_a_lock_is_correct_first_and_then_cheap():
-    rng = np.random.default_rng(9)
-    prices = {name: 1000 if name != "atomic increment" else 10 for name in exercise.CHOICES}
-    runs = [row for name, ns in prices.items() for row in runs_of(name, ns * rng.normal(1, 0.01, 5))]
-
-    def check(lock, lost=0):
-        session = looking(lambda *_: {"value": 1_000 - lost, "expected": 1_000})
-        return " ".join(exercise.check_lock(lock, session, pd.DataFrame(runs)))
-
-    assert "Cheap: " in check("atomic increment")
-    assert "Not the cheapest" in check("PyMutex")
-    assert "20 of 1,000 increments were lost" in check("no lock", lost=20)
-    assert "proves nothing" in check("no lock")
-    for undecided in ("", "reference count", "spin lock"):
-        assert "Still open" in check(undecided)
-    for other in exercise.OTHER_TASKS:
-        assert check(other).startswith("Not this task")
-    assert set(exercise.CHOICES) | set(exercise.OTHER_TASKS) == set(exercise.COUNTERS)
-
-
 def test_records_that_hold_no_such_answer_are_said_to():
     def lacking(*_):
         raise UserError("the records do not hold it")
 
-    runs = pd.DataFrame(runs_of("PyMutex"))
-    assert exercise.check_lock("PyMutex", looking(lacking), runs) == ["Not run: the records do not hold it"]
     assert exercise.check_counter("", looking(lacking))[0].startswith("Not run: this page is made from records")
 
 
@@ -341,5 +307,5 @@ def test_records_that_hold_no_such_answer_are_said_to():
     ],
 )
 def test_a_counter_of_the_readers_is_checked(monkeypatch, answer, says):
-    monkeypatch.setattr(experiment, "COUNTER_SECONDS", 2 if says.startswith("No end") else 60)
+    monkeypatch.setattr(exercise, "COUNTER_SECONDS", 2 if says.startswith("No end") else 60)
     assert says in " ".join(exercise.check_counter(answer, looking(lambda title, look, *given: look(*given))))

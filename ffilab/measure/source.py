@@ -6,6 +6,7 @@ run. pickle would not do, as byte code is another in each version.
 
 import ast
 import inspect
+import linecache
 import symtable
 import sys
 import textwrap
@@ -38,7 +39,7 @@ def _write(name: str, value, written: dict[str, str]) -> None:
         text = f"import {value.__name__}" if value.__name__ == name else f"import {value.__name__} as {name}"
     elif is_ours(value):
         _check(value.__module__, name)
-        text = textwrap.dedent(inspect.getsource(value))
+        text = textwrap.dedent(_text(value))
         for needed, inner in _named_by(text, value):
             _write(needed, inner, written)
         text += "" if value.__name__ == name else f"{name} = {value.__name__}\n"
@@ -47,6 +48,16 @@ def _write(name: str, value, written: dict[str, str]) -> None:
     # Behind what it names.
     del written[name]
     written[name] = text
+
+
+def _text(value) -> str:
+    """The source of a function or a class. inspect finds no class of a cell; its methods know where it stands."""
+    methods = [one for one in vars(value).values() if isinstance(one, FunctionType)]
+    if not isinstance(value, type) or value.__module__ != "__main__" or not methods:
+        return inspect.getsource(value)
+    cell = "".join(linecache.getlines(methods[0].__code__.co_filename))
+    classes = (node for node in ast.walk(ast.parse(cell)) if isinstance(node, ast.ClassDef))
+    return ast.get_source_segment(cell, next(node for node in classes if node.name == value.__name__)) + "\n"
 
 
 def is_ours(value) -> bool:

@@ -1,79 +1,77 @@
-"""The exercises of the chapter "Critical sections": a lock to choose, and a counter to repair. Their self-checks."""
+"""The exercises of the chapter "Critical sections": a counter in C, and one in Python. Their self-checks."""
 
-import pandas as pd
+import time
+import timeit
 
-from ffilab.judge.questions import YES, larger
+from ffilab.judge import statistics
+from ffilab.judge.selfcheck import said
+from ffilab.measure.case import Case
 from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.run.errors import UserError
-from notebooks.critical_sections import experiment, results
-from notebooks.critical_sections.experiment import ONE, PIECES
+from ffilab.setup.catalogue import FREE_THREADED
+from native.threads import rate, together
+from notebooks.critical_sections.experiment import CONTENTION_MS, extension, piece
 
 # What the check of each exercise prints when it is solved.
 SOLVED = {
-    "cheapest-lock": r"^Cheap: |: too few runs to say what is cheapest\.\n\Z",
+    "safe-counter": r"Correct\.\n(Fast enough|Whether it is fast enough is open)",
     "repair-counter": r"^Correct after eight more: ",
 }
-
-COUNTERS = [name for name, increments in PIECES.items() if increments]
-SAFE = [name for name in COUNTERS if name != "no lock"]
-# What may be chosen: each increment stands alone, and whoever waits waits for one increment.
-CHOICES = (
-    "no lock",
-    "atomic increment",
-    "PyMutex",
-    "pthread mutex",
-    "critical section",
-    "critical section, two objects",
+# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
+CHANGE = (
+    """        Arm("dict, write", "d['k'] = 1", "d = {'k': 1}"),\n""",
+    """        Arm("dict, write", "d['k'] = 1", "d = {'k': 1}"),\n        Arm("set, add", "s.add(1)", "s = set()"),\n""",
+    "set, add",
 )
-# Counting pieces that do something else, and what.
-OTHER_TASKS = {
-    "100 increments under one PyMutex": "it counts a hundred under one lock, and nobody can get in between",
-    "100 atomic increments": "it counts a hundred for each call",
-    "one atomic addition of 100": "it adds a hundred at once",
-    "critical section, recursive entry": "its thread holds the object from the first increment to the last",
-    "critical section, inlined": "its header is the interpreter's own, and an extension must not include it",
-}
+
+STRESS_THREADS, STRESS_LOOPS = 8, 2_000_000
+COUNTS, COUNTER_SECONDS = 100_000, 20
+# What may count one at a time, and be called by any extension.
+SAFE = ("atomic increment", "PyMutex", "pthread mutex", "critical section", "critical section, two objects")
 
 
-def check_lock(lock: str, session: Session, runs: pd.DataFrame) -> list[str]:
-    """Without the GIL: correct first, then cheap under two threads. Returns what to say, one line each."""
-    choose = f"Choose one of: {'; '.join(CHOICES)}."
-    if lock in OTHER_TASKS:
-        return [f"Not this task: {OTHER_TASKS[lock]}. Here each increment stands alone.", choose]
-    if lock not in CHOICES:
-        return [f"Still open: there is no piece {lock!r} to choose.", choose]
-    try:
-        found = experiment.stress(session, lock)
-    except UserError as error:
-        return [f"Not run: {error}"]
-    if found["value"] != found["expected"]:
-        lost = found["expected"] - found["value"]
-        return [
-            f"Not correct: {lost:,} of {found['expected']:,} increments were lost. Two threads read the same number.",
-            choose,
-        ]
-    if lock == "no lock":
-        return ["Nothing was lost this time. That proves nothing: run it again, and look at the code."]
-    prices = {name: results.of_each(runs, name=name, shared=ONE, threads=2) for name in CHOICES if name != "no lock"}
-    lines = [f"Correct: all {found['expected']:,} increments are there."]
-    mine, best = prices[lock], min(prices, key=lambda name: prices[name].value)
-    price = f"{draw.text(mine, 'ns')} an increment for each of two threads on one number"
-    if not mine.is_known or not prices[best].is_known:
-        return [*lines, f"{price}: too few runs to say what is cheapest."]
-    if larger(mine, prices[best]) != YES:
-        return [*lines, f"Cheap: {price}; nothing on the list is cheaper beyond doubt."]
-    return [*lines, f"Not the cheapest: {price}; {draw.text(prices[best], 'ns')} can be had for the same task."]
+def stress(name, folder, threads, loops):
+    """Many threads run one piece on one object: what is there at the end, and what should be."""
+    locks = extension(folder)
+    cell, other = locks.Cell(), locks.Cell()
+    increments = next(n for piece, n, _ in locks.pieces() if piece == name)
+    together([lambda: locks.run(name, cell, other, loops) for _ in range(threads)])
+    return {"value": cell.value, "expected": increments * threads * loops}
+
+
+def check_counter_in_c(session: Session, built: str) -> list[str]:
+    """Without the GIL: is the reader's `no_lock` exact, and no dearer than the cheapest safe piece? Returns what to say.
+
+    built: what `mine.build` returned.
+    """
+    fixed = {"folder": built, "threads": STRESS_THREADS, "loops": STRESS_LOOPS}
+    found = session.run("my counter", [Case(FREE_THREADED, stress, {"name": "no lock"}, fixed)], session.budget.repeats)
+    lost = int((found.expected - found.value).max())
+    wrong = (
+        [f"{lost:,} of {found.expected[0]:,} increments were lost: two threads read the same number"] if lost else []
+    )
+    # As in a program with threads: in a process that never started one, glibc's mutex does without atomic operations.
+    how = {"cells": "foreign_cells(locks)", "beside": "safe"}
+    # Two modules of one name need a process each.
+    ours = piece("no lock", "my counter", folder=built, group="mine", **how)
+    theirs = [piece(name, **how) for name in SAFE]
+    record = session.time("my counter, alone", [ours, *theirs], [FREE_THREADED])
+    draw.arms(record)
+    cheapest = min(
+        ((FREE_THREADED, arm.name) for arm in theirs), key=lambda cell: statistics.per_call(record, cell).value
+    )
+    return said(wrong, statistics.compare(record, (FREE_THREADED, ours.name), cheapest))
 
 
 def check_counter(source: str, session: Session) -> list[str]:
     """Does the reader's class count right under eight threads, in a process of its own? Returns what to say."""
     try:
-        found = experiment.counter(session, source)
+        found = session.observe("exercise: a counter for many threads", tried, source)
     except UserError:
         return ["Not run: this page is made from records, and they hold no run of this class. Try it in JupyterLab."]
     if found["ended"] == "timeout":
-        return [f"No end within {experiment.COUNTER_SECONDS} s. Does a thread wait for a lock that it holds itself?"]
+        return [f"No end within {COUNTER_SECONDS} s. Does a thread wait for a lock that it holds itself?"]
     if found["result"] is None:
         last = found["error"].strip().splitlines()[-1:] or [found["ended"]]
         return [f"It stopped with an error: {last[0]}", "The class is called Counter, with adder() and total()."]
@@ -93,3 +91,43 @@ def check_counter(source: str, session: Session) -> list[str]:
             "They get in each other's way, or the machine was busy. What do two threads still write to together?"
         )
     return lines
+
+
+def tried(source: str) -> dict:
+    """What becomes of the reader's class in a process of its own: `ended`, `error`, and `result` if it came to one."""
+    fixed = {"threads": STRESS_THREADS, "counts": COUNTS, "milliseconds": CONTENTION_MS}
+    outcome = Case(FREE_THREADED, counted, {"source": source}, fixed, timeout_s=COUNTER_SECONDS).run()
+    return {"ended": outcome.ended, "error": outcome.error.strip(), "result": outcome.result}
+
+
+def counted(source, threads, counts, milliseconds):
+    """A reader's class Counter under many threads, which it cannot change: what it counted, and how two threads do against one.
+
+    Two rounds with threads of their own: what a thread has counted must outlive it.
+    """
+    names = {}
+    exec(source, names)
+    # One to see whether its methods are there: what a thread raises would not end the process.
+    trial = names["Counter"]()
+    trial.adder()()
+    trial.total()
+    one, totals = names["Counter"](), []
+
+    def count():
+        add = one.adder()
+        for _ in range(counts):
+            add()
+
+    for _ in range(2):
+        together([count] * threads)
+        totals.append(one.total())
+
+    def make(number):
+        return timeit.Timer("add()", "add = given.adder()", time.perf_counter_ns, {"given": one}).timeit
+
+    found = rate(make, 2, milliseconds)
+    return {
+        "totals": totals,
+        "expected": [counts * threads, 2 * counts * threads],
+        "gain": found["together"] / found["alone"],
+    }

@@ -4,10 +4,10 @@ import itertools
 
 import pandas as pd
 
-from ffilab.judge import processes
 from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import of
 from ffilab.judge.questions import NO, YES, above
+from ffilab.judge.sentences import said
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
@@ -15,7 +15,7 @@ from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES, both_builds
 from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections import numbers, results
-from notebooks.critical_sections.experiment import FOREIGN, GIL_ON, IN_COMPANY, PIECES
+from notebooks.critical_sections.experiment import FOREIGN, GIL_ON, PIECES
 
 WHEN = {
     "no lock": "never, if two threads can meet there",
@@ -138,7 +138,7 @@ def lock_table(runs: pd.DataFrame, scaled: pd.DataFrame, shared: str) -> pd.Data
     """What each lock costs a thread, ns: alone, and while others run; and the rate of two threads over that of one."""
     rows = []
     counts = sorted(set(runs[runs.shared == shared].threads))
-    for name in (name for name in IN_COMPANY if len(processes.chosen(runs, name=name, shared=shared))):
+    for name in dict.fromkeys(scaled[scaled.shared == shared].name):
         costs = {
             f"each of {threads}, ns": draw.words(results.of_each(runs, name=name, shared=shared, threads=int(threads)))
             for threads in counts
@@ -153,6 +153,11 @@ def lock_table(runs: pd.DataFrame, scaled: pd.DataFrame, shared: str) -> pd.Data
             }
         )
     return pd.DataFrame(rows)
+
+
+def note(session: Session) -> str:
+    """What stands below whatever is said of threads: did the calibration pass?"""
+    return said(session)["calibration-note"]
 
 
 def when_table() -> pd.DataFrame:

@@ -5,13 +5,12 @@ import math
 from collections.abc import Callable
 from functools import partial
 
-from notebooks.boundary.experiment import ANSWER, TALK
-
 from ffilab.judge.numbers import of
 from ffilab.judge.questions import NO, OPEN, YES, larger
 from ffilab.judge.wording import capital, listed, number, text
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from notebooks.boundary.experiment import ANSWER, TALK
 from notebooks.critical_sections import numbers, results
 from notebooks.critical_sections.experiment import PIECES
 

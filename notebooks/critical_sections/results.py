@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -126,10 +127,10 @@ def documented(version: str) -> tuple[float, float] | None:
     return (min(found), max(found)) if found else None
 
 
-def operation_ratios(record: Record, version: str) -> pd.DataFrame:
+def operation_ratios(record: Record, version: str, operations: Iterable[str] = OPERATIONS) -> pd.DataFrame:
     """Each operation on the free-threaded build over the same with the GIL, of one version."""
     rows = []
-    for arm in [*OPERATIONS, *BOUNDARY_ARMS]:
+    for arm in [*operations, *BOUNDARY_ARMS]:
         cells = (f"{version}t", arm), (version, arm)
         if found := net_ratio(record, *cells):
             rows.append({"operation": arm, **vars(found.at())})
@@ -234,7 +235,7 @@ def positive(values: pd.Series) -> Interval | None:
 COLUMNS = ["name", "threads", "shared", "value", "low", "high", "n"]
 
 
-def scaling(runs: pd.DataFrame, label: str, names: tuple[str, ...]) -> pd.DataFrame:
+def scaling(runs: pd.DataFrame, label: str, names: Iterable[str]) -> pd.DataFrame:
     """Rate of several threads over that of one in the same process, by name and case, with intervals."""
     rows = []
     cases = runs[["threads", "shared"]].drop_duplicates().sort_values(["threads", "shared"])

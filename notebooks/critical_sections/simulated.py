@@ -1,10 +1,9 @@
 """Made-up records of the chapter "Critical sections", by what is true of its claims: see ffilab/judge/simulation.py."""
 
-from notebooks.boundary.experiment import TALK
-
 from ffilab.judge.simulation import Simulated
 from ffilab.measure.plan import EMPTY
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from notebooks.boundary.experiment import TALK
 from notebooks.critical_sections.experiment import AS_BUILT, ONE, OWN, PYO3_CALL, PYO3_CALL_GIL_ON
 from notebooks.critical_sections.numbers import PAIRS, PYBIND11, VERSIONS, WAYS, WRITE
 from notebooks.critical_sections.results import TALK_ARMS

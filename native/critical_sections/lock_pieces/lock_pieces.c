@@ -15,11 +15,13 @@ enum { BATCH = 100 };
 
 typedef void piece(Cell *cell, Cell *other, int64_t loops);
 
+/* [no lock] */
 static void no_lock(Cell *cell, Cell *other, int64_t loops) {
     for (int64_t i = 0; i < loops; i++) {
         cell->value++;
     }
 }
+/* [/no lock] */
 
 /* [atomic] */
 static void atomic(Cell *cell, Cell *other, int64_t loops) {
