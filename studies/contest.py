@@ -41,7 +41,7 @@ from notebooks.measuring.contest_results import AGAIN, CALL, MEASURED_AS, MORE, 
 from studies import kept
 
 PYPERF_ARM, TIMEIT_ARM = (NATIVE / "measuring" / f"{tool}_arm.py" for tool in ("pyperf", "timeit"))
-SPIN_ARMS, SPIN = "native/measuring/arms.py", f"{BUILT}/measuring/libspin.so"
+SPIN = f"{BUILT}/measuring/libspin.so"
 # Of the C loop that is called; the longer ones are chosen by counted instructions.
 ITERATIONS = 300
 # In each session, each on a layout of its own; and sessions by budget, about seven minutes each.
@@ -92,23 +92,22 @@ class At:
         return self.draw.sample(self.arms, len(self.arms))
 
 
+# [arms]
+def spin(name: str, iterations: int, loader: str = "PyDLL") -> Arm:
+    """A call of a C loop of a chosen length."""
+    setup = f"import ctypes; f, n = ctypes.{loader}({SPIN!r}).spin, {iterations}; f.argtypes = [ctypes.c_int]"
+    return Arm(name, "f(n)", setup, beside="call")
+
+
 def arms(iterations: dict[str, int]) -> list[Arm]:
     """The call, the same again, longer ones, and the call through the other loader. iterations: of the C loop, by name."""
-    loaders = {OTHER: "CDLL"}
     return [
-        Arm.of(
-            name,
-            SPIN_ARMS,
-            "spin",
-            {
-                "library": SPIN,
-                "iterations": iterations.get(name, iterations[CALL]),
-                "loader": loaders.get(name, "PyDLL"),
-            },
-            beside="call",
-        )
+        spin(name, iterations.get(name, iterations[CALL]), "CDLL" if name == OTHER else "PyDLL")
         for name in (CALL, AGAIN, *MORE, OTHER)
     ]
+
+
+# [/arms]
 
 
 def counted() -> tuple[dict[str, int], dict[str, float]]:

@@ -12,7 +12,6 @@ from ffilab.measure.session import Reading
 from ffilab.setup import installed
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders import experiment as loaders
-from studies.contest import SPIN, SPIN_ARMS
 
 PAIR = (GIL, FREE_THREADED)
 # Every interpreter that is here: the chapter pair in the default suite, the others in `make test-all`.
@@ -23,11 +22,6 @@ GOLDEN = Path(__file__).with_name("golden")
 def noop(name: str, loader: str = "CDLL") -> Arm:
     """A call of a C function that does nothing."""
     return replace(loaders.call(loader, "noop"), name=name)
-
-
-def spin(name: str, iterations: int) -> Arm:
-    """A call of a C loop of a chosen length."""
-    return Arm.of(name, SPIN_ARMS, "spin", {"library": SPIN, "iterations": iterations})
 
 
 def outcome_of(label: str, *what, **options) -> Outcome:

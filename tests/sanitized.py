@@ -170,7 +170,7 @@ def loaders(built):
 
 def measuring(built):
     library = ctypes.CDLL(os.path.join(built, "libspin.so"))
-    together([lambda: library.spin(200_000)] * THREADS)
+    together([lambda: library.spin(200_000), lambda: library.count_to(200_000)] * THREADS)
 
 
 def races(built):

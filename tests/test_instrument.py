@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from of_chapter import noop, spin
+from of_chapter import noop
 
 from ffilab.judge import description, runs, statistics
 from ffilab.judge.estimates import Location
@@ -16,6 +16,7 @@ from ffilab.run import machine, settings
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from studies.contest import spin
 
 pytestmark = pytest.mark.usefixtures("quiet_progress")
 

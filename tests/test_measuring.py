@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from made_up import timed
-from notebooks.loaders.experiment import LIBRARY
+from notebooks.measuring.experiment import COPIES
 from of_chapter import LABELS, Golden, result_of
 
 from ffilab.judge import characteristics, controls, verdicts
@@ -18,17 +18,15 @@ from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.sentences import NOTHING, said
 from ffilab.judge.simulation import TRUTHS
 from ffilab.measure.record import Record
-from ffilab.run.paths import resolved
 from ffilab.setup.catalogue import GIL
 from notebooks.measuring import exercise, experiment, numbers, results
-from notebooks.measuring.experiment import COPIES
 
 # ---- the experiments ----
 
 
 def test_the_talk_takes_its_samples():
-    given = {"folder": resolved(experiment.LIBRARIES), "bindings": experiment.BINDINGS}
-    found = result_of(GIL, experiment.TALK_METHOD, "four_bindings", given)
+    given = {"sources": experiment.SOURCES, "folder": experiment.LIBRARIES, "bindings": experiment.BINDINGS}
+    found = result_of(GIL, experiment.four_bindings, given)
     assert tuple(found["bindings"]) == experiment.BINDINGS
     assert [len(values) for values in found["samples"]] == [195] * 4
     assert len(found["empty"]) == 195
@@ -38,19 +36,21 @@ def test_the_talk_takes_its_samples():
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("first", [0, 1])
 def test_the_talk_takes_its_samples_of_two_copies(label, first):
-    given = {"library": LIBRARY, "function": "noop", "measured_first": first}
-    samples = result_of(label, experiment.TALK_METHOD, "copies", given)["samples"]
+    given = {"sources": experiment.SOURCES, "library": experiment.LIBRARY, "function": "noop", "measured_first": first}
+    samples = result_of(label, experiment.copies_as_the_talk, given)["samples"]
     assert [len(values) for values in samples] == [195, 195]
 
 
-@pytest.mark.parametrize(("name", "more"), [("one_after_the_other", {}), ("interleaved", {"seed": 3})])
-def test_steps_take_their_timings(name, more):
-    outcome = experiment.step(name, **more).run()
+@pytest.mark.parametrize(
+    ("function", "more"), [(experiment.one_after_the_other, {}), (experiment.interleaved, {"seed": 3})]
+)
+def test_steps_take_their_timings(function, more):
+    outcome = experiment.step(function, **more).run()
     assert outcome.ended == "ok", outcome.error
     copies = [which for which, ns in outcome.result["timings"] if ns > 0]
     assert len(copies) == 60
     in_turns = all(sorted(copies[n : n + 2]) == [0, 1] for n in range(0, 60, 2))
-    assert in_turns == (name == "interleaved")
+    assert in_turns == (function is experiment.interleaved)
     assert (copies[:30] == [0] * 30) != in_turns
 
 

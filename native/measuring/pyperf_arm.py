@@ -1,11 +1,12 @@
 """One arm, measured by pyperf: `python pyperf_arm.py --inherit-environ ARM -o OUT.json`.
 
-The arm is the same that our own worker runs; ARM holds its file, function and arguments as JSON.
+The arm is the same that our own worker runs; ARM holds its statement and setup as JSON.
 """
 
-import importlib.util
 import json
 import os
+import time
+import timeit
 
 import pyperf
 
@@ -13,10 +14,7 @@ import pyperf
 # [main]
 def main():
     arm = json.loads(os.environ["ARM"])
-    spec = importlib.util.spec_from_file_location("arm", arm["file"])
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    timer = getattr(module, arm["function"])(**arm["arguments"])
+    timer = timeit.Timer(arm["statement"], arm["setup"], time.perf_counter_ns)
     runner = pyperf.Runner()
     runner.bench_time_func("call", lambda loops: timer.timeit(loops) / 1e9)
 

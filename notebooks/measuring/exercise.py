@@ -1,19 +1,34 @@
-"""The exercises of the chapter "Measuring on a noisy machine": three small benchmarks, each with one flaw; and one to repair."""
+"""The exercises of the chapter "Measuring on a noisy machine": three small benchmarks, each with one flaw; one to
+repair; and a loop that the compiler leaves out."""
 
+import ctypes
 import math
 import random
 import statistics as stdlib_statistics
 
 import numpy as np
 
+from ffilab.judge import selfcheck, statistics
 from ffilab.judge.estimates import LEVEL, MIN_VALUES, Location
 from ffilab.judge.questions import OPEN, YES, above
+from ffilab.measure.case import Case
+from ffilab.measure.plan import Arm
+from ffilab.measure.session import Session
+from ffilab.page import draw
+from ffilab.setup.catalogue import GIL
 
 # What the check of each exercise prints when it is solved.
 SOLVED = {
     "find-the-flaw": r"\A(\w: right\. .*\n){3}\Z",
     "repair-the-benchmark": r"^Right: ",
+    "count-to": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
+# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
+CHANGE = (
+    '"a list of ten lists": "[[] for _ in range(10)]",',
+    '"a list of ten lists": "[[] for _ in range(10)]", "a list of ten tuples": "[(n,) for n in range(10)]",',
+    "a list of ten tuples",
+)
 
 FLAWS = {
     "A": "The two functions run one after the other; whatever changes in between counts as a difference.",
@@ -156,3 +171,41 @@ def check_benchmark(benchmark) -> list[str]:
     else:
         lines.append("Right: it is silent where nothing is, and finds what is there.")
     return lines
+
+
+# ---- the third exercise: a loop that the compiler leaves out ----
+
+SPIN = "{built}/measuring/libspin.so"
+# How far the loop runs; and how many times as long it has to take for twice as far: the call itself takes a little.
+FAR, GROWS = 20_000, 1.8
+
+
+def check_count(session: Session, mine: str) -> list[str]:
+    """Does the reader's `count_to` count, in a time that grows with how far, and is it as fast as the original's `spin`?
+
+    mine: what `mine.build` returned.
+    """
+    library = f"{mine}/libspin.so"
+    outcome = Case(GIL, counted_to, fixed={"library": library, "far": FAR}).run()
+    if not outcome.result or outcome.result["counted"] != FAR:
+        returned = outcome.result["counted"] if outcome.result else f"nothing: {outcome.ended}"
+        return selfcheck.said([f"count_to({FAR}) returned {returned}."], None)
+    arms = [
+        Arm(name, "f(n)", f"import ctypes; f, n = ctypes.PyDLL({file!r}).{function}, {far}", beside="count")
+        for name, file, function, far in (
+            ("spin", SPIN, "spin", FAR),
+            ("count_to", library, "count_to", FAR),
+            ("count_to, twice as far", library, "count_to", 2 * FAR),
+        )
+    ]
+    record = session.time("my count_to", arms, [GIL])
+    draw.arms(record)
+    spin, once, twice = ((GIL, arm.name) for arm in arms)
+    growth = statistics.compare(record, twice, once).ratio
+    short = f"twice as far takes {draw.text(growth)} times as long, which has to be more than {GROWS} for certain."
+    wrong = [] if above(growth, GROWS) == YES else [short]
+    return selfcheck.said(wrong, statistics.compare(record, once, spin))
+
+
+def counted_to(library, far):
+    return {"counted": ctypes.PyDLL(library).count_to(far)}

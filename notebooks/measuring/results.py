@@ -18,7 +18,7 @@ from ffilab.measure import neighbour, profile
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.setup.catalogue import GIL
-from notebooks.measuring.experiment import BINDINGS, COLLECTED, COPIES, KEPT, OF_EACH, ON, REFERENCE
+from notebooks.measuring.experiment import BINDINGS, COPIES, KEPT, OF_EACH, ON, REFERENCE
 
 LOADERS_OF_COPIES = (GIL, COPIES[0]), (GIL, "PyDLL")
 LAYOUT, BELOW = "layout", "restart, with the noise of its blocks"
@@ -402,7 +402,9 @@ def hold_the_mean(alone: pd.DataFrame, over: Interval) -> int:
 
 def collector_compared(record: Record) -> dict[str, Location]:
     """Time with the collector on over time without it, by what is done."""
-    return {what: statistics.ratio_over_units(record, (GIL, f"{what}{ON}"), (GIL, what)) for what in COLLECTED}
+    names = [cell.partition("/")[2] for cell in record.loops]
+    done = [name.removesuffix(ON) for name in names if name.endswith(ON)]
+    return {what: statistics.ratio_over_units(record, (GIL, f"{what}{ON}"), (GIL, what)) for what in done}
 
 
 def instruction_ratio(counts: list[dict] | str) -> Counted | str:

@@ -12,7 +12,7 @@ INTERPRETERS = [GIL, FREE_THREADED]
 # Of the logarithm of a kept process over the reference, over restarts; and of what core and moment do to all three. Seen in
 # runs of `quick` (beside other load). TAILS: degrees of freedom of Student's t: the excess kurtosis seen was 5 to 10.
 OWN, COMMON, TAILS = 0.03, 0.1, 5
-# Restarts that the run makes at most for each restart of the budget (`copies` in experiment.py).
+# Restarts that the run makes at most for each restart of the budget (the cell of the copies).
 SHORT_RESTARTS = 10
 # A spread is positive, whatever sign an effect has.
 SMALLEST = 0.2

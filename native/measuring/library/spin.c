@@ -1,7 +1,16 @@
 /* Work of a chosen size, so that a slowdown of known size can be injected. */
 #define API __attribute__((visibility("default")))
 
-/* [spin] */
+/* [loops] */
+API int count_to(int iterations)
+{
+    int n = 0;
+    for (int i = 0; i < iterations; i++) {
+        n++;
+    }
+    return n;
+}
+
 API int spin(int iterations)
 {
     for (int i = 0; i < iterations; i++) {
@@ -9,4 +18,4 @@ API int spin(int iterations)
     }
     return 0;
 }
-/* [/spin] */
+/* [/loops] */
