@@ -32,10 +32,12 @@ UV = Path(sys.executable).with_name("uv")
 
 
 @pytest.fixture
-def short(monkeypatch, quiet_progress, quiet_machine):
-    """Runs that say little, soon."""
+def short(monkeypatch, tell, quiet_progress, quiet_machine):
+    """Runs that say little, soon, and wait for nobody."""
+    tell(alone=True)
     monkeypatch.setattr(runner, "LEAST_RESTARTS", MIN_VALUES)
     monkeypatch.setattr(comparing, "MOST_BLOCKS", 4)
+    monkeypatch.setattr(comparing, "BATCH_MS", 0.5)
 
 
 def made_up(noise=0.01, more=0.01, restarts=20, **logs):
@@ -72,11 +74,10 @@ def test_the_gate_fails_on_a_finding_only():
     assert unclear.gate(0.02).startswith("Open: this run cannot tell whether b takes more than 2 % longer than a")
 
 
-def test_after_a_failed_control_nothing_is_said():
-    result = made_up(more=0.2, a=0.0, b=0.5)
-    assert "times as fast" not in str(result)
-    assert "A control failed: positive control" in str(result)
-    assert result.slower(0.02) == {"b": "open"}
+def test_what_a_control_is_off_by_widens_every_interval():
+    result = made_up(more=0.11, a=0.0, b=0.08, c=0.5)
+    assert "A control was off (positive control, " in str(result)
+    assert result.slower() == {"b": "open", "c": "yes"}
 
 
 def test_too_few_restarts_are_no_result():

@@ -279,4 +279,5 @@ def clean():
 
 def main():
     """Entry point of `python -m ffilab`."""
-    command.run(verbs, "interpreters, builds, records, the pages of finished chapters")
+    kept = "stopped; what was finished is kept: interpreters, builds, records, the pages of finished chapters"
+    command.run(verbs, kept, command.MISTAKE if sys.argv[1:2] == ["time"] else 1)

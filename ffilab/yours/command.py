@@ -14,6 +14,8 @@ from ffilab.run.paths import BUILD
 from ffilab.run.subprocesses import end_leftovers, explain_os_errors
 
 BENCH = "bench_"
+# Of `ffilab time`, whose 1 is a finding.
+MISTAKE = 2
 # What makes the names of a file known to a worker.
 FILE = (
     "sys.path.append({folder!r})\n__file__ = {file!r}\nexec(compile(open(__file__, 'rb').read(), __file__, 'exec'))\n"
@@ -134,8 +136,13 @@ def arms_of(statements: tuple[str, ...], setup: str, file: str | None, names: tu
     return [Arm(name, what, setup, uses) for name, what in zip([*names, *called[len(names) :]], statements)]
 
 
-def run(verbs: click.Group, kept: str) -> None:
-    """Run a verb. What a reader can mend ends in one sentence. kept: what there is after Ctrl-C."""
+def run(verbs: click.Group, stopped: str, mistake: int) -> None:
+    """Run a verb. What a reader can mend ends in one sentence and this exit code. stopped: what to say after Ctrl-C."""
+
+    def end(sentence: str):
+        sys.stderr.write(f"ffilab: {sentence}\n")
+        sys.exit(mistake)
+
     interrupts = []
 
     def interrupted(number, frame):
@@ -153,16 +160,16 @@ def run(verbs: click.Group, kept: str) -> None:
                 end_leftovers()
             verbs(standalone_mode=False)
     except UserError as error:
-        sys.exit(f"ffilab: {error}")
+        end(str(error))
     except MemoryError:
-        sys.exit("ffilab: there is not enough memory: end what else is running, and run the same command again.")
+        end("there is not enough memory: end what else is running, and run the same command again.")
     except click.ClickException as error:
-        sys.exit(f"ffilab: {error.format_message()}")
+        end(error.format_message())
     except BaseException:
         # Not KeyboardInterrupt alone: in the middle of an import of C code it comes out as an ImportError.
         if not interrupts:
             raise
-        sys.stderr.write(f"\nffilab: stopped; what was finished is kept: {kept}.\n")
+        sys.stderr.write(f"\nffilab: {stopped}.\n")
         sys.exit(130)
 
 
@@ -176,4 +183,4 @@ installed.add_command(time)
 
 def main():
     """Entry point of `ffilab`, where the package is installed."""
-    run(installed, "nothing was measured yet")
+    run(installed, "stopped before there was anything to tell", MISTAKE)

@@ -79,7 +79,8 @@ def compare(
         try:
             runner.run(made, folder, pool, interpreters, folder, enough)
         except KeyboardInterrupt:
-            pass
+            if not path.exists():
+                raise
         return Result.read(path)
     finally:
         settings.tell(progress=told)
