@@ -26,7 +26,8 @@ def copy(project: str) -> Path:
     for part in {original, original.parent / "library"}:
         target = folder.parent / part.name
         if part.exists() and not target.exists():
-            shutil.copytree(part, target, ignore=shutil.ignore_patterns(*BY_PRODUCTS))
+            # With the date of now: make must not take what was built of an earlier copy for newer.
+            shutil.copytree(part, target, ignore=shutil.ignore_patterns(*BY_PRODUCTS), copy_function=shutil.copy)
     return folder
 
 
