@@ -3,11 +3,12 @@
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
-from of_chapter import PAIR, Golden, result_of, rows_of
+from of_chapter import PAIR, Golden, result_of
 
 from ffilab.judge import controls, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
@@ -38,12 +39,6 @@ def talk(label=FREE_THREADED, environment=None, **changed):
     return run(experiment.talk, label, environment, **{**experiment.TALK, **changed})
 
 
-def under(condition, label=FREE_THREADED):
-    """The talk's program under a condition of the chapter."""
-    _, changed, environment = experiment.CONDITIONS[condition]
-    return talk(label, environment, **changed)
-
-
 # ---- the experiments ----
 
 EXPERIMENTS = [
@@ -54,18 +49,14 @@ EXPERIMENTS = [
     (experiment.forks, {"children": 2}, {"private", "mapped"}),
     (experiment.served_by_glibc, {}, {"domain", "size", "share"}),
     (experiment.arenas_now, {"threads": 8}, {"arena", "held", "free"}),
+    (experiment.startup, {}, {"ms", "mapped"}),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("function", "arguments", "columns"), EXPERIMENTS)
 def test_each_experiment_answers(function, arguments, columns):
-    given = {**experiment.FOLDER, **arguments}
-    rows = rows_of(FREE_THREADED, function, given, memory_bytes=experiment.ROOM_BYTES)
-    assert all(set(row) == columns for row in rows)
-
-
-def test_an_empty_process_is_timed():
-    assert run(experiment.startup)["ms"] > 0
+    rows = run(function, **arguments)
+    assert all(set(row) == columns for row in (rows if isinstance(rows, list) else [rows]))
 
 
 @pytest.mark.parametrize("way", ["short-lived threads", "thread pool", "thread pool, by turns"])
@@ -162,7 +153,7 @@ def test_a_process_that_died_proves_no_allocator():
 @pytest.mark.parametrize("label", WITH_RUST)
 def test_threads_at_once_are_those_of_the_condition(label):
     equal, meet, none = (
-        under(condition, label)["at_once"] for condition in (results.EQUAL, results.MEET, results.NONE)
+        talk(label, **experiment.CONDITIONS[name][1])["at_once"] for name in (results.EQUAL, results.MEET, results.NONE)
     )
     assert (equal, none) == (400, None)
     if not label.endswith("t"):
@@ -338,34 +329,22 @@ def test_pairs_of_conditions_are_checked():
         assert [line.endswith("Right.") for line in lines] == [False, True, True]
 
 
-class Served:
-    """A session in which the service grew so, in so many processes."""
-
-    budget = BUDGETS["room"]
-
-    def __init__(self, **grown_and_rate):
-        self.found = grown_and_rate
-
-    def run(self, title, cases, repeats, may_fail):
-        rows = [
-            {**row, "whose": case.named["whose"], "ended": "ok"}
-            for number in range(repeats)
-            for place, case in enumerate(cases)
-            for row in rows_of_growth(*self.found[case.named["whose"].split()[-1]], 2 * number + place)
-        ]
-        return pd.DataFrame(rows)
+def served(rows):
+    """A session in which the processes of both services brought these rows."""
+    return SimpleNamespace(run=lambda *_, **__: pd.DataFrame(rows), budget=BUDGETS["room"])
 
 
-@pytest.mark.parametrize(
-    ("grown", "rate", "says"),
-    [(60, 1e6, "Not correct"), (20, 1e5, "Not yet fast"), (20, 1.1e6, "Fast enough")],
-)
-def test_a_changed_service_is_judged_by_memory_and_then_by_time(grown, rate, says):
-    session = Served(yours=(grown, rate), original=(80, 1e6))
-    assert exercise.check_service(session, "{built}/my-arenas")[-1].startswith(says)
+@pytest.mark.parametrize(("yours", "says"), [((60, 1e6), "Not corr"), ((20, 1e5), "Not yet"), ((20, 2e6), "Fast")])
+def test_a_changed_service_is_judged_by_memory_and_then_by_time(yours, says):
+    found = [("yours", yours), ("the original", (80, 1e6))] * 4
+    rows = [
+        {**row, "whose": whose, "ended": "ok"}
+        for number, (whose, service) in enumerate(found)
+        for row in rows_of_growth(*service, number)
+    ]
+    assert exercise.check_service(served(rows), "x")[-1].startswith(says)
 
 
 def test_a_service_that_dies_is_a_sentence():
-    session = Served()
-    session.run = lambda *_, **__: pd.DataFrame([{"whose": "yours", "ended": "killed by SIGABRT"}])
+    session = served([{"whose": "yours", "ended": "killed by SIGABRT"}])
     assert exercise.check_service(session, "x") == ["Not correct: a process of yours ended so: killed by SIGABRT."]

@@ -2,7 +2,6 @@
 
 from ffilab.measure.case import Case
 from ffilab.page import chapter, draw
-from ffilab.setup import mine
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 
-__all__ = ["FREE_THREADED", "GIL", "Case", "chapter", "draw", "mine"]
+__all__ = ["FREE_THREADED", "GIL", "Case", "chapter", "draw"]

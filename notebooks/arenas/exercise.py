@@ -52,9 +52,10 @@ def check_service(session: Session, mine: str) -> list[str]:
 
     mine: what `mine.build` returned. Returns what to say, one line each.
     """
-    service = {"way": WORK["by turns"], **AMOUNT, "keep": True}
+    # Many rounds: in the first one both have to get their memory.
+    service = {"way": WORK["by turns"], **AMOUNT, "rounds": 50, "keep": True}
     cases = [
-        Case(FREE_THREADED, growth, service, {"folder": folder}, {"whose": whose}, timeout_s=20)
+        Case(FREE_THREADED, growth, service, {"folder": folder}, {"whose": whose})
         for whose, folder in (("yours", mine), ("the original", FOLDER["folder"]))
     ]
     runs = session.run("my service", cases, session.budget.repeats, may_fail=True)
