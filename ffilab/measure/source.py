@@ -42,6 +42,10 @@ def _write(name: str, value, written: dict[str, str]) -> None:
         text = textwrap.dedent(_text(value))
         for needed, inner in _named_by(text, value):
             _write(needed, inner, written)
+            if isinstance(inner, ModuleType):
+                # `import concurrent.futures` gives the name `concurrent`.
+                parts = (name for name in sys.modules if name.startswith(f"{inner.__name__}.") and name in text)
+                written |= {part: f"import {part}" for part in parts}
         text += "" if value.__name__ == name else f"{name} = {value.__name__}\n"
     else:
         text = f"{name} = {_literal(name, value, written)}"
