@@ -1,5 +1,6 @@
 """What goes to a worker: the source of a function of a cell, with all that it names."""
 
+import concurrent.futures
 import contextlib
 import ctypes
 import json
@@ -45,6 +46,7 @@ def asked(value, way="base"):
         "local": local,
         "loader": LOADERS["CDLL"].__name__,
         "again": asked(0)["inner"] if value else [],
+        "pool": concurrent.futures.ThreadPoolExecutor.__name__,
     }
 
 
@@ -61,7 +63,13 @@ def with_a_handle():
 
 @pytest.mark.parametrize("label", LABELS)
 def test_a_function_runs_in_a_worker_with_all_that_it_names(label):
-    assert result_of(label, asked, {"value": 3}) == {"inner": [7.5], "local": 7, "loader": "CDLL", "again": [0.0]}
+    assert result_of(label, asked, {"value": 3}) == {
+        "inner": [7.5],
+        "local": 7,
+        "loader": "CDLL",
+        "again": [0.0],
+        "pool": "ThreadPoolExecutor",
+    }
 
 
 @pytest.mark.parametrize(
