@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pandas as pd
 import pytest
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD
 
 from ffilab.judge import verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
@@ -14,9 +15,11 @@ from ffilab.judge.estimates import LEVEL, Counted, Measurement, Share
 from ffilab.judge.numbers import Number
 from ffilab.judge.processes import exact, extremes, range_without_noise, ratio_of_groups
 from ffilab.judge.rules import Conformance
+from ffilab.measure import instructions
+from ffilab.measure.case import Program
 from ffilab.measure.session import Measuring
-from notebooks.placement import exercise, experiment, results, story
-from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, USUAL, WESTMERE, Cache
+from notebooks.placement import counting, exercise, experiment, results, story
+from notebooks.placement.counting import USUAL, WESTMERE, Cache
 
 VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
 
@@ -45,18 +48,20 @@ def test_as_many_pages_in_all_sets_miss_nothing():
 
 
 def test_the_programs_measure_every_case(session):
-    runs = experiment.distances(session)
+    program, loops = (Program((path, "time", "{seed}")) for path in (experiment.FUNCTIONS, experiment.LOOPS))
+    runs = session.run("distances", [program], 2)
     assert set(runs.distance) == {16, 64, 128, 256, 512, 1024, 2048, 4096, 4160, 8192}
     assert (runs.groupby(["process", "distance", "n"]).size() == 1).all()
     assert runs[runs.distance == APART].n.max() == 256
     assert (runs.ns > 0).all()
-    loops = experiment.loops(session)
+    loops = session.run("alignment of a loop", [loops], 1)
     assert sorted(loops[loops.process == 0].offset) == list(range(64))
 
 
-def test_the_environment_has_the_size_that_was_asked_for(session, monkeypatch):
-    monkeypatch.setattr(experiment, "ENVIRONMENT_BYTES", (0, 2048))
-    runs = experiment.environments(session)
+def test_the_environment_has_the_size_that_was_asked_for(session):
+    prefixes = [[], *([fixed] if (fixed := instructions.fixed_addresses()) else [])]
+    cases = [experiment.padded(prefix, size) for prefix in prefixes for size in (0, 2048)]
+    runs = session.run("size of the environment", cases, 2)
     assert set(runs.bytes) == {0, 2048}
     assert True in set(runs.random)
     assert (runs.ns > 0).all()
@@ -70,8 +75,8 @@ def test_the_system_says_what_its_cache_is(tmp_path):
     facts = {"type": "Instruction", "size": "48K", "ways_of_associativity": "12", "coherency_line_size": "64"}
     for name, value in facts.items():
         (folder / name).write_text(value + "\n")
-    assert Cache(**experiment.reported_cache(tmp_path)) == Cache("this machine", 49152, 12, 64)
-    assert Cache(**experiment.reported_cache(tmp_path / "nothing")) == USUAL
+    assert Cache(**counting.reported_cache(tmp_path)) == Cache("this machine", 49152, 12, 64)
+    assert Cache(**counting.reported_cache(tmp_path / "nothing")) == USUAL
 
 
 # ---- the geometry ----
@@ -244,23 +249,17 @@ def test_suspects_are_judged():
     assert "the same instructions as before" in wrong[1]
 
 
-SHIPPED = {"file": "operations.h", "find": "#define HOT\n", "replace": "#define HOT\n"}
-COLD = {"replace": "#define HOT cold\n"}
-
-
 @pytest.mark.parametrize(
-    ("changed", "instructions", "misses", "expected"),
+    ("file", "replace", "instructions", "says"),
     [
-        ({}, 2_000_000, 165_000, "Still open"),
-        (COLD, 2_000_000, 165_000, "Not yet"),
-        (COLD, 1_500_000, 1_500, "25% fewer instructions"),
-        (COLD, 2_000_100, 1_400, "Mended"),
-        ({"replace": "#define HOT __attribute__((hot))\n"}, 2_000_000, 1_400, "the page's own way"),
-        ({"file": "report.h", "find": "a", "replace": "b"}, 2_000_000, 1_400, "pages of their own"),
+        ("operations.h", "cold", 2_000_100, ""),
+        ("operations.h", "cold", 1_500_000, "25% fewer instructions"),
+        ("operations.h", "__attribute__((hot))", 2_000_000, "the page's own way"),
+        ("report.h", "b", 2_000_000, "pages of their own"),
     ],
 )
-def test_the_check_of_the_mending(changed, instructions, misses, expected):
-    counts = [("slow", 2_000_000, 165_000), ("fast", 2_000_000, 1_500), ("mended", instructions, misses)]
-    table = results.table([dict(zip(("program", "instructions", "misses"), row)) for row in counts])
-    (line,) = exercise.check_mending({**SHIPPED, **changed}, table)
-    assert expected in line
+def test_the_check_of_the_mending(file, replace, instructions, says):
+    counts = pd.DataFrame({"program": ["slow", "mended"], "instructions": [2_000_000, instructions]})
+    wrong = " ".join(exercise.faults({"file": file, "find": "a", "replace": replace}, counts))
+    assert says in wrong
+    assert bool(says) == bool(wrong)

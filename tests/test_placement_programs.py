@@ -15,8 +15,8 @@ from ffilab.measure.session import Measuring
 from ffilab.run.errors import UserError
 from ffilab.setup import relink
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.placement import exercise, experiment, lottery, results, story
-from notebooks.placement.experiment import USUAL
+from notebooks.placement import counting, exercise, experiment, lottery, results, story
+from notebooks.placement.counting import USUAL
 
 VALGRIND = pytest.mark.skipif(not shutil.which("valgrind"), reason="there is no valgrind")
 
@@ -213,7 +213,7 @@ def counts_of(revisions, versions):
 @pytest.mark.full
 @VALGRIND
 def test_the_commit_changes_misses_and_not_instructions(histories):
-    counts = counts_of(histories[results.TRAP], story.PROGRAMS)
+    counts = counts_of(histories[results.TRAP], experiment.PROGRAMS)
     assert counts.instructions["slow"] / counts.instructions["fast"] == pytest.approx(1, abs=0.001)
     assert counts.misses["slow"] > 20 * counts.misses["fast"]
     assert counts.misses["hot"] < 2 * counts.misses["fast"]
@@ -272,33 +272,11 @@ def test_tools_that_are_not_there_are_named(session, linked, monkeypatch, tmp_pa
     monkeypatch.setenv("PATH", str(tmp_path))
     # It remembers what it found: not here, and not beyond this test.
     monkeypatch.setattr(profile, "perf_available", profile.perf_available.__wrapped__)
-    assert "perf is not installed" in experiment.counted(session)
+    assert "perf is not installed" in experiment.count()
     assert "perf is not installed" in story.hardware(session, ["fast"])
-    assert "no valgrind" in experiment.simulated(session, USUAL)
+    assert "no valgrind" in experiment.simulate(*experiment.simulated_how(session, USUAL))
     assert "no valgrind" in story.counts(session, [])
     with pytest.raises(UserError, match="make doctor"):
-        experiment.cachegrind(["true"], USUAL)
+        counting.cachegrind(["true"], USUAL)
     assert "perf is not installed" in lottery.count_stalls(GIL, {"order 1": "default"}, 1)
     assert "no valgrind" in lottery.count_misses(GIL, {"default": "default"}, {})
-
-
-# ---- the exercise ----
-
-SHIPPED = {"file": "operations.h", "find": "#define HOT\n", "replace": "#define HOT\n"}
-
-
-@pytest.mark.full
-@VALGRIND
-@pytest.mark.parametrize(
-    ("change", "expected"),
-    [
-        (SHIPPED, "Still open"),
-        ({**SHIPPED, "replace": '#define HOT __attribute__((section(".text.operations")))\n'}, "Mended"),
-        ({"file": "Makefile", "find": "-O2", "replace": "-O2 -falign-functions=64"}, "Not yet"),
-    ],
-    ids=["as shipped", "as solved", "aligned"],
-)
-def test_the_slow_commit_can_be_mended(change, expected, revisions):
-    names = story.compile_all(revisions, exercise.mending(change))
-    (line,) = exercise.check_mending(change, results.table(story.count(names)))
-    assert expected in line

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+from notebooks.placement.experiment import APART, PACKED
 
 from ffilab.judge import numbers as judge_numbers
 from ffilab.judge import sentences
@@ -15,7 +16,7 @@ from ffilab.judge.numbers import Numbers
 from ffilab.run.budget import BUDGETS
 from ffilab.setup.catalogue import GIL
 from notebooks.placement import numbers, results
-from notebooks.placement.experiment import APART, PACKED, USUAL
+from notebooks.placement.counting import USUAL
 from notebooks.placement.lottery import BENCHMARKS, BUILDS
 
 

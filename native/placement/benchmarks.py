@@ -8,7 +8,6 @@ import sys
 import time
 
 
-# [benchmarks]
 class Callee:
     def one(self, a, b, c):
         self.two(a, b)
@@ -41,10 +40,8 @@ def containers(loops):
 
 # Loops that take two milliseconds or so.
 BENCHMARKS = {"call_method": (call_method, 16_000), "containers": (containers, 2_000)}
-# [/benchmarks]
 
 
-# [answers]
 def main():
     """Answer each line `NAME LOOPS` with the ns of one loop of that benchmark."""
     core = int(sys.argv[1])
@@ -56,9 +53,6 @@ def main():
         started = time.perf_counter_ns()
         function(loops)
         print((time.perf_counter_ns() - started) / loops, flush=True)
-
-
-# [/answers]
 
 
 if __name__ == "__main__":

@@ -10,11 +10,12 @@ import seaborn as sns
 from ffilab.judge.processes import interval_of
 from ffilab.page import draw
 from notebooks.placement import results
+from notebooks.placement.counting import Cache
 from notebooks.placement.exercise import SUSPECTS
-from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, Cache
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, PROGRAMS, SPREAD
 from notebooks.placement.lottery import ANYWHERE, BENCHMARKS, BUILDS, DEFAULT, TOGETHER
 from notebooks.placement.results import NAMED, NO_TRAP, THRESHOLDS, TRAP
-from notebooks.placement.story import CHANGE_CODE, PROGRAMS
+from notebooks.placement.story import CHANGE_CODE
 
 # The lines of the first figure; the table has all distances.
 SHOWN = {
@@ -203,20 +204,22 @@ def show_environments(runs: pd.DataFrame) -> None:
 def story_table(times: pd.DataFrame, counts: pd.DataFrame | str, hardware: dict | str) -> pd.DataFrame:
     """The programs: time, instructions, misses, and the counters where there are any (medians of their processes)."""
     rows = []
-    for name in [name for name in {**PROGRAMS, **SUSPECTS} if name in set(times.program)]:
+    measured = set(times.program)
+    known = [name for name in {**PROGRAMS, **SUSPECTS} if name in measured]
+    for name in [*known, *sorted(measured.difference(known))]:
         row = {
             "program": name,
             "an operation, ns": draw.text(interval_of(times, "ns", program=name)),
             "n (processes)": len(times[times.program == name]),
         }
-        if not isinstance(counts, str):
+        if not isinstance(counts, str) and name in set(counts.program):
             found = counts[counts.program == name].iloc[0]
             row |= {"instructions": f"{found.instructions:,}", "misses, simulated": f"{found.misses:,}"}
-        if not isinstance(hardware, str):
+        if not isinstance(hardware, str) and name in hardware:
             medians = pd.DataFrame(hardware[name]).median()
             row |= {f"{event}, counted": f"{value:,.0f}" for event, value in medians.items()}
         rows.append(row)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).fillna(draw.NOT_MEASURED)
 
 
 def published_story() -> pd.DataFrame:

@@ -28,9 +28,8 @@ from ffilab.run.paths import BUILD, ROOT, without_paths
 from ffilab.run.subprocesses import group
 from ffilab.setup import relink
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.placement.experiment import Cache, counters
+from notebooks.placement.counting import Cache, counters, no_valgrind
 
-# [size]
 FILE = "native/placement/benchmarks.py"
 # Name: loops that take some two milliseconds.
 BENCHMARKS: dict[str, int] = {
@@ -69,9 +68,6 @@ def size(session: Session) -> Size:
     return SIZES[session.budget.name]
 
 
-# [/size]
-
-# [linking]
 LINKED = BUILD / "placement" / "linked"
 # The linker's own order, in which the interpreter is installed as well.
 DEFAULT = "default"
@@ -150,10 +146,6 @@ def prepare(label: str) -> None:
     (LINKED / label / "lib").symlink_to(relink.prefix(label) / "lib")
 
 
-# [/linking]
-
-
-# [hottest]
 def hottest(program: Path, benchmarks: tuple[str, ...], rounds: int) -> tuple[str, Counter]:
     """What was counted, samples (perf) or instructions (callgrind), and how many by function while benchmarks run.
 
@@ -206,10 +198,6 @@ def callgrind(program: Path, options: list[str], lines: str) -> None:
         raise UserError(f"callgrind failed on a linked CPython (exit code {process.returncode}).")
 
 
-# [/hottest]
-
-
-# [server]
 def server_command(program: Path, core: int) -> list[str]:
     """The program as a server of benchmarks, pinned to a core (-1: not)."""
     return [str(program), "-S", "-s", "-P", str(ROOT / FILE), str(core)]
@@ -247,10 +235,6 @@ class Server:
             raise UserError(f"A linked CPython did not answer: {error.strip()}") from None
 
 
-# [/server]
-
-
-# [duels]
 def duels(session: Session, made: dict[str, dict]) -> pd.DataFrame:
     """Every program against the default of its build, in rounds.
 
@@ -298,10 +282,6 @@ def duel(program: Path, against: Path, turns: int, seed: int) -> Outcome:
     return Outcome(rows, "ok")
 
 
-# [/duels]
-
-
-# [stalls]
 STALLED = "stalled-cycles-frontend"
 
 
@@ -334,10 +314,6 @@ def count_stalls(label: str, files: dict[str, str], rounds: int) -> list[dict] |
     return rows or f"no order of CPython {label} was linked"
 
 
-# [/stalls]
-
-
-# [misses]
 # Called before and after each run of a benchmark, and nowhere else: callgrind writes down what it counted since the last time.
 CLOCK = "time_perf_counter_ns"
 # Of a benchmark's usual loops, one part each: to warm up, and to be counted.
@@ -370,8 +346,8 @@ def count_misses(label: str, files: dict[str, str], cache: dict) -> list[dict] |
     """One row for each program and benchmark, as many processes at once as there are cores: a count has no clock."""
     if not files:
         return f"no order of CPython {label} was linked"
-    if not shutil.which("valgrind"):
-        return "there is no valgrind here (`make doctor` names the package)"
+    if reason := no_valgrind():
+        return reason
     rows = []
     with (
         ThreadPoolExecutor(machine.cores_usable()) as pool,
@@ -419,10 +395,6 @@ def remove_orders() -> int:
     return len(orders)
 
 
-# [/misses]
-
-
-# [profile]
 MOST = 30
 
 
@@ -454,6 +426,3 @@ def take_profiles(processes: int, rounds: int) -> dict | str:
     except UserError as error:
         return without_paths(str(error))
     return {"what": what, "processes": taken}
-
-
-# [/profile]

@@ -13,7 +13,8 @@ from ffilab.judge.numbers import Made, Makers
 from ffilab.judge.poured import TOO_FEW
 from ffilab.measure.session import Session
 from notebooks.placement import results
-from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SIMULATED, Cache, simulated_how
+from notebooks.placement.counting import WESTMERE, Cache
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, PROGRAMS, SIMULATED, simulated_how
 from notebooks.placement.lottery import (
     ANYWHERE,
     BENCHMARKS,
@@ -26,7 +27,6 @@ from notebooks.placement.lottery import (
     stalled_how,
 )
 from notebooks.placement.results import NO_TRAP, THRESHOLDS
-from notebooks.placement.story import PROGRAMS
 
 
 def controls(session: Session) -> list[Control]:
@@ -70,7 +70,9 @@ def of_functions(session: Session) -> Makers:
 
     def simulation(make: Callable) -> Callable[[], Made]:
         def of_it() -> Counted | str:
-            found = session.observed("simulated misses of the functions", *simulated_how(session, cache(session)))
+            found = session.observed(
+                "simulated misses of the functions", *simulated_how(session, cache(session), WESTMERE)
+            )
             return found if isinstance(found, str) else Counted(make(pd.DataFrame(found)))
 
         return of_it

@@ -12,7 +12,8 @@ from ffilab.judge import estimates, processes, statistics
 from ffilab.judge.estimates import Interval, Location, Measurement, Share, Spread
 from ffilab.judge.processes import centres, exact, extremes, range_without_noise
 from ffilab.judge.questions import NO, YES, above
-from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD, Cache
+from notebooks.placement.counting import Cache
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, SPREAD
 from notebooks.placement.lottery import BENCHMARKS, DEFAULT
 from notebooks.placement.story import CHANGE_CODE, HISTORIES
 

@@ -7,7 +7,8 @@ from scipy import stats
 
 from ffilab.judge.processes import centres
 from ffilab.judge.simulation import Simulated
-from notebooks.placement.experiment import USUAL
+from notebooks.placement.counting import USUAL
+from notebooks.placement.experiment import PROGRAMS
 from notebooks.placement.lottery import (
     ANYWHERE,
     BENCHMARKS,
@@ -22,7 +23,7 @@ from notebooks.placement.lottery import (
 )
 from notebooks.placement.numbers import BY_LOT
 from notebooks.placement.results import HOTTEST, NO_TRAP, ONE_IN_TWENTY, TRAP
-from notebooks.placement.story import BISECTIONS, CHANGE_CODE, PROGRAMS
+from notebooks.placement.story import BISECTIONS, CHANGE_CODE
 
 INTERPRETERS = list(BUILDS)
 # Standard deviations of logarithms, seen in a run of `quick`: of a duel; of the small machine's programs; of a share in a

@@ -15,9 +15,8 @@ from ffilab.measure.session import Session
 from ffilab.run.errors import UserError
 from ffilab.run.machine import compiler
 from ffilab.run.paths import BUILD, NATIVE, without_paths
-from notebooks.placement.experiment import Cache, cachegrind, counters, reported_cache
+from notebooks.placement.counting import Cache, cachegrind, counters, no_valgrind, reported_cache
 
-# [history]
 STORY = NATIVE / "placement" / "story"
 HISTORY = tomllib.loads((STORY / "history.toml").read_text())["commit"]
 # The commit that changes where functions lie: its message, and its place in the history.
@@ -96,24 +95,6 @@ def git(*words, timeout_s: float = 60) -> str:
     return done.stdout
 
 
-# [/history]
-
-# [programs]
-HOT = {"file": "operations.h", "find": "#define HOT\n", "replace": "#define HOT __attribute__((hot))\n"}
-ALIGNED = {
-    "file": "Makefile",
-    "find": "CFLAGS ?= -O2 -Wall",
-    "replace": "CFLAGS ?= -O2 -Wall -falign-functions=64",
-}
-# A commit, by its place in the history, and changes that are not committed.
-PROGRAMS = {
-    "fast": {"commit": AT - 1, "changes": []},
-    "slow": {"commit": AT, "changes": []},
-    "hot": {"commit": AT, "changes": [HOT]},
-    "hot, aligned": {"commit": AT, "changes": [HOT, ALIGNED]},
-}
-
-
 def compiled(session: Session, revisions: list[str], versions: dict[str, dict]) -> list[str]:
     """Compile versions of the small machine; their names."""
     return session.observe("versions of the small machine", compile_all, revisions, versions)
@@ -145,10 +126,6 @@ def build(name: str, revision: str, changes: list[dict]) -> None:
         raise UserError(f"The program {name} cannot be compiled: {(err or out).strip()[-200:]}")
 
 
-# [/programs]
-
-
-# [times]
 def times(session: Session, title: str, names: list[str], repeats: int) -> pd.DataFrame:
     """Every program in processes of its own, interleaved. Columns program, ns (of an operation)."""
     cases = [Step(lambda seed, name=name: run(name), {"program": name}) for name in names]
@@ -161,18 +138,14 @@ def run(name: str) -> Outcome:
     return Outcome({"ns": float(out.split()[0])} if ended == "ok" else None, ended, err)
 
 
-# [/times]
-
-
-# [counts]
 def counts(session: Session, names: list[str]) -> list[dict] | str:
     """Instructions and simulated misses of each program, one turn; or why there are none."""
     return session.observe("instructions and misses of the small machine", count, names)
 
 
 def count(names: list[str]) -> list[dict] | str:
-    if not shutil.which("valgrind"):
-        return "there is no valgrind here (`make doctor` names the package)"
+    if reason := no_valgrind():
+        return reason
     cache = Cache(**reported_cache())
     return [{"program": name, **cachegrind([machine(name), "once"], cache)} for name in names]
 
@@ -193,10 +166,6 @@ def look_at_counters(names: list[str], repeats: int) -> dict[str, list[dict]] | 
     return found
 
 
-# [/counts]
-
-
-# [bisections]
 BISECTIONS = {"smoke": 1, "room": 8, "quick": 20, "full": 80}
 
 
@@ -246,6 +215,3 @@ def took(revision: str) -> float:
     if not (time := re.search(r"BAD: ([\d.]+) ns", out)):
         raise UserError(f"The small machine did not say its time ({ended}): {err.strip()[-200:]}")
     return float(time.group(1))
-
-
-# [/bisections]

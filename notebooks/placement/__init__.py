@@ -1,0 +1,7 @@
+"""What the notebook "Code placement" is written with."""
+
+from ffilab.measure import instructions
+from ffilab.measure.case import Program
+from ffilab.page import chapter, draw
+
+__all__ = ["Program", "chapter", "draw", "instructions"]
