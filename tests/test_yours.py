@@ -7,6 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from ffilab.judge.yours import Result
 from ffilab.measure import foreign, runner
 from ffilab.measure.plan import APART, APART_AGAIN, YOURS, Arm, control_pair
 from ffilab.page import yours as page
+from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -188,7 +190,8 @@ def test_mistakes_of_the_command_are_sentences(words, said):
         (Arm("x", "os.abort()", "import os"), r"died with exit code -6; its output is in .*\.log\."),
     ],
 )
-def test_a_statement_that_cannot_run_is_a_sentence(arm, said):
+def test_a_statement_that_cannot_run_is_a_sentence(arm, said, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(UserError, match=said):
         ffilab.compare([arm])
 
@@ -238,7 +241,8 @@ def test_what_draws_pages_is_not_asked_for():
 @pytest.mark.full
 def test_the_wheel_works_in_an_environment_of_its_own(tmp_path):
     def run(*words):
-        told = subprocess.run(words, cwd=tmp_path, env=clean_environment(), capture_output=True, text=True)
+        alone = clean_environment(**settings.telling(alone=True))
+        told = subprocess.run(words, cwd=tmp_path, env=alone, capture_output=True, text=True)
         assert told.returncode == 0, told.stderr
         return told.stdout
 
