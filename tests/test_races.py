@@ -3,39 +3,36 @@
 What unsafe variants lose is a distribution and no business of a test.
 """
 
-import importlib.util
-import json
 import re
-import subprocess
-import sys
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 from of_chapter import LABELS, Golden, outcome_of, rows_of
 
 from ffilab.judge.estimates import Share
-from ffilab.measure.session import Measuring
-from ffilab.run.paths import resolved
-from ffilab.setup import installed
+from ffilab.measure.case import Program
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from native.races.calls import extension, meeting
+from native.threads import together
 from notebooks.races import detection, exercise, experiment, results
 from notebooks.races.detection import CLEAN, RACE, SOURCES
 
 
 def run(label, what, /, **arguments):
-    return rows_of(label, experiment.EXPERIMENTS, what, {"folder": experiment.FOLDER, **arguments})
+    return rows_of(label, what, {"folder": experiment.FOLDER, **arguments})
 
 
 # ---- the experiments ----
 
 MEETING = {"met", "pairs", "overlapped", "cores", "preempted", "work_us"}
 EXPERIMENTS = [
-    ("crossed_counter", {"way": "C API, releasing", "teams": [{"threads": 2, "iterations": 100, "variants": ["unsafe"]}]},
+    (experiment.crossed_counter, {"way": "C API, releasing", "teams": [{"threads": 2, "iterations": 100, "variants": ["unsafe"]}]},
      {"threads", "iterations", "variant", "lost", *MEETING}),
-    ("start_and_work", {"iterations": 100}, {"start", "call", "life"}),
-    ("double_payments", {"rounds": 5, "spread_ns": 1000, "windows_ns": [0, 100]}, {"window_ns", "share"}),
-    ("borrowed", {"function": "first_strong", "reads": 1000}, {"reads"}),
-    ("remedy_together", {"remedy": "atomic", "milliseconds": 1, "threads": [2]}, {"threads", "alone", "together"}),
+    (experiment.start_and_work, {"iterations": 100}, {"start", "call", "life"}),
+    (experiment.double_payments, {"rounds": 5, "spread_ns": 1000, "windows_ns": [0, 100]}, {"window_ns", "share"}),
+    (experiment.read_while_changed, {"function": "first_strong", "reads": 1000}, {"reads"}),
+    (experiment.remedy_together, {"remedy": "atomic", "milliseconds": 1, "threads": [2]}, {"threads", "alone", "together"}),
 ]  # fmt: skip
 
 
@@ -46,7 +43,7 @@ def test_each_experiment_answers(function, arguments, columns):
 
 def test_the_experiment_in_python_alone_answers():
     arguments = {"threads": 2, "loops": 1000, "intervals": experiment.INTERVALS}
-    rows = rows_of(FREE_THREADED, experiment.EXPERIMENTS, "python_race", arguments)
+    rows = rows_of(FREE_THREADED, experiment.python_race, arguments)
     assert {row["statement"] for row in rows} == {"total += 1", "total += one()"}
 
 
@@ -58,7 +55,7 @@ def test_safe_counters_are_exact_and_threads_meet_where_they_can(label, way):
         # Attached threads too, where there is no GIL: they would keep out the 8th, 16th and 32nd without room for them.
         {"threads": 40, "iterations": 2_000, "variants": results.VARIANTS},
     ]
-    rows = run(label, "crossed_counter", way=way, teams=teams)
+    rows = run(label, experiment.crossed_counter, way=way, teams=teams)
     assert len(rows) == 6
     assert all(row["lost"] == 0 for row in rows if row["variant"] != "unsafe")
     if experiment.lets_others_in(label, way):
@@ -72,10 +69,12 @@ def test_safe_counters_are_exact_and_threads_meet_where_they_can(label, way):
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("loader", experiment.LOADERS)
 def test_safe_variants_of_all_other_kinds_are_right(label, loader):
-    bank = {row["case"]: row for row in run(label, "bank", loader=loader, threads=20, attempts=3)}
+    bank = {row["case"]: row for row in run(label, experiment.accounts, loader=loader, threads=20, attempts=3)}
     for case in ("safe", "compare and exchange"):
         assert bank[case]["withdrawn"] + bank[case]["balance"] == results.DOLLARS
-    wrong = {row["kind"]: row["wrong"] for row in run(label, "kinds", loader=loader, slots=50, loops=1_000)}
+    wrong = {
+        row["kind"]: row["wrong"] for row in run(label, experiment.wrong_answers, loader=loader, slots=50, loops=1_000)
+    }
     safe = ("lazy table, mutex", "output buffer, thread-local", "last error, thread-local", "last error, errno")
     assert {wrong[kind] for kind in safe} == {0}
 
@@ -83,9 +82,8 @@ def test_safe_variants_of_all_other_kinds_are_right(label, loader):
 @pytest.mark.parametrize(("label", "on"), [(GIL, True), (FREE_THREADED, True), (FREE_THREADED, False)])
 def test_the_talks_program_is_exact_where_it_is_safe_or_has_a_gil(label, on):
     environment = {"PYTHON_GIL": "1"} if on and label == FREE_THREADED else {}
-    outcome = outcome_of(
-        label, experiment.EXPERIMENTS, "as_run", {"folder": experiment.FOLDER, "rounds": 2}, environment=environment
-    )
+    arguments = {"folder": experiment.FOLDER, "rounds": 2}
+    outcome = outcome_of(label, experiment.talks_program, arguments, environment=environment)
     assert outcome.gil_enabled == on
     rows = outcome.result
     assert [row["what"] for row in rows] == ["fast bank"] * 2 + ["unsafe counter"] * 2 + [
@@ -102,42 +100,63 @@ def test_the_talks_program_is_exact_where_it_is_safe_or_has_a_gil(label, on):
 def test_safe_counters_in_rust_are_exact(loader):
     if reason := detection.why_not_built("rust_counter"):
         pytest.skip(reason)
-    rows = run(FREE_THREADED, "rust_counter", loader=loader, threads=4, iterations=20_000)
+    rows = run(FREE_THREADED, experiment.rust_counter, loader=loader, threads=4, iterations=20_000)
     lost = {row["variant"]: row["lost"] for row in rows}
     assert lost["Rust, fetch_add"] == lost["Rust, Mutex"] == 0
+
+
+def stress(folder, remedy, threads, loops):
+    """For counters what is there and what should be; for reads how many of them were torn."""
+    module = extension(folder)
+    guarded = module.Guarded()
+    if remedy.startswith("read"):
+        torn = []
+        reader = partial(module.pairs, remedy, loops, False)
+        together([partial(module.pairs, remedy, loops // 4, True), lambda: torn.append(reader())])
+        return {"value": sum(torn), "expected": 0}
+    before = module.total(remedy, guarded)
+    together([partial(module.run, remedy, guarded, loops)] * threads)
+    return {"value": module.total(remedy, guarded) - before, "expected": threads * loops}
 
 
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("name", [name for name in experiment.REMEDIES if name not in experiment.UNSAFE])
 def test_remedies_are_exact(label, name):
-    (row,) = run(label, "stress", remedy=name, threads=6, loops=20_000)
+    (row,) = run(label, stress, remedy=name, threads=6, loops=20_000)
     assert row["value"] == row["expected"]
 
 
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("function", ["first_strong", "sum_locked"])
 def test_strong_references_and_critical_sections_do_not_crash(label, function):
-    assert run(label, "borrowed", function=function, reads=50_000) == [{"reads": 50_000}]
+    assert run(label, experiment.read_while_changed, function=function, reads=50_000) == [{"reads": 50_000}]
+
+
+def refusals(folder):
+    """What the extension is, and what it says to what cannot be done."""
+    module, refused = extension(folder), []
+    wrong = [
+        (module.increment_keeping, ("unsafe", 1, 1, 0, bytearray(8))),
+        (module.increment_keeping, ("no such", 1, 1, 0, bytearray(99))),
+        (module.sum_unlocked, ([0.5],)),
+    ]
+    for function, arguments in wrong:
+        try:
+            function(*arguments)
+        except (TypeError, ValueError) as error:
+            refused.append(str(error))
+    return {"names": module.names(), "refused": refused}
 
 
 @pytest.mark.parametrize("label", LABELS)
 def test_the_extension_is_what_the_chapter_says(label):
     """The same remedies, its import leaves the GIL off on t-builds, and what cannot be done is refused."""
-    program = (
-        f"import json, sys; sys.path.insert(0, {str(SOURCES)!r}); import arms\n"
-        f"module, refused = arms.load({resolved(experiment.FOLDER)!r}), []\n"
-        "for given in (bytearray(8), 'unsafe'), (bytearray(99), 'no such'):\n"
-        "    try: module.increment_keeping(given[1], 1, 1, 0, given[0])\n"
-        "    except ValueError as error: refused.append(str(error))\n"
-        "try: module.sum_unlocked([0.5])\n"
-        "except TypeError as error: refused.append(str(error))\n"
-        "print(json.dumps([module.names(), getattr(sys, '_is_gil_enabled', lambda: True)(), refused]))"
-    )
-    command = [installed.load(BY_LABEL[label]).python, "-I", "-c", program]
-    names, gil, refused = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
-    assert names == list(experiment.REMEDIES)
-    assert gil != BY_LABEL[label].free_threaded
-    assert refused == ["the buffer is too small for a visit", "there is no variant no such", "a dict is asked for"]
+    outcome = outcome_of(label, refusals, {"folder": experiment.FOLDER})
+    assert outcome.gil_enabled != BY_LABEL[label].free_threaded
+    assert outcome.result == {
+        "names": list(experiment.REMEDIES),
+        "refused": ["the buffer is too small for a visit", "there is no variant no such", "a dict is asked for"],
+    }
 
 
 # ---- the tools ----
@@ -145,11 +164,11 @@ def test_the_extension_is_what_the_chapter_says(label):
 
 def test_every_variant_of_the_stress_program_is_in_the_table():
     names = re.findall(r'^    \{"([^"]+)", \w+\},$', (SOURCES / "sanitizers" / "stress.c").read_text(), re.M)
-    assert names == list(detection.STRESS)
+    assert names == list(experiment.STRESS)
 
 
 TOOLS = [
-    *((detection.sanitized, variant) for variant in detection.STRESS),
+    *((detection.sanitized, variant) for variant in experiment.STRESS),
     *((detection.helgrind, variant) for variant in ("counter, unsafe", "counter, mutex")),
 ]
 
@@ -160,7 +179,7 @@ def test_a_tool_finds_data_races_and_nothing_else(tool, variant):
     seen = tool(variant)
     if seen["found"].startswith("cannot run here"):
         pytest.skip(seen["found"])
-    race, _ = detection.STRESS[variant]
+    race, _ = experiment.STRESS[variant]
     assert seen["found"] == (RACE if race else CLEAN), seen["report"]
     assert "/" not in seen["report"]
 
@@ -182,15 +201,13 @@ def test_a_report_holds_nothing_of_this_machine():
     assert len(detection.cleaned(report, lines=2).splitlines()) == 2
 
 
-@pytest.mark.usefixtures("quiet_machine")
-def test_what_was_not_built_is_said(monkeypatch, tmp_path, quiet_progress):
+def test_what_was_not_built_is_said(monkeypatch, tmp_path):
     monkeypatch.setattr(detection, "LIBRARIES", tmp_path)
     (tmp_path / "stress-tsan").touch()
     assert "no ThreadSanitizer" in detection.sanitized("counter, unsafe")["found"]
     (tmp_path / "missing-loom_model.txt").write_text("no cargo here")
-    session = Measuring("races", [FREE_THREADED])
-    assert detection.explored(session).empty
-    assert session.observed("not built", "loom_model") == "no cargo here"
+    assert detection.why_not_built("loom_model") == "no cargo here"
+    assert detection.why_not_built("rust_counter") is None
 
 
 def test_false_alarms_and_misses_are_named():
@@ -202,20 +219,19 @@ def test_false_alarms_and_misses_are_named():
 
 
 @pytest.mark.full
-@pytest.mark.usefixtures("quiet_machine")
-def test_loom_finds_the_lost_update_and_the_missing_barrier(quiet_progress):
+def test_loom_finds_the_lost_update_and_the_missing_barrier():
     if reason := detection.why_not_built("loom_model"):
         pytest.skip(reason)
-    failures = detection.explored(Measuring("races", [FREE_THREADED])).set_index("case").failure
+    failures = {model: Program((experiment.LOOM, model)).run().result["failure"] for model in experiment.MODELS}
     assert "left: 1" in failures["load then store"]
     assert "the data was not" in failures["publish, Relaxed"]
-    assert failures[["fetch_add", "Mutex", "publish, Release and Acquire"]].isna().all()
+    assert {failures[model] for model in ("fetch_add", "Mutex", "publish, Release and Acquire")} == {None}
 
 
 @pytest.mark.full
 @pytest.mark.parametrize(("name", "code"), [("static_mut.rs", "E0133"), ("not_sync.rs", "E0277")])
 def test_rust_refuses_unsafe_globals(name, code):
-    answer = detection.refused(name)
+    answer = experiment.refused(name)
     if answer.startswith("There is no rustc"):
         pytest.skip(answer)
     assert code in answer
@@ -225,25 +241,12 @@ def test_rust_refuses_unsafe_globals(name, code):
 @pytest.mark.full
 @pytest.mark.parametrize("label", [GIL, FREE_THREADED])
 def test_pytest_run_parallel_accepts_the_safe_dispenser(label):
-    safe = detection.run_parallel(label, "test_ticket", 0).result
-    assert safe["outcome"] == "passed", safe["said"]
-    assert detection.run_parallel(label, "test_unsafe_ticket", 0).result["outcome"] in ("passed", "failed")
+    for test, right in (("test_ticket", ("passed",)), ("test_unsafe_ticket", ("passed", "failed"))):
+        (row,) = run(label, experiment.run_parallel, source=experiment.TICKETS, test=test, threads=8)
+        assert row["outcome"] in right, row["said"]
 
 
 # ---- the worker's side ----
-
-
-@pytest.fixture
-def worker(monkeypatch):
-    """The module that runs in the measured processes."""
-    monkeypatch.setattr(sys, "path", [str(SOURCES), str(SOURCES.parent), *sys.path])
-    for name in ("arms", "threads"):
-        monkeypatch.setitem(sys.modules, name, None)
-        del sys.modules[name]
-    spec = importlib.util.spec_from_file_location("races_experiments", SOURCES / "experiments.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize(
@@ -255,54 +258,39 @@ def worker(monkeypatch):
         ([(0, 100), (10, 20), (30, 40)], 2 / 3, 20 / 100),
     ],
 )
-def test_what_is_made_of_the_visits(worker, spans, pairs, overlapped):
+def test_what_is_made_of_the_visits(spans, pairs, overlapped):
     def visits(met=1, core=0):
         seen = {"met": met, "preempted": 1, "first_core": core, "last_core": core}
         return [SimpleNamespace(begin_ns=begin, end_ns=end, **seen) for begin, end in spans]
 
-    found = worker.meeting(visits())
+    found = meeting(visits())
     assert (found["pairs"], found["overlapped"]) == (pytest.approx(pairs), pytest.approx(overlapped))
     assert (found["met"], found["cores"], found["preempted"]) == (1, 1, len(spans))
-    assert worker.meeting(visits(core=-1))["cores"] is None
-    assert worker.meeting(visits(met=0))["met"] == 0
+    assert meeting(visits(core=-1))["cores"] is None
+    assert meeting(visits(met=0))["met"] == 0
 
 
 # ---- the exercises ----
 
 
-@pytest.mark.full
-def test_a_tally_is_tried():
-    def lines(source):
-        return exercise.check_tally(detection.tried(source))
-
-    assert lines("long tally_of(int value) { return 1 }")[0].startswith("It does not compile")
-    assert any("Not correct" in line for line in lines(exercise.racy_tally()))
-    safe = lines((detection.EXERCISE / "mutex_per_byte.c").read_text())
-    assert safe[0].startswith("Exact")
-    assert not any("Not correct" in line for line in safe)
-    assert any("ns a byte" in line for line in safe)
-
-
-MINE = {"lost": 0, "bytes": 100, "threads": 4, "ns_per_byte": 1.0}
-FOUND = {"found": RACE, "report": "data race\n    #0 tally tally.c:8"}
+FOUND = {"found": RACE, "report": "data race\n    #0 unsafe_increment races.c:24"}
 NOTHING = {"found": CLEAN, "report": ""}
 
 
 @pytest.mark.parametrize(
-    ("seen", "says"),
+    ("lost", "met", "seen", "says"),
     [
-        ({"compiler": "1:1: error"}, "It does not compile: 1:1: error"),
-        ({"ended": "killed by SIGSEGV", "error": ""}, "Not correct: the stress run ended with killed by SIGSEGV"),
-        ({"mine": {"lost": 7, "bytes": 100}}, "Not correct: 7 of 100 bytes"),
-        ({"mine": MINE, "sanitizer": FOUND}, "found a data race, #0 tally tally.c:8"),
-        ({"mine": MINE, "sanitizer": NOTHING}, "Fast."),
-        ({"mine": {**MINE, "ns_per_byte": 9.0}, "sanitizer": NOTHING}, "Not yet fast"),
-        ({"mine": MINE, "sanitizer": None}, "This compiler has no ThreadSanitizer"),
+        (7, 40, FOUND, "in 7 rounds"),
+        (0, 40, FOUND, "found a data race, #0 unsafe_increment races.c:24"),
+        (0, 0, NOTHING, "nothing was tried"),
+        (0, 40, NOTHING, ""),
+        (0, 40, {"found": "cannot run here", "report": ""}, ""),
     ],
 )
-def test_correct_comes_before_fast(seen, says):
-    lines = exercise.check_tally({**seen, "mutex per byte": {"ns_per_byte": 10.0}})
-    assert any(says in line for line in lines)
+def test_luck_with_a_counter_is_not_enough(lost, met, seen, says):
+    faults = exercise.faults(lost, met, seen)
+    assert says in " ".join(faults)
+    assert bool(faults) == bool(says)
 
 
 def test_the_choice_right_wrong_and_not_made():

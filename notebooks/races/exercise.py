@@ -1,17 +1,27 @@
-"""The exercise of the chapter "Races": its self-check, in words. What it does with an answer: detection.py."""
+"""The exercises of the chapter "Races": their self-checks, in words."""
 
+import tempfile
+from pathlib import Path
+
+from ffilab.judge import selfcheck, statistics
 from ffilab.judge.estimates import Share
-from notebooks.races.detection import CLEAN, EXERCISE, RACE
+from ffilab.measure.case import Case, program
+from ffilab.measure.plan import Arm
+from ffilab.measure.session import Session
+from ffilab.page import draw
+from ffilab.run.machine import compiler
+from ffilab.setup import mine
+from ffilab.setup.catalogue import FREE_THREADED
+from notebooks.races.detection import RACE, SOURCES, first_line, thread_sanitizer
+from notebooks.races.experiment import FOLDER, TWO, crossed_counter
 
 # What the check of each exercise prints when it is solved.
 SOLVED = {
     "safe-or-not": r"\A(.*: right; .*\n){6}\Z",
-    "safe-tally": r"^Fast\.\n\Z",
+    "safe-counter": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
-
-# Far above the noise: counting into memory of one's own needs no lock in the loop.
-GOAL = 5
-
+# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
+CHANGE = ("CROWD_SIZES = (2, THREADS)", "CROWD_SIZES = (2, 8, THREADS)", "8 threads with 10,000: loss")
 
 SAFE, UNSAFE = "safe", "can go wrong"
 # Situation: (the right answer, and why). The answers follow from the code; what a run shows is told beside them.
@@ -23,6 +33,8 @@ SITUATIONS = {
     "bank of atomic load and store, CDLL, with the GIL": (UNSAFE, "between the two steps another thread may act"),
     "bank of compare and exchange, CDLL, without the GIL": (SAFE, "it acts only if what it saw is still true"),
 }
+# Rounds of one process, in each of which two threads meet in the reader's function.
+ROUNDS = 20
 
 
 def check_choice(choice: dict[str, str], seen: dict[str, Share]) -> list[str]:
@@ -41,34 +53,51 @@ def check_choice(choice: dict[str, str], seen: dict[str, Share]) -> list[str]:
     return lines
 
 
-def racy_tally() -> str:
-    """The source that the exercise starts with: a histogram with a race."""
-    return (EXERCISE / "tally.c").read_text()
+def check_counter(session: Session, folder: str) -> list[str]:
+    """Is the reader's `unsafe_increment` exact in every round and without a data race; and does it take no longer than the atomic
+    one of the original?
+
+    folder: what `mine.build` returned.
+    """
+    fixed = {"folder": folder, "way": "ctypes CDLL", "teams": [{**TWO, "variants": ["unsafe"] * ROUNDS}]}
+    session.run("my counter", [Case(FREE_THREADED, crossed_counter, fixed=fixed)], session.budget.repeats)
+    # An event counts, whatever else ran.
+    rounds = session.frame("my counter", disturbed=True)
+    seen = session.observe("my counter under ThreadSanitizer", sanitized, "counter, unsafe")
+    wrong = faults(int((rounds.lost != 0).sum()), int((rounds.met == 1).sum()), seen)
+    if wrong:
+        return [f"Not correct: {line}" for line in wrong]
+    ours, theirs = thousand("atomic_increment", FOLDER, "the atomic one"), thousand("unsafe_increment", folder, "mine")
+    record = session.time("my counter and the atomic one", [ours, theirs], [FREE_THREADED])
+    draw.arms(record)
+    found = statistics.compare(record, (FREE_THREADED, theirs.name), (FREE_THREADED, ours.name))
+    return [*selfcheck.said([], found), f"ThreadSanitizer: {seen['found']}."]
 
 
-def check_tally(seen: dict) -> list[str]:
-    """Does it compile, is it exact under stress, does ThreadSanitizer accept it, and is it fast? One line each."""
-    if "compiler" in seen:
-        return [f"It does not compile: {seen['compiler']}"]
-    if "ended" in seen:
-        return [f"Not correct: the stress run ended with {seen['ended']}. {seen['error']}".strip()]
-    mine = seen["mine"]
-    if mine["lost"]:
-        return [f"Not correct: {mine['lost']:,} of {mine['bytes']:,} bytes were not counted."]
-    lines = [f"Exact this time: all {mine['bytes']:,} bytes were counted."]
-    if seen["sanitizer"] is None:
-        lines.append("This compiler has no ThreadSanitizer, so that nobody looked for a race that did not happen.")
-    else:
-        found, report = seen["sanitizer"]["found"], seen["sanitizer"]["report"]
-        if found == RACE:
-            place = next((line.strip() for line in report.splitlines() if "#0" in line), "")
-            return [*lines, f"Not correct: ThreadSanitizer found a data race, {place}"]
-        lines.append("ThreadSanitizer found nothing." if found == CLEAN else f"ThreadSanitizer {found}.")
-    naive = seen["mutex per byte"]
-    lines.append(
-        f"{mine['ns_per_byte']:.2f} ns a byte with {mine['threads']} threads; a mutex for each byte takes "
-        f"{naive['ns_per_byte']:.2f}."
-    )
-    faster = naive["ns_per_byte"] / mine["ns_per_byte"]
-    lines.append("Fast." if faster > GOAL else f"Not yet fast: aim at more than {GOAL} times the mutex for each byte.")
-    return lines
+def faults(lost: int, met: int, seen: dict) -> list[str]:
+    """What is wrong with a counter: in so many rounds it lost updates, or in none its threads met; or a tool saw a race."""
+    wrong = []
+    if lost:
+        wrong.append(f"updates were lost, in {lost} rounds; in {met} all threads met.")
+    elif not met:
+        wrong.append("the threads never met, so that nothing was tried. Run the cell again.")
+    if seen["found"] == RACE:
+        place = next((line.strip() for line in seen["report"].splitlines() if "#0" in line), "")
+        wrong.append(f"ThreadSanitizer found a data race, {place}")
+    return wrong
+
+
+def sanitized(variant: str) -> dict:
+    """A variant of the reader's library under ThreadSanitizer."""
+    with tempfile.TemporaryDirectory() as folder:
+        built = Path(folder) / "stress"
+        sources = [mine.copy("races/library") / "races.c", SOURCES / "sanitizers" / "stress.c"]
+        ended, _, err = program([compiler(), "-O1", "-g", "-fsanitize=thread", "-pthread", *sources, "-o", built])
+        if ended != "ok":
+            return {"found": f"cannot run here: {first_line(err)}", "report": ""}
+        return thread_sanitizer([built, variant])
+
+
+def thousand(function: str, folder: str, name: str) -> Arm:
+    """A call with a thousand increments, by one thread."""
+    return Arm(name, "f(1000)", f"import ctypes; f = ctypes.CDLL({folder!r} + '/libraces.so').{function}")

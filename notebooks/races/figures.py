@@ -11,13 +11,14 @@ from ffilab.measure.record import Record
 from ffilab.page import draw
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.races import results
-from notebooks.races.detection import MODELS, TESTS, TOOLS
+from notebooks.races.detection import TOOLS
 from notebooks.races.experiment import (
     BORROWED,
-    CROWD_SIZES,
     INTERVALS,
     LOADERS,
+    MODELS,
     REMEDIES,
+    TESTS,
     VARIANTS,
     WAYS,
     lets_others_in,
@@ -26,7 +27,6 @@ from notebooks.races.experiment import UNSAFE as UNSAFE_REMEDIES
 from notebooks.races.results import CDLL, PYDLL, SAFE
 
 PAIR = (GIL, FREE_THREADED)
-MARKERS = dict(zip(CROWD_SIZES, "oD", strict=True))
 # When each remedy is the one to take.
 WHEN = {
     "no protection": "never, if two threads can meet there",
@@ -254,8 +254,9 @@ def plot_crowds(figure, runs: pd.DataFrame) -> None:
     """Each run as one point: loss against the share of time in which at least two threads worked. Filled: with the GIL
     released; open: without a GIL."""
     panels = figure.subplots(1, 2, sharex=True, sharey=True)
+    markers = dict(zip(sorted(runs.threads.unique().tolist()), "oDsv"))
     for axes, iterations in zip(panels, sorted(runs.iterations.unique()), strict=True):
-        for (size, marker), color in zip(MARKERS.items(), draw.PALETTE, strict=False):
+        for (size, marker), color in zip(markers.items(), draw.PALETTE, strict=False):
             for label in PAIR:
                 part = chosen(runs, iterations=int(iterations), threads=size, interpreter=label)
                 axes.scatter(
@@ -270,7 +271,7 @@ def plot_crowds(figure, runs: pd.DataFrame) -> None:
                 )
         axes.set_xlabel(f"time with two or more at work, %\n{iterations:,} increments each")
     panels[0].set_ylabel("updates lost in one run, %")
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=len(MARKERS))
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=len(markers))
 
 
 def crowds_alt(rows: pd.DataFrame) -> str:

@@ -11,13 +11,13 @@ from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Share
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.judge.questions import OPEN, above
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
-from notebooks.races.detection import CLEAN, RACE, STRESS, TOOLS
+from notebooks.races.detection import CLEAN, RACE, TOOLS
 from notebooks.races.experiment import (
     AGAIN,
-    CROWD_SIZES,
     LOADERS,
     SHORT,
     SPREAD_NS,
+    STRESS,
     THREADS,
     TWO,
     VARIANTS,
@@ -174,7 +174,7 @@ def crowd_rows(runs: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for label in labels(runs):
         for iterations in sorted(runs.iterations.unique()):
-            for threads in CROWD_SIZES:
+            for threads in sorted(runs.threads.unique().tolist()):
                 which = {"interpreter": label, "threads": threads, "iterations": int(iterations)}
                 part = chosen(runs, **which)
                 if part.empty:
