@@ -52,13 +52,13 @@ def whole(text: str, node: ast.stmt) -> str:
 
 
 class Cells(importlib.abc.MetaPathFinder, importlib.abc.ExecutionLoader):
-    """Finds and loads these modules, where a chapter has no file of that name."""
+    """Finds and loads these modules."""
 
     def find_spec(self, fullname, path=None, target=None):
         package, _, name = fullname.rpartition(".")
         folder = NOTEBOOKS / package.rpartition(".")[2]
         notebook = folder / f"{folder.name}.ipynb"
-        if package.rpartition(".")[0] != NOTEBOOKS.name or name != MODULE or (folder / f"{name}.py").exists():
+        if package.rpartition(".")[0] != NOTEBOOKS.name or name != MODULE:
             return None
         return importlib.util.spec_from_loader(fullname, self) if notebook.exists() else None
 
