@@ -18,7 +18,7 @@ from notebooks.races.experiment import FOLDER, TWO, crossed_counter
 # What the check of each exercise prints when it is solved.
 SOLVED = {
     "safe-or-not": r"\A(.*: right; .*\n){6}\Z",
-    "safe-counter": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
+    "share-less": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
 # A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = ("CROWD_SIZES = (2, THREADS)", "CROWD_SIZES = (2, 8, THREADS)", "8 threads with 10,000: loss")
@@ -54,8 +54,8 @@ def check_choice(choice: dict[str, str], seen: dict[str, Share]) -> list[str]:
 
 
 def check_counter(session: Session, folder: str) -> list[str]:
-    """Is the reader's `unsafe_increment` exact in every round and without a data race; and does it take no longer than the atomic
-    one of the original?
+    """Is the reader's `unsafe_increment` exact in every round and without a data race; and does it take at most half the
+    time of the original's atomic one?
 
     folder: what `mine.build` returned.
     """
@@ -71,7 +71,7 @@ def check_counter(session: Session, folder: str) -> list[str]:
     record = session.time("my counter and the atomic one", [ours, theirs], [FREE_THREADED])
     draw.arms(record)
     found = statistics.compare(record, (FREE_THREADED, theirs.name), (FREE_THREADED, ours.name))
-    return [*selfcheck.said([], found), f"ThreadSanitizer: {seen['found']}."]
+    return [*selfcheck.said([], found, most=0.5), f"ThreadSanitizer: {seen['found']}."]
 
 
 def faults(lost: int, met: int, seen: dict) -> list[str]:
