@@ -267,6 +267,8 @@ def test_a_build_s_own_layout_is_right_and_another_s_is_not(labels, quiet_progre
     found = results.by_layout(session.run("the layout of another build", steps, repeats=1, may_fail=True))
     session.close()
     assert found[found.CPython == found.layout_of].right.all()
+    refused = results.refused(found)
+    assert refused.events == refused.trials > 0
     forged = found[(found.CPython != found.layout_of) & (found.made != experiment.A_MODULE)]
     pairs = zip(forged.CPython, forged.layout_of)
     kinds = [BY_LABEL[one].free_threaded != BY_LABEL[other].free_threaded for one, other in pairs]
