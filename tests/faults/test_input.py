@@ -18,6 +18,7 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup import catalogue, installed, native
 from ffilab.setup.catalogue import BY_LABEL
+from ffilab.yours import command
 
 GIL = BY_LABEL["3.14"]
 
@@ -25,12 +26,13 @@ GIL = BY_LABEL["3.14"]
 def ends(monkeypatch, capsys, *words):
     """The one sentence in which a verb ends that is run in this process."""
     monkeypatch.setattr(sys, "argv", ["ffilab", *words])
-    monkeypatch.setattr(cli.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(command.signal, "signal", lambda *_: None)
     with pytest.raises(SystemExit) as caught:
         cli.main()
-    said = str(caught.value.code)
+    out, said = capsys.readouterr()
+    assert caught.value.code == 1
     assert said.startswith("ffilab: ")
-    assert "Traceback" not in "".join(capsys.readouterr())
+    assert "Traceback" not in out + said
     return said
 
 
