@@ -32,7 +32,7 @@ DISTURBING = (
     "PYTHON_CONTEXT_AWARE_WARNINGS",
     "PYTHON_THREAD_INHERIT_CONTEXT",
 )
-MEASURING = {"book", "chapter", "more", "study", "lab", "time"}
+MEASURING = {"book", "chapter", "more", "study", "lab"}
 
 
 # A module that not every verb needs.
