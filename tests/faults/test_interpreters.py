@@ -13,7 +13,6 @@ from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 from ffilab.setup import environments, installed, interpreters
 from ffilab.setup.catalogue import BY_LABEL
-from ffilab.yours import command
 
 GIL, FREE = BY_LABEL["3.14"], BY_LABEL["3.14t"]
 
@@ -88,7 +87,7 @@ def test_a_variable_that_changes_interpreters_is_refused(monkeypatch, capsys, va
     name, _, value = variable.partition("=")
     monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "argv", ["ffilab", *verb])
-    monkeypatch.setattr(command.signal, "signal", lambda *_: None)
+    monkeypatch.setattr(cli.command.signal, "signal", lambda *_: None)
     with pytest.raises(SystemExit):
         cli.main()
     assert f"{variable} would change the interpreters that are measured: `unset {name}`" in capsys.readouterr().err
