@@ -23,7 +23,7 @@ from pathlib import Path
 
 from ffilab.run.errors import UserError
 from ffilab.run.machine import COMPILER, compiler, compiler_version
-from ffilab.run.paths import BY_PRODUCTS, LOGS, NATIVE, NATIVE_OUT
+from ffilab.run.paths import BY_PRODUCTS, LOGS, NATIVE, NATIVE_OUT, ROOT
 from ffilab.run.progress import say, step
 from ffilab.run.subprocesses import end_leftovers, explain_os_errors, logged, tail
 from ffilab.setup import native_links
@@ -309,6 +309,7 @@ def _run(project: Path, command: list[str], what: str, environment: dict[str, st
     # Whoever calls us may be a make; its flags are not ours.
     inherited = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     if logged(command, log, cwd=project, env={**inherited, **(environment or {})}):
-        raise UserError(f"native/{project.parent.name}/{project.name}: {what} failed ({last_error(log)}); read {log}.")
+        name = project.relative_to(ROOT) if project.is_relative_to(ROOT) else Path(NATIVE.name, *project.parts[-2:])
+        raise UserError(f"{name}: {what} failed ({last_error(log)}); read {log}.")
     if not UP_TO_DATE.search(log.read_text(errors="replace")):
         say(f"    {project.parent.name}/{project.name}: {what}")
