@@ -71,3 +71,18 @@ def test_a_loop_of_its_own_is_run_once_and_given_the_number():
     arm = Statement("given.append(loops)", "given = []", "", True)
     arm.timeit(1_000)
     assert arm.names["given"] == [1, 1_000]
+
+
+def test_a_worker_is_started_by_a_command_of_one_length(tmp_path):
+    """A string more, or a longer one, shifts the heap behind it: so equal processes differed by three per cent."""
+    workers, others = [], []
+    try:
+        for _ in range(2):
+            workers.append(Worker(load(BY_LABEL[PAIR[0]]), "shared", tmp_path / "log"))
+            # The next one's pipes have numbers of more digits.
+            others += [(tmp_path / "log").open("ab") for _ in range(100)]
+        first, second = ([len(word) for word in worker._process.args] for worker in workers)
+        assert first == second
+    finally:
+        for one in [*workers, *others]:
+            one.close()

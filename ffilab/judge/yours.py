@@ -93,9 +93,15 @@ class Result:
     @property
     def ratios(self) -> dict[str, Interval]:
         """Time over that of the first, by name, for all others; wider by as much as a control was off."""
-        off = math.exp(max((check.bias for check in self.failed), default=0.0))
         found = {name: estimate.at() for name, estimate in self.estimates.items()}
-        return {name: Interval(ratio.value, ratio.low / off, ratio.high * off) for name, ratio in found.items()}
+        return {
+            name: Interval(ratio.value, ratio.low / self.off, ratio.high * self.off) for name, ratio in found.items()
+        }
+
+    @property
+    def off(self) -> float:
+        """By which ratio the worst control was off for certain; 1 if none was."""
+        return math.exp(max((check.bias for check in self.failed), default=0.0))
 
     @cached_property
     def failed(self) -> list[controls.Check]:
@@ -131,7 +137,8 @@ class Result:
         if not found.is_known:
             return f"Too few restarts to compare {name} with {base}."
         if not found.excludes(1):
-            least = percent(estimate.mde) if estimate.mde < 1 else "a multiple"
+            mde = (1 + estimate.mde) * self.off - 1
+            least = percent(mde) if mde < 1 else "a multiple"
             return f"No difference found between {name} and {base}; one of {least} would have been."
         times = found if found.value > 1 else found.inverse
         fast, slow = (base, name) if found.value > 1 else (name, base)

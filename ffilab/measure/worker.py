@@ -11,7 +11,7 @@ Standard library only, no thread, no import of ours: it runs on every interprete
 ARGUMENTS is a JSON object, and so is ARM: the arguments of `make`. `serve` speaks JSON lines, on descriptors of its own, so that nothing an arm prints can be
 mistaken for an answer:
 
-    {"op": "load", "cpu": core to stay on or null, "arms": {name: ARM}, "gaps": [bytes, …]}
+    {"op": "load", "cpu": core to stay on or null, "arms": {name: ARM}, "gaps": [[bytes, …], …]}
         -> {"facts": {...}, "missing": {name: reason}}
     {"op": "pin", "cpu": core to move to or null}
         -> {}
@@ -162,7 +162,7 @@ def serve(orders, results):
             pin(order["cpu"])
             missing = {}
             for (name, arm), gap in zip(order["arms"].items(), order["gaps"]):
-                gaps.append(bytearray(gap))
+                gaps.append([bytes(size) for size in gap])
                 try:
                     arms[name] = make(**arm)
                 except Exception as error:

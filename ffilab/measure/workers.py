@@ -20,6 +20,8 @@ WORKER = Path(__file__).with_name("worker.py")
 LOAD_TIMEOUT_S = 60
 BATCH_TIMEOUT_S = 30
 PAGE_BYTES = 4096
+# Some two objects of each size that CPython keeps pools of.
+SMALL, SMALL_BYTES = 64, 480
 PADDING = "PADDING"
 
 
@@ -69,8 +71,9 @@ class Worker:
                         *(["-s", "-P"] if gil else ["-I"]),
                         str(WORKER),
                         "serve",
-                        str(to_worker),
-                        str(from_worker),
+                        # As long in one process as in another: one short string more shifts what lies behind it in the heap.
+                        f"{to_worker:04}",
+                        f"{from_worker:04}",
                     ],
                     stdin=subprocess.DEVNULL,
                     stdout=sink,
@@ -117,13 +120,14 @@ class Worker:
         return answer
 
     def load(self, arms: list[Arm], cpu: int | None, order: random.Random) -> None:
-        """Have the arms made, in random order and with gaps of random size between them.
+        """Have the arms made, in random order and with gaps between them: one of random size, and small objects of random sizes.
 
-        Where an arm lies in the heap, against the pages, may cost it a third, and a process's address randomisation does not
-        change that. In a fixed order the same arm would pay in every restart, and no interval would show it.
+        Where an arm lies in the heap, against the pages and the lines of the cache, may cost it a third, and a process's address
+        randomisation does not change that: small objects come from pools that every process fills alike. In a fixed place the
+        same arm would pay in every restart, and no interval would show it.
         """
         shuffled = order.sample(arms, len(arms))
-        gaps = [order.randrange(0, PAGE_BYTES, 16) for _ in shuffled]
+        gaps = [[order.randrange(PAGE_BYTES), *(order.randrange(SMALL_BYTES) for _ in range(SMALL))] for _ in shuffled]
         self.loaded = self.ask(
             LOAD_TIMEOUT_S, op="load", cpu=cpu, arms={a.name: described(a, self._layout) for a in shuffled}, gaps=gaps
         )
