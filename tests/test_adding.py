@@ -1,4 +1,7 @@
-"""The recipes of book/adding.md, done in a copy of the tree: a claim, a chapter, a binding, an interpreter."""
+"""The recipes of book/adding.md, one after the other in one copy of the tree, whose whole fast suite is then run.
+
+A chapter comes first, as a copy of one to which nothing was added; what a recipe leaves in the copy stays there for the next one.
+"""
 
 import json
 import re
@@ -19,11 +22,10 @@ FILES = (".gitignore", "Makefile", "README.md", "_config.yml", "_toc.yml", "pypr
 FOLDERS = ("book", "ffilab", "kernels", "native", "notebooks", "requirements", "studies", "tests")
 
 
-@pytest.fixture
-def clone(tmp_path):
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
     """A copy of the tree that shares this one's environments and has what was built."""
-    tree = tmp_path / "clone"
-    tree.mkdir()
+    tree = tmp_path_factory.mktemp("clone")
     for name in FILES:
         shutil.copy(ROOT / name, tree / name)
     for name in FOLDERS:
@@ -58,13 +60,44 @@ def python(clone, code):
     return run(clone, sys.executable, "-c", textwrap.dedent(code), PYTHONPATH=str(clone), BUDGET="smoke")
 
 
-def look_at_the_tree(clone):
-    """What `make test` says of the tree and of what the pages are made from, to someone who follows a recipe."""
-    names = ("tree", "pages", "quotes", "lessons", "sentences", "ledger_page")
-    files = [f"tests/test_{name}.py" for name in names]
-    # Without those that execute pages.
-    chosen = ("-k", "not records_alone and not stale and not golden and not controls and not disturbed")
-    run(clone, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *files, *chosen, PYTHONPATH=str(clone))
+def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
+    """A second copy of the chapter on loaders, under another name and with claims of its own: notebook, native side, sentences and
+    notes. It is measured as the first thing in a clone in which nothing was measured."""
+    for folder in ("notebooks", "native"):
+        shutil.copytree(clone / folder / "loaders", clone / folder / "encore", ignore=shutil.ignore_patterns("build"))
+    # Its golden records are those of the original, as if they came from a run.
+    shutil.copytree(clone / "tests/golden/loaders", clone / "tests/golden/encore")
+    for path in filter(Path.is_file, [*clone.glob("n*/encore/**/*"), *clone.glob("tests/golden/encore/*")]):
+        # Claims X12 to X14 instead of A12 to A14.
+        path.write_text(
+            re.sub(
+                r"\bA(1[234]b?)\b",
+                r"X\1",
+                path.read_text().replace("loaders", "encore").replace("safe-to", "encore-to"),
+            )
+        )
+        path.rename(path.with_name(path.name.replace("loaders", "encore")))
+    (clone / "tests/test_encore.py").write_text('"""Nothing to test that the other chapter does not."""\n')
+    # Its sentence, too, is true of both.
+    add(clone / "tests/test_inverted.py", '    ("encore", "recap"),\n', before='    ("loaders", "recap"),')
+    add(clone / "_toc.yml", "      - file: notebooks/encore/encore\n", before="  - caption: What it adds up to")
+    rooms = clone / "pyproject.toml"
+    raised = re.sub(
+        r'^("ffilab/setup"|native|notebooks|tests) = (\d+)',
+        lambda m: f"{m[1]} = {int(m[2]) + 1500}",
+        rooms.read_text(),
+        flags=re.M,
+    )
+    rooms.write_text(raised)
+    run(clone, "make", "chapter", "NAME=encore", "BUDGET=smoke", "KERNELS=pair")
+    html = clone / "_build" / "html"
+    assert "Questions" in (html / "notebooks/encore/encore.html").read_text()
+    # The others say that they were not measured; the ledger knows the new claims; the course table lists the chapter.
+    assert "was not measured on this machine yet" in (html / "notebooks/loaders/loaders.html").read_text()
+    rows = {row["id"]: row["verdict"] for row in json.loads((clone / "_build/results/ledger.json").read_text())}
+    assert rows["X12"] == "no result"  # a smoke test is no result
+    assert rows["A12"] == "not measured yet"
+    assert "notebooks/encore/encore.html" in (html / "book/instructors.html").read_text()
 
 
 def test_a_claim_is_one_folder(clone):
@@ -103,7 +136,6 @@ test = [{rule}]
     # Its records are there already: it is judged without measuring.
     ledger = run(clone, "make", "judge", "FROM=tests/golden")
     assert [line for line in ledger.splitlines() if line.startswith("X1")]
-    look_at_the_tree(clone)
 
 
 def test_a_sentence_is_a_few_lines_and_a_place_on_the_page(clone):
@@ -127,35 +159,6 @@ open = "Whether CDLL costs time cannot be told here."
         """,
     )
     assert "'CDLL costs time." in page
-    look_at_the_tree(clone)
-
-
-def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
-    """A second copy of the chapter on loaders, under another name and with claims of its own: notebook, native side, sentences and
-    notes. It is measured as the first thing in a clone in which nothing was measured."""
-    for folder in ("notebooks", "native"):
-        shutil.copytree(clone / folder / "loaders", clone / folder / "encore", ignore=shutil.ignore_patterns("build"))
-    for path in filter(Path.is_file, [*clone.glob("n*/encore/**/*")]):
-        # Claims X12 to X14 instead of A12 to A14.
-        path.write_text(re.sub(r"\bA(1[234]b?)\b", r"X\1", path.read_text().replace("loaders", "encore")))
-        path.rename(path.with_name(path.name.replace("loaders", "encore")))
-    (clone / "tests/test_encore.py").write_text('"""Nothing to test that the other chapter does not."""\n')
-    add(clone / "_toc.yml", "      - file: notebooks/encore/encore\n", before="  - caption: What it adds up to")
-    rooms = clone / "pyproject.toml"
-    raised = re.sub(
-        r"^(native|notebooks|tests) = (\d+)", lambda m: f"{m[1]} = {int(m[2]) + 1500}", rooms.read_text(), flags=re.M
-    )
-    rooms.write_text(raised)
-    run(clone, "make", "chapter", "NAME=encore", "BUDGET=smoke", "KERNELS=pair")
-    html = clone / "_build" / "html"
-    assert "Questions" in (html / "notebooks/encore/encore.html").read_text()
-    # The others say that they were not measured; the ledger knows the new claims; the course table lists the chapter.
-    assert "was not measured on this machine yet" in (html / "notebooks/loaders/loaders.html").read_text()
-    rows = {row["id"]: row["verdict"] for row in json.loads((clone / "_build/results/ledger.json").read_text())}
-    assert rows["X12"] == "no result"  # a smoke test is no result
-    assert rows["A12"] == "not measured yet"
-    assert "notebooks/encore/encore.html" in (html / "book/instructors.html").read_text()
-    look_at_the_tree(clone)
 
 
 def test_a_binding_is_one_folder(clone):
@@ -168,6 +171,9 @@ def test_a_binding_is_one_folder(clone):
         )
         path.write_text(text.replace('"C API"', '"Second"'))
         path.rename(path.with_name(path.name.replace("c_api", "second")))
+    files = [path.relative_to(clone / "native") for path in sorted((chapter / "second").rglob("*")) if path.is_file()]
+    shown = [f"```{{literalinclude}} ../../native/{path}\n```\n" for path in files if path.name != "binding.toml"]
+    add(clone / "notebooks/boundary/bindings.md", "\n".join(["\n(binding-second)=\n## Second\n", *shown]))
     said = python(
         clone,
         f"""
@@ -185,17 +191,16 @@ def test_a_binding_is_one_folder(clone):
         """,
     )
     assert said.splitlines()[-1] == "[True, True, True, True]"
-    look_at_the_tree(clone)
 
 
 def test_an_interpreter_is_one_entry_and_a_folder_for_each_build(clone):
     """A version that nobody can build yet: known everywhere, left out of the run, and said so on the page."""
     catalogue = clone / "ffilab" / "setup" / "catalogue.py"
-    entry = '    "3.99": Source("3.99.0", "0" * 64, "pool/none"),\n'
+    entry = '    "3.98": Source("3.98.0", "0" * 64, "pool/none"),\n'
     add(catalogue, entry, before="}\n\n\n@dataclass(frozen=True, order=True)")
     for end in ("", "t"):
         old = clone / "kernels" / "kernels" / f"cpython-3.15{end}"
-        shutil.copytree(old, old.with_name(f"cpython-3.99{end}"), ignore=shutil.ignore_patterns(".venv"))
+        shutil.copytree(old, old.with_name(f"cpython-3.98{end}"), ignore=shutil.ignore_patterns(".venv"))
     page = python(
         clone,
         """
@@ -203,9 +208,21 @@ def test_an_interpreter_is_one_entry_and_a_folder_for_each_build(clone):
         from ffilab.page.chapters import Chapter
         from ffilab.page.execute import execute
         from ffilab.setup.catalogue import BY_LABEL, parse
-        assert parse("3.99t").required == (BY_LABEL["3.99t"],)
+        assert parse("3.98t").required == (BY_LABEL["3.98t"],)
         print(execute(Chapter("critical_sections"), "smoke", Path("tests/golden").resolve()).read_text())
         """,
     )
-    assert "3.99t (add them with" in page
-    look_at_the_tree(clone)
+    assert "3.98t (add them with" in page
+
+
+@pytest.mark.timeout(5400)
+def test_the_whole_fast_suite_passes_with_all_of_them(clone):
+    """After what the recipes renew by a command: operating characteristics, the golden ledger, snapshots."""
+    for chapter in ("loaders", "encore"):
+        run(clone, sys.executable, "-m", "ffilab", "study", "characteristics", "--chapter", chapter)
+    run(clone, sys.executable, "tests/golden/make.py", str(clone / "no records"))
+    pytest_ = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", "auto", "--maxprocesses", "4")
+    chosen = ("-k", "loaders or encore or boundary or critical_sections")
+    run(clone, *pytest_, "tests/test_snapshots.py", "--renew", *chosen)
+    # Named, so that nobody asks how long it takes beside others.
+    run(clone, *pytest_, "--dist", "worksteal", "-m", "not full", "tests")

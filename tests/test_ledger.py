@@ -22,7 +22,8 @@ def test_claims_are_those_of_the_four_documents():
     documents = {"A": 25, "B": 6, "C": 10, "D": 7}
     expected = [f"{letter}{n}" for letter, last in documents.items() for n in range(1, last + 1)]
     # A claim that was split has letters.
-    assert {claim.id.rstrip("abcdefg") for claim in claims.all_claims()} == set(expected)
+    found = {claim.id.rstrip("abcdefg") for claim in claims.all_claims() if claim.id[0] in documents}
+    assert found == set(expected)
 
 
 def given(number, is_result=True, withheld=None):
@@ -118,7 +119,10 @@ def results(tmp_path, monkeypatch):
 
 def test_a_row_says_that_its_page_is_stale(results):
     rows = ledger.collect({}, {"loaders": ["the notebook"]})
-    assert {row["id"] for row in rows if row["stale"] == ["the notebook"]} == {"A12", "A12b", "A13", "A14", "A25"}
+    assert {row["id"] for row in rows if row["stale"] == ["the notebook"]} == {
+        *(claim.id for claim in claims.declared("loaders").claims),
+        "A25",
+    }
     assert not [row["id"] for row in rows if row["stale"] and row["chapter"] not in ("loaders", "")]
 
 

@@ -221,9 +221,7 @@ def test_the_condition_with_the_gil_on_is_a_cell_of_its_own():
 def test_without_noise_the_verdicts_are_those_of_the_truth(truth):
     judged = simulated_rows("loaders", truth, "quick", 0, noise=0)
     right = verdicts.HOLDS if truth in ("as published", "half the size") else verdicts.FAILS
-    assert {claim: row["verdict"] for claim, row in judged.items()} == dict.fromkeys(
-        ("A12", "A12b", "A13", "A14"), right
-    )
+    assert {row["verdict"] for row in judged.values()} == {right}
     assert judged["A12"]["size"] == (verdicts.AGREES if truth == "as published" else verdicts.DIFFERS)
 
 
