@@ -173,7 +173,7 @@ def test_a_binding_is_one_folder(clone):
         path.rename(path.with_name(path.name.replace("c_api", "second")))
     files = [path.relative_to(clone / "native") for path in sorted((chapter / "second").rglob("*")) if path.is_file()]
     shown = [f"```{{literalinclude}} ../../native/{path}\n```\n" for path in files if path.name != "binding.toml"]
-    add(clone / "notebooks/boundary/bindings.md", "\n".join(["\n## Second\n", *shown]))
+    add(clone / "notebooks/boundary/bindings.md", "\n".join(["\n(binding-second)=\n## Second\n", *shown]))
     said = python(
         clone,
         f"""
