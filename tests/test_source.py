@@ -5,6 +5,8 @@ import contextlib
 import ctypes
 import json
 import math as mathematics
+import subprocess
+import sys
 import textwrap
 
 import pytest
@@ -14,6 +16,7 @@ from ffilab.judge.estimates import LEVEL, Interval
 from ffilab.measure.source import source_of
 from ffilab.page.cells import exported
 from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
 
 LOADERS = {"CDLL": ctypes.CDLL, "PyDLL": ctypes.PyDLL}
 FACTOR = 2.5
@@ -106,3 +109,22 @@ def test_the_definitions_of_cells_are_a_module(tmp_path):
             return sqrt(x)  # kept as it stands
         FIRST, SECOND = 1, 2
         """)
+
+
+CELLS = """
+import sys
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+for cell in ("class Plain(str):\\n    pass\\n\\ndef made(value):\\n    return Plain(value)",
+             "from ffilab.measure.source import source_of\\nsys.stdout.write(source_of(made=made))"):
+    shell.user_ns["sys"] = sys
+    shell.run_cell(cell).raise_error()
+"""
+
+
+def test_a_class_of_a_cell_goes_with_the_function_that_names_it():
+    """inspect finds none of a notebook's own."""
+    source = subprocess.run([sys.executable, "-c", CELLS], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+    names = {}
+    exec(source, names)
+    assert names["made"]("a") == "a"

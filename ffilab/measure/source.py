@@ -7,6 +7,7 @@ run. pickle would not do, as byte code is another in each version.
 import ast
 import inspect
 import linecache
+import re
 import symtable
 import sys
 import textwrap
@@ -55,12 +56,13 @@ def _write(name: str, value, written: dict[str, str]) -> None:
 
 
 def _text(value) -> str:
-    """The source of a function or a class. inspect finds no class of a cell; its methods know where it stands."""
-    methods = [one for one in vars(value).values() if isinstance(one, FunctionType)]
-    if not isinstance(value, type) or value.__module__ != "__main__" or not methods:
+    """The source of a function or a class. inspect finds no class of a cell; it stands in the last one that defines its name."""
+    if not isinstance(value, type) or value.__module__ != "__main__":
         return inspect.getsource(value)
-    cell = "".join(linecache.getlines(methods[0].__code__.co_filename))
-    classes = (node for node in ast.walk(ast.parse(cell)) if isinstance(node, ast.ClassDef))
+    head = re.compile(rf"^class {value.__name__}\b", re.MULTILINE)
+    cells = ("".join(entry[2]) for entry in reversed(list(linecache.cache.values())) if len(entry) > 2)
+    cell = next(text for text in cells if head.search(text))
+    classes = (node for node in ast.parse(cell).body if isinstance(node, ast.ClassDef))
     return ast.get_source_segment(cell, next(node for node in classes if node.name == value.__name__)) + "\n"
 
 
