@@ -183,7 +183,9 @@ class Result:
         controlled = "Controls: equal work was measured as equal, and 1 % more of it as that."
         if self.failed:
             worst = max(self.failed, key=lambda check: check.bias)
-            controlled = f"A control was off ({worst.kind}, {worst.found}): each interval is wider by as much."
+            controlled = (
+                f"A control was off ({worst.kind}, {worst.found}): each interval is wider by {percent(self.off - 1)}."
+            )
         early = ["Stopped early: this is of what was measured until then."] if self.record.cut_off else []
         noise = f"Noise: {self.record.noise.report}."
         return "\n".join([*table, "", *early, *said, "", self.varied(), controlled, noise])
