@@ -116,7 +116,7 @@ import sys
 from IPython.core.interactiveshell import InteractiveShell
 shell = InteractiveShell.instance()
 for cell in ("class Plain(str):\\n    pass\\n\\ndef made(value):\\n    return Plain(value)",
-             "from ffilab.measure.source import source_of\\nsys.stdout.write(source_of(made=made))"):
+             "from ffilab.measure.source import source_of\\n_ = sys.stdout.write(source_of(made=made))"):
     shell.user_ns["sys"] = sys
     shell.run_cell(cell).raise_error()
 """
