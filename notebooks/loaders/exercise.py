@@ -102,7 +102,13 @@ def check_sleep(session: Session, mine: str) -> list[str]:
     """
     library = f"{mine}/libloaders.so"
     case = Case(GIL, counting, {"loader": "PyDLL"}, {"library": library, "milliseconds": SLEEP_MS, "reference_ms": 70})
-    kept = results.shares_kept(session.run("my sleep_ms", [case], session.budget.repeats))
+    runs = session.run("my sleep_ms", [case], session.budget.repeats, may_fail=True)
+    if len(failed := runs[runs.ended != "ok"]):
+        how = failed.ended.iloc[0]
+        return [f"Not correct: a call of your sleep_ms did not come back ({how}). Is the thread state attached again?"]
+    if (runs["elapsed.call"] < 2 * SLEEP_MS * 1e6).any():
+        return ["Not correct: your sleep_ms comes back too early."]
+    kept = results.shares_kept(runs)
     # Beside a call that blocks it keeps next to nothing.
     rule = Side("share", direction="above", null=0.0, interest=0.5)
     share = Measurement(results.of(kept, GIL, "PyDLL").estimate, "share")
