@@ -236,13 +236,13 @@ def lab(name, kernels, budget):
 
     NAME opens one chapter, and builds no more than that needs. What is measured there lies apart, in _build/lab.
     """
-    layout_pool, chapters = late("ffilab.setup.layout_pool"), late("ffilab.page.chapters")
+    chapters, pool = late("ffilab.page.chapters"), late("ffilab.setup.layouts").OF_LAB
     budget = budget_name(budget or "room")
     notebook = chapters.chapter(name).source if name else paths.NOTEBOOKS
     built = chapters.with_uses(name) if name else None
     labels = [interpreter.label for interpreter in late("ffilab.page.book").set_up(catalogue.parse(kernels), built)]
-    layout_pool.make(layout_pool.OF_LAB, labels, BUDGETS[budget].layouts, secrets.randbits(32))
-    environment = {**os.environ, **settings.telling(layouts=str(layout_pool.OF_LAB)), settings.BUDGET: budget}
+    late("ffilab.setup.layout_pool").make(pool, labels, BUDGETS[budget].layouts, secrets.randbits(32))
+    environment = {**os.environ, **settings.telling(layouts=str(pool)), settings.BUDGET: budget}
     environment |= {"JUPYTER_PATH": str(paths.ROOT / "kernels"), "PYTHONPATH": str(paths.ROOT)}
     environment[settings.BUILD] = str(paths.BUILD / "lab")
     command = [
