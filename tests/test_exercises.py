@@ -6,7 +6,7 @@ import re
 import pytest
 
 from ffilab.judge.claims import chapter_names
-from ffilab.page.chapters import YOURS
+from ffilab.page.cells import YOURS
 from tests import golden_pages
 
 CHECK = "exercise.check_"

@@ -13,7 +13,7 @@ import pytest
 from nbclient import NotebookClient
 
 from ffilab.judge.claims import chapter_names
-from ffilab.page.chapters import YOURS
+from ffilab.page.cells import YOURS
 from ffilab.run import settings
 from ffilab.run.paths import NOTEBOOKS, ROOT
 

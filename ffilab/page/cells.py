@@ -14,6 +14,8 @@ from pathlib import Path
 from ffilab.run.paths import NOTEBOOKS
 
 MODULE = "experiment"
+# A cell with this tag is run by a reader in JupyterLab, and not when the book is made.
+YOURS = "yours"
 DEFINITIONS = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 IMPORTS = ast.Import | ast.ImportFrom
 

@@ -26,8 +26,6 @@ FACTS = "page.json"
 OF_FACTS = {"digests", "records", "read"}
 # A cell with this tag and a name begins another page of the chapter: `page:choosing`. Its source begins with the heading.
 NEW_PAGE = "page:"
-# A cell with this tag is run by a reader in JupyterLab, and not when the book is made.
-YOURS = "yours"
 # The cell that glues what the run says.
 SENTENCES = "chapter.sentences("
 

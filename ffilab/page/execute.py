@@ -14,8 +14,9 @@ from pathlib import Path
 
 import nbformat
 
+from ffilab.page.cells import YOURS
 from ffilab.page.chapter import PAGE
-from ffilab.page.chapters import FACTS, YOURS, Chapter, kept, record_digests, source_digests
+from ffilab.page.chapters import FACTS, Chapter, kept, record_digests, source_digests
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, LOGS, ROOT, swap

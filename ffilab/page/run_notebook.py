@@ -19,7 +19,7 @@ from papermill.clientwrap import PapermillNotebookClient
 from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
-from ffilab.page.chapters import YOURS
+from ffilab.page.cells import YOURS
 
 # What a path of a Unix socket may hold: 108 bytes on Linux, 104 on macOS and the BSDs (unix(7), unix(4)).
 SOCKET_PATH_BYTES = 104
