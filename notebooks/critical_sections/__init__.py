@@ -7,7 +7,6 @@ from ffilab.measure.source import source_of
 from ffilab.page import chapter, draw
 from ffilab.run.errors import UserError
 from ffilab.run.paths import without_paths
-from ffilab.setup import mine
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from native.threads import ROUNDS, rate
 from notebooks.boundary import experiment as boundary
@@ -27,7 +26,6 @@ __all__ = [
     "empty_loop",
     "instructions",
     "looks",
-    "mine",
     "rate",
     "source_of",
     "without_paths",

@@ -3,7 +3,6 @@
 from ffilab.measure.case import Case, Program
 from ffilab.measure.plan import Arm
 from ffilab.page import chapter, draw
-from ffilab.setup import mine
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 
 __all__ = [
@@ -15,5 +14,4 @@ __all__ = [
     "Program",
     "chapter",
     "draw",
-    "mine",
 ]
