@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import stats
 
-from ffilab.judge.interval import Interval, known  # noqa: F401
+from ffilab.judge.interval import Fixed, Interval, known  # noqa: F401
 
 LEVEL, POWER = 0.98, 0.8
 # Trimming leaves so few degrees of freedom that below fifteen values it makes wider intervals than it mends.

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -57,3 +58,18 @@ class Interval:
 def known(interval: Interval | None) -> bool:
     """Is there an estimate, and an interval with it?"""
     return interval is not None and interval.is_known
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """An interval that was worked out at one level, and is known at no other: of what is shown and asked for, and no claim rests on."""
+
+    interval: Interval
+    n: ClassVar[float] = math.nan
+    mde: ClassVar[float] = math.nan
+
+    def at(self, level: float | None = None) -> Interval:
+        return self.interval
+
+    def factor(self, gap: float) -> float:
+        return math.nan

@@ -6,31 +6,13 @@ made when it is first asked for, and what is read of the session meanwhile is wh
 """
 
 import importlib
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from ffilab.judge import groups
 from ffilab.judge.claims import in_words
-from ffilab.judge.estimates import LEVEL, Estimate, Interval, Location, Measurement
+from ffilab.judge.estimates import Estimate, Fixed, Interval, Location, Measurement
 from ffilab.measure.reading import watched
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """An interval that was worked out at LEVEL, and is known at no other: of what is shown and asked for, and no claim rests on."""
-
-    interval: Interval
-    n: ClassVar[float] = math.nan
-    mde: ClassVar[float] = math.nan
-
-    def at(self, level: float = LEVEL) -> Interval:
-        return self.interval
-
-    def factor(self, gap: float) -> float:
-        return math.nan
-
 
 NOT_MEASURED = "was not measured"
 Made = Measurement | Estimate | Interval | str | None

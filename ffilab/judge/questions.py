@@ -1,7 +1,6 @@
 """Questions on an interval that code asks for a picture, a list or an exercise, answered by the rules. A sentence asks by itself."""
 
-from ffilab.judge.estimates import Interval, Measurement
-from ffilab.judge.numbers import Fixed
+from ffilab.judge.estimates import Fixed, Interval, Measurement
 from ffilab.judge.rules import NO, OPEN, YES, Equal, Rule, Side
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ffilab.judge import basis, controls, groups, wording
+from ffilab.judge import basis, controls, groups, questions, wording
 from ffilab.judge.estimates import MIN_VALUES, Interval, Location
 from ffilab.judge.statistics import explained, log_ratios, unexplained
 from ffilab.measure.plan import TWINS, YOURS
@@ -111,13 +111,7 @@ class Result:
 
     def slower(self, limit: float = 0.0) -> dict[str, str]:
         """Does it take longer than the first, by more than this share of its time? `yes`, `no` or `open` by name."""
-
-        def answer(found: Interval) -> str:
-            if not found.is_known:
-                return "open"
-            return "yes" if found.low > 1 + limit else "no" if found.high <= 1 + limit else "open"
-
-        return {name: answer(found) for name, found in self.ratios.items()}
+        return {name: questions.above(found, 1 + limit) for name, found in self.ratios.items()}
 
     def gate(self, limit: float) -> str:
         """The same in one sentence."""
