@@ -1,5 +1,6 @@
 """The command line as a reader meets it: one sentence, a non-zero exit, no traceback, nothing left behind."""
 
+import json
 import os
 import re
 import shutil
@@ -8,12 +9,19 @@ import subprocess
 import sys
 import tarfile
 import time
+from pathlib import Path
 
 import pytest
 from conftest import clean_environment
 from faults import small
 
+from ffilab.page import book
+from ffilab.run import cli, paths, settings
+from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import ROOT
+from ffilab.setup import layout_pool, layouts
+from ffilab.setup.catalogue import BY_LABEL, GIL
+from ffilab.setup.installed import load
 
 
 def make(*words, cwd=ROOT, **environment):
@@ -100,3 +108,21 @@ def test_ctrl_c_in_the_middle_of_setting_up(clone, tmp_path, after_s):
     assert not small.is_ours(said), said
     assert small.wait_for(lambda: not small.at_work(clone), 5), small.at_work(clone)
     assert not list((clone / "_build").glob("tmp*"))
+
+
+def test_lab_opens_a_chapter_with_what_it_needs(monkeypatch):
+    """What it builds, links and starts; the server itself is that of JupyterLab."""
+    asked = {}
+    monkeypatch.setattr(book, "set_up", lambda request, chapters: asked.update(built=chapters) or [load(BY_LABEL[GIL])])
+    monkeypatch.setattr(layout_pool, "make", lambda folder, labels, count, seed: asked.update(pool=folder, count=count))
+    monkeypatch.setattr(cli.os, "execve", lambda *words: asked.update(zip(("program", "words", "variables"), words)))
+    monkeypatch.delenv(settings.BUDGET, raising=False)
+    cli.lab.main(["critical_sections"], standalone_mode=False)
+    assert set(asked["built"]) == {"critical_sections", "boundary"}
+    assert (asked["pool"], asked["count"]) == (layouts.OF_LAB, BUDGETS["room"].layouts)
+    assert asked["words"][-1 - (os.geteuid() == 0)].endswith("critical_sections.ipynb")
+    assert "--ip=127.0.0.1" in asked["words"]
+    variables = asked["variables"]
+    assert json.loads(variables[settings.TOLD])["layouts"] == str(layouts.OF_LAB)
+    assert variables[settings.BUDGET] == "room"
+    assert Path(variables[settings.BUILD]) != paths.BUILD
