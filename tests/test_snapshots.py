@@ -4,6 +4,7 @@ Made from the golden records as measured, with their effects inverted, and witho
 `python3 ffilab/bootstrap.py test tests/test_snapshots.py --renew`, look at `git diff tests/snapshots`, and commit it with the reason.
 """
 
+import ast
 import base64
 import difflib
 import html
@@ -16,7 +17,7 @@ import pytest
 from ffilab.judge import again
 from ffilab.judge.claims import chapter_names
 from ffilab.page.chapters import Chapter
-from ffilab.page.draw import KEPT
+from ffilab.page.draw import GLUE_PREFIX, KEPT
 from tests.golden_pages import VARIANTS, records
 
 RENEW = "python3 ffilab/bootstrap.py test tests/test_snapshots.py --renew"
@@ -55,7 +56,8 @@ def contents(notebook) -> dict:
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if "scrapbook" in output.get("metadata", {}) and KEPT not in output.metadata:
-                texts[output["metadata"]["scrapbook"]["name"]] = eval(next(iter(output["data"].values())))  # a repr
+                if text := output["data"].get(f"{GLUE_PREFIX}text/plain"):
+                    texts[output["metadata"]["scrapbook"]["name"]] = ast.literal_eval(text)
             shown = output.get("data", {}).get("text/html", "")
             for alt in ALT.findall(shown):
                 figures.setdefault(cell.id, []).append(html.unescape(alt))

@@ -5,7 +5,8 @@ import sys
 from IPython.display import Markdown, display
 
 from ffilab.judge import basis, controls, ledger, statistics
-from ffilab.judge.sentences import said
+from ffilab.judge import sentences as engine
+from ffilab.judge.poured import NOTHING
 from ffilab.measure.session import Session, open_session, source
 from ffilab.page import draw
 from ffilab.run import settings
@@ -68,19 +69,21 @@ def left_out(labels: list[str]) -> list[str]:
     return [interpreter.label for interpreter in ALL if interpreter.label not in labels]
 
 
+def said(session: Session, name: str) -> str:
+    """Return what this run says under that name in sentences.toml, for a caption. What it speaks of was measured above."""
+    try:
+        return engine.said(session)[name]
+    except UserError:
+        # In JupyterLab a reader may have left out a section.
+        if settings.everything_told():
+            raise
+        return NOTHING
+
+
 def sentences(session: Session) -> None:
     """Hand every sentence that this run chooses to the prose: {glue:text}`name`."""
-    lacking = []
-    for name in said(session):
-        try:
-            draw.glue(name, said(session)[name])
-        except UserError:
-            # In JupyterLab a reader may have left out a section.
-            if settings.everything_told():
-                raise
-            lacking.append(name)
-    if lacking:
-        display(Markdown(f"Not said here, as what it speaks of was not measured: {', '.join(lacking)}."))
+    for name in engine.said(session):
+        draw.glue(name, said(session, name))
 
 
 def verdicts(session: Session) -> None:

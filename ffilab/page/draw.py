@@ -71,17 +71,31 @@ def short(marked: str) -> str:
     return marked.partition(":")[0]
 
 
-def figure(plot, alt: str, size: tuple[float, float] = (7.2, 3.6), data: pd.DataFrame | None = None) -> None:
-    """Display `plot(figure)` for light and dark pages. `alt`: one or two sentences with the numbers in it.
+def figure(
+    plot, caption: str, numbers: str = "", size=(7.2, 3.6), data: pd.DataFrame | None = None, name: str = ""
+) -> None:
+    """Display `plot(figure)` for light and dark pages, under a caption that states its finding.
 
-    data: what is drawn, as a table; a link beside the figure holds it as CSV.
+    numbers: what the alt text says besides the caption. data: what is drawn, as a table; a link beside the figure holds it as CSV.
+    name: the page can show the figure anywhere, also above the cell that draws it, by the directive `{glue} name`.
     """
+    alt = html.escape(f"{caption} {numbers}".replace("`", "").strip())
     images = [
-        f'<img class="ffi-{mode}" alt="{html.escape(alt)}" src="data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}">'
+        f'<img class="ffi-{mode}" alt="{alt}" src="data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}">'
         for mode, drawn in pictures(plot, size, mark()).items()
     ]
     link = "" if data is None else csv_link(data, "figure")
-    display(HTML(f'{SWITCH}<figure class="ffi-figure">{"".join(images)}</figure>{link}'))
+    above = f"<figcaption>{with_code(caption)}</figcaption>"
+    shown = f'{SWITCH}<figure class="ffi-figure">{above}{"".join(images)}</figure>{link}'
+    display(HTML(shown))
+    if name:
+        about = {"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}}
+        display({f"{GLUE_PREFIX}text/html": shown}, raw=True, metadata=about)
+
+
+def with_code(text: str) -> str:
+    """Return a text as HTML, with what stands in backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
 
 
 def pictures(plot, size: tuple[float, float], marked: str) -> dict[str, bytes]:
@@ -198,19 +212,48 @@ def glue(name: str, value: str) -> None:
     )
 
 
-def table(frame: pd.DataFrame, caption: str = "", links: dict[str, str] | None = None, keep: str = "") -> None:
-    """Display a table without its index; `caption` says what is in it. A link below holds it as CSV.
+def table(
+    frame: pd.DataFrame,
+    caption: str = "",
+    columns: tuple[str, ...] = (),
+    rows: pd.Series | slice | None = None,
+    fold: bool = False,
+    links: dict[str, str] | None = None,
+    keep: str = "",
+) -> None:
+    """Display a table without its index; `caption` says what is in it. A link below holds all of it as CSV.
 
+    columns, rows: what is shown; the whole table is folded below it. fold: all of it is folded, under its caption.
     links: addresses, by the whole text of the cells and of the headings that lead there.
     keep: a name under which the notebook keeps the table, for pages that are no chapter (tables.py).
     """
     if keep:
         keep_table(frame, caption, keep)
+    whole = f"{rows_of(frame, links)}{csv_link(frame, 'table')}"
+    marked = mark()
+    if fold:
+        display(HTML(folded(with_code(caption) + (f" <b>({marked})</b>" if marked else ""), whole)))
+        return
     if caption:
-        marked = mark()
         display(Markdown(f"*{caption}*" + (f" **({marked})**" if marked else "")))
+    if columns or rows is not None:
+        part = frame if rows is None else frame[rows]
+        part = part[list(columns)] if columns else part
+        whole = rows_of(part, links) + folded(
+            f"The whole table: {frame.shape[0]} rows, {frame.shape[1]} columns", whole
+        )
+    display(HTML(whole))
+
+
+def rows_of(frame: pd.DataFrame, links: dict[str, str] | None = None) -> str:
+    """Return a table as HTML, in a box that can scroll."""
     text = linked(frame.to_html(index=False, border=0, justify="left"), links or {})
-    display(HTML(f'<div class="ffi-table" style="overflow-x: auto">{text}</div>{csv_link(frame, "table")}'))
+    return f'<div class="ffi-table" style="overflow-x: auto">{text}</div>'
+
+
+def folded(title: str, shown: str) -> str:
+    """Return HTML that is seen when its title is opened."""
+    return f"<details><summary>{title}</summary>{shown}</details>"
 
 
 def arms(record: Record) -> None:
@@ -223,12 +266,9 @@ def arms(record: Record) -> None:
     checks = controls.settled(controls.of_record(record.run["plan"]["name"], record))
     failed = [controls.said(check) for check in checks if not check.passed]
     said = f"failed: {'; '.join(failed)}" if failed else f"all {len(checks)} passed"
-    frame = pd.DataFrame(rows)
-    shown = (
-        f'<div class="ffi-table">{frame.to_html(index=False, border=0, justify="left")}</div>{csv_link(frame, "arms")}'
-    )
     title = f"Every arm of this run, the loop included. Controls: {html.escape(said)}"
-    display(HTML(f"<details><summary>{title}</summary>{shown}</details>"))
+    frame = pd.DataFrame(rows)
+    display(HTML(folded(title, rows_of(frame) + csv_link(frame, "arms"))))
 
 
 def keep_table(frame: pd.DataFrame, caption: str, name: str) -> None:

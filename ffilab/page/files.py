@@ -16,6 +16,8 @@ from ffilab.page import draw
 
 FOLDER = "files"
 STYLE = "figures.css"
+# As a cell shows it, and as it hands it to the page.
+HTML = {"text/html", f"{draw.GLUE_PREFIX}text/html"}
 IMAGE = re.compile(r'<img ([^>]*?)\s*src="data:image/svg\+xml;base64,([^"]+)">')
 CSV = re.compile(r'href="data:text/csv;base64,([^"]+)"')
 SIZE = re.compile(r'<svg[^>]*?\swidth="([\d.]+)pt"[^>]*?\sheight="([\d.]+)pt"|<svg[^>]*?\sheight="([\d.]+)pt"[^>]*?\swidth="([\d.]+)pt"')  # fmt: skip
@@ -26,11 +28,11 @@ def set_apart(page: nbformat.NotebookNode, static: Path, address: str) -> None:
     """Move the figures and tables of an executed page to files below `static`, which pages reach as `address`."""
     for cell in page.cells:
         for output in cell.get("outputs", []):
-            if "text/html" in output.get("data", {}):
-                text = SWITCH.sub("", "".join(output.data["text/html"]))
+            for kind in HTML & set(output.get("data", {})):
+                text = SWITCH.sub("", "".join(output.data[kind]))
                 text = IMAGE.sub(lambda match: image(match[1], b64decode(match[2]).decode(), static, address), text)
                 text = CSV.sub(lambda match: f'href="{keep(b64decode(match[1]), "csv", static, address)}"', text)
-                output.data["text/html"] = text
+                output.data[kind] = text
 
 
 def image(attributes: str, drawing: str, static: Path, address: str) -> str:

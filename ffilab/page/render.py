@@ -45,7 +45,12 @@ def render() -> Path:
                 "--keep-going",
             ],
             log,
-            env={**os.environ, "PYTHONWARNINGS": "ignore", "JUPYTER_PATH": str(ROOT / "kernels")},
+            env={
+                **os.environ,
+                "PYTHONWARNINGS": "ignore",
+                "PYTHONPATH": str(ROOT),
+                "JUPYTER_PATH": str(ROOT / "kernels"),
+            },
         )
         if code:
             raise UserError(f"Jupyter Book reported errors or warnings ({_warnings(log)}); read {log}.")

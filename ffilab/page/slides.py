@@ -55,8 +55,8 @@ def glued(notebook) -> dict[str, str]:
     texts = {}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            if name := output.get("metadata", {}).get("scrapbook", {}).get("name"):
-                texts[name] = ast.literal_eval(output["data"][f"{GLUE_PREFIX}text/plain"])
+            if text := output.get("data", {}).get(f"{GLUE_PREFIX}text/plain"):
+                texts[output["metadata"]["scrapbook"]["name"]] = ast.literal_eval(text)
     return texts
 
 
