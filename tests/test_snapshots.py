@@ -55,9 +55,9 @@ def contents(notebook) -> dict:
     texts, figures, tables = {}, {}, {}
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
-            if "scrapbook" in output.get("metadata", {}) and KEPT not in output.metadata:
-                if text := output["data"].get(f"{GLUE_PREFIX}text/plain"):
-                    texts[output["metadata"]["scrapbook"]["name"]] = ast.literal_eval(text)
+            text = output.get("data", {}).get(f"{GLUE_PREFIX}text/plain")
+            if text and KEPT not in output.metadata:
+                texts[output["metadata"]["scrapbook"]["name"]] = ast.literal_eval(text)
             shown = output.get("data", {}).get("text/html", "")
             for alt in ALT.findall(shown):
                 figures.setdefault(cell.id, []).append(html.unescape(alt))

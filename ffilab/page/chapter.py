@@ -1,6 +1,8 @@
 """The frame of a chapter: its first and last cell, its verdicts, and the provenance of its numbers."""
 
 import sys
+import tomllib
+from pathlib import Path
 
 from IPython.display import Markdown, display
 
@@ -11,7 +13,7 @@ from ffilab.measure.session import Session, open_session, source
 from ffilab.page import draw
 from ffilab.run import settings
 from ffilab.run.errors import UserError
-from ffilab.run.paths import BUILD
+from ffilab.run.paths import BUILD, NOTEBOOKS
 from ffilab.setup import installed, mine  # noqa: F401
 from ffilab.setup.catalogue import ALL, FREE_THREADED, GIL
 
@@ -41,27 +43,47 @@ def begin(chapter: str, gil_enabled: bool) -> Session:
     if source() is None:
         assert_gil(gil_enabled)
     session = open_session(chapter, [interpreter.label for interpreter in installed.present()])
-    draw.start_page(session.budget.is_result)
-    facts, builds = session.machine, session.record.run["interpreters"]
+    draw.start_page(session.budget.is_result, words(chapter))
+    facts, builds, say = session.machine, session.record.run["interpreters"], draw.translated
+    switched = "GIL on" if gil_enabled else "GIL off"
     lines = [
-        f"CPython {runs_on(gil_enabled)}, GIL {'on' if gil_enabled else 'off'}. Budget: {session.budget.name}. "
-        f"Measured on {facts['cpu']}, {facts['cores']} cores, at {facts['date'].replace('T', ' ')}."
+        say("CPython {label}, {gil}. Budget: {budget}. Measured on {cpu}, {cores} cores, at {date}.").format(
+            label=runs_on(gil_enabled),
+            gil=say(switched),
+            budget=session.budget.name,
+            cpu=facts["cpu"],
+            cores=facts["cores"],
+            date=facts["date"].replace("T", " "),
+        )
     ]
     if not session.budget.is_result:
-        lines.append("**This is a smoke test. It proves that the code runs; none of its figures is a result.**")
-    lines.append(f"Interpreters: {', '.join(session.interpreters)}.")
+        lines.append(say("**This is a smoke test. It proves that the code runs; none of its figures is a result.**"))
+    lines.append(say("Interpreters: {labels}.").format(labels=", ".join(session.interpreters)))
     if alone := basis.one_binary(session.rests_on):
-        lines.append(
-            f"No layouts were drawn of {' and '.join(alone)}: what this page says holds for *this binary*, and not for the version."
+        only = (
+            "No layouts were drawn of {labels}: what this page says holds for *this binary*, and not for the version."
         )
+        lines.append(say(only).format(labels=", ".join(alone)))
     if absent := left_out(session.interpreters):
-        lines.append(f"Left out: {', '.join(absent)} (add them with `make book KERNELS=all`).")
+        left = "Left out: {labels} (add them with `make book KERNELS=all`)."
+        lines.append(say(left).format(labels=", ".join(absent)))
     for label in session.interpreters:
         partner = label.removesuffix("t")
         if partner != label and partner in builds and not installed.same_build(builds[label], builds[partner]):
-            lines.append(f"{partner} and {label} come from different builds: compare them with care.")
+            differ = "{partner} and {label} come from different builds: compare them with care."
+            lines.append(say(differ).format(partner=partner, label=label))
     display(Markdown("\n\n".join(lines)))
     return session
+
+
+def words(chapter: str) -> dict[str, str]:
+    """Return what captions, heads of tables and the first lines of a page are called in the reader's language, by their English."""
+    found: dict[str, str] = {}
+    for language in settings.languages()[:1]:
+        for folder in (Path(__file__).parent, NOTEBOOKS / chapter):
+            path = folder / f"words.{language}.toml"
+            found |= tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
 
 
 def left_out(labels: list[str]) -> list[str]:

@@ -48,12 +48,17 @@ GLUE_PREFIX = "application/papermill.record/"
 # In the metadata of an output: what the notebook keeps for the press, whose modules need more than a kernel has.
 KEPT = "ffilab"
 # `chapter.begin` says how the numbers of this page are marked; see start_page.
-_page = {"is_result": True}
+_page = {"is_result": True, "catalogue": {}}
 
 
-def start_page(is_result: bool) -> None:
-    """From here on, mark every figure, table and number as no result, or not at all."""
-    _page.update(is_result=is_result)
+def start_page(is_result: bool, catalogue: dict[str, str] | None = None) -> None:
+    """From here on, mark every figure, table and number as no result, or not at all. catalogue: translations by the English text."""
+    _page.update(is_result=is_result, catalogue=catalogue or {})
+
+
+def translated(text: str) -> str:
+    """Return a text in the language of the page, as far as it is translated."""
+    return _page["catalogue"].get(text, text)
 
 
 def mark() -> str:
@@ -85,7 +90,7 @@ def figure(
         for mode, drawn in pictures(plot, size, mark()).items()
     ]
     link = "" if data is None else csv_link(data, "figure")
-    above = f"<figcaption>{with_code(caption)}</figcaption>"
+    above = f"<figcaption>{with_code(translated(caption))}</figcaption>"
     shown = f'{SWITCH}<figure class="ffi-figure">{above}{"".join(images)}</figure>{link}'
     display(HTML(shown))
     if name:
@@ -230,7 +235,7 @@ def table(
     if keep:
         keep_table(frame, caption, keep)
     whole = f"{rows_of(frame, links)}{csv_link(frame, 'table')}"
-    marked = mark()
+    marked, caption = mark(), translated(caption)
     if fold:
         display(HTML(folded(with_code(caption) + (f" <b>({marked})</b>" if marked else ""), whole)))
         return
@@ -247,6 +252,8 @@ def table(
 
 def rows_of(frame: pd.DataFrame, links: dict[str, str] | None = None) -> str:
     """Return a table as HTML, in a box that can scroll."""
+    if catalogue := _page["catalogue"]:
+        frame = frame.rename(columns=catalogue).replace(catalogue)
     text = linked(frame.to_html(index=False, border=0, justify="left"), links or {})
     return f'<div class="ffi-table" style="overflow-x: auto">{text}</div>'
 

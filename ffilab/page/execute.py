@@ -37,11 +37,12 @@ def execute(
     chapter_timeout_s: float | None = None,
     cell_timeout_s: float | None = None,
     earlier: list[str] = (),
+    language: str = "",
 ) -> Path:
     """Execute a chapter, and put it where executed chapters are: on its own Jupyter kernel if it measures.
 
     source: a folder of records to make the page from, instead of measuring.
-    earlier: names of the sessions on top of which it measures another.
+    earlier: names of the sessions on top of which it measures another. language: of its sentences, if not English.
     made_from: digests of its sources, if they were taken earlier, before the native code was built.
     Raises UserError, naming the cell or the signal, if it fails; then nothing of it is kept,
     and what stood there before is still there.
@@ -79,6 +80,7 @@ def execute(
                 progress=str(progress),
             ),
             settings.BUDGET: budget,
+            settings.LANGUAGE: language,
             "PYTHONPATH": str(ROOT),
             "JUPYTER_PATH": str(ROOT / "kernels") if source is None else short,
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",

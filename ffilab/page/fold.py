@@ -1,20 +1,30 @@
-"""A Sphinx extension: what proves that a page's numbers may be trusted is folded, and its heading stays in sight."""
+"""A Sphinx extension: what proves that a page's numbers may be trusted is folded; a page in another language says so to browsers."""
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
-TITLES = ("The proof", "證據")
+# The name of each language in its own words, and as HTML names it. A page in one ends in its name.
+LANGUAGES = {"zh_TW": ("正體中文", "zh-Hant-TW")}
+TITLE = "The proof"
 SUMMARY = "How these numbers were made, and what says that they may be trusted"
 
 
 def fold(app: Sphinx, doctree: nodes.document, page: str) -> None:
     """Put what stands below the heading of a proof into an element that opens."""
     for section in doctree.findall(nodes.section):
-        if section[0].astext() in TITLES:
+        if section[0].astext() == TITLE:
             section.insert(1, nodes.raw("", f'<details class="ffi-proof"><summary>{SUMMARY}</summary>', format="html"))
             section.append(nodes.raw("", "</details>", format="html"))
 
 
+def language(app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None) -> None:
+    """Say which language a page is in."""
+    for ending, (_, tag) in LANGUAGES.items():
+        if page.endswith(f"_{ending}"):
+            context["language"] = tag
+
+
 def setup(app: Sphinx) -> dict:
     app.connect("doctree-resolved", fold)
+    app.connect("html-page-context", language)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 
 from ffilab.judge import ledger
-from ffilab.page import files, front, guide, ledger_page, matrix, slides, sources, status, terms, yours
+from ffilab.page import files, front, guide, ledger_page, matrix, slides, sources, status, terms, translation, yours
 from ffilab.page.chapters import Chapter, chapters, split
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
@@ -94,6 +94,9 @@ def assemble(tree: Path) -> Path:
                 nbformat.write(measured[name], folder / f"{name}.ipynb")
             else:
                 (folder / f"{name}.md").write_text(text)
+        for language in translation.LANGUAGES:
+            if translation.cells(chapter.name, language):
+                write_translated(chapter, language, folder, tree)
     (tree / "book" / "_static" / files.STYLE).write_text(files.style())
     stale = {chapter.name: chapter.changed() for chapter in chapters() if chapter.is_executed}
     rows = ledger.collect({chapter.name: chapter.session for chapter in chapters() if chapter.is_executed}, stale)
@@ -105,6 +108,22 @@ def assemble(tree: Path) -> Path:
     guide.write(tree, rows)
     front.write(tree, rows)
     return tree
+
+
+def write_translated(chapter: Chapter, language: str, folder: Path, tree: Path) -> None:
+    """Write the page of a chapter in another language, and a line on both that leads to the other."""
+    path = folder / f"{translation.named(chapter.name, language)}.ipynb"
+    english = folder / f"{chapter.name}.ipynb"
+    if not english.exists():
+        path.with_suffix(".md").write_text(next(iter(translation.cells(chapter.name, language).values())))
+        return
+    page = translation.page(translation.made(chapter, language).executed_notebook, chapter.name, language)
+    translation.switch(page, chapter.name)
+    files.set_apart(page, tree / "book" / "_static", "../../_static")
+    nbformat.write(page, path)
+    shown = nbformat.read(english, as_version=4)
+    translation.switch(shown, chapter.name, language)
+    nbformat.write(shown, english)
 
 
 def link_terms(page: nbformat.NotebookNode, glossary: dict[str, list[str]]) -> None:

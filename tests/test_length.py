@@ -1,0 +1,92 @@
+"""How long a page is: words of prose that are not folded, and the minutes that its head promises. From the golden records."""
+
+import math
+import re
+
+import pytest
+
+from ffilab.judge.claims import chapter_names
+from ffilab.page.chapters import split
+from ffilab.page.slides import glued
+from ffilab.run.paths import NOTEBOOKS
+
+# Words of a chapter, all its pages together.
+MOST = {"loaders": 1800}
+PROOF = re.compile(r"^## The proof$", re.M)
+# Of words, lines of code and pictures a minute.
+WORDS, LINES, SHOWN = 220, 20, 4 / 3
+
+
+def without_folds(text: str) -> str:
+    """Drop the directives that are folded: dropdowns, and admonitions with the class dropdown."""
+    block = re.compile(r"^(?P<fence>`{3,}|:{3,})\{(?P<kind>[\w-]+)\}[^\n]*\n(?P<body>(?:.*\n)*?)(?P=fence)[ ]*$", re.M)
+
+    def kept(match: re.Match) -> str:
+        is_folded = match["kind"] == "dropdown" or re.match(r"(:.*\n)*:class:.*dropdown", match["body"])
+        return "" if is_folded else match[0]
+
+    return block.sub(kept, text + "\n")
+
+
+def in_sight(page) -> list:
+    """The cells of a page that are not folded: none of the proof, none of a solution; markdown without its dropdowns."""
+    cells, is_solution = [], False
+    for cell in page.cells:
+        if cell.cell_type == "markdown":
+            is_solution = is_solution or "{solution-start}" in cell.source
+            if not is_solution:
+                before, *proof = PROOF.split(cell.source, maxsplit=1)
+                cells.append({**cell, "source": without_folds(before)})
+                if proof:
+                    break
+            is_solution = is_solution and "{solution-end}" not in cell.source
+        elif not is_solution:
+            cells.append(cell)
+    return cells
+
+
+def quoted(directive: re.Match, chapter: str) -> int:
+    """How many lines a literalinclude shows."""
+    text = (NOTEBOOKS / chapter / directive["file"]).read_text()
+    for option, part in (("start-after", -1), ("end-before", 0)):
+        if marker := re.search(rf':{option}: "?(.*?)"?$', directive["options"], re.M):
+            text = text.split(marker[1], 1)[part]
+    return len([line for line in text.splitlines() if line.strip()])
+
+
+def measured(page, chapter: str, texts: dict[str, str]) -> tuple[int, int, int]:
+    """Words of prose, lines of code, and tables and figures of a page that are in sight."""
+    words = lines = shown = 0
+    for cell in in_sight(page):
+        source, tags = cell["source"], " ".join(cell["metadata"].get("tags", []))
+        if cell["cell_type"] == "code":
+            if not re.search(r"hide-(input|cell)|remove-(input|cell)", tags):
+                lines += len([line for line in source.splitlines() if line.strip()])
+            if "remove" not in tags and "hide-cell" not in tags and "hide-output" not in tags:
+                outputs = ["".join(output.get("data", {}).get("text/html", "")) for output in cell["outputs"]]
+                outputs = [re.sub(r"<details.*</details>", "", output, flags=re.S) for output in outputs]
+                shown += sum("ffi-figure" in output or "ffi-table" in output for output in outputs)
+            continue
+        include = re.compile(r"```\{literalinclude\} (?P<file>\S+)\n(?P<options>(?::.*\n)*)```")
+        lines += sum(quoted(directive, chapter) for directive in include.finditer(source))
+        shown += len(re.findall(r"^```\{glue\}", source, re.M))
+        prose = include.sub("", source)
+        fence = re.compile(r"^```(?!\{(?:admonition|exercise|note|tip))[^\n]*\n(.*?)^```", re.M | re.S)
+        lines += sum(len(code.splitlines()) for code in fence.findall(prose))
+        prose = re.sub(r"\{glue:text\}`([^`]+)`", lambda role: texts[role[1]], fence.sub("", prose))
+        words += len(re.findall(r"[\w$@%'’./-]*\w[\w%'’./-]*", re.sub(r"^:.*$", "", prose, flags=re.M)))
+    return words, lines, shown
+
+
+@pytest.mark.parametrize("chapter", chapter_names())
+def test_a_chapter_is_as_long_as_its_head_says(chapter, executed):
+    notebook, total = executed.executed_notebook, 0
+    texts = glued(notebook)
+    for name, page in split(notebook, chapter).items():
+        words, lines, shown = measured(page, chapter, texts)
+        total += words
+        minutes = 5 * math.ceil((words / WORDS + lines / LINES + shown / SHOWN) / 5)
+        said = re.search(r"Teaching: (\d+) minutes", page.cells[0].source)
+        counted = f"{name}: {words} words, {lines} lines of code, {shown} tables and figures: {minutes} minutes"
+        assert said is None or int(said[1]) == minutes, counted
+    assert total <= MOST.get(chapter, 3000), f"{chapter}: {total} words"
