@@ -44,11 +44,11 @@ def records(variant: str) -> Path:
     return target
 
 
-def page(name: str, variant: str = MEASURED) -> Chapter:
+def page(name: str, variant: str = MEASURED, language: str = "") -> Chapter:
     """The executed chapter, made from the records of a variant."""
-    chapter = Chapter(name, executed_folder=folder() / variant)
+    chapter = Chapter(name, executed_folder=folder() / f"{variant}{language}")
     source = records(variant)
-    with locked(f"{variant}-{name}"):
+    with locked(f"{variant}{language}-{name}"):
         if not chapter.is_executed:
-            execute(chapter, "quick", source)
+            execute(chapter, "quick", source, language=language)
     return chapter

@@ -1,0 +1,75 @@
+"""Pages in a second language say what the English ones say: every cell, every sentence of the run, the same numbers and names."""
+
+import re
+from collections import Counter
+
+import pytest
+
+from ffilab.judge.claims import chapter_names
+from ffilab.page import translation
+from ffilab.page.slides import glued
+from tests.golden_pages import page
+
+LANGUAGE = "zh_TW"
+TRANSLATED = [chapter for chapter in chapter_names() if translation.cells(chapter, LANGUAGE)]
+# Four words of a Latin alphabet in a row are a sentence that was left, or a piece of one.
+LEFT = re.compile(r"(?:[A-Za-z][a-z’']+[ ,]+){3,}[A-Za-z][a-z’']+")
+NAMES = re.compile(r"`[^`]+`")
+
+
+def prose(text: str) -> str:
+    """A text without code, quoted sources, options, roles and links' addresses."""
+    text = re.sub(r"^```(?!\{(?:admonition|exercise))[^\n]*\n.*?^```", "", text, flags=re.M | re.S)
+    text = re.sub(r"^(`{3,}|:{3,}).*$|^:.*$|^\(.*\)=$", "", text, flags=re.M)
+    return re.sub(r"\{[\w:-]+\}`[^`]*`|`[^`]*`|\]\([^)]*\)|<[^>]*>", " 、", text)
+
+
+def numbers(text: str) -> Counter:
+    return Counter(number.rstrip(".,") for number in re.findall(r"\d[\d.,]*", text))
+
+
+@pytest.fixture(scope="module", params=TRANSLATED)
+def pages(request):
+    """The English page and the translated one, both made from the golden records."""
+    chapter = request.param
+    english = page(chapter).executed_notebook
+    return chapter, english, page(chapter, language=LANGUAGE).executed_notebook
+
+
+def test_every_cell_is_translated_and_none_is_left_over(pages):
+    chapter, english, _ = pages
+    cells = translation.cells(chapter, LANGUAGE)
+    typed = [cell.id for cell in english.cells if cell.cell_type == "markdown"]
+    shown = [cell.id for cell in translation.page(english, chapter, LANGUAGE).cells if cell.cell_type == "markdown"]
+    assert set(shown) - {f"proof-{LANGUAGE}"} <= set(cells), "cells that are not translated"
+    assert set(cells) <= set(typed), "translations of cells that are gone"
+
+
+def test_no_sentence_is_left_in_english(pages):
+    chapter, _, executed = pages
+    shown = translation.page(executed, chapter, LANGUAGE)
+    texts = [prose(cell.source) for cell in shown.cells if cell.cell_type == "markdown"]
+    said = "".join(cell.source for cell in shown.cells if cell.cell_type == "markdown")
+    used = set(re.findall(r"\{glue:text\}`([^`]+)`", said))
+    texts += [prose(text) for name, text in glued(executed).items() if name in used]
+    for cell in shown.cells:
+        for output in cell.get("outputs", []):
+            outputs = output.get("data", {})
+            texts.append(
+                prose(re.sub(r"<style>.*?</style>|<code>.*?</code>", "", outputs.get("text/html", ""), flags=re.S))
+            )
+            texts.append(prose(outputs.get("text/markdown", "")))
+    left = [found[0] for text in texts for found in LEFT.finditer(text)]
+    assert not left, left
+
+
+def test_numbers_and_names_are_the_same(pages):
+    chapter, english, executed = pages
+    cells, originals = translation.cells(chapter, LANGUAGE), {cell.id: cell.source for cell in english.cells}
+    for name, text in cells.items():
+        assert numbers(text) == numbers(originals[name]), name
+        assert Counter(NAMES.findall(text)) == Counter(NAMES.findall(originals[name])), name
+    ours, theirs = glued(executed), glued(english)
+    used = set(re.findall(r"\{glue:text\}`([^`]+)`", "".join(cells.values())))
+    for name in used:
+        assert numbers(ours[name]) == numbers(theirs[name]), (name, ours[name], theirs[name])
