@@ -11,7 +11,6 @@ import subprocess
 import tempfile
 import time
 import zipfile
-from collections import Counter
 from pathlib import Path
 
 from scipy import stats
@@ -22,6 +21,7 @@ from ffilab.measure.plan import Arm
 from ffilab.run import machine
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
+from ffilab.page.evidence import WHEELS_LEVEL, tools
 from ffilab.run.progress import say, step
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import Installed, load, soabi
@@ -170,19 +170,16 @@ def round_of(folder: Path, draw: random.Random, is_result: bool, rows: dict) -> 
 
 def report(rounds: list[dict]) -> str:
     """Of each tool: how often the slower wheel was found, how often the copy was called different, and the seconds of a run."""
-    runs = [run for one in rounds for run in one["runs"]]
-    lines = []
-    for row in dict.fromkeys(run["row"] for run in runs):
-        found = Counter((run["other"], run["said"]) for run in runs if run["row"] == row)
-        n = {other: sum(count for (of, _), count in found.items() if of == other) for other in ("copy", "more")}
-        right, wrong = found["more", "slower"], n["copy"] - found["copy", "no difference"]
-        shares = [Share(right, n["more"]).at(0.95), Share(wrong, n["copy"]).at(0.95)]
-        took = sorted(run["seconds"] for run in runs if run["row"] == row)[sum(n.values()) // 2]
-        lines.append(
-            f"{row}: 1 % more found in {right} of {n['more']} runs [{shares[0].low:.0%}, {shares[0].high:.0%}], the copy called "
-            f"different in {wrong} of {n['copy']} [{shares[1].low:.0%}, {shares[1].high:.0%}]; {took:.0f} s a run"
-        )
-    return "\n".join(lines)
+    return "\n".join(
+        f"{tool['name']}: 1 % more found in {events(tool['right'])}, the copy called different in {events(tool['wrong'])}; "
+        f"{tool['seconds']:.0f} s a run"
+        for tool in tools(rounds)
+    )
+
+
+def events(share: Share) -> str:
+    interval = share.at(WHEELS_LEVEL)
+    return f"{share.events} of {share.trials} runs [{interval.low:.0%}, {interval.high:.0%}]"
 
 
 def main(budget: str, sessions: int = 1) -> None:

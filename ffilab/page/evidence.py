@@ -1,9 +1,10 @@
 """The page of the studies that take long: what intervals were worth when builds, layouts and sessions were drawn anew."""
 
+import statistics
 from pathlib import Path
 
 from ffilab.judge import coverage as judged
-from ffilab.judge.estimates import PREDICTION_LEVEL
+from ffilab.judge.estimates import PREDICTION_LEVEL, Share
 from ffilab.page.templates import filled
 from ffilab.run.paths import ROOT, read_json
 
@@ -11,6 +12,7 @@ FOLDER = ROOT / "book" / "evidence"
 STUDY = "python3 ffilab/bootstrap.py study "
 # What an interval over layouts has to reach.
 GOAL = 0.9
+WHEELS_LEVEL = 0.95
 INTERVALS = {
     "over_layouts": "over layouts",
     "next_build": "the next build",
@@ -49,3 +51,28 @@ def coverage_page(sessions: list[dict], coverage: list[dict], levels: list[dict]
         mean=lambda values: sum(values) / len(values),
         percent=lambda value, digits=0: f"{value:.{digits}%}",
     )
+
+
+def tools(rounds: list[dict]) -> list[dict]:
+    """Of each tool of the study of wheels: in how many runs it found the slower one, and called the copy different; seconds of a run."""
+    runs = [run for one in rounds for run in one["runs"]]
+    rows = []
+    for name in dict.fromkeys(run["row"] for run in runs):
+        said = {
+            other: [run["said"] for run in runs if (run["row"], run["other"]) == (name, other)]
+            for other in ("more", "copy")
+        }
+        rows.append(
+            {
+                "name": name,
+                "right": Share(said["more"].count("slower"), len(said["more"])),
+                "wrong": Share(len(said["copy"]) - said["copy"].count("no difference"), len(said["copy"])),
+                "seconds": statistics.median(run["seconds"] for run in runs if run["row"] == name),
+            }
+        )
+    return rows
+
+
+def wheels_page(rounds: list[dict]) -> str:
+    """How often each tool tells a wheel with 1 % more instructions from its original, and a copy from it."""
+    return filled("wheels.md", study=STUDY, rounds=rounds, tools=tools(rounds), level=WHEELS_LEVEL)

@@ -120,4 +120,5 @@ def write(folder: Path, rows: list[dict]) -> None:
     studies = (evidence.read(name) for name in ("sessions", "coverage", "levels"))
     (folder / "coverage.md").write_text(evidence.coverage_page(*studies))
     (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))
+    (folder / "wheels.md").write_text(evidence.wheels_page(evidence.read("wheels")))
     (folder / "changed_rules.md").write_text(filled("changed_rules.md", rows=evidence.read("rules_changed")))
