@@ -18,10 +18,10 @@ from scipy import stats
 from ffilab.judge.estimates import Share
 from ffilab.measure import instructions
 from ffilab.measure.plan import Arm
+from ffilab.page.evidence import WHEELS_LEVEL, tools
 from ffilab.run import machine
 from ffilab.run.budget import BUDGETS
 from ffilab.run.errors import UserError
-from ffilab.page.evidence import WHEELS_LEVEL, tools
 from ffilab.run.progress import say, step
 from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import Installed, load, soabi
