@@ -77,7 +77,13 @@ def short(marked: str) -> str:
 
 
 def figure(
-    plot, caption: str, numbers: str = "", size=(7.2, 3.6), data: pd.DataFrame | None = None, name: str = ""
+    plot,
+    caption: str,
+    numbers: str = "",
+    *,
+    size: tuple[float, float] = (7.2, 3.6),
+    data: pd.DataFrame | None = None,
+    name: str = "",
 ) -> None:
     """Display `plot(figure)` for light and dark pages, under a caption that states its finding.
 
@@ -220,6 +226,7 @@ def glue(name: str, value: str) -> None:
 def table(
     frame: pd.DataFrame,
     caption: str = "",
+    *,
     columns: tuple[str, ...] = (),
     rows: pd.Series | slice | None = None,
     fold: bool = False,
