@@ -36,8 +36,14 @@ def talks_pairs(pairs: pd.DataFrame) -> pd.DataFrame:
 def show_talk(runs: pd.DataFrame) -> None:
     """One process of the talk's method."""
     moments, pairs = results.talk_tables(runs)
-    draw.table(talks_moments(moments), "The talk's statistics for one call through four bindings. One process.")
-    draw.table(talks_pairs(pairs), "The talk's test of the six pairs. Cliff's delta and shift are ours.")
+    draw.table(
+        talks_moments(moments),
+        "The talk's statistics for one call through four bindings. One process.",
+        columns=("sample", "n, after the filter", "median (ns)", "MAD (ns)"),
+    )
+    draw.table(
+        talks_pairs(pairs), "The talk's test of the six pairs.", columns=("pair", "BH p", "faster", "shift")
+    )
 
 
 def show_pairs(found: pd.DataFrame) -> None:
@@ -48,6 +54,7 @@ def show_pairs(found: pd.DataFrame) -> None:
     draw.table(
         shown.rename(columns={"different": "called different", "shift": "shift, median", "n": "n, processes"}),
         "The talk's test in every process: how often it calls a pair different, and whom the faster one.",
+        columns=("pair", "called different", "n, processes", "faster"),
     )
 
 
@@ -70,8 +77,8 @@ def show_alarms(session: Session, pairs: pd.DataFrame) -> None:
     """The talk's method against itself."""
     draw.figure(
         lambda figure: plot_leaning(figure, pairs),
-        "How the samples of two copies of one call lie to each other, one point a process, by which copy was measured first. "
-        f"Right of zero copy 1 is slower. {said(session)['prediction-1']}",
+        said(session)["prediction-1"],
+        "One point a process, by which copy was measured first; right of zero copy 1 is slower.",
         data=pairs,
     )
 
@@ -120,9 +127,8 @@ def show_mechanism(in_one: pd.DataFrame, restarts: pd.DataFrame) -> None:
     outside = int((found["time (ns)"] > shown_up_to(found)).sum())
     draw.figure(
         lambda figure: plot_mechanism(figure, found),
-        "Times of two copies of one call, one benchmark of each step. Step 1: all timings of copy 1, then all of copy 2. Step 2: "
-        "timings of both in random order. Step 3: a median of each copy for each of eight processes. "
-        f"Points that lie above what is shown: {outside}.",
+        "What counts as one value: in step 1 a timing, in step 2 a turn of both copies, in step 3 a process.",
+        f"Times of two copies of one call, one benchmark of each step. Points above what is shown: {outside}.",
         size=(8.4, 3.4),
         data=found,
     )
@@ -151,17 +157,13 @@ def show_steps(session: Session, shares: dict[int, Share]) -> None:
     if found.empty:
         return
     shown = [draw.text(Interval.of(row), "%", 100) for row in found.itertuples()]
-    seen = "; ".join(f"{step}, {text}" for step, text in zip(found.step, shown))
     draw.figure(
         lambda figure: plot_alarms(figure, found),
-        f"False alarms by step, with the {100 * (1 - LEVEL):.0f} % of chance dotted: {seen}. {said(session)['steps']}",
+        said(session)["alarms"],
+        "; ".join(f"step {step}, {text}" for step, text in zip(found.step, shown)),
         size=(7.2, 2.4),
         data=found,
-    )
-    table = found.assign(share=[draw.text(Interval.of(row), "", 100) for row in found.itertuples()])
-    draw.table(
-        table[["step", "alarms", "n", "share"]].rename(columns={"n": "n, benchmarks", "share": "false alarms (%)"}),
-        "Two copies of one call: how many benchmarks of each kind call them different.",
+        name="alarms",
     )
 
 
@@ -178,12 +180,7 @@ def plot_restarts(figure, medians: pd.DataFrame) -> None:
 
 def show_restarts(session: Session, medians: pd.DataFrame) -> None:
     """Every restart, and what the spread between processes says."""
-    draw.figure(
-        lambda figure: plot_restarts(figure, medians),
-        "Time of a CDLL call over that of the reference, in the process that is restarted and in one that is kept; a point of each "
-        f"a restart. {said(session)['spread']}",
-        data=medians,
-    )
+    draw.figure(lambda figure: plot_restarts(figure, medians), said(session)["spread"], data=medians)
 
 
 # ---- a neighbour on the core ----
@@ -203,6 +200,7 @@ def show_company(record: Record) -> None:
         draw.table(
             pd.DataFrame(table),
             "What company on the core does to the time of a call: batches with company over batches without.",
+            columns=("arm", "work with company", "takes so many times as long"),
         )
 
 
@@ -223,7 +221,7 @@ def plot_layouts(figure, alone: pd.DataFrame, over: Interval, next_build: Interv
     figure.legend(loc="outside upper center", ncols=3)
 
 
-def show_layouts(record: Record) -> None:
+def show_layouts(session: Session, record: Record) -> None:
     """The figure of layouts, where they had restarts enough."""
     alone = results.by_layout(record)
     if alone.empty or results.levels_and_zero(record).empty:
@@ -232,8 +230,9 @@ def show_layouts(record: Record) -> None:
     over, next_build = estimate.at(), estimate.next_build
     draw.figure(
         lambda figure: plot_layouts(figure, alone, over, next_build),
-        f"CDLL over PyDLL on {len(alone)} layouts of one interpreter, each with the interval of its own restarts. Over layouts "
-        f"{draw.text(over)}; the next build {draw.bounds(next_build.low, next_build.high)}.",
+        said(session)["layouts"],
+        f"CDLL over PyDLL on {len(alone)} layouts. Over layouts {draw.text(over)}; the next build "
+        f"{draw.bounds(next_build.low, next_build.high)}.",
         data=alone,
     )
 
@@ -272,9 +271,7 @@ def counts(found: list[dict]) -> pd.DataFrame:
 
 
 def shares(found: pd.DataFrame) -> pd.DataFrame:
-    """Shares of the time by group of symbols, a row for each interpreter."""
-    rows = [
-        {"CPython": label, **{row.group: f"{row.share:.1%}" for row in part.itertuples()}}
-        for label, part in found.groupby("interpreter", sort=False)
-    ]
-    return pd.DataFrame(rows)
+    """Shares of the time by interpreter, a row for each group of symbols."""
+    shown = found.assign(share=found.share.map("{:.1%}".format))
+    table = shown.pivot(index="group", columns="interpreter", values="share").reindex(shown.group.unique())
+    return table.rename_axis(index="group of symbols", columns=None).reset_index()
