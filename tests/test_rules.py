@@ -199,9 +199,9 @@ def test_every_kind_is_described():
         assert kind.__doc__
 
 
-def test_the_page_on_numbers_names_the_limits_of_the_code():
-    text = (ROOT / "book" / "how_to_read.md").read_text()
-    assert f"its {LEVEL:.0%} interval".replace("%", " %") in text
+def test_the_pages_on_numbers_name_the_limits_of_the_code():
+    text = "".join((ROOT / "book" / f"{page}.md").read_text() for page in ("how_to_read", "reference"))
+    assert f"## Why {LEVEL:.0%}".replace("%", " %") in text
     assert f"more than {noise.MAX_STRANGERS:.0%} of its time on the CPUs".replace("%", " %") in text
     assert f"took more than {noise.MAX_TAKEN:.0%} of it".replace("%", " %") in text
     assert f"in each case {noise.LEAST_S:g} s at least" in text.replace("\n", " ")
