@@ -1,5 +1,6 @@
 """How long a page is: words of prose that are not folded, and the minutes that its head promises. From the golden records."""
 
+import ast
 import math
 import re
 
@@ -48,9 +49,14 @@ def in_sight(page) -> list:
 def quoted(directive: re.Match, chapter: str) -> int:
     """How many lines a literalinclude shows."""
     text = (NOTEBOOKS / chapter / directive["file"]).read_text()
-    for option, part in (("start-after", -1), ("end-before", 0)):
-        if marker := re.search(rf':{option}: "?(.*?)"?$', directive["options"], re.M):
-            text = text.split(marker[1], 1)[part]
+    options = dict(re.findall(r':([\w-]+): "?(.*?)"?$', directive["options"], re.M))
+    if name := options.get("pyobject"):
+        named = [node for node in ast.parse(text).body if getattr(node, "name", "") == name]
+        text = ast.get_source_segment(text, named[0])
+    for option in {"start-after", "start-at"} & set(options):
+        text = text.split(options[option], 1)[1]
+    if "end-before" in options:
+        text = text.split(options["end-before"], 1)[0]
     return len([line for line in text.splitlines() if line.strip()])
 
 

@@ -93,7 +93,7 @@ def test_the_page_names_the_pairs_that_processes_do_not_agree_on_and_those_that_
     runs = of_four(*[(280, 260, 190, 189.9), (260, 280, 190, 189.9)] * 3)
     page = said(Golden("measuring", {experiment.TALK: runs, experiment.ITSELF: processes([5] * 20)}))
     assert "ctypes CDLL vs cffi ABI, cffi ABI in 3 and ctypes CDLL in 3" in page["winners"]
-    assert "ctypes in 3 of 6 processes, and cffi in 3: who" in page["first-table"]
+    assert "ctypes in 3 of 6 processes and cffi in 3: too close" in page["first-table"]
     assert page["beyond"].endswith("What the table shows for pybind11 vs PyO3 may be the script.")
     runs = of_four(*[(280, 260, 190, 140)] * 6)
     page = said(Golden("measuring", {experiment.TALK: runs, experiment.ITSELF: processes([0] * 20)}))

@@ -5,20 +5,11 @@ A figure has two colourings, for light and for dark pages, and carries its alt t
 
 import base64
 import html
-import io
 import json
 import re
 
-import matplotlib
-
-matplotlib.use("agg")
-
-import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
-import seaborn as sns
 from IPython.display import HTML, Markdown, display
-from matplotlib import ticker
 
 from ffilab.judge import controls, ledger, statistics
 from ffilab.judge.estimates import LEVEL, Interval  # noqa: F401
@@ -26,9 +17,8 @@ from ffilab.judge.questions import OPEN, above
 from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
+from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks  # noqa: F401
 
-INK = {"light": "#1f2328", "dark": "#e6e6e6"}
-GRID = {"light": "#d0d7de", "dark": "#4a4f57"}
 # Which of the two is seen: the book's theme, or JupyterLab's, says so on an outer element.
 SWITCH = """<style>
 .ffi-dark {display: none}
@@ -40,10 +30,6 @@ html[data-theme=dark] .ffi-light, body[data-jp-theme-light=false] .ffi-light {di
 .ffi-csv {font-size: 0.8em; text-align: right; margin: 0}
 </style>"""
 SMOKE = "smoke test: no result"
-# Okabe and Ito's palette, told apart with every kind of colour vision.
-PALETTE = ["#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"]
-# A shape for each colour: no group is told by its colour alone.
-MARKERS = ["o", "s", "^", "D", "v", "P"]
 GLUE_PREFIX = "application/papermill.record/"
 # In the metadata of an output: what the notebook keeps for the press, whose modules need more than a kernel has.
 KEPT = "ffilab"
@@ -109,24 +95,6 @@ def with_code(text: str) -> str:
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))
 
 
-def pictures(plot, size: tuple[float, float], marked: str) -> dict[str, bytes]:
-    """Draw `plot(figure)` as SVG for light and for dark pages, by mode. marked: why it is no result, written across it."""
-    with plt.rc_context(_style()):
-        # The same records, the same picture: jitter is drawn from here.
-        np.random.seed(0)
-        drawing = plt.figure(figsize=size, layout="constrained")
-        plot(drawing)
-        if marked:
-            drawing.text(0.5, 0.5, marked, rotation=20, size=22, alpha=0.35, ha="center", va="center")
-        buffer = io.BytesIO()
-        drawing.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-        plt.close(drawing)
-    light = dark = buffer.getvalue()
-    for colour in (INK, GRID):
-        dark = dark.replace(colour["light"].encode(), colour["dark"].encode())
-    return {"light": light, "dark": dark}
-
-
 def csv_link(frame: pd.DataFrame, name: str) -> str:
     """Return a link that holds a table as a CSV file, with values and bounds in columns of their own."""
     data = base64.b64encode(spread_out(frame).to_csv(index=False).encode()).decode()
@@ -152,60 +120,6 @@ def spread_out(frame: pd.DataFrame) -> pd.DataFrame:
             if parts[part].notna().any():
                 columns[f"{name}, {part}"] = parts[part]
     return pd.DataFrame(columns)
-
-
-def _style() -> dict:
-    ink, grid = INK["light"], GRID["light"]
-    style = sns.axes_style("whitegrid", {"axes.edgecolor": grid, "grid.color": grid})
-    style.update(sns.plotting_context("notebook"))
-    style.update(
-        {
-            "text.color": ink,
-            "axes.labelcolor": ink,
-            "axes.titlecolor": ink,
-            "xtick.color": ink,
-            "ytick.color": ink,
-            "axes.facecolor": "none",
-            "figure.facecolor": "none",
-            "legend.facecolor": "none",
-            "legend.edgecolor": grid,
-            "axes.prop_cycle": plt.cycler(color=PALETTE),
-            "svg.fonttype": "path",
-            "svg.hashsalt": "ffilab",
-            "legend.framealpha": 0,
-        }
-    )
-    return style
-
-
-def intervals(axes, rows: pd.DataFrame, label: str, hue: str | None = None) -> None:
-    """Draw points with their intervals, one row each. rows: columns `label`, value, low, high and maybe `hue`."""
-    groups = list(dict.fromkeys(rows[hue])) if hue else [None]
-    labels = list(dict.fromkeys(rows[label]))
-    for place, group in enumerate(groups):
-        part = rows if hue is None else rows[rows[hue] == group]
-        offset = (place - (len(groups) - 1) / 2) * 0.22
-        positions = [labels.index(name) + offset for name in part[label]]
-        errors = [part.value - part.low, part.high - part.value]
-        look = {"fmt": MARKERS[place], "color": PALETTE[place]}
-        axes.errorbar(part.value, positions, xerr=errors, capsize=4, label=group, **look)
-    axes.set_yticks(range(len(labels)), labels)
-    axes.set_ylim(len(labels) - 0.5, -0.5)
-    axes.grid(axis="y", visible=False)
-    if hue:
-        legend_above(axes, len(groups))
-
-
-def legend_above(axes, columns: int = 2) -> None:
-    """Put the legend above the axes, where no point can lie."""
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0)
-
-
-def plain_ticks(axis) -> None:
-    """Put ticks of a log axis at 1, 2 and 5, as plain numbers."""
-    axis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter(ticker.StrMethodFormatter("{x:,.12g}"))
-    axis.set_minor_formatter(ticker.NullFormatter())
 
 
 def glue(name: str, value: str) -> None:
@@ -335,8 +249,8 @@ def plain(text: str) -> str:
 def verdict(row: dict) -> None:
     """Show the ledger's row for a claim: word, counts and size, each number with its interval, and each part with its answer."""
     beside = "; ".join(
-        f"{name}: " + ", ".join(f"{what} {bounds(*interval)}" for what, interval in intervals.items())
-        for name, intervals in row["beside"].items()
+        f"{name}: " + ", ".join(f"{what} {bounds(*interval)}" for what, interval in each.items())
+        for name, each in row["beside"].items()
     )
     measured = "; ".join(
         f"{name} {text(Interval(value, *row['interval'][name]))}{' (withheld)' * ledger.is_withheld(row, name)}"

@@ -41,9 +41,7 @@ def show_talk(runs: pd.DataFrame) -> None:
         "The talk's statistics for one call through four bindings. One process.",
         columns=("sample", "n, after the filter", "median (ns)", "MAD (ns)"),
     )
-    draw.table(
-        talks_pairs(pairs), "The talk's test of the six pairs.", columns=("pair", "BH p", "faster", "shift")
-    )
+    draw.table(talks_pairs(pairs), "The talk's test of the six pairs.", columns=("pair", "BH p", "faster", "shift"))
 
 
 def show_pairs(found: pd.DataFrame) -> None:
