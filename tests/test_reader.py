@@ -6,8 +6,8 @@ import pytest
 
 pytestmark = pytest.mark.full
 MOST_CLICKS = 3
-# A number with its interval, a count of runs, or a verdict. Golden records are cut down, so that controls may fail: then the answer is that.
-MEASURED = r"\[-?[\d.,]+, -?[\d.,]+\]|(\d+ of|not seen in) \d+ runs|Verdict: (holds|does not hold|mixed|open)|undecided|is withheld"
+# A number with its unit, a count of runs, or one of the endings. Golden records are cut down, so that controls may fail: then the answer is that.
+MEASURED = r"\d (ns|µs|MiB)|\d+ of \d+|is faster|oo close to call|is withheld"
 
 
 class Reader:
@@ -58,24 +58,23 @@ def test_pyo3_or_pybind11_for_str_without_the_gil(reader):
         if select.evaluate("each => each.selectedOptions[0].label") != label:
             reader.choose(name, label)
     answer = reader.tab.locator(".ffi-chooser-answer")
-    assert all(words in answer.inner_text() for words in ("PyO3", "pybind11", "3.14t"))
+    assert all(words in answer.inner_text() for words in ("PyO3", "pybind11"))
     assert re.search(MEASURED, answer.inner_text())
     # Its cell in the matrix, marked by its address.
     if reader.clicks < MOST_CLICKS:
-        reader.follow(answer.get_by_role("link", name="PyO3").first)
-        assert "matrix.html#3-14t-pyo3-str-in-ascii" in reader.tab.url
-        row = reader.tab.locator("[id='3-14t-pyo3-str-in-ascii'].ffi-opened")
-        row.wait_for()
-        assert "PyO3" in row.inner_text()
+        reader.follow(answer.get_by_role("link").first)
+        cell = re.search(r"matrix\.html#(3-14t-(pyo3|pybind11)-str-in-ascii)$", reader.tab.url)
+        assert cell, reader.tab.url
+        reader.tab.locator(f"[id='{cell[1]}'].ffi-opened").wait_for()
 
 
 @pytest.mark.parametrize(
     ("words", "leads_to"),
     [
-        ("What does CDLL cost me on 3.14t", "loaders/loaders.html#"),
-        ("A C global, with the GIL, through a call that keeps it", "races/races.html#"),
-        ("A C global, with the GIL, through ctypes.CDLL", "races/races.html#"),
-        ("Which allocator for a long-lived server", "arenas/arenas.html#"),
+        ("What does CDLL cost", "loaders/loaders.html"),
+        ("A C global, with the GIL, through PyDLL", "races/races.html"),
+        ("The same through ctypes.CDLL", "races/races.html"),
+        ("Which allocator keeps a long-lived server small", "arenas/arenas.html"),
     ],
 )
 def test_a_question_is_answered_where_it_stands_and_leads_to_what_was_measured(reader, words, leads_to):
@@ -83,17 +82,12 @@ def test_a_question_is_answered_where_it_stands_and_leads_to_what_was_measured(r
     assert re.search(MEASURED, asked.inner_text()), asked.inner_text()
     reader.follow(asked.get_by_role("link").last)
     assert leads_to in reader.tab.url
-    assert reader.target().count() == 1
 
 
-def test_does_a_claim_hold(reader):
-    asked = reader.question("Does claim A12 hold here")
-    assert re.search(MEASURED, asked.inner_text())
-    reader.follow(asked.get_by_role("link", name="Verdict"))
-    assert "ledger.html#claim-a12" in reader.tab.url
-    card = reader.target()
-    card.wait_for(state="visible")
-    assert re.search(MEASURED, reader.tab.locator(".ffi-claim", has_text="A12").first.inner_text())
+@pytest.mark.parametrize("words", ["Make my extension ready", "Measure mine", "Choose"])
+def test_what_a_reader_takes_home_is_one_click_away(reader, words):
+    reader.follow(reader.question(words).get_by_role("link"))
+    assert reader.tab.locator("h1").count() == 1
 
 
 def test_a_chapter_of_the_map_leads_to_its_section(reader):

@@ -8,7 +8,8 @@ import yaml
 from bs4 import BeautifulSoup
 from markdown_it import MarkdownIt
 
-from ffilab.page import draw, front, guide, ledger_page, matrix, sources, status, tables
+from ffilab.judge import verdicts
+from ffilab.page import advice, draw, front, guide, ledger_page, matrix, sources, status, tables
 from ffilab.page import map as corner_map
 from ffilab.page.places import headings
 from ffilab.run.paths import ROOT
@@ -68,6 +69,8 @@ def test_a_hostile_claim_reaches_no_page_as_markup(tree, monkeypatch):
         }
         for row in golden_rows()
     ]
+    parts = {row["id"]: [{**part, "verdict": verdicts.WITHHELD} for part in row["parts"]] for row in hostile}
+    withheld = advice.Copy({row["id"]: {**row, "parts": parts[row["id"]]} for row in hostile})
     cells = {key: [HOSTILE] for key in ("CPython", "binding", "signature", "why", "section", "code", "record")}
     numbers = {f"{name}{end}": [1.5] for name in matrix.NUMBERS for end in ("", ", low", ", high")}
     frame = pd.DataFrame({**cells, **numbers, "instructions": [3]})
@@ -78,9 +81,8 @@ def test_a_hostile_claim_reaches_no_page_as_markup(tree, monkeypatch):
     pages = {
         "ledger": ledger_page.page(hostile, tree),
         "sources": sources.page(tree, hostile),
-        "guide": guide.steps_page(tree, hostile),
-        "surprises": front.surprises(tree, hostile),
-        "questions": "\n".join(front.questions(tree, hostile, part) for part in ("safe", "quick")),
+        "guide": guide.cards_page(tree, withheld),
+        "questions": "\n".join(front.questions(tree, withheld, part) for part in ("safe", "quick")),
         "map": corner_map.page(hostile),
         "minutes": status.minutes_page(hostile),
         "matrix": matrix.of(tables.Table(frame, "a caption", "")),

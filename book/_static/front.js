@@ -32,31 +32,26 @@
   function show(data) {
     const chosen = name => form.elements[name].value;
     const key = `${chosen("CPython")},${chosen("signature")}`;
-    const asked = [...new Set([chosen("one"), chosen("other")])];
-    const numbers = document.createElement("p");
-    asked.forEach((binding, place) => {
-      const [text, address, why] = data.cells[`${key},${binding}`] || ["no number here", "", ""];
+    let asked = [...new Set([chosen("one"), chosen("other")])];
+    let how = asked.length === 1 ? "alone" : "neither", times = "";
+    for (const two of [asked, [...asked].reverse()]) {
+      const found = asked.length === 2 && data.pairs[`${key},${two}`];
+      if (found) [asked, [how, times]] = [two, found];
+    }
+    const words = { times, mark: data.mark };
+    ["a", "b"].slice(0, asked.length).forEach((letter, place) => {
+      words[letter] = data.names.binding[asked[place]];
+      const [short, text, address] = data.cells[`${key},${asked[place]}`] || ["no number here", "", ""];
       const link = document.createElement("a");
       if (address) link.href = address;
-      link.textContent = data.names.binding[binding];
-      numbers.append(place ? "; " : "", link, ` ${text}${why ? ` (${why})` : ""}`);
+      link.title = text;
+      link.textContent = short;
+      words[`time_${letter}`] = link;
     });
-    numbers.append(".");
-    const verdict = document.createElement("p");
-    const pair = [asked, [...asked].reverse()].find(two => data.pairs[`${key},${two}`]);
-    if (asked.length === 2 && pair) {
-      const [ratio, which] = data.pairs[`${key},${pair}`];
-      const names = {
-        a: data.names.binding[pair[0]], b: data.names.binding[pair[1]],
-        signature: data.names.signature[chosen("signature")], CPython: data.names.CPython[chosen("CPython")],
-      };
-      const fill = words => words.replace(/\{(\w+)\}/g, (_, name) => names[name]);
-      const strong = document.createElement("strong");
-      strong.textContent = fill(data.words[data.mark ? "marked" : which]);
-      verdict.append(`${fill(data.words.ratio)} ${ratio}. `, strong);
-    } else if (asked.length === 2) {
-      verdict.textContent = data.words.missing;
-    }
-    answer.replaceChildren(numbers, verdict);
+    const [bold, rest] = data.words[data.mark && asked.length > 1 ? "marked" : how];
+    const said = document.createElement("p"), strong = document.createElement("strong");
+    strong.textContent = bold.replace(/\{(\w+)\}/g, (_, name) => words[name]);
+    said.append(...(bold ? [strong] : []), ...rest.split(/\{(\w+)\}/).map((part, place) => place % 2 ? words[part] : part));
+    answer.replaceChildren(said);
   }
 })();

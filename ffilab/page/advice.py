@@ -1,86 +1,136 @@
-"""Advice and questions about mechanisms, and beside each what this run found, in the words of its answer.
+"""What this copy found on a question, for pages that are no chapter: the front page and the decision guide.
 
-Files beside the pages hold them: `book/decision_guide.toml` (advice), `book/front.toml` (questions, surprises). Each entry names the
-`chapter` behind it, may lead to a place in the book (`link`), and says what names no outcome (`say`). What a run can contradict
-is a sentence as in a chapter's sentences.toml (ffilab/judge/sentences.py): it asks a test of the ledger, and has a form for each answer.
-{why} in a form stands for the answer's reason. A number that is not there, is of a smoke test, or is withheld, is said to be so.
+`book/front.toml` and `book/decision_guide.toml` hold the entries. Each names the `chapter` behind it, may lead to a place in the book
+(`link`), and says first what names no outcome, a mechanism (`say`). What a run can contradict is a sentence as in a chapter's
+sentences.toml (ffilab/judge/sentences.py), poured from that chapter's numbers. `each`: sentences of several items, poured in as {each}.
+A number that is not there, is of a smoke test, or is withheld, is said to be so; what was said first stands all the same.
 """
 
 import tomllib
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from ffilab.judge import ledger, verdicts
+from ffilab.judge import ledger, numbers, verdicts
 from ffilab.judge.estimates import Interval
+from ffilab.judge.poured import Poured, Text, grouped
 from ffilab.judge.sentences import ANSWERS, Question, Sentence, sentence
+from ffilab.judge.wording import capital
+from ffilab.measure.reading import Session
 from ffilab.page import draw
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NOTEBOOKS, ROOT
 
 FILE = ROOT / "book" / "decision_guide.toml"
+NOT_HERE, SMOKE = "Not measured in this copy.", "This copy has no number on it: it is a smoke test."
+
+
+@dataclass(frozen=True)
+class Copy:
+    """What this copy of the book found: the ledger's rows by claim, and by chapter the session of its page, if its records are there."""
+
+    rows: dict[str, dict]
+    sessions: Mapping[str, Session | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Advice:
-    """One piece of advice, or one question, in MyST; see above. part: of the page, in which it stands. found: None if no run can
-    contradict it."""
+    """One entry, in MyST; see above. part: of the page, in which it stands. found: None if no run can contradict it."""
 
     chapter: str
-    say: str
+    say: str = ""
     part: str = ""
     link: str = ""
     found: Sentence | None = None
-    # Of a question: rows of a kept table that answer it, or a claim whose verdict does.
-    table: dict | None = None
-    verdict_of: str = ""
+    each: tuple[Sentence, ...] = ()
 
     @property
-    def ask(self) -> Question | None:
-        return self.found.questions[0] if self.found else None
+    def title(self) -> str:
+        """Return what it is called in messages."""
+        return (self.say or next(iter(self.found.forms.values())))[:40]
 
 
 def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
-    """All entries of a kind, in the order of the file. Raises UserError, with what is wrong."""
-    keys = {field.name for field in fields(Advice)} - {"found"}
+    """Return all entries of a kind, in the order of the file. Raises UserError, with what is wrong."""
+    keys = {field.name for field in fields(Advice)} - {"found", "each"}
     entries = []
     for entry in tomllib.loads(path.read_text(encoding="utf-8"))[kind]:
         own = {key: entry.pop(key) for key in keys & set(entry)}
+        about = repr(own.get("say", own["chapter"])[:40])
         try:
-            advice = Advice(**own, found=sentence(own["say"][:40], entry, {"why"}) if entry else None)
+            each = tuple(sentence("each", one) for one in entry.pop("each", ()))
+            advice = Advice(**own, found=sentence("found", entry, {"each"}) if entry else None, each=each)
         except ValueError as error:
-            raise UserError(f"{path.name}: {own['say'][:40]!r} {error}.") from None
+            raise UserError(f"{path.name}: {about} {error}.") from None
         if not (NOTEBOOKS / advice.chapter).is_dir():
             raise UserError(f"{path.name}: there is no chapter {advice.chapter!r}.")
-        if advice.found and [bool(question.claim) for question in advice.found.questions] != [True]:
-            raise UserError(f"{path.name}: {advice.say[:40]!r} does not ask one claim.")
+        if not (advice.say or advice.found):
+            raise UserError(f"{path.name}: {about} says nothing.")
         entries.append(advice)
     return entries
 
 
-def answer(advice: Advice, rows: dict[str, dict]) -> str | None:
-    """What this run answers to the test behind it: yes, no or open; None without a number that is given."""
-    verdict = ledger.part_of(rows.get(advice.ask.claim), advice.ask.number).get("verdict")
-    return verdict if verdict in ANSWERS else None
+def is_decided(advice: Advice, copy: Copy) -> bool | None:
+    """Return whether its first question has yes or no for an answer; None without an answer that is given."""
+    if withheld(advice, copy) or not_here(advice, copy):
+        return None
+    answer = _answers(advice.found, advice.chapter, copy)[0]
+    return None if answer is None else answer in ANSWERS[:2]
 
 
-def evidence(advice: Advice, rows: dict[str, dict]) -> str:
-    """What this run found, as the ledger's rows say, by claim; nothing for what rests on no claim."""
-    if not advice.ask:
+def evidence(advice: Advice, copy: Copy) -> str:
+    """Return what this copy found; nothing for what rests on no number."""
+    if not advice.found:
         return ""
-    claim, number = advice.ask.claim, advice.ask.number
-    row, verdict = rows.get(claim, {}), answer(advice, rows)
-    part = ledger.part_of(row, number)
-    if part.get("verdict") == verdicts.WITHHELD:
-        return f"What this run found on it (claim {claim}) is withheld: {draw.plain(part['reason'])}."
-    if verdict is None:
-        smoke = row.get("provenance", {}).get("is_result") is False
-        return f"This run has no number on it (claim {claim}){': it was a smoke test' * smoke}."
-    said = advice.found.form((verdict,)).format(value=value_of(row, number), why=draw.plain(part["reason"]))
-    return said + " The page of this number is stale." * bool(row.get("stale"))
+    if absent := withheld(advice, copy) or not_here(advice, copy):
+        return absent
+    each = Text(capital(grouped(_poured(one, advice.chapter, copy) for one in advice.each))) if advice.each else ""
+    said = _poured(advice.found, advice.chapter, copy, each=each)
+    asked = [question.claim for question in advice.found.questions if question.claim]
+    return said + " The page of this number is stale." * any(copy.rows[claim].get("stale") for claim in asked)
+
+
+def withheld(advice: Advice, copy: Copy) -> str:
+    """Return why a number is not given, in a sentence; empty if all that the entry asks for are."""
+    for question in advice.found.questions:
+        part = ledger.part_of(copy.rows.get(question.claim), question.number)
+        if part.get("verdict") == verdicts.WITHHELD:
+            return f"This run's number is withheld: {draw.plain(part['reason'])}."
+    return ""
+
+
+def not_here(advice: Advice, copy: Copy) -> str:
+    """Return in a sentence that its chapter has no result in this copy; empty if it has one."""
+    session = copy.sessions.get(advice.chapter)
+    # Records of another version are not judged.
+    judged = any(row["provenance"] for row in copy.rows.values() if row["chapter"] == advice.chapter)
+    if session is None or not judged:
+        return NOT_HERE
+    return "" if session.budget.is_result else SMOKE
+
+
+def _answers(asked: Sentence, chapter: str, copy: Copy) -> tuple[str | None, ...]:
+    """Return what the rules answer: those of the ledger as its rows say, the others from the chapter's numbers."""
+    session = copy.sessions[chapter]
+
+    def answer(question: Question) -> str | None:
+        if not question.claim:
+            return question.answer(session, numbers.of(session))
+        part = ledger.part_of(copy.rows.get(question.claim), question.number)
+        return part["verdict"] if part.get("verdict") in ANSWERS else None
+
+    return tuple(map(answer, asked.questions))
+
+
+def _poured(asked: Sentence, chapter: str, copy: Copy, **further: str) -> str:
+    form = asked.form(_answers(asked, chapter, copy))
+    found = numbers.of(copy.sessions[chapter])
+    values = {alias: Poured(found[name]) for alias, name in asked.poured.items()}
+    return (asked.few if form is None else form).format(**values, **further)
 
 
 def value_of(row: dict, name: str) -> str:
-    """A measured number of a row with its interval: `1.13 [1.12, 1.15]`; without one where there is none."""
+    """Return a measured number of a row with its interval: `1.13 [1.12, 1.15]`; without one where there is none."""
     value, (low, high) = row["numbers"][name], row["interval"][name]
     if low == high:
         return f"{value:,.3g}" + ("" if name in row["counted"] else " (all values alike)")

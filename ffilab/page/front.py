@@ -10,29 +10,31 @@ from pathlib import Path
 
 import pandas as pd
 
-from ffilab.judge import ledger
 from ffilab.judge.claims import in_words
-from ffilab.judge.estimates import LEVEL, Interval
-from ffilab.judge.rules import OPEN
+from ffilab.judge.estimates import Interval
+from ffilab.judge.questions import equal
+from ffilab.judge.rules import YES
 from ffilab.page import advice, draw, files, tables
 from ffilab.page.chapters import chapters
-from ffilab.page.places import Shown, link, since
+from ffilab.page.places import link, since
 from ffilab.page.templates import filled
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 
 FILE = ROOT / "book" / "front.toml"
-SURPRISES = 4
-# What a pair is answered with; the page's script fills the same sentences.
+SURPRISES, LABELLED = 3, 3
+# Two times that differ by less make no choice.
+MATTERS = 0.02
+# What a pair is answered with, the beginning of it in bold; the page's script fills the same sentences. The faster one is {a}.
 ANSWERS = {
-    "first": "The whole interval lies below 1: {a} takes less time here.",
-    "second": "The whole interval lies above 1: {b} takes less time here.",
-    "undecided": "The interval contains 1: which of the two takes less time is undecided here.",
+    "faster": ["{a} is faster:", " {time_a}, {b} {time_b}. {a} is {times} times as fast."],
+    "same": ["No difference that matters:", f" {{a}} {{time_a}}, {{b}} {{time_b}}, less than {100 * MATTERS:.0f} % apart."],
+    "open": ["Too close to call here:", " {a} {time_a}, {b} {time_b}."],
+    "marked": ["", "{a} {time_a}, {b} {time_b}. What that means is not said: {mark}."],
+    "alone": ["", "{a}: {time_a}."],
+    "neither": ["", "{a}: {time_a}; {b}: {time_b}."],
 }
-RATIO = "{signature} on CPython {CPython}: time of {a} over time of {b}"
 QUESTION = "{one} or {other} for {signature} on CPython {CPython}?"
-NO_PAIR = "This run has no number for both."
-MARKED = "What it means is not said: {mark}."
 
 
 def read() -> dict:
@@ -41,20 +43,25 @@ def read() -> dict:
 
 
 def plot(figure, frame: pd.DataFrame, declared: dict) -> None:
-    """Draw a dot for each row: its value on a log axis, by group; one line for each hue."""
+    """Draw a dot for each row: its value on a log axis, by group; one line for each hue. The farthest ones are named."""
     axes = figure.subplots()
     groups, hues = list(dict.fromkeys(frame[declared["group"]])), list(dict.fromkeys(frame[declared["hue"]]))
+    heights = [
+        groups.index(row[declared["group"]]) + (hues.index(row[declared["hue"]]) - (len(hues) - 1) / 2) * 0.3
+        for _, row in frame.iterrows()
+    ]
+    frame = frame.assign(height=heights)
     for number, hue in enumerate(hues):
         part = frame[frame[declared["hue"]] == hue]
-        heights = [groups.index(group) + (number - (len(hues) - 1) / 2) * 0.3 for group in part[declared["group"]]]
-        axes.scatter(
-            part[declared["value"]], heights, s=22, alpha=0.75, marker="os^D"[number % 4], label=f"CPython {hue}"
-        )
+        look = {"s": 22, "alpha": 0.75, "marker": draw.MARKERS[number], "label": f"CPython {hue}"}
+        axes.scatter(part[declared["value"]], part.height, **look)
+    for _, row in farthest(frame, declared).iterrows():
+        place = {"xytext": (6, 0), "textcoords": "offset points", "va": "center", "fontsize": 9}
+        axes.annotate(row[declared["item"]], (row[declared["value"]], row.height), **place)
     axes.axvline(1, color="gray", linewidth=1)
-    axes.set(
-        xscale="log",
-        xlabel=f"time of a call over its time through the {declared['floor']}; one dot is one kind of call",
-    )
+    axes.set(xscale="log", xlabel=f"times as long as through the {declared['floor']}; a dot for each kind of call")
+    # Right of the farthest dot there is room for its name.
+    axes.set_xlim(right=5 * frame[declared["value"]].max())
     axes.set_yticks(range(len(groups)), groups)
     axes.set_ylim(len(groups) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
@@ -70,6 +77,14 @@ def drawn_rows(kept: tables.Table, declared: dict) -> pd.DataFrame:
     ]
 
 
+def farthest(frame: pd.DataFrame, declared: dict) -> pd.DataFrame:
+    """Return the rows with the largest values: one for each group, of different items, the largest first."""
+    frame = frame.sort_values(declared["value"], ascending=False)
+    for column in ("group", "item"):
+        frame = frame.drop_duplicates(declared[column])
+    return frame.head(LABELLED)
+
+
 def ranges(frame: pd.DataFrame, declared: dict) -> str:
     """Write the alt text: the range of each group, on the first hue."""
     hue = frame[declared["hue"]].iloc[0]
@@ -80,13 +95,12 @@ def ranges(frame: pd.DataFrame, declared: dict) -> str:
     return f"Dots by {declared['group']} on a log axis. On CPython {hue}, times the time through the {declared['floor']}: {'; '.join(parts)}."
 
 
-def farthest(frame: pd.DataFrame, declared: dict) -> str:
-    """Write the caption's sentence on the largest value, with its interval."""
-    top = frame.loc[frame[declared["value"]].idxmax()]
-    interval = Interval(*[top[f"{declared['value']}{end}"] for end in ("", ", low", ", high")])
+def finding(frame: pd.DataFrame, declared: dict) -> str:
+    """Write the caption: the dearest kind of call, and how dear it is."""
+    top = farthest(frame, declared).iloc[0]
     return (
-        f"The dot farthest to the right is {top[declared['group']]}, {top[declared['item']]}, on CPython {top[declared['hue']]}: "
-        f"{draw.text(interval)} times the time through the {declared['floor']}."
+        f"The dearest call of all is {top[declared['item']]} through {top[declared['group']]}, on CPython {top[declared['hue']]}: "
+        f"it takes {top[declared['value']]:.0f} times as long as the same call in C by hand."
     )
 
 
@@ -104,108 +118,107 @@ def figure(tree: Path, declared: dict) -> str:
         "front_figure.md",
         style=draw.SWITCH,
         modes=draw.INK,
-        alt=ranges(frame, declared),
+        alt=f"{finding(frame, declared)} {ranges(frame, declared)}",
         mark=kept.mark,
         csv=files.csv_link(frame, "figure", tree),
-        farthest=farthest(frame, declared),
+        finding=finding(frame, declared),
         where=link(tree, declared["link"]),
         since=since(declared["chapter"]),
     )
 
 
-def surprises(tree: Path, rows: list[dict]) -> str:
+def surprises(tree: Path, copy: advice.Copy) -> str:
     """List the first few surprises that have a number: decided ones first."""
-    by_claim, decided, open_ = {row["id"]: row for row in rows}, [], []
+    decided, open_ = [], []
     for surprise in advice.read(FILE, "surprise"):
-        verdict = advice.answer(surprise, by_claim)
-        if verdict is not None:
-            (open_ if verdict == OPEN else decided).append(surprise)
+        if (is_decided := advice.is_decided(surprise, copy)) is not None:
+            (decided if is_decided else open_).append(surprise)
     lines = [
-        f"{number}. {surprise.say} {advice.evidence(surprise, by_claim)} {link(tree, surprise.link)}"
+        f"{number}. {surprise.say} {advice.evidence(surprise, copy)} {link(tree, surprise.link)}"
         for number, surprise in enumerate((decided + open_)[:SURPRISES], 1)
     ]
     return "\n".join(lines) + "\n" if lines else "No chapter of this copy has a number for one yet.\n"
 
 
-def questions(tree: Path, rows: list[dict], part: str) -> str:
-    """List the questions of a part, each with this run's answer and a link to where it was measured."""
-    by_claim = {row["id"]: row for row in rows}
+def questions(tree: Path, copy: advice.Copy, part: str) -> str:
+    """List the questions of a part: the answer of the mechanism, what this run counted, and a link to where it did."""
     lines = [
-        f"- {in_words(question.say)} {reply(question, by_claim)} {link(tree, question.link)}"
+        f"- {in_words(question.say)} {advice.evidence(question, copy)} {link(tree, question.link)}"
         for question in advice.read(FILE, "question")
         if question.part == part
     ]
     return "\n".join(lines) + "\n"
 
 
-def reply(question: advice.Advice, by_claim: dict[str, dict]) -> str:
-    """Answer a question: by a claim's verdict, by rows of a kept table, or by the sentence that a test chooses."""
-    if question.verdict_of:
-        row = by_claim[question.verdict_of]
-        stale = " The page of this verdict is stale." * bool(row.get("stale"))
-        return f"[Verdict](#claim-{question.verdict_of.lower()}): *{ledger.verdict_of(row)}*.{stale}"
-    if question.table:
-        kept = Shown(**question.table).read()
-        return "Not measured here." if kept is None or kept.frame.empty else in_line(kept) + since(question.chapter)
-    return advice.evidence(question, by_claim)
+def in_short(ns: float) -> str:
+    """Write a time with two digits: `33 ns`, `2.3 µs`."""
+    value, unit = (ns / 1e6, "ms") if ns >= 1e6 else (ns / 1e3, "µs") if ns >= 1e3 else (ns, "ns")
+    return f"{value:.0f} {unit}" if value >= 9.95 else f"{value:.1f} {unit}"
 
 
-def in_line(kept: tables.Table) -> str:
-    """Write each row of a small table as a sentence."""
-    sentences = ["; ".join(f"{name}: {row[name]}" for name in kept.frame.columns) for _, row in kept.frame.iterrows()]
-    return ". ".join(sentences) + "." + (f" **{draw.capital(kept.mark)}.**" if kept.mark else "")
+def times(ratio: float) -> str:
+    """Write how many times as fast: with two digits, or so many that it is not 1."""
+    return f"{ratio:.0f}" if ratio >= 9.95 else f"{ratio:.1f}" if ratio >= 1.05 else f"{ratio:.2f}"
+
+
+def ending(row: dict) -> tuple[bool, str, str]:
+    """Answer which of two is faster: is it the second, how the answer ends, and how many times as fast the faster one is."""
+    ratio = Interval(*[math.nan if row[name] is None else row[name] for name in ("ratio", "low", "high")])
+    is_second = row["answer"] == "second"
+    if equal(ratio, 1, MATTERS) == YES:
+        return False, "same", ""
+    if row["answer"] not in ("first", "second"):
+        return False, "open", ""
+    return is_second, "faster", times(ratio.value if is_second else 1 / ratio.value)
 
 
 def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
-    """Collect what the page's script needs: names, the text and address of each cell, and the ratio and answer of each pair.
+    """Collect what the page's script needs: names, the texts and address of each cell, and the answer of each pair, the faster one first.
 
-    page: address of the page with all cells; each has a place of its own there, where the page says so by ending in '#'.
+    page: address of the page with all cells, where each has a place of its own.
     """
     keys = ["CPython", "signature", "binding"]
     names = {key: list(dict.fromkeys(cells.frame[key])) for key in keys}
     at = {key: {name: number for number, name in enumerate(labels)} for key, labels in names.items()}
     found_cells = {}
     for row in cells.frame.to_dict("records"):
-        address = page + files.slug(row["CPython"], row["binding"], row["signature"]) if page.endswith("#") else page
+        address = f"{page}#{files.slug(row['CPython'], row['binding'], row['signature'])}"
         measured = row["ns"] is not None and math.isfinite(row["ns"])
-        text = draw.text(Interval(row["ns"], row["ns, low"], row["ns, high"]), "ns") if measured else "no number here"
-        found_cells[",".join(str(at[key][row[key]]) for key in keys)] = [text, address, row.get("why") or ""]
+        text = draw.text(Interval(row["ns"], row["ns, low"], row["ns, high"]), "ns") if measured else row["why"] or ""
+        short = in_short(row["ns"]) if measured else "no number here" + (f" ({row['why']})" if row["why"] else "")
+        found_cells[",".join(str(at[key][row[key]]) for key in keys)] = [short, text, address]
     found_pairs = {}
     for row in pairs.frame.to_dict("records"):
         key = [at["CPython"].get(row["CPython"]), at["signature"].get(row["signature"])]
-        key += [at["binding"].get(row[name]) for name in ("binding a", "binding b")]
-        ratio = Interval(*[math.nan if row[name] is None else row[name] for name in ("ratio", "low", "high")])
-        found_pairs[",".join(map(str, key))] = [draw.text(ratio), row["answer"]]
-    words = {**ANSWERS, "ratio": RATIO, "missing": NO_PAIR, "marked": MARKED.format(mark=cells.mark or pairs.mark)}
-    return {
-        "names": names,
-        "cells": found_cells,
-        "pairs": found_pairs,
-        "words": words,
-        "mark": cells.mark or pairs.mark,
-    }
+        both = [at["binding"].get(row[name]) for name in ("binding a", "binding b")]
+        is_second, how, faster_by = ending(row)
+        found_pairs[",".join(map(str, key + both[:: -1 if is_second else 1]))] = [how, faster_by]
+    mark = cells.mark or pairs.mark
+    return {"names": names, "cells": found_cells, "pairs": found_pairs, "words": ANSWERS, "mark": mark}
 
 
 def compared(data: dict, example: dict) -> dict | None:
-    """One comparison as the page's script makes it: the cells of both, the ratio, and the answer; None if there is no such row."""
+    """One comparison as the page's script makes it: the answer in bold and its rest, with what is poured in; None if there is no such row."""
     label, signature = in_words(example["CPython"]), example["signature"]
     at = {key: {name: str(number) for number, name in enumerate(labels)} for key, labels in data["names"].items()}
     if label not in at["CPython"] or signature not in at["signature"]:
         return None
     key = f"{at['CPython'][label]},{at['signature'][signature]}"
-    asked = [name for name in (example["one"], example["other"]) if name in at["binding"]]
-    cells = {name: data["cells"][f"{key},{at['binding'][name]}"] for name in asked}
-    ratio, answer = "", data["words"]["missing"]
-    for first, second in itertools.permutations(asked, 2):
-        if found := data["pairs"].get(f"{key},{at['binding'][first]},{at['binding'][second]}"):
-            names = {"a": first, "b": second, "signature": signature, "CPython": label}
-            ratio = f"{data['words']['ratio'].format(**names)} {found[0]}."
-            answer = data["words"]["marked" if data["mark"] else found[1]].format(**names)
+    asked = [name for name in dict.fromkeys((example["one"], example["other"])) if name in at["binding"]]
+    how, faster_by = "alone" if len(asked) == 1 else "neither", ""
+    for two in itertools.permutations(asked, 2):
+        if found := data["pairs"].get(f"{key},{at['binding'][two[0]]},{at['binding'][two[1]]}"):
+            asked, (how, faster_by) = two, found
+    cells = {f"time_{letter}": data["cells"][f"{key},{at['binding'][name]}"] for letter, name in zip("ab", asked)}
+    words = {**dict(zip("ab", asked)), "times": faster_by, "mark": data["mark"]}
+    strong, rest = data["words"]["marked" if data["mark"] and len(asked) > 1 else how]
     return {
         "question": QUESTION.format(**{**example, "CPython": label}),
+        "strong": strong.format(**words),
+        # Text, a name, text, a name, …, text.
+        "rest": re.split(r"\{(\w+)\}", rest),
+        "words": words,
         "cells": cells,
-        "ratio": ratio,
-        "answer": answer,
     }
 
 
@@ -213,10 +226,8 @@ def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
     """Make the form that compares two bindings. Without JavaScript it shows the examples with their answers."""
     cells, pairs = (tables.read(declared["chapter"], declared[name]) for name in ("cells", "pairs"))
     if cells is None or pairs is None:
-        return f"The table behind this question was not measured yet: {link(tree, declared['link'])}.\n"
-    own = (tree / "book" / f"{declared['page']}.md").exists()
-    page = f"{declared['page']}.html#" if own else f"../{declared['link'].replace('#', '.html#')}"
-    data = chooser_data(cells, pairs, page)
+        return f"The table behind this question was not measured yet: {link(tree, declared['page'])}.\n"
+    data = chooser_data(cells, pairs, f"../{declared['page']}.html")
     data["first"] = {**examples[0], "CPython": in_words(examples[0]["CPython"])}
     # A script and not JSON: a page that is opened from a disk may load no other file.
     (tree / "book" / "_static" / "front-data.js").write_text(
@@ -225,15 +236,15 @@ def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
     return filled(
         "chooser.md",
         examples=[found for example in examples if (found := compared(data, example))],
-        where=link(tree, f"book/{declared['page']}" if own else declared["link"]),
-        level=LEVEL,
+        where=link(tree, declared["page"]),
         since=since(declared["chapter"]),
     )
 
 
-def minutes_of(opening: str, parts: list[str]) -> int:
-    """Add up the minutes that a page's opening states for these parts."""
-    return sum(int(minutes) for part in parts for minutes in re.findall(rf"{part}s?: (\d+) minutes", opening))
+def minutes_of(opening: str, parts: list[str]) -> dict[str, int]:
+    """Return the minutes that a page's opening states for each of these parts, without those that it does not have."""
+    found = {part: sum(map(int, re.findall(rf"{part}s?: (\d+) minutes", opening))) for part in parts}
+    return {part: minutes for part, minutes in found.items() if minutes}
 
 
 def ways(declared: list[dict]) -> list[dict]:
@@ -249,23 +260,33 @@ def ways(declared: list[dict]) -> list[dict]:
             if stop["page"] not in openings:
                 raise UserError(f"{FILE.name}: there is no page {stop['page']!r}.")
             if took := minutes_of(openings[stop["page"]], stop["parts"]):
-                stops.append({**stop, "took": took})
+                stops.append({**stop, "parts": took, "took": sum(took.values())})
         total = sum(stop["took"] for stop in stops) + way.get("break", 0)
         totalled.append({**way, "stops": stops, "total": total})
     return totalled
 
 
-def ways_page(tree: Path, declared: list[dict]) -> str:
-    """List the stops of each way with their minutes."""
-    return filled("ways.md", ways=ways(declared), link=partial(link, tree))
+def by_the_clock(way: dict) -> list[tuple[int, str, str]]:
+    """Return from which minute on what is done: the page and its part. A break stands in the middle."""
+    rows, minute, left = [], 0, way.get("break", 0)
+    for stop in way["stops"]:
+        if left and 2 * minute >= way["total"] - left:
+            rows.append((minute, "", "break"))
+            minute, left = minute + left, 0
+        for part, took in stop["parts"].items():
+            rows.append((minute, stop["page"], part.lower()))
+            minute += took
+    return rows
 
 
-def write(tree: Path, rows: list[dict]) -> None:
-    """Write the generated parts of the page."""
+def write(tree: Path, copy: advice.Copy) -> None:
+    """Write the generated parts of the page, and those of the instructors' page that are made of the same."""
     folder, declared = tree / "book" / "_generated", read()
     (folder / "front_figure.md").write_text(figure(tree, declared["figure"]))
-    (folder / "surprises.md").write_text(surprises(tree, rows))
+    (folder / "surprises.md").write_text(surprises(tree, copy))
     (folder / "chooser.md").write_text(chooser(tree, declared["chooser"], declared["example"]))
     for part in ("safe", "quick"):
-        (folder / f"questions_{part}.md").write_text(questions(tree, rows, part))
-    (folder / "ways.md").write_text(ways_page(tree, declared["way"]))
+        (folder / f"questions_{part}.md").write_text(questions(tree, copy, part))
+    found = {"ways": ways(declared["way"]), "link": partial(link, tree)}
+    (folder / "ways.md").write_text(filled("ways.md", **found))
+    (folder / "clock.md").write_text(filled("clock.md", clock=by_the_clock, **found))

@@ -1,11 +1,11 @@
-"""The decision guide: steps, each a question with the measured tables behind its answers, and what this run found on the advice.
+"""The decision guide: six cards, each with a recommendation, what this run found, its price, and when it is wrong; and the checklist.
 
-`book/decision_guide.toml` holds the steps (`[[step]]`, with their `[[step.table]]`), the advice (`[[advice]]`, see advice.py; its `part`
-names the step) and the points of the checklist (`[[check]]`).
+`book/decision_guide.toml` holds the cards (`[[card]]`, with their `[[card.tables]]`) and the advice (`[[advice]]`, see advice.py; its
+`part` names the card). `book/free_threading.toml` holds the points of the checklist (`[[check]]`).
 """
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -13,69 +13,73 @@ from ffilab.page import advice
 from ffilab.page.places import Shown, again, link
 from ffilab.page.templates import filled
 from ffilab.run.errors import UserError
+from ffilab.run.paths import ROOT
 
-FILE = advice.FILE
+FILE, CHECKS = advice.FILE, ROOT / "book" / "free_threading.toml"
+# What advice may be on a card: what this run found, and more on the price or on when it is wrong.
+ON_CARDS = ("", " price", " wrong")
 
 
 @dataclass(frozen=True)
-class Step:
-    """name: what advice calls it as its `part`. short: the answer in a line. answers: the choices, each with when it is one."""
+class Card:
+    """name: what advice calls it as its `part`. say: the recommendation. links: the pages behind it."""
 
     name: str
     title: str
-    question: str
-    short: str
-    answers: tuple[str, ...] = ()
+    say: str
+    price: str
+    wrong: str
+    links: tuple[str, ...] = ()
     tables: tuple[Shown, ...] = ()
 
 
 @dataclass(frozen=True)
 class Point:
-    """A point of the checklist, and the places of this book that do it."""
+    """A point of the checklist, code before and after, and the places of this book that do it."""
 
     say: str
     links: tuple[str, ...]
+    before: str = ""
+    after: str = ""
+    language: str = "cpp"
 
 
-def steps(path: Path = FILE) -> list[Step]:
-    """Read the steps in order. Raises UserError for advice that belongs to none of them."""
+def cards(path: Path = FILE) -> list[Card]:
+    """Read the cards in order. Raises UserError for advice that belongs to none of them."""
     declared = [
-        Step(**{**entry, "tables": tuple(Shown(**table) for table in entry.pop("tables", ()))})
-        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["step"]
+        Card(**{**entry, "tables": tuple(Shown(**table) for table in entry.pop("tables", ()))})
+        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["card"]
     ]
-    if homeless := {advised.part for advised in advice.read(path)} - {step.name for step in declared}:
-        raise UserError(f"{path.name}: advice for steps that are not there: {', '.join(sorted(homeless))}.")
+    known = {card.name + place for card in declared for place in ON_CARDS}
+    if homeless := {advised.part for advised in advice.read(path)} - known:
+        raise UserError(f"{path.name}: advice for cards that are not there: {', '.join(sorted(homeless))}.")
     return declared
 
 
-def points(path: Path = FILE) -> list[Point]:
+def points(path: Path = CHECKS) -> list[Point]:
     """Read the checklist."""
-    keys = {field.name for field in fields(Point)}
-    return [
-        Point(**{key: entry[key] for key in keys}) for entry in tomllib.loads(path.read_text(encoding="utf-8"))["check"]
-    ]
+    return [Point(**entry) for entry in tomllib.loads(path.read_text(encoding="utf-8"))["check"]]
 
 
-def steps_page(tree: Path, rows: list[dict]) -> str:
-    """Show every step: question, the short answer, the choices, its advice with what this run found, and the tables behind it."""
-    by_claim = {row["id"]: row for row in rows}
+def cards_page(tree: Path, copy: advice.Copy) -> str:
+    """Show every card, its advice with what this run found, and the tables behind it."""
     return filled(
         "guide.md",
-        steps=steps(),
+        cards=cards(),
         entries=advice.read(),
-        evidence=lambda advised: advice.evidence(advised, by_claim),
+        evidence=lambda advised: advice.evidence(advised, copy),
         link=partial(link, tree),
         again=lambda shown: again(shown, tree),
     )
 
 
 def checklist_page(tree: Path) -> str:
-    """List the points of the checklist with links to the places that do them."""
+    """List the points of the checklist with their code and links to the places that do them."""
     return filled("checklist.md", points=points(), link=partial(link, tree))
 
 
-def write(tree: Path, rows: list[dict]) -> None:
+def write(tree: Path, copy: advice.Copy) -> None:
     """Write the generated parts of the page."""
     folder = tree / "book" / "_generated"
-    (folder / "decision_guide.md").write_text(steps_page(tree, rows))
+    (folder / "decision_guide.md").write_text(cards_page(tree, copy))
     (folder / "checklist.md").write_text(checklist_page(tree))

@@ -4,16 +4,16 @@ import pandas as pd
 
 from ffilab.judge import verdicts
 
-# How it is drawn: Okabe and Ito's colours, and a hatching for those who see none.
+# How it is drawn: the colours of verdicts (book/_static/verdicts.css), and a hatching for those who see none.
 DRAWN = {
-    verdicts.HOLDS: ("#009E73", ""),
+    verdicts.HOLDS: ("#007A5A", ""),
     verdicts.MIXED: ("#0072B2", "\\\\"),
-    verdicts.OPEN: ("#F0E442", "||"),
-    verdicts.FAILS: ("#D55E00", "xx"),
-    verdicts.WITHHELD: ("#CC79A7", "--"),
+    verdicts.OPEN: ("#8A6100", "||"),
+    verdicts.FAILS: ("#B3400E", "xx"),
+    verdicts.WITHHELD: ("#8E4585", "--"),
     # Kinds of claims, of which there is no verdict.
-    verdicts.BY_CONSTRUCTION: ("#E69F00", "++"),
-    verdicts.NOT_MEASURABLE: ("#56B4E9", "//"),
+    verdicts.BY_CONSTRUCTION: ("#4F6D7A", "++"),
+    verdicts.NOT_MEASURABLE: ("#6B6B6B", "//"),
 }
 NOT_TESTED = ("#999999", "")
 

@@ -24,8 +24,10 @@ MOST_SAID = 3
 BADGES = {
     verdicts.HOLDS: "success",
     verdicts.MIXED: "info",
+    verdicts.OPEN: "secondary",
     verdicts.FAILS: "danger",
     verdicts.WITHHELD: "warning",
+    verdicts.BY_CONSTRUCTION: "primary",
     verdicts.AGREES: "success",
     verdicts.DIFFERS: "danger",
 }

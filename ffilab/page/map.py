@@ -15,12 +15,14 @@ from ffilab.page.templates import filled
 
 NOT_TESTED, SHOWN = "not tested here", "shown, and not judged"
 NO_NUMBER = "no number here"
-# How each state is marked: its class and a sign, so that no colour is needed; the template has the shapes. Colours: book/_static/map.css.
+# What the answers mean here: was the cost that the talk names found?
+SAID = {YES: "found here", NO: "not found here", OPEN: "too close to call here"}
+# How each state is marked: its class and a sign, so that no colour is needed; the template has the shapes. Colours: book/_static/verdicts.css.
 MARKS = {YES: ("holds", "●"), NO: ("fails", "✕"), OPEN: ("open", "◆"), WITHHELD: ("withheld", "▲")}
 PLAIN = ("dim", "·")
 # Measures of the picture, in its own units.
 COLUMN, LINE, HEAD, ROW, PAD = 233, 40, 30, 26, 14
-COLUMNS = {**{cost: f"costs {cost}" for cost in COSTS}, "": "neither judged here"}
+COLUMNS = {**{cost: f"costs {cost}?" for cost in COSTS}, "": "neither judged here"}
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Place:
     @property
     def word(self) -> str:
         """Return the state in words, with a note if the page is stale."""
-        return f"{self.state} (page is stale)" if self.stale else self.state
+        said = SAID.get(self.state, self.state)
+        return f"{said} (page is stale)" if self.stale else said
 
     @property
     def link(self) -> str:
@@ -89,7 +92,7 @@ def page(rows: list[dict]) -> str:
     """Write the map for a page of `book/`: the picture, or the list on a phone; and the table, folded."""
     identifier, corners = derived.read()
     shown = places(corners, rows, identifier)
-    states = Counter(place.state for place in shown if place.corner.claim)
+    states = Counter(SAID.get(place.state, place.state) for place in shown if place.corner.claim)
     return filled(
         "map.md", shown=shown, claim=identifier, states=states, columns=COLUMNS, pad=PAD, row=ROW, **laid_out(shown)
     )

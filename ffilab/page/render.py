@@ -9,7 +9,7 @@ from pathlib import Path
 import nbformat
 
 from ffilab.judge import ledger
-from ffilab.page import files, front, guide, ledger_page, matrix, slides, sources, status, terms, translation, yours
+from ffilab.page import advice, files, front, guide, ledger_page, matrix, slides, sources, status, terms, translation, yours
 from ffilab.page.chapters import Chapter, chapters, split
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
@@ -99,14 +99,16 @@ def assemble(tree: Path) -> Path:
                 write_translated(chapter, language, folder, tree)
     (tree / "book" / "_static" / files.STYLE).write_text(files.style())
     stale = {chapter.name: chapter.changed() for chapter in chapters() if chapter.is_executed}
-    rows = ledger.collect({chapter.name: chapter.session for chapter in chapters() if chapter.is_executed}, stale)
+    sessions = {chapter.name: chapter.session for chapter in chapters() if chapter.is_executed}
+    rows = ledger.collect(sessions, stale)
     status.write(tree / "book" / "_generated", rows)
     yours.write(tree / "book" / "_generated")
     ledger_page.write(tree, rows)
     matrix.copy_datatables(tree / "book" / "_static")
     (tree / "book" / "_generated" / "sources.md").write_text(sources.page(tree, rows))
-    guide.write(tree, rows)
-    front.write(tree, rows)
+    copy = advice.Copy({row["id"]: row for row in rows}, sessions)
+    guide.write(tree, copy)
+    front.write(tree, copy)
     return tree
 
 

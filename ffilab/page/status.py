@@ -76,11 +76,6 @@ def in_order() -> list[Chapter]:
     )
 
 
-def contents_page() -> str:
-    """List the chapters with their titles."""
-    return "".join(f"- {{doc}}`../{chapter.page}`\n" for chapter in in_order())
-
-
 def course_page() -> str:
     """Show the minutes that each chapter states, and the Jupyter kernel that it needs."""
     rows = []
@@ -109,7 +104,6 @@ def write(folder: Path, rows: list[dict]) -> None:
     """Write the generated parts into `folder`, from where the pages include them."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "budgets.md").write_text(budgets_page())
-    (folder / "contents.md").write_text(contents_page())
     (folder / "course.md").write_text(course_page())
     (folder / "instructors.md").write_text(lessons.notes_page(in_order()))
     (folder / "chapters.md").write_text(chapters_page())

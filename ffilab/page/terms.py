@@ -8,7 +8,7 @@ PROTECTED = (
     r"|(?:\{[\w:-]+\})?`[^`]+`|!?\[[^\]]*\](?:\([^)]*\)|\[[^\]]*\])|<[^>\n]+>|\$[^$\n]+\$|\w+://\S+"
 )
 # Words of every day, which a page may mean as such.
-EVERYDAY = {"way", "block", "company", "neighbour", "floor", "attach", "detach", "contention"}
+EVERYDAY = {"way", "block", "company", "neighbour", "floor", "attach", "detach", "contention", "layout"}
 
 
 def of(glossary: str) -> dict[str, list[str]]:

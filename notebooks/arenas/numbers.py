@@ -37,6 +37,7 @@ NO_HUGE_PAGES = "this system gave no huge pages to a program that asked for them
 # By claim and scenario: what is compared with glibc's. The talk rates jemalloc and glibc equal for latency.
 RATED = {(f"A21{letter}", name): arm for letter, (name, arm) in zip("abcdefg", e.PREFERRED.items(), strict=True)}
 LATENCY, PEAK = "latency-critical, multi-threaded", "tight memory limit"
+SERVER = "long-lived server, RSS-sensitive"
 # Which of two values is compared with which, in which case.
 HELD_BACK = {e.SET[:2]: "large, pinned", (e.SET[3], e.SET[2]): "small"}
 
@@ -90,6 +91,9 @@ def numbers(session: Session) -> Makers:
         split(f"processes that grew later, {way}", f"processes that grew no more, {way}", grew_later, way)
     for (_, name), arm in RATED.items():
         put(f"{name}: {arm} / glibc", over_glibc, name, arm)
+    for arm in e.ARMS:
+        put(f"{SERVER}: {arm} / glibc", over_glibc, SERVER, arm)
+        put(f"{SERVER}, MiB: {arm}", of_server, arm)
     put("many short-lived threads, all freed: jemalloc / glibc", over_glibc, PEAK, "jemalloc", "end")
     put(f"{LATENCY}: jemalloc / glibc", over_glibc, LATENCY, "jemalloc")
     for work in e.WORK:
@@ -255,6 +259,13 @@ def by_more_callers(cells: pd.DataFrame, build: str) -> Measurement | None:
 
 def over_glibc(session: Session, scenario: str, arm: str, column: str = "value") -> Measurement | str | None:
     found = results.over_glibc(results.scenarios(session.frame("scenarios")), scenario, arm, column)
+    return found or looked_at(session)["absent allocators"].get(arm.partition(",")[0])
+
+
+def of_server(session: Session, arm: str) -> Interval | str | None:
+    """What a server holds after a second without work."""
+    runs = results.scenarios(session.frame("scenarios"))
+    found = results.positive(chosen(runs, scenario=SERVER, arm=arm), "value")
     return found or looked_at(session)["absent allocators"].get(arm.partition(",")[0])
 
 

@@ -45,7 +45,10 @@ STEPS = {
 }
 # Cases of the echo server: the rate in one, and over that in another one.
 RATES = {
+    "requests/s without CPU work": QUIET,
     "requests/s with one CPU thread": CONVOY,
+    "requests/s with one CPU process": PROCESS,
+    "requests/s with one CPU thread, 1e-5 s": RELIEVED,
     "requests/s without CPU work, one core": TOGETHER,
     "requests/s without CPU work, client apart": SPLIT,
     "requests/s without CPU work, client apart, cores kept awake": AWAKE,

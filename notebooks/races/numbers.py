@@ -18,6 +18,7 @@ from notebooks.races.experiment import AS_IN_THE_POST, AS_RUN, LOADERS, SHORT, T
 from notebooks.races.results import CDLL, KEEPING, NARROW_NS, PYDLL, RELEASING, SAFE, TEAM_SIZES, UNSAFE, WIDE_NS
 
 PAIR, TWO = (GIL, FREE_THREADED), TEAM_SIZES[0]
+BORROWED = "PyList_GetItem (borrowed)"
 # What of the talk's program goes wrong, and the column that is not zero then.
 WRONG_AS_RUN = {"unsafe counter": "lost", "bank": "created", "fast bank": "created"}
 # Of fifty threads with the talk's work: what they lose, and what may explain it.
@@ -41,6 +42,8 @@ def numbers(session: Session) -> Makers:
     made[f"runs with a wrong last error, global, {PYDLL}, {GIL}"] = partial(
         bad, session, "more kinds", "wrong", interpreter=GIL, loader=PYDLL, kind="last error, global"
     )
+    for label in PAIR:
+        made[f"processes that a borrowed reference ended: {label}"] = partial(ended, session, label, BORROWED)
     for remedy in REMEDIES:
         made[f"ns for one of two threads together: {remedy}"] = lambda remedy=remedy: results.operation(
             results.with_rivals(session.frame("remedies with rivals")), remedy, 2
@@ -52,6 +55,13 @@ def bad(session: Session, title: str, column: str, rows=None, disturbed=False, *
     """Runs of an experiment that went wrong (`column` is not zero), among the `rows` that `which` chooses."""
     frame = session.frame(title, disturbed=disturbed)
     return results.bad_processes(rows(frame) if rows else frame, column, **which) if len(frame) else None
+
+
+def ended(session: Session, label: str, what: str) -> Share | None:
+    """Processes of the references that are borrowed, or not, that did not end well. An event counts, whatever else ran."""
+    runs = session.frame("borrowed references", disturbed=True)
+    runs = runs[(runs.interpreter == label) & (runs.what == what)] if len(runs) else runs
+    return Share(int((runs.ended != "ok").sum()), len(runs)) if len(runs) else None
 
 
 def spared(share: Share | None) -> Share | None:
