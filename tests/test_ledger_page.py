@@ -97,7 +97,9 @@ def test_the_figure_says_its_numbers():
     assert len(set(ledger_figure.DRAWN.values()) | {ledger_figure.NOT_TESTED}) == len(ledger_figure.DRAWN) + 1
     assert {*verdicts.TESTED, verdicts.WITHHELD} <= set(ledger_figure.DRAWN)
     # The same colours on cards, badges and the map.
-    styles = {name: (ROOT / "book" / "_static" / f"{name}.css").read_text().lower() for name in ("verdicts", "ledger", "map")}
+    styles = {
+        name: (ROOT / "book" / "_static" / f"{name}.css").read_text().lower() for name in ("verdicts", "ledger", "map")
+    }
     for word, (colour, _) in ledger_figure.DRAWN.items():
         assert f"--ffi-{slug(word)}: {colour.lower()};" in styles["verdicts"]
         assert f".ffi-verdict-{slug(word)} {{ border-left-color: var(--ffi-{slug(word)}) " in styles["ledger"]

@@ -15,7 +15,6 @@ from ffilab.judge import ledger, numbers, verdicts
 from ffilab.judge.estimates import Interval
 from ffilab.judge.poured import Poured, Text, grouped
 from ffilab.judge.sentences import ANSWERS, Question, Sentence, sentence
-from ffilab.judge.wording import capital
 from ffilab.measure.reading import Session
 from ffilab.page import draw
 from ffilab.run.errors import UserError
@@ -84,7 +83,7 @@ def evidence(advice: Advice, copy: Copy) -> str:
         return ""
     if absent := withheld(advice, copy) or not_here(advice, copy):
         return absent
-    each = Text(capital(grouped(_poured(one, advice.chapter, copy) for one in advice.each))) if advice.each else ""
+    each = Text(grouped(_poured(one, advice.chapter, copy) for one in advice.each))
     said = _poured(advice.found, advice.chapter, copy, each=each)
     asked = [question.claim for question in advice.found.questions if question.claim]
     return said + " The page of this number is stale." * any(copy.rows[claim].get("stale") for claim in asked)

@@ -28,7 +28,10 @@ MATTERS = 0.02
 # What a pair is answered with, the beginning of it in bold; the page's script fills the same sentences. The faster one is {a}.
 ANSWERS = {
     "faster": ["{a} is faster:", " {time_a}, {b} {time_b}. {a} is {times} times as fast."],
-    "same": ["No difference that matters:", f" {{a}} {{time_a}}, {{b}} {{time_b}}, less than {100 * MATTERS:.0f} % apart."],
+    "same": [
+        "No difference that matters:",
+        f" {{a}} {{time_a}}, {{b}} {{time_b}}, less than {100 * MATTERS:.0f} % apart.",
+    ],
     "open": ["Too close to call here:", " {a} {time_a}, {b} {time_b}."],
     "marked": ["", "{a} {time_a}, {b} {time_b}. What that means is not said: {mark}."],
     "alone": ["", "{a}: {time_a}."],

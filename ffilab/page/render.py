@@ -9,7 +9,20 @@ from pathlib import Path
 import nbformat
 
 from ffilab.judge import ledger
-from ffilab.page import advice, files, front, guide, ledger_page, matrix, slides, sources, status, terms, translation, yours
+from ffilab.page import (
+    advice,
+    files,
+    front,
+    guide,
+    ledger_page,
+    matrix,
+    slides,
+    sources,
+    status,
+    terms,
+    translation,
+    yours,
+)
 from ffilab.page.chapters import Chapter, chapters, split
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, BY_PRODUCTS, HTML, LOGS, NATIVE, NOTEBOOKS, ROOT, swap
