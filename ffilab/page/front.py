@@ -156,7 +156,7 @@ def questions(tree: Path, copy: advice.Copy, part: str) -> str:
 def in_short(ns: float) -> str:
     """Write a time with two digits: `33 ns`, `2.3 µs`."""
     value, unit = (ns / 1e6, "ms") if ns >= 1e6 else (ns / 1e3, "µs") if ns >= 1e3 else (ns, "ns")
-    return f"{value:.0f} {unit}" if value >= 9.95 else f"{value:.1f} {unit}"
+    return f"{float(f'{value:.2g}'):.0f} {unit}" if value >= 9.95 else f"{value:.1f} {unit}"
 
 
 def times(ratio: float) -> str:
