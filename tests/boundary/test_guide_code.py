@@ -1,0 +1,48 @@
+"""The C++ that the decision guide shows: the six lines hang, and the fix does not, with the GIL and without it."""
+
+import re
+import subprocess
+
+import pytest
+
+from ffilab.run.paths import ROOT
+from ffilab.setup import installed
+from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+
+pytestmark = pytest.mark.full
+SHOWN = re.findall(r"^```cpp\n(.*?)^```", (ROOT / "book" / "decision_guide.md").read_text(), re.M | re.S)
+MODULE = """#include <pybind11/pybind11.h>
+#include <mutex>
+namespace py = pybind11;
+{hangs}
+void mended(py::function write, py::str line) {{
+{mended}
+}}
+PYBIND11_MODULE(six, module, py::mod_gil_not_used()) {{ module.def("hangs", report).def("mended", mended); }}
+"""
+# Two threads, each of which runs Python under the lock; `collect` stops the world in it.
+CALLS = """import faulthandler, gc, sys, threading, time
+faulthandler.dump_traceback_later(5, exit=True)
+import six
+def write(line):
+    end = time.perf_counter() + 0.02
+    while time.perf_counter() < end:
+        pass
+    gc.collect()
+threads = [threading.Thread(target=lambda: [getattr(six, sys.argv[1])(write, "x") for _ in range(10)]) for _ in "ab"]
+[thread.start() for thread in threads], [thread.join() for thread in threads]
+"""
+
+
+@pytest.mark.parametrize("label", [GIL, FREE_THREADED])
+def test_the_six_lines_hang_and_the_fix_does_not(label, tmp_path):
+    python = installed.load(BY_LABEL[label]).python
+    hangs, mended = SHOWN
+    (tmp_path / "six.cpp").write_text(MODULE.format(hangs=hangs, mended=mended))
+    includes = subprocess.run([python, "-m", "pybind11", "--includes"], capture_output=True, text=True, check=True)
+    flags = ["-std=c++17", "-O1", "-shared", "-fPIC", *includes.stdout.split()]
+    subprocess.run(["g++", *flags, "six.cpp", "-o", "six.so"], cwd=tmp_path, check=True)
+    for function, code in (("hangs", 1), ("mended", 0)):
+        ended = subprocess.run([python, "-c", CALLS, function], cwd=tmp_path, capture_output=True, text=True)
+        assert ended.returncode == code, (function, ended.stderr)
+        assert ("Timeout" in ended.stderr) == bool(code)
