@@ -207,7 +207,7 @@ def test_the_chooser_says_what_it_cannot_compare():
 
 @pytest.mark.parametrize(
     ("ns", "says"),
-    [(4.64, "4.6 ns"), (9.97, "10 ns"), (460.4, "460 ns"), (2310, "2.3 µs"), (45_000, "45 µs"), (3e6, "3.0 ms")],
+    [(4.64, "4.6 ns"), (9.97, "10 ns"), (464.4, "460 ns"), (2310, "2.3 µs"), (45_000, "45 µs"), (3e6, "3.0 ms")],
 )
 def test_a_time_has_two_digits(ns, says):
     assert front.in_short(ns) == says
@@ -218,7 +218,7 @@ def test_figure_says_its_finding_and_its_mark(tree, monkeypatch):
     found = front.figure(tree, SAID["figure"])
     assert "Smoke test: no result" in found
     assert (
-        "<figcaption>The dearest call of all is int → int through pybind11, on CPython 3.14: it takes 2 times" in found
+        "<figcaption>The slowest of all calls, “int → int” through pybind11 on CPython 3.14, takes 2 times" in found
     )
     assert "PyO3 1.5 to 1.5" in found
     assert {path.name for path in (tree / "book" / "_static").glob("*.svg")} == {"front-light.svg", "front-dark.svg"}
@@ -254,7 +254,7 @@ def test_ways_add_up_and_fit():
         assert all(stop["took"] > 0 for stop in way["stops"])
     assert [way.get("minutes") for way in found] == [90, 240, None]
     for way in found[:2]:
-        assert way["total"] >= 0.8 * way["minutes"]
+        assert way["total"] >= 0.75 * way["minutes"], way["title"]
         assert any("Exercise" in stop["parts"] for stop in way["stops"]), "a way without an exercise"
         clock = front.by_the_clock(way)
         assert [minute for minute, *_ in clock] == sorted(minute for minute, *_ in clock)

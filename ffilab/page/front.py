@@ -99,11 +99,11 @@ def ranges(frame: pd.DataFrame, declared: dict) -> str:
 
 
 def finding(frame: pd.DataFrame, declared: dict) -> str:
-    """Write the caption: the dearest kind of call, and how dear it is."""
+    """Write the caption: the kind of call that is slowest, and how slow it is."""
     top = farthest(frame, declared).iloc[0]
     return (
-        f"The dearest call of all is {top[declared['item']]} through {top[declared['group']]}, on CPython {top[declared['hue']]}: "
-        f"it takes {top[declared['value']]:.0f} times as long as the same call in C by hand."
+        f"The slowest of all calls, “{top[declared['item']]}” through {top[declared['group']]} on CPython {top[declared['hue']]}, "
+        f"takes {top[declared['value']]:.0f} times as long as in hand-written C."
     )
 
 
@@ -251,20 +251,23 @@ def minutes_of(opening: str, parts: list[str]) -> dict[str, int]:
 
 
 def ways(declared: list[dict]) -> list[dict]:
-    """Return each way with the minutes of its stops, as the pages state them. Raises UserError for an unknown page."""
+    """Return each way with the minutes of its stops, as the pages state them, without stops that it has no time for. Raises UserError
+    for an unknown page."""
     openings = {page: text for chapter in chapters() for page, text in zip(chapter.pages, chapter.openings)}
     toc = (ROOT / "_toc.yml").read_text()
     both = ["Teaching", "Exercise"]
     everything = [{"page": page, "parts": both} for page in sorted(openings, key=toc.find) if f"{page}\n" in toc]
     totalled = []
     for way in declared:
-        stops = []
+        stops, total = [], way.get("break", 0)
         for stop in way["stops"] or everything:
             if stop["page"] not in openings:
                 raise UserError(f"{FILE.name}: there is no page {stop['page']!r}.")
-            if took := minutes_of(openings[stop["page"]], stop["parts"]):
-                stops.append({**stop, "parts": took, "took": sum(took.values())})
-        total = sum(stop["took"] for stop in stops) + way.get("break", 0)
+            parts = minutes_of(openings[stop["page"]], stop["parts"])
+            took = sum(parts.values())
+            if parts and total + took <= way.get("minutes", math.inf):
+                stops.append({**stop, "parts": parts, "took": took})
+                total += took
         totalled.append({**way, "stops": stops, "total": total})
     return totalled
 
