@@ -148,7 +148,7 @@ no = "CDLL costs no time."
 open = "Whether CDLL costs time cannot be told here."
 """
     add(chapter / "sentences.toml", sentence)
-    add(chapter / "loaders.ipynb", r"{glue:text}`dearer` ", before="{glue:text}`ratio-noop-gil`")
+    add(chapter / "loaders.ipynb", r"{glue:text}`dearer` ", before="{glue:text}`prediction-1`")
     page = python(
         clone,
         """

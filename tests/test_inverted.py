@@ -21,9 +21,9 @@ WHATEVER = re.compile(
 )
 
 OPEN = re.compile(
-    r"undecided|cannot (be told|tell|say)|not known|not ruled out|not measured|no difference|nothing is known|too few|withheld"
+    r"undecided|cannot (be told|tell|say)|not known|not ruled out|not measured|too close|no difference|nothing is known|too few|withheld"
 )
-# The sentence is true of both, as measured and inverted. loaders: each pause is less than a tenth of the call. placement: orders of call_method miss next to nothing, and few
+# The sentence is true of both, as measured and inverted. placement: orders of call_method miss next to nothing, and few
 # orders tell as little of noise as the same orders inverted. balm: both gains that are compared are inverted. convoy: of many
 # loads in reverse order, some pairs keep their sides. pinning: no effect is none when it is inverted, and what could be found is of
 # the noise. races, meeting: counts of processes, whatever they lost. boundary, texts: mirrored and swapped, a factor of two builds
@@ -33,7 +33,6 @@ OPEN = re.compile(
 # and ranges. loaders, recap: both are less than 20 %. arenas, arena-max: processes change places by all of their numbers together. balm,
 # steps-pooled: no effect is none when it is inverted. races, overlap-decides: counts of runs that overlapped, whatever they lost.
 TRUE_OF_BOTH = {
-    ("loaders", "pause-free-threaded"),
     *(("balm", f"held-{way}") for way in ("pooled", "block")),
     *(("pinning", what) for what in ("native-gain", "python-gain", "could-find", "figure 0 of pinning-12")),
     *(("races", what) for what in ("meeting", "overlap-decides")),

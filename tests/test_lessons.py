@@ -12,7 +12,7 @@ from ffilab.run.paths import NOTEBOOKS
 
 CHAPTERS = chapter_names()
 HEAD = re.compile(
-    r"# [^\n]+\n\n```\{admonition\} (In this chapter|On this page)\n:class: note\n"
+    r"# [^\n]+\n\n(?:(?!```)[^\n]+\n)*\n?```\{admonition\} (In this chapter|On this page)\n:class: note( dropdown)?\n"
     r"\*\*Questions\*\*\n\n(?P<questions>(?:- .+\n)+)\n"
     r"\*\*Objectives\*\*\n\n(?P<objectives>(?:- .+\n)+)\n"
     r"Teaching: \d+ minutes\. Exercises: \d+ minutes\. .+\n```"

@@ -31,7 +31,7 @@ SOLVED = {
 CHANGE = (
     '*(call(loader, "getpid", None) for loader in LOADERS),',
     '*(call(loader, name, None) for name in ("getpid", "getppid") for loader in LOADERS),',
-    f"getppid on {GIL}",
+    "CDLL getppid",
 )
 
 FUNCTIONS = ("noop", "sleep_ms", "PyList_New")
@@ -69,7 +69,7 @@ def speed(function: str, loader: str, difference: Interval) -> str:
     """Is this the cheaper loader? difference: CDLL - PyDLL, in ns."""
     dearer = above(difference, 0)
     if dearer == OPEN:
-        return f"Either loader will do for {function}: this run does not tell them apart."
+        return f"Either loader will do for {function}: too close to call."
     if loader == ("PyDLL" if dearer == YES else "CDLL"):
         return f"Fast: {function} goes through the cheaper loader."
     return f"Not yet fast: each call of {function} costs {abs(difference.value):.0f} ns more than it needs to."

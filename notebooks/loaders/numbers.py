@@ -9,7 +9,6 @@ from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Location, Share
 from ffilab.judge.numbers import Made, Makers
 from ffilab.judge.questions import OPEN, above
-from ffilab.measure.plan import EMPTY
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders import results
@@ -40,7 +39,6 @@ def numbers(session: Session) -> Makers:
         for function in results.FUNCTIONS:
             calls(f"{function}: ratio on {where}", ratio, label, function)
         calls(f"noop: what CDLL costs more on {where}", price, label)
-        calls(f"price of noop on {where} / on {GIL}", price_over_gil, label)
         for loader in LOADERS:
             made[f"share kept by {loader} on {where}"] = partial(share, session, label, loader)
     for label in (GIL, FREE_THREADED):
@@ -48,8 +46,6 @@ def numbers(session: Session) -> Makers:
         made[f"count beside PyDLL over that beside CDLL on {label}"] = partial(
             as_run, session, BLOCKING, "iterations", "PyDLL", label
         )
-        made[f"longest pause beside PyDLL, in ms: {label}"] = partial(pause, session, label, 1.0)
-        made[f"longest pause beside PyDLL / the call: {label}"] = partial(pause, session, label, SLEEP_MS)
         for loader in LOADERS:
             made[f"crashes of the C API through {loader} on {label}"] = partial(
                 ends, session, label, loader, "C API", "crashes"
@@ -57,16 +53,15 @@ def numbers(session: Session) -> Makers:
             made[f"deadlocks of {loader} on {label}"] = partial(ends, session, label, loader, "handshake", "deadlocks")
         calls(f"detach and attach, alone: {label}", alone, label)
         calls(f"detach and attach / what CDLL costs more: {label}", cycle_share, label)
-        calls(f"price over all functions: {label}", price_of_all, label)
         for what in ("difference", "ratio"):
             calls(f"miss of noop's {what} / what is allowed: {label}", largest_miss, label, what)
-    calls(f"empty loop on {GIL}", lambda record: statistics.per_call(record, (GIL, EMPTY)))
-    calls(f"noop: ratio without the loop on {GIL}", lambda record: results.comparison(record, GIL, "noop").net_ratio)
-    calls("smallest effect to be found", smallest_effect)
+            calls(f"miss of noop's {what}, in ns: {label}", largest_miss, label, what, False)
     calls(f"noop: price on {GIL} less on {FREE_THREADED}", results.gil_over_free_threaded)
     for function in results.FUNCTIONS:
         calls(f"{function}: ratio on {GIL} / on {FREE_THREADED}", results.gain_with_gil_over_without, function)
     calls(f"idle hook on {GIL}", lambda record: results.audit_cost(record).get(GIL))
+    made[f"longest pause beside PyDLL, in ms: {GIL}"] = partial(pause, session, 1.0)
+    made[f"longest pause beside PyDLL / the call: {GIL}"] = partial(pause, session, SLEEP_MS)
     for wrong in (False, True):
         made[f"rounds with the larger ratio on {GIL if wrong else FREE_THREADED}"] = partial(rounds, session, wrong)
     return made
@@ -83,17 +78,13 @@ def price(record, label: str) -> Made:
     return results.comparison(record, label, "noop").difference if measured else None
 
 
-def price_over_gil(record, label: str) -> Made:
-    return results.shares_of_the_price(record).get(label)
-
-
 def share(session: Session, label: str, loader: str) -> Made:
     return of(results.shares_kept(session.frame("counting thread")), label, loader, "estimate")
 
 
-def pause(session: Session, label: str, over_ms: float) -> Counted:
+def pause(session: Session, over_ms: float) -> Counted:
     """Median over processes."""
-    return Counted(of(results.shares_kept(session.frame("counting thread")), label, "PyDLL", "pause_ms") / over_ms)
+    return Counted(of(results.shares_kept(session.frame("counting thread")), GIL, "PyDLL", "pause_ms") / over_ms)
 
 
 def as_run(session: Session, title: str, value: str, over: str, label: str) -> Location:
@@ -124,29 +115,18 @@ def cycle_share(record, label: str) -> Made:
     return results.cycle_share(record, label) if priced else "CDLL is not known to cost more"
 
 
-def price_of_all(record, label: str) -> Interval:
-    """From the lowest bound to the highest, over all functions; its value is that of noop."""
-    found = results.prices(record)
-    found = found[found.interpreter == label]
-    return Interval(found.value.iloc[0], found.low.min(), found.high.max())
-
-
-def largest_miss(record, label: str, what: str) -> Interval | str:
-    """By how much noop's number misses the price of the function where it is farthest off, over what the rule allows: the bounds are
-    those of the largest of several."""
+def largest_miss(record, label: str, what: str, over_allowed: bool = True) -> Interval | str:
+    """By how much noop's number misses the price of the function where it is farthest off, over what the rule allows, or in ns: the
+    bounds are those of the largest of several."""
     noop, missed = results.price(record, label, "noop").at(), results.misses(record, label)[what].values()
-    allowed = results.WITHIN * abs(noop.value)
+    unit = results.WITHIN * abs(noop.value) if over_allowed else 1.0
     if not all(one.is_known for one in (noop, *missed)):
         return "there are too few values for an interval"
     if above(noop, 0) == OPEN:
         return "none is seen"
     at_least = max(max(0.0, one.low, -one.high) for one in missed)
     at_most = max(max(abs(one.low), abs(one.high)) for one in missed)
-    return Interval(max(abs(one.value) for one in missed), at_least, at_most).map(lambda ns: ns / allowed)
-
-
-def smallest_effect(record) -> Counted:
-    return Counted(max(found.mde for _, _, found in statistics.false_alarms(record, results.COPIES)))
+    return Interval(max(abs(one.value) for one in missed), at_least, at_most).map(lambda ns: ns / unit)
 
 
 def rounds(session: Session, other: bool) -> Share:

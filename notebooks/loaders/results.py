@@ -22,8 +22,6 @@ WITHIN = 0.25
 COPIES = [("CDLL noop", "CDLL noop again")]
 # The free-threaded build with the GIL switched on, as the tables call it.
 SWITCHED = f"{FREE_THREADED}{ON}"
-# Nanoseconds that CDLL takes longer for a call, by the talk's terminal: without the GIL over with it.
-PUBLISHED_SHARE = (0.581 - 0.533) / (0.643 - 0.526)
 
 
 def by_condition(runs: pd.DataFrame) -> pd.DataFrame:
@@ -68,17 +66,14 @@ def comparison(record: Record, label: str, function: str) -> Comparison:
     return statistics.compare(record, *cells(label, function), empty=group)
 
 
-def comparisons(record: Record) -> pd.DataFrame:
-    """One row per condition and function: the ratio CDLL / PyDLL, and the whole comparison."""
+def comparisons(record: Record) -> list[tuple[str, str, Comparison]]:
+    """CDLL over PyDLL for every condition and function."""
     switched = [SWITCHED] if record.has(*cells(SWITCHED, "noop")[0]) else []
-    return pd.DataFrame(
-        [
-            {"interpreter": label, "function": function, "comparison": found, **vars(found.ratio)}
-            for label in [*record.interpreters, *switched]
-            for function in compared(record, label)
-            for found in [comparison(record, label, function)]
-        ]
-    )
+    return [
+        (label, function, comparison(record, label, function))
+        for label in [*record.interpreters, *switched]
+        for function in compared(record, label)
+    ]
 
 
 def compared(record: Record, label: str) -> list[str]:
@@ -92,36 +87,9 @@ def compared(record: Record, label: str) -> list[str]:
     return [*FUNCTIONS, *added]
 
 
-def shares_of_the_price(record: Record) -> dict[str, Interval]:
-    """What CDLL costs more for noop on the free-threaded build over what it costs with the GIL, in ns: with the build's own GIL
-    off, and on."""
-    gil = extra(record, GIL, "noop")
-    return {
-        label: statistics.over_units(record, extra(record, label, "noop") / gil).at()
-        for label in (FREE_THREADED, SWITCHED)
-        if record.has(*cells(label, "noop")[0])
-    }
-
-
 def gain_with_gil_over_without(record: Record, function: str) -> Interval:
     """(CDLL / PyDLL on the GIL build) over (CDLL / PyDLL on the t-build): above 1, the GIL build gains more."""
     return statistics.ratio_of_ratios(record, cells(GIL, function), cells(FREE_THREADED, function))
-
-
-def detach_attach_cost(record: Record) -> pd.DataFrame:
-    """Nanoseconds for one detach and attach: alone in a C loop, and as the difference CDLL - PyDLL.
-
-    An interpreter on which the extension could not be loaded is left out; `record.missing` says why.
-    """
-    rows = []
-    for label in record.interpreters:
-        if not record.has(label, "detach and attach"):
-            continue
-        alone = statistics.per_call(record, (label, "detach and attach"))
-        rows.append({"interpreter": label, "how": "alone, in a C loop", **vars(alone)})
-        difference = comparison(record, label, "noop").difference
-        rows.append({"interpreter": label, "how": "CDLL minus PyDLL", **vars(difference)})
-    return pd.DataFrame(rows)
 
 
 def cycle_share(record: Record, label: str) -> Location:
