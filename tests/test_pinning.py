@@ -14,7 +14,7 @@ from ffilab.judge.numbers import of
 from ffilab.judge.rules import BESIDE, NO, OPEN, YES
 from ffilab.judge.simulation import simulate
 from ffilab.setup.catalogue import GIL
-from notebooks.pinning import exercise, experiment, figures, numbers, results
+from notebooks.pinning import exercise, experiment, numbers, results
 
 PINS, BUGS = declared("pinning").claims
 CAN_PIN = pytest.mark.skipif(
@@ -72,14 +72,6 @@ def test_the_experiments_bring_a_row_for_each_placement(label, work):
     assert {row["placement"]: row["work_per_s"] for row in answers}[experiment.ALONE] == 0
 
 
-@pytest.mark.parametrize("label", LABELS)
-def test_the_race_counts_what_is_lost(label):
-    arguments = {"library": experiment.COUNTER, "placements": [experiment.FREE], "each": 100_000, "seed": 1}
-    (row,) = result_of(label, experiment.race, arguments)
-    assert 0 <= row["lost"] < 1
-    assert row["any"] == (row["lost"] > 0)
-
-
 # ---- the analysis ----
 
 
@@ -116,14 +108,6 @@ def test_the_spread_of_turns_is_compared_within_a_process():
     assert results.steadier(frame[frame.placement == experiment.FREE]) is None
 
 
-def test_numbers_are_what_was_put_in():
-    session = simulate("pinning", "as published", "quick", noise=0)
-    for claim in (PINS, BUGS):
-        for rule in claim.tests:
-            found = of(session)[rule.number].measurement.interval.value
-            assert found == pytest.approx(session.true(claim.id, rule.number)), rule.number
-
-
 def test_where_nothing_can_be_pinned_every_test_says_so():
     session = simulate("pinning", "as published", "quick")
     for line in session.record.children:
@@ -154,38 +138,7 @@ def test_copies_that_differ_and_threads_that_stray_withhold():
     assert failed == ["pinned threads stay"]
 
 
-def test_pairs_are_of_one_process():
-    rows = [
-        (0, "a", "ok", 2.0),
-        (0, "b", "ok", 1.0),
-        (1, "b", "ok", 100.0),
-        (2, "a", "timeout", None),
-        (2, "b", "ok", 50.0),
-    ]
-    frame = pd.DataFrame(rows, columns=["process", "placement", "ended", "per_s"])
-    ratio = results.over(frame, "per_s", "a", "b")
-    assert (ratio.estimate.n, ratio.interval.value) == (1, 2.0)
-
-
-def test_a_count_of_moves_has_no_negative_bound_and_each_half_of_the_summary_its_own_n():
-    rows = [(process, "ok", experiment.FREE, 2, moved) for process, moved in enumerate((0.0, 0.0, 12.0))]
-    speeds = pd.DataFrame(rows, columns=["process", "ended", "placement", "threads", "moves"])
-    assert results.moves(speeds, experiment.FREE).low == 0
-    session = simulate("pinning", "as published", "quick", noise=0)
-    lateness = session.frame("latency").assign(p50=100.0)
-    shown = figures.summary(session.frame("throughput"), lateness[lateness.process < 8])
-    assert {n.partition(" and ")[0] == n.partition(" and ")[2] for n in shown["n (processes)"]} == {False}
-
-
 # ---- the exercises ----
-
-
-def test_the_exercise_on_sides_knows_right_from_wrong():
-    speeds = simulate("pinning", "as published", "quick", noise=0.01).frame("throughput")
-    asked = "a native call, a core each"
-    for answer, says in (("faster", "right"), ("slower", "not so"), ("", "choose from")):
-        line = next(line for line in exercise.check_sides({asked: answer}, speeds) if line.startswith(asked))
-        assert says in line
 
 
 @pytest.mark.parametrize(

@@ -6,16 +6,14 @@ from collections.abc import Callable
 import pandas as pd
 
 from ffilab.judge.claims import declared
-from ffilab.judge.controls import Check, Control, settled
+from ffilab.judge.controls import Check, Control
 from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.numbers import Makers
-from ffilab.judge.questions import OPEN, above
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import results
 from notebooks.pinning.experiment import (
     AGAIN,
-    ALONE,
     APART,
     DECISIVE_LATENCY,
     DECISIVE_THROUGHPUT,
@@ -73,21 +71,15 @@ def numbers(session: Session) -> Makers:
             frame(session, "throughput", label, work), "per_s", one, other, **which
         )
 
-    def answer(name: str, column: str, label: str, one: str, other: str) -> None:
-        made[f"{name}: {label}"] = lambda: results.over(
-            frame(session, "latency", label, PYTHON), column, one, other, interpreter=label, work=PYTHON
-        )
-
     made[f"spread of a measurement, not pinned / pinned: {GIL}"] = lambda: results.steadier(session.frame("steadiness"))
     for what, work in (("a native call", NATIVE), ("Python", PYTHON)):
         for label in (GIL, FREE_THREADED):
             for placement in (APART, ONE_CORE):
                 throughput(what, label, work, placement, FREE)
     for label in (GIL, FREE_THREADED):
-        answer("p99 beside a Python thread, not pinned / a core each", "p99", label, FREE, APART)
-        answer("p99 beside a Python thread, a core each / not pinned", "p99", label, APART, FREE)
-        answer("p99 on one core with a Python thread / alone", "p99", label, ONE_CORE, ALONE)
-        answer("median answer beside a Python thread, one core / not pinned", "p50", label, ONE_CORE, FREE)
+        made[f"p99 beside a Python thread, not pinned / a core each: {label}"] = lambda label=label: results.over(
+            frame(session, "latency", label, PYTHON), "p99", FREE, APART, interpreter=label, work=PYTHON
+        )
         for placement in (APART, ONE_CORE):
             made[f"share of updates lost, {named(placement)}: {label}"] = lambda label=label, placement=placement: (
                 results.lost(session.frame("race"), label, placement)
@@ -103,9 +95,6 @@ def numbers(session: Session) -> Makers:
             pd.concat([session.frame("throughput"), session.frame("throughput, further cases")]), placement
         )
     made["cores"] = lambda: Counted(max(1, len(session.observed(TITLE_CORES))))
-    made["copies"] = lambda: Counted(len(alike(session)))
-    made["copies that differ"] = lambda: Counted(sum(above(one.interval, 1) != OPEN for one in alike(session)))
-    made["copies that raise an alarm"] = lambda: Counted(alarms(session))
     asked = {name: made[name] for name in asked_by_the_claim()}
     for what, begins in (("throughput", "throughput"), ("tails", "p99")):
         of_it = [make for name, make in asked.items() if name.startswith(begins)]
@@ -132,11 +121,3 @@ def smallest(makers: list[Callable[[], Measurement | None]]) -> Counted | None:
     """The smallest effect that the run finds in four cases of five, the largest of several."""
     found = [number.mde for make in makers if (number := make())]
     return Counted(100 * max(found)) if found and not any(map(math.isnan, found)) else None
-
-
-def alike(session: Session) -> list[Measurement]:
-    return [one for *_, one in copies(session.frame("throughput"), session.frame("latency")) if one]
-
-
-def alarms(session: Session) -> int:
-    return sum(not check.passed for check in settled(controls(session)) if check.kind.startswith("A/A"))
