@@ -6,12 +6,12 @@ import pandas as pd
 import pytest
 from of_chapter import LABELS, result_of
 
-from ffilab.judge import controls, ledger, verdicts
+from ffilab.judge import controls, verdicts
 from ffilab.judge.characteristics import rows as simulated_rows
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import settled
 from ffilab.judge.numbers import of
-from ffilab.judge.rules import BESIDE, NO, OPEN, YES
+from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.simulation import simulate
 from ffilab.setup.catalogue import GIL
 from notebooks.pinning import exercise, experiment, numbers, results
@@ -81,19 +81,6 @@ def test_the_rules_find_what_was_put_in(truth):
     assert {part["verdict"] for row in rows.values() for part in row["parts"]} == {
         YES if truth == "as published" else NO
     }
-
-
-def test_what_pinning_does_to_programs_refutes_no_advice_on_measuring():
-    session = simulate("pinning", "as published", "quick", noise=0)
-    other = simulate("pinning", "the wrong sign", "quick", noise=0)
-    titles = ("throughput", "latency")
-    session.record.children[:] = [
-        *(line for line in session.record.children if line["title"] not in titles),
-        *(line for line in other.record.children if line["title"] in titles),
-    ]
-    row = ledger.judged(session, whatever_the_controls=True)[declared("pinning").claims.index(PINS)]
-    beside = {part["verdict"] for part in row["parts"] if part["experiment"] == BESIDE}
-    assert (row["verdict"], beside) == (verdicts.HOLDS, {NO})
 
 
 def test_the_spread_of_turns_is_compared_within_a_process():
