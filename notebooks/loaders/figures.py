@@ -12,15 +12,6 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders import results
 from notebooks.loaders.results import LOADERS
 
-# The C functions, as they are declared.
-SIGNATURES = {
-    "noop": "int (void)",
-    "getpid": "int (void), a system call",
-    "add_one": "int (int)",
-    "halve": "double (double)",
-    "first_byte": "int (const char *)",
-}
-
 
 def as_run(found: pd.DataFrame, unit: str, over: str) -> pd.DataFrame:
     """What the talk's program prints: the first run, the ratio that it gives, and that of all runs."""
@@ -76,14 +67,10 @@ def carried(record: Record, prices: pd.DataFrame) -> pd.DataFrame:
             {
                 "CPython": row.interpreter,
                 "function": row.function,
-                "declared": SIGNATURES[row.function],
                 "CDLL - PyDLL, ns": draw.text(Interval.of(row)),
                 **{
-                    f"error with noop's {what}": draw.text(found[row.function]) if row.function in found else ""
-                    for what, found in (
-                        ("price, ns", missed[row.interpreter]["difference"]),
-                        ("ratio, ns", missed[row.interpreter]["ratio"]),
-                    )
+                    f"error with noop's {what}, ns": draw.text(found[row.function]) if row.function in found else ""
+                    for what, found in missed[row.interpreter].items()
                 },
                 "n (layouts)": row.n,
             }

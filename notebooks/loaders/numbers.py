@@ -59,7 +59,7 @@ def numbers(session: Session) -> Makers:
     calls(f"noop: price on {GIL} less on {FREE_THREADED}", results.gil_over_free_threaded)
     for function in results.FUNCTIONS:
         calls(f"{function}: ratio on {GIL} / on {FREE_THREADED}", results.gain_with_gil_over_without, function)
-    calls(f"idle hook on {GIL}", lambda record: results.audit_cost(record).get(GIL))
+    calls(f"idle hook on {GIL}", results.audit_cost)
     made[f"longest pause beside PyDLL, in ms: {GIL}"] = partial(pause, session, 1.0)
     made[f"longest pause beside PyDLL / the call: {GIL}"] = partial(pause, session, SLEEP_MS)
     for wrong in (False, True):

@@ -95,8 +95,7 @@ def gain_with_gil_over_without(record: Record, function: str) -> Interval:
 def cycle_share(record: Record, label: str) -> Location:
     """The bare cycle as a share of the loaders' difference."""
     cycle = medians(record.times(label, "detach and attach"))
-    loaders = medians(record.times(label, "CDLL noop") - record.times(label, "PyDLL noop"))
-    return statistics.over_units(record, cycle / loaders)
+    return statistics.over_units(record, cycle / extra(record, label, "noop"))
 
 
 def extra(record: Record, label: str, function: str) -> np.ndarray:
@@ -162,15 +161,15 @@ def twins(record: Record) -> dict[str, Comparison]:
     return {label: found for label, _, found in statistics.false_alarms(record, COPIES)}
 
 
-def audit_cost(record: Record) -> dict[str, Interval]:
-    """Nanoseconds that one idle audit hook adds to a CDLL call, where it was measured. The two arms run in different processes."""
-    costs = {}
-    for label in record.interpreters:
-        if record.has(label, "CDLL noop, audited"):
-            audited = record.times(label, "CDLL noop, audited") - record.times(label, f"{EMPTY} (audited)")
-            plain = record.times(label, "CDLL noop, not audited") - record.times(label, f"{EMPTY} (not audited)")
-            costs[label] = statistics.over_units(record, medians(audited - plain)).at()
-    return costs
+def audit_cost(record: Record) -> Interval | None:
+    """Nanoseconds that one idle audit hook adds to a CDLL call, with the GIL. The two arms run in different processes."""
+    if not record.has(GIL, "CDLL noop, audited"):
+        return None
+    audited, plain = (
+        record.times(GIL, f"CDLL noop, {how}") - record.times(GIL, f"{EMPTY} ({how})")
+        for how in ("audited", "not audited")
+    )
+    return statistics.over_units(record, medians(audited - plain)).at()
 
 
 def shares_kept(runs: pd.DataFrame) -> pd.DataFrame:
