@@ -43,11 +43,6 @@ class Advice:
     found: Sentence | None = None
     each: tuple[Sentence, ...] = ()
 
-    @property
-    def title(self) -> str:
-        """Return what it is called in messages."""
-        return (self.say or next(iter(self.found.forms.values())))[:40]
-
 
 def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
     """Return all entries of a kind, in the order of the file. Raises UserError, with what is wrong."""
@@ -71,38 +66,31 @@ def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
 
 def is_decided(advice: Advice, copy: Copy) -> bool | None:
     """Return whether its first question has yes or no for an answer; None without an answer that is given."""
-    if withheld(advice, copy) or not_here(advice, copy):
-        return None
-    answer = _answers(advice.found, advice.chapter, copy)[0]
-    return None if answer is None else answer in ANSWERS[:2]
+    answer = None if absent(advice, copy) else _answers(advice.found, advice.chapter, copy)[0]
+    return answer and answer in ANSWERS[:2]
 
 
 def evidence(advice: Advice, copy: Copy) -> str:
     """Return what this copy found; nothing for what rests on no number."""
     if not advice.found:
         return ""
-    if absent := withheld(advice, copy) or not_here(advice, copy):
-        return absent
+    if reason := absent(advice, copy):
+        return reason
     each = Text(grouped(_poured(one, advice.chapter, copy) for one in advice.each))
     said = _poured(advice.found, advice.chapter, copy, each=each)
     asked = [question.claim for question in advice.found.questions if question.claim]
     return said + " The page of this number is stale." * any(copy.rows[claim].get("stale") for claim in asked)
 
 
-def withheld(advice: Advice, copy: Copy) -> str:
-    """Return why a number is not given, in a sentence; empty if all that the entry asks for are."""
+def absent(advice: Advice, copy: Copy) -> str:
+    """Return in a sentence why this copy gives no number; empty if it has all that the entry asks for."""
     for question in advice.found.questions:
         part = ledger.part_of(copy.rows.get(question.claim), question.number)
         if part.get("verdict") == verdicts.WITHHELD:
             return f"This run's number is withheld: {draw.plain(part['reason'])}."
-    return ""
-
-
-def not_here(advice: Advice, copy: Copy) -> str:
-    """Return in a sentence that its chapter has no result in this copy; empty if it has one."""
     session = copy.sessions.get(advice.chapter)
     # Records of another version are not judged.
-    judged = any(row["provenance"] for row in copy.rows.values() if row["chapter"] == advice.chapter)
+    judged = [row for row in copy.rows.values() if row["chapter"] == advice.chapter and row["provenance"]]
     if session is None or not judged:
         return NOT_HERE
     return "" if session.budget.is_result else SMOKE

@@ -89,13 +89,10 @@ def farthest(frame: pd.DataFrame, declared: dict) -> pd.DataFrame:
 
 
 def ranges(frame: pd.DataFrame, declared: dict) -> str:
-    """Write the alt text: the range of each group, on the first hue."""
-    hue = frame[declared["hue"]].iloc[0]
-    parts = [
-        f"{group} {part[declared['value']].min():.2g} to {part[declared['value']].max():.2g}"
-        for group, part in frame[frame[declared["hue"]] == hue].groupby(declared["group"], sort=False)
-    ]
-    return f"Dots by {declared['group']} on a log axis. On CPython {hue}, times the time through the {declared['floor']}: {'; '.join(parts)}."
+    """Write the alt text: the range of each group."""
+    spans = frame.groupby(declared["group"], sort=False)[declared["value"]].agg(["min", "max"])
+    said = "; ".join(f"{group} {low:.2g} to {high:.2g}" for group, low, high in spans.itertuples())
+    return f"Dots by {declared['group']} on a log axis, times the time through the {declared['floor']}: {said}."
 
 
 def finding(frame: pd.DataFrame, declared: dict) -> str:
@@ -259,30 +256,17 @@ def ways(declared: list[dict]) -> list[dict]:
     everything = [{"page": page, "parts": both} for page in sorted(openings, key=toc.find) if f"{page}\n" in toc]
     totalled = []
     for way in declared:
-        stops, total = [], way.get("break", 0)
+        stops, total = [], 0
         for stop in way["stops"] or everything:
-            if stop["page"] not in openings:
+            if stop["page"] not in openings | {"": ""}:
                 raise UserError(f"{FILE.name}: there is no page {stop['page']!r}.")
-            parts = minutes_of(openings[stop["page"]], stop["parts"])
+            parts = minutes_of(openings[stop["page"]], stop["parts"]) if stop["page"] else stop["parts"]
             took = sum(parts.values())
             if parts and total + took <= way.get("minutes", math.inf):
                 stops.append({**stop, "parts": parts, "took": took})
                 total += took
         totalled.append({**way, "stops": stops, "total": total})
     return totalled
-
-
-def by_the_clock(way: dict) -> list[tuple[int, str, str]]:
-    """Return from which minute on what is done: the page and its part. A break stands in the middle."""
-    rows, minute, left = [], 0, way.get("break", 0)
-    for stop in way["stops"]:
-        if left and 2 * minute >= way["total"] - left:
-            rows.append((minute, "", "break"))
-            minute, left = minute + left, 0
-        for part, took in stop["parts"].items():
-            rows.append((minute, stop["page"], part.lower()))
-            minute += took
-    return rows
 
 
 def write(tree: Path, copy: advice.Copy) -> None:
@@ -295,4 +279,4 @@ def write(tree: Path, copy: advice.Copy) -> None:
         (folder / f"questions_{part}.md").write_text(questions(tree, copy, part))
     found = {"ways": ways(declared["way"]), "link": partial(link, tree)}
     (folder / "ways.md").write_text(filled("ways.md", **found))
-    (folder / "clock.md").write_text(filled("clock.md", clock=by_the_clock, **found))
+    (folder / "clock.md").write_text(filled("clock.md", **found))
