@@ -71,7 +71,7 @@ def timed():
 def served():
     """The convoy's server, with and without a CPU thread beside it."""
     session = Measuring("convoy", [GIL])
-    cases = [convoy.serving(GIL, convoy.LOADS[name], convoy.FURTHER_ORDER, name) for name in convoy.ELSEWHERE]
+    cases = [convoy.serving(GIL, convoy.LOADS[name], convoy.FURTHER_ORDER, name) for name in convoy.ON_EVERY_BUILD]
     session.run("echo server", cases, BUDGETS["quick"].repeats)
     session.close()
     return session

@@ -28,6 +28,8 @@ CHANGE = (
 ASKED = (APART, PROCESS, INTERPRETER, NATIVE, COROUTINE)
 # So many times as long as with the original a request may take on average: in a server that still queues, if seldom, it takes more.
 A_FIFTH = 0.2
+# So much of the speed that it has beside the original the CPU thread has to keep: beside a server that keeps the GIL it has next to none.
+KEPT = 0.5
 PROCESSES = 10
 ORIGINAL, YOURS = "the original", "yours"
 
@@ -57,22 +59,25 @@ def check_waits(waits: dict[str, bool | None], runs: pd.DataFrame) -> list[str]:
 
 
 def check_server(session: Session, mine: str) -> list[str]:
-    """Does the reader's server in C answer and note every byte, and does a request take on average less than a fifth of what it
-    takes with the original?
+    """Does the reader's server in C answer and note every byte, does the CPU thread go on computing, and does a request take on average
+    less than a fifth of what it takes with the original?
 
     mine: what `mine.build` returned. Returns what to say, one line each.
     """
     fixed = {"interval": DEFAULT_S, "seconds": WAITS_S}
     folders = {ORIGINAL: FOLDER, YOURS: mine}
-    cases = [Case(GIL, tried, {}, {**fixed, "folder": folders[who]}, {"who": who}, timeout_s=15) for who in folders]
+    cases = [
+        Case(GIL, tried, fixed={**fixed, "folder": folder}, named={"who": who}, timeout_s=15)
+        for who, folder in folders.items()
+    ]
     return judged(session.run("my server", cases, max(PROCESSES, session.budget.repeats), may_fail=True))
 
 
 def tried(interval, seconds, folder):
-    """Requests of the client, what the server noted of them, and how long one took on average (µs)."""
-    waits, asked, spans = served_in_c(interval, seconds, folder)
+    """Requests of the client, what the server noted of them, how long one took on average (µs), and the CPU thread's speed meanwhile."""
+    waits, asked, spans, speed = served_in_c(interval, seconds, folder)
     mean = sum(end - begin for begin, end in spans) / len(spans) / 1e3
-    return {"asked": asked, "noted": sum(wait >= 0 for wait in waits), "mean": mean}
+    return {"asked": asked, "noted": sum(wait >= 0 for wait in waits), "mean": mean, "work": speed}
 
 
 def judged(found: pd.DataFrame) -> list[str]:
@@ -83,6 +88,11 @@ def judged(found: pd.DataFrame) -> list[str]:
     if len(wrong := theirs[theirs.noted != theirs.asked]):
         first = wrong.iloc[0]
         return [f"Not correct: of {first.asked:.0f} requests your list has {first.noted:.0f}."]
+    speeds = [done(part).work.median() for part in (theirs, ours)]
+    if speeds[0] < KEPT * speeds[1]:
+        return [
+            f"Not correct: the CPU thread has {speeds[0] / speeds[1]:.0%} of the speed that it has beside the original."
+        ]
     measured = ratio(*(done(part)["mean"].to_numpy() for part in (theirs, ours)))
     if measured is None:
         return ["The original did not come back: run the cell again."]

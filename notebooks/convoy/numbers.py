@@ -8,66 +8,44 @@ import numpy as np
 from ffilab.judge.estimates import Counted, Interval, Location, Measurement, known
 from ffilab.judge.numbers import Makers
 from ffilab.judge.processes import difference, location, ratio
-from ffilab.judge.questions import YES, above
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.convoy import results
 from notebooks.convoy.experiment import DECISIVE, DEFAULT_S, SHORTEST_S
-from notebooks.convoy.results import (
-    APART,
-    ARMS,
-    AWAKE,
-    CONVOY,
-    COROUTINE,
-    INTERPRETER,
-    NATIVE,
-    NO_DELAY,
-    ONE_CORE,
-    PLACES,
-    PROCESS,
-    QUIET,
-    RELIEVED,
-    SPLIT,
-    STRANGERS,
-    TOGETHER,
-    TWO_CORES,
-    done,
-    positive,
-)
+from notebooks.convoy.results import done, positive
 
 NO_PINNING = "this system cannot pin a process to a core"
-WITH_SLACK, WITHOUT_SLACK, _ = ARMS
+WITH_SLACK, WITHOUT_SLACK, _ = results.SLACK_CASES
 # Two cells of the countdown: threads and switch interval.
 STEPS = {
     "countdown, 2 threads / 1": ((2, DEFAULT_S), (1, DEFAULT_S)),
     "countdown, 1 thread, 1e-6 s / 0.005 s": ((1, SHORTEST_S), (1, DEFAULT_S)),
     "countdown, 8 threads, 1e-6 s / 0.005 s": ((8, SHORTEST_S), (8, DEFAULT_S)),
 }
-# Cases of the echo server: the rate in one, and over that in another one.
+# Loads of the echo server: the rate under one, and over that under another one.
 RATES = {
-    "requests/s without CPU work": QUIET,
-    "requests/s with one CPU thread": CONVOY,
-    "requests/s with one CPU process": PROCESS,
-    "requests/s with one CPU thread, 1e-5 s": RELIEVED,
-    "requests/s without CPU work, one core": TOGETHER,
-    "requests/s without CPU work, client apart": SPLIT,
-    "requests/s without CPU work, client apart, cores kept awake": AWAKE,
+    "requests/s without CPU work": results.QUIET,
+    "requests/s with one CPU thread": results.CONVOY,
+    "requests/s with one CPU process": results.PROCESS,
+    "requests/s with one CPU thread, 1e-5 s": results.RELIEVED,
+    "requests/s with one CPU thread, one core": results.ONE_CORE,
+    "requests/s with one CPU thread, client apart": results.APART,
+    "requests/s without CPU work, one core": results.TOGETHER,
+    "requests/s without CPU work, client apart": results.SPLIT,
+    "requests/s without CPU work, client apart, cores kept awake": results.AWAKE,
 }
 RATIOS = {
-    "requests/s without / with one CPU thread": (QUIET, CONVOY),
-    "requests/s without / with one CPU thread, client apart": (SPLIT, APART),
-    "requests/s without / with one CPU process": (QUIET, PROCESS),
-    "requests/s with one CPU process / with one CPU thread": (PROCESS, CONVOY),
-    "requests/s without CPU work, client apart, cores kept awake / not": (AWAKE, SPLIT),
-    "requests/s without CPU work, one core, TCP_NODELAY / without": (NO_DELAY, TOGETHER),
-    "requests/s with one CPU thread, without / with two strangers": (CONVOY, STRANGERS),
-    "requests/s with one CPU thread, 1e-5 s / 0.005 s": (RELIEVED, CONVOY),
-    "requests/s with one CPU thread, one core / not pinned": (ONE_CORE, CONVOY),
-    "requests/s with one CPU thread, one core / client apart": (ONE_CORE, APART),
-    "requests/s with one CPU thread, client apart / not pinned": (APART, CONVOY),
-    "requests/s with CPU work in a sub-interpreter / in a thread": (INTERPRETER, CONVOY),
-    "requests/s with CPU work in native code / in a thread": (NATIVE, CONVOY),
-    "requests/s of an asyncio server / of threads, one CPU thread": (COROUTINE, CONVOY),
+    "requests/s without / with one CPU thread": (results.QUIET, results.CONVOY),
+    "requests/s with one CPU process / with one CPU thread": (results.PROCESS, results.CONVOY),
+    "requests/s without CPU work, client apart, cores kept awake / not": (results.AWAKE, results.SPLIT),
+    "requests/s without CPU work, one core, TCP_NODELAY / without": (results.NO_DELAY, results.TOGETHER),
+    "requests/s with one CPU thread, without / with two strangers": (results.CONVOY, results.STRANGERS),
+    "requests/s with one CPU thread, 1e-5 s / 0.005 s": (results.RELIEVED, results.CONVOY),
+    "requests/s with one CPU thread, one core / not pinned": (results.ONE_CORE, results.CONVOY),
+    "requests/s with one CPU thread, client apart / not pinned": (results.APART, results.CONVOY),
+    "requests/s with CPU work in a sub-interpreter / in a thread": (results.INTERPRETER, results.CONVOY),
+    "requests/s with CPU work in native code / in a thread": (results.NATIVE, results.CONVOY),
+    "requests/s of an asyncio server / of threads, one CPU thread": (results.COROUTINE, results.CONVOY),
 }
 
 
@@ -85,32 +63,34 @@ def numbers(session: Session) -> Makers:
         put(name, rate, case)
     for name, cases in RATIOS.items():
         put(name, rate_over, *cases)
-    put("requests/s with one CPU thread", rate, CONVOY, FREE_THREADED, label=FREE_THREADED)
+    for name, case in (
+        ("requests/s without CPU work", results.QUIET),
+        ("requests/s with one CPU thread", results.CONVOY),
+    ):
+        put(name, rate, case, FREE_THREADED, label=FREE_THREADED)
     name = "requests/s without / with one CPU thread"
-    put(name, rate_over, QUIET, CONVOY, FREE_THREADED, label=FREE_THREADED)
-    put("requests/s without CPU work, from process to process", ends, QUIET)
-    put("requests/s without CPU work, client apart, from process to process", ends, SPLIT)
+    put(name, rate_over, results.QUIET, results.CONVOY, FREE_THREADED, label=FREE_THREADED)
     put("half-width of requests/s with one CPU thread, in per cent", half_width)
-    put("processes with one CPU thread", lambda session: Counted(len(rates(session, CONVOY))))
+    put("processes with one CPU thread", lambda session: Counted(len(rates(session, results.CONVOY))))
     put("fewest requests of a process that decides", fewest)
-    work = {"case": RELIEVED}, {"case": CONVOY}
+    work = {"case": results.RELIEVED}, {"case": results.CONVOY}
     put("speed of the CPU thread, 1e-5 s / 0.005 s", over, "echo server", "work", *work)
     put("wait for the GIL / switch interval", waits)
     put("share of demanded releases after which the other thread is first", released, "demanded")
     put("share of free releases after which the other thread is first", released, "free")
-    for place, where in PLACES.items():
+    for place, where in results.PLACES.items():
         for call in ("recv", "send"):
             put(f"share of calls of {call} that wait, threads {where}", share_waiting, call, place)
-        for count in (0, 1, 2):
-            put(f"requests that lose {count} switch intervals, in per cent, threads {where}", losing, count, place)
+        put(f"requests that lose 2 switch intervals, in per cent, threads {where}", losing, 2, place)
     put("loss of a request, in switch intervals, threads on different cores", lost)
     put("time of a request, in switch intervals", request)
-    for arm in ARMS:
+    for case in results.SLACK_CASES:
         for length, what in ((1e-5, "10 µs"), (SHORTEST_S, "1 µs")):
-            put(f"µs beyond an interval of {what}, {arm}", beyond, length, arm)
+            put(f"µs beyond an interval of {what}, {case}", beyond, length, case)
     put(f"twice the µs beyond an interval of 1 µs, {WITHOUT_SLACK}", beyond, SHORTEST_S, WITHOUT_SLACK, 2)
     put("µs beyond an interval of 10 µs that the timer slack adds", added)
-    put("share of the timer slack in the µs beyond an interval of 10 µs", share_added)
+    for who, column in (("the owner", "owner"), ("another thread", "foreign")):
+        put(f"ns for a reference count by {who}", counting, column, label=FREE_THREADED)
     put("reference count by another thread / by the owner", references, label=FREE_THREADED)
     return made
 
@@ -133,23 +113,17 @@ def rate(session: Session, case: str, label: str = GIL) -> Interval | None:
 
 def rate_over(session: Session, case: str, other: str, label: str = GIL) -> Measurement | str | None:
     """Requests a second in one case over those in another. Beside a CPU thread they fall into two classes."""
-    found = ratio(*(rates(session, each, label) for each in (case, other)), classes=CONVOY in (case, other))
-    return found or (NO_PINNING if {ONE_CORE, APART} & {case, other} else None)
-
-
-def ends(session: Session, case: str) -> Interval | None:
-    """From the slowest process to the fastest."""
-    found = rates(session, case)
-    return Interval(np.median(found), min(found), max(found)) if len(found) else None
+    found = ratio(*(rates(session, each, label) for each in (case, other)), classes=results.CONVOY in (case, other))
+    return found or (NO_PINNING if {results.ONE_CORE, results.APART} & {case, other} else None)
 
 
 def half_width(session: Session) -> Counted | None:
-    found = rate(session, CONVOY)
+    found = rate(session, results.CONVOY)
     return Counted(100 * found.half_width / found.value) if known(found) else None
 
 
 def fewest(session: Session) -> Counted | None:
-    found = done(session.frame("echo server"), interpreter=GIL, case=[CONVOY, APART])
+    found = done(session.frame("echo server"), interpreter=GIL, case=[results.CONVOY, results.APART])
     return Counted(found.requests.min()) if len(found) else None
 
 
@@ -178,36 +152,27 @@ def losing(session: Session, count: int, place: str) -> Measurement | None:
 
 
 def lost(session: Session) -> Measurement | None:
-    return location(calls(session, "lost", TWO_CORES), "switch intervals")
+    return location(calls(session, "lost", results.TWO_CORES), "switch intervals")
 
 
 def request(session: Session) -> Measurement | None:
     """A request beside one CPU thread, as run. Processes fall into classes: the mean is that of all."""
-    found = 1 / rates(session, CONVOY) / DEFAULT_S
+    found = 1 / rates(session, results.CONVOY) / DEFAULT_S
     return Measurement(Location.mean(found), "switch intervals") if len(found) else None
 
 
-def beyond(session: Session, length: float, arm: str, times: int = 1) -> Measurement | None:
+def beyond(session: Session, length: float, case: str, times: int = 1) -> Measurement | None:
     """What the median request takes beyond one switch interval, so many times."""
-    return location(times * results.excess(session.frame("timer slack"), length, *ARMS[arm]), "µs")
+    return location(times * results.excess(session.frame("timer slack"), length, *results.SLACK_CASES[case]), "µs")
 
 
 def added(session: Session) -> Measurement | None:
-    arms = (results.excess(session.frame("timer slack"), 1e-5, *ARMS[arm]) for arm in (WITH_SLACK, WITHOUT_SLACK))
-    return difference(*arms, "µs")
+    cases = (results.SLACK_CASES[case] for case in (WITH_SLACK, WITHOUT_SLACK))
+    return difference(*(results.excess(session.frame("timer slack"), 1e-5, *case) for case in cases), "µs")
 
 
-def share_added(session: Session) -> Interval | None:
-    """A share of two differences, between 0 and 1: the bounds hold if both intervals do, however the two hang together. None
-    where the whole may be nothing."""
-    made = added(session), beyond(session, 1e-5, WITH_SLACK)
-    if not all(made):
-        return None
-    of, whole = (one.interval for one in made)
-    if not of.is_known or above(whole, 0) != YES:
-        return None
-    bounds = [bound / whole_bound for bound in (of.low, of.high) for whole_bound in (whole.low, whole.high)]
-    return Interval(*np.clip((of.value / whole.value, min(bounds), max(bounds)), 0, 1).tolist())
+def counting(session: Session, column: str) -> Interval | None:
+    return positive(session.frame("reference counts")[column].to_numpy())
 
 
 def references(session: Session) -> Measurement | None:

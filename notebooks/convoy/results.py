@@ -18,9 +18,9 @@ INTERPRETER, NATIVE, COROUTINE = "1 sub-interpreter", "native code without the G
 # The server's two threads, by where they run.
 FREE, TWO_CORES, SAME_CORE = "none", "threads apart", "client apart"
 PLACES = {TWO_CORES: "on different cores", SAME_CORE: "on one core", FREE: "not pinned"}
-# Timer slack and place of an arm, by name.
+# Timer slack and places of the server's threads, by the name of a case.
 AS_IT_IS, SLACKLESS = "as it is", "1 ns"
-ARMS = {
+SLACK_CASES = {
     "different cores, as it is": (AS_IT_IS, TWO_CORES, FREE),
     "different cores, 1 ns": (SLACKLESS, TWO_CORES, FREE),
     "one core, 1 ns": (SLACKLESS, SAME_CORE),
@@ -77,8 +77,8 @@ LONG = 0.5
 
 
 def calls_that_wait(timelines: pd.DataFrame, place: str) -> pd.DataFrame:
-    """A row for each process: shares of the calls of recv and of send that waited, for how long these did (median, in switch
-    intervals), shares of the requests in which none of the two did, one, and both, and what a request lost in both."""
+    """A row for each process: shares of the calls of recv and of send that waited, shares of the requests in which none of the two
+    did, one, and both, and what a request lost in both, in switch intervals."""
     rows = []
     for timeline in done(timelines, interpreter=GIL, pinning=place).to_dict("records"):
         calls = waits(timeline)
@@ -87,18 +87,10 @@ def calls_that_wait(timelines: pd.DataFrame, place: str) -> pd.DataFrame:
         each = {call: part.intervals.to_numpy() for call, part in calls.groupby("call")}
         long = {call: values > LONG for call, values in each.items()}
         both = long["recv"].astype(int) + long["send"]
-        rows.append(
-            {
-                **{call: float(found.mean()) for call, found in long.items()},
-                **{
-                    f"{call}, then": float(np.median(each[call][long[call]])) if long[call].any() else np.nan
-                    for call in each
-                },
-                **{waited: float(np.mean(both == waited)) for waited in (0, 1, 2)},
-                "lost": float((each["recv"] + each["send"]).mean()),
-            }
-        )
-    return pd.DataFrame(rows, columns=["recv", "send", "recv, then", "send, then", 0, 1, 2, "lost"])
+        row = {call: float(found.mean()) for call, found in long.items()}
+        row |= {waited: float(np.mean(both == waited)) for waited in (0, 1, 2)}
+        rows.append(row | {"lost": float((each["recv"] + each["send"]).mean())})
+    return pd.DataFrame(rows, columns=["recv", "send", 0, 1, 2, "lost"])
 
 
 def gil_waits(waits: pd.DataFrame, label: str = GIL) -> np.ndarray:
