@@ -3,6 +3,8 @@
 import time
 import timeit
 
+import pandas as pd
+
 from ffilab.judge import statistics
 from ffilab.judge.selfcheck import said
 from ffilab.measure.case import Case
@@ -20,12 +22,12 @@ SOLVED = {
 }
 # A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = (
-    """        Arm("dict, write", "d['k'] = 1", "d = {'k': 1}"),\n""",
-    """        Arm("dict, write", "d['k'] = 1", "d = {'k': 1}"),\n        Arm("set, add", "s.add(1)", "s = set()"),\n""",
-    "set, add",
+    """    "list": ("d.append(1); d.pop()", list),\n""",
+    """    "list": ("d.append(1); d.pop()", list),\n    "a set": ("d.add(1)", set),\n""",
+    "a set",
 )
 
-STRESS_THREADS, STRESS_LOOPS = 8, 2_000_000
+STRESS_THREADS, STRESS_LOOPS, LONG_LOOP = 8, 2_000_000, 10_000_000
 COUNTS, COUNTER_SECONDS = 100_000, 20
 # What may count one at a time, and be called by any extension.
 SAFE = ("atomic increment", "PyMutex", "pthread mutex", "critical section", "critical section, two objects")
@@ -40,17 +42,64 @@ def stress(name, folder, threads, loops):
     return {"value": cell.value, "expected": increments * threads * loops}
 
 
+def in_between(name, folder, loops):
+    """A thread runs a piece in one long loop, and another one again and again for one step: how many of these began and ended while the
+    loop was under way? None does where the whole loop holds a lock, or is one step itself. A few tries: the other thread may come late."""
+    locks = extension(folder)
+
+    def met():
+        cell, other = locks.Cell(), locks.Cell()
+        ended, found = [], []
+
+        def one_long_loop():
+            locks.run(name, cell, other, loops)
+            ended.append(True)
+
+        def single_steps():
+            own = 0
+            while not ended:
+                before = cell.value - own
+                locks.run(name, cell, other, 1)
+                own += 1
+                found.append(0 < before <= cell.value - own < loops)
+
+        together([one_long_loop, single_steps])
+        return sum(found)
+
+    return {"in_between": next((steps for steps in (met() for _ in range(5)) if steps), 0)}
+
+
+def tried_in_c(name, folder, threads, loops, long):
+    """Is it exact, and do others get in between?"""
+    return stress(name, folder, threads, loops) | in_between(name, folder, long)
+
+
+def fault(found: pd.DataFrame) -> str:
+    """What is wrong with the counter in C that was tried; empty if nothing is."""
+    if len(failed := found[found.ended != "ok"]):
+        return f"a process that ran your function did not come back ({failed.ended.iloc[0]})."
+    expected = int(found.expected.iloc[0])
+    off = found.value - found.expected
+    worst = int(off[off.abs().idxmax()])
+    if worst < 0:
+        return f"{-worst:,} of {expected:,} increments were lost: two threads read the same number."
+    if worst > 0:
+        return f"there are {worst:,} more than the {expected:,} increments. Something is counted twice."
+    if not found.in_between.any():
+        return "no other thread ever counted in the middle of your loop: each increment has to stand alone."
+    return ""
+
+
 def check_counter_in_c(session: Session, built: str) -> list[str]:
-    """Without the GIL: is the reader's `no_lock` exact, and no dearer than the cheapest safe piece? Returns what to say.
+    """Without the GIL: is the reader's `no_lock` exact, can others get in between, and is it no slower than the cheapest safe piece?
+    Returns what to say.
 
     built: what `mine.build` returned.
     """
-    fixed = {"folder": built, "threads": STRESS_THREADS, "loops": STRESS_LOOPS}
-    found = session.run("my counter", [Case(FREE_THREADED, stress, {"name": "no lock"}, fixed)], session.budget.repeats)
-    lost = int((found.expected - found.value).max())
-    wrong = (
-        [f"{lost:,} of {found.expected[0]:,} increments were lost: two threads read the same number"] if lost else []
-    )
+    fixed = {"folder": built, "threads": STRESS_THREADS, "loops": STRESS_LOOPS, "long": LONG_LOOP}
+    case = Case(FREE_THREADED, tried_in_c, factors={"name": "no lock"}, fixed=fixed)
+    if wrong := fault(session.run("my counter", [case], session.budget.repeats, may_fail=True)):
+        return [f"Not correct: {wrong}"]
     # As in a program with threads: in a process that never started one, glibc's mutex does without atomic operations.
     how = {"cells": "foreign_cells(locks)", "beside": "safe"}
     # Two modules of one name need a process each.
@@ -58,10 +107,9 @@ def check_counter_in_c(session: Session, built: str) -> list[str]:
     theirs = [piece(name, **how) for name in SAFE]
     record = session.time("my counter, alone", [ours, *theirs], [FREE_THREADED])
     draw.arms(record)
-    cheapest = min(
-        ((FREE_THREADED, arm.name) for arm in theirs), key=lambda cell: statistics.per_call(record, cell).value
-    )
-    return said(wrong, statistics.compare(record, (FREE_THREADED, ours.name), cheapest))
+    cells = [(FREE_THREADED, arm.name) for arm in theirs]
+    cheapest = min(cells, key=lambda cell: statistics.per_call(record, cell).value)
+    return said([], statistics.compare(record, (FREE_THREADED, ours.name), cheapest))
 
 
 def check_counter(source: str, session: Session) -> list[str]:
@@ -96,7 +144,8 @@ def check_counter(source: str, session: Session) -> list[str]:
 def tried(source: str) -> dict:
     """What becomes of the reader's class in a process of its own: `ended`, `error`, and `result` if it came to one."""
     fixed = {"threads": STRESS_THREADS, "counts": COUNTS, "milliseconds": CONTENTION_MS}
-    outcome = Case(FREE_THREADED, counted, {"source": source}, fixed, timeout_s=COUNTER_SECONDS).run()
+    case = Case(FREE_THREADED, counted, factors={"source": source}, fixed=fixed, timeout_s=COUNTER_SECONDS)
+    outcome = case.run()
     return {"ended": outcome.ended, "error": outcome.error.strip(), "result": outcome.result}
 
 

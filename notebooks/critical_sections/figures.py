@@ -1,4 +1,4 @@
-"""What the chapter "Critical sections" shows: tables, and figures with their descriptions."""
+"""What the chapter "Critical sections" shows: tables and figures."""
 
 import itertools
 
@@ -6,16 +6,14 @@ import pandas as pd
 
 from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import of
-from ffilab.judge.questions import NO, YES, above
 from ffilab.judge.sentences import said
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES, both_builds
-from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections import numbers, results
-from notebooks.critical_sections.experiment import FOREIGN, GIL_ON, PIECES
+from notebooks.critical_sections.experiment import FOREIGN, GIL_ON, ONE, OWN, PIECES
 
 WHEN = {
     "no lock": "never, if two threads can meet there",
@@ -30,13 +28,6 @@ WHEN = {
     "100 increments under one PyMutex": "many steps that may wait for each other as a whole",
     "100 atomic increments": "many steps, if others must get in between",
     "one atomic addition of 100": "many steps of one number that can be added up first",
-}
-# What a second thread brings, of so many cases.
-GAINS = {
-    "more": "gained by a second thread",
-    "less": "lost by it",
-    "no more": "gained nothing of interest",
-    "open": "undecided",
 }
 
 
@@ -63,10 +54,10 @@ def taxes(session: Session) -> pd.DataFrame:
             rows.append(
                 {
                     "version": f"{version}t / {version}",
-                    "on": kind,
-                    "time / time with the GIL": draw.words(tax),
+                    "operations": kind,
+                    "times as long": draw.words(tax),
                     "n (layouts)": tax.estimate.n,
-                    "documented for one thread": SOURCES[version].documented_tax,
+                    "documented": SOURCES[version].documented_tax,
                 }
             )
     return pd.DataFrame(rows)
@@ -100,18 +91,6 @@ def plot_operations(figure, ratios: pd.DataFrame) -> None:
     axes.tick_params(axis="y", labelsize=9)
 
 
-def operations_alt(ratios: pd.DataFrame) -> str:
-    """The cheapest and the dearest operation, in words."""
-    if ratios.empty:
-        return draw.NOT_MEASURED
-    ends = (ratios.loc[place] for place in (ratios.value.idxmin(), ratios.value.idxmax()))
-    bottom, top = (f"{row.operation} {draw.text(Interval.of(row))}" for row in ends)
-    sides = [above(Interval.of(row), 1) for row in ratios.itertuples()]
-    longer = {FREE_THREADED: sides.count(YES), GIL: sides.count(NO)}
-    told = [f"{n} of {len(ratios)} take longer on {label} beyond doubt" for label, n in longer.items() if n]
-    return f"from {bottom} to {top}; {', '.join(told) or 'no difference is beyond doubt'}"
-
-
 def in_classes(record: Record, label: str, name: str) -> str:
     """ns of a piece; of each of two classes, if its layouts fall into two."""
     found = results.piece_classes(record, label, name)
@@ -125,8 +104,8 @@ def pieces(record: Record) -> pd.DataFrame:
     return pd.DataFrame(
         [
             {
-                "in a C loop, ns": name,
-                **{label: in_classes(record, label, name) for label in record.interpreters},
+                "in a C loop": name,
+                **{f"{label}, ns": in_classes(record, label, name) for label in record.interpreters},
                 "n (layouts)": len(record.kept),
             }
             for name in [*PIECES, FOREIGN]
@@ -134,29 +113,39 @@ def pieces(record: Record) -> pd.DataFrame:
     )
 
 
+def locks_alone_and_shared(session: Session) -> pd.DataFrame:
+    """What the first picture draws: ns of each of two threads for each lock, on objects of their own, and on one object."""
+    rows = []
+    for name, shared in itertools.product(numbers.LOCKS, (OWN, ONE)):
+        if found := numbers.each_of_two(session, name, shared):
+            rows.append({"lock": name, "two threads on": shared, **vars(found)})
+    return pd.DataFrame(rows)
+
+
+def plot_locks(figure, found: pd.DataFrame) -> None:
+    """Two points for each lock."""
+    axes = figure.subplots()
+    draw.intervals(axes, found, "lock", "two threads on")
+    axes.set(xscale="log", xlabel=f"ns for one increment of each of two threads, {FREE_THREADED}", ylabel="")
+    draw.plain_ticks(axes.xaxis)
+
+
 def lock_table(runs: pd.DataFrame, scaled: pd.DataFrame, shared: str) -> pd.DataFrame:
     """What each lock costs a thread, ns: alone, and while others run; and the rate of two threads over that of one."""
     rows = []
-    counts = sorted(set(runs[runs.shared == shared].threads))
-    for name in dict.fromkeys(scaled[scaled.shared == shared].name):
-        costs = {
-            f"each of {threads}, ns": draw.words(results.of_each(runs, name=name, shared=shared, threads=int(threads)))
-            for threads in counts
-        }
+    for found in scaled[(scaled.shared == shared) & (scaled.threads == 2)].to_dict("records"):
+        which = {"name": found["name"], "shared": shared}
+        row = {"lock": found["name"], "1 thread, ns": draw.words(results.alone(runs, threads=2, **which))}
+        for threads in sorted(set(runs[runs.shared == shared].threads)):
+            row[f"each of {threads}, ns"] = draw.words(results.of_each(runs, threads=int(threads), **which))
         rows.append(
-            {
-                "lock": name,
-                "1 thread, ns": draw.words(results.alone(runs, name=name, shared=shared, threads=2)),
-                **costs,
-                "rate, 2 / 1": draw.words(results.gain(scaled, name, shared)),
-                "n": int(((runs["name"] == name) & (runs.shared == shared) & (runs.threads == 2)).sum()),
-            }
+            row | {"rate, 2 / 1": draw.text(Interval(*(found[of] for of in ("value", "low", "high")))), "n": found["n"]}
         )
     return pd.DataFrame(rows)
 
 
 def note(session: Session) -> str:
-    """What stands below whatever is said of threads: did the calibration pass?"""
+    """What stands below whatever is said of threads if the calibration failed."""
     return said(session)["calibration-note"]
 
 
@@ -189,26 +178,3 @@ def plot_objects(figure, scaled: dict[str, pd.DataFrame]) -> None:
     axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
     axes.axvline(1, linestyle=":", color="gray")
     axes.set(xlabel="operations per second with 2 threads / with 1", ylabel="", xlim=(0, None))
-
-
-def objects_alt(session: Session) -> str:
-    """Python objects under two threads, in words."""
-    said = []
-    for label, groups in ((GIL, ["objects-gil"]), (FREE_THREADED, ["objects-own", "objects-foreign", "objects-one"])):
-        found = [numbers.by_gain(session, group) for group in groups]
-        counts = {what: sum(len(one[gain]) for one in found) for gain, what in GAINS.items()}
-        listing = ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-        said += [f"on {label}: {listing} of {sum(counts.values())}"] * bool(listing)
-    return "; ".join(said)
-
-
-def texts_alone(record: Record) -> pd.DataFrame:
-    """Texts on one thread: ns on both builds, and their ratio, all without the loop."""
-    rows = []
-    for signature in boundary.TEXTS:
-        arm = boundary.name(boundary.FLOOR, signature)
-        cost = {f"{label}, ns": draw.words(results.net_cost(record, (label, arm))) for label in (GIL, FREE_THREADED)}
-        ratio = results.net_ratio(record, (FREE_THREADED, arm), (GIL, arm))
-        shown = draw.words(ratio.at() if ratio else None)
-        rows.append({"text": signature, **cost, f"{FREE_THREADED} / {GIL}": shown, "n (layouts)": len(record.kept)})
-    return pd.DataFrame(rows)

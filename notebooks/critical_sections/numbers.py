@@ -9,7 +9,6 @@ from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Counted, Interval, Location, Measurement
 from ffilab.judge.numbers import Makers, of
 from ffilab.judge.rules import NO, YES, Side, Size
-from ffilab.measure.record import Record
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES
 from notebooks.boundary import experiment as boundary
@@ -44,12 +43,9 @@ PAIRS = (
     ("100 increments under one PyMutex", "one atomic addition of 100"),
     ("PyMutex", "atomic increment"),
 )
-FURTHER_PAIRS = (
-    ("critical section", "critical section, inlined"),
-    ("critical section", "critical section, recursive entry"),
-    (FOREIGN, "reference count"),
-    *itertools.permutations(LOCKS, 2),
-)
+FURTHER_PAIRS = (("critical section", "PyMutex"), (FOREIGN, "reference count"))
+# The bindings of the talk.
+TALK = [*boundary.TALK]
 # A8: ways to declare a function of ctypes.
 WAYS = (BOTH, OUT_OWN)
 # A9: what the talk's loop does beside the call.
@@ -93,9 +89,7 @@ def numbers(session: Session) -> Makers:
         made[f"published, {pair}"] = partial(counted, PUBLISHED.get(version))
         for how in ("boundary", "as the talk ran it"):
             made[f"published is farther from the GIL off than on, {how}, {pair}"] = partial(farther, session, how, pair)
-    for which, bound in zip(("lowest", "highest"), results.documented(GIL) or (None, None)):
-        made[f"documented tax of {GIL}, {which}"] = partial(counted, bound)
-    for binding in boundary.TALK:
+    for binding in TALK:
         arm = boundary.name(binding, boundary.ANSWER)
         cells = (FREE_THREADED, arm), (GIL, arm)
         single(f"{binding}, {boundary.ANSWER}: {FREE_THREADED} / {GIL}", results.net_ratio, *cells)
@@ -104,8 +98,6 @@ def numbers(session: Session) -> Makers:
         single(f"{name}, ns on {label}", results.piece_cost, label, name)
     for slow, fast in dict.fromkeys((*PAIRS, *FURTHER_PAIRS)):
         single(f"{slow} / {fast}", results.pieces_compared, slow, fast)
-    single(f"critical section / no lock on {GIL}", results.pieces_compared, "critical section", "no lock", GIL)
-    single(f"{FOREIGN} / reference count, without its interval", middle, FOREIGN, "reference count")
 
     made["failures of the calibration"] = lambda: Counted(sum(not check.passed for check in controls(session)))
     made["two threads of the calibration / one"] = lambda: results.two_threads(session.frame("two at once"))
@@ -174,11 +166,6 @@ def farther(session: Session, how: str, pair: str) -> Counted | None:
         return None
     off, on, published = map(math.log, found)
     return Counted(abs(off - published) - abs(on - published))
-
-
-def middle(record: Record, slow: str, fast: str) -> Counted | None:
-    found = results.pieces_compared(record, slow, fast)
-    return found and Counted(found.at().value)
 
 
 def of_two(name: str, shared: str, label: str) -> str:

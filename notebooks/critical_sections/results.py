@@ -1,7 +1,6 @@
 """What the records of the chapter "Critical sections" say: taxes, prices, rates in company, and their intervals."""
 
 import math
-import re
 from collections.abc import Iterable
 from dataclasses import replace
 
@@ -14,7 +13,7 @@ from ffilab.judge.estimates import Interval, Location, Measurement
 from ffilab.judge.questions import NO, YES, above
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
-from ffilab.setup.catalogue import FREE_THREADED, SOURCES
+from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.boundary import experiment as boundary
 from notebooks.critical_sections.experiment import GIL_ON, ONE, OPERATIONS
 
@@ -86,11 +85,6 @@ def net_ratio(record: Record, slow: tuple[str, str], fast: tuple[str, str]) -> L
     return statistics.over_units(record, net_logs(record, slow, fast), log=True)
 
 
-def net_cost(record: Record, cell: tuple[str, str]) -> Interval | None:
-    """ns of an arm without its loop; None if it was not timed."""
-    return statistics.over_units(record, net(record, cell), of=0).at() if record.has(*cell) else None
-
-
 def tax(record: Record, version: str, names: list[str], gil: bool = False) -> Location | None:
     """Geometric mean over arms of time on the free-threaded build over time with the GIL; None if none was timed.
 
@@ -119,12 +113,6 @@ def as_run(runs: pd.DataFrame, version: str, gil: str, stand_ins: dict[str, dict
     logs = np.log(slow[used].to_numpy(float)[:n] / fast[used].to_numpy(float)[:n]) if used else np.empty((0, 0))
     logs = logs[:, ~np.isnan(logs).all(axis=0)] if n else logs
     return Location.of(logs.mean(axis=1), log=True) if logs.size else None
-
-
-def documented(version: str) -> tuple[float, float] | None:
-    """The tax that a version's documentation names, as ratios, lowest and highest; None if it names no number."""
-    found = [1 + int(number) / 100 for number in re.findall(r"\d+", SOURCES[version].documented_tax)]
-    return (min(found), max(found)) if found else None
 
 
 def operation_ratios(record: Record, version: str, operations: Iterable[str] = OPERATIONS) -> pd.DataFrame:
@@ -267,9 +255,3 @@ def rivals(runs: pd.DataFrame, slow: str, fast: str) -> Measurement | None:
 def gains(part: pd.DataFrame) -> np.ndarray:
     """Logarithms of the rate of several threads over that of one, by process."""
     return np.log((part.together / part.alone).to_numpy())
-
-
-def gain(found: pd.DataFrame, name: str, shared: str = ONE, threads: int = 2) -> Interval | None:
-    """The interval of one row of `scaling`; None if there is none."""
-    row = found[(found["name"] == name) & (found.shared == shared) & (found.threads == threads)]
-    return Interval.of(row.iloc[0]) if len(row) else None
