@@ -27,11 +27,11 @@ OPEN = re.compile(
 # orders tell as little of noise as the same orders inverted. balm: both gains that are compared are inverted. convoy: of many
 # loads in reverse order, some pairs keep their sides. pinning: no effect is none when it is inverted, and what could be found is of
 # the noise. races, meeting: counts of processes, whatever they lost. boundary, texts: mirrored and swapped, a factor of two builds
-# over another of the same is as it was. convoy: both factors are less than 300, and nobody waits twice. placement, hot and differ:
-# no effect is none when it is inverted, and what differs does so in both directions. balm, steps and memory-bound: factors of both
-# directions, and no string dearer by a tenth. boundary, fixed-price: nothing is seen either way. convoy and placement, predictions: counts
-# and ranges. loaders, recap: both are less than 20 %. arenas, arena-max: processes change places by all of their numbers together. balm,
-# steps-pooled: no effect is none when it is inverted. races, overlap-decides: counts of runs that overlapped, whatever they lost.
+# over another of the same is as it was. placement, hot and differ: no effect is none when it is inverted, and what differs does so in
+# both directions. balm, steps and memory-bound: factors of both directions, and no string dearer by a tenth. boundary, fixed-price:
+# nothing is seen either way. placement, predictions: counts and ranges. loaders, recap: both are less than 20 %. arenas, arena-max:
+# processes change places by all of their numbers together. balm, steps-pooled: no effect is none when it is inverted. races,
+# overlap-decides: counts of runs that overlapped, whatever they lost.
 TRUE_OF_BOTH = {
     *(("balm", f"held-{way}") for way in ("pooled", "block")),
     *(("pinning", what) for what in ("native-gain", "python-gain", "could-find", "figure 0 of pinning-12")),
