@@ -218,7 +218,7 @@ def test_figure_says_its_finding_and_its_mark(tree, monkeypatch):
     found = front.figure(tree, SAID["figure"])
     assert "Smoke test: no result" in found
     assert "<figcaption>The slowest of all calls, “int → int” through pybind11 on CPython 3.14, takes 2 times" in found
-    assert "PyO3 1.5 to 1.6" in found
+    assert "PyO3 1.5–1.6" in found
     assert {path.name for path in (tree / "book" / "_static").glob("*.svg")} == {"front-light.svg", "front-dark.svg"}
     assert len(list((tree / "book" / "_static" / "files").glob("*.csv"))) == 1
     monkeypatch.setattr(tables, "read", lambda chapter, name: None)

@@ -14,7 +14,7 @@ LANGUAGE = "zh_TW"
 TRANSLATED = [chapter for chapter in chapter_names() if translation.cells(chapter, LANGUAGE)]
 # Four words of a Latin alphabet in a row are a sentence that was left, or a piece of one.
 LEFT = re.compile(r"(?:[A-Za-z][a-z’']+[ ,]+){3,}[A-Za-z][a-z’']+")
-NAMES = re.compile(r"`[^`]+`")
+NAMES = re.compile(r"(?<!`)`[^`<\n]+`(?!`)")
 
 
 def prose(text: str) -> str:

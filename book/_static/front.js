@@ -9,17 +9,14 @@
   document.head.append(load);
 
   function build(data) {
-    const fields = [
-      ["one", "This binding", "binding"], ["other", "or this one", "binding"],
-      ["signature", "for this kind of call", "signature"], ["CPython", "on CPython", "CPython"],
-    ];
-    for (const [name, title, key] of fields) {
+    const fields = [["one", "binding"], ["other", "binding"], ["signature", "signature"], ["CPython", "CPython"]];
+    for (const [place, [name, key]] of fields.entries()) {
       const label = document.createElement("label");
       const select = document.createElement("select");
       select.name = name;
       data.names[key].forEach((text, number) => select.add(new Option(text, number)));
       select.value = data.names[key].indexOf(data.first[name]);
-      label.append(title + " ", select);
+      label.append(data.fields[place] + " ", select);
       form.append(label);
     }
     form.addEventListener("change", () => show(data));
@@ -41,7 +38,7 @@
     const words = { times, mark: data.mark };
     ["a", "b"].slice(0, asked.length).forEach((letter, place) => {
       words[letter] = data.names.binding[asked[place]];
-      const [short, text, address] = data.cells[`${key},${asked[place]}`] || ["no number here", "", ""];
+      const [short, text, address] = data.cells[`${key},${asked[place]}`] || [data.none, "", ""];
       const link = document.createElement("a");
       if (address) link.href = address;
       link.title = text;

@@ -16,7 +16,7 @@ from ffilab.judge.estimates import Interval
 from ffilab.judge.poured import Poured, Text, grouped
 from ffilab.judge.sentences import ANSWERS, Question, Sentence, sentence
 from ffilab.measure.reading import Session
-from ffilab.page import draw
+from ffilab.page import draw, words
 from ffilab.run.errors import UserError
 from ffilab.run.paths import NOTEBOOKS, ROOT
 
@@ -48,7 +48,7 @@ def read(path: Path = FILE, kind: str = "advice") -> list[Advice]:
     """Return all entries of a kind, in the order of the file. Raises UserError, with what is wrong."""
     keys = {field.name for field in fields(Advice)} - {"found", "each"}
     entries = []
-    for entry in tomllib.loads(path.read_text(encoding="utf-8"))[kind]:
+    for entry in words.translated(tomllib.loads(path.read_text(encoding="utf-8"))[kind]):
         own = {key: entry.pop(key) for key in keys & set(entry)}
         about = repr(own.get("say", own["chapter"])[:40])
         try:
@@ -79,7 +79,9 @@ def evidence(advice: Advice, copy: Copy) -> str:
     each = Text(grouped(_poured(one, advice.chapter, copy) for one in advice.each))
     said = _poured(advice.found, advice.chapter, copy, each=each)
     asked = [question.claim for question in advice.found.questions if question.claim]
-    return said + " The page of this number is stale." * any(copy.rows[claim].get("stale") for claim in asked)
+    return said + words.translated(" The page of this number is stale.") * any(
+        copy.rows[claim].get("stale") for claim in asked
+    )
 
 
 def absent(advice: Advice, copy: Copy) -> str:
@@ -87,13 +89,13 @@ def absent(advice: Advice, copy: Copy) -> str:
     for question in advice.found.questions:
         part = ledger.part_of(copy.rows.get(question.claim), question.number)
         if part.get("verdict") == verdicts.WITHHELD:
-            return f"This run's number is withheld: {draw.plain(part['reason'])}."
+            return words.translated("This run's number is withheld: {why}.").format(why=draw.plain(part["reason"]))
     session = copy.sessions.get(advice.chapter)
     # Records of another version are not judged.
     judged = [row for row in copy.rows.values() if row["chapter"] == advice.chapter and row["provenance"]]
     if session is None or not judged:
-        return NOT_HERE
-    return "" if session.budget.is_result else SMOKE
+        return words.translated(NOT_HERE)
+    return "" if session.budget.is_result else words.translated(SMOKE)
 
 
 def _answers(asked: Sentence, chapter: str, copy: Copy) -> tuple[str | None, ...]:

@@ -1,8 +1,6 @@
 """The frame of a chapter: its first and last cell, its verdicts, and the provenance of its numbers."""
 
 import sys
-import tomllib
-from pathlib import Path
 
 from IPython.display import Markdown, display
 
@@ -10,7 +8,7 @@ from ffilab.judge import basis, controls, ledger, statistics
 from ffilab.judge import sentences as engine
 from ffilab.judge.poured import NOTHING
 from ffilab.measure.session import Session, open_session, source
-from ffilab.page import draw
+from ffilab.page import draw, words
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, NOTEBOOKS
@@ -43,8 +41,9 @@ def begin(chapter: str, gil_enabled: bool) -> Session:
     if source() is None:
         assert_gil(gil_enabled)
     session = open_session(chapter, [interpreter.label for interpreter in installed.present()])
-    draw.start_page(session.budget.is_result, words(chapter))
-    facts, builds, say = session.machine, session.record.run["interpreters"], draw.translated
+    draw.start_page(session.budget.is_result)
+    words.speak(next(iter(settings.languages()), ""), NOTEBOOKS / chapter)
+    facts, builds, say = session.machine, session.record.run["interpreters"], words.translated
     switched = "GIL on" if gil_enabled else "GIL off"
     lines = [
         say("CPython {label}, {gil}. Budget: {budget}. Measured on {cpu}, {cores} cores, at {date}.").format(
@@ -74,16 +73,6 @@ def begin(chapter: str, gil_enabled: bool) -> Session:
             lines.append(say(differ).format(partner=partner, label=label))
     display(Markdown("\n\n".join(lines)))
     return session
-
-
-def words(chapter: str) -> dict[str, str]:
-    """Return what captions, heads of tables and the first lines of a page are called in the reader's language, by their English."""
-    found: dict[str, str] = {}
-    for language in settings.languages()[:1]:
-        for folder in (Path(__file__).parent, NOTEBOOKS / chapter):
-            path = folder / f"words.{language}.toml"
-            found |= tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return found
 
 
 def left_out(labels: list[str]) -> list[str]:

@@ -14,9 +14,10 @@ from IPython.display import HTML, Markdown, display
 from ffilab.judge import controls, ledger, statistics
 from ffilab.judge.estimates import LEVEL, Interval  # noqa: F401
 from ffilab.judge.questions import OPEN, above
-from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
+from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text  # noqa: F401
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
+from ffilab.page import words
 from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks  # noqa: F401
 
 # Which of the two is seen: the book's theme, or JupyterLab's, says so on an outer element.
@@ -34,17 +35,12 @@ GLUE_PREFIX = "application/papermill.record/"
 # In the metadata of an output: what the notebook keeps for the press, whose modules need more than a kernel has.
 KEPT = "ffilab"
 # `chapter.begin` says how the numbers of this page are marked; see start_page.
-_page = {"is_result": True, "catalogue": {}}
+_page = {"is_result": True}
 
 
-def start_page(is_result: bool, catalogue: dict[str, str] | None = None) -> None:
-    """From here on, mark every figure, table and number as no result, or not at all. catalogue: translations by the English text."""
-    _page.update(is_result=is_result, catalogue=catalogue or {})
-
-
-def translated(text: str) -> str:
-    """Return a text in the language of the page, as far as it is translated."""
-    return _page["catalogue"].get(text, text)
+def start_page(is_result: bool) -> None:
+    """From here on, mark every figure, table and number as no result, or not at all."""
+    _page.update(is_result=is_result)
 
 
 def mark() -> str:
@@ -82,7 +78,7 @@ def figure(
         for mode, drawn in pictures(plot, size, mark()).items()
     ]
     link = "" if data is None else csv_link(data, "figure")
-    above = f"<figcaption>{with_code(translated(caption))}</figcaption>"
+    above = f"<figcaption>{with_code(words.translated(caption))}</figcaption>"
     shown = f'{SWITCH}<figure class="ffi-figure">{above}{"".join(images)}</figure>{link}'
     display(HTML(shown))
     if name:
@@ -156,7 +152,7 @@ def table(
     if keep:
         keep_table(frame, caption, keep)
     whole = f"{rows_of(frame, links)}{csv_link(frame, 'table')}"
-    marked, caption = mark(), translated(caption)
+    marked, caption = mark(), words.translated(caption)
     if fold:
         display(HTML(folded(with_code(caption) + (f" <b>({marked})</b>" if marked else ""), whole)))
         return
@@ -173,8 +169,8 @@ def table(
 
 def rows_of(frame: pd.DataFrame, links: dict[str, str] | None = None) -> str:
     """Return a table as HTML, in a box that can scroll."""
-    if catalogue := _page["catalogue"]:
-        frame = frame.rename(columns=catalogue).replace(catalogue)
+    if words.words():
+        frame = frame.rename(columns=words.words()).replace(words.words())
     text = linked(frame.to_html(index=False, border=0, justify="left"), links or {})
     return f'<div class="ffi-table" style="overflow-x: auto">{text}</div>'
 

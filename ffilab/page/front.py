@@ -14,7 +14,7 @@ from ffilab.judge.claims import in_words
 from ffilab.judge.estimates import Interval
 from ffilab.judge.questions import equal
 from ffilab.judge.rules import YES
-from ffilab.page import advice, draw, files, tables
+from ffilab.page import advice, draw, files, tables, words
 from ffilab.page.chapters import chapters
 from ffilab.page.places import link, since
 from ffilab.page.templates import filled
@@ -37,12 +37,17 @@ ANSWERS = {
     "alone": ["", "{a}: {time_a}."],
     "neither": ["", "{a}: {time_a}; {b}: {time_b}."],
 }
+SLOWEST = "The slowest of all calls, “{what}” through {by} on CPython {label}, takes {times} times as long as in hand-written C."
+RANGES = "Dots by {group} on a log axis, times the time through the {floor}: {each}."
+NOTHING_YET = "The table behind this was not measured yet."
+NO_NUMBER = "no number here"
+FIELDS = ["This binding", "or this one", "for this kind of call", "on CPython"]
 QUESTION = "{one} or {other} for {signature} on CPython {CPython}?"
 
 
 def read() -> dict:
     """Read the declarations."""
-    return tomllib.loads(FILE.read_text(encoding="utf-8"))
+    return words.translated(tomllib.loads(FILE.read_text(encoding="utf-8")))
 
 
 def plot(figure, frame: pd.DataFrame, declared: dict) -> None:
@@ -91,16 +96,18 @@ def farthest(frame: pd.DataFrame, declared: dict) -> pd.DataFrame:
 def ranges(frame: pd.DataFrame, declared: dict) -> str:
     """Write the alt text: the range of each group."""
     spans = frame.groupby(declared["group"], sort=False)[declared["value"]].agg(["min", "max"])
-    said = "; ".join(f"{group} {low:.2g} to {high:.2g}" for group, low, high in spans.itertuples())
-    return f"Dots by {declared['group']} on a log axis, times the time through the {declared['floor']}: {said}."
+    said = "; ".join(f"{group} {low:.2g}–{high:.2g}" for group, low, high in spans.itertuples())
+    return words.translated(RANGES).format(group=declared["group"], floor=declared["floor"], each=said)
 
 
 def finding(frame: pd.DataFrame, declared: dict) -> str:
     """Write the caption: the kind of call that is slowest, and how slow it is."""
     top = farthest(frame, declared).iloc[0]
-    return (
-        f"The slowest of all calls, “{top[declared['item']]}” through {top[declared['group']]} on CPython {top[declared['hue']]}, "
-        f"takes {top[declared['value']]:.0f} times as long as in hand-written C."
+    return words.translated(SLOWEST).format(
+        what=top[declared["item"]],
+        by=top[declared["group"]],
+        label=top[declared["hue"]],
+        times=f"{top[declared['value']]:.0f}",
     )
 
 
@@ -109,7 +116,7 @@ def figure(tree: Path, declared: dict) -> str:
     kept = tables.read(declared["chapter"], declared["table"])
     frame = None if kept is None else drawn_rows(kept, declared)
     if frame is None or frame.empty:
-        return "The table behind the figure of this page was not measured yet.\n"
+        return words.translated(NOTHING_YET) + "\n"
     for mode, drawn in draw.pictures(
         lambda canvas: plot(canvas, frame, declared), (7.2, 4.4), draw.short(kept.mark)
     ).items():
@@ -137,7 +144,11 @@ def surprises(tree: Path, copy: advice.Copy) -> str:
         f"{number}. {surprise.say} {advice.evidence(surprise, copy)} {link(tree, surprise.link)}"
         for number, surprise in enumerate((decided + open_)[:SURPRISES], 1)
     ]
-    return "\n".join(lines) + "\n" if lines else "No chapter of this copy has a number for one yet.\n"
+    return (
+        "\n".join(lines) + "\n"
+        if lines
+        else words.translated("No chapter of this copy has a number for one yet.") + "\n"
+    )
 
 
 def questions(tree: Path, copy: advice.Copy, part: str) -> str:
@@ -185,7 +196,11 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
         address = f"{page}#{files.slug(row['CPython'], row['binding'], row['signature'])}"
         measured = row["ns"] is not None and math.isfinite(row["ns"])
         text = draw.text(Interval(row["ns"], row["ns, low"], row["ns, high"]), "ns") if measured else row["why"] or ""
-        short = in_short(row["ns"]) if measured else "no number here" + (f" ({row['why']})" if row["why"] else "")
+        short = (
+            in_short(row["ns"])
+            if measured
+            else words.translated(NO_NUMBER) + (f" ({row['why']})" if row["why"] else "")
+        )
         found_cells[",".join(str(at[key][row[key]]) for key in keys)] = [short, text, address]
     found_pairs = {}
     for row in pairs.frame.to_dict("records"):
@@ -194,7 +209,15 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
         is_second, how, faster_by = ending(row)
         found_pairs[",".join(map(str, key + both[:: -1 if is_second else 1]))] = [how, faster_by]
     mark = cells.mark or pairs.mark
-    return {"names": names, "cells": found_cells, "pairs": found_pairs, "words": ANSWERS, "mark": mark}
+    return {
+        "names": names,
+        "cells": found_cells,
+        "pairs": found_pairs,
+        "words": words.translated(ANSWERS),
+        "fields": words.translated(FIELDS),
+        "none": words.translated(NO_NUMBER),
+        "mark": mark,
+    }
 
 
 def compared(data: dict, example: dict) -> dict | None:
@@ -210,14 +233,14 @@ def compared(data: dict, example: dict) -> dict | None:
         if found := data["pairs"].get(f"{key},{at['binding'][two[0]]},{at['binding'][two[1]]}"):
             asked, (how, faster_by) = two, found
     cells = {f"time_{letter}": data["cells"][f"{key},{at['binding'][name]}"] for letter, name in zip("ab", asked)}
-    words = {**dict(zip("ab", asked)), "times": faster_by, "mark": data["mark"]}
+    poured = {**dict(zip("ab", asked)), "times": faster_by, "mark": data["mark"]}
     strong, rest = data["words"]["marked" if data["mark"] and len(asked) > 1 else how]
     return {
-        "question": QUESTION.format(**{**example, "CPython": label}),
-        "strong": strong.format(**words),
+        "question": words.translated(QUESTION).format(**{**example, "CPython": label}),
+        "strong": strong.format(**poured),
         # Text, a name, text, a name, …, text.
         "rest": re.split(r"\{(\w+)\}", rest),
-        "words": words,
+        "words": poured,
         "cells": cells,
     }
 
@@ -226,15 +249,17 @@ def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
     """Make the form that compares two bindings. Without JavaScript it shows the examples with their answers."""
     cells, pairs = (tables.read(declared["chapter"], declared[name]) for name in ("cells", "pairs"))
     if cells is None or pairs is None:
-        return f"The table behind this question was not measured yet: {link(tree, declared['page'])}.\n"
+        return f"{words.translated(NOTHING_YET)} {link(tree, declared['page'])}\n"
     data = chooser_data(cells, pairs, f"../{declared['page']}.html")
     data["first"] = {**examples[0], "CPython": in_words(examples[0]["CPython"])}
     # A script and not JSON: a page that is opened from a disk may load no other file.
-    (tree / "book" / "_static" / "front-data.js").write_text(
+    script = f"front-data{words.language()}.js"
+    (tree / "book" / "_static" / script).write_text(
         f"window.ffiChooser = {json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
     )
     return filled(
         "chooser.md",
+        script=script,
         examples=[found for example in examples if (found := compared(data, example))],
         where=link(tree, declared["page"]),
         since=since(declared["chapter"]),
@@ -269,9 +294,9 @@ def ways(declared: list[dict]) -> list[dict]:
     return totalled
 
 
-def write(tree: Path, copy: advice.Copy) -> None:
-    """Write the generated parts of the page, and those of the instructors' page that are made of the same."""
-    folder, declared = tree / "book" / "_generated", read()
+def write(tree: Path, copy: advice.Copy, folder: Path) -> None:
+    """Write the generated parts of the page into a folder, and those of the instructors' page that are made of the same."""
+    declared = read()
     (folder / "front_figure.md").write_text(figure(tree, declared["figure"]))
     (folder / "surprises.md").write_text(surprises(tree, copy))
     (folder / "chooser.md").write_text(chooser(tree, declared["chooser"], declared["example"]))

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ffilab.page import advice
+from ffilab.page import advice, words
 from ffilab.page.places import Shown, again, link
 from ffilab.page.templates import filled
 from ffilab.run.errors import UserError
@@ -48,7 +48,7 @@ def cards(path: Path = FILE) -> list[Card]:
     """Read the cards in order. Raises UserError for advice that belongs to none of them."""
     declared = [
         Card(**{**entry, "tables": tuple(Shown(**table) for table in entry.pop("tables", ()))})
-        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["card"]
+        for entry in words.translated(tomllib.loads(path.read_text(encoding="utf-8"))["card"])
     ]
     known = {card.name + place for card in declared for place in ON_CARDS}
     if homeless := {advised.part for advised in advice.read(path)} - known:
@@ -78,8 +78,7 @@ def checklist_page(tree: Path) -> str:
     return filled("checklist.md", points=points(), link=partial(link, tree))
 
 
-def write(tree: Path, copy: advice.Copy) -> None:
-    """Write the generated parts of the page."""
-    folder = tree / "book" / "_generated"
+def write(tree: Path, copy: advice.Copy, folder: Path) -> None:
+    """Write the generated parts of the page into a folder."""
     (folder / "decision_guide.md").write_text(cards_page(tree, copy))
     (folder / "checklist.md").write_text(checklist_page(tree))

@@ -9,7 +9,7 @@ from markdown_it.tree import SyntaxTreeNode
 from myst_parser.mdit_to_docutils.base import compute_unique_slug
 
 from ffilab.judge.claims import in_words
-from ffilab.page import draw, files, tables
+from ffilab.page import draw, files, tables, words
 from ffilab.page.chapters import Chapter
 from ffilab.page.templates import filled
 
@@ -52,7 +52,10 @@ def title(titles: dict[str, str]) -> str:
 
 
 def link(tree: Path, place: str, text: str = "") -> str:
-    """Link to a place, from a page in `book/`. text: by default the heading."""
+    """Link to a place, from a page in `book/`: to its page in the language that is spoken, if there is one. text: by default the heading."""
+    page = f"{place.partition('#')[0]}_{words.language()}"
+    if words.language() and ((tree / f"{page}.ipynb").exists() or (tree / f"{page}.md").exists()):
+        place = page
     address, titles, anchor = target(tree, place)
     text = text or (titles[anchor] if anchor else title(titles))
     return f"[{text}]({address}{'#' * bool(anchor)}{anchor})"

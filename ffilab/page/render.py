@@ -21,6 +21,7 @@ from ffilab.page import (
     status,
     terms,
     translation,
+    words,
     yours,
 )
 from ffilab.page.chapters import Chapter, chapters, split
@@ -120,8 +121,12 @@ def assemble(tree: Path) -> Path:
     matrix.copy_datatables(tree / "book" / "_static")
     (tree / "book" / "_generated" / "sources.md").write_text(sources.page(tree, rows))
     copy = advice.Copy({row["id"]: row for row in rows}, sessions)
-    guide.write(tree, copy)
-    front.write(tree, copy)
+    for language in ("", *translation.LANGUAGES):
+        folder = tree / "book" / "_generated" / language
+        folder.mkdir(exist_ok=True)
+        with words.speaking(language):
+            guide.write(tree, copy, folder)
+            front.write(tree, copy, folder)
     return tree
 
 

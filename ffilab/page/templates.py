@@ -8,6 +8,7 @@ import jinja2
 
 from ffilab.page.draw import capital, plain
 from ffilab.page.files import slug
+from ffilab.page.words import translated
 
 TEMPLATES = Path(__file__).with_name("templates")
 ENVIRONMENT = jinja2.Environment(
@@ -24,6 +25,7 @@ ENVIRONMENT.filters |= {
     "capital": capital,
     "has_digit": re.compile(r"\d").search,
 }
+ENVIRONMENT.globals["_"] = translated
 
 
 def filled(name: str, **values) -> str:

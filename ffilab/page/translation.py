@@ -6,10 +6,10 @@ records of the English one, with LANGUAGE set. Its proof is left out: it stands 
 """
 
 import re
+from copy import deepcopy
 
 import nbformat
 
-from ffilab.page.cells import YOURS
 from ffilab.page.chapters import SENTENCES, Chapter
 from ffilab.page.execute import execute
 from ffilab.page.fold import LANGUAGES, TITLE
@@ -50,18 +50,17 @@ def named(name: str, language: str) -> str:
 def page(notebook: nbformat.NotebookNode, chapter: str, language: str) -> nbformat.NotebookNode:
     """Return an executed page with its prose in that language: without the proof, and without what is folded in outputs."""
     translated, kept, is_proof, is_exercise = cells(chapter, language), [], False, False
-    for cell in notebook.cells:
+    for cell in deepcopy(notebook.cells):
         if cell.cell_type == "markdown":
             is_proof = is_proof or bool(re.search(rf"^## {TITLE}$", cell.source, re.M))
             is_exercise = is_exercise or "{exercise}" in cell.source
             cell.source = translated.get(cell.id, cell.source)
-        elif is_exercise or YOURS in cell.metadata.get("tags", []):
+        elif is_exercise and not cell.source.startswith(SENTENCES):
             # What a check prints is English.
             cell.outputs = []
-        if cell.cell_type == "code":
-            for output in cell.outputs:
-                if "text/html" in output.get("data", {}):
-                    output.data["text/html"] = FOLDED.sub("", output.data["text/html"])
+        for output in cell.get("outputs", []):
+            if "text/html" in output.get("data", {}):
+                output.data["text/html"] = FOLDED.sub("", output.data["text/html"])
         if not is_proof or cell.source.startswith(SENTENCES):
             kept.append(cell)
     kept.append(nbformat.v4.new_markdown_cell(filled(f"proof.{language}.md", chapter=chapter), id=f"proof-{language}"))
