@@ -8,12 +8,15 @@ import pytest
 from ffilab.judge.claims import chapter_names
 from ffilab.page import translation
 from ffilab.page.slides import glued
+from ffilab.run import paths
+from ffilab.run.paths import ROOT
 from tests.golden_pages import page
 
 LANGUAGE = "zh_TW"
 TRANSLATED = [chapter for chapter in chapter_names() if translation.cells(chapter, LANGUAGE)]
 # Four words of a Latin alphabet in a row are a sentence that was left, or a piece of one.
 LEFT = re.compile(r"(?:[A-Za-z][a-z’']+[ ,]+){3,}[A-Za-z][a-z’']+")
+PAGES = ("preface", "decision_guide")
 NAMES = re.compile(r"(?<!`)`[^`<\n]+`(?!`)")
 
 
@@ -73,3 +76,33 @@ def test_numbers_and_names_are_the_same(pages):
     used = set(re.findall(r"\{glue:text\}`([^`]+)`", "".join(cells.values())))
     for name in used:
         assert numbers(ours[name]) == numbers(theirs[name]), (name, ours[name], theirs[name])
+
+
+@pytest.fixture(scope="module")
+def book(golden_book):
+    """The generated parts of the front page and the guide, in English and translated, by name."""
+    folder = paths.BUILD / "source" / "book" / "_generated"
+    return {
+        path.name: ((folder / path.name).read_text(), path.read_text())
+        for path in sorted((folder / LANGUAGE).glob("*.md"))
+        if path.name in used_by_pages()
+    }
+
+
+def used_by_pages() -> set[str]:
+    texts = [(ROOT / "book" / f"{page}_{LANGUAGE}.md").read_text() for page in PAGES]
+    return {name for text in texts for name in re.findall(rf"_generated/{LANGUAGE}/(\S+)", text)}
+
+
+def test_the_front_page_and_the_guide_are_translated(book):
+    texts = {page: (ROOT / "book" / f"{page}_{LANGUAGE}.md").read_text() for page in PAGES}
+    texts |= {name: translated for name, (_, translated) in book.items()}
+    links = re.compile(r"\[[^\]]*\]\([^)]*\)|alt=\"[^\"]*\"|<title>.*?</title>|<style>.*?</style>", re.S)
+    left = [(name, found[0]) for name, text in texts.items() for found in LEFT.finditer(prose(links.sub("", text)))]
+    assert not left, left
+
+
+def test_the_front_page_and_the_guide_have_the_same_numbers(book):
+    for name, (english, translated) in book.items():
+        if name not in ("ways.md", "chooser.md"):
+            assert numbers(prose(translated)) <= numbers(prose(english)), name

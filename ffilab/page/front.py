@@ -47,7 +47,7 @@ QUESTION = "{one} or {other} for {signature} on CPython {CPython}?"
 
 def read() -> dict:
     """Read the declarations."""
-    return words.translated(tomllib.loads(FILE.read_text(encoding="utf-8")))
+    return tomllib.loads(FILE.read_text(encoding="utf-8"))
 
 
 def plot(figure, frame: pd.DataFrame, declared: dict) -> None:

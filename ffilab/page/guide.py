@@ -69,7 +69,8 @@ def cards_page(tree: Path, copy: advice.Copy) -> str:
         entries=advice.read(),
         evidence=lambda advised: advice.evidence(advised, copy),
         link=partial(link, tree),
-        again=lambda shown: again(shown, tree),
+        # Tables are those of the English pages.
+        again=lambda shown: "" if words.language() else again(shown, tree),
     )
 
 

@@ -8,7 +8,7 @@ import jinja2
 
 from ffilab.page.draw import capital, plain
 from ffilab.page.files import slug
-from ffilab.page.words import translated
+from ffilab.page.words import language, translated
 
 TEMPLATES = Path(__file__).with_name("templates")
 ENVIRONMENT = jinja2.Environment(
@@ -29,5 +29,7 @@ ENVIRONMENT.globals["_"] = translated
 
 
 def filled(name: str, **values) -> str:
-    """Fill the template of that name."""
-    return ENVIRONMENT.get_template(f"{name}.j2").render(**values)
+    """Fill the template of that name: its own of the language that is spoken, if there is one."""
+    stem, _, kind = name.rpartition(".")
+    names = [f"{stem}.{language()}.{kind}.j2", f"{name}.j2"]
+    return ENVIRONMENT.select_template(names).render(**values)
