@@ -8,6 +8,7 @@ import nbformat
 
 from ffilab.judge import again
 from ffilab.page.chapters import chapters, split
+from ffilab.page.fold import LANGUAGES
 from ffilab.page.places import headings, markdown
 from ffilab.run.paths import ROOT
 from tests.golden_pages import GOLDEN
@@ -21,7 +22,8 @@ def anchors() -> dict[str, dict[str, str]]:
     for chapter in chapters():
         for name, page in split(nbformat.read(chapter.source, as_version=4), chapter.name).items():
             found[f"notebooks/{chapter.name}/{name}"] = headings(markdown(page))
-    assert found.keys() == set(listed)
+    translated = {name for name in listed if name.startswith("notebooks/") and name.endswith(tuple(LANGUAGES))}
+    assert found.keys() == set(listed) - translated
     return found
 
 
