@@ -17,14 +17,15 @@ TRANSLATED = [chapter for chapter in chapter_names() if translation.cells(chapte
 # Four words of a Latin alphabet in a row are a sentence that was left, or a piece of one.
 LEFT = re.compile(r"(?:[A-Za-z][a-z’']+[ ,]+){3,}[A-Za-z][a-z’']+")
 PAGES = ("preface", "decision_guide")
-NAMES = re.compile(r"(?<!`)`[^`<\n]+`(?!`)")
+# Code, and what is glued; links have words of their own.
+NAMES = re.compile(r"(?<!`)`(?:[^`\n]* <[^`\n]*>|([^`\n]+))`(?!`)")
 
 
 def prose(text: str) -> str:
-    """A text without code, quoted sources, options, roles and links' addresses."""
+    """A text without code, quoted sources, titles of works, options, roles and links' addresses."""
     text = re.sub(r"^```(?!\{(?:admonition|exercise))[^\n]*\n.*?^```", "", text, flags=re.M | re.S)
     text = re.sub(r"^(`{3,}|:{3,}).*$|^:.*$|^\(.*\)=$", "", text, flags=re.M)
-    return re.sub(r"\{[\w:-]+\}`[^`]*`|`[^`]*`|\]\([^)]*\)|<[^>]*>", " 、", text)
+    return re.sub(r"「[^」]*」|\{[\w:-]+\}`[^`]*`|`[^`]*`|\]\([^)]*\)|<[^>]*>", " 、", text)
 
 
 def numbers(text: str) -> Counter:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from ffilab.judge.estimates import Interval
 from ffilab.judge.numbers import NOT_MEASURED as NOT_MADE
 from ffilab.judge.numbers import Number
-from ffilab.judge.wording import NOT_MEASURED, capital, listed, number, text
+from ffilab.judge.wording import NOT_MEASURED, capital, joins, listed, number, text
 
 NOTHING = "Too little was measured here to say."
 # As the end of a sentence.
@@ -76,7 +76,7 @@ def ends(interval: Interval, unit: str) -> str:
     return f"anything from {low} to {high}{' ' if unit else ''}{unit}"
 
 
-def grouped(said: Iterable[str], between: str = "; ", join: Callable[[list[str]], str] = listed) -> str:
+def grouped(said: Iterable[str], between: str = "", join: Callable[[list[str]], str] = listed) -> str:
     """What holds for several items, once with its items; see the head of this file. (s) and (es) are a verb's, of one item."""
     kinds: dict[str, list[str]] = {}
     for one in said:
@@ -86,4 +86,4 @@ def grouped(said: Iterable[str], between: str = "; ", join: Callable[[list[str]]
         re.sub(r"\((e?s)\)", r"\1" if len(items) == 1 else "", head).replace("…", join(items))
         for head, items in kinds.items()
     ]
-    return between.join(each) or NOTHING.lower().rstrip(".")
+    return (between or joins()[2]).join(each) or NOTHING.lower().rstrip(".")

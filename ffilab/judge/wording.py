@@ -3,6 +3,7 @@
 import math
 
 from ffilab.judge.estimates import Interval, Measurement
+from ffilab.run import settings
 
 NOT_MEASURED = "not measured here"
 
@@ -65,9 +66,19 @@ def words(value: Interval | Measurement | None, unit: str = "", factor: float = 
     return text(value.interval if isinstance(value, Measurement) else value, unit, factor)
 
 
+# Between items, before the last one, and between groups of them, by language.
+JOINS = {"zh_TW": ("、", "、", "；")}
+
+
+def joins() -> tuple[str, str, str]:
+    """What stands between items, before the last one, and between groups of them, in the reader's language."""
+    return JOINS.get(next(iter(settings.languages()), ""), (", ", " and ", "; "))
+
+
 def listed(items: list[str]) -> str:
     """Join items: `a, b and c`."""
-    return " and ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+    comma, last, _ = joins()
+    return last.join([comma.join(items[:-1]), items[-1]] if len(items) > 1 else items)
 
 
 def capital(sentence: str) -> str:

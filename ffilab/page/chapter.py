@@ -83,12 +83,12 @@ def left_out(labels: list[str]) -> list[str]:
 def said(session: Session, name: str) -> str:
     """Return what this run says under that name in sentences.toml, for a caption. What it speaks of was measured above."""
     try:
-        return engine.said(session)[name]
+        return words.translated(engine.said(session)[name])
     except UserError:
         # In JupyterLab a reader may have left out a section.
         if settings.everything_told():
             raise
-        return NOTHING
+        return words.translated(NOTHING)
 
 
 def sentences(session: Session) -> None:

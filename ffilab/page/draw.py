@@ -14,11 +14,12 @@ from IPython.display import HTML, Markdown, display
 from ffilab.judge import controls, ledger, statistics
 from ffilab.judge.estimates import LEVEL, Interval  # noqa: F401
 from ffilab.judge.questions import OPEN, above
-from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text  # noqa: F401
+from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
-from ffilab.page import words
 from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks  # noqa: F401
+from ffilab.page.words import translated
+from ffilab.page.words import words as catalogue
 
 # Which of the two is seen: the book's theme, or JupyterLab's, says so on an outer element.
 SWITCH = """<style>
@@ -78,7 +79,7 @@ def figure(
         for mode, drawn in pictures(plot, size, mark()).items()
     ]
     link = "" if data is None else csv_link(data, "figure")
-    above = f"<figcaption>{with_code(words.translated(caption))}</figcaption>"
+    above = f"<figcaption>{with_code(translated(caption))}</figcaption>"
     shown = f'{SWITCH}<figure class="ffi-figure">{above}{"".join(images)}</figure>{link}'
     display(HTML(shown))
     if name:
@@ -152,7 +153,7 @@ def table(
     if keep:
         keep_table(frame, caption, keep)
     whole = f"{rows_of(frame, links)}{csv_link(frame, 'table')}"
-    marked, caption = mark(), words.translated(caption)
+    marked, caption = mark(), translated(caption)
     if fold:
         display(HTML(folded(with_code(caption) + (f" <b>({marked})</b>" if marked else ""), whole)))
         return
@@ -169,8 +170,8 @@ def table(
 
 def rows_of(frame: pd.DataFrame, links: dict[str, str] | None = None) -> str:
     """Return a table as HTML, in a box that can scroll."""
-    if words.words():
-        frame = frame.rename(columns=words.words()).replace(words.words())
+    if catalogue():
+        frame = frame.rename(columns=catalogue()).replace(catalogue())
     text = linked(frame.to_html(index=False, border=0, justify="left"), links or {})
     return f'<div class="ffi-table" style="overflow-x: auto">{text}</div>'
 

@@ -3,11 +3,13 @@
 What is not translated stays English.
 """
 
+import os
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ffilab.run import settings
 from ffilab.run.paths import ROOT
 
 # Where words for all pages stand: those of the press, and those of the pages in `book/`.
@@ -22,17 +24,20 @@ def speak(language: str, *folders: Path) -> None:
         path = folder / f"words.{language}.toml"
         words |= tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     _spoken.update(language=language, words=words)
+    # For what joins lists.
+    os.environ[settings.LANGUAGE] = language
 
 
 @contextmanager
 def speaking(language: str) -> Iterator[None]:
     """Use the words of a language meanwhile."""
-    before = dict(_spoken)
+    before, chosen = dict(_spoken), os.environ.get(settings.LANGUAGE, "")
     speak(language)
     try:
         yield
     finally:
         _spoken.update(before)
+        os.environ[settings.LANGUAGE] = chosen
 
 
 def language() -> str:
