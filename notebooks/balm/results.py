@@ -6,7 +6,7 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
-from ffilab.judge import estimates, statistics
+from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval, Measurement, Share, known
 from ffilab.judge.processes import chosen, interval_of, ratio
 from ffilab.judge.questions import YES, above
@@ -14,32 +14,11 @@ from ffilab.judge.statistics import Comparison
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
-from notebooks.balm.experiment import (
-    A_MODULE,
-    A_STRING,
-    A_TUPLE,
-    AGAIN,
-    BEST,
-    BLOCK,
-    COLD,
-    GIVEN_BACK,
-    GROWS,
-    HELD,
-    LINES,
-    LOOPS,
-    MISUSE,
-    NEW,
-    OURS,
-    OWN_APPEND,
-    PAIR,
-    POOLED,
-    THREADS,
-    WARM,
-)
+from notebooks.balm import experiment as e
 
-COPIES = [(NEW, AGAIN)]
+COPIES = [(e.NEW, e.AGAIN)]
 COPIED = "block, copied type"
-ZERO, NO_NUL, *_ = MISUSE
+ZERO, NO_NUL, *_ = e.MISUSE
 # By misuse, what its answers show if it had the consequence that the page describes; bytes that are not ASCII end the process.
 SHOWN_BY = {
     ZERO: lambda said: said["x == 'key'"] == "True" and said["x in {'key'}"] == "False",
@@ -63,10 +42,10 @@ def cost(record: Record, label: str, arm: str) -> Interval | None:
     """Nanoseconds for each string, made and dropped; None if it was not measured."""
     if not record.has(label, arm):
         return None
-    return statistics.per_call(record, (label, arm)).map(lambda ns: ns / LINES)
+    return statistics.per_call(record, (label, arm)).map(lambda ns: ns / e.LINES)
 
 
-def faster(record: Record, label: str, arm: str, than: str = NEW) -> Measurement | None:
+def faster(record: Record, label: str, arm: str, than: str = e.NEW) -> Measurement | None:
     """How many times as fast `arm` is as `than`, in one run; None if one of them was not measured."""
     if not record.has(label, arm) or not record.has(label, than):
         return None
@@ -75,9 +54,9 @@ def faster(record: Record, label: str, arm: str, than: str = NEW) -> Measurement
 
 def change_without_gil(record: Record) -> Interval | None:
     """What pages and tuple gain with the GIL, over what it gains without: above 1, it gains less without."""
-    if not all(faster(record, label, BEST) for label in PAIR):
+    if not all(faster(record, label, e.BEST) for label in e.PAIR):
         return None
-    return statistics.ratio_of_ratios(record, *(((label, NEW), (label, BEST)) for label in (GIL, FREE_THREADED)))
+    return statistics.ratio_of_ratios(record, *(((label, e.NEW), (label, e.BEST)) for label in (GIL, FREE_THREADED)))
 
 
 def per_string(runs: pd.DataFrame, **which) -> np.ndarray:
@@ -93,8 +72,8 @@ def original_ratio(runs: pd.DataFrame, slow: tuple[str, int], fast: tuple[str, i
 def rise_beside_new(runs: pd.DataFrame, method: str) -> Measurement | None:
     """As its author ran it: how many times as long a way takes with 16 threads as with one, over the same of CPython's own."""
     rises = []
-    for way in (method, NEW):
-        many, one = (per_string(runs, method=way, threads=threads) for threads in (THREADS, 1))
+    for way in (method, e.NEW):
+        many, one = (per_string(runs, method=way, threads=threads) for threads in (e.THREADS, 1))
         n = min(len(many), len(one))
         rises.append(many[:n] / one[:n])
     return ratio(*rises)
@@ -111,33 +90,20 @@ def least(record: Record, label: str) -> float:
     return found.mde if found and found.ratio.is_known else 0.0
 
 
-def over_loops(record: Record, label: str, arm: str = BLOCK) -> dict[str, Interval]:
-    """The time of a way over that of each loop that was measured, which does a part of its work."""
-    found = {loop: faster(record, label, loop, than=arm) for loop in LOOPS}
-    return {loop: one.interval for loop, one in found.items() if one}
-
-
 def condition(runs: pd.DataFrame, state: str, method: str) -> Measurement | None:
     """CPython's own strings, with arenas in a state, over one of ours with arenas held: how many times as fast ours are."""
-    return ratio(per_string(runs, method=NEW, arenas=state), per_string(runs, method=method, arenas=HELD))
+    return ratio(per_string(runs, method=e.NEW, arenas=state), per_string(runs, method=method, arenas=e.HELD))
 
 
 def cost_of_giving_back(runs: pd.DataFrame) -> Measurement | None:
     """CPython's own strings: the time where an arena goes back with each tuple over that where none can."""
-    return ratio(*(per_string(runs, method=NEW, arenas=state) for state in (GIVEN_BACK, HELD)))
+    return ratio(*(per_string(runs, method=e.NEW, arenas=state) for state in (e.GIVEN_BACK, e.HELD)))
 
 
 def faults(runs: pd.DataFrame, **which) -> Interval | None:
     """Page faults for each tuple: a count is never below 0."""
     found = interval_of(runs, "faults", **which)
     return found and Interval(found.value, max(0.0, found.low), found.high)
-
-
-def quotient(one: Measurement | None, other: Measurement | None) -> Interval | None:
-    """One ratio over another of another experiment; None if one is missing."""
-    if not (one and other):
-        return None
-    return estimates.difference(one.estimate, other.estimate).at()
 
 
 def of_lengths(runs: pd.DataFrame, label: str, one: int, other: int) -> Measurement | None:
@@ -152,20 +118,26 @@ def with_most_threads(runs: pd.DataFrame, label: str, *two: tuple[str, str]) -> 
     return ratio(*(per_string(runs, interpreter=label, threads=most, method=method, how=how) for method, how in two))
 
 
+def ns_with_most_threads(runs: pd.DataFrame, label: str, method: str, how: str) -> Interval | None:
+    """Nanoseconds for each string, all threads together, with as many threads as were tried."""
+    most = int(runs.threads.max())
+    return interval_of(runs, "ns", interpreter=label, threads=most, method=method, how=how)
+
+
 def series(runs: pd.DataFrame) -> pd.DataFrame:
     """ns for each string with its interval. Columns CPython, series, threads, value, low, high."""
     rows = []
     ways = [
         (label, method, how)
-        for label in PAIR
-        for method in dict.fromkeys([NEW, POOLED, BLOCK, BEST, *runs.method])
+        for label in e.PAIR
+        for method in dict.fromkeys([e.NEW, e.POOLED, e.BLOCK, e.BEST, *runs.method])
         for how in ("kept", "released")
     ]
     ordered = runs.set_index(["interpreter", "method", "how"])
     for label, method, how in (way for way in ways if way in ordered.index):
         for threads, part in ordered.loc[[(label, method, how)]].groupby("threads"):
             found = statistics.location_interval(part.ns.to_numpy())
-            name = method if method == NEW or label == FREE_THREADED else f"{method}, GIL {how}"
+            name = method if method == e.NEW or label == FREE_THREADED else f"{method}, GIL {how}"
             rows.append({"CPython": label, "series": name, "threads": int(threads), **vars(found)})
     return pd.DataFrame(rows)
 
@@ -178,13 +150,13 @@ def rate_of_two(runs: pd.DataFrame, method: str, length: str, state: str) -> Mea
 
 def gain_alone(runs: pd.DataFrame) -> Measurement | None:
     """Without the GIL, one thread, each way in processes of its own: how many times as fast pages and tuple is."""
-    return ratio(*(per_string(runs, method=method, length="many", threads=1) for method in (NEW, BEST)))
+    return ratio(*(per_string(runs, method=method, length="many", threads=1) for method in (e.NEW, e.BEST)))
 
 
 def cost_of_cold_heaps(runs: pd.DataFrame) -> Measurement | None:
     """CPython's own strings, two threads that make few: the time where they have just started over that of warm ones."""
-    which = {"method": NEW, "length": "few", "threads": 2}
-    return ratio(*(per_string(runs, **which, state=state) for state in (COLD, WARM)))
+    which = {"method": e.NEW, "length": "few", "threads": 2}
+    return ratio(*(per_string(runs, **which, state=state) for state in (e.COLD, e.WARM)))
 
 
 def resident(runs: pd.DataFrame, label: str, method: str, when: str) -> Interval | str | None:
@@ -217,7 +189,7 @@ def answers(runs: pd.DataFrame) -> pd.DataFrame:
 
 def forged_share(runs: pd.DataFrame) -> float:
     """B4: share of our strings, over kinds and interpreters, that are instances of str and not of exact type str."""
-    given = answers(runs)[[*OURS, COPIED]]
+    given = answers(runs)[[*e.OURS, COPIED]]
     instance, exact = (given.xs(probe, level="probe") for probe in ("isinstance(x, str)", "type(x) is str"))
     return float((instance.eq("True") & exact.eq("False")).to_numpy().mean())
 
@@ -230,13 +202,6 @@ def copied(runs: pd.DataFrame, probe: str) -> str:
 def alike(runs: pd.DataFrame) -> int:
     """Probes that get one answer from every kind of string, on the chapter's interpreter."""
     return int((answers(runs).loc[GIL].nunique(axis="columns") == 1).sum())
-
-
-def disputed(runs: pd.DataFrame) -> list[str]:
-    """Probes of which the interpreters do not agree whether ours answers as a str does."""
-    given = answers(runs)
-    like = given[BLOCK].eq(given["str"]).groupby(level="probe").nunique()
-    return [probe for probe in runs.probe.unique() if like[probe] > 1]
 
 
 def careless(misused: pd.DataFrame, works: pd.DataFrame) -> list[str]:
@@ -293,7 +258,7 @@ def other_builds(found: pd.DataFrame, *made: str) -> pd.DataFrame:
 
 def other_versions(found: pd.DataFrame) -> pd.DataFrame:
     """Of these forgeries, those by the layout of another version of the same kind of build."""
-    part = other_builds(found, A_STRING, A_TUPLE)
+    part = other_builds(found, e.A_STRING, e.A_TUPLE)
     alike = [BY_LABEL[a].free_threaded == BY_LABEL[b].free_threaded for a, b in zip(part.CPython, part.layout_of)]
     return part[alike]
 
@@ -305,7 +270,7 @@ def share_wrong(part: pd.DataFrame) -> Share | None:
 
 def refused(found: pd.DataFrame) -> Share | None:
     """How many of our modules that were built for another CPython did not let themselves be imported, and brought no process down."""
-    part = other_builds(found, A_MODULE)
+    part = other_builds(found, e.A_MODULE)
     return Share(int(part.outcome.str.startswith("import balm").sum()), len(part)) if len(part) else None
 
 
@@ -323,13 +288,13 @@ def differing(facts: pd.DataFrame, one: str, other: str) -> list[str]:
 
 def grown(runs: pd.DataFrame) -> Share | None:
     """B6: of the acts that make CPython's allocator take or free our memory, how many brought their process down."""
-    part = chosen(runs, what=GROWS)
+    part = chosen(runs, what=e.GROWS)
     return Share(int((part.ended != "ok").sum()), len(part)) if len(part) else None
 
 
 def own_append(runs: pd.DataFrame) -> dict[str, bool]:
     """By interpreter: did a list grow well by an append of its own?"""
-    return chosen(runs, what=OWN_APPEND).set_index("interpreter").ended.eq("ok").sort_index().to_dict()
+    return chosen(runs, what=e.OWN_APPEND).set_index("interpreter").ended.eq("ok").sort_index().to_dict()
 
 
 def answered(runs: pd.DataFrame, what: str) -> dict[str, dict[str, str] | str]:

@@ -2,20 +2,7 @@
 
 from ffilab.judge.simulation import Simulated
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.balm.experiment import (
-    A_STRING,
-    A_TUPLE,
-    BLOCK,
-    GIVEN_BACK,
-    GROWS,
-    HELD,
-    NEW,
-    OURS,
-    POOLED,
-    RELEASED,
-    THREADS,
-    WRITTEN,
-)
+from notebooks.balm import experiment as e
 from notebooks.balm.numbers import GROWN, OTHER_LAYOUT
 from notebooks.balm.results import COPIED
 
@@ -24,14 +11,14 @@ INTERPRETERS = [GIL, FREE_THREADED]
 # in a run of `quick`: new / pooled 0.05 and new / block 0.04 with one thread; pooled / new 0.15 and new / block 0.05 with 16;
 # block with 16 threads over one 0.04.
 PROCESSES = {
-    (NEW, 1): 0.035,
-    (POOLED + WRITTEN, 1): 0.03,
-    (BLOCK + WRITTEN, 1): 0.025,
-    (NEW, THREADS): 0.045,
-    (POOLED + WRITTEN, THREADS): 0.15,
-    (BLOCK + WRITTEN, THREADS): 0.04,
+    (e.NEW, 1): 0.035,
+    (e.POOLED + e.WRITTEN, 1): 0.03,
+    (e.BLOCK + e.WRITTEN, 1): 0.025,
+    (e.NEW, e.THREADS): 0.045,
+    (e.POOLED + e.WRITTEN, e.THREADS): 0.15,
+    (e.BLOCK + e.WRITTEN, e.THREADS): 0.04,
 }
-GAINS = (("B1", POOLED), ("B2", BLOCK))
+GAINS = (("B1", e.POOLED), ("B2", e.BLOCK))
 # Of the logarithm of a ratio over restarts: 0.14 for the block in a run of `quick`, and 0.07 for pooled strings.
 RESTARTS = 0.14
 # ns for each string: where all ratios start from.
@@ -42,16 +29,16 @@ def simulated(session: Simulated) -> None:
     session.add_times(
         "ways",
         {
-            (GIL, NEW): BASE,
-            (GIL, POOLED + RELEASED): BASE / session.true("B1", "new / pooled, one thread: {GIL}"),
-            (GIL, BLOCK + RELEASED): BASE / session.true("B2", "new / block, one thread: {GIL}"),
+            (GIL, e.NEW): BASE,
+            (GIL, e.POOLED + e.RELEASED): BASE / session.true("B1", "new / pooled, one thread: {GIL}"),
+            (GIL, e.BLOCK + e.RELEASED): BASE / session.true("B2", "new / block, one thread: {GIL}"),
         },
         RESTARTS,
     )
     session.add_processes("as the author ran it", as_the_author_ran_it(session))
     session.add_processes("arenas held and given back", in_both_states(session))
     session.add_processes("what works", [(label, {}, [answers()]) for label in INTERPRETERS])
-    equal = [{"method": method, "text": "ASCII", "wrong": 0} for method in OURS]
+    equal = [{"method": method, "text": "ASCII", "wrong": 0} for method in e.OURS]
     session.add_processes("layouts", [(label, {}, [equal]) for label in INTERPRETERS])
     # What is looked at once goes wrong, or it does not.
     misread, forged, died = (
@@ -63,7 +50,7 @@ def simulated(session: Simulated) -> None:
         (one, other, made)
         for one in INTERPRETERS
         for other in INTERPRETERS
-        for made in (A_STRING, A_TUPLE)
+        for made in (e.A_STRING, e.A_TUPLE)
         if one != other
     ]
     session.add_processes(
@@ -74,7 +61,7 @@ def simulated(session: Simulated) -> None:
         ],
     )
     ended = "killed by SIGSEGV" if died else [{"asked": "x is now", "answer": "[]"}]
-    acts = [(label, {"what": what}, [ended]) for label in INTERPRETERS for what in GROWS]
+    acts = [(label, {"what": what}, [ended]) for label in INTERPRETERS for what in e.GROWS]
     session.add_processes("a list in memory of ours", acts)
 
 
@@ -84,12 +71,12 @@ def as_the_author_ran_it(session: Simulated) -> list[tuple[str, dict, list]]:
     block_16 = block * session.true("B3", "block, 16 threads / one thread: {GIL}")
     new_16 = block_16 * session.true("B3", "new / block, 16 threads: {GIL}")
     ns = {
-        (NEW, 1): BASE,
-        (POOLED + WRITTEN, 1): BASE / session.true("B1", "new / pooled, one thread, apart: {GIL}"),
-        (BLOCK + WRITTEN, 1): block,
-        (NEW, THREADS): new_16,
-        (POOLED + WRITTEN, THREADS): new_16 * session.true("B3", "pooled / new, 16 threads: {GIL}"),
-        (BLOCK + WRITTEN, THREADS): block_16,
+        (e.NEW, 1): BASE,
+        (e.POOLED + e.WRITTEN, 1): BASE / session.true("B1", "new / pooled, one thread, apart: {GIL}"),
+        (e.BLOCK + e.WRITTEN, 1): block,
+        (e.NEW, e.THREADS): new_16,
+        (e.POOLED + e.WRITTEN, e.THREADS): new_16 * session.true("B3", "pooled / new, 16 threads: {GIL}"),
+        (e.BLOCK + e.WRITTEN, e.THREADS): block_16,
     }
     cases = []
     for (method, threads), one in ns.items():
@@ -102,12 +89,12 @@ def as_the_author_ran_it(session: Simulated) -> list[tuple[str, dict, list]]:
 def in_both_states(session: Simulated) -> list[tuple[str, dict, list]]:
     """One thread, with arenas held and given back, a value for each process."""
     held = {way: session.true(claim, f"new / {way}, one thread, arenas held: {{GIL}}") for claim, way in GAINS}
-    given = session.true("B1", f"new / {POOLED}, one thread, arenas given back: {{GIL}}")
-    ns = {(NEW, HELD): BASE, (NEW, GIVEN_BACK): BASE * given / held[POOLED]}
-    ns |= {(way, HELD): BASE / gain for way, gain in held.items()}
+    given = session.true("B1", f"new / {e.POOLED}, one thread, arenas given back: {{GIL}}")
+    ns = {(e.NEW, e.HELD): BASE, (e.NEW, e.GIVEN_BACK): BASE * given / held[e.POOLED]}
+    ns |= {(way, e.HELD): BASE / gain for way, gain in held.items()}
     cases = []
     for (method, state), one in ns.items():
-        values = session.scattered(one, PROCESSES[NEW, 1] / 2, session.budget.few)
+        values = session.scattered(one, PROCESSES[e.NEW, 1] / 2, session.budget.few)
         rows = [{"ns": float(value), "faults": 0.0} for value in values]
         cases.append((GIL, {"method": method, "arenas": state}, rows))
     return cases
@@ -117,7 +104,7 @@ def answers() -> list[dict]:
     """What one interpreter says of forgeries that are as they should be."""
     said = {"isinstance(x, str)": "True", "type(x) is str": "False"}
     return [
-        {"probe": probe, "kind": kind, "answer": answer} for probe, answer in said.items() for kind in (*OURS, COPIED)
+        {"probe": probe, "kind": kind, "answer": answer} for probe, answer in said.items() for kind in (*e.OURS, COPIED)
     ]
 
 
