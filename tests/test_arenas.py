@@ -260,11 +260,6 @@ def test_two_equal_conditions_that_differ_withhold_what_rests_on_them():
     assert set(controls.withheld(failed, of(Golden("arenas")))) == {"A19"}
 
 
-def test_a_print_that_an_interval_contains_is_not_far_from_it():
-    inside, beyond = (numbers.distance(numbers.Interval(1.0, low, 2.0)).low for low in (0.5, 0.7))
-    assert inside == 0 < beyond
-
-
 def cell(python, native, rss, **more):
     where = {"build": FREE_THREADED, "together": True, "python_threads": python, "native_threads": native}
     return {**where, "rss": rss, **more}
@@ -289,32 +284,6 @@ def test_memory_that_a_later_round_adds_is_counted_by_process():
     """In one of two processes: a mean of both would say nothing."""
     runs = pd.DataFrame({"process": [0, 0, 1, 1], "done": [3, 6] * 2, "rss": [20.0, 20.5, 20.0, 99.0]})
     assert results.grew_later(runs.assign(state="worked", way="x", keep=True), "x", True) == (1, 2)
-
-
-def test_what_malloc_trim_leaves_is_a_ratio():
-    grown = pd.DataFrame({"way": "x", "keep": True, "grown": [14.7, 78.6, 45.4, 20.2], "trimmed": [0.8, 1.4, 0.9, 0.9]})
-    assert results.left_by_trim(grown, "x", True).interval.high < 0.2
-
-
-def test_each_row_says_whether_the_gil_was_on():
-    runs = pd.DataFrame({"interpreter": [GIL, FREE_THREADED, FREE_THREADED]})
-    named = results.named(runs.assign(condition=[results.AS_RUN, results.AS_RUN, results.KEPT]))
-    assert set(named.condition) == {results.AS_RUN}
-    assert named.build.tolist() == [f"{GIL}, GIL on", f"{FREE_THREADED}, GIL off", f"{FREE_THREADED}, GIL on"]
-
-
-def test_what_is_drawn_is_growth_over_what_calls_saw_grow_and_nothing_where_they_saw_none():
-    rows = [
-        {**cell(24, 200, 2.0, vmrss=2.0, inside=4.0), "together": False},
-        {**cell(2, 10, 2.0, vmrss=2.0, inside=-1.0), "together": False},
-    ]
-    assert results.grid(pd.DataFrame(rows)).amplification.tolist() == [0.5, 0.0]
-
-
-def test_a_server_is_judged_after_it_idled():
-    rows = [row for row in rows_of_growth(5.0, 1e6) if row["state"] != "trimmed"]
-    rows += [{**rows[-1], "state": "idle", "rss": 12.0}, {**rows[-1], "state": "trimmed", "rss": 11.0}]
-    assert results.grown(pd.DataFrame(rows)).idle.tolist() == [2.0]
 
 
 # ---- the exercises ----

@@ -1,6 +1,7 @@
 """What the chapter "Arenas" shows: tables and figures."""
 
-import numpy as np
+from collections.abc import Callable, Iterable
+
 import pandas as pd
 import seaborn as sns
 
@@ -10,80 +11,63 @@ from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
 from notebooks.arenas import results
-from notebooks.arenas.results import AS_RUN, HUGE, HUGE_NONE, KEPT
+from notebooks.arenas.results import AS_RUN, HUGE, HUGE_NONE, NONE, ON
 
 NO_RUST = "not measured here: the extension in Rust was not built"
-# The talk's table. Data to compare with.
-TALK_NAMES = ("glibc", "jemalloc", "tcmalloc", "macOS libmalloc", "Windows HeapAlloc")
-TALK_RATINGS = {
-    "many short-lived threads": "△ ★ ○ × ×",
-    "long-lived server, RSS-sensitive": "△ ★ △ × ×",
-    "latency-critical, multi-threaded": "○ ○ ★ × △",
-    "short-lived processes": "★ ○ ○ × ×",
-    "tight memory limit": "○ ★ △ × ×",
-    "high thread count": "× ○ ○ × △",
-    "fork-heavy": "○ ★ ○ × ×",
-    "backgrounding app": "× △ △ ★ ×",
-    "NUMA / many-core": "△ ★ ○ × △",
-    "production leak profiling": "△ ★ ○ ○ ○",
-}
-# As the talk's rows call them, where the name here is shorter.
-FULL = {
-    "short-lived processes": "Cloud functions / short-lived processes",
-    "tight memory limit": "tight memory limit (containers, 256–512 MiB)",
-    "high thread count": "high thread-count backend",
-    "fork-heavy": "Fork/exec heavy (prefork workers)",
-    "NUMA / many-core": "NUMA / many-core (>32 cores)",
-    "production leak profiling": "production leak/frag profiling needed",
-}
-NOT_STAGED = {
-    "backgrounding app": "an application of macOS",
-    "NUMA / many-core": "a machine with several memory nodes",
-    "production leak profiling": "a judgement of tools, not of numbers",
+# How the talk rates them, by scenario. Data to compare with.
+RATED = ("glibc", "jemalloc", "tcmalloc")
+RATINGS = {
+    "many short-lived threads": "△ ★ ○",
+    "long-lived server, RSS-sensitive": "△ ★ △",
+    "latency-critical, multi-threaded": "○ ○ ★",
+    "short-lived processes": "★ ○ ○",
+    "tight memory limit": "○ ★ △",
+    "high thread count": "× ○ ○",
+    "fork-heavy": "○ ★ ○",
 }
 # Of what decides a scenario.
 UNITS = {
-    "many short-lived threads": "MiB held at the end",
-    "long-lived server, RSS-sensitive": "MiB held after a second without work",
-    "latency-critical, multi-threaded": "ns, 99.9 % quantile of malloc + free (p50: the median)",
-    "short-lived processes": "ms for an empty Python process",
+    "many short-lived threads": "MiB at the end",
+    "long-lived server, RSS-sensitive": "MiB after a second without work",
+    "latency-critical, multi-threaded": "ns, slowest 0.1 % (p50: median)",
+    "short-lived processes": "ms for an empty process",
     "tight memory limit": "MiB at the peak",
-    "high thread count": "MiB held at the end",
-    "fork-heavy": "MiB that a child does not share",
+    "high thread count": "MiB at the end",
+    "fork-heavy": "MiB of a child's own",
 }
-# By interpreter and condition.
-TALK_RSS = {(GIL, AS_RUN): 0.59, (FREE_THREADED, KEPT): 32.60}
+# MiB, by condition and build.
+TALK_RSS = {(AS_RUN, f"{GIL}{ON}"): "0.59", (AS_RUN, f"{FREE_THREADED}{ON}"): "32.60"}
 # The tunables of glibc's malloc that the chapter speaks of.
 SPOKEN_OF = ("arena_max", "mmap_threshold", "trim_threshold", "tcache_count")
 
 
-def shown(frame: pd.DataFrame, column: str, unit: str = "", **which) -> str:
+def shown(frame: pd.DataFrame, column: str) -> str:
     """Trimmed mean of a column with its interval in words; a value that all processes share, alone."""
-    found = interval_of(frame, column, **which)
-    if found is not None and found.low == found.high:
-        return draw.number(found.value, 0)
-    return draw.words(found, unit)
+    found = interval_of(frame, column)
+    return draw.number(found.value, 0) if found and found.low == found.high else draw.words(found)
 
 
-def shown_positive(frame: pd.DataFrame, column: str, **which) -> str:
+def shown_positive(frame: pd.DataFrame, column: str) -> str:
     """The same of what cannot fall below 0 and differs many times over: on the scale of logarithms."""
-    found = results.positive(chosen(frame, **which), column)
-    return shown(frame, column, **which) if found is None or found.low == found.high else draw.text(found)
+    found = results.positive(frame, column)
+    return shown(frame, column) if found is None or found.low == found.high else draw.text(found)
 
 
-def counted(frame: pd.DataFrame, column: str, **which) -> str:
+def counted(frame: pd.DataFrame, column: str) -> str:
     """Median of a number that has a cap, with its smallest and largest."""
-    values = pd.to_numeric(chosen(frame, **which)[column]).dropna()
-    if values.empty:
-        return draw.NOT_MEASURED
-    return results.middle(values)
+    values = pd.to_numeric(frame[column]).dropna()
+    return draw.NOT_MEASURED if values.empty else results.middle(values)
 
 
-def without_constants(table: pd.DataFrame, keep: tuple[str, ...]) -> tuple[pd.DataFrame, str]:
-    """A table without the columns that say one thing in all rows, and that, for the line below it."""
-    alike = [name for name in table.columns if name not in keep and len(table) > 1 and table[name].nunique() == 1]
-    said = "; ".join(f"{name}: {table[name].iloc[0]}" for name in alike)
-    return table.drop(columns=alike), f" In all rows: {said}." if said else ""
+def table(frame: pd.DataFrame, by: dict[str, Iterable], columns: dict[str, tuple[Callable, str]]) -> pd.DataFrame:
+    """A row for each combination of what stands in the columns `by`, each with its known values in order; in it what `columns`
+    show of its processes, by title: a function and the column that it looks at."""
+    orders = {column: results.names(frame, column, known) for column, known in by.items()}
+    frame = frame.assign(**{column: pd.Categorical(frame[column], order) for column, order in orders.items()})
+    return pd.DataFrame(
+        {**dict(zip(by, which)), **{title: show(part, one) for title, (show, one) in columns.items()}, "n": len(part)}
+        for which, part in frame.groupby(list(by), observed=True)
+    )
 
 
 def printout_table() -> pd.DataFrame:
@@ -94,7 +78,7 @@ def printout_table() -> pd.DataFrame:
                 "CPython": version + build,
                 "RSS grown, MiB": f"{grown:.2f}",
                 "amplification": f"{factor:.2f}x",
-                "so grown inside the forty calls, MiB": f"{grown / factor:.2f}",
+                "inside the calls, MiB": f"{grown / factor:.2f}",
                 "outside of them, MiB": f"{grown - grown / factor:.2f}",
             }
             for version, (gil, of_gil, none, of_none) in results.TERMINAL.items()
@@ -105,43 +89,40 @@ def printout_table() -> pd.DataFrame:
 
 def talk_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The talk's experiment under each condition; beside its own, what the talk published."""
-    rows = []
-    for condition in results.names(runs, "condition", e.CONDITIONS):
-        for label in sorted(set(runs.interpreter)):
-            which = {"interpreter": label, "condition": condition}
-            if (part := results.named(chosen(runs, **which))).empty:
-                continue
-            published = TALK_RSS.get((label, condition))
-            rows.append(
-                {
-                    "condition": part.condition.iloc[0],
-                    "CPython": part.build.iloc[0] + (" (as run)" if published else ""),
-                    "n": len(part),
-                    "RSS grown, MiB": shown(runs, "rss", **which),
-                    "published, MiB": f"{published:.2f}" if published else "–",
-                    "sum of what calls saw grow, MiB": shown(runs, "inside", **which),
-                    "of it huge pages, MiB": counted(runs, "huge", **which),
-                    "held by glibc, MiB": shown(runs, "held", **which),
-                    "new arenas": counted(runs, "arenas", **which),
-                    "native threads at once": counted(runs, "at_once", **which),
-                    "Python threads at once": counted(runs, "python_at_once", **which),
-                }
-            )
-    return pd.DataFrame(rows)
+    titles = {
+        "RSS grown, MiB": (shown, "rss"),
+        "inside the calls, MiB": (shown, "inside"),
+        "huge pages, MiB": (counted, "huge"),
+        "held by glibc, MiB": (shown, "held"),
+        "new arenas": (counted, "arenas"),
+        "native threads at once": (counted, "at_once"),
+        "Python threads at once": (counted, "python_at_once"),
+    }
+    known = dict.fromkeys(name.removesuffix(ON) for name in e.CONDITIONS)
+    found = table(results.named(runs), {"condition": known, "build": ()}, titles)
+    published = [TALK_RSS.get(which, "–") for which in zip(found.condition, found.build)]
+    found.insert(3, "published, MiB", published)
+    return found
 
 
 def talk_points(runs: pd.DataFrame) -> pd.DataFrame:
-    """Growth by condition, both builds: what is drawn."""
+    """Growth under the conditions that the chapter's question turns on, and those that a reader has added: what is drawn."""
     pair = results.named(runs[runs.interpreter.isin((GIL, FREE_THREADED))])
+    added = [name for name in results.names(pair, "condition", e.CONDITIONS) if name not in e.CONDITIONS]
     return pd.DataFrame(
         [
             {"condition": condition, "CPython": build, "value": found.value, "low": found.low, "high": found.high}
-            for condition in results.names(pair, "condition", e.CONDITIONS)
+            for condition in (NONE, AS_RUN, HUGE_NONE, HUGE, *added)
             for build in sorted(set(pair.build))
             if (found := interval_of(pair, "rss", condition=condition, build=build))
         ],
         columns=["condition", "CPython", "value", "low", "high"],
     )
+
+
+def in_words(rows: pd.DataFrame) -> str:
+    """The same for the figure's alt text."""
+    return "; ".join(f"{row.condition}, {row.CPython}: {draw.text(Interval.of(row))}" for row in rows.itertuples())
 
 
 def plot_talk(figure, rows: pd.DataFrame) -> None:
@@ -153,12 +134,6 @@ def plot_talk(figure, rows: pd.DataFrame) -> None:
     draw.intervals(axes, rows, "condition", "CPython")
     axes.set(xlabel="RSS grown, MiB", ylabel="", xlim=(0, None))
     axes.tick_params(axis="y", labelsize=9)
-
-
-def talk_for_alt(rows: pd.DataFrame) -> str:
-    """The conditions that the chapter's question turns on, for the figure's alt text; the data beside it have all."""
-    few = rows[rows.condition.isin((AS_RUN, HUGE, HUGE_NONE))]
-    return "; ".join(f"{row.condition}, {row.CPython}: {draw.text(Interval.of(row))}" for row in few.itertuples())
 
 
 # What each of the four numbers counts, over the addresses of one arena: from where to where, in parts of a hundred. A sketch.
@@ -193,84 +168,20 @@ def allocators_table(here: dict) -> pd.DataFrame:
     return pd.DataFrame(sources.items(), columns=["allocator", "sources, as locked"])
 
 
-def grid_cells(cells: pd.DataFrame) -> pd.DataFrame:
-    """Ours, Python threads together: median MiB of RSS and new arenas of each cell, and its processes."""
-    by = ["build", "python_threads", "native_threads"]
-    cells = cells[cells.together == True]  # noqa: E712
-    return cells.groupby(by, as_index=False).agg(rss=("rss", "median"), arenas=("arenas", "median"), n=("rss", "size"))
-
-
-def drawn_table(cells: pd.DataFrame) -> pd.DataFrame:
-    """The talk's matrix as it ran it: what it draws, and what that is made of."""
-    return pd.DataFrame(
-        [
-            {
-                "build": build,
-                "Python × native threads": f"{cell[0]} × {cell[1]}",
-                "n": len(part),
-                "VmRSS grown, MiB": shown(part, "vmrss"),
-                "sum of what calls saw grow, MiB": shown(part, "inside"),
-                "amplification, as drawn: median (range)": _median(part.amplification),
-                "Python threads at once": shown(part, "python_at_once"),
-            }
-            for build in sorted(set(cells.build))
-            for cell in results.drawn(cells)
-            if len(part := results.as_drawn(cells, build, cell))
-        ]
-    )
-
-
-def _median(values: pd.Series) -> str:
-    return f"{values.median():.2f} ({values.min():.2f} to {values.max():.2f})"
-
-
-def plot_grid(figure, cells: pd.DataFrame, most: int) -> None:
-    """Heat maps of MiB over Python and native threads, all interpreters on one scale, with one bar; arenas below each number."""
-    if cells.empty:
-        figure.text(0.5, 0.5, NO_RUST, ha="center", va="center")
-        return
-    labels = sorted(set(cells.build))
-    columns = min(3, len(labels))
-    grids = figure.subplots(-(-len(labels) // columns), columns, squeeze=False).flat
-    for axes, label in zip(grids, labels, strict=False):
-        rss, arenas = (
-            cells[cells.build == label]
-            .pivot(index="native_threads", columns="python_threads", values=value)
-            .sort_index(ascending=False)
-            for value in ("rss", "arenas")
-        )
-        marks = [
-            [_cell(*pair, most) for pair in zip(*row, strict=True)]
-            for row in zip(rss.to_numpy(), arenas.to_numpy(), strict=True)
-        ]
-        sns.heatmap(
-            rss,
-            ax=axes,
-            annot=np.array(marks),
-            fmt="",
-            annot_kws={"size": 10},
-            cmap="viridis",
-            vmin=cells.rss.min(),
-            vmax=cells.rss.max(),
-            cbar=False,
-            linewidths=1,
-        )
-        axes.set(title=label, xlabel="Python threads", ylabel="native threads a call")
-    for axes in list(grids):
-        axes.set_visible(False)
-    figure.colorbar(figure.axes[0].collections[0], ax=figure.axes, label="RSS grown, MiB")
-
-
-def _cell(mib: float, arenas: float, most: int) -> str:
-    return f"{mib:.2f}\n{arenas:.0f} arenas{'*' if arenas >= most - 1 else ''}"
-
-
-def grid_for_alt(cells: pd.DataFrame) -> str:
-    """The grid in words."""
-    return "; ".join(
-        f"{row.build}, {row.python_threads} × {row.native_threads}: {row.rss:.2f} MiB, {row.arenas:.0f} arenas"
-        for row in cells.itertuples()
-    )
+def grid_table(cells: pd.DataFrame, together: bool) -> pd.DataFrame:
+    """The talk's matrix as it ran it, with what it draws; or ours, Python threads together."""
+    cells = cells[cells.together == together]
+    pairs = zip(cells.python_threads, cells.native_threads)
+    cells = cells.assign(threads=[f"{python} × {native}" for python, native in pairs])
+    order = [f"{python} × {native}" for python, native in (e.TOGETHER if together else e.CELLS)]
+    titles = {
+        "RSS grown, MiB": (shown, "rss"),
+        "inside the calls, MiB": (shown, "inside"),
+        "amplification": (counted, "amplification"),
+        "new arenas": (counted, "arenas"),
+        "Python threads at once": (shown, "python_at_once"),
+    }
+    return table(cells, {"build": (), "threads": order}, titles)
 
 
 def plot_growth(figure, runs: pd.DataFrame) -> None:
@@ -303,107 +214,68 @@ def plot_growth(figure, runs: pd.DataFrame) -> None:
     figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=9)
 
 
-def growth_table(runs: pd.DataFrame, grown: pd.DataFrame) -> pd.DataFrame:
-    """Before, after the last round and after malloc_trim: MiB more than before the first, but for arenas. grown: of results."""
-    rows = []
-    for way in e.WORK.values():
-        for keep in (True, False):
-            part = chosen(grown[grown.keep == keep], way=way)
-            rows.append(
-                {
-                    "threads": way,
-                    "small block left": "yes" if keep else "no",
-                    "n": len(part),
-                    "arenas: median (range)": counted(part, "arenas"),
-                    "in use more than before, MiB": shown(part, "more_in_use"),
-                    "held more, MiB": shown_positive(part, "more_held"),
-                    "RSS more, MiB": shown_positive(part, "grown"),
-                    "RSS more after malloc_trim, MiB": shown_positive(part, "trimmed"),
-                }
-            )
-    return pd.DataFrame(rows)
+def growth_table(grown: pd.DataFrame) -> pd.DataFrame:
+    """After the last round and after malloc_trim: MiB more than before the first, but for arenas. grown: of results."""
+    titles = {
+        "RSS more, MiB": (shown_positive, "grown"),
+        "after malloc_trim, MiB": (shown_positive, "trimmed"),
+        "held more, MiB": (shown_positive, "more_held"),
+        "in use more, MiB": (shown, "more_in_use"),
+        "arenas": (counted, "arenas"),
+    }
+    kept = grown.assign(left=grown.keep.map({True: "yes", False: "no"}))
+    found = table(kept, {"way": e.WORK.values(), "left": ("yes", "no")}, titles)
+    return found.rename(columns={"way": "threads", "left": "small block left"})
 
 
 def remedies_table(runs: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
     """Memory and throughput of each remedy under both kinds of work. runs: as results.grown makes them; missing: why an
     allocator is."""
-    rows = []
-    for name in results.names(runs, "remedy", e.REMEDIES):
-        row = {"remedy": name}
-        for work in e.WORK:
-            which = {"remedy": name, "work": work}
-            found = chosen(runs, **which)
-            if name in missing:
-                row |= {
-                    f"{work}: RSS grown, MiB": missing[name],
-                    f"{work}: arenas, median (range)": "",
-                    f"{work}: million blocks/s": "",
-                }
-                continue
-            row["n"] = len(found)
-            row[f"{work}: RSS grown, MiB"] = shown_positive(runs, "grown", **which)
-            row[f"{work}: arenas, median (range)"] = (
-                counted(runs, "arenas", **which) if set(found.allocator) == {"glibc"} else "–"
-            )
-            row[f"{work}: million blocks/s"] = shown_positive(found.assign(rate=found.blocks_per_second / 1e6), "rate")
-        rows.append(row)
-    return pd.DataFrame(rows)
+    rates, whole = runs.assign(rate=runs.blocks_per_second / 1e6), None
+    for work in e.WORK:
+        titles = {
+            f"{work}: MiB": (shown_positive, "grown"),
+            f"{work}: million blocks/s": (shown_positive, "rate"),
+            f"{work}: arenas": (counted, "arenas"),
+        }
+        part = table(chosen(rates, work=work), {"remedy": e.REMEDIES}, titles)
+        whole = part if whole is None else whole.drop(columns="n").merge(part, on="remedy")
+    return pd.concat([whole, pd.DataFrame({"remedy": f"{name}: {why}"} for name, why in missing.items())]).fillna("")
 
 
 def scenarios_table(found: pd.DataFrame, missing: dict[str, str]) -> pd.DataFrame:
-    """A21: what was measured of each allocator on Linux, with the talk's rating of it; what was not staged, and why."""
+    """A21: what was measured of each allocator on Linux, with the talk's rating of it: shortly, and with intervals."""
     rows = []
-    for scenario, ratings in TALK_RATINGS.items():
-        rating = dict(zip(TALK_NAMES, ratings.split(), strict=True)) | {"mimalloc": "not rated"}
-        staged = scenario in UNITS
-        row = {
-            "scenario": FULL.get(scenario, scenario),
-            "measured here (less is better)": UNITS[scenario] if staged else f"not staged: {NOT_STAGED[scenario]}",
-        }
+    for scenario, ratings in RATINGS.items():
+        rating = dict(zip(RATED, ratings.split(), strict=True))
+        row, whole = {"scenario": f"{scenario}: {UNITS[scenario]}"}, {}
         for name in e.ALLOCATORS:
-            if not staged:
-                row[name] = f"published: {rating[name]}"
-                continue
-            arms = [e.PURGING, name] if name == "jemalloc" and e.PREFERRED[scenario] == e.PURGING else [name]
-            values = [missing.get(name) or _staged(found, scenario, arm) for arm in arms]
-            row[name] = f"{'; by default '.join(values)}; published: {rating[name]}"
-        rows.append(row)
+            arms = [name] if name != "jemalloc" or e.PREFERRED[scenario] != e.PURGING else [e.PURGING, name]
+            parts = {arm: chosen(found, scenario=scenario, arm=arm) for arm in arms}
+            first = results.positive(parts[arms[0]], "value")
+            row[name] = f"{rating.get(name, '')} {first.value:.3g}".strip() if first else draw.NOT_MEASURED
+            whole[f"{name}, in full"] = missing.get(name) or "; ".join(f"{arm}: {_staged(parts[arm])}" for arm in arms)
+        rows.append(row | whole)
     return pd.DataFrame(rows)
 
 
-def _staged(found: pd.DataFrame, scenario: str, arm: str) -> str:
-    part = chosen(found, scenario=scenario, arm=arm)
-    beside = results.BESIDE.get(scenario)
-    more = f"; {beside} {shown_positive(part, 'beside')}" if beside else ""
-    said = f"{shown_positive(part, 'value')}{more}; n = {len(part)}"
-    return f"purging in the background: {said}" if arm == e.PURGING else said
+def _staged(part: pd.DataFrame) -> str:
+    more = f"; p50 {shown_positive(part, 'beside')}" if part.beside.notna().any() else ""
+    return shown_positive(part, "value") + more
 
 
 def thresholds_table(found: pd.DataFrame) -> pd.DataFrame:
     """A22: what stays held under each setting."""
-    return pd.DataFrame(
-        [
-            {
-                "setting": setting,
-                "n": len(chosen(found, setting=setting, case=found.case.iloc[0])),
-                **{
-                    f"{case}, MiB": shown(found, "held", setting=setting, case=case)
-                    for case in dict.fromkeys(found.case)
-                },
-            }
-            for setting in results.names(found, "setting", e.THRESHOLDS)
-        ]
-    )
+    found = found.pivot(index=["setting", "process"], columns="case", values="held").reset_index()
+    titles = {"large, pinned: MiB": (shown, "large, pinned"), "small: MiB": (shown, "small")}
+    return table(found, {"setting": e.THRESHOLDS}, titles)
 
 
 def domains_table(found: pd.DataFrame) -> pd.DataFrame:
     """Does a request to CPython's allocators come from glibc's malloc? Yes if nearly all of its bytes do."""
-    found = found.assign(
-        words=["yes" if share > 0.9 else "no" if share < 0.1 else f"{share:.0%} of the bytes" for share in found.share]
-    )
-    table = found.pivot(index=["domain", "size"], columns="interpreter", values="words")
-    order = [(d, s) for d in ("PyMem_RawMalloc", "PyMem_Malloc", "PyObject_Malloc") for s in ("small", "large")]
-    return table.reindex(order).rename_axis(columns=None).reset_index()
+    share = found.pivot(index=["domain", "size"], columns="interpreter", values="share")
+    said = share.map(lambda one: "yes" if one > 0.9 else "no" if one < 0.1 else f"{one:.0%} of the bytes")
+    return said.rename_axis(columns=None).reset_index()
 
 
 def tunables_table(found: dict[str, str]) -> pd.DataFrame:

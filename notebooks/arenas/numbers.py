@@ -77,9 +77,13 @@ def numbers(session: Session) -> Makers:
         split(f"processes that ended well with {whose}", f"processes that died with {whose}", ended_well, published)
     put(f"amplification at 24 × 200 / at 2 × 10: {e.KEEPING}", of_grid, results.amplified, e.KEEPING)
     by = "RSS grown by the native threads at 24 × 200"
-    for python, native in (results.SMALLEST, results.LARGEST):
-        name = f"RSS grown by the native threads at {python} × {native}: {FREE_THREADED}"
-        put(name, of_grid, by_cell, FREE_THREADED, python, native)
+    cells = [
+        (FREE_THREADED, results.SMALLEST),
+        *((label, (24, n)) for label in (GIL, FREE_THREADED) for n in (10, 200)),
+    ]
+    for label, (python, native) in cells:
+        name = f"RSS grown by the native threads at {python} × {native}: {label}"
+        put(name, of_grid, by_cell, label, python, native)
     put(f"{by} minus 2 × 200: {FREE_THREADED}", of_grid, by_more_callers)
     put(f"{by} − 2 × 200 − 24 × 10 + 2 × 10: {FREE_THREADED}", of_grid, results.interaction)
     put(f"{by} minus 120 times that at 2 × 10: {FREE_THREADED}", of_grid, results.in_half_proportion)
@@ -126,9 +130,10 @@ def of_the_talk(put: Callable) -> None:
     rss, held = ("RSS grown", "rss"), ("held by glibc", "held")
     for (name, column), condition in ((rss, AS_RUN), (rss, NONE), (rss, HUGE), (held, HUGE)):
         less(f"{name}, {condition}: {pair}", column, (free, condition), (gil, condition))
+    for condition in (AS_RUN, NONE):
         for label in (gil, free):
-            put(f"{name}, {condition}: {label}", alone, column, label, condition)
-    for condition, without in ((HUGE, HUGE_NONE), (AS_RUN, NONE), (ASKED, NONE)):
+            put(f"RSS grown, {condition}: {label}", alone, "rss", label, condition)
+    for condition, without in ((HUGE, HUGE_NONE), (ASKED, NONE)):
         by = f"RSS grown by the native threads, {condition}: {free}"
         less(by, "rss", (free, condition), (free, without))
     put(f"KiB by each native thread, {ASKED}: {free}", by_each)
@@ -145,10 +150,9 @@ def of_the_talk(put: Callable) -> None:
     over(f"held by glibc, {meet}: {free} / {gil}", "held", (free, MEET), (gil, MEET))
     over(f"held by glibc, 400 native threads at once: {free} / {gil}", "held", (free, EQUAL), (gil, EQUAL))
     over(f"native threads at once, {meet}, GIL released / kept: {gil}", "at_once", (gil, RELEASED), (gil, MEET))
-    allowed = "64 arenas allowed / as many as here"
-    for name, column in (rss, held):
-        for label in (gil, free):
-            over(f"{name}, {meet}, {allowed}: {label}", column, (label, WIDE_MEET), (label, MEET))
+    for label in (gil, free):
+        name = f"held by glibc, {meet}, 64 arenas allowed / as many as here: {label}"
+        over(name, "held", (label, WIDE_MEET), (label, MEET))
 
 
 def looked_at(session: Session) -> dict:

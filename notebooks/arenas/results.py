@@ -182,12 +182,6 @@ def amplified(cells: pd.DataFrame, build: str) -> Measurement | None:
     return ratio(*(as_drawn(cells, build, cell).amplification.to_numpy() for cell in (LARGEST, SMALLEST)))
 
 
-def drawn(cells: pd.DataFrame) -> list[tuple[int, int]]:
-    """The numbers of threads of the cells as run."""
-    as_run = cells[cells.together == False]  # noqa: E712
-    return sorted(set(zip(as_run.python_threads, as_run.native_threads)))
-
-
 def as_drawn(cells: pd.DataFrame, build: str, cell: tuple[int, int]) -> pd.DataFrame:
     """The processes of a cell as the talk ran it."""
     cells = cells[cells.together == False]  # noqa: E712

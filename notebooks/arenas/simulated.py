@@ -3,21 +3,8 @@
 from ffilab.judge.simulation import Simulated
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.arenas import experiment as e
+from notebooks.arenas import results
 from notebooks.arenas.numbers import HELD_BACK, LATENCY, PEAK, RATED
-from notebooks.arenas.results import (
-    AS_RUN,
-    BESIDE,
-    DECIDES,
-    HUGE,
-    HUGE_KEPT,
-    HUGE_NONE,
-    HUGE_NONE_KEPT,
-    KEPT,
-    LARGEST,
-    MEET,
-    PRODUCT,
-    SMALLEST,
-)
 
 # Of A21a: the number of the work that leaves nothing behind, recorded with the scenario that asks for its peak.
 ALL_FREED = "many short-lived threads, all freed: jemalloc / glibc"
@@ -75,19 +62,19 @@ def the_talk(session: Simulated) -> None:
     part = session.true("A19", "RSS grown by the native threads, huge pages for all: {FREE_THREADED}")
     inside = session.true("A19", "MiB inside the calls, huge pages for all: {FREE_THREADED}, GIL off / on")
     rss = {
-        (GIL, AS_RUN): (gil, RSS),
-        (FREE_THREADED, KEPT): (gil * ratio, RSS),
-        (GIL, HUGE): (0.7, RSS),
-        (FREE_THREADED, HUGE_KEPT): (0.7 + more("VmRSS grown, huge pages for all", on), HUGE_RSS),
-        (GIL, HUGE_NONE): (0.4, RSS),
-        (FREE_THREADED, HUGE_NONE): (none, HUGE_RSS),
-        (FREE_THREADED, HUGE_NONE_KEPT): (none_kept, HUGE_RSS),
-        (FREE_THREADED, HUGE): (none + part, HUGE_RSS),
+        (GIL, results.AS_RUN): (gil, RSS),
+        (FREE_THREADED, results.KEPT): (gil * ratio, RSS),
+        (GIL, results.HUGE): (0.7, RSS),
+        (FREE_THREADED, results.HUGE_KEPT): (0.7 + more("VmRSS grown, huge pages for all", on), HUGE_RSS),
+        (GIL, results.HUGE_NONE): (0.4, RSS),
+        (FREE_THREADED, results.HUGE_NONE): (none, HUGE_RSS),
+        (FREE_THREADED, results.HUGE_NONE_KEPT): (none_kept, HUGE_RSS),
+        (FREE_THREADED, results.HUGE): (none + part, HUGE_RSS),
     }
     cases = []
     for (label, condition), (centre, scatter) in rss.items():
         held = 1.9 + (label == FREE_THREADED) * more("held by glibc, huge pages for all")
-        seen = session.scattered(0.6 * (inside if condition == HUGE else 1), INSIDE, n)
+        seen = session.scattered(0.6 * (inside if condition == results.HUGE else 1), INSIDE, n)
         values = zip(around(session, centre, scatter, n), around(session, held, HELD, n), seen, strict=True)
         counts = {"huge": 2.0 * (centre > 0), "python_at_once": 8}
         rows = [{"rss": a, "vmrss": a, "held": b, "inside": float(c), **counts} for a, b, c in values]
@@ -96,7 +83,7 @@ def the_talk(session: Simulated) -> None:
         held = session.scattered(4.5 * times("held by glibc") ** factor, (HELD, TOUCHED)[factor], n)
         at_once = session.scattered(50 * times("native threads at once") ** factor, (0.0, AT_ONCE)[factor], n)
         meet = [{"held": float(a), "at_once": float(b)} for a, b in zip(held, at_once, strict=True)]
-        cases.append((label, {"condition": MEET}, meet))
+        cases.append((label, {"condition": results.MEET}, meet))
     session.add_processes("the talk's experiment", cases)
 
 
@@ -106,8 +93,8 @@ def the_grid(session: Simulated) -> None:
         for cell in ("", " minus 2 × 200", " − 2 × 200 − 24 × 10 + 2 × 10", " minus 120 times that at 2 × 10")
     )
     drawn = session.true("A20", "amplification at 24 × 200 / at 2 × 10: {FREE_THREADED}, GIL on")
-    part = {(2, 200): most - wider, LARGEST: most, SMALLEST: (most - over) / (PRODUCT / 2)}
-    part[24, 10] = wider - both + part[SMALLEST]
+    part = {(2, 200): most - wider, results.LARGEST: most, results.SMALLEST: (most - over) / (results.PRODUCT / 2)}
+    part[24, 10] = wider - both + part[results.SMALLEST]
     rss = {cell: 0.75 if cell[0] == 2 else 5.4 for cell in ((2, 0), (24, 0), *part)}
     n, cases = 2 * session.budget.few, []
     for (python, native), centre in rss.items():
@@ -116,7 +103,7 @@ def the_grid(session: Simulated) -> None:
         cell = {"build": FREE_THREADED, "together": True, "python_threads": python, "native_threads": native}
         cases.append((FREE_THREADED, cell, [{"rss": value} for value in values]))
     for python, native in e.CELLS:
-        values = session.scattered(drawn if (python, native) == LARGEST else 1.0, AMPLIFICATION, n)
+        values = session.scattered(drawn if (python, native) == results.LARGEST else 1.0, AMPLIFICATION, n)
         cell = {"build": e.KEEPING, "together": False, "python_threads": python, "native_threads": native}
         cases.append((FREE_THREADED, cell, [{"vmrss": float(value), "inside": 1.0} for value in values]))
     session.add_processes("Python × native threads", cases)
@@ -130,12 +117,14 @@ def the_scenarios(session: Simulated) -> None:
             true["jemalloc"] = 50.0 * session.true(claim, f"{name}: jemalloc / glibc")
         for (which, centre), scatter in zip(true.items(), (*SCATTER[name], SCATTER[name][1]), strict=False):
             values = session.scattered(centre, scatter, 2 * session.budget.few).tolist()
-            if DECIDES[name] in ("grown", "idle", "peak"):
+            if results.DECIDES[name] in ("grown", "idle", "peak"):
                 end = 2.5 * (1 if which == "glibc" else session.true("A21a", ALL_FREED))
                 ends = session.scattered(end, scatter, len(values)).tolist() if name == PEAK else values
                 rows = [growth(value, end) for value, end in zip(values, ends, strict=True)]
             else:
-                rows = [{one: value for one in (DECIDES[name], BESIDE.get(name)) if one} for value in values]
+                rows = [
+                    {one: value for one in (results.DECIDES[name], results.BESIDE.get(name)) if one} for value in values
+                ]
             factors = {"scenario": name, "arm": which, "allocator": which.partition(",")[0]}
             cases.append((FREE_THREADED, factors, rows))
     session.add_processes("scenarios", cases)
