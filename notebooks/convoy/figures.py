@@ -13,7 +13,7 @@ from notebooks.convoy import results
 from notebooks.convoy.experiment import DEFAULT_S
 from notebooks.convoy.results import calls_that_wait, done, positive
 
-WORK = "speed of the work, %"
+WORK = "work left, %"
 FEW = "too few requests"
 NOT_PUBLISHED = "not published"
 # What the author measured: requests per second by switch interval (s) and number of CPU threads (C4).

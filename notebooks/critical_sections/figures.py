@@ -15,21 +15,6 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES, both_builds
 from notebooks.critical_sections import numbers, results
 from notebooks.critical_sections.experiment import FOREIGN, GIL_ON, ONE, OWN, PIECES
 
-WHEN = {
-    "no lock": "never, if two threads can meet there",
-    "atomic increment": "one number, and nothing else has to agree with it",
-    "PyMutex": "data of your own, in C; a byte in size; lets go of the thread state while it waits",
-    "pthread mutex": "threads that Python does not know; detach before you wait for it",
-    "critical section": "the state of one Python object; cannot deadlock with other critical sections, may be suspended",
-    "critical section, two objects": "an operation on two objects at once",
-    "critical section, inlined": "the interpreter's own code only: its header is internal",
-    "critical section, recursive entry": "a function that locks, called by one that has locked; from 3.14 on",
-    "reference count": "an object that another thread made: nothing to choose, it is what sharing costs",
-    "100 increments under one PyMutex": "many steps that may wait for each other as a whole",
-    "100 atomic increments": "many steps, if others must get in between",
-    "one atomic addition of 100": "many steps of one number that can be added up first",
-}
-
 
 def code_of_locks(code: list[dict]) -> pd.DataFrame:
     """A9: instructions from the headers of atomics, mutexes and critical sections, without the loop's."""
@@ -147,11 +132,6 @@ def lock_table(runs: pd.DataFrame, scaled: pd.DataFrame, shared: str) -> pd.Data
 def note(session: Session) -> str:
     """What stands below whatever is said of threads if the calibration failed."""
     return said(session)["calibration-note"]
-
-
-def when_table() -> pd.DataFrame:
-    """What each lock is for."""
-    return pd.DataFrame([{"lock": name, "when": when} for name, when in WHEN.items()])
 
 
 def scaling(found: pd.DataFrame) -> pd.DataFrame:
