@@ -17,6 +17,7 @@ from ffilab.page.templates import filled
 from ffilab.run.paths import BUILD, EXECUTED, NOTEBOOKS
 
 CELL = re.compile(r"^<!-- ([\w-]+) -->\n", re.M)
+LABEL = re.compile(r"(?<=^:label: )\S+|(?<={solution-start} )\S+", re.M)
 FOLDED = re.compile(r"<details.*</details>", re.S)
 
 
@@ -54,7 +55,9 @@ def page(notebook: nbformat.NotebookNode, chapter: str, language: str) -> nbform
         if cell.cell_type == "markdown":
             is_proof = is_proof or bool(re.search(rf"^## {TITLE}$", cell.source, re.M))
             is_exercise = is_exercise or "{exercise}" in cell.source
-            cell.source = translated.get(cell.id, cell.source)
+            source = translated.get(cell.id, cell.source)
+            # Both pages have the same exercises, and a label is one in the whole book.
+            cell.source = LABEL.sub(rf"\g<0>-{language}", source)
         elif is_exercise and not cell.source.startswith(SENTENCES):
             # What a check prints is English.
             cell.outputs = []
