@@ -26,16 +26,16 @@ OPEN = re.compile(
 # The sentence is true of both, as measured and inverted. placement: orders of call_method miss next to nothing, and few
 # orders tell as little of noise as the same orders inverted. balm: both gains that are compared are inverted. convoy: of many
 # loads in reverse order, some pairs keep their sides. pinning: no effect is none when it is inverted, and what could be found is of
-# the noise. races, meeting: counts of processes, whatever they lost. boundary, texts: mirrored and swapped, a factor of two builds
+# the noise. boundary, texts: mirrored and swapped, a factor of two builds
 # over another of the same is as it was. placement, hot and differ: no effect is none when it is inverted, and what differs does so in
 # both directions. balm, steps and memory-bound: factors of both directions, and no string dearer by a tenth. boundary, fixed-price:
 # nothing is seen either way. placement, predictions: counts and ranges. loaders, recap: both are less than 20 %. arenas, arena-max:
 # processes change places by all of their numbers together. balm, steps-pooled: no effect is none when it is inverted. races,
-# overlap-decides: counts of runs that overlapped, whatever they lost.
+# crowds: counts of runs without overlap, whatever others lost.
 TRUE_OF_BOTH = {
     *(("balm", f"held-{way}") for way in ("pooled", "block")),
     *(("pinning", what) for what in ("native-gain", "python-gain", "could-find", "figure 0 of pinning-12")),
-    *(("races", what) for what in ("meeting", "overlap-decides")),
+    ("races", "figure 0 of races-crowds-shown"),
     ("arenas", "arena-max-1-all-at-once"),
     # With the GIL a critical section is no code: what is nothing there is dear when it is inverted, and the builds change places.
     ("critical_sections", "section-mutex"),

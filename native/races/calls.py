@@ -78,6 +78,25 @@ def start_all(count, work, *arguments):
     return returned
 
 
+def behind_barrier(count, work, *arguments):
+    """The same of threads that wait for each other at a barrier in Python before they work."""
+    barrier = threading.Barrier(count)
+
+    def wait_and_work():
+        barrier.wait()
+        return work(*arguments)
+
+    return start_all(count, wait_and_work)
+
+
+def make_room(count):
+    """Have as many threads once. Where there is no GIL, CPython keeps a table of its threads, which doubles when it is full
+    (Python/qsbr.c:202 in 3.14.7): the 8th, 16th and 32nd thread start only when all others are detached or look up from
+    their work. A thread that waits attached inside of a C call does neither, and would keep out those for whom it waits."""
+    everyone = threading.Barrier(count)
+    start_all(count, everyone.wait)
+
+
 def meeting(visits):
     """Did they all meet, and how much did they overlap?
 

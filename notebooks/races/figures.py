@@ -1,56 +1,46 @@
 """What the chapter "Races" shows: tables and figures."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import seaborn as sns
 
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval
+from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.processes import chosen
+from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
 from ffilab.page import draw
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
 from notebooks.races import results
 from notebooks.races.detection import TOOLS
-from notebooks.races.experiment import (
-    BORROWED,
-    INTERVALS,
-    LOADERS,
-    MODELS,
-    REMEDIES,
-    TESTS,
-    VARIANTS,
-    WAYS,
-    lets_others_in,
-)
+from notebooks.races.experiment import AGAIN, BORROWED, LOADERS, MODELS, STRESS, TESTS, WAYS, lets_others_in
 from notebooks.races.experiment import UNSAFE as UNSAFE_REMEDIES
-from notebooks.races.results import CDLL, PYDLL, SAFE
+from notebooks.races.results import SAFE
 
 PAIR = (GIL, FREE_THREADED)
 # When each remedy is the one to take.
 WHEN = {
     "no protection": "never, if two threads can meet there",
-    "PyMutex": "several values that must agree; lets go of the thread state while it waits",
+    "PyMutex": "several values that must agree",
     "atomic": "one number that stands alone",
-    "critical section": "the state of one Python object; no lock at all in a build with the GIL",
+    "critical section": "the state of one Python object",
     "sharded, 16 atomics": "many writers, few readers: the reader adds up",
-    "per-thread state": "the same; it costs memory for each thread that ever counted",
+    "per-thread state": "the same; memory for each thread that ever counted",
     "read in place": "never, if someone may write meanwhile",
     "read under a PyMutex": "few readers, or values that change often",
-    "read an immutable snapshot": "many readers, few writers; someone must decide when an old one is freed",
+    "read an immutable snapshot": "many readers, few writers; someone frees old ones",
 }
 
 
-def bad_words(frame: pd.DataFrame, column: str, **which) -> str:
-    """`7 of 30 runs (9 % to 45 %)`: bad runs, each a process, with the exact interval of their share."""
-    bad = results.bad_processes(frame, column, **which)
-    return draw.NOT_MEASURED if bad is None else share_words(bad)
-
-
-def share_words(bad: results.Share) -> str:
-    """The same of a share."""
-    share = bad.at()
-    return f"{bad.events} of {bad.trials} runs ({share.low:.0%} to {share.high:.0%})"
+def counted(name: str, bad: Share | None) -> dict[str, str]:
+    """Bad runs, each a process, of all, `7 of 30`; and in a column of its own the exact interval of their share."""
+    share = bad and bad.at()
+    return {
+        name: draw.NOT_MEASURED if bad is None else f"{bad.events} of {bad.trials}",
+        f"{name}: share": f"{share.low:.0%} to {share.high:.0%}" if share else "",
+    }
 
 
 def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, **which) -> str:
@@ -62,13 +52,23 @@ def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, *
     return draw.text(Interval(found.value, max(0.0, found.low), found.high), unit, factor)
 
 
-def lossy_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, **which) -> str:
-    """Of the bad runs: `median 31 % (8 to 50)`; a dash if there is none."""
-    found = results.typical_bad(frame, column, **which)
-    if found is None:
-        return "–"
-    median, least, most = (draw.number(value * factor, abs(value * factor) / 10 or 1) for value in found)
-    return f"median {median} {unit} ({least} to {most})"
+def plot_lost_update(figure) -> None:
+    """Two threads, three instructions each, and the number in memory below them."""
+    axes = figure.subplots()
+    steps = {
+        ("thread A", 2): (("load: 5", 0), ("add: 6", 1), ("store: 6", 2)),
+        ("thread B", 1): (("load: 5", 1), ("add: 6", 2), ("store: 6", 3)),
+        ("in memory", 0): (("5", 0), ("5", 1), ("6", 2), ("6", 3)),
+    }
+    for ((lane, height), said), color in zip(steps.items(), (*draw.PALETTE[:2], "none"), strict=True):
+        axes.text(-0.6, height, lane, ha="right", va="center")
+        for words, when in said:
+            box = {"boxstyle": "round", "facecolor": "none", "edgecolor": color}
+            axes.text(when, height, words, ha="center", va="center", bbox=box)
+    axes.set(xlim=(-1.3, 3.5), ylim=(-0.7, 2.5))
+    arrow = {"arrowstyle": "->", "color": draw.INK["light"]}
+    axes.annotate("time", (3.4, -0.5), (-0.2, -0.5), va="center", ha="right", arrowprops=arrow)
+    axes.axis("off")
 
 
 # What the talk's slides print of its program, by what it runs: with the GIL, and without; 3.13.5 there.
@@ -83,106 +83,49 @@ PUBLISHED = {
 ACCOUNTS = ("bank", "safe bank", "fast bank")
 
 
-def as_run_table(runs: pd.DataFrame, banks: bool) -> pd.DataFrame:
-    """The talk's program: its counters or its banks, by build and GIL, beside what the talk printed."""
-    # A process is one trial, however many rounds it has.
-    wrong = runs.assign(wrong=runs["created" if banks else "lost"] != 0)
-    means = wrong.groupby(["interpreter", "gil", "what", "process"], as_index=False)[
-        ["lost", "withdrawals", "created", "wrong"]
-    ].mean()
+def as_run_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """The talk's counters and banks, by build and GIL, beside what the talk printed. A process is one trial, however many rounds
+    it has."""
     rows = []
-    for what in PUBLISHED:
-        for label, gil in results.conditions(runs) if (what in ACCOUNTS) == banks else []:
-            which = {"interpreter": label, "gil": gil, "what": what}
-            found = [
-                {"withdrawals, mean": mean_words(means, "withdrawals", "", **which)},
-                {"dollars from nothing, mean": mean_words(means, "created", "", **which)},
-            ]
-            rows.append(
-                {
-                    "what": what,
-                    "CPython": label,
-                    "GIL": gil,
-                    "runs of five rounds that went wrong": bad_words(runs, "created" if banks else "lost", **which),
-                    "rounds that did, mean": mean_words(means, "wrong", "%", 100, **which),
-                    **(found[0] | found[1] if banks else {"lost, mean": mean_words(means, "lost", "%", 100, **which)}),
-                    "published (3.13.5)": PUBLISHED[what][gil == "off"],
-                }
-            )
+    for (what, published), (label, gil) in product(PUBLISHED.items(), sorted(set(zip(runs.interpreter, runs.gil)))):
+        column, unit, factor = ("created", "dollars", 1) if what in ACCOUNTS else ("lost", "%", 100)
+        which = {"interpreter": label, "gil": gil, "what": what}
+        means = pd.DataFrame({"mean": results.by_process(runs, column, **which)})
+        rows.append(
+            {
+                "what": what,
+                "CPython": f"{label}, GIL {gil}",
+                **counted("runs that went wrong", results.bad_processes(runs, column, **which)),
+                "lost, or made from nothing, mean": mean_words(means, "mean", unit, factor),
+                "published (3.13.5)": published[gil == "off"],
+            }
+        )
     return pd.DataFrame(rows)
 
 
 def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
-    """What the unsafe counter lost, by build, way and number of threads."""
+    """What the unsafe counter lost, by build, way and number of threads; how its threads met; and what the safe ones lost."""
     rows = []
-    for which, releases in crossed_cells(crossed):
-        unsafe = {**which, "variant": "unsafe"}
-        rows.append(
-            {
-                "CPython": which["interpreter"],
-                "way": which["way"],
-                "call": releasing_words(which["interpreter"], releases),
-                "threads": which["threads"],
-                "runs that lost updates": bad_words(crossed, "lost", **unsafe),
-                "lost in those": lossy_words(crossed, "lost", "%", 100, **unsafe),
-                "mean of all runs, %": mean_words(crossed, "lost", "", 100, **unsafe),
-            }
-        )
+    for label in results.labels(crossed):
+        for way, threads in ((way, threads) for way in WAYS for threads in results.TEAM_SIZES):
+            which = {"interpreter": label, "way": way, "threads": threads}
+            unsafe = {**which, "variant": "unsafe"}
+            part = chosen(crossed, **unsafe)
+            safe = results.bad_processes(crossed, "lost", variant=SAFE, **which) if lets_others_in(label, way) else None
+            rows.append(
+                {
+                    "CPython": label,
+                    "way": way,
+                    "threads": threads,
+                    **counted("runs that lost updates", results.bad_processes(crossed, "lost", **unsafe)),
+                    "mean of all runs, %": mean_words(crossed, "lost", "", 100, **unsafe),
+                    "met": "{0.events} of {0.trials}".format(results.met(part)),
+                    "pairs at once": f"{part.pairs.mean() * threads * (threads - 1) / 2:,.2g}",
+                    "overlap, %": f"{100 * part.overlapped.median():.0f}",
+                    "safe: lost updates": f"{safe.events} of {safe.trials}" if safe else "–",
+                }
+            )
     return pd.DataFrame(rows)
-
-
-def meeting_table(crossed: pd.DataFrame) -> pd.DataFrame:
-    """How the threads of the unsafe counter met, and in how many runs the safe ones lost updates."""
-    rows = []
-    for which, _ in crossed_cells(crossed):
-        label, way, threads = which.values()
-        part = chosen(crossed, variant="unsafe", **which)
-        safe = bad_words(crossed, "lost", variant=SAFE, **which) if lets_others_in(label, way) else "–"
-        rows.append(
-            {
-                "CPython": label,
-                "way": way,
-                "threads": threads,
-                "met": "{0.events} of {0.trials}".format(results.met(part)),
-                "pairs at once": _pairs(part.pairs.mean() * threads * (threads - 1) / 2),
-                "overlap, %": f"{100 * part.overlapped.median():.0f}",
-                "cores": cores_words(part),
-                "safe: lost updates": safe,
-            }
-        )
-    return pd.DataFrame(rows)
-
-
-def crossed_cells(crossed: pd.DataFrame) -> list[tuple[dict, bool]]:
-    """Build, way and number of threads of each row, and whether the call releases."""
-    return [
-        ({"interpreter": label, "way": way, "threads": threads}, releases)
-        for label in results.labels(crossed)
-        for way, releases in WAYS.items()
-        for threads in results.TEAM_SIZES
-    ]
-
-
-def releasing_words(label: str, releases: bool) -> str:
-    """What a call does with the GIL, or with its thread state where there is no GIL."""
-    if BY_LABEL[label].free_threaded:
-        return "detached" if releases else "attached"
-    return "GIL released" if releases else "GIL kept"
-
-
-def cores_once(table: pd.DataFrame, caption: str) -> tuple[pd.DataFrame, str]:
-    """A table without its column of cores, if that is the same in each row, and its caption, which then says it."""
-    cores = set(table.cores)
-    if len(cores) > 1:
-        return table, f"{caption} Cores: on how many they were seen, median."
-    return table.drop(
-        columns="cores"
-    ), f"{caption} Number of cores that they were seen on, the median of each row: {cores.pop()}."
-
-
-def cores_words(part: pd.DataFrame) -> str:
-    """On how many cores the threads of a run were seen: the median."""
-    return "not visible here" if part.cores.isna().all() else f"{part.cores.median():g}"
 
 
 def plot_crossed(figure, crossed: pd.DataFrame) -> None:
@@ -215,38 +158,10 @@ def plot_crossed(figure, crossed: pd.DataFrame) -> None:
 
 def crossed_words(crossed: pd.DataFrame) -> str:
     """The same in words, for the figure's alt text."""
-    parts = []
-    for threads in results.TEAM_SIZES:
-        for label in PAIR:
-            for way in WAYS:
-                which = {"interpreter": label, "way": way, "variant": "unsafe", "threads": threads}
-                parts.append(f"{way} on {label}, {threads} threads: {bad_words(crossed, 'lost', **which)}")
-    return "; ".join(parts)
-
-
-def _pairs(count: float) -> str:
-    """Pairs at once: whole ones where there are many."""
-    return f"{count:,.0f}" if count >= 10 else f"{count:.2g}"
-
-
-def crowd_table(rows: pd.DataFrame) -> pd.DataFrame:
-    """Loss beside overlap, by build, number of threads and length of work."""
-    return pd.DataFrame(
-        [
-            {
-                "CPython": row.interpreter,
-                "threads": row.threads,
-                "increments": f"{row.iterations:,}",
-                "n": row.n,
-                "lost, mean, %": draw.text(Interval(row.value, max(0.0, row.low), row.high), "", 100),
-                "pairs at once": _pairs(row.pairs),
-                "overlap, %": f"{100 * row.overlapped:.0f}",
-                "cores": "not visible here" if np.isnan(row.cores) else f"{row.cores:g}",
-                "switches": f"{row.preempted:.2g}",
-                "work, µs": f"{row.work_us:,.3g}",
-            }
-            for row in rows.itertuples()
-        ]
+    unsafe = chosen(crossed, variant="unsafe", interpreter=PAIR)
+    return "; ".join(
+        f"{way} on {label}, {threads} threads: {(of.lost != 0).sum()} of {len(of)} runs lost updates"
+        for (threads, label, way), of in unsafe.groupby(["threads", "interpreter", "way"])
     )
 
 
@@ -277,8 +192,8 @@ def plot_crowds(figure, runs: pd.DataFrame) -> None:
 def crowds_alt(rows: pd.DataFrame) -> str:
     """The picture in words."""
     return "; ".join(
-        f"{row.interpreter}, {row.threads} threads with {row.iterations:,}: loss {draw.number(100 * row.value, 1)} %, "
-        f"overlapped {draw.number(100 * row.overlapped, 1)} %"
+        f"{row.interpreter}, {row.threads} threads with {row.iterations:,}: loss {100 * row.lost:.1f} %, "
+        f"overlapped {100 * row.overlapped:.1f} %"
         for row in rows.itertuples()
     )
 
@@ -293,73 +208,39 @@ PUBLISHED_MATRIX = {
 
 def matrix_table(crossed: pd.DataFrame) -> pd.DataFrame:
     """A18: the talk's matrix, each cell with the processes that were counted in it: by kind of run, never pooled."""
-    rows = [
-        {
-            "function": function,
-            "CPython": label,
-            "call": call,
-            **{f"{threads} threads: runs that lost updates": share_words(share) for threads, share in shares.items()},
-            "published": PUBLISHED_MATRIX[function, not BY_LABEL[label].free_threaded],
-        }
-        for label in results.labels(crossed)
-        for function, call, shares in results.safety_matrix(crossed, label)
-    ]
+    rows = []
+    for label in results.labels(crossed):
+        for function, call, shares in results.safety_matrix(crossed, label):
+            of = {
+                name: text for size, share in shares.items() for name, text in counted(f"{size} threads", share).items()
+            }
+            talk = PUBLISHED_MATRIX[function, not BY_LABEL[label].free_threaded]
+            rows.append({"function": f"{function}, {call}", "CPython": label, **of, "the talk": talk})
     return pd.DataFrame(rows).sort_values("function", ignore_index=True, kind="stable")
 
 
-def bank_table(bank: pd.DataFrame) -> pd.DataFrame:
-    """A16 corrected: withdrawals and money made from nothing."""
+def by_call(runs: pd.DataFrame, of: str, column: str) -> pd.DataFrame:
+    """Runs that went wrong, one row for each kind (`of`), by build and loader."""
     rows = []
-    for label in results.labels(bank):
-        for loader in LOADERS:
-            for case in dict.fromkeys(bank.case):
-                which = {"interpreter": label, "loader": loader, "case": case}
-                rows.append(
-                    {
-                        "CPython": label,
-                        "loader": loader,
-                        "case": case,
-                        "runs that were inconsistent": bad_words(bank, "created", **which),
-                        "withdrawals, mean": mean_words(bank, "withdrawals", "", **which),
-                        "dollars from nothing, mean": mean_words(bank, "created", "", **which),
-                    }
-                )
+    for kind in dict.fromkeys(runs[of]):
+        row = {of: kind}
+        for label, loader in ((label, loader) for label in results.labels(runs) for loader in LOADERS):
+            bad = results.bad_processes(runs, column, **{"interpreter": label, "loader": loader, of: kind})
+            row |= counted(f"{label}, {loader.removeprefix('ctypes ')}", bad)
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
-def trials_table(trials: pd.DataFrame) -> pd.DataFrame:
-    """What the rules ask: how often each thing went wrong, in trials of their own."""
-    money = results.money(trials)
-    asked = [
-        (f"{variant} counter, {way}", label, results.counter_trials(trials, label, way, variant), "lost")
-        for label, way, variant in (
-            (GIL, PYDLL, "unsafe"),
-            (GIL, CDLL, "unsafe"),
-            *((FREE_THREADED, PYDLL, variant) for variant in VARIANTS),
-        )
-    ]
-    asked += [
-        (f"bank: {case}", label, chosen(money, interpreter=label, case=case), "created")
-        for label, case in ((GIL, "unsafe"), (FREE_THREADED, "unsafe"), (FREE_THREADED, "safe"))
-    ]
-    python = chosen(trials, interpreter=GIL, statement="total += 1")
-    asked += [(f"total += 1, {int(loops):,} times", GIL, of, "lost") for loops, of in python.groupby("loops")]
-    rows = [
-        {"CPython": label, "what": what, "trials that went wrong": bad_words(of, by)} for what, label, of, by in asked
-    ]
-    return pd.DataFrame(rows)
+# Of those the columns in sight: without the GIL both loaders are alike.
+CALLS = (f"{GIL}, PyDLL", f"{GIL}, CDLL", f"{FREE_THREADED}, PyDLL")
 
 
 def plot_payments(figure, payments: pd.DataFrame) -> None:
-    """Measured shares with their intervals, and both models' lines, as far as the windows reach."""
+    """Measured shares with their intervals, and the model's line, as far as the windows reach."""
     axes = figure.subplots()
-    # As close as the axis shows them: linear up to 100 ns, and logarithmic beyond.
+    # As close as the axis shows it: linear up to 100 ns, and logarithmic beyond.
     line = np.append(np.linspace(0, 100, 100), np.geomspace(100, payments.window_ns.max(), 400))
-    own = results.own_window(Interval.of(payments.iloc[0])).value
-    axes.plot(line / 1000, 100 * results.model_of_payments(line), label="the window alone", linestyle="--")
-    axes.plot(
-        line / 1000, 100 * results.model_of_payments(line + own), label="and what check and act take", linestyle=":"
-    )
+    axes.plot(line / 1000, 100 * results.model_of_payments(line), label="model: the window alone", linestyle="--")
     errors = [100 * (payments.value - payments.low), 100 * (payments.high - payments.value)]
     axes.errorbar(payments.window_ns / 1000, 100 * payments.value, yerr=errors, fmt="o", capsize=4, label="measured")
     axes.set_xscale("symlog", linthresh=0.1)
@@ -367,67 +248,30 @@ def plot_payments(figure, payments: pd.DataFrame) -> None:
     axes.set_xticks(payments.window_ns / 1000, [f"{window / 1000:g}" for window in payments.window_ns])
     axes.set_yticks([0, 1, 10, 100], ["0", "1", "10", "100"])
     axes.set(xlabel="window between check and act, µs", ylabel="rounds with two payments, %", ylim=(0, None))
-    draw.legend_above(axes, 3)
-
-
-def payments_table(payments: pd.DataFrame) -> pd.DataFrame:
-    """The same as a table."""
-    return pd.DataFrame(
-        {
-            "window, µs": [f"{window / 1000:g}" for window in payments.window_ns],
-            "n": payments.n,
-            "rounds with two payments, %": [draw.text(Interval.of(row), "", 100) for row in payments.itertuples()],
-            "model: the window alone, %": [f"{100 * model:.2f}" for model in payments.model],
-            "model: and what check and act take, %": [
-                "fixed by this row" if window == 0 else draw.text(found, "", 100)
-                for window, found in zip(payments.window_ns, payments["with check"], strict=True)
-            ],
-        }
-    )
-
-
-def payments_alt(payments: pd.DataFrame) -> str:
-    """The picture in words."""
-    return "; ".join(
-        f"{row.window_ns / 1000:g} µs: {draw.text(Interval.of(row), '%', 100)}, by the window alone {100 * row.model:.2g} %"
-        for row in payments.itertuples()
-    )
+    draw.legend_above(axes)
 
 
 def bytecode_words(statement: str, instructions: pd.DataFrame) -> str:
     """The caption of a statement's instructions."""
     between = results.hand_overs_between(instructions)
-    return f"{statement}: {between} place(s) between reading and writing where the GIL may go."
+    return f"`{statement}`: {between} place(s) between reading and writing where the GIL may go."
+
+
+def in_the_loop(instructions: pd.DataFrame) -> pd.Series:
+    """Those from the reading of `total` to the jump back."""
+    from_there = (instructions.race == "reads total").cummax()
+    return from_there & ~instructions.instruction.str.startswith("JUMP_BACKWARD").cummax().shift(fill_value=False)
 
 
 def python_table(python: pd.DataFrame) -> pd.DataFrame:
-    """C7: lost updates of Python statements by build and switch interval."""
+    """C7: runs in which Python statements lost updates, by switch interval and build."""
     rows = []
-    for label in results.labels(python):
-        for statement in dict.fromkeys(python.statement):
-            for interval in INTERVALS:
-                which = {"interpreter": label, "statement": statement, "interval": interval}
-                rows.append(
-                    {
-                        "CPython": label,
-                        "statement": statement,
-                        "switch interval": interval,
-                        "runs that lost updates": bad_words(python, "lost", **which),
-                        "lost, mean": mean_words(python, "lost", "%", 100, **which),
-                    }
-                )
-    return pd.DataFrame(rows)
-
-
-def kinds_table(kinds: pd.DataFrame) -> pd.DataFrame:
-    """More kinds of shared state: runs with a wrong answer, by build and loader."""
-    rows = []
-    for kind in dict.fromkeys(kinds.kind):
-        row = {"kind": kind}
-        for label in results.labels(kinds):
-            for loader in LOADERS:
-                found = bad_words(kinds, "wrong", interpreter=label, loader=loader, kind=kind)
-                row[f"{label}, {loader.split()[1]}"] = found
+    for statement, interval in dict.fromkeys(zip(python.statement, python.interval)):
+        row = {"statement": statement, "switch interval": interval}
+        for label in results.labels(python):
+            which = {"interpreter": label, "statement": statement, "interval": interval}
+            row |= counted(label, results.bad_processes(python, "lost", **which))
+            row[f"{label}: lost, mean"] = mean_words(python, "lost", "%", 100, **which)
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -439,53 +283,91 @@ def borrowed_table(runs: pd.DataFrame) -> pd.DataFrame:
         row = {"function": what}
         for label in results.labels(runs):
             ends = chosen(runs, interpreter=label, what=what).ended.value_counts()
-            bad = results.Share(int(ends.drop("ok", errors="ignore").sum()), int(ends.sum())).at()
-            said = ", ".join(f"{count} × {ended}" for ended, count in ends.items())
-            row[f"CPython {label}"] = f"{said} (not ok: {bad.low:.0%} to {bad.high:.0%})"
+            row[f"CPython {label}"] = ", ".join(f"{count} × {ended}" for ended, count in ends.items())
+            bad = Share(int(ends.drop("ok", errors="ignore").sum()), int(ends.sum())).at()
+            row[f"CPython {label}: not ok"] = f"{bad.low:.0%} to {bad.high:.0%}"
         rows.append(row)
     return pd.DataFrame(rows)
 
 
+def remedies(record: Record) -> list[str]:
+    """What was timed, by name, also what a reader has added; without the instrument's own loops and the copy for the A/A test."""
+    names = dict.fromkeys(cell.partition("/")[2] for cell in record.loops)
+    return [name for name in names if not name.startswith((EMPTY, "control")) and name != AGAIN]
+
+
 def remedies_table(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
-    """What each remedy costs, alone and with rivals. No Python is in its loop, so there is no empty loop to take off."""
+    """What each remedy costs, alone and with others. No Python is in its loop, so there is no empty loop to take off."""
     rows = []
-    for name in REMEDIES:
+    for name in remedies(record):
         row = {"remedy": name + (" (not safe)" if name in UNSAFE_REMEDIES else "")}
         for label in record.interpreters:
             row[f"alone, {label}, ns"] = draw.text(statistics.per_call(record, (label, name)))
         for threads in sorted(rivals.threads.unique()):
             found = results.operation(rivals, name, int(threads))
             row[f"{threads} threads together, {FREE_THREADED}: one every, ns"] = draw.words(found)
-        rows.append({**row, "when": WHEN[name]})
+        rows.append({**row, "when": WHEN.get(name, "")})
     return pd.DataFrame(rows)
 
 
+def price_rows(record: Record, rivals: pd.DataFrame) -> pd.DataFrame:
+    """What is drawn of it: one thread and two, without the GIL."""
+    found = [
+        (name, how, one)
+        for name in remedies(record)
+        for how, one in (
+            ("one thread", statistics.per_call(record, (FREE_THREADED, name))),
+            ("two threads together", results.operation(rivals, name, results.TEAM_SIZES[0])),
+        )
+        if one is not None
+    ]
+    return pd.DataFrame([{"remedy": name, "threads": how, **vars(one)} for name, how, one in found])
+
+
+def plot_prices(figure, prices: pd.DataFrame) -> None:
+    """A point for each remedy: one thread, and two that share it."""
+    axes = figure.subplots()
+    draw.intervals(axes, prices, "remedy", hue="threads")
+    axes.set(xlabel="ns for each operation, without the GIL", xlim=(0, None))
+
+
+def in_words(rows: pd.DataFrame, unit: str, factor: float = 1) -> str:
+    """Such a picture in words: what a row is of, and its value with its interval."""
+    of = [column for column in rows if column not in ("value", "low", "high", "n", "model")]
+    return "; ".join(
+        f"{', '.join(str(row[name]) for name in of)}: {draw.text(Interval(row.value, row.low, row.high), unit, factor)}"
+        for _, row in rows.iterrows()
+    )
+
+
 def detection_table(found: pd.DataFrame) -> pd.DataFrame:
-    """What both tools say, with what they should say."""
+    """What both tools say of each variant, with what is true of it."""
+    said = {(row.variant, row.tool): row.found for row in found.itertuples()}
+    yes = ("no", "yes")
     return pd.DataFrame(
         [
-            {
-                "variant": row["variant"],
-                "data race": "yes" if row["data race"] else "no",
-                "can be wrong": "yes" if row["can be wrong"] else "no",
-                **{tool: results.verdict_on_tool(row[tool], row["data race"]) for tool in TOOLS},
-            }
-            for _, row in results.detected(found).iterrows()
+            {"variant": variant, "data race": yes[race], "can be wrong": yes[wrong]}
+            | {tool: results.verdict_on_tool(said[variant, tool], race) for tool in TOOLS}
+            for variant, (race, wrong) in STRESS.items()
         ]
     )
+
+
+def telling(table: pd.DataFrame) -> pd.Series:
+    """Of that table the rows that teach most: the counters, what is wrong without a data race, and where a tool errs."""
+    errs = table[list(TOOLS)].apply(lambda said: said.str.contains("(", regex=False)).any(axis=1)
+    return table.variant.str.startswith("counter") | (table["data race"] != table["can be wrong"]) | errs
 
 
 def parallel_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The outcome of each test on each build."""
-    outcomes = runs.pivot(index="test", columns="interpreter", values="outcome")
-    return pd.DataFrame(
-        [
-            {"test": test, **{f"CPython {label}": outcomes[label][test] for label in results.labels(runs)}}
-            for test in TESTS
-        ]
-    )
+    outcomes = runs.pivot(index="test", columns="interpreter", values="outcome").loc[list(TESTS)]
+    return outcomes.add_prefix("CPython ").reset_index()
 
 
 def explored_table(found: pd.DataFrame) -> pd.DataFrame:
     """What loom tried, and what went wrong."""
-    return found.set_index("case").loc[list(MODELS), ["executions", "failure"]].fillna("none").reset_index()
+    table = found.set_index("case").loc[list(MODELS), ["executions", "failure"]].fillna("none").reset_index()
+    failed = r".*failed: (.*?)\s+left: (\S+)\s+right: (\S+).*"
+    table = table.rename(columns={"executions": "tried"})
+    return table.assign(failure=table.failure.str.replace(failed, r"\1: \2, and not \3", regex=True))

@@ -1,6 +1,6 @@
 """The numbers of the chapter "Races", by name, and its own controls. The rules: claims.toml, sentences.toml."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from itertools import product
 
@@ -14,19 +14,13 @@ from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.races import results
 from notebooks.races.detection import CLEAN, RACE, TOOLS
-from notebooks.races.experiment import AS_IN_THE_POST, AS_RUN, LOADERS, SHORT, THREADS, WAYS, lets_others_in
+from notebooks.races.experiment import AS_IN_THE_POST, AS_RUN, THREADS, lets_others_in
 from notebooks.races.results import CDLL, KEEPING, NARROW_NS, PYDLL, RELEASING, SAFE, TEAM_SIZES, UNSAFE, WIDE_NS
 
 PAIR, TWO = (GIL, FREE_THREADED), TEAM_SIZES[0]
-BORROWED = "PyList_GetItem (borrowed)"
+BORROWED, STRONG = "PyList_GetItem (borrowed)", "PyList_GetItemRef (strong)"
 # What of the talk's program goes wrong, and the column that is not zero then.
 WRONG_AS_RUN = {"unsafe counter": "lost", "bank": "created", "fast bank": "created"}
-# Of fifty threads with the talk's work: what they lose, and what may explain it.
-OF_FIFTY = {
-    "loss": results.loss_of_fifty,
-    "overlapping pairs": results.pairs_at_once,
-    "loss of each pair": results.loss_of_a_pair,
-}
 # Of threads together: those whose price the prose compares.
 REMEDIES = ("atomic", "sharded, 16 atomics", "read under a PyMutex", "read an immutable snapshot")
 
@@ -44,9 +38,10 @@ def numbers(session: Session) -> Makers:
     )
     for label in PAIR:
         made[f"processes that a borrowed reference ended: {label}"] = partial(ended, session, label, BORROWED)
+    made[f"processes that a strong reference ended: {FREE_THREADED}"] = partial(ended, session, FREE_THREADED, STRONG)
     for remedy in REMEDIES:
         made[f"ns for one of two threads together: {remedy}"] = lambda remedy=remedy: results.operation(
-            results.with_rivals(session.frame("remedies with rivals")), remedy, 2
+            session.frame("remedies with rivals"), remedy, 2
         )
     return made
 
@@ -62,16 +57,6 @@ def ended(session: Session, label: str, what: str) -> Share | None:
     runs = session.frame("borrowed references", disturbed=True)
     runs = runs[(runs.interpreter == label) & (runs.what == what)] if len(runs) else runs
     return Share(int((runs.ended != "ok").sum()), len(runs)) if len(runs) else None
-
-
-def spared(share: Share | None) -> Share | None:
-    """The runs without an event, among the same."""
-    return share and Share(share.trials - share.events, share.trials)
-
-
-def worst(shares: Iterable[Share | None]) -> Share | None:
-    """Of several the one that speaks most against "never": with an event, or else of the fewest runs."""
-    return max(filter(None, shares), key=lambda share: (share.events > 0, share.at().high), default=None)
 
 
 def of_the_rules(session: Session) -> Makers:
@@ -95,13 +80,9 @@ def of_the_rules(session: Session) -> Makers:
     for label, statement in product(PAIR, ("total += 1", "total += one()")):
         which = {"interpreter": label, "statement": statement, "interval": "1 µs"}
         events(f"bad runs: {statement}, {label}", "total += 1", "lost", **which)
-        made[f"bad runs, undisturbed: {statement}, {label}"] = partial(bad, session, "total += 1", "lost", **which)
     for label, gil in zip(PAIR, ("on", "off")):
         which = {"interpreter": label, "gil": gil, "what": "fast bank"}
         events(f"bad runs as the talk ran it: fast bank, {label}", AS_RUN, "created", **which)
-        made[f"bad runs as the talk ran it, undisturbed: fast bank, {label}"] = partial(
-            bad, session, AS_RUN, "created", **which
-        )
     made[f"updates lost, mean over all runs: unsafe, PyDLL, {FREE_THREADED}"] = lambda: mean(
         results.counter_trials(session.frame("trials"), FREE_THREADED, PYDLL, "unsafe").lost
     )
@@ -138,18 +119,18 @@ def as_run(session: Session) -> Makers:
         f"rounds that race, as the talk ran it: {FREE_THREADED}": partial(average, "raced", what="fast bank"),
     }
     for what in ("unsafe counter", "bank"):
-        wrong = partial(bad, session, AS_RUN, WRONG_AS_RUN[what], what=what, **off)
-        made[f"runs of the talk's {what} that went wrong: {FREE_THREADED}"] = wrong
-        made[f"runs of the talk's {what} that went right: {FREE_THREADED}"] = lambda wrong=wrong: spared(wrong())
-    made["runs that went wrong with the GIL, as the talk ran it, the worst"] = lambda: worst(
-        wrong_with_the_gil(session).values()
+        made[f"runs of the talk's {what} that went wrong: {FREE_THREADED}"] = partial(
+            bad, session, AS_RUN, WRONG_AS_RUN[what], what=what, **off
+        )
+    made["runs that went wrong with the GIL, as the talk ran it"] = partial(
+        bad,
+        session,
+        AS_RUN,
+        "wrong",
+        lambda runs: runs.assign(wrong=(runs[["lost", "created"]].fillna(0) != 0).any(axis=1)),
+        gil="on",
     )
     return made
-
-
-def wrong_with_the_gil(session: Session) -> dict[str, Share | None]:
-    """Runs of the talk's program that went wrong with the GIL, by what it runs."""
-    return {what: bad(session, AS_RUN, column, what=what, gil="on") for what, column in WRONG_AS_RUN.items()}
 
 
 def mean_as_run(session: Session, column: str, **which) -> Location | None:
@@ -159,27 +140,16 @@ def mean_as_run(session: Session, column: str, **which) -> Location | None:
 
 
 def of_threads(session: Session) -> Makers:
-    """What a thread costs."""
-    life = partial(life_of_a_thread, session)
-    made: Makers = {f"µs of a thread that does nothing: {label}": partial(life, label) for label in PAIR}
-    made[f"µs of a thread that does nothing: {FREE_THREADED} less {GIL}"] = lambda: results.difference(
-        life(FREE_THREADED), life(GIL)
-    )
-    for column, what in (("start", "to start a thread"), ("call", "of one call of the talk's counter")):
-        made[f"µs {what}: {FREE_THREADED}"] = lambda column=column: interval_of(
-            in_us(session), column, interpreter=FREE_THREADED
-        )
-    return made
+    """What it takes to start a thread, and what one thread of the talk's counter has to do."""
 
+    def found(column: str) -> Interval | None:
+        runs = session.frame("starting a thread")
+        return interval_of(runs.assign(**{column: runs[column] / 1000}), column, interpreter=FREE_THREADED)
 
-def in_us(session: Session) -> pd.DataFrame:
-    """What was measured of threads, in microseconds."""
-    runs = session.frame("starting a thread")
-    return runs.assign(**runs[["start", "call", "life"]] / 1000)
-
-
-def life_of_a_thread(session: Session, label: str) -> Location | None:
-    return mean(chosen(in_us(session), interpreter=label).life)
+    return {
+        f"µs to start a thread: {FREE_THREADED}": partial(found, "start"),
+        f"µs of one call of the talk's counter: {FREE_THREADED}": partial(found, "call"),
+    }
 
 
 def of_the_counter(session: Session) -> Makers:
@@ -187,35 +157,19 @@ def of_the_counter(session: Session) -> Makers:
     crossed = partial(session.frame, "counter, crossed")
     lost = partial(bad, session, "counter, crossed", "lost")
     made: Makers = {}
-    for label, threads, way in product(PAIR, TEAM_SIZES, WAYS):
+    ways = {"kept": KEEPING, "released": RELEASING}
+    for label, threads, (gil, way) in product(PAIR, TEAM_SIZES, ways.items()):
         which = {"interpreter": label, "threads": threads, "way": way, "variant": "unsafe"}
-        made[f"lossy runs: unsafe, {threads} threads, {way}, {label}"] = partial(lost, **which)
+        made[f"lossy runs: unsafe, {threads} threads, {gil}, {label}"] = partial(lost, **which)
     for name, variants in (("unsafe", UNSAFE), ("safe", SAFE)):
         which = {"interpreter": FREE_THREADED, "threads": THREADS, "variant": variants}
         made[f"lossy runs: {name}, {THREADS} threads, {FREE_THREADED}"] = partial(lost, **which)
-    for what, ways in (("keep", KEEPING), ("release", RELEASING)):
-        of_it = [made[f"lossy runs: unsafe, {n} threads, {way}, {GIL}"] for n, way in product(TEAM_SIZES, ways)]
-        made[f"lossy runs of calls that {what} the GIL, the worst"] = lambda of_it=of_it: worst(
-            make() for make in of_it
-        )
-    for label in PAIR:
-        two = f"unsafe, {TWO} threads, {CDLL}, {label}"
-        made[f"runs without a loss: {two}"] = lambda two=two: spared(made[f"lossy runs: {two}"]())
-        for place, what in enumerate(("median", "least", "most")):
-            made[f"{what} of what lossy runs lost: {two}"] = partial(of_the_lossy, session, place, label)
     made[f"runs with all threads inside together, though the call keeps the GIL: {GIL}"] = lambda: results.met(
         crossed(), every=False, interpreter=GIL, way=KEEPING
     )
     for what, of in (("inside together", results.met), ("at work at once", results.worked_at_once)):
         made[f"runs with two threads {what}, where nothing keeps them apart"] = lambda of=of: of(let_in(crossed()))
     return made
-
-
-def of_the_lossy(session: Session, place: int, label: str) -> Counted | None:
-    """Of runs of two threads through CDLL that lost anything: median, smallest or largest share."""
-    which = {"interpreter": label, "way": CDLL, "variant": "unsafe", "threads": TWO}
-    found = results.typical_bad(session.frame("counter, crossed"), "lost", **which)
-    return found and Counted(found[place])
 
 
 def let_in(crossed: pd.DataFrame) -> pd.DataFrame:
@@ -227,42 +181,22 @@ def let_in(crossed: pd.DataFrame) -> pd.DataFrame:
 def of_the_crowds(session: Session) -> Makers:
     """Loss and overlap, and why fifty threads with the talk's work lose more on one build than on the other."""
     crowds = partial(session.frame, "crowds")
-    made: Makers = {}
-    two = {"interpreter": GIL, "threads": TWO, "iterations": SHORT}
-    for name, which in (("of two threads with the talk's work", two), ("of all kinds", {})):
-        for what, at_once in product(("runs", "lossy runs", "runs without a loss"), (False, True)):
-            how = "at work at once" if at_once else "not at work at once"
-            made[f"{what} {name}, {how}"] = partial(overlapping, session, what, at_once, which)
-    for label in PAIR:
-        made[f"loss of fifty threads: {label}"] = lambda label=label: results.loss_of_fifty(crowds(), label)
-    for what, of in OF_FIFTY.items():
-        made[f"{what} of fifty threads: {GIL} less {FREE_THREADED}"] = lambda of=of: results.difference(
-            *(of(crowds(), label) for label in PAIR)
+    made: Makers = {
+        "lossy runs in which no two threads were at work at once": lambda: results.lossy_apart(crowds()),
+    }
+    pairs = THREADS * (THREADS - 1) / 2
+    for what, column in (("loss", {"column": "lost"}), ("overlapping pairs", {"column": "pairs", "factor": pairs})):
+        both = [lambda label=label, column=column: results.of_fifty(crowds(), label, **column) for label in PAIR]
+        made |= {f"{what} of fifty threads: {label}": make for label, make in zip(PAIR, both, strict=True)}
+        made[f"{what} of fifty threads: {GIL} less {FREE_THREADED}"] = lambda both=both: results.difference(
+            *(make() for make in both)
         )
-        made[f"{what} of fifty threads: {GIL} / {FREE_THREADED}"] = lambda of=of: factor(crowds(), of)
     return made
-
-
-def overlapping(session: Session, what: str, at_once: bool, which: dict) -> Counted:
-    """How many runs, in which some threads worked at the same time, or none did."""
-    share = results.overlap_and_loss(session.frame("crowds"), **which)[at_once]
-    counts = {"runs": share.trials, "lossy runs": share.events, "runs without a loss": share.trials - share.events}
-    return Counted(counts[what])
-
-
-def factor(crowds: pd.DataFrame, of: Callable) -> Counted | None:
-    """With the GIL released over without a GIL, where all that may explain the factor is known, and above zero."""
-    for each in OF_FIFTY.values():
-        pair = [each(crowds, label) for label in PAIR]
-        if results.difference(*pair) is None or min(found.centre for found in pair) <= 0:
-            return None
-    gil, free = (of(crowds, label).centre for label in PAIR)
-    return Counted(gil / free)
 
 
 def of_the_bank(session: Session) -> Makers:
     """The corrected bank: the one that sleeps between check and act, and the one of atomic accesses."""
-    asleep, atomic = {"loader": PYDLL, "case": "unsafe"}, partial(atomic_banks, session)
+    asleep = {"loader": PYDLL, "case": "unsafe"}
     made: Makers = {}
     for label in PAIR:
         made[f"inconsistent runs of the bank asleep: {label}"] = partial(
@@ -271,37 +205,27 @@ def of_the_bank(session: Session) -> Makers:
     made[f"dollars from nothing, bank asleep: {FREE_THREADED}"] = lambda: mean(
         chosen(results.money(session.frame("bank")), interpreter=FREE_THREADED, **asleep).created
     )
-    made["inconsistent runs of the atomic bank, the worst"] = lambda: worst(atomic().values())
-    made["runs of the atomic bank"] = lambda: Counted(sum(share.trials for share in atomic().values()))
+    made["inconsistent runs of the atomic bank, where a second thread can come in"] = partial(atomic_banks, session)
     return made
 
 
-def atomic_banks(session: Session) -> dict[str, Share]:
-    """Inconsistent runs of the account of atomic loads and stores, by "loader on build"."""
-    bank = results.money(session.frame("bank"))
-    return {
-        f"{loader} on {label}": results.bad_processes(
-            bank, "created", interpreter=label, loader=loader, case="atomic load and store"
-        )
-        for label in results.labels(bank)
-        for loader in LOADERS
-    }
+def atomic_banks(session: Session) -> Share | None:
+    """Inconsistent runs of the account of atomic loads and stores. Each case has processes of its own."""
+    bank = chosen(results.money(session.frame("bank")), case="atomic load and store")
+    bank = bank[[lets_others_in(row.interpreter, row.loader) for row in bank.itertuples()]]
+    return results.bad_processes(bank, "created")
 
 
 def of_the_windows(session: Session) -> Makers:
-    """Rounds in which both were paid, by width of the window, and two models of them."""
+    """Rounds in which both were paid, by width of the window, and how many of them a model misses."""
     made: Makers = {}
 
     def payments(name: str, make: Callable) -> None:
         made[name] = lambda: make(results.payments(session.frame("width of the window")))
 
     payments("rounds paid twice in a window of no width", lambda found: Interval.of(found.iloc[0]))
-    payments("ns that check and act take", lambda found: results.own_window(Interval.of(found.iloc[0])))
     payments("windows", lambda found: Counted(len(found)))
-    payments("windows above zero", lambda found: Counted(int((found.window_ns > 0).sum())))
-    payments("windows missed by the window alone", lambda found: Counted(len(results.misses(found)["window"])))
-    payments("windows missed with check and act", lambda found: Counted(len(results.misses(found)["with check"])))
-    payments("windows nearer to the model with check and act", lambda found: Counted(results.nearer(found)))
+    payments("windows missed by the window alone", lambda found: Counted(results.missed(found)))
     return made
 
 
@@ -311,7 +235,7 @@ def of_the_tools(session: Session) -> Makers:
     for tool in TOOLS:
         for what in ("judged", "right", "missed", "false alarms"):
             made[f"{tool}, variants {what}"] = partial(score, session, tool, what)
-        made[f"{tool}, races of the atomic bank"] = partial(races_of_the_atomic_bank, session, tool)
+    made["ThreadSanitizer, races of the atomic bank"] = partial(races_of_the_atomic_bank, session, "ThreadSanitizer")
     for variant in ("load then store", "fetch_add"):
         made[f"lossy runs: Rust, {variant}"] = partial(
             bad, session, "counter in Rust", "lost", variant=f"Rust, {variant}"

@@ -58,13 +58,6 @@ def bad_processes(runs: pd.DataFrame, column: str, **which) -> Share | None:
     return Share(rows.process[rows[column] != 0].nunique(), processes) if processes else None
 
 
-def conditions(runs: pd.DataFrame) -> list[tuple[str, str]]:
-    """Each build of the talk's own program, with its GIL on or off."""
-    return sorted(
-        set(runs[["interpreter", "gil"]].itertuples(index=False, name=None)), key=lambda one: (one[0], one[1] == "off")
-    )
-
-
 def by_process(runs: pd.DataFrame, column: str, **which) -> np.ndarray:
     """The mean of a column in each process, over the rows that `which` chooses."""
     return chosen(runs, **which).groupby("process")[column].mean().to_numpy()
@@ -94,13 +87,6 @@ def difference(one: Location | None, other: Location | None, level: float = LEVE
     if one.error == other.error == 0:
         return Interval(*[one.centre - other.centre] * 3)
     return estimates.difference(one, other).at(level)
-
-
-def typical_bad(runs: pd.DataFrame, column: str, **which) -> tuple[float, float, float] | None:
-    """Of the runs that lost (or made) anything: median, smallest and largest; None if there is no such run."""
-    rows = chosen(runs, **which)
-    bad = rows[column][rows[column] != 0]
-    return (float(bad.median()), float(bad.min()), float(bad.max())) if len(bad) else None
 
 
 def met(runs: pd.DataFrame, every: bool = True, **which) -> Share | None:
@@ -159,61 +145,22 @@ def situations(crossed: pd.DataFrame, bank: pd.DataFrame) -> dict[str, Share]:
     return found
 
 
-def overlap_and_loss(runs: pd.DataFrame, **which) -> dict[bool, Share]:
-    """Runs that lost updates, among those in which no two threads worked at the same time, and among those in which some did."""
-    runs = chosen(runs, **which)
-    together = runs.pairs > 0
-    return {
-        some: Share(int((runs.lost[together == some] != 0).sum()), int((together == some).sum()))
-        for some in (False, True)
-    }
+def lossy_apart(crowds: pd.DataFrame) -> Share | None:
+    """Runs that lost updates, among those in which no two threads worked at the same time; None if there were none of these."""
+    lost = crowds.lost[crowds.pairs == 0]
+    return Share(int((lost != 0).sum()), len(lost)) if len(lost) else None
 
 
 def crowd_rows(runs: pd.DataFrame) -> pd.DataFrame:
-    """One row for each build, number of threads and length of work: the expected loss, and how the threads overlapped."""
-    rows = []
-    for label in labels(runs):
-        for iterations in sorted(runs.iterations.unique()):
-            for threads in sorted(runs.threads.unique().tolist()):
-                which = {"interpreter": label, "threads": threads, "iterations": int(iterations)}
-                part = chosen(runs, **which)
-                if part.empty:
-                    continue
-                loss = expected(part.lost.to_numpy())
-                rows.append(
-                    {
-                        **which,
-                        "n": len(part),
-                        "loss": loss,
-                        **vars(loss.at()),
-                        "pairs": float(part.pairs.mean()) * threads * (threads - 1) / 2,
-                        "overlapped": float(part.overlapped.median()),
-                        "cores": float(part.cores.median()),
-                        "preempted": float(part.preempted.mean()),
-                        "work_us": float(part.work_us.median()),
-                    }
-                )
-    return pd.DataFrame(rows)
+    """One row for each build, length of work and number of threads: the expected loss, and the median of the overlap."""
+    of = runs.groupby(["interpreter", "iterations", "threads"], as_index=False)
+    return of.agg(lost=("lost", "mean"), overlapped=("overlapped", "median"))
 
 
-def loss_of_fifty(runs: pd.DataFrame, label: str) -> Location | None:
-    """Of fifty threads with the talk's work: the share of updates that a run lost, on average."""
+def of_fifty(runs: pd.DataFrame, label: str, column: str, factor: float = 1) -> Location | None:
+    """Of fifty threads with the talk's work: the mean of a column over the runs."""
     part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
-    return expected(part.lost.to_numpy()) if len(part) else None
-
-
-def pairs_at_once(runs: pd.DataFrame, label: str) -> Location | None:
-    """How many pairs of them were at work at once in a run, on average."""
-    part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
-    return expected(part.pairs.to_numpy() * THREADS * (THREADS - 1) / 2) if len(part) else None
-
-
-def loss_of_a_pair(runs: pd.DataFrame, label: str) -> Location | None:
-    """The share of its own updates that each of those pairs lost, on average over the runs that had one, if all others lost
-    nothing."""
-    part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
-    part = part[part.pairs > 0]
-    return expected((part.lost / part.pairs / (THREADS - 1)).to_numpy()) if len(part) else None
+    return expected(factor * part[column].to_numpy()) if len(part) else None
 
 
 def safety_matrix(crossed: pd.DataFrame, label: str) -> list[tuple[str, str, dict[int, Share]]]:
@@ -231,7 +178,7 @@ def safety_matrix(crossed: pd.DataFrame, label: str) -> list[tuple[str, str, dic
 def calls(label: str) -> dict[str, list[str]]:
     """The ways of calling, by what they do with a GIL."""
     if BY_LABEL[label].free_threaded:
-        return {"there is no GIL": list(WAYS)}
+        return {"no GIL": list(WAYS)}
     return {"GIL kept": KEEPING, "GIL released": RELEASING}
 
 
@@ -241,45 +188,24 @@ def model_of_payments(window_ns: np.ndarray, spread_ns: float = SPREAD_NS) -> np
 
 
 def payments(runs: pd.DataFrame) -> pd.DataFrame:
-    """Share of rounds with two payments by width of the window, beside two models: the window alone, and with the time added
-    that check and act take themselves. That time is what the window of no width shows, with the bounds of its interval."""
+    """Share of rounds with two payments by width of the window, beside a model that knows the window alone."""
     level = 1 - (1 - LEVEL) / runs.window_ns.nunique()
-    found = {int(window): Location.of(part.share.to_numpy()).at(level) for window, part in runs.groupby("window_ns")}
-    own = own_window(found[0])
     return pd.DataFrame(
         [
             {
-                "window_ns": window,
-                **vars(share),
-                "n": int((runs.window_ns == window).sum()),
+                "window_ns": int(window),
+                **vars(Location.of(part.share.to_numpy()).at(level)),
+                "n": len(part),
                 "model": float(model_of_payments(window)),
-                "with check": Interval(*(float(model_of_payments(window + ns)) for ns in vars(own).values())),
             }
-            for window, share in found.items()
+            for window, part in runs.groupby("window_ns")
         ]
     )
 
 
-def own_window(zero: Interval, spread_ns: float = SPREAD_NS) -> Interval:
-    """What check and act take themselves, in ns: the width that explains the share of a window of none."""
-    return zero.map(lambda share: spread_ns * (1 - math.sqrt(1 - min(max(share, 0.0), 1.0))))
-
-
-def misses(found: pd.DataFrame) -> dict[str, list[float]]:
-    """At which windows (ns) each model fails: it lies outside of the interval. All intervals hold together; the one that
-    fixed the second model is not asked again."""
-    rows = found.assign(added=[model.value for model in found["with check"]])
-    return {
-        name: [row.window_ns for row in asked.itertuples() if above(Interval.of(row), getattr(row, model)) != OPEN]
-        for name, model, asked in (("window", "model", rows), ("with check", "added", rows[rows.window_ns > 0]))
-    }
-
-
-def nearer(found: pd.DataFrame) -> int:
-    """At how many windows above zero the second model is nearer to what was measured than the first one."""
-    later = found[found.window_ns > 0]
-    added = np.array([model.value for model in later["with check"]])
-    return int((np.abs(added - later.value) < np.abs(later.model - later.value)).sum())
+def missed(found: pd.DataFrame) -> int:
+    """At how many windows the model lies outside of the interval. All intervals hold together."""
+    return sum(above(Interval.of(row), row.model) != OPEN for row in found.itertuples())
 
 
 def hand_overs_between(instructions: pd.DataFrame) -> int:
@@ -288,30 +214,9 @@ def hand_overs_between(instructions: pd.DataFrame) -> int:
     return int((instructions["may hand over the GIL"][read:write] != "").sum())
 
 
-def with_rivals(runs: pd.DataFrame) -> pd.DataFrame:
-    """Remedies with rivals, with the `ns` for one operation of all threads together."""
-    return runs.assign(ns=1e9 / runs.together)
-
-
 def operation(rivals: pd.DataFrame, remedy: str, threads: int) -> Interval | None:
     """One operation of a remedy every so many nanoseconds, by so many threads together."""
-    return interval_of(rivals, "ns", remedy=remedy, threads=threads)
-
-
-def detected(found: pd.DataFrame) -> pd.DataFrame:
-    """One row for each variant of the library: what is true of it, and what each tool found."""
-    said = found.pivot(index="variant", columns="tool", values="found")
-    return pd.DataFrame(
-        [
-            {
-                "variant": variant,
-                "data race": race,
-                "can be wrong": wrong,
-                **{tool: said[tool][variant] for tool in TOOLS},
-            }
-            for variant, (race, wrong) in STRESS.items()
-        ]
-    )
+    return interval_of(rivals.assign(ns=1e9 / rivals.together), "ns", remedy=remedy, threads=threads)
 
 
 def report(found: pd.DataFrame, variant: str) -> str:
