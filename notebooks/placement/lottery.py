@@ -41,11 +41,8 @@ BUILDS = (GIL, FREE_THREADED)
 
 @dataclass(frozen=True)
 class Size:
-    """How much of it, for each build: shuffled orders, programs that are the default again, and links of each kind of D6.
-
-    duels of each program; turns of a duel; profiles, one process each; rounds of the benchmarks in one profile. A longer
-    run draws more orders rather than looking longer at the same: what is asked is how layouts differ.
-    """
+    """How much of it, for each build. copies: of the default; links: of each kind of D6; rounds: of the benchmarks in a profile.
+    A longer run draws more orders: what is asked is how layouts differ."""
 
     orders: int
     copies: int
@@ -77,11 +74,8 @@ TOGETHER, ANYWHERE = "hot functions together", "hot functions anywhere"
 
 
 def linking(session: Session) -> dict[str, dict]:
-    """Link the default, the shuffled orders, and those of D6, of both builds; by build, what came of it.
-
-    `lacking`: why it cannot be linked here, or None. `programs`: name, kind and file of each that runs against the
-    default; the copies are the default itself. `absent`: why there is none of D6, or None.
-    """
+    """By build, what came of linking: `lacking`, why it cannot be linked here, or None; `programs`, name, kind and file of each that
+    runs against the default; `absent`, why there is none of D6, or None."""
     return {label: session.observe("linking", link_all, *linked_how(session, label)) for label in BUILDS}
 
 
@@ -136,7 +130,6 @@ def by_profile(label: str, program: Path, rounds: int) -> list[relink.Function]:
 
 
 def where(label: str, file: str) -> Path:
-    """A linked program."""
     return LINKED / label / "bin" / file
 
 
@@ -147,10 +140,7 @@ def prepare(label: str) -> None:
 
 
 def hottest(program: Path, benchmarks: tuple[str, ...], rounds: int) -> tuple[str, Counter]:
-    """What was counted, samples (perf) or instructions (callgrind), and how many by function while benchmarks run.
-
-    Raises UserError where neither tool can be used.
-    """
+    """What was counted, samples (perf) or instructions (callgrind), by function. Raises UserError where neither tool can be used."""
     lines = "".join(f"{name} {BENCHMARKS[name]}\n" for name in benchmarks)
     with tempfile.TemporaryDirectory() as folder:
         if profile.perf_available() is None:
@@ -236,10 +226,7 @@ class Server:
 
 
 def duels(session: Session, made: dict[str, dict]) -> pd.DataFrame:
-    """Every program against the default of its build, in rounds.
-
-    Columns interpreter, name, kind, benchmark, log (of time over the default's). No rows where nothing could be linked.
-    """
+    """Every program against the default of its build. Columns interpreter, name, kind, benchmark, log (of time over the default's)."""
     how = size(session)
     cases = [
         Step(
@@ -256,11 +243,8 @@ def duels(session: Session, made: dict[str, dict]) -> pd.DataFrame:
 
 
 def duel(program: Path, against: Path, turns: int, seed: int) -> Outcome:
-    """log(time of `program` / time of `against`) by benchmark: both on one core, batch by batch in turns.
-
-    Each runs from a fresh copy of its file: the same bytes at the same addresses run by some per cent slower or
-    faster from other pages of physical memory, and that is not what is asked.
-    """
+    """log(time of `program` / time of `against`) by benchmark: both on one core, batch by batch in turns, each from a fresh copy of
+    its file, since other pages of physical memory alone are worth some per cent."""
     order = random.Random(seed)
     core = order.choice(machine.cores_to_pin() or [-1])
     rows = []
@@ -286,8 +270,7 @@ STALLED = "stalled-cycles-frontend"
 
 
 def stalls(session: Session, made: dict[str, dict]) -> dict[str, list[dict] | str]:
-    """D2: by build, stalled front-end cycles of each benchmark in each shuffled order, by the processor's counters; or why they
-    are not known."""
+    """D2: by build, stalled front-end cycles of each benchmark in each shuffled order, or why they are not known."""
     return {
         label: session.observe("stalled cycles of the orders", count_stalls, *stalled_how(session, label, of_it))
         for label, of_it in made.items()
@@ -399,11 +382,8 @@ MOST = 30
 
 
 def hot_functions(session: Session) -> dict | str:
-    """D4: what was counted while the default of the GIL build runs call_method, and for each process the total and its
-    hottest functions.
-
-    Or why nothing can take a profile here. Instructions are counted in one process: in each they are the same.
-    """
+    """D4: what was counted while the default of the GIL build runs call_method, and by process the total and its hottest functions;
+    or why nothing can take a profile here. Instructions are counted in one process: in each they are the same."""
     return session.observe("profiles of call_method", take_profiles, *profiled_how(session))
 
 

@@ -11,10 +11,11 @@ from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Made, Makers
 from ffilab.judge.poured import TOO_FEW
+from ffilab.judge.processes import interval_of
 from ffilab.measure.session import Session
 from notebooks.placement import results
 from notebooks.placement.counting import WESTMERE, Cache
-from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, PROGRAMS, SIMULATED, simulated_how
+from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, PROGRAMS, SIMULATED, SPREAD, simulated_how
 from notebooks.placement.lottery import (
     ANYWHERE,
     BENCHMARKS,
@@ -65,8 +66,8 @@ def of_functions(session: Session) -> Makers:
         _, slow = results.fits(runs, APART)
         return "none is beyond doubt" if math.isinf(slow) else Counted(slow)
 
-    def pages(runs: pd.DataFrame, n: int) -> Interval | str:
-        return results.price_of_pages(runs, n) if n in set(runs.n) else "so many functions were not called"
+    def a_call(runs: pd.DataFrame, distance: int) -> Interval:
+        return interval_of(runs, "ns", distance=[distance], n=[MANY])
 
     def simulation(make: Callable) -> Callable[[], Made]:
         def of_it() -> Counted | str:
@@ -78,7 +79,7 @@ def of_functions(session: Session) -> Makers:
         return of_it
 
     def edge(found: pd.DataFrame, distance: int) -> int:
-        return results.simulated_edges(found, cache(session))[distance]
+        return results.simulated_edge(found, cache(session), distance)
 
     def misses_of(found: pd.DataFrame, distance: int) -> float:
         of_it = found[(found.cache == cache(session).name) & (found.n == MANY)]
@@ -101,8 +102,9 @@ def of_functions(session: Session) -> Makers:
     made: Makers = {
         f"functions at {APART} bytes that keep their time": clock(lambda runs: Counted(results.fits(runs, APART)[0])),
         f"functions at {APART} bytes from which on all take longer": clock(longer),
+        f"price of pages, {MANY} functions": clock(results.price_of_pages),
         f"price of sets, {MANY} functions": clock(results.price_of_sets),
-        f"a call at {APART} bytes / at {PACKED}, {MANY} functions": clock(results.times_as_long, APART, MANY),
+        f"a call at {APART} bytes / at {PACKED}, {MANY} functions": clock(results.slower_than, APART, PACKED, MANY),
         f"a call at {APART} bytes / at {DENSE}, {MANY} functions": clock(results.slower_than, APART, DENSE, MANY),
         "ways of the instruction cache": lambda: Counted(cache(session).ways),
         "KiB of the instruction cache": lambda: Counted(cache(session).size / 1024),
@@ -116,13 +118,13 @@ def of_functions(session: Session) -> Makers:
         "slowest / fastest fifth of the places of a loop": lambda: results.offsets_apart(
             session.frame("alignment of a loop")
         ),
-        "processes that timed the loop": lambda: Counted(session.frame("alignment of a loop").process.nunique()),
         "slowest / fastest fifth of the sizes of the environment, random addresses": lambda: environments().get(True),
         "slowest / fastest fifth of the sizes of the environment, fixed addresses": lambda: environments().get(False),
         "ways to choose addresses": lambda: Counted(len(environments())),
         "virtual machine": virtual,
     }
-    made |= {f"price of pages, {n} functions": clock(pages, n) for n in results.NAMED}
+    for distance in (PACKED, DENSE, SPREAD, APART):
+        made[f"ns of a call at {distance} bytes, {MANY} functions"] = clock(a_call, distance)
     for distance in SIMULATED:
         made[f"functions at {distance} bytes without a miss (simulated)"] = simulation(partial(edge, distance=distance))
         made[f"misses of a call at {distance} bytes, {MANY} functions (simulated)"] = simulation(
@@ -153,7 +155,11 @@ def of_programs(session: Session) -> Makers:
     def of_bisections(make: Callable) -> Callable[[], Counted]:
         return lambda: Counted(make(session.frame("git bisect")))
 
-    return {
+    def of_a_program(name: str) -> Callable[[], Interval]:
+        return lambda: interval_of(session.frame("the small machine"), "ns", program=name)
+
+    made = {f"ns of an operation: {name}": of_a_program(name) for name in PROGRAMS}
+    return made | {
         "slow / fast, a change that never runs": timed("slow", "fast"),
         "slow / hot functions together": timed("slow", "hot"),
         "hot functions together / fast": timed("hot", "fast"),
@@ -177,9 +183,6 @@ def of_programs(session: Session) -> Makers:
             lambda found: results.BY_A_COIN * results.standing(found).trials
         ),
         "blamed commits that stand and change no machine code": of_bisections(results.standing_without_code),
-        "blamed commits that stand and change machine code": of_bisections(
-            lambda found: results.standing(found).events - results.standing_without_code(found)
-        ),
     }
 
 
@@ -197,14 +200,15 @@ def of_lots(session: Session) -> Makers:
         "share of the five hottest functions, call_method": profiles(results.five_hottest),
         "processes of which samples were taken, call_method": profiles(sampled),
         "random orders as slow as the slow binary of 2016, call_method": partial(as_slow, session),
-        "most misses of a thousand instructions where no order has one": partial(most_of_few, session),
     }
     for label, benchmark in itertools.product(BUILDS, BENCHMARKS):
         for name, find in BY_LOT.values():
             made[f"{name}, {benchmark} on {label}"] = partial(find, session, label, benchmark)
         for name, find in OF_ORDERS.items():
             made[f"{name}, {benchmark} on {label}"] = partial(of_orders, session, label, benchmark, find)
-        made[f"{MOST}, {benchmark} on {label}"] = partial(most, session, label, benchmark)
+        made[f"most misses of a thousand instructions, {benchmark} on {label}"] = partial(
+            most, session, label, benchmark
+        )
     return made
 
 
@@ -261,11 +265,6 @@ BY_LOT = {
 }
 
 
-def per_cent(runs: pd.DataFrame, benchmark: str) -> pd.Series:
-    """By how many per cent each random order differs from the linker's own."""
-    return 100 * abs(results.ratios(runs, benchmark, "order") - 1)
-
-
 def faster(runs: pd.DataFrame, benchmark: str) -> Share:
     slower = results.passing(runs, benchmark, "order", 1.0)
     return Share(slower.trials - slower.events, slower.trials)
@@ -278,8 +277,6 @@ OF_ORDERS = {
     "random orders / the linker's own": partial(results.over, kind="order", other="copy"),
     "random orders that are slower": partial(results.passing, kind="order", threshold=1.0),
     "random orders that are faster": faster,
-    "nearest random order, in per cent": lambda *given: Counted(per_cent(*given).min()),
-    "farthest random order, in per cent": lambda *given: Counted(per_cent(*given).max()),
     "random orders that are slower by 2 %": partial(results.passing, kind="order", threshold=SMALL),
     "random orders that are slower by 2 % by noise alone": lambda runs, benchmark: Counted(
         results.passing_by_noise(runs, benchmark, SMALL)
@@ -291,20 +288,10 @@ def of_orders(session: Session, label: str, benchmark: str, find: Callable) -> M
     return linked(session, label)["lacking"] or find(duels(session, label), benchmark)
 
 
-MOST = "most misses of a thousand instructions"
-
-
 def most(session: Session, label: str, benchmark: str) -> Counted | str:
-    """Of all random orders."""
+    """Misses of the random order that misses most."""
     counted = results.missed(simulated(session, label), benchmark)
     return counted if isinstance(counted, str) else Counted(counted.drop(DEFAULT).max())
-
-
-def most_of_few(session: Session) -> Counted | None:
-    """Of the benchmarks in which no order misses once."""
-    found = [most(session, label, benchmark) for label, benchmark in itertools.product(BUILDS, BENCHMARKS)]
-    few = [one.value for one in found if isinstance(one, Counted) and one.value < results.MISSES_THAT_MATTER]
-    return Counted(max(few)) if few else None
 
 
 def as_slow(session: Session) -> Share:

@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -23,8 +24,7 @@ TOO_SLOW = 1.1
 NAMED = (4, 6, 8, 10, 12, 16, 32, 64, 128, MANY)
 # Misses of a call below which functions are said to fit.
 FEW_MISSES = 0.05
-# Of the caller, for each function that it calls.
-CALL_BYTES = 5
+CALL_BYTES = 5  # of the caller, for each function that it calls
 # What somebody might call a regression.
 THRESHOLDS = (1.02, 1.05)
 # The document's slow binary over its fast one.
@@ -49,22 +49,10 @@ def table(found: list[dict] | str) -> pd.DataFrame | str:
 # ---- functions at a distance ----
 
 
-def slower(runs: pd.DataFrame, distance: int, n: int) -> np.ndarray:
-    """Time of a call over that of the packed layout with as many functions, one value per process."""
-    wide = runs[runs.n == n].pivot(index="process", columns="distance", values="ns")
-    return (wide[distance] / wide[PACKED]).to_numpy()
-
-
-def times_as_long(runs: pd.DataFrame, distance: int, n: int) -> Interval:
-    """The same over all processes."""
-    return statistics.ratio_interval(np.log(slower(runs, distance, n)))
-
-
 def fits(runs: pd.DataFrame, distance: int) -> tuple[float, float]:
-    """The largest number of functions that keep their time beyond doubt, 0 if none does; and the number from which on all take
-    too long beyond doubt, infinity if none does. What lies between is open. NaN with too few processes."""
+    """How many functions keep their time beyond doubt, 0 if none; and from which on all take too long, infinity if none do. Or NaN."""
     numbers = sorted(int(n) for n in runs[runs.distance == distance].n.unique())
-    found = {n: times_as_long(runs, distance, n) for n in numbers}
+    found = {n: slower_than(runs, distance, PACKED, n) for n in numbers}
     if not all(one.is_known for one in found.values()):
         return float("nan"), float("nan")
     slow = float("inf")
@@ -75,27 +63,15 @@ def fits(runs: pd.DataFrame, distance: int) -> tuple[float, float]:
     return float(max((n for n in numbers if above(found[n], TOO_SLOW) == NO), default=0)), slow
 
 
-def too_slow_before(runs: pd.DataFrame, distance: int) -> dict[int, Interval]:
-    """Smaller numbers than the largest that keeps its time, which nevertheless take too long beyond doubt."""
-    kept, _ = fits(runs, distance)
-    numbers = sorted(int(n) for n in runs[runs.distance == distance].n.unique() if n < kept)
-    return {n: one for n in numbers if above(one := times_as_long(runs, distance, n), TOO_SLOW) == YES}
-
-
 def slower_than(runs: pd.DataFrame, distance: int, other: int, n: int) -> Interval:
     """Time of a call at one distance over that at another, with as many functions, process by process."""
     wide = runs[runs.n == n].pivot(index="process", columns="distance", values="ns")
     return statistics.ratio_interval(np.log(wide[distance] / wide[other]).to_numpy())
 
 
-def price_of_pages(runs: pd.DataFrame, n: int = MANY) -> Interval:
-    """A page for each function over few pages: as many lines, and all sets in both."""
-    return slower_than(runs, SPREAD, DENSE, n)
-
-
-def price_of_sets(runs: pd.DataFrame) -> Interval:
-    """One set over all of them: a page for each function in both."""
-    return slower_than(runs, APART, SPREAD, MANY)
+# A page for each function over few pages, as many lines and all sets in both; and one set over all of them.
+price_of_pages = partial(slower_than, distance=SPREAD, other=DENSE, n=MANY)
+price_of_sets = partial(slower_than, distance=APART, other=SPREAD, n=MANY)
 
 
 def sets_met(cache: Cache, distance: int) -> int:
@@ -113,13 +89,10 @@ def pages_met(distance: int, n: int, page: int = 4096) -> int:
     return len(set(np.arange(n) * distance // page))
 
 
-def simulated_edges(found: pd.DataFrame, cache: Cache) -> dict[int, int]:
-    """By distance, the largest number of functions that this cache runs without a miss; 0 if none."""
-    edges = {}
-    for distance, part in found[found.cache == cache.name].groupby("distance"):
-        fitting = part[part.misses < FEW_MISSES].n
-        edges[distance] = int(fitting.max()) if len(fitting) else 0
-    return edges
+def simulated_edge(found: pd.DataFrame, cache: Cache, distance: int) -> int:
+    """The largest number of functions at a distance that this cache runs without a miss; 0 if none."""
+    part = found[(found.cache == cache.name) & (found.distance == distance)]
+    return int(part[part.misses < FEW_MISSES].n.max()) if (part.misses < FEW_MISSES).any() else 0
 
 
 # ---- a loop, and an environment ----
@@ -157,15 +130,10 @@ def centre_by_program(runs: pd.DataFrame, benchmark: str, kind: str) -> pd.Serie
     return chosen.groupby("name").log.agg(lambda logs: centres(logs.to_numpy())).astype(float)
 
 
-def copies_centre(runs: pd.DataFrame, benchmark: str) -> float:
-    """Median over the copies of the default of their centres; 0 where there are no copies."""
-    found = centre_by_program(runs, benchmark, "copy")
-    return float(found.median()) if len(found) else 0.0
-
-
 def ratios(runs: pd.DataFrame, benchmark: str, kind: str) -> pd.Series:
-    """Ratio to the copies' centre by program of a kind."""
-    return np.exp(centre_by_program(runs, benchmark, kind) - copies_centre(runs, benchmark))
+    """Ratio to the median of the default's copies by program of a kind; to 1 where there are no copies."""
+    copies = centre_by_program(runs, benchmark, "copy")
+    return np.exp(centre_by_program(runs, benchmark, kind) - (copies.median() if len(copies) else 0.0))
 
 
 def over(runs: pd.DataFrame, benchmark: str, kind: str, other: str) -> Measurement | None:
@@ -181,8 +149,7 @@ def itself(runs: pd.DataFrame, benchmark: str) -> Location:
 
 
 def by_round(runs: pd.DataFrame, benchmark: str, kind: str) -> np.ndarray:
-    """Logs of the programs of a kind, shape (programs, rounds): as many rounds as each of them has, where others disturbed some.
-    A program that lost half of its rounds or more is left out."""
+    """Logs of the programs of a kind, shape (programs, rounds that all have); without those that lost half of theirs, or more."""
     chosen = runs[(runs.benchmark == benchmark) & (runs.kind == kind)]
     # Counted for each program: another session has other orders, in rounds that go on from the first.
     counted = chosen.assign(round=chosen.groupby("name").cumcount())
@@ -209,15 +176,9 @@ def passing(runs: pd.DataFrame, benchmark: str, kind: str, threshold: float) -> 
 
 
 def passing_by_noise(runs: pd.DataFrame, benchmark: str, threshold: float) -> float:
-    """Of as many programs that do not differ, how many would pass for slower by the threshold: what to expect of the noise that
-    the orders' own duels show, by the normal distribution. NaN with too few duels."""
+    """Of as many programs that do not differ, how many would pass, by the noise of the orders' duels. NaN with too few duels."""
     spread = true_spread(runs, benchmark)
     return spread.n * float(stats.norm.sf(np.log(threshold), scale=np.sqrt(spread.noise)))
-
-
-def differ(runs: pd.DataFrame, benchmark: str) -> bool:
-    """Do the orders differ beyond noise in this benchmark?"""
-    return above(true_spread(runs, benchmark).at(), 1) == YES
 
 
 def missed(found: list[dict] | str, benchmark: str) -> pd.Series | str:
@@ -229,8 +190,7 @@ def missed(found: list[dict] | str, benchmark: str) -> pd.Series | str:
 
 
 def times_and_misses(runs: pd.DataFrame, misses: pd.Series, benchmark: str) -> pd.DataFrame:
-    """One row for each order that was timed and counted: name, log (of its ratio to the copies' centre), misses of a thousand
-    instructions."""
+    """One row for each order that was timed and counted: name, log (of its ratio to the copies), misses of a thousand."""
     chosen = np.log(ratios(runs, benchmark, "order"))
     return pd.DataFrame({"log": chosen, "misses": misses.drop(DEFAULT, errors="ignore")}).dropna().reset_index()
 
@@ -282,17 +242,11 @@ def by_order(found: list[dict], benchmark: str) -> pd.DataFrame:
 def halves_of(
     runs: pd.DataFrame, counted: pd.Series | str, benchmark: str
 ) -> tuple[np.ndarray, np.ndarray] | str | None:
-    """What was counted of the faster half of the orders, and of the slower half; or why there are none.
-
-    The orders are the values. Which half an order is in, duels say, and their noise can only make a difference smaller.
-    """
+    """What was counted of the faster half of the orders, and of the slower half; or why there are none."""
     if isinstance(counted, str):
         return counted
-    return faster_and_slower(runs, counted, benchmark) if differ(runs, benchmark) else NO_SLOW_ONES
-
-
-def faster_and_slower(runs: pd.DataFrame, counted: pd.Series, benchmark: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """What was counted of the faster half of the orders, and of the slower half; None with fewer than two."""
+    if above(true_spread(runs, benchmark).at(), 1) != YES:
+        return NO_SLOW_ONES
     both = times_and_misses(runs, counted, benchmark).sort_values("log").misses.to_numpy()
     half = len(both) // 2
     return (both[:half], both[-half:]) if half else None
@@ -379,23 +333,18 @@ def share_of_bisections(bisections: pd.DataFrame, history: str, column: str) -> 
     return Share(int(chosen[column].sum()), len(chosen))
 
 
-def standing(bisections: pd.DataFrame) -> Share:
-    """Bisections without a trap whose blamed commit is slow again, and its parent fast again, when both are measured anew."""
-    return share_of_bisections(bisections, NO_TRAP, "stands")
+# With the trap, those that blame the commit that moved the operations; without one, those whose blamed commit is slow again, and its
+# parent fast again, when both are measured anew.
+blaming = partial(share_of_bisections, history=TRAP, column="found")
+standing = partial(share_of_bisections, history=NO_TRAP, column="stands")
 
 
 def unrelated(bisections: pd.DataFrame) -> Share:
     """Bisections without a trap that blame a commit which changes no machine code: it cannot have changed the time."""
-    quiet = of_history(bisections, NO_TRAP)
-    return Share(int((~quiet.message.isin(CHANGE_CODE)).sum()), len(quiet))
+    innocent = ~of_history(bisections, NO_TRAP).message.isin(CHANGE_CODE)
+    return Share(int(innocent.sum()), len(innocent))
 
 
 def standing_without_code(bisections: pd.DataFrame) -> int:
     """How many of those that stand were said of a commit that leaves the program's instructions as they are."""
-    stood = of_history(bisections, NO_TRAP).query("stands == 1")
-    return int((~stood.message.isin(CHANGE_CODE)).sum())
-
-
-def blaming(bisections: pd.DataFrame) -> Share:
-    """Bisections with the trap that blame the commit that moved the operations."""
-    return share_of_bisections(bisections, TRAP, "found")
+    return unrelated(bisections[bisections.stands == 1]).events

@@ -170,12 +170,8 @@ BISECTIONS = {"smoke": 1, "room": 8, "quick": 20, "full": 80}
 
 
 def bisections(session: Session, revisions: dict[str, list[str]]) -> pd.DataFrame:
-    """Many bisections of both histories, as the document did them: measure a fast commit and a slow one, search with the
-    middle of the two as the limit, then check what was blamed and its parent again.
-
-    Columns history, limit (ns), message (of the commit that was blamed), found (1: the one at the trap's place),
-    before and blamed (ns, measured again), stands (1: the limit lies between them again), log.
-    """
+    """Many bisections of both histories. Columns history, limit (ns), message (of the commit that was blamed), found (1: the one at
+    the trap's place), before and blamed (ns, measured again), stands (1: the limit lies between them again), log."""
     cases = [
         Step(lambda seed, name=name: Outcome(bisect(revisions[name], name), "ok"), {"history": name})
         for name in HISTORIES
