@@ -1,0 +1,181 @@
+"""The player of recorded runs: scenes as JSON beside a picture of the first one. `book/_static/player.js` plays them.
+
+A scene is a list of rows (lane, state, begin and end in ns); its key names the settings that it was recorded with.
+"""
+
+import base64
+import html
+import json
+from collections.abc import Iterable
+
+import pandas as pd
+from IPython.display import HTML, Markdown, display
+
+from ffilab.measure.case import Case
+from ffilab.measure.session import Session, source
+from ffilab.page import draw
+
+Row = tuple[str, str, float, float]
+Scenes = dict[tuple[str, ...], list[Row]]
+# Of a CPython of which nobody changed it, in ns.
+SWITCH_INTERVAL = 5e6
+HAS, WAITS, OVER = "has the GIL", "waits for the GIL", "a switch interval is over"
+RUNS, STILL, REQUEST = "runs; there is no GIL", "does not run", "request"
+ASLEEP, HOLDING = "sleeps in C, without the GIL", "sleeps in C, with the GIL"
+# How a state is drawn, and whether it has the token.
+KINDS = {
+    HAS: "has",
+    HOLDING: "has",
+    WAITS: "waits",
+    REQUEST: "apart",
+    ASLEEP: "apart",
+    RUNS: "apart",
+    STILL: "still",
+    OVER: "mark",
+}
+WORDS = {
+    "player": "Player",
+    "play": "Play",
+    "pause": "Pause",
+    "back": "Back to the event before",
+    "on": "On to the next event",
+    "time": "Time",
+    "nothing": "nothing noted",
+    "token": "GIL",
+}
+# Records of a version that had no player.
+NOTHING = "These records do not hold who had the GIL from moment to moment: `make chapter NAME={chapter}` measures it."
+
+
+def recorded(session: Session, title: str, cases: list[Case]) -> pd.DataFrame:
+    """One process of each case, as a frame of the session; without rows, if the session reads records that lack them."""
+    if source() is None or title in {line["title"] for line in session.record.experiments}:
+        return session.run(title, cases, 1)
+    display(Markdown(NOTHING.format(chapter=session.chapter)))
+    return pd.DataFrame(columns=["interpreter", "process", "ended", *cases[0].columns])
+
+
+def digits(number: float) -> str:
+    """Two digits for prose."""
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def show(
+    scenes: Scenes, settings: tuple[str, ...], caption: str, numbers: str = "", first: tuple[str, ...] = ()
+) -> None:
+    """Display scenes, by the values of their settings. Without JavaScript the picture of the first one is seen.
+
+    caption, numbers: as in draw.figure. An address that ends in `#gil=` and the values of the settings leads to a scene.
+    """
+    if not scenes:
+        return
+    first = first if first in scenes else next(iter(scenes))
+    alt = html.escape(f"{caption} {numbers}".strip())
+    size = (7.2, 1.2 + 0.45 * len(lanes_of(scenes[first])))
+    drawn = draw.pictures(lambda figure: plot(figure, scenes[first]), size, draw.mark())
+    images = "".join(
+        f'<img class="ffi-{mode}" alt="{alt}" src="data:image/svg+xml;base64,{base64.b64encode(svg).decode()}">'
+        for mode, svg in drawn.items()
+    )
+    # `</script>` in a text would end it.
+    data = json.dumps(as_data(scenes, settings, first), ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
+    above = f"<figcaption>{draw.with_code(draw.translated(caption))}</figcaption>"
+    inside = f'{above}{images}<script type="application/json">{data}</script>'
+    link = draw.csv_link(as_frame(scenes, settings), "scenes")
+    display(HTML(f'{draw.SWITCH}<figure class="ffi-figure" data-player="gil">{inside}</figure>{link}'))
+
+
+def as_frame(scenes: Scenes, settings: tuple[str, ...]) -> pd.DataFrame:
+    """All rows of all scenes as a table."""
+    rows = [
+        (*key, lane, state, begin / 1e6, end / 1e6)
+        for key, scene in scenes.items()
+        for lane, state, begin, end in scene
+    ]
+    return pd.DataFrame(rows, columns=[*settings, "lane", "state", "begin, ms", "end, ms"]).round(4)
+
+
+def as_data(scenes: Scenes, settings: tuple[str, ...], first: tuple[str, ...]) -> dict:
+    """What the script reads: lanes and states by number, times in µs, all words in the page's language."""
+    say = draw.translated
+    lanes = list(dict.fromkeys(lane for scene in scenes.values() for lane, *_ in scene))
+    states = [state for state in KINDS if any(state == row[1] for scene in scenes.values() for row in scene)]
+    values = [list(dict.fromkeys(key[number] for key in scenes)) for number in range(len(settings))]
+    return {
+        "words": {key: say(text) for key, text in WORDS.items()},
+        "settings": [[say(name), list(map(say, found))] for name, found in zip(settings, values)],
+        "first": list(map(say, first)),
+        "lanes": list(map(say, lanes)),
+        "states": [[say(state), KINDS[state]] for state in states],
+        "scenes": {
+            "|".join(map(say, key)): [
+                [lanes.index(lane), states.index(state), round(begin / 1e3), round(end / 1e3)]
+                for lane, state, begin, end in scene
+            ]
+            for key, scene in scenes.items()
+        },
+    }
+
+
+def clipped(rows: Iterable[Row], begin: float, end: float) -> list[Row]:
+    """What of these rows lies between two times, counted from the first of them."""
+    return [
+        (lane, state, max(a, begin) - begin, min(b, end) - begin)
+        for lane, state, a, b in rows
+        if a <= b and b >= begin and a <= end
+    ]
+
+
+def threads(
+    gaps: dict[str, list], begin: float, end: float, running: str = HAS, noted: Iterable[float] = ()
+) -> list[Row]:
+    """Rows of threads that note the gaps in which they did not run. Where another one had the GIL in a gap, its thread waited for it.
+
+    noted: moments at which somebody else is known to have had the GIL.
+    """
+    rows, stretches = [], {}
+    for lane, of_lane in gaps.items():
+        edges = [begin, *(edge for gap in sorted(of_lane) if begin < gap[1] and gap[0] < end for edge in gap), end]
+        stretches[lane] = [pair for pair in zip(edges[::2], edges[1::2]) if pair[1] > pair[0]]
+    for lane, of_lane in gaps.items():
+        rows += [(lane, running, *pair) for pair in stretches[lane]]
+        others = [pair for other, pairs in stretches.items() if other != lane for pair in pairs]
+        for a, b in of_lane:
+            waited = any(a < moment < b for moment in noted) or any(c < b and a < d for c, d in others)
+            rows.append((lane, WAITS if waited and running == HAS else STILL, a, b))
+    return clipped(rows, begin, end)
+
+
+def interval_over(rows: list[Row], interval: float = SWITCH_INTERVAL) -> list[Row]:
+    """A mark in each wait that lasts longer than a switch interval (ns), where the first one is over."""
+    return [
+        (lane, OVER, a + interval, a + interval) for lane, state, a, b in rows if state == WAITS and b - a > interval
+    ]
+
+
+def lanes_of(scene: list[Row]) -> list[str]:
+    return list(dict.fromkeys(lane for lane, *_ in scene))
+
+
+# Colours of the palette, and hatches, by kind.
+LOOKS = {"has": (0, ""), "waits": (1, "///"), "apart": (2, ""), "still": (5, "")}
+
+
+def plot(figure, scene: list[Row]) -> None:
+    """The whole scene as bars: what is seen where nothing can be played."""
+    axes, lanes, named = figure.subplots(), lanes_of(scene), set()
+    for lane, state, begin, end in sorted(scene, key=lambda row: row[2] - row[3]):
+        place, kind = len(lanes) - 1 - lanes.index(lane), KINDS[state]
+        label = None if state in named else state
+        named.add(state)
+        if kind == "mark":
+            axes.plot(begin / 1e6, place + 0.4, "v", color=draw.PALETTE[5], markersize=5, label=label)
+            continue
+        number, hatch = LOOKS[kind]
+        color = draw.PALETTE[number]
+        look = {"color": color} if kind == "has" else {"facecolor": "none", "edgecolor": color, "hatch": hatch}
+        axes.barh(place, (end - begin) / 1e6, 0.12 if kind == "still" else 0.6, begin / 1e6, label=label, **look)
+    axes.set_yticks(range(len(lanes)), lanes[::-1])
+    axes.set(xlabel="ms", ylim=(-0.6, len(lanes) - 0.3))
+    axes.grid(axis="y", visible=False)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside upper center", ncols=3)
