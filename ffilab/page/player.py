@@ -127,23 +127,39 @@ def clipped(rows: Iterable[Row], begin: float, end: float) -> list[Row]:
 
 
 def threads(
-    gaps: dict[str, list], begin: float, end: float, running: str = HAS, noted: Iterable[float] = ()
+    gaps: dict[str, list],
+    begin: float,
+    end: float,
+    running: str = HAS,
+    noted: Iterable[float] = (),
+    longer: float = SWITCH_INTERVAL / 20,
 ) -> list[Row]:
     """Rows of threads that note the gaps in which they did not run. Where another one had the GIL in a gap, its thread waited for it.
 
-    noted: moments at which somebody else is known to have had the GIL.
+    noted: moments at which somebody else is known to have had the GIL. longer: what other gaps are shown, in ns.
     """
-    rows, stretches = [], {}
-    for lane, of_lane in gaps.items():
-        edges = [begin, *(edge for gap in sorted(of_lane) if begin < gap[1] and gap[0] < end for edge in gap), end]
-        stretches[lane] = [pair for pair in zip(edges[::2], edges[1::2]) if pair[1] > pair[0]]
-    for lane, of_lane in gaps.items():
-        rows += [(lane, running, *pair) for pair in stretches[lane]]
-        others = [pair for other, pairs in stretches.items() if other != lane for pair in pairs]
-        for a, b in of_lane:
-            waited = any(a < moment < b for moment in noted) or any(c < b and a < d for c, d in others)
-            rows.append((lane, WAITS if waited and running == HAS else STILL, a, b))
+    long = {lane: [gap for gap in found if gap[1] - gap[0] > longer] for lane, found in gaps.items()}
+    ran = {lane: between(found, begin, end) for lane, found in long.items()}
+    rows: list[Row] = []
+    for lane, found in gaps.items():
+        others = [*((moment, moment) for moment in noted), *(pair for one in ran if one != lane for pair in ran[one])]
+        waited = [gap for gap in found if any(a < gap[1] and gap[0] < b for a, b in others)]
+        waited = waited if running == HAS else []
+        rows += [(lane, WAITS, *gap) for gap in waited]
+        rows += [(lane, STILL, *gap) for gap in long[lane] if gap not in waited]
+        rows += [(lane, running, *pair) for pair in between([*waited, *long[lane]], begin, end)]
     return clipped(rows, begin, end)
+
+
+def between(gaps: Iterable, begin: float, end: float) -> list[tuple[float, float]]:
+    """What of the time from begin to end lies in none of these gaps."""
+    found, last = [], begin
+    for a, b in sorted(gaps):
+        if a > last:
+            found.append((last, min(a, end)))
+        last = max(last, b)
+    found.append((last, end))
+    return [(a, b) for a, b in found if b > a and b > begin and a < end]
 
 
 def interval_over(rows: list[Row], interval: float = SWITCH_INTERVAL) -> list[Row]:

@@ -44,7 +44,7 @@ def of_process(timeline: dict) -> list[Row]:
     gaps = [timeline["gaps"], *timeline["further"]]
     names = ["CPU thread", *(f"CPU thread {number}" for number in range(2, len(gaps) + 1))]
     shown = clipped(rows, begin, end)
-    shown += threads(dict(zip(names, gaps)), begin, end, noted=calls.end)
+    shown += threads(dict(zip(names, gaps)), begin, end, noted=calls.end, longer=interval / 20)
     return [*shown, *interval_over(shown, interval)]
 
 
