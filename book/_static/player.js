@@ -3,7 +3,7 @@
 document.addEventListener("DOMContentLoaded", () => {
   "use strict";
   const NS = "http://www.w3.org/2000/svg";
-  const WIDTH = 680, LEFT = 128, RIGHT = 668, LANE = 38, TOP = 26, BAR = 18;
+  const WIDTH = 680, LEFT = 150, RIGHT = 668, LANE = 38, TOP = 26, BAR = 18;
   // The whole of a scene takes so long to play; a stretch between two events at least so long; and each short event is held.
   const WHOLE_MS = 12000, STRETCH_MS = 60, HOLD_MS = 450, ALL_HOLDS_MS = 20000, STEP_MS = 900;
   const calm = matchMedia("(prefers-reduced-motion: reduce)");

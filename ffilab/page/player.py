@@ -81,18 +81,7 @@ def show(
     data = json.dumps(as_data(scenes, settings, first), ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     above = f"<figcaption>{draw.with_code(draw.translated(caption))}</figcaption>"
     inside = f'{above}{images}<script type="application/json">{data}</script>'
-    link = draw.csv_link(as_frame(scenes, settings), "scenes")
-    display(HTML(f'{draw.SWITCH}<figure class="ffi-figure" data-player="gil">{inside}</figure>{link}'))
-
-
-def as_frame(scenes: Scenes, settings: tuple[str, ...]) -> pd.DataFrame:
-    """All rows of all scenes as a table."""
-    rows = [
-        (*key, lane, state, begin / 1e6, end / 1e6)
-        for key, scene in scenes.items()
-        for lane, state, begin, end in scene
-    ]
-    return pd.DataFrame(rows, columns=[*settings, "lane", "state", "begin, ms", "end, ms"]).round(4)
+    display(HTML(f'{draw.SWITCH}<figure class="ffi-figure" data-player="gil">{inside}</figure>'))
 
 
 def as_data(scenes: Scenes, settings: tuple[str, ...], first: tuple[str, ...]) -> dict:

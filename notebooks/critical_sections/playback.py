@@ -8,6 +8,7 @@ from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.critical_sections.experiment import ONE, OWN
 
 SETTINGS = "CPython", "both threads append to"
+LISTS = {ONE: "one list", OWN: "a list each"}
 # So many ns, or so many gaps, are shown.
 SHOWN, GAPS = 25e6, 60
 PLAIN = "Two threads append to a list: who runs, from moment to moment."
@@ -25,7 +26,7 @@ def processes(noted: pd.DataFrame) -> dict[tuple[str, str], dict]:
 
 
 def scenes(noted: pd.DataFrame) -> Scenes:
-    made = {key: of_process(row) for key, row in processes(noted).items()}
+    made = {(label, LISTS[shared]): of_process(row) for (label, shared), row in processes(noted).items()}
     return {key: scene for key, scene in made.items() if scene}
 
 
