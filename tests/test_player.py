@@ -86,10 +86,10 @@ def test_two_threads_and_a_list_are_played_as_they_were_recorded():
 def page(monkeypatch, tmp_path):
     """A page with a player, as its cell displays it."""
     shown = []
-    monkeypatch.setattr(player, "display", shown.append)
+    monkeypatch.setattr(draw, "display", shown.append)
     monkeypatch.setattr(draw, "_page", dict(draw._page))
     draw.start_page(True)
-    player.show(SCENES, ("switch interval", "threads"), "A server <waits>.", "Two lanes.", first=("5 ms", "1"))
+    draw.player(SCENES, ("switch interval", "threads"), "A server <waits>.", "Two lanes.", first=("5 ms", "1"))
     shutil.copytree(ROOT / "book" / "_static", tmp_path / "_static")
     path = tmp_path / "page.html"
     head = '<meta charset="utf-8"><title>x</title><link rel="stylesheet" href="_static/player.css">'

@@ -159,7 +159,7 @@ TAG = re.compile(
     r"</?(a|p|b|div|span|table|tr|td|th|ul|li|form|label|select|option|figure|img|svg|text|details|section|script)\b[^>]*>"
 )
 # What an executed notebook holds in itself, and what changes that.
-WITH_TAGS = {"draw.py", "files.py", "fold.py", "player.py"}
+WITH_TAGS = {"draw.py", "files.py", "fold.py"}
 
 
 def test_markup_stands_in_templates():

@@ -1,19 +1,16 @@
-"""The player of recorded runs: scenes as JSON beside a picture of the first one. `book/_static/player.js` plays them.
+"""The player of recorded runs: what it plays, as draw.player shows it and `book/_static/player.js` plays it.
 
 A scene is a list of rows (lane, state, begin and end in ns); its key names the settings that it was recorded with.
 """
 
-import base64
-import html
-import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import pandas as pd
-from IPython.display import HTML, Markdown, display
+from IPython.display import Markdown, display
 
 from ffilab.measure.case import Case
 from ffilab.measure.session import Session, source
-from ffilab.page import draw
+from ffilab.page.plots import PALETTE
 
 Row = tuple[str, str, float, float]
 Scenes = dict[tuple[str, ...], list[Row]]
@@ -60,33 +57,8 @@ def digits(number: float) -> str:
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
 
 
-def show(
-    scenes: Scenes, settings: tuple[str, ...], caption: str, numbers: str = "", first: tuple[str, ...] = ()
-) -> None:
-    """Display scenes, by the values of their settings. Without JavaScript the picture of the first one is seen.
-
-    caption, numbers: as in draw.figure. An address that ends in `#gil=` and the values of the settings leads to a scene.
-    """
-    if not scenes:
-        return
-    first = first if first in scenes else next(iter(scenes))
-    alt = html.escape(f"{caption} {numbers}".strip())
-    size = (7.2, 1.2 + 0.45 * len(lanes_of(scenes[first])))
-    drawn = draw.pictures(lambda figure: plot(figure, scenes[first]), size, draw.mark())
-    images = "".join(
-        f'<img class="ffi-{mode}" alt="{alt}" src="data:image/svg+xml;base64,{base64.b64encode(svg).decode()}">'
-        for mode, svg in drawn.items()
-    )
-    # `</script>` in a text would end it.
-    data = json.dumps(as_data(scenes, settings, first), ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
-    above = f"<figcaption>{draw.with_code(draw.translated(caption))}</figcaption>"
-    inside = f'{above}{images}<script type="application/json">{data}</script>'
-    display(HTML(f'{draw.SWITCH}<figure class="ffi-figure" data-player="gil">{inside}</figure>'))
-
-
-def as_data(scenes: Scenes, settings: tuple[str, ...], first: tuple[str, ...]) -> dict:
-    """What the script reads: lanes and states by number, times in µs, all words in the page's language."""
-    say = draw.translated
+def as_data(scenes: Scenes, settings: tuple[str, ...], first: tuple[str, ...], say: Callable[[str], str]) -> dict:
+    """What the script reads: lanes and states by number, times in µs, all words in the page's language, as `say` has them."""
     lanes = list(dict.fromkeys(lane for scene in scenes.values() for lane, *_ in scene))
     states = [state for state in KINDS if any(state == row[1] for scene in scenes.values() for row in scene)]
     values = [list(dict.fromkeys(key[number] for key in scenes)) for number in range(len(settings))]
@@ -166,7 +138,7 @@ def lanes_of(scene: list[Row]) -> list[str]:
 LOOKS = {"has": (0, ""), "waits": (1, "///"), "apart": (2, ""), "still": (5, "")}
 
 
-def plot(figure, scene: list[Row]) -> None:
+def plot_scene(figure, scene: list[Row]) -> None:
     """The whole scene as bars: what is seen where nothing can be played."""
     axes, lanes, named = figure.subplots(), lanes_of(scene), set()
     for lane, state, begin, end in sorted(scene, key=lambda row: row[2] - row[3]):
@@ -174,10 +146,10 @@ def plot(figure, scene: list[Row]) -> None:
         label = None if state in named else state
         named.add(state)
         if kind == "mark":
-            axes.plot(begin / 1e6, place + 0.4, "v", color=draw.PALETTE[5], markersize=5, label=label)
+            axes.plot(begin / 1e6, place + 0.4, "v", color=PALETTE[5], markersize=5, label=label)
             continue
         number, hatch = LOOKS[kind]
-        color = draw.PALETTE[number]
+        color = PALETTE[number]
         look = {"color": color} if kind == "has" else {"facecolor": "none", "edgecolor": color, "hatch": hatch}
         axes.barh(place, (end - begin) / 1e6, 0.12 if kind == "still" else 0.6, begin / 1e6, label=label, **look)
     axes.set_yticks(range(len(lanes)), lanes[::-1])

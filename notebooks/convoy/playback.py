@@ -3,7 +3,7 @@
 import pandas as pd
 
 from ffilab.page import draw
-from ffilab.page.player import HAS, REQUEST, WAITS, Row, Scenes, clipped, digits, interval_over, threads
+from ffilab.page.player import HAS, REQUEST, WAITS, Row, Scenes, clipped, digits, interval_over, recorded, threads  # noqa: F401
 from notebooks.convoy import results
 from notebooks.convoy.experiment import DEFAULT_S
 from notebooks.convoy.figures import cpu_threads, duration

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from ffilab.page import draw
-from ffilab.page.player import RUNS, Row, Scenes, digits, interval_over, threads
+from ffilab.page.player import RUNS, Row, Scenes, digits, interval_over, recorded, threads  # noqa: F401
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.critical_sections.experiment import ONE, OWN
 
