@@ -3,7 +3,8 @@
 document.addEventListener("DOMContentLoaded", () => {
   "use strict";
   const NS = "http://www.w3.org/2000/svg";
-  const WIDTH = 680, LEFT = 150, RIGHT = 668, LANE = 38, TOP = 26, BAR = 18;
+  const [WIDTH, LEFT, TICKS] = matchMedia("(max-width: 600px)").matches ? [390, 128, 4] : [680, 150, 8];
+  const RIGHT = WIDTH - 12, LANE = 38, TOP = 26, BAR = 18;
   // The whole of a scene takes so long to play; a stretch between two events at least so long; and each short event is held.
   const WHOLE_MS = 12000, STRETCH_MS = 60, HOLD_MS = 450, ALL_HOLDS_MS = 20000, STEP_MS = 900;
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
@@ -70,7 +71,7 @@ document.addEventListener("DOMContentLoaded", () => {
       svg.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
       const parts = used.map((lane) => made("text", { class: "ffi-lane", x: 4, y: y(lane) + 4 }, lanes[lane]));
       parts.push(...used.map((lane) => made("line", { class: "ffi-rail", x1: LEFT, x2: RIGHT, y1: y(lane), y2: y(lane) })));
-      for (let tick = 0, step = round(end / 8); tick <= end; tick += step) {
+      for (let tick = 0, step = round(end / TICKS); tick <= end; tick += step) {
         parts.push(made("line", { class: "ffi-rail", x1: x(tick), x2: x(tick), y1: bottom, y2: bottom + 5 }));
         parts.push(made("text", { class: "ffi-tick", x: x(tick), y: bottom + 18 }, `${+(tick / 1000).toPrecision(4)}`));
       }
