@@ -6,7 +6,12 @@ from ffilab.page import draw
 from ffilab.page.player import HAS, REQUEST, WAITS, Row, Scenes, clipped, digits, interval_over, recorded, threads  # noqa: F401
 from notebooks.convoy import results
 from notebooks.convoy.experiment import DEFAULT_S
-from notebooks.convoy.figures import cpu_threads, duration
+from notebooks.convoy.figures import duration
+
+
+def cpu_threads(count: int) -> str:
+    return f"{count:.0f} CPU thread{'s' * (count != 1)}"
+
 
 SETTINGS = "switch interval", "beside the server"
 FIRST = duration(DEFAULT_S), cpu_threads(1)
