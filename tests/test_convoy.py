@@ -60,7 +60,7 @@ EXPERIMENTS = [
     (experiment.one_countdown, {"steps": 80_000, "threads": (1, 8)}, {"threads", "seconds", "steps"}),
     (experiment.intervals, {"folder": FOLDER, "count": 1, "pinning": "none", "orders": [(0.02, 1, 0, 0.05, 2)], "seed": 1, "slack_ns": None,
                             "pause": 0.001}, {"interval", "requests", "rate", "p50"}),
-    (experiment.timeline, {"interval": 1e-4, "seconds": SECONDS, "pinning": "none", "pause": 0.001}, {"spans", "server", "gaps"}),
+    (experiment.timeline, {"interval": 1e-4, "seconds": SECONDS, "pinning": "none", "pause": 0.001}, {"spans", "server", "gaps", "further"}),
     (experiment.forced, {"interval": 1e-4, "times": 5, "folder": FOLDER}, {"demanded", "free"}),
     (experiment.gil_waits, {"interval": 1e-4, "seconds": SECONDS, "folder": FOLDER}, {"waits"}),
     (exercise.tried, {"interval": 1e-4, "seconds": SECONDS, "folder": FOLDER}, {"asked", "noted", "mean", "work"}),

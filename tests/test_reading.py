@@ -98,6 +98,57 @@ def test_every_page_is(browser, golden_book, pages, address, width, mode):
     assert {page: wrong for page, wrong in found.items() if wrong} == {}
 
 
+# What a reader at 1,280 px meets, outside of what is folded: a table or quoted code that scrolls sideways, a picture without a caption.
+CROWDED = """() => {
+  const all = selector => [...document.querySelectorAll(`.bd-article ${selector}`)].filter(each =>
+    !each.closest('details') && each.checkVisibility({visibilityProperty: true, opacityProperty: true}));
+  const wide = selector => all(selector).filter(each => each.scrollWidth > each.clientWidth + 1);
+  const too = each => each.scrollWidth - each.clientWidth + ' px too wide: ';
+  const words = text => text.replace(/\\s+/g, ' ').trim().slice(0, 90);
+  const longest = each => each.textContent.split('\\n').reduce((one, other) => one.length < other.length ? other : one);
+  return [
+    ...wide('.ffi-table, table').filter(each => !each.closest('.ffi-matrix')).map(each => 'table ' + too(each) + words(each.textContent)),
+    ...wide('div.highlight pre').filter(each => !each.closest('.cell')).map(each => 'quoted code ' + too(each) + words(longest(each))),
+    ...all('img').filter(each => !each.closest('figure')?.querySelector('figcaption')?.checkVisibility())
+      .map(each => 'no visible caption: ' + words(each.alt)),
+  ];
+}"""
+PROOF = "details.ffi-proof"
+
+
+def crowded(browser, address, page) -> list[str]:
+    """What is too wide on a page, or has no caption, at 1,280 px; and whether its proof is folded and opens by an address."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
+    tab.goto(address + page)
+    tab.wait_for_timeout(100)
+    found = tab.evaluate(CROWDED)
+    for number in range(tab.locator(PROOF).count()):
+        proof = f"document.querySelectorAll('{PROOF}')[{number}]"
+        found += ["the proof is open"] * tab.evaluate(f"{proof}.open")
+        if inside := tab.evaluate(f"{proof}.querySelector('[id]:not(svg *)')?.id"):
+            tab.goto(f"{address}{page}#{inside}")
+            tab.wait_for_timeout(100)
+            # On the same page only the address changed.
+            found += [f"#{inside} does not open the proof"] * (not tab.evaluate(f"{proof}.open"))
+            tab.reload()
+            tab.wait_for_timeout(100)
+            found += [f"a page opened at #{inside} has its proof folded"] * (not tab.evaluate(f"{proof}.open"))
+    tab.close()
+    return found
+
+
+def test_nothing_in_sight_is_cut_off(browser, address):
+    assert crowded(browser, address, "notebooks/loaders/loaders.html") == []
+
+
+@pytest.mark.full
+@pytest.mark.timeout(900)
+def test_nothing_in_sight_is_cut_off_on_any_page(browser, address, pages):
+    found = {page: crowded(browser, address, page) for page in pages}
+    wrong = [f"{page}: {one}" for page, several in found.items() for one in several]
+    assert not wrong, "\n".join(wrong)
+
+
 def test_the_search_of_the_theme_works(address, browser):
     tab = browser.new_page()
     complaints = []

@@ -35,7 +35,17 @@
     document.querySelectorAll(".citation-list[role=list]").forEach(list => list.removeAttribute("role"));
   }
 
-  addEventListener("DOMContentLoaded", () => { names(); stops(); });
+  // An address may lead into what is folded, such as the proof.
+  function unfold() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const folded = [];
+    for (let part = target; part; part = part.parentElement) if (part.matches("details:not([open])")) folded.push(part);
+    folded.forEach(part => { part.open = true; });
+    if (folded.length) target.scrollIntoView();
+  }
+
+  addEventListener("DOMContentLoaded", () => { names(); stops(); unfold(); });
+  addEventListener("hashchange", unfold);
   addEventListener("load", stops);
   addEventListener("resize", stops);
   // What is unfolded has a width only then.

@@ -17,6 +17,7 @@ from ffilab.judge.questions import OPEN, above
 from ffilab.judge.wording import NOT_MEASURED, bounds, capital, listed, number, text, words  # noqa: F401
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
+from ffilab.page.player import Scenes, as_data, lanes_of, plot_scene
 from ffilab.page.plots import GRID, INK, MARKERS, PALETTE, intervals, legend_above, pictures, plain_ticks  # noqa: F401
 from ffilab.page.words import translated
 from ffilab.page.words import words as catalogue
@@ -73,18 +74,43 @@ def figure(
     numbers: what the alt text says besides the caption. data: what is drawn, as a table; a link beside the figure holds it as CSV.
     name: the page can show the figure anywhere, also above the cell that draws it, by the directive `{glue} name`.
     """
+    shown = framed(plot, caption, numbers, size) + ("" if data is None else csv_link(data, "figure"))
+    display(HTML(shown))
+    if name:
+        about = {"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}}
+        display({f"{GLUE_PREFIX}text/html": shown}, raw=True, metadata=about)
+
+
+def framed(plot, caption: str, numbers: str, size: tuple[float, float], inside: str = "", which: str = "") -> str:
+    """Return a figure as HTML. inside, which: what else it holds, and attributes that say what it is."""
     alt = html.escape(f"{caption} {numbers}".replace("`", "").strip())
     images = [
         f'<img class="ffi-{mode}" alt="{alt}" src="data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}">'
         for mode, drawn in pictures(plot, size, mark()).items()
     ]
-    link = "" if data is None else csv_link(data, "figure")
     above = f"<figcaption>{with_code(translated(caption))}</figcaption>"
-    shown = f'{SWITCH}<figure class="ffi-figure">{above}{"".join(images)}</figure>{link}'
-    display(HTML(shown))
-    if name:
-        about = {"scrapbook": {"name": name, "mime_prefix": GLUE_PREFIX}}
-        display({f"{GLUE_PREFIX}text/html": shown}, raw=True, metadata=about)
+    return f'{SWITCH}<figure class="ffi-figure"{which}>{above}{"".join(images)}{inside}</figure>'
+
+
+def player(
+    scenes: Scenes, settings: tuple[str, ...], caption: str, numbers: str = "", *, first: tuple[str, ...] = ()
+) -> None:
+    """Display recorded scenes that can be played, by the values of their settings; the picture of the first is seen without JavaScript.
+
+    An address that ends in `#gil=`, the values of the settings and a time in µs leads to a moment of a scene.
+    """
+    if not scenes:
+        return
+    chosen = first if first in scenes else next(iter(scenes))
+    data = json.dumps(as_data(scenes, settings, chosen, translated), ensure_ascii=False, separators=(",", ":"))
+    # `</script>` in a text would end it.
+    data = data.replace("</", r"<\/")
+    script = f'<script type="application/json">{data}</script>'
+    scene = scenes[chosen]
+    size = 7.2, 1.2 + 0.45 * len(lanes_of(scene))
+    display(
+        HTML(framed(lambda figure: plot_scene(figure, scene), caption, numbers, size, script, ' data-player="gil"'))
+    )
 
 
 def with_code(text: str) -> str:
