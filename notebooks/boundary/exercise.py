@@ -71,7 +71,7 @@ def check_parser(parser: str | None, record: Record, rules: pd.DataFrame) -> str
     ):
         return "parser: correct, and nothing on the list is faster."
     slow, fast = (f"{cost[one].value:.0f} ns" for one in (parser, best))
-    return f"parser: correct, not yet fast. A text costs {slow} more than our C; one tool needs {fast}."
+    return f"parser: correct, not yet fast. A text costs {slow} more than hand-written C; one tool needs {fast}."
 
 
 def check_plugin(plugin: str | None, record: Record) -> str:

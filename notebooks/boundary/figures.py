@@ -124,7 +124,7 @@ def wide(frame: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def plot_matrix(figure, cells: pd.DataFrame) -> None:
-    """Time as a multiple of our C's, with the GIL."""
+    """Time as a multiple of hand-written C's, with the GIL."""
     part = cells[cells.interpreter == GIL]
     words = wide(part, "times").map(lambda v: "" if np.isnan(v) else f"{v:.2f}" if v < 9.995 else f"{v:.0f}")
     ticks = {1: "1", 10: "10", 100: "100 or more"}
@@ -265,14 +265,14 @@ def one_object(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def choice(record: Record, cells: pd.DataFrame, label: str, found: pd.DataFrame | None = None) -> pd.DataFrame:
-    """What each binding costs on one build: ns over our C. found: the prices beside work, which have the GIL."""
+    """What each binding costs on one build: ns over hand-written C. found: the prices beside work, which have the GIL."""
     over = cells[cells.interpreter == label].set_index(["binding", "signature"]).over
 
     def said(binding: str, signature: str) -> str:
         if (binding, signature) not in over:
             return draw.NOT_MEASURED
         more = over[binding, signature]
-        return "our C" if binding == FLOOR else "+" * (more.value > 0) + draw.text(more)
+        return "hand-written C" if binding == FLOOR else "+" * (more.value > 0) + draw.text(more)
 
     rows = []
     for binding in results.present(record, label):

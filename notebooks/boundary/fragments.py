@@ -52,10 +52,10 @@ def tool(session: Session, case: str, place: int) -> str:
 
 def plain(said: str) -> str:
     """Names of tools as prose has them."""
-    return re.sub(r"(?<!limited )\bC API\b", "our C", said.replace("C API, limited", "the limited C API"))
+    return re.sub(r"(?<!limited )\bC API\b", "hand-written C", said.replace("C API, limited", "the limited C API"))
 
 
 def dearest_cell(session: Session) -> str:
-    """The tool and the kind of call that take the most, against our C."""
+    """The tool and the kind of call that take the most, against hand-written C."""
     _, binding, signature = results.dearest_cell(session.timed("matrix"))
     return f"{binding}, “{signature}”"
