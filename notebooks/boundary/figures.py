@@ -295,21 +295,32 @@ def reach(found: Interval | None, longest: float) -> str:
     return draw.text(found, "", 1e-3)
 
 
-def terms(rules: pd.DataFrame, runs: pd.DataFrame, written: dict[str, dict[str, int]]) -> pd.DataFrame:
+def terms(rules: pd.DataFrame, written: dict[str, dict[str, int]]) -> pd.DataFrame:
     """What each binding takes and lets through, with the GIL."""
-    rules = rules.set_index("call").fillna("not asked")
+    number = rules.set_index("call").loc[CONTRACTS[0]].fillna("not asked")
     return pd.DataFrame(
         [
             {
                 "binding": binding,
-                "2³¹ as an int": rules[binding].get(CONTRACTS[0], "not asked") if binding in rules else "not asked",
+                "2³¹ as an int": number.get(binding, "not asked"),
                 "compiler": "no" if DECLARED[binding].loads_at_run_time else "for each library",
-                "import, ms": draw.words(results.first_use(runs, binding, "import_ms")),
-                "memory, KiB": draw.words(results.first_use(runs, binding, "resident_kib")),
-                "first call, ns": draw.words(results.first_use(runs, binding, "first_call_ns")),
                 "lines of code": one["code"],
                 "lines of packaging": one["packaging"],
             }
             for binding, one in written.items()
+        ]
+    )
+
+
+def first_use(runs: pd.DataFrame) -> pd.DataFrame:
+    """What the first use of each binding costs."""
+    shown = {"import, ms": "import_ms", "memory, KiB": "resident_kib", "first call, ns": "first_call_ns"}
+    return pd.DataFrame(
+        [
+            {
+                "binding": binding,
+                **{what: draw.words(results.first_use(runs, binding, key)) for what, key in shown.items()},
+            }
+            for binding in dict.fromkeys(runs.binding)
         ]
     )
