@@ -21,8 +21,8 @@ KEYS = ("CPython", "binding", "signature")
 # The numbers with an interval: column of the kept table to heading.
 NUMBERS = {
     "ns": "ns, with the loop",
-    "over the floor": "ns over hand-written C",
-    "ratio to the floor": "times hand-written C",
+    "over the floor": "ns more than C",
+    "ratio to the floor": "times C",
 }
 HEADINGS = (*KEYS, *NUMBERS.values(), "instructions", "where")
 
@@ -62,7 +62,7 @@ def number(cell: dict, column: str) -> str:
     """Write a number with its interval."""
     value, low, high = (cell[name] for name in (column, f"{column}, low", f"{column}, high"))
     if value == low == high and value in (0, 1):
-        return f"{value:.0f} (hand-written C)"
+        return f"{value:.0f} (itself)"
     return draw.text(Interval(value, *(bound if known(bound) else math.nan for bound in (low, high))))
 
 

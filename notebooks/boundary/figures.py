@@ -38,7 +38,7 @@ CODE = {binding: f"bindings.html#binding-{re.sub('[^a-z0-9]+', '-', binding.lowe
 PRICED = {
     "int → int": INT,
     "str in": "str in, ASCII",
-    "list in": "list of 1,000 ints",
+    "list in, µs": "list of 1,000 ints",
     "callback": "callback",
     "C++ method": METHOD,
 }
@@ -234,7 +234,8 @@ def paths_in_words(found: pd.DataFrame) -> str:
 def plot_prices(figure, found: pd.DataFrame) -> None:
     """The price of each binding against the work: measured points joined, the price of the shortest work as a dotted line."""
     chosen = [binding for binding in DRAWN if binding in set(found.binding)]
-    for axes, color, binding in zip(figure.subplots(1, len(chosen), squeeze=False)[0], draw.PALETTE, chosen):
+    panels = figure.subplots(1, len(chosen), squeeze=False, sharey=True)[0]
+    for axes, color, binding in zip(panels, draw.PALETTE, chosen):
         part = found[found.binding == binding]
         value, low, high = (np.array([getattr(one, end) for one in part.price]) for end in ("value", "low", "high"))
         axes.errorbar(part.work_ns, value, yerr=[value - low, high - value], fmt="o-", capsize=4, color=color)
@@ -242,9 +243,9 @@ def plot_prices(figure, found: pd.DataFrame) -> None:
         axes.set(
             xscale="log", title=binding, xlabel="work in C, ns", ylabel="price of the call, ns" * (binding == chosen[0])
         )
-        # A price of too few restarts has no interval.
-        if (top := max([*value, *high[np.isfinite(high)]])) > 0:
-            axes.set_ylim(0, 1.25 * top)
+    # Of an interval that is longer than that, the end is not seen.
+    if (top := max(one.value for one in found[found.binding.isin(chosen)].price)) > 0:
+        axes.set_ylim(0, 1.5 * top)
 
 
 def prices_in_words(found: pd.DataFrame) -> str:
@@ -268,15 +269,16 @@ def choice(record: Record, cells: pd.DataFrame, label: str, found: pd.DataFrame 
     """What each binding costs on one build: ns over hand-written C. found: the prices beside work, which have the GIL."""
     over = cells[cells.interpreter == label].set_index(["binding", "signature"]).over
 
-    def said(binding: str, signature: str) -> str:
-        if (binding, signature) not in over:
+    def said(binding: str, what: str) -> str:
+        cell = binding, PRICED[what]
+        if cell not in over:
             return draw.NOT_MEASURED
-        more = over[binding, signature]
-        return "hand-written C" if binding == FLOOR else "+" * (more.value > 0) + draw.text(more)
+        factor = 1e-3 if what.endswith("µs") else 1
+        return "itself" if binding == FLOOR else "+" * (over[cell].value > 0) + draw.text(over[cell], "", factor)
 
     rows = []
     for binding in results.present(record, label):
-        row = {"binding": binding, **{what: said(binding, signature) for what, signature in PRICED.items()}}
+        row = {"binding": binding, **{what: said(binding, what) for what in PRICED}}
         if found is not None:
             longest = found.work_ns.max() if len(found) else 0.0
             row[f"under {results.TARGET_SHARE:.0%} from, µs"] = reach(results.threshold(found, binding), longest)
