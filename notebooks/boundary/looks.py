@@ -152,27 +152,16 @@ def call_graph(binding: str, seconds: float) -> dict:
     Where there is no counter of cycles, perf takes the clock."""
 
     def said(*command) -> str:
-        words = [str(word) for word in command]
+        words = ["perf", *map(str, command)]
         return subprocess.run(words, capture_output=True, text=True, check=True, env=instructions.environment()).stdout
 
     with tempfile.TemporaryDirectory() as folder:
         data, python = f"{folder}/perf.data", load(BY_LABEL[GIL]).python
-        graph = ("-F", TALK_HZ, "-g", "--call-graph=dwarf", "-o", data)
-        said(
-            "perf",
-            "record",
-            "-e",
-            "cycles",
-            *graph,
-            "--",
-            python,
-            ROOT / "native/boundary/talk_loop.py",
-            resolved(LIBRARIES),
-            binding,
-            seconds,
-        )
-        how = "perf " + said("perf", "evlist", "-i", data).strip()
-        stacks = said("perf", "script", "--no-inline", "-i", data, "-F", "ip,sym").split("\n\n")
+        graph = ("-e", "cycles", "-F", TALK_HZ, "-g", "--call-graph=dwarf", "-o", data)
+        loop = (python, ROOT / "native/boundary/talk_loop.py", resolved(LIBRARIES), binding, seconds)
+        said("record", *graph, "--", *loop)
+        how = "perf " + said("evlist", "-i", data).strip()
+        stacks = said("script", "--no-inline", "-i", data, "-F", "ip,sym").split("\n\n")
     lines = [stack.strip().splitlines()[:FRAMES] for stack in stacks if stack.strip()]
     counted = Counter(tuple(line.split(maxsplit=1)[-1] for line in stack) for stack in lines)
     return {"how": how, "stacks": [[list(functions), n] for functions, n in counted.most_common()]}
@@ -219,26 +208,23 @@ def lines_of_code(path: Path) -> int:
     return len(lines)
 
 
-def size(label: str, binding: str) -> dict:
-    """Lines of code and of packaging in a binding's project, and bytes of what was built of it, with symbols."""
-    project, module = DECLARED[binding].project, DECLARED[binding].module.partition(".")[0]
-    folder, built = NATIVE / "boundary" / project, Path(resolved(LIBRARIES)) / soabi(load(BY_LABEL[label]))
+def size(binding: str) -> dict:
+    """Lines of code and of packaging in a binding's project."""
+    folder = NATIVE / "boundary" / DECLARED[binding].project
     files = [
         path
         for path in folder.rglob("*")
         if path.is_file() and not BY_PRODUCTS & set(path.relative_to(folder).parts) and path.name not in NEITHER
     ]
-    made = [path for top in (built / module, *built.glob(f"{module}.*")) for path in (top, *top.rglob("*"))]
     return {
         "code": sum(lines_of_code(path) for path in files if path.name not in PACKAGING),
         "packaging": sum(lines_of_code(path) for path in files if path.name in PACKAGING),
-        "built": sum(path.stat().st_size for path in made if path.is_file() and path.suffix in (".so", ".py")),
     }
 
 
 def sizes(session: Session) -> dict[str, dict[str, int]]:
-    """By binding: what its author writes (lines), and what is built with the GIL (bytes)."""
-    return session.observe("sizes", lambda: {binding: size(GIL, binding) for binding in BINDINGS})
+    """By binding: the lines that its author writes."""
+    return session.observe("sizes", lambda: {binding: size(binding) for binding in BINDINGS})
 
 
 # [/sizes]

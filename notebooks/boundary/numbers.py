@@ -1,7 +1,7 @@
 """The numbers of the chapter "The boundary", by name. The rules: claims.toml, sentences.toml."""
 
 import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -15,7 +15,7 @@ from ffilab.judge.questions import OPEN, above
 from ffilab.measure.instructions import Node
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.session import Session
-from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import results
 from notebooks.boundary.experiment import (
     ANSWER,
@@ -25,11 +25,9 @@ from notebooks.boundary.experiment import (
     FLOOR,
     INT,
     METHODS,
-    OF_VARIANTS,
     OUT_OF_LINE,
     PROGRAM,
     SIGNATURES,
-    TALK,
     TAXED,
     VARIANTS,
     WORKED,
@@ -43,7 +41,7 @@ ORDER = "share of its links that the call tree shows"
 def numbers(session: Session) -> Makers:
     return {
         name: make
-        for some in (of_claims, of_times, of_order, of_program, of_trees, of_profiles, of_tools, of_work)
+        for some in (of_claims, of_times, of_order, of_trees, of_profiles, of_tools, of_work)
         for name, make in some(session).items()
     }
 
@@ -98,29 +96,6 @@ def in_tree(session: Session, binding: str, look: Callable[[list[Node]], float])
     )
 
 
-def extremes(session: Session, what: str, names: Iterable[str]) -> Makers:
-    """The smallest and the largest of several numbers; of those, too, the bounds are the smallest and the largest."""
-
-    def at(pick: Callable) -> Interval | None:
-        measured = [one for name in names if (one := of(session)[name].measurement)]
-        known = [one.interval for one in measured if one.interval.is_known]
-        ends = ("value", "low", "high")
-        return Interval(*(pick(getattr(one, end) for one in known) for end in ends)) if known else None
-
-    names = list(names)
-    return {f"{what}: smallest": partial(at, min), f"{what}: largest": partial(at, max)}
-
-
-def ends(session: Session, what: str, names: list[str]) -> Makers:
-    """The dearest and the cheapest of several numbers, each with its own interval; None if fewer than two are there."""
-
-    def at(pick: Callable) -> Interval | None:
-        found = [one.interval for name in names if (one := of(session)[name].measurement)]
-        return pick(found, key=lambda interval: interval.value) if len(found) > 1 else None
-
-    return {f"{what}: cheapest": partial(at, min), f"{what}: dearest": partial(at, max)}
-
-
 def of_times(session: Session) -> Makers:
     """From the matrix, and from the plan of the pairs that decide."""
     made: Makers = {}
@@ -139,32 +114,29 @@ def of_times(session: Session) -> Makers:
 
     for signature, binding in itertools.product(SIGNATURES, BINDINGS):
         here, there = cell(binding, signature), cell(binding, signature, FREE_THREADED)
+        timed(f"{signature} through {binding}: ns", two_digits(statistics.per_call), here)
+        over = two_digits(results.difference)
+        timed(f"{signature} through {binding}: ns over our C, two digits", over, here, cell(FLOOR, signature))
         timed(f"{signature} through {binding}: over the floor, ns", results.difference, here, cell(FLOOR, signature))
         timed(f"{signature} through {binding}: {FREE_THREADED} / {GIL}", results.between, there, here)
+        for label, arm in (here, there):
+            timed(
+                f"{signature} through {binding}: ns without the loop on {label}",
+                two_digits(results.alone),
+                (label, arm),
+            )
     for binding in BINDINGS:
         buffers = [cell(binding, one) for one in ("1,000,000 doubles", "1,000 doubles")]
         timed(f"a million doubles / a thousand: {binding}", statistics.ratio, *buffers)
-    for label, both in itertools.product((GIL, FREE_THREADED), itertools.permutations(BINDINGS, 2)):
-        timed(f"{INT}: {' / '.join(both)} on {label}", statistics.ratio, *(cell(one, INT, label) for one in both))
     timed(f"no-op: cffi API / {FLOOR} on {GIL}", statistics.ratio, cell("cffi API", "no-op"), cell(FLOOR, "no-op"))
-    for form, binding in VARIANTS.items():
-        others = f"{form} / its form in the matrix"
-        names = {f"{one}: {others} on {label}": (one, label) for label in BY_LABEL for one in OF_VARIANTS}
-        for what, where in names.items():
-            timed(what, statistics.ratio, cell(form, *where), cell(binding, *where))
-        made |= extremes(session, others, names)
-    for what, ending, bindings, pick in (
-        (INT, f"{FREE_THREADED} / {GIL}", BINDINGS, extremes),
-        (ERROR, "over the floor, ns", ("nanobind", "pybind11", "PyO3"), ends),
-    ):
-        made |= pick(session, f"{what}, {ending}", [f"{what} through {one}: {ending}" for one in bindings])
     timed(f"empty loop on {GIL}", statistics.per_call, (GIL, EMPTY))
-    timed("what an int adds to a call by hand, ns", results.difference, cell(FLOOR, INT), cell(FLOOR, ANSWER))
     timed(f"{INT} without the loop: dearest / cheapest", lambda record: results.widest(record, GIL)[2])
     without = cell("ctypes CDLL", ANSWER), cell(FLOOR, ANSWER)
     timed(f"{ANSWER} without the loop: ctypes CDLL / {FLOOR}", results.net_ratio, *without)
     for case in results.CASES:
         timed(f"cheapest / next: {case}", partial(results.first_two, case=case))
+        for which, place in results.PLACE.items():
+            timed(f"{which}, ns: {case}", partial(results.placed, case=case, place=place))
     for one in (INT, *TAXED):
         both = [cell(FLOOR, one, label) for label in (FREE_THREADED, GIL)]
         timed(f"{one} by hand: {FREE_THREADED} / {GIL}", results.between, *both, plan="claims")
@@ -172,8 +144,34 @@ def of_times(session: Session) -> Makers:
     timed("call with an int through CDLL over one by hand, ns", results.difference, *with_int, plan="claims")
     for what, part in (("an int", "argument"), ("the hand-over", "hand-over, int")):
         timed(f"{what} in a call through CDLL, ns", partial(results.part, what=part), plan="claims")
-    ways = (f"{TALK[0]} / {TALK[1]}", f"as run: {TALK[0]} on {GIL} / {TALK[1]} on {GIL}")
-    return made | extremes(session, "ctypes / cffi", [*ways, f"{INT}: {TALK[0]} / {TALK[1]} on {GIL}"])
+    buffers = [f"a million doubles / a thousand: {binding}" for binding in BINDINGS]
+    made["a million doubles / a thousand: largest"] = partial(largest, session, buffers)
+    errors = [f"{ERROR} through {binding}: over the floor, ns" for binding in ("nanobind", "pybind11", "PyO3")]
+    for which, pick in (("dearest", max), ("cheapest", min)):
+        made[f"{ERROR}, over the floor, ns: {which}"] = partial(extreme, session, errors, pick)
+    made["largest time over our C"] = lambda: Counted(results.dearest_cell(session.timed("matrix"))[0])
+    return made
+
+
+def two_digits(make: Callable) -> Callable:
+    """The same for prose: what is more is in the tables."""
+    return lambda *given: make(*given).map(lambda ns: float(f"{ns:.2g}"))
+
+
+def measured(session: Session, names: list[str]) -> list[Interval]:
+    return [one.interval for name in names if (one := of(session)[name].measurement)]
+
+
+def largest(session: Session, names: list[str]) -> Interval | None:
+    """The largest of several numbers; of the bounds, too, the largest."""
+    found = measured(session, names)
+    return Interval(*(max(getattr(one, end) for one in found) for end in ("value", "low", "high"))) if found else None
+
+
+def extreme(session: Session, names: list[str], pick: Callable) -> Interval | None:
+    """The dearest or the cheapest of several, with its own interval; None if fewer than two are there."""
+    found = measured(session, names)
+    return pick(found, key=lambda interval: interval.value) if len(found) > 1 else None
 
 
 def of_order(session: Session) -> Makers:
@@ -186,7 +184,6 @@ def of_order(session: Session) -> Makers:
     counts = {
         "kinds of call": len,
         "kinds of call in which pairs change places": lambda pairs: len(pairs) - pairs.count(0),
-        "kinds of call in which none changes places": lambda pairs: pairs.count(0),
         "most pairs that change places": max,
     }
     made: Makers = {f"pairs that change places: {one}": partial(of_kind, one) for one in SIGNATURES}
@@ -197,30 +194,6 @@ def of_order(session: Session) -> Makers:
 
 def changes(session: Session) -> dict[str, int]:
     return results.order_changes(session.timed("matrix"), GIL)
-
-
-def of_program(session: Session) -> Makers:
-    """From single calls, as the talk ran them."""
-    nearest = "published surcharge nearer to the GIL off (1), or on (-1)"
-
-    def nearer(binding: str) -> Counted | None:
-        found = results.nearer(results.single_calls(session.frame(PROGRAM))).set_index("binding").nearer
-        return Counted({"off": 1, "on": -1}.get(found[binding], 0)) if binding in found else None
-
-    def talk(pick: Callable) -> Callable[[], Made]:
-        return lambda: pick(*results.talk_pairs(session.frame(PROGRAM)))
-
-    return {
-        "step of the clock, ns": lambda: Counted(results.tick(session.frame(PROGRAM))),
-        "fewest values of a sample": talk(lambda _, n: Counted(min(n))),
-        "most values of a sample": talk(lambda _, n: Counted(max(n))),
-        "largest p of the pairs": talk(lambda table, _: Counted(table["BH p"].max())),
-        "largest p of the pairs, as a power of ten": talk(
-            lambda table, _: Counted(np.log10(p)) if (p := table["BH p"].max()) else None
-        ),
-        "smallest Cliff's delta of the pairs": talk(lambda table, _: Counted(table["Cliff's delta"].abs().min())),
-        **{f"{nearest}: {one}": partial(nearer, one) for one in TALK},
-    }
 
 
 def of_trees(session: Session) -> Makers:
@@ -244,34 +217,27 @@ def of_trees(session: Session) -> Makers:
     return made
 
 
-def contest(session: Session) -> dict[str, tuple[str, Measurement]]:
-    return results.contest(session.observed("where the time goes, by process"), *WITHOUT_HAND_OVER)
-
-
 def of_profiles(session: Session) -> Makers:
     """Where a profiler found the time of a call."""
-    profiles = partial(session.observed, "where the time goes, by process")
+    title = "where the time goes, by process"
 
     def processes(label: str) -> Counted | str:
-        return results.no_time(profiles(), label, "ctypes CDLL") or Counted(len(profiles()[label]["ctypes CDLL"]))
+        profiles = session.observed(title)
+        return results.no_time(profiles, label, "ctypes CDLL") or Counted(len(profiles[label]["ctypes CDLL"]))
 
     def libffi(grouping: str) -> Made:
-        return results.no_time(profiles(), *WITHOUT_HAND_OVER) or contest(session).get(grouping, (None, None))[1]
+        profiles = session.observed(title)
+        found = results.contest(profiles, *WITHOUT_HAND_OVER)
+        return results.no_time(profiles, *WITHOUT_HAND_OVER) or found.get(grouping, (None, None))[1]
 
-    def of_talk(what: str) -> Counted | None:
-        found = results.symbol(session.observed("the talk's loop, profiled"), "PyO3", *results.SYMBOLS[what][0])
-        return Counted(float(found.mean())) if len(found) and found.mean() else None
-
-    made: Makers = {
-        **{f"profiles of ctypes CDLL on {label}": partial(processes, label) for label in (GIL, FREE_THREADED)},
+    return {
+        f"profiles of ctypes CDLL on {FREE_THREADED}": partial(processes, FREE_THREADED),
         "share of libffi in a CDLL call": partial(own_time, session, GIL, results.LIBFFI),
         f"share of the hand-off in a CDLL call on {FREE_THREADED}": partial(
             own_time, session, FREE_THREADED, results.HAND_OFF
         ),
+        **{f"{results.NEXT}, {grouping}": partial(libffi, grouping) for grouping in results.GROUPINGS},
     }
-    groupings = {f"{results.NEXT}, {grouping}": partial(libffi, grouping) for grouping in results.GROUPINGS}
-    made |= groupings | extremes(session, results.NEXT, groupings)
-    return made | {f"share of the talk's loop around PyO3: {what}": partial(of_talk, what) for what in results.SYMBOLS}
 
 
 def of_tools(session: Session) -> Makers:
@@ -317,37 +283,22 @@ def rules(session: Session) -> pd.DataFrame:
 def of_work(session: Session) -> Makers:
     """From the calls beside work in C."""
 
-    def moved(*bindings: str) -> list[Interval]:
-        """Changes of prices from that of the shortest work."""
-        found = results.changes(session.once(prices))
-        return [one for binding in bindings for one in found.get(binding, ()) if one.is_known]
-
-    def missed() -> Counted | None:
-        found = [max(-one.low, one.high) for one in moved(*WORKED)]
-        return Counted(max(found)) if found else None
-
-    def told(*bindings: str) -> list[Interval]:
-        return [one for one in moved(*bindings) if above(one, 0) != OPEN]
-
-    def largest(*bindings: str) -> Interval | None:
-        return max(told(*bindings), key=lambda one: abs(one.value), default=None)
-
-    def size() -> Interval | None:
-        found = largest(*WORKED)
-        return -found if found and found.value < 0 else found
+    def moved() -> Interval | None:
+        """Of the changes of prices from that of the shortest work, as far as they show, the largest in size."""
+        found = itertools.chain(*results.changes(session.once(prices)).values())
+        told = [one for one in found if one.is_known and above(one, 0) != OPEN]
+        most = max(told, key=lambda one: abs(one.value), default=None)
+        return -most if most and most.value < 0 else most
 
     def reach(binding: str) -> Interval | None:
         found = results.threshold(session.once(prices), binding)
         return found and found.map(lambda ns: ns / 1000)
 
     made: Makers = {
-        "prices that change with the work": lambda: Counted(len(told(*WORKED))) if moved(*WORKED) else None,
-        "change of a price that would have shown, ns": missed,
-        "largest change of a price with the work, in size, ns": size,
+        "largest change of a price with the work, in size, ns": moved,
         "longest work, in µs": lambda: Counted(max(session.once(prices).work_ns, default=0.0) / 1000),
     }
     for binding in WORKED:
-        made[f"largest change of the price with the work, ns: {binding}"] = partial(largest, binding)
         made[f"work from which the price is under 5%, in µs: {binding}"] = partial(reach, binding)
         made[f"work from which the price is under 5%, in µs, without bounds: {binding}"] = lambda binding=binding: (
             (found := reach(binding)) and Counted(found.value)

@@ -17,7 +17,7 @@ from ffilab.measure import profile
 from ffilab.measure.instructions import Node
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
-from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary.experiment import (
     AGAIN,
     ANSWER,
@@ -46,13 +46,10 @@ from notebooks.boundary.experiment import (
     WORKED,
     name,
 )
-from notebooks.boundary.looks import PROFILED, WITHOUT_HAND_OVER
+from notebooks.boundary.looks import WITHOUT_HAND_OVER
 
-# The row of the empty loop, beside the bindings.
-LOOP = "empty loop"
 COPIES = [(name(binding, INT), name(binding, INT) + AGAIN) for binding in (FLOOR, "ctypes CDLL")]
 TARGET_SHARE = 0.05
-CPP_SIGNATURES = (METHOD, "C++ method, unlocked", "new C++ object")
 WITH_PYDLL = ("cffi ABI", "ctypes PyDLL", "pybind11", "PyO3")
 # Which bindings detach the thread state around every call, and so release the GIL: the manuals of ctypes and cffi.
 DETACHING = ("cffi API", "cffi ABI", "ctypes CDLL")
@@ -74,21 +71,6 @@ EQUALS = f"both detach: cffi API / {FLOOR}"
 AS_RUN_LOCK = "as run: pthread_mutex_lock below take_gil and drop_gil"
 # drop_gil is inlined there.
 LOCK = r"pthread_mutex_lock", r"take_gil|drop_gil|_PyEval_ReleaseLock"
-# Symbols of the talk's graphs: what ran, and below what.
-SYMBOLS = {
-    "interpreter's loop": (("_PyEval_EvalFrameDefault",),),
-    "dict lookup": (("_Py_dict_lookup",),),
-    "pthread_mutex_lock, for the GIL": (LOCK,),
-    "names of the module, looked up and stored": (
-        (
-            "LoadName|_Py_dict_lookup|PyDict_GetItemRef|insertdict|PyDict_SetItem",
-            "LoadName|PyDict_GetItemRef|_PyEval_EvalFrameDefault|insertdict|PyDict_SetItem",
-        ),
-    ),
-    # Its inner functions have no names.
-    "libffi": ((r"\bffi_",), (r"\[unknown\]", r"\bffi_")),
-    "[unknown], with those below libffi": ((r"\[unknown\]",),),
-}
 # The p below which the talk's method calls a winner.
 P_SMALL = 0.01
 # Symbols of our own bindings, beside those that the profile knows.
@@ -124,11 +106,7 @@ PATHS = {
         ("which attaches the thread state", "_ctypes_callproc", "PyEval_RestoreThread|PyThreadState_Attach"),
     ),
     "PyO3": (
-        (
-            "the interpreter calls a trampoline of vectorcall's kind (METH_FASTCALL)",
-            INTERPRETER,
-            "trampoline::fastcall",
-        ),
+        ("the interpreter calls a trampoline (METH_FASTCALL)", INTERPRETER, "trampoline::fastcall"),
         ("the trampoline calls the function of the binding", "trampoline::fastcall", "boundary_pyo3"),
     ),
 }
@@ -162,8 +140,6 @@ PLACES = {
     "the hand-over of the GIL": "PyEval_SaveThread|PyEval_RestoreThread",
     "libffi": r"ffi_call\b|ffi_prep_cif",
 }
-# A line of a call tree is left out below some per cent: shares that are closer are not told apart.
-CLOSE = 0.03
 # The cases of the reader: signature, and the tools in question.
 CASES = {
     "cpp": (METHOD, (*CPP, "PyO3")),
@@ -171,7 +147,8 @@ CASES = {
     "hot": (INT, BINDINGS),
     "no-compiler": (INT, tuple(b for b, one in DECLARED.items() if one.loads_at_run_time and b != "ctypes PyDLL")),
 }
-NEITHER = "neither"
+# Which of them a sentence names.
+PLACE = {"cheapest": 0, "next": 1, "dearest": -1}
 UNINITIALISED = "uninitialised memory"
 FIRST_USE = ("import_ms", "resident_kib", "first_call_ns", "later_call_ns")
 
@@ -201,6 +178,11 @@ def without_loop(record: Record, build: str, arm: str) -> np.ndarray:
     less = TEXT_MADE + suffix if arm.endswith(TEXT) and record.has(label, TEXT_MADE + suffix) else EMPTY
     less = f"{EMPTY} (GIL on)" if less == EMPTY and suffix else less
     return medians(record.times(label, arm + suffix) - record.times(label, less))
+
+
+def alone(record: Record, cell: tuple[str, str]) -> Interval:
+    """Nanoseconds of a call, without the loop around it."""
+    return statistics.over_units(record, without_loop(record, *cell)).at()
 
 
 def between_builds(record: Record, arm: str, above: str, below: str) -> Location:
@@ -286,22 +268,17 @@ def variants(record: Record) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["interpreter", "form", "signature", "value", "low", "high"])
 
 
-def headline(record: Record) -> pd.DataFrame:
-    """Nanoseconds of a turn of the loop with `int → int` in it, by binding and interpreter; beside them the empty loop."""
-    return pd.DataFrame(
-        [
-            {"binding": binding, "interpreter": label, **vars(statistics.per_call(record, (label, arm)))}
-            for label in record.interpreters
-            for binding, arm in [*((one, name(one, INT)) for one in present(record, label)), (LOOP, EMPTY)]
-        ]
-    )
+def widest(record: Record, label: str) -> tuple[str, str, Interval]:
+    """The cheapest and the dearest binding for an int, and the time of the dearest over that of the cheapest, without the loop."""
+    order = ranked(record, label)
+    return order[0], order[-1], net_ratio(record, *[(label, name(binding, INT)) for binding in (order[-1], order[0])])
 
 
-def widest(record: Record, label: str, signature: str = INT) -> tuple[str, str, Interval]:
-    """The cheapest and the dearest binding, and the time of the dearest over that of the cheapest, without the loop."""
-    order = ranked(record, label, signature)
-    cells = [(label, name(binding, signature)) for binding in (order[-1], order[0])]
-    return order[0], order[-1], net_ratio(record, *cells)
+def dearest_cell(record: Record) -> tuple[float, str, str]:
+    """With the GIL, the largest time over that of the C API, with its binding and its signature."""
+    cells = itertools.product(BINDINGS, SIGNATURES)
+    found = [(times_floor(record, GIL, *one), *one) for one in cells if record.has(GIL, name(*one))]
+    return max(one for one in found if np.isfinite(one[0]))
 
 
 def order_changes(record: Record, label: str) -> dict[str, int]:
@@ -344,28 +321,10 @@ def first_two(record: Record, case: str) -> Interval | None:
     return statistics.ratio(record, *two) if len(two) == 2 else None
 
 
-def original(runs: pd.DataFrame) -> dict[str, dict[str, np.ndarray]]:
-    """The samples (ns) of the talk's method by build and binding, from the first process of each: what the talk had."""
-    first = runs.sort_values("process").drop_duplicates(["build", "binding"])
-    return {
-        build: {row.binding: np.array(row.ns) for row in part.itertuples()}
-        for build in (GIL, FREE_THREADED, GIL_ON)
-        for part in [first[first.build == build]]
-        if len(part)
-    }
-
-
-def talk_pairs(runs: pd.DataFrame) -> tuple[pd.DataFrame, list[int]]:
-    """The talk's table of pairs with the GIL, and how many values each sample has."""
-    samples = original(runs)[GIL]
-    return description.pairs(samples), [len(values) for values in samples.values()]
-
-
-def tick(runs: pd.DataFrame) -> int:
-    """The step of the clock in ns: the usual distance of neighbouring samples, where two that are 1 ns apart are one, rounded."""
-    values = np.unique(np.concatenate([np.rint(ns) for ns in runs.ns]))
-    steps = pd.Series(np.diff(values[np.diff(values, prepend=-np.inf) > 1]))
-    return int(steps.mode().iloc[0]) if len(steps) else 1
+def placed(record: Record, case: str, place: int) -> Interval | None:
+    """What a tool of a case takes, by its place among them."""
+    tools = cheapest(record, case)[place:][:1]
+    return statistics.per_call(record, (GIL, name(tools[0], CASES[case][0]))) if tools else None
 
 
 def single_calls(runs: pd.DataFrame) -> pd.DataFrame:
@@ -387,29 +346,10 @@ def ratio_as_run(means: pd.DataFrame, above: tuple[str, str], below: tuple[str, 
     return processes.ratio(*both) or "no process brought both"
 
 
-def nearer(means: pd.DataFrame) -> pd.DataFrame:
-    """For each binding the published ratio of sets 2 and 1, ours of the talk's own program without the GIL and with the GIL of
-    the same build on, and to which of the two the published one is nearer, if that can be told."""
-    rows = []
-    for binding, one, other in zip(TALK, PUBLISHED["set 1"], PUBLISHED["set 2, no GIL"]):
-        cells = [(build, binding) for build in (GIL, FREE_THREADED, GIL_ON)]
-        if not set(cells) <= set(means):
-            continue
-        logs = np.log(means[cells].dropna().to_numpy())
-        off, on = logs[:, 1] - logs[:, 0], logs[:, 2] - logs[:, 0]
-        apart, middle = statistics.ratio_interval(off - on), statistics.ratio_interval((off + on) / 2)
-        published = other / one
-        sides = above(apart, 1), above(middle, published)
-        place = NEITHER if OPEN in sides else "on" if sides[0] == sides[1] else "off"
-        found = [statistics.ratio_interval(each) for each in (off, on)]
-        rows.append({"binding": binding, "published": published, "off": found[0], "on": found[1], "nearer": place})
-    return pd.DataFrame(rows, columns=["binding", "published", "off", "on", "nearer"])
-
-
 def misranked(runs: pd.DataFrame, decisive: Record) -> tuple[pd.DataFrame, int]:
     """Where the talk's method, in a process with the GIL, calls the wrong one of two bindings the faster one, with a p below
-    P_SMALL: wrong is what the corrected experiment contradicts. Columns pair, process, p, called, right, and printed by the talk; and of how many processes, 0
-    if that experiment tells no two apart."""
+    P_SMALL: wrong is what the corrected experiment contradicts. Columns pair, process, called; and of how many processes, 0 if that
+    experiment tells no two apart."""
     faster, couples = {}, list(itertools.combinations(TALK, 2))
     for one, other in couples:
         found = comparison(decisive, (GIL, one, ANSWER), (GIL, other, ANSWER))
@@ -424,10 +364,8 @@ def misranked(runs: pd.DataFrame, decisive: Record) -> tuple[pd.DataFrame, int]:
         for row in description.pairs(samples).to_dict("records"):
             called, right = row["faster"], faster.get(row["pair"])
             if right and row["BH p"] < P_SMALL and called not in (right, "neither"):
-                printed = min(row["pair"].split(" vs "), key=lambda one: PUBLISHED["set 1"][TALK.index(one)])
-                rows.append([row["pair"], process, row["BH p"], called, right, printed])
-    found = pd.DataFrame(rows, columns=["pair", "process", "p", "called", "right", "printed"])
-    return found, wanted.process.nunique() if faster else 0
+                rows.append([row["pair"], process, called])
+    return pd.DataFrame(rows, columns=["pair", "process", "called"]), wanted.process.nunique() if faster else 0
 
 
 def elsewhere(runs: pd.DataFrame) -> dict[str, str]:
@@ -461,11 +399,6 @@ def answers(rules: pd.DataFrame, call: str) -> pd.Series:
 def is_error(answer) -> bool:
     """Was the call refused with an exception?"""
     return str(answer).endswith(("Error", "Exception"))
-
-
-def is_end(answer) -> bool:
-    """Did the process end?"""
-    return str(answer).startswith(("killed", "exit", "ended"))
 
 
 def nodes(lines: list[dict]) -> list[Node]:
@@ -588,16 +521,14 @@ def symbol(profiles: dict | str, binding: str, ran: str, above: str = "") -> np.
     return np.array(found)
 
 
-def without_gil(record: Record, version: str = GIL) -> pd.DataFrame:
-    """Time on the t-build over time on the GIL build of one version, by binding and signature, without the loop."""
-    partner = BY_LABEL[version].partner.label
+def without_gil(record: Record) -> pd.DataFrame:
+    """Time without the GIL over time with it, by binding and signature, without the loop."""
     rows = []
-    for signature in SIGNATURES:
-        for binding in BINDINGS:
-            arm = name(binding, signature)
-            if record.has(version, arm) and record.has(partner, arm):
-                interval = between_builds(record, arm, partner, version).at()
-                rows.append({"signature": signature, "binding": binding, **vars(interval)})
+    for signature, binding in itertools.product(SIGNATURES, BINDINGS):
+        arm = name(binding, signature)
+        if record.has(GIL, arm) and record.has(FREE_THREADED, arm):
+            interval = between_builds(record, arm, FREE_THREADED, GIL).at()
+            rows.append({"signature": signature, "binding": binding, **vars(interval)})
     return pd.DataFrame(rows, columns=["signature", "binding", "value", "low", "high"])
 
 
@@ -638,43 +569,6 @@ def argument_over_hand_over(record: Record) -> Measurement | str:
     with np.errstate(invalid="ignore", divide="ignore"):
         logs = np.log(found["argument"] / found["hand-over, int"])
     return Measurement(statistics.over_units(record, logs, log=True), "ratio of differences")
-
-
-def hand_overs(decisive: Record, record: Record, profiles: dict | str) -> dict[str, Interval | None]:
-    """The hand-over of the GIL in ns, by the way in which it was estimated; None where it was not."""
-    found = parts(decisive)
-    two = [(GIL, name(FLOOR, one)) for one in (DETACHED, "no-op")]
-    by_hand = difference(record, *two) if all(record.has(*cell) for cell in two) else None
-    ways: dict[str, Interval | None] = {
-        "CDLL less PyDLL, → int": None,
-        "CDLL less PyDLL, int → int": None,
-        "C API: no-op, detached less no-op": by_hand,
-        "profile: own time of its functions, → int": None,
-    }
-    if not isinstance(found, str):
-        for way, what in zip(ways, ("hand-over", "hand-over, int")):
-            ways[way] = statistics.over_units(decisive, found[what]).at()
-    if not no_time(profiles, *PROFILED) and decisive.has(GIL, name("ctypes CDLL", ANSWER)):
-        ns = statistics.per_call(decisive, (GIL, name("ctypes CDLL", ANSWER))).value
-        ways[list(ways)[-1]] = share(shares(groups(profiles, *PROFILED), HAND_OFF)).interval.map(lambda one: one * ns)
-    return ways
-
-
-def through_rust(record: Record, decisive: Record) -> pd.DataFrame:
-    """A23: the C++ class through other tools over the C++ class through PyO3 and Rust; above 1, Rust is faster.
-
-    What the plan of the claims holds is taken from there, the rest from the matrix.
-    """
-    rows = []
-    for label in record.interpreters:
-        for signature in CPP_SIGNATURES:
-            for binding in CPP:
-                cells = (label, name(binding, signature)), (label, name("PyO3", signature))
-                source = decisive if all(decisive.has(*cell) for cell in cells) else record
-                if all(source.has(*cell) for cell in cells):
-                    found = statistics.ratio(source, *cells)
-                    rows.append({"interpreter": label, "signature": signature, "binding": binding, **vars(found)})
-    return pd.DataFrame(rows, columns=["interpreter", "signature", "binding", "value", "low", "high"])
 
 
 def prices(record: Record) -> pd.DataFrame:
@@ -750,21 +644,6 @@ def places(tree: list[Node]) -> dict[str, float]:
     return {what: below(tree, pattern) for what, pattern in PLACES.items()}
 
 
-def together(runs: pd.DataFrame) -> pd.DataFrame:
-    """Two threads on one object: by binding and method, how many processes lost or refused anything, and the range of the
-    shares in per cent."""
-    rows = []
-    for (binding, method), part in runs.groupby(["binding", "method"], sort=False):
-        row = {"binding": binding, "method": method, "n": len(part)}
-        for what in ("lost", "refused"):
-            row[what] = int((part[what] > 0).sum())
-            row[f"{what}_from"], row[f"{what}_to"] = 100 * part[what].min(), 100 * part[what].max()
-        rows.append(row)
-    found = pd.DataFrame(rows)
-    order = list(BINDINGS)
-    return found.sort_values("binding", key=lambda names: names.map(order.index), kind="stable", ignore_index=True)
-
-
 def linking_effect(runs: pd.DataFrame, key: str, linking: str) -> Interval:
     """Median over bindings, by round, of `key` under a way of linking over `key` under the default."""
     part = runs[runs.binding.isin(RELINKED)].dropna(subset=list(FIRST_USE))
@@ -773,10 +652,10 @@ def linking_effect(runs: pd.DataFrame, key: str, linking: str) -> Interval:
     return statistics.ratio_interval(logs.to_numpy())
 
 
-def imports(runs: pd.DataFrame, binding: str) -> Interval | None:
-    """Milliseconds of an import, linked as it is by default; None if there are none."""
-    found = runs[(runs.binding == binding) & (runs.linking == "default")].import_ms.dropna()
-    return statistics.location_interval(found.to_numpy()) if len(found) else None
+def first_use(runs: pd.DataFrame, binding: str, key: str) -> Interval | None:
+    """What the first use of a binding costs, linked as it is by default; None if it was not measured."""
+    found = runs[(runs.binding == binding) & (runs.linking == "default")][key].dropna()
+    return statistics.location_interval(found.to_numpy(float)) if len(found) else None
 
 
 def import_ratio(runs: pd.DataFrame, above: str, below: str) -> Interval | None:
@@ -838,13 +717,6 @@ def deciding() -> list[tuple[str, str, str, Callable[[Record], Measurement | str
     ):
         found.append(("A23", name, METHOD, lambda record, others=others: fastest_other(record, others)[1]))
     return found
-
-
-def decisive(record: Record) -> pd.DataFrame:
-    """The same as a table: columns claim, name, kind (of call), and found, a measurement or why there is none."""
-    return pd.DataFrame(
-        [{"claim": claim, "name": name, "kind": kind, "found": make(record)} for claim, name, kind, make in deciding()]
-    )
 
 
 def fastest_other(record: Record, others: tuple[str, ...]) -> tuple[str, Measurement | str]:

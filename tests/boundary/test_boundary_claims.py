@@ -6,7 +6,6 @@ import runpy
 import shutil
 from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 from notebooks.boundary.experiment import BINDINGS, name
 from of_chapter import PAIR, Golden, rows_of
@@ -22,7 +21,7 @@ from ffilab.measure.plan import plan
 from ffilab.run.budget import BUDGETS
 from ffilab.run.paths import BY_PRODUCTS, NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.boundary import exercise, experiment, fragments, looks, results
+from notebooks.boundary import exercise, experiment, looks, results
 from tests.boundary.test_results import profiled
 
 SOURCES = NATIVE / "boundary"
@@ -178,32 +177,9 @@ def test_where_nothing_can_be_looked_into_the_sentences_say_so():
     session = Golden("boundary")
     session.observed = lambda *_: "no tool"
     said = dict(sentences.said(session))
-    assert "cannot be told here" in said["largest-left"]
-    assert {said[f"share-{what}-gil"] for what in ("hand-off", "libffi")} == {"not measured here"}
+    assert "not known here: no tool" in said["largest-left"]
+    assert "was not measured here" in said["by-the-clock"]
     assert {said["tree-counts"], said["prediction-3"]} == {sentences.NOTHING}
-
-
-def test_tools_for_which_the_same_holds_stand_together():
-    said = ["… get(s) faster|PyO3", "slower: …|Cython", "… get(s) faster|C API, limited"]
-    assert fragments.grouped(said) == "PyO3 and C API, limited get faster; slower: Cython"
-    assert fragments.grouped(said[:1], ", ") == "PyO3 gets faster"
-    assert "too little" in fragments.grouped([])
-
-
-@pytest.mark.parametrize(
-    ("made_of_it", "said"),
-    [
-        (["1", "1", "2"], "C API and limited C API answer 1; Cython answers 2"),
-        (["None", "TypeError", "TypeError"], "C API answers with nothing; limited C API and Cython raise an exception"),
-        (
-            ["killed by SIGSEGV", "1", float("nan")],
-            "limited C API answers 1; the process of C API ended (killed by SIGSEGV)",
-        ),
-    ],
-)
-def test_what_tools_make_of_a_call_is_said_of_all_together(made_of_it, said):
-    rules = pd.DataFrame([{"call": "f()", **dict(zip(("C API", "C API, limited", "Cython"), made_of_it))}])
-    assert fragments.answers(SimpleNamespace(once=lambda make: rules), "f()") == said
 
 
 # ---- a binding is one folder ----
