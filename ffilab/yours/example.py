@@ -10,7 +10,7 @@ text = np.frombuffer(b"mind the gap", dtype=np.uint8).copy()
 
 
 def memchr(pointer):
-    """The C function that finds a byte, with a handle of its own: what it takes as its first argument is the question."""
+    """The C function that finds a byte, with a handle of its own."""
     function = ctypes.CDLL(None)["memchr"]
     function.restype, function.argtypes = c_void_p, [pointer, c_int, c_size_t]
     return function

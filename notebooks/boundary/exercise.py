@@ -96,7 +96,7 @@ def check_plugin(plugin: str | None, record: Record) -> str:
 
 
 # [contract]
-# What the repaired declaration has to do: the argument of C's abs, and the answer or the exception.
+# The argument of C's abs, and the answer or exception.
 CONTRACT = {
     "-7": "7",
     "2**31 - 1": "2147483647",

@@ -161,7 +161,7 @@ def show_steps(session: Session, shares: dict[int, Share]) -> None:
         "; ".join(f"step {step}, {text}" for step, text in zip(found.step, shown)),
         size=(7.2, 2.4),
         data=found,
-        name="alarms",
+        name="alarm-steps",
     )
 
 

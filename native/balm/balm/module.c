@@ -282,7 +282,7 @@ static PyMethodDef text_methods[] = {
 };
 
 /* [lazy] */
-/* A text is a sequence too: no strings until somebody asks for one, and then a real one. */
+/* A text is a sequence too: no strings until one is asked for, and then a real one. */
 static Py_ssize_t text_length(PyObject *op) { return ((Text *)op)->count; }
 
 static PyObject *text_item(PyObject *op, Py_ssize_t i) {

@@ -179,7 +179,8 @@ void end_pages(void *made) {
     for (Page *page = made, *next; page; page = next) {
         next = page->made_next; /* an empty page may be another text's at once */
         /* The tuple held all of its strings. */
-        uint32_t ended = end_each((PyObject *)first_of(page), page->used, sizeof(PyUnicodeObject), thread);
+        PyObject *first = (PyObject *)first_of(page);
+        uint32_t ended = end_each(first, page->used, sizeof(PyUnicodeObject), thread);
         if (ended) {
             views_dead(page, ended, thread);
         }

@@ -20,15 +20,15 @@ extern "C" {
 
 /* [functions] */
 BOUNDARY_API void noop(void);
-BOUNDARY_API int answer(void);                                    /* 42 */
-BOUNDARY_API int add_one(int x);                                  /* INT_MAX wraps to INT_MIN */
+BOUNDARY_API int answer(void); /* 42 */
+BOUNDARY_API int add_one(int x); /* INT_MAX wraps to INT_MIN */
 BOUNDARY_API int64_t add_five(int a, int b, int c, int d, int e);
 BOUNDARY_API double halve(double x);
-BOUNDARY_API size_t code_points(const char *utf8, size_t bytes);  /* of valid UTF-8 */
-BOUNDARY_API const char *motto(size_t *bytes);                    /* UTF-8, constant */
+BOUNDARY_API size_t code_points(const char *utf8, size_t bytes); /* of valid UTF-8 */
+BOUNDARY_API const char *motto(size_t *bytes); /* UTF-8, constant */
 BOUNDARY_API uint32_t checksum(const uint8_t *data, size_t bytes);
 BOUNDARY_API void fill(uint8_t *data, size_t bytes, uint8_t value);
-BOUNDARY_API double ends(const double *values, size_t n);         /* first + last, 0 if empty */
+BOUNDARY_API double ends(const double *values, size_t n); /* first + last, 0 if empty */
 BOUNDARY_API int64_t sum_ints(const int *values, size_t n);
 /* [/functions] */
 

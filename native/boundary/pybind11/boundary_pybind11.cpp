@@ -148,7 +148,7 @@ PYBIND11_MODULE(boundary_pybind11, m, py::mod_gil_not_used(), py::multiple_inter
     m.def("dot", [](const py::object &p) { return dot(locked<point>(p, [](const point &it) { return it; })); });
     m.def("scale", [](const py::object &p, double by) { locked<point>(p, [by](point &it) { scale(&it, by); }); });
     // [none]
-    // A parameter that is a pointer accepts None, as a null pointer, unless it says that it does not.
+    // A pointer accepts None, as a null pointer, unless it says that it does not.
     m.def("scale_pointer", &scale);
     m.def("scale_not_none", &scale, py::arg("p").none(false), py::arg("by"));
     // [/none]

@@ -23,7 +23,7 @@ API long unsafe_increment(int iterations) {
     for (int i = 0; i < iterations; i++) {
         long seen = global_counter; /* read */
         COMPILER_BARRIER();
-        global_counter = seen + 1; /* write: whatever others wrote meanwhile is lost */
+        global_counter = seen + 1; /* write: what others wrote meanwhile is lost */
         COMPILER_BARRIER();
     }
     return global_counter;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # For `git bisect run`: is this commit fast? $1: the limit, in ns for each operation.
-# Sources are compiled once. What is timed is a fresh copy, in other pages of memory each time.
+# Sources are compiled once. What is timed is a fresh copy, in other pages of memory.
 compiled=.git/machine-$(cat Makefile ./*.[ch] | git hash-object --stdin)
 if ! test -x "$compiled"; then
     make -s clean machine && mv machine "$compiled" || exit 125

@@ -28,7 +28,7 @@ fn count(make: fn() -> Box<dyn Counter>) {
 }
 
 // [publish]
-/// One thread writes data and raises a flag, the other one reads the data once it sees the flag.
+/// One thread writes data and raises a flag, the other one reads once it sees the flag.
 fn publish(raise: Ordering, look: Ordering) {
     let message = Arc::new((AtomicI64::new(0), AtomicI64::new(0)));
     let other = message.clone();
