@@ -184,7 +184,7 @@ def test_the_chapter_finds_what_company_does():
         assert found.loc[arm].value == pytest.approx(1 + true, rel=0.02)
         assert found.loc[arm].low < found.loc[arm].value < found.loc[arm].high
     assert results.moved_by_company(record).at().value == pytest.approx(1.7 / 1.3, rel=0.02)
-    assert "is larger with company" in said(Made("measuring", copies=record))["company"]
+    assert said(Made("measuring", copies=record))["prediction-4"].startswith("Yes: with company")
 
 
 def test_a_batch_runs_all_its_loops_with_probes_around_each_part():

@@ -146,7 +146,7 @@ def typed(chapter):
 def test_every_prediction_is_answered_by_the_run(chapter):
     sections = re.findall(r"^## Your prediction.*?\n(.*?)(?=^## |\Z)", typed(chapter), re.M | re.S)
     asked = {number for section in sections for number in re.findall(r"^(\d+)\. ", section, re.M)}
-    answered = set(re.findall(r"\{glue:text\}`prediction-(\d+)`", typed(chapter)))
+    answered = set(re.findall(r"\*\*You predicted \((\d+)\)\.\*\* \S", typed(chapter)))
     assert asked
     assert asked == answered
 
