@@ -81,7 +81,14 @@ def left_out(labels: list[str]) -> list[str]:
 
 
 def said(session: Session, name: str) -> str:
-    """Return what this run says under that name in sentences.toml, for a caption. What it speaks of was measured above."""
+    """Return what this run says under that name in sentences.toml, for a caption: in JupyterLab at once, as far as it was measured.
+
+    In a run of the book, its place: the verdicts that a sentence may ask for rest on the whole chapter, so execute.py fills it in.
+    """
+    return draw.place_of(name) if settings.everything_told() else _said(session, name)
+
+
+def _said(session: Session, name: str) -> str:
     try:
         return words.translated(engine.said(session)[name])
     except UserError:
@@ -94,7 +101,7 @@ def said(session: Session, name: str) -> str:
 def sentences(session: Session) -> None:
     """Hand every sentence that this run chooses to the prose: {glue:text}`name`."""
     for name in engine.said(session):
-        draw.glue(name, said(session, name))
+        draw.glue(name, _said(session, name))
 
 
 def verdicts(session: Session) -> None:

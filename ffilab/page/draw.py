@@ -113,6 +113,22 @@ def player(
     )
 
 
+PLACE = re.compile(r"⟦([^⟧]+)⟧")
+
+
+def place_of(name: str) -> str:
+    """Return what stands in a caption for a sentence, until all of the chapter is measured."""
+    return f"⟦{name}⟧"
+
+
+def filled_in(shown: str, said: dict[str, str]) -> str:
+    """Return HTML with the sentences in their places, in alt texts and in captions. Raises KeyError for one that is not said."""
+    shown = re.sub(
+        r'alt="[^"]*"', lambda alt: PLACE.sub(lambda name: html.escape(said[name[1]].replace("`", "")), alt[0]), shown
+    )
+    return PLACE.sub(lambda name: with_code(said[name[1]]), shown)
+
+
 def with_code(text: str) -> str:
     """Return a text as HTML, with what stands in backticks as code."""
     return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text, quote=False))

@@ -17,6 +17,9 @@ import nbformat
 from ffilab.page.cells import YOURS
 from ffilab.page.chapter import PAGE
 from ffilab.page.chapters import FACTS, Chapter, kept, record_digests, source_digests
+from ffilab.page.draw import filled_in
+from ffilab.page.files import HTML
+from ffilab.page.slides import glued
 from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import BUILD, LOGS, ROOT, swap
@@ -102,6 +105,7 @@ def execute(
                 end_leftovers()
         _check(name, new / chapter.source.name, code, limit, answer, log)
         _join_streams(new / chapter.source.name)
+        _fill_captions(new / chapter.source.name)
         _keep_facts(new / chapter.source.name, made_from)
         swap(new, out)
     return chapter.executed
@@ -149,6 +153,17 @@ def _join_streams(path: Path) -> None:
                 joined.append(output)
         if "outputs" in cell:
             cell.outputs = joined
+    nbformat.write(notebook, path)
+
+
+def _fill_captions(path: Path) -> None:
+    """Put the sentences that captions name in their places, now that all of the chapter is measured."""
+    notebook = nbformat.read(path, as_version=4)
+    said = glued(notebook)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            for kind in HTML & set(output.get("data", {})):
+                output.data[kind] = filled_in(output.data[kind], said)
     nbformat.write(notebook, path)
 
 

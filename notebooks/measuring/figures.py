@@ -5,11 +5,10 @@ import pandas as pd
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import LEVEL, Interval, Location, Share
-from ffilab.judge.sentences import said
 from ffilab.judge.statistics import Comparison
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
-from ffilab.page import draw
+from ffilab.page import chapter, draw
 from notebooks.measuring import results
 from notebooks.measuring.experiment import OF_EACH
 
@@ -75,7 +74,7 @@ def show_alarms(session: Session, pairs: pd.DataFrame) -> None:
     """The talk's method against itself."""
     draw.figure(
         lambda figure: plot_leaning(figure, pairs),
-        said(session)["prediction-1"],
+        chapter.said(session, "prediction-1"),
         "One point a process, by which copy was measured first; right of zero copy 1 is slower.",
         data=pairs,
     )
@@ -157,7 +156,7 @@ def show_steps(session: Session, shares: dict[int, Share]) -> None:
     shown = [draw.text(Interval.of(row), "%", 100) for row in found.itertuples()]
     draw.figure(
         lambda figure: plot_alarms(figure, found),
-        said(session)["alarms"],
+        chapter.said(session, "alarms"),
         "; ".join(f"step {step}, {text}" for step, text in zip(found.step, shown)),
         size=(7.2, 2.4),
         data=found,
@@ -178,7 +177,7 @@ def plot_restarts(figure, medians: pd.DataFrame) -> None:
 
 def show_restarts(session: Session, medians: pd.DataFrame) -> None:
     """Every restart, and what the spread between processes says."""
-    draw.figure(lambda figure: plot_restarts(figure, medians), said(session)["spread"], data=medians)
+    draw.figure(lambda figure: plot_restarts(figure, medians), chapter.said(session, "spread"), data=medians)
 
 
 # ---- a neighbour on the core ----
@@ -228,7 +227,7 @@ def show_layouts(session: Session, record: Record) -> None:
     over, next_build = estimate.at(), estimate.next_build
     draw.figure(
         lambda figure: plot_layouts(figure, alone, over, next_build),
-        said(session)["layouts"],
+        chapter.said(session, "layouts"),
         f"CDLL over PyDLL on {len(alone)} layouts. Over layouts {draw.text(over)}; the next build "
         f"{draw.bounds(next_build.low, next_build.high)}.",
         data=alone,
