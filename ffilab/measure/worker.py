@@ -119,7 +119,7 @@ def facts():
 
 # [probe]
 def probe():
-    """Nanoseconds of a loop that is always the same: how fast the core is at this moment."""
+    """Nanoseconds of a loop that is always the same: how fast the core is now."""
     started = time.perf_counter_ns()
     for _ in range(PROBE_LOOPS):
         pass

@@ -37,7 +37,8 @@ fn publish(raise: Ordering, look: Ordering) {
         other.1.store(1, raise);
     });
     if message.1.load(look) == 1 {
-        assert_eq!(message.0.load(Relaxed), 42, "the flag was seen, and the data was not");
+        let data = message.0.load(Relaxed);
+        assert_eq!(data, 42, "the flag was seen, and the data was not");
     }
     thread.join().unwrap();
 }
