@@ -172,15 +172,12 @@ def times(ratio: float) -> str:
     return f"{ratio:.0f}" if ratio >= 9.95 else f"{ratio:.1f}" if ratio >= 1.05 else f"{ratio:.2f}"
 
 
-def ending(row: dict) -> tuple[bool, str, str]:
-    """Answer which of two is faster: is it the second, how the answer ends, and how many times as fast the faster one is."""
+def ending(row: dict) -> tuple[bool, str]:
+    """Answer which of two is faster: is it the second, and how the answer ends."""
     ratio = Interval(*[math.nan if row[name] is None else row[name] for name in ("ratio", "low", "high")])
-    is_second = row["answer"] == "second"
     if equal(ratio, 1, MATTERS) == YES:
-        return False, "same", ""
-    if row["answer"] not in ("first", "second"):
-        return False, "open", ""
-    return is_second, "faster", times(ratio.value if is_second else 1 / ratio.value)
+        return False, "same"
+    return row["answer"] == "second", "faster" if row["answer"] in ("first", "second") else "open"
 
 
 def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
@@ -191,7 +188,7 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
     keys = ["CPython", "signature", "binding"]
     names = {key: list(dict.fromkeys(cells.frame[key])) for key in keys}
     at = {key: {name: number for number, name in enumerate(labels)} for key, labels in names.items()}
-    found_cells = {}
+    found_cells, found_ns = {}, {}
     for row in cells.frame.to_dict("records"):
         address = f"{page}#{files.slug(row['CPython'], row['binding'], row['signature'])}"
         measured = row["ns"] is not None and math.isfinite(row["ns"])
@@ -206,8 +203,12 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
     for row in pairs.frame.to_dict("records"):
         key = [at["CPython"].get(row["CPython"]), at["signature"].get(row["signature"])]
         both = [at["binding"].get(row[name]) for name in ("binding a", "binding b")]
-        is_second, how, faster_by = ending(row)
-        found_pairs[",".join(map(str, key + both[:: -1 if is_second else 1]))] = [how, faster_by]
+        is_second, how = ending(row)
+        order = slice(None, None, -1 if is_second else 1)
+        fast, slow = (found_ns.get((*key, name)) for name in both[order])
+        # A reader divides the two times that are shown; the answer rests on pairs taken side by side.
+        ratio = slow / fast if fast and slow and slow > fast else max(row["ratio"], 1 / row["ratio"])
+        found_pairs[",".join(map(str, key + both[order]))] = [how, times(ratio) if how == "faster" else ""]
     mark = cells.mark or pairs.mark
     return {
         "names": names,
