@@ -127,7 +127,7 @@ def probe():
 
 
 def batch(arm, loops):
-    """Time so many loops of an arm; probes lie around its parts: ns in all, and theirs."""
+    """Time so many loops of an arm, probes around its parts: ns in all, and theirs."""
     parts = min(PARTS, loops)
     elapsed, probes = 0, [probe()]
     for part in range(parts):
