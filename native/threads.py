@@ -31,6 +31,8 @@ def made_and_run(makers):
         thread.start()
     for thread in threads:
         thread.join()
+    if len(spans) < len(makers):
+        raise RuntimeError("a thread ended early: its own message stands above")
     return max(end for _, end in spans) - min(start for start, _ in spans)
 
 

@@ -264,10 +264,12 @@ API void latencies(int threads, int pairs, int64_t *ns) {
 
 #ifdef __GLIBC__
 /* [report] */
-/* glibc's own account of its arenas, as XML. The text is overwritten by the next call. */
+/* glibc's own account of its arenas, as XML. The text is freed by the next call. */
 API const char *heap_report(void) {
-    static char text[1 << 24]; /* some KiB for each arena; what is not written to is not resident */
-    FILE *stream = fmemopen(text, sizeof text - 1, "w");
+    static char *text;
+    size_t bytes;
+    free(text);
+    FILE *stream = open_memstream(&text, &bytes);
     if (stream == NULL || malloc_info(0, stream) != 0 || fclose(stream) != 0) {
         abort();
     }

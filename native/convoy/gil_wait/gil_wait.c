@@ -28,8 +28,12 @@ echo(PyObject *Py_UNUSED(module), PyObject *arg)
         long long asked = now_ns();
         PyEval_RestoreThread(state); /* with the GIL again */
         long long granted = now_ns();
-        if (received <= 0 || send(sock, &byte, 1, 0) != 1) { /* one byte: this does not block */
+        if (received == 0) {
             return waits;
+        }
+        if (received < 0 || send(sock, &byte, 1, 0) != 1) { /* one byte: this does not block */
+            Py_DECREF(waits);
+            return PyErr_SetFromErrno(PyExc_OSError);
         }
         PyObject *wait = PyLong_FromLongLong(granted - asked);
         if (wait == NULL || PyList_Append(waits, wait) != 0) {

@@ -260,12 +260,18 @@ extern "C" fn call_back_attaching(x: c_int, context: *mut c_void) -> c_int {
     }
 }
 
+struct Sendable(*mut c_void);
+// SAFETY: `detach` runs its closure in this very thread, and what the pointer leads to outlives it.
+unsafe impl Send for Sendable {}
+
 #[pyfunction]
 fn apply_detached(py: Python<'_>, function: Py<PyAny>, x: i32) -> PyResult<i32> {
     let mut call = DetachedCall { function, error: None };
-    // As a number: a pointer may not cross into what runs detached.
-    let context = (&raw mut call) as usize;
-    let result = py.detach(|| unsafe { library::apply(call_back_attaching, context as *mut c_void, x) });
+    let context = Sendable((&raw mut call).cast());
+    let result = py.detach(|| {
+        let context = context; // all of it, and not its pointer alone
+        unsafe { library::apply(call_back_attaching, context.0, x) }
+    });
     call.error.map_or(Ok(result), Err)
 }
 // [/callback]
