@@ -225,11 +225,14 @@ def test_every_link_inside_the_book_leads_somewhere(golden_book, pages):
 
 
 def test_every_figure_and_table_has_its_data(golden_book, pages):
-    for page in pages:
+    # A translated page has no folds: the data stand on the English one.
+    for page in [page for page in pages if not page.endswith("_zh_TW.html")]:
         text = (golden_book / page).read_text()
         assert "data:image/svg" not in text.replace("data:image/svg+xml;charset", "") or page.startswith("book"), page
         assert "data:text/csv" not in text, page
         shown = text.count('<figure class="ffi-figure">') + text.count('<div class="ffi-table"')
+        # Where some columns are shown, the whole table is folded below them, and has the data.
+        shown -= text.count("The whole table: ")
         assert shown <= text.count('class="ffi-csv"') + text.count("<a download href="), page
 
 
