@@ -154,6 +154,12 @@ def plot_int(figure, cells: pd.DataFrame) -> None:
     draw.plain_ticks(axes.xaxis)
 
 
+def int_times(cells: pd.DataFrame) -> pd.DataFrame:
+    """What `plot_int` draws."""
+    part = cells[cells.signature == INT]
+    return part[["interpreter", "binding"]].assign(ns=[draw.text(one) for one in part.ns])
+
+
 def int_in_words(cells: pd.DataFrame) -> str:
     here = cells[(cells.signature == INT) & (cells.interpreter == GIL)]
     return "; ".join(f"{row.binding} {draw.text(row.ns, 'ns')}" for row in here.itertuples()) + f" on {GIL}."

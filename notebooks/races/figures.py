@@ -52,17 +52,23 @@ def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, *
     return draw.text(Interval(found.value, max(0.0, found.low), found.high), unit, factor)
 
 
-def plot_lost_update(figure) -> None:
-    """Two threads, three instructions each, and the number in memory below them."""
-    axes = figure.subplots()
-    steps = {
-        ("thread A", 2): (("load: 5", 0), ("add: 6", 1), ("store: 6", 2)),
-        ("thread B", 1): (("load: 5", 1), ("add: 6", 2), ("store: 6", 3)),
-        ("in memory", 0): (("5", 0), ("5", 1), ("6", 2), ("6", 3)),
+# Two threads, three instructions each, and the number in memory below them: what happens at each step.
+LOST_UPDATE = pd.DataFrame(
+    {
+        "thread A": ["load: 5", "add: 6", "store: 6", ""],
+        "thread B": ["", "load: 5", "add: 6", "store: 6"],
+        "in memory": ["5", "5", "6", "6"],
     }
-    for ((lane, height), said), color in zip(steps.items(), (*draw.PALETTE[:2], "none"), strict=True):
+)
+
+
+def plot_lost_update(figure) -> None:
+    axes = figure.subplots()
+    for height, lane, color in zip((2, 1, 0), LOST_UPDATE, (*draw.PALETTE[:2], "none"), strict=True):
         axes.text(-0.6, height, lane, ha="right", va="center")
-        for words, when in said:
+        for when, words in enumerate(LOST_UPDATE[lane]):
+            if not words:
+                continue
             box = {"boxstyle": "round", "facecolor": "none", "edgecolor": color}
             axes.text(when, height, words, ha="center", va="center", bbox=box)
     axes.set(xlim=(-1.3, 3.5), ylim=(-0.7, 2.5))
