@@ -72,7 +72,7 @@ JOINS = {"zh_TW": ("、", "、", "；")}
 
 def joins() -> tuple[str, str, str]:
     """What stands between items, before the last one, and between groups of them, in the reader's language."""
-    return JOINS.get(next(iter(settings.languages()), ""), (", ", " and ", "; "))
+    return JOINS.get(settings.language(), (", ", " and ", "; "))
 
 
 def listed(items: list[str]) -> str:

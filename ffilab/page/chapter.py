@@ -42,7 +42,7 @@ def begin(chapter: str, gil_enabled: bool) -> Session:
         assert_gil(gil_enabled)
     session = open_session(chapter, [interpreter.label for interpreter in installed.present()])
     draw.start_page(session.budget.is_result)
-    words.speak(next(iter(settings.languages()), ""), NOTEBOOKS / chapter)
+    words.look_in(NOTEBOOKS / chapter)
     facts, builds, say = session.machine, session.record.run["interpreters"], words.translated
     switched = "GIL on" if gil_enabled else "GIL off"
     lines = [

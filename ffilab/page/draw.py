@@ -83,12 +83,13 @@ def figure(
 
 def framed(plot, caption: str, numbers: str, size: tuple[float, float], inside: str = "", which: str = "") -> str:
     """Return a figure as HTML. inside, which: what else it holds, and attributes that say what it is."""
+    caption = translated(caption)
     alt = html.escape(f"{caption} {numbers}".replace("`", "").strip())
     images = [
         f'<img class="ffi-{mode}" alt="{alt}" src="data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}">'
         for mode, drawn in pictures(plot, size, mark()).items()
     ]
-    above = f"<figcaption>{with_code(translated(caption))}</figcaption>"
+    above = f"<figcaption>{with_code(caption)}</figcaption>"
     return f'{SWITCH}<figure class="ffi-figure"{which}>{above}{"".join(images)}{inside}</figure>'
 
 

@@ -104,9 +104,7 @@ def execute(
                 # The Jupyter kernel and its workers have sessions of their own: papermill's group does not hold them.
                 end_leftovers()
         _check(name, new / chapter.source.name, code, limit, answer, log)
-        _join_streams(new / chapter.source.name)
-        _fill_captions(new / chapter.source.name)
-        _keep_facts(new / chapter.source.name, made_from)
+        _finish(new / chapter.source.name, made_from)
         swap(new, out)
     return chapter.executed
 
@@ -133,16 +131,19 @@ def sweep() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _keep_facts(path: Path, made_from: dict[str, str]) -> None:
-    """Keep the facts of a page beside it, with digests of all that it was made from."""
-    if facts := kept(nbformat.read(path, as_version=4)).get(PAGE):
+def _finish(path: Path, made_from: dict[str, str]) -> None:
+    """Make a page of what was executed, and keep its facts beside it, with digests of all that it was made from."""
+    notebook = nbformat.read(path, as_version=4)
+    _join_streams(notebook)
+    _fill_captions(notebook)
+    nbformat.write(notebook, path)
+    if facts := kept(notebook).get(PAGE):
         facts |= {"digests": {**made_from, **record_digests(facts)}}
         path.with_name(FACTS).write_text(json.dumps(facts, indent=1))
 
 
-def _join_streams(path: Path) -> None:
+def _join_streams(notebook: nbformat.NotebookNode) -> None:
     """Make one output of what a cell printed, as it arrives in pieces by chance."""
-    notebook = nbformat.read(path, as_version=4)
     for cell in notebook.cells:
         joined = []
         for output in cell.get("outputs", []):
@@ -153,18 +154,15 @@ def _join_streams(path: Path) -> None:
                 joined.append(output)
         if "outputs" in cell:
             cell.outputs = joined
-    nbformat.write(notebook, path)
 
 
-def _fill_captions(path: Path) -> None:
+def _fill_captions(notebook: nbformat.NotebookNode) -> None:
     """Put the sentences that captions name in their places, now that all of the chapter is measured."""
-    notebook = nbformat.read(path, as_version=4)
     said = glued(notebook)
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             for kind in HTML & set(output.get("data", {})):
                 output.data[kind] = filled_in(output.data[kind], said)
-    nbformat.write(notebook, path)
 
 
 def _wait(process: subprocess.Popen, bar: Step, progress: Path, limit: float) -> int | None:

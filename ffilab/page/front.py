@@ -18,6 +18,7 @@ from ffilab.page import advice, draw, files, tables, words
 from ffilab.page.chapters import chapters
 from ffilab.page.places import link, since
 from ffilab.page.templates import filled
+from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 
@@ -144,11 +145,7 @@ def surprises(tree: Path, copy: advice.Copy) -> str:
         f"{number}. {surprise.say} {advice.evidence(surprise, copy)} {link(tree, surprise.link)}"
         for number, surprise in enumerate((decided + open_)[:SURPRISES], 1)
     ]
-    return (
-        "\n".join(lines) + "\n"
-        if lines
-        else words.translated("No chapter of this copy has a number for one yet.") + "\n"
-    )
+    return "\n".join(lines or [words.translated("No chapter of this copy has a number for one yet.")]) + "\n"
 
 
 def questions(tree: Path, copy: advice.Copy, part: str) -> str:
@@ -188,7 +185,7 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
     keys = ["CPython", "signature", "binding"]
     names = {key: list(dict.fromkeys(cells.frame[key])) for key in keys}
     at = {key: {name: number for number, name in enumerate(labels)} for key, labels in names.items()}
-    found_cells, found_ns = {}, {}
+    found_cells = {}
     for row in cells.frame.to_dict("records"):
         address = f"{page}#{files.slug(row['CPython'], row['binding'], row['signature'])}"
         measured = row["ns"] is not None and math.isfinite(row["ns"])
@@ -204,11 +201,8 @@ def chooser_data(cells: tables.Table, pairs: tables.Table, page: str) -> dict:
         key = [at["CPython"].get(row["CPython"]), at["signature"].get(row["signature"])]
         both = [at["binding"].get(row[name]) for name in ("binding a", "binding b")]
         is_second, how = ending(row)
-        order = slice(None, None, -1 if is_second else 1)
-        fast, slow = (found_ns.get((*key, name)) for name in both[order])
-        # A reader divides the two times that are shown; the answer rests on pairs taken side by side.
-        ratio = slow / fast if fast and slow and slow > fast else max(row["ratio"], 1 / row["ratio"])
-        found_pairs[",".join(map(str, key + both[order]))] = [how, times(ratio) if how == "faster" else ""]
+        faster_by = times(max(row["ratio"], 1 / row["ratio"])) if how == "faster" else ""
+        found_pairs[",".join(map(str, key + both[:: -1 if is_second else 1]))] = [how, faster_by]
     mark = cells.mark or pairs.mark
     return {
         "names": names,
@@ -254,7 +248,7 @@ def chooser(tree: Path, declared: dict, examples: list[dict]) -> str:
     data = chooser_data(cells, pairs, f"../{declared['page']}.html")
     data["first"] = {**examples[0], "CPython": in_words(examples[0]["CPython"])}
     # A script and not JSON: a page that is opened from a disk may load no other file.
-    script = f"front-data{words.language()}.js"
+    script = f"front-data{settings.language()}.js"
     (tree / "book" / "_static" / script).write_text(
         f"window.ffiChooser = {json.dumps(data, ensure_ascii=False, separators=(',', ':'))};\n"
     )

@@ -12,6 +12,7 @@ from pathlib import Path
 from ffilab.page import advice, words
 from ffilab.page.places import Shown, again, link
 from ffilab.page.templates import filled
+from ffilab.run import settings
 from ffilab.run.errors import UserError
 from ffilab.run.paths import ROOT
 
@@ -70,7 +71,7 @@ def cards_page(tree: Path, copy: advice.Copy) -> str:
         evidence=lambda advised: advice.evidence(advised, copy),
         link=partial(link, tree),
         # Tables are those of the English pages.
-        again=lambda shown: "" if words.language() else again(shown, tree),
+        again=lambda shown: "" if settings.language() else again(shown, tree),
     )
 
 

@@ -9,9 +9,10 @@ from markdown_it.tree import SyntaxTreeNode
 from myst_parser.mdit_to_docutils.base import compute_unique_slug
 
 from ffilab.judge.claims import in_words
-from ffilab.page import draw, files, tables, words
+from ffilab.page import draw, files, tables
 from ffilab.page.chapters import Chapter
 from ffilab.page.templates import filled
+from ffilab.run import settings
 
 
 def headings(cells: list[str]) -> dict[str, str]:
@@ -53,8 +54,8 @@ def title(titles: dict[str, str]) -> str:
 
 def link(tree: Path, place: str, text: str = "") -> str:
     """Link to a place, from a page in `book/`: to its page in the language that is spoken, if there is one. text: by default the heading."""
-    page = f"{place.partition('#')[0]}_{words.language()}"
-    if words.language() and ((tree / f"{page}.ipynb").exists() or (tree / f"{page}.md").exists()):
+    page = f"{place.partition('#')[0]}_{settings.language()}"
+    if settings.language() and ((tree / f"{page}.ipynb").exists() or (tree / f"{page}.md").exists()):
         place = page
     address, titles, anchor = target(tree, place)
     text = text or (titles[anchor] if anchor else title(titles))

@@ -52,6 +52,12 @@ def recorded(session: Session, title: str, cases: list[Case]) -> pd.DataFrame:
     return pd.DataFrame(columns=["interpreter", "process", "ended", *cases[0].columns])
 
 
+def first_of_each(frame: pd.DataFrame, *columns: str) -> dict[tuple[str, ...], dict]:
+    """The first process that ended well, for each combination of these columns."""
+    found = frame[frame.ended == "ok"].sort_values(list(columns), kind="stable").drop_duplicates(list(columns))
+    return {tuple(row[column] for column in columns): row for row in found.to_dict("records")}
+
+
 def digits(number: float) -> str:
     """Two digits for prose."""
     return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"

@@ -41,7 +41,8 @@ def render() -> Path:
     """
     if not any(chapter.is_executed for chapter in chapters()):
         raise UserError("Nothing was measured yet: run `make book`, or `make chapter NAME=…` for one chapter.")
-    with explain_os_errors(str(BUILD)), step("render the book"):
+    # Pages are English, whatever the reader speaks; a translated one has its own.
+    with explain_os_errors(str(BUILD)), step("render the book"), words.speaking(""):
         tree = assemble(BUILD / "source")
         log = LOGS / "jupyter-book.log"
         log.unlink(missing_ok=True)
@@ -100,17 +101,19 @@ def assemble(tree: Path) -> Path:
     for chapter in chapters():
         folder = tree / "notebooks" / chapter.name
         measured = with_banner(chapter) if chapter.is_executed else {}
+        languages = [language for language in translation.LANGUAGES if translation.cells(chapter.name, language)]
         # A page of an older version may lack a part, or quote what is no longer there.
         for name, text in not_measured(chapter).items():
             if name in measured and not gone(measured[name], folder):
                 link_terms(measured[name], glossary)
                 files.set_apart(measured[name], tree / "book" / "_static", "../../_static")
+                for language in languages if name == chapter.name else ():
+                    translation.switch(measured[name], name, language)
                 nbformat.write(measured[name], folder / f"{name}.ipynb")
             else:
                 (folder / f"{name}.md").write_text(text)
-        for language in translation.LANGUAGES:
-            if translation.cells(chapter.name, language):
-                write_translated(chapter, language, folder, tree)
+        for language in languages:
+            write_translated(chapter, language, folder, tree)
     (tree / "book" / "_static" / files.STYLE).write_text(files.style())
     stale = {chapter.name: chapter.changed() for chapter in chapters() if chapter.is_executed}
     sessions = {chapter.name: chapter.session for chapter in chapters() if chapter.is_executed}
@@ -131,19 +134,15 @@ def assemble(tree: Path) -> Path:
 
 
 def write_translated(chapter: Chapter, language: str, folder: Path, tree: Path) -> None:
-    """Write the page of a chapter in another language, and a line on both that leads to the other."""
+    """Write the page of a chapter in another language, as far as its English one was made, with a line that leads there."""
     path = folder / f"{translation.named(chapter.name, language)}.ipynb"
-    english = folder / f"{chapter.name}.ipynb"
-    if not english.exists():
+    if not (folder / f"{chapter.name}.ipynb").exists():
         path.with_suffix(".md").write_text(next(iter(translation.cells(chapter.name, language).values())))
         return
     page = translation.page(translation.made(chapter, language).executed_notebook, chapter.name, language)
     translation.switch(page, chapter.name)
     files.set_apart(page, tree / "book" / "_static", "../../_static")
     nbformat.write(page, path)
-    shown = nbformat.read(english, as_version=4)
-    translation.switch(shown, chapter.name, language)
-    nbformat.write(shown, english)
 
 
 def link_terms(page: nbformat.NotebookNode, glossary: dict[str, list[str]]) -> None:

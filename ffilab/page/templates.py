@@ -8,7 +8,8 @@ import jinja2
 
 from ffilab.page.draw import capital, plain
 from ffilab.page.files import slug
-from ffilab.page.words import language, translated
+from ffilab.page.words import translated
+from ffilab.run import settings
 
 TEMPLATES = Path(__file__).with_name("templates")
 ENVIRONMENT = jinja2.Environment(
@@ -31,5 +32,5 @@ ENVIRONMENT.globals["_"] = translated
 def filled(name: str, **values) -> str:
     """Fill the template of that name: its own of the language that is spoken, if there is one."""
     stem, _, kind = name.rpartition(".")
-    names = [f"{stem}.{language()}.{kind}.j2", f"{name}.j2"]
+    names = [f"{stem}.{settings.language()}.{kind}.j2", f"{name}.j2"]
     return ENVIRONMENT.select_template(names).render(**values)

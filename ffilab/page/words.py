@@ -7,47 +7,43 @@ import os
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from ffilab.run import settings
 from ffilab.run.paths import ROOT
 
-# Where words for all pages stand: those of the press, and those of the pages in `book/`.
-SHARED = (Path(__file__).parent, ROOT / "book")
-_spoken = {"language": "", "words": {}}
+# Where words stand: those of the press, those of the pages in `book/`, and in a Jupyter kernel those of its chapter.
+_folders = [Path(__file__).parent, ROOT / "book"]
 
 
-def speak(language: str, *folders: Path) -> None:
-    """Use the words of a language from here on; of English, none. folders: where further words of it stand."""
-    words: dict[str, str] = {}
-    for folder in (*SHARED, *folders) if language else ():
-        path = folder / f"words.{language}.toml"
-        words |= tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    _spoken.update(language=language, words=words)
-    # For what joins lists.
-    os.environ[settings.LANGUAGE] = language
+def look_in(folder: Path) -> None:
+    """Use the words of a chapter, too, from here on."""
+    _folders.append(folder)
 
 
 @contextmanager
 def speaking(language: str) -> Iterator[None]:
-    """Use the words of a language meanwhile."""
-    before, chosen = dict(_spoken), os.environ.get(settings.LANGUAGE, "")
-    speak(language)
+    """Speak a language meanwhile; empty for English."""
+    chosen = os.environ.get(settings.LANGUAGE, "")
+    os.environ[settings.LANGUAGE] = language
     try:
         yield
     finally:
-        _spoken.update(before)
         os.environ[settings.LANGUAGE] = chosen
 
 
-def language() -> str:
-    """Return the language that is spoken; empty for English."""
-    return _spoken["language"]
-
-
 def words() -> dict[str, str]:
-    """Return all translations by their English text."""
-    return _spoken["words"]
+    """Return all translations by their English text; none of English."""
+    return _words(settings.language(), *_folders)
+
+
+@cache
+def _words(language: str, *folders: Path) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path in (folder / f"words.{language}.toml" for folder in folders if language):
+        found |= tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
 
 
 def translated(value):

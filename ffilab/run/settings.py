@@ -39,6 +39,11 @@ def languages() -> list[str]:
     return chosen[: next((place for place, language in enumerate(chosen) if language.startswith("en")), len(chosen))]
 
 
+def language() -> str:
+    """The language that the reader prefers; empty for English."""
+    return next(iter(languages()), "")
+
+
 def telling(**settings) -> dict[str, str]:
     """The environment variable that tells a child these settings besides those that we were told; None takes one away."""
     merged = {**everything_told(), **settings}

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from ffilab.page import draw
-from ffilab.page.player import RUNS, Row, Scenes, digits, interval_over, recorded, threads  # noqa: F401
+from ffilab.page.player import RUNS, Row, Scenes, digits, first_of_each, interval_over, recorded, threads  # noqa: F401
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.critical_sections.experiment import ONE, OWN
 
@@ -20,9 +20,7 @@ FOUND = (
 
 def processes(noted: pd.DataFrame) -> dict[tuple[str, str], dict]:
     """The first process of each build, with a list for each thread and with one for both."""
-    found = noted[noted.ended == "ok"].sort_values(["interpreter", "shared"], kind="stable")
-    rows = found.drop_duplicates(["interpreter", "shared"]).to_dict("records")
-    return {(row["interpreter"], row["shared"]): row for row in rows}
+    return first_of_each(noted, "interpreter", "shared")
 
 
 def scenes(noted: pd.DataFrame) -> Scenes:

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from ffilab.page import draw
-from ffilab.page.player import ASLEEP, HAS, HOLDING, RUNS, WAITS, Row, Scenes, digits, interval_over
+from ffilab.page.player import ASLEEP, HAS, HOLDING, RUNS, WAITS, Row, Scenes, digits, first_of_each, interval_over
 from ffilab.setup.catalogue import GIL
 from notebooks.loaders.experiment import SLEEP_MS
 from notebooks.loaders.results import by_condition
@@ -19,9 +19,7 @@ FOUND = (
 
 def processes(counted: pd.DataFrame) -> dict[tuple[str, str], dict]:
     """The first process of each build and loader."""
-    found = by_condition(counted).sort_values(["interpreter", "loader"], kind="stable")
-    rows = found[found.ended == "ok"].drop_duplicates(["interpreter", "loader"]).to_dict("records")
-    return {(row["interpreter"], row["loader"]): row for row in rows}
+    return first_of_each(by_condition(counted), "interpreter", "loader")
 
 
 def scenes(counted: pd.DataFrame) -> Scenes:
