@@ -163,7 +163,7 @@ def test_a_file_of_corners_that_the_ledger_does_not_know_is_refused(tmp_path):
 def test_a_stale_page_is_said_beside_its_corner():
     rows = [replace_stale(row) for row in ledger_of({})]
     one = places(rows)["dynamic loading"]
-    assert one.word == "found here (page is stale)"
+    assert one.word == "yes, here (page is stale)"
     assert corner_map.page(rows).count(one.word) >= 3
 
 

@@ -23,6 +23,14 @@ class Text(str):
         return capital(self)
 
 
+class Digits(float):
+    """A number of which a form asks so many digits: `{x.value:.2g}` is 140, and never 1.4e+02."""
+
+    def __format__(self, spec: str) -> str:
+        said = super().__format__(spec)
+        return f"{float(said):,.0f}" if spec.endswith("g") and "e+" in said else said
+
+
 class Poured:
     """A number as a form shows it; see the head of this file."""
 
@@ -44,7 +52,10 @@ class Poured:
 
     def __getattr__(self, name: str):
         shown = self._interval if name in ("value", "low", "high") else self._estimate
-        return self if shown is None else getattr(shown, name)
+        if shown is None:
+            return self
+        value = getattr(shown, name)
+        return Digits(value) if isinstance(value, float) else value
 
     def _changed(self, change: Callable[[Interval], Interval]) -> "Poured":
         return Poured(self._number, self._interval and change(self._interval))

@@ -28,7 +28,7 @@ SURPRISES, LABELLED = 3, 3
 MATTERS = 0.02
 # What a pair is answered with, the beginning of it in bold; the page's script fills the same sentences. The faster one is {a}.
 ANSWERS = {
-    "faster": ["{a} is faster:", " {time_a}, {b} {time_b}. {a} is {times} times as fast."],
+    "faster": ["{a} is faster:", " {time_a}, {b} {time_b}. Side by side it is {times} times as fast."],
     "same": [
         "No difference that matters:",
         f" {{a}} {{time_a}}, {{b}} {{time_b}}, less than {100 * MATTERS:.0f} % apart.",

@@ -15,8 +15,8 @@ from ffilab.page.templates import filled
 
 NOT_TESTED, SHOWN = "not tested here", "shown, and not judged"
 NO_NUMBER = "no number here"
-# What the answers mean here: was the cost that the talk names found?
-SAID = {YES: "found here", NO: "not found here", OPEN: "too close to call here"}
+# The column asks: costs memory, time or correctness?
+SAID = {YES: "yes, here", NO: "not here", OPEN: "too close to call here"}
 # How each state is marked: its class and a sign, so that no colour is needed; the template has the shapes. Colours: book/_static/verdicts.css.
 MARKS = {YES: ("holds", "●"), NO: ("fails", "✕"), OPEN: ("open", "◆"), WITHHELD: ("withheld", "▲")}
 PLAIN = ("dim", "·")
