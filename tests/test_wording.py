@@ -8,6 +8,7 @@ from ffilab.judge import ledger, verdicts
 from ffilab.judge.claims import Claim, all_claims
 from ffilab.judge.estimates import Counted, Location, Measurement, Share
 from ffilab.judge.numbers import Number
+from ffilab.judge.poured import Digits
 from ffilab.judge.rules import (
     KINDS,
     NO,
@@ -198,3 +199,8 @@ def test_a_number_without_an_interval_is_not_printed_with_one():
 def test_the_run_says_how_long_it_took(minutes, says):
     rows = [{"chapter": name, "provenance": {"minutes": took, "budget": "quick"}} for name, took in minutes.items()]
     assert says in status.minutes_page([{"chapter": "", "provenance": {}}, *rows])
+
+
+def test_digits_that_a_form_asks_for_have_no_exponent():
+    said = [f"{Digits(value):.2g}" for value in (0.0123, 1.44, 79.2, 144.0, 14_400.0)]
+    assert said == ["0.012", "1.4", "79", "140", "14,000"]
