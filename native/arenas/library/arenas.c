@@ -232,7 +232,7 @@ static void *time_pairs(void *argument) {
         }
         size_t bytes = 16 + rand_r(&mine->seed) % 2000;
         int64_t began = now_ns();
-        char *block = malloc(bytes);
+        char *block = needed(bytes);
         *(volatile char *)block = 1;
         free(block);
         if (i >= 0) {

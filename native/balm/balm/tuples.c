@@ -16,6 +16,7 @@ typedef struct Spare {
 _Static_assert(offsetof(Spare, tuple) == offsetof(Spare, gc_head) + GC_HEAD_BYTES, "PyGC_Head");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Searched first fit, from its head: the list, and the search, grow with the number of sizes that were asked for. */
 static Spare *spare;
 HELD_ACROSS_FORKS(tuples, &lock)
 
