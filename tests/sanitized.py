@@ -78,9 +78,9 @@ def in_threads(m, project):
 
 
 def lock_pieces(built):
-    import arms
+    sys.path.insert(0, os.path.join(built, sysconfig.get_config_var("SOABI")))
+    import lock_pieces as locks
 
-    locks = arms.load(built)
     cell, other = locks.Cell(), locks.Cell()
     for name, _, safe in locks.pieces():
         locks.run(name, cell, other, 100)
@@ -90,9 +90,9 @@ def lock_pieces(built):
 
 
 def shared_state(built):
-    import arms
+    import calls
 
-    module = arms.load(built)
+    module = calls.extension(built)
     guarded = module.Guarded()
     for name in ("PyMutex", "atomic", "critical section", "sharded, 16 atomics", "per-thread state"):
         together([lambda: module.run(name, guarded, 200)] * THREADS)  # noqa: B023
@@ -104,7 +104,7 @@ def shared_state(built):
         module.pairs(way, 10, False)
     for variant in ("mutex", "atomic"):
         for increment in (module.increment_keeping, module.increment_releasing):
-            together([lambda: increment(variant, 200)] * THREADS)  # noqa: B023
+            together([lambda: increment(variant, 200, THREADS, 10_000_000, calls.Visit())] * THREADS)  # noqa: B023
     together([lambda: [module.ticket() for _ in range(100)]] * THREADS)
     module.first_strong([1.5]), module.sum_locked({1: 1.5}), module.reset(), module.value()
 
@@ -136,9 +136,9 @@ def detach_attach(built):
 
 
 def arenas(built):
-    import experiments
+    import memory
 
-    lib = experiments.library(built)
+    lib = memory.library(built)
     lib.short_lived_round(THREADS, 8, 4096, 4096, 1, 7)
     for by_turns in (0, 1):
         lib.pool_start(THREADS, by_turns, 7)
@@ -149,7 +149,7 @@ def arenas(built):
     lib.populate(10, 100)
     lib.free_every_other()
     lib.latencies(THREADS, 100, (ctypes.c_int64 * (THREADS * 100))())
-    experiments.heap(lib)
+    memory.heap(lib)
     lib.trim()
     mmap = ctypes.CDLL(os.path.join(built, "libhuge_pages.so")).mmap
     size, number = ctypes.c_size_t, ctypes.c_int
@@ -174,11 +174,11 @@ def measuring(built):
 
 
 def races(built):
-    import arms
+    import calls
 
-    library = arms.library(built)
+    library = calls.library(built)
     library.lazy_locked.restype = ctypes.c_void_p
-    for variant in ("mutex", "atomic"):
+    for variant in ("mutex", "mutex_once", "atomic"):
         together([lambda: getattr(library, f"{variant}_increment")(2_000)] * THREADS)  # noqa: B023
     library.counter_value(), library.counter_reset()
     for way in (library.safe_withdraw, library.atomic_withdraw, library.exchange_withdraw):
