@@ -1,0 +1,57 @@
+"""Each reproducer of book/upstream, run as its page prints it."""
+
+import os
+import re
+import shutil
+
+import pytest
+
+from ffilab.measure.case import program
+from ffilab.run.paths import NATIVE, ROOT
+from ffilab.setup import installed
+from ffilab.setup.catalogue import BY_LABEL
+
+PAGES = {path.stem: path.read_text() for path in sorted((ROOT / "book" / "upstream").glob("*.md"))}
+FILE = re.compile(r"^```\{code-block\} \w+\n:caption: (\S+)\n(.*?)^```$", re.M | re.S)
+SEEN = re.compile(r"^Seen with .*CPython (\d+\.\d+)\.\d+(t?), \d+ \w+ \d{4}\.$", re.M)
+
+
+def shape(line):
+    """A line without what may be measured in it."""
+    return re.sub(r"\d+(\.\d+)?", "0", line)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", PAGES)
+def test_a_reproducer_still_shows_what_its_page_says(name, tmp_path, tmp_path_factory):
+    """Its standard output is the same each time, versions of others included; what is measured, or comes by chance, it writes
+    to standard error."""
+    files = dict(FILE.findall(PAGES[name]))
+    for file, text in files.items():
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).write_text(text)
+    if "Cargo.toml" in files:
+        if not shutil.which("cargo"):
+            pytest.skip("written in Rust, and there is no cargo here")
+        wanted = re.search(r'pyo3 = "=(.*?)"', files["Cargo.toml"])[1]
+        assert f'name = "pyo3"\nversion = "{wanted}"' in (NATIVE / "boundary" / "pyo3" / "crates.lock").read_text()
+    python = installed.load(BY_LABEL["".join(SEEN.search(PAGES[name]).groups())]).python
+    environment = {
+        "PATH": f"{os.path.dirname(python)}:{os.environ['PATH']}",
+        # What the binding of the book was built from is there, and is compiled once for all pages.
+        "CARGO_NET_OFFLINE": "true",
+        "CARGO_TARGET_DIR": str(tmp_path_factory.getbasetemp() / "cargo"),
+    }
+    ended, out, err = program(["sh", "-c", 'cd "$0" && . ./run.sh', tmp_path], 300, environment)
+    assert ended == "ok", err
+    shown = re.search(r"^```text\n(.*?)^```$", PAGES[name], re.M | re.S)[1].splitlines()
+    printed = out.splitlines()
+    assert [line for line in shown if line in printed] == printed, err
+    assert {shape(line) for line in shown} <= {shape(line) for line in printed + err.splitlines()}, err
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_report_is_short_and_listed(name):
+    assert len(PAGES[name].splitlines()) <= 60
+    assert f"upstream/{name}.md" in (ROOT / "book" / "upstream.md").read_text()
+    assert f"book/upstream/{name}\n" in (ROOT / "_toc.yml").read_text()
