@@ -14,6 +14,9 @@ from ffilab.run import paths
 from ffilab.run.errors import UserError
 from tests.test_slides import check_deck
 
+# The first of these waits for all chapters.
+pytestmark = pytest.mark.timeout(3600)
+
 
 def test_unknown_chapter_lists_the_known_ones():
     with pytest.raises(UserError, match="loaders"):
