@@ -189,7 +189,9 @@ def answers(runs: pd.DataFrame) -> pd.DataFrame:
 
 def forged_share(runs: pd.DataFrame) -> float:
     """B4: share of our strings, over kinds and interpreters, that are instances of str and not of exact type str."""
-    given = answers(runs)[[*e.OURS, COPIED]]
+    given = answers(runs)
+    # Records that are older than one of the ways hold the others.
+    given = given[[kind for kind in (*e.OURS, COPIED) if kind in given]]
     instance, exact = (given.xs(probe, level="probe") for probe in ("isinstance(x, str)", "type(x) is str"))
     return float((instance.eq("True") & exact.eq("False")).to_numpy().mean())
 

@@ -6,6 +6,8 @@ Buffer *buffer_new(size_t bytes) {
     Buffer *buffer = malloc(sizeof(Buffer) + bytes);
     if (buffer) {
         buffer->references = 1;
+        buffer->bytes = bytes;
+        buffer->has_text = 1;
         count_add(&alive, 1);
     }
     return buffer;

@@ -7,6 +7,8 @@
 /* [buffer] */
 typedef struct {
     size_t references; /* changed by attached threads only: count_add */
+    size_t bytes;
+    int has_text; /* somebody may still ask its Text for strings */
     char data[];
 } Buffer;
 

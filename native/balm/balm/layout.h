@@ -103,6 +103,13 @@ static inline void set_view(PyUnicodeObject *str, PyTypeObject *type, uintptr_t 
     fields[1] = (Pair){state, length}; /* state, utf8_length */
     fields[2] = (Pair){where, where};  /* utf8, data */
 }
+/* The same head for another text: whoever looked at it found that nobody has it, so that its type, its state and its one reference stay. */
+static inline void set_text(PyUnicodeObject *str, const char *text, Py_ssize_t length) {
+    intptr_t where = (intptr_t)text;
+    *(Pair *)&str->_base._base.length = (Pair){length, -1}; /* length, hash */
+    str->_base.utf8_length = length;
+    *(Pair *)&str->_base.utf8 = (Pair){where, where}; /* utf8, data */
+}
 /* [/head] */
 
 /* Is the reference that the caller holds the last one, and may this thread end the object without asking? */
@@ -113,6 +120,16 @@ static inline int only_reference(PyObject *op, uintptr_t thread) {
            && __atomic_load_n(&op->ob_ref_shared, __ATOMIC_ACQUIRE) == 0;
 #else
     return Py_REFCNT(op) == 1;
+#endif
+}
+
+/* Of an object that somebody has: 1 if one reference is left, of a thread that owns it; else another bit is set, too. */
+static inline uintptr_t references(PyObject *op) {
+#ifdef Py_GIL_DISABLED
+    return __atomic_load_n(&op->ob_ref_local, __ATOMIC_RELAXED)
+           | (uintptr_t)__atomic_load_n(&op->ob_ref_shared, __ATOMIC_ACQUIRE) << 1;
+#else
+    return Py_REFCNT(op);
 #endif
 }
 

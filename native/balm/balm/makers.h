@@ -13,6 +13,8 @@ typedef struct {
     const Line *lines;
     Py_ssize_t count, ascii_count;
     size_t used;
+    int attached; /* does the maker run with a thread state? */
+    size_t held, holds; /* the number of the tuple whose strings the places held before, and hold now; 0: of none */
     void *made; /* by makers that have an ender: what it needs; NULL as long as there are no strings */
 } Request;
 
@@ -65,6 +67,44 @@ static inline Py_ssize_t make_views(const Request *request, PyObject **items, Py
 }
 /* [/eight] */
 
+/* `count` strings that nobody has become those of other lines: all are looked at before one is written. 0 if somebody has one.
+ * items: NULL if their places hold them already. */
+static inline int set_again(PyUnicodeObject *str, PyObject **items, const Line *lines, int count, const char *text) {
+    /* [again] */
+    uintptr_t all = 0;
+    for (int i = 0; i < count; i++) {
+        all |= references((PyObject *)&str[i]);
+    }
+    if (all != 1) {
+        return 0;
+    }
+    for (int i = 0; i < count; i++) {
+        set_text(&str[i], text + lines[i].offset, lines[i].length);
+    }
+    /* [/again] */
+    for (int i = 0; items && i < count; i++) {
+        items[i] = (PyObject *)&str[i];
+    }
+    return 1;
+}
+
+/* The next `count` strings of a text that is ASCII throughout, in heads that this thread filled in for an older one: eight at once, in
+ * one pass over them. 0 as soon as somebody has one of these; all before it are strings of this text by then. */
+static inline int make_again(const Request *request, PyObject **items, Py_ssize_t line, size_t count, PyUnicodeObject *str) {
+    const char *text = request->buffer->data;
+    PyUnicodeObject *end = str + count;
+    for (; str < end; line += 8, str += 8) {
+        int left = end - str < 8 ? end - str : 8;
+        PyObject **places = items ? items + line : NULL;
+        int made = left == 8 ? set_again(str, places, request->lines + line, 8, text)
+                             : set_again(str, places, request->lines + line, left, text);
+        if (!made) {
+            return 0;
+        }
+    }
+    return 1;
+}
+
 /* Layouts of strings: each has a type of its own, as each is ended in its own way. */
 enum {
     POOLED_VIEW,
@@ -78,8 +118,8 @@ enum {
     LAYOUTS
 };
 
-maker make_pooled, make_compact, make_block, make_pages;
-ender end_block, end_pages;
+maker make_pooled, make_compact, make_block, make_pages, make_one_pass;
+ender end_block, end_pages, end_one_pass;
 void pooled_view_dealloc(PyObject *op);
 void pooled_compact_dealloc(PyObject *op);
 void block_view_dealloc(PyObject *op);
@@ -98,6 +138,11 @@ int nodes_across_forks(void), written_across_forks(void);
     static void name##_hold(void) { pthread_mutex_lock(lock); }              \
     static void name##_let_go(void) { pthread_mutex_unlock(lock); }          \
     int name##_across_forks(void) { return pthread_atfork(name##_hold, name##_let_go, name##_let_go); }
+
+/* A text of more bytes than this is not kept for strings that nobody has. */
+enum { LARGE_TEXT = 1 << 20 };
+/* End the strings of all tuples that this thread dropped, or threads that ended. By an attached thread. */
+void sweep(void);
 
 /* Each once for a process, before the first string; not 0: no memory. */
 int views_across_forks(void), compacts_across_forks(void), blocks_across_forks(void), pages_across_forks(void);

@@ -165,6 +165,10 @@ static PyObject *text_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) 
 static void text_dealloc(PyObject *op) {
     Text *self = (Text *)op;
     if (self->buffer) {
+        __atomic_store_n(&self->buffer->has_text, 0, __ATOMIC_RELAXED);
+        if (self->buffer->bytes > LARGE_TEXT) {
+            sweep();
+        }
         buffer_drop(self->buffer, 1);
     }
     PyMem_Free(self->lines);
@@ -188,6 +192,7 @@ static const Method methods[] = {
     {"block and tuple", make_block, end_block, BLOCK_VIEW},
     {"pages", make_pages},
     {"pages and tuple", make_pages, end_pages, PAGE_VIEW},
+    {"one pass, freed later", make_one_pass, end_one_pass, PAGE_VIEW},
 #ifndef Py_GIL_DISABLED
     {"pooled, as written", make_pooled_as_written, end_one_by_one, WRITTEN_POOLED, 1},
     {"block, as written", make_block_as_written, end_one_by_one, WRITTEN_BLOCK, 1},
@@ -206,7 +211,8 @@ static PyObject *strings_of_ours(Text *self, const Method *method, PyTypeObject 
         PyObject_GC_UnTrack(tuple);
     }
     PyObject **items = ((PyTupleObject *)tuple)->ob_item;
-    Request request = {self->buffer, self->lines, self->count, self->ascii_count, 0, NULL};
+    Request request = {self->buffer, self->lines, self->count, self->ascii_count, .attached = !released,
+                       .held = method->end ? tuple_held(tuple) : 0};
     buffer_keep(self->buffer, self->ascii_count);
     int failed;
     if (released) {
@@ -217,7 +223,7 @@ static PyObject *strings_of_ours(Text *self, const Method *method, PyTypeObject 
         failed = method->make(&request, items, types);
     }
     if (method->end) {
-        tuple_owns(tuple, request.made);
+        tuple_owns(tuple, request.made, request.holds);
     }
     buffer_drop(self->buffer, self->ascii_count - request.used);
     if (failed) {
@@ -265,7 +271,7 @@ static PyObject *text_floor(PyObject *op, PyObject *name) {
     if (!which || self->ascii_count < self->count) {
         return PyErr_Occurred() ? NULL : PyErr_Format(PyExc_ValueError, "a floor needs its name, and a text that is ASCII");
     }
-    Request request = {self->buffer, self->lines, self->count, self->ascii_count, 0, NULL};
+    Request request = {self->buffer, self->lines, self->count, self->ascii_count};
     Py_ssize_t bytes = run_floor(which, &request);
     return bytes < 0 ? NULL : PyLong_FromSsize_t(bytes);
 }
@@ -274,7 +280,7 @@ static PyMethodDef text_methods[] = {
     {"strings", (PyCFunction)(void (*)(void))text_strings, METH_VARARGS | METH_KEYWORDS,
      "strings(method, released=False, copied_type=False)\n\nA tuple of all lines.\n\n"
      "method: CPython's own are new, from string and (since 3.14) writer; ours are pooled, compact, block, pages, and\n"
-     "block and tuple, pages and tuple; with a GIL also the original's, for texts of ASCII only: pooled, as written and block, as\n"
+     "block and tuple, pages and tuple, and one pass, freed later, whose strings are not looked at when their tuple is dropped; with a GIL also the original's, for texts of ASCII only: pooled, as written and block, as\n"
      "written. released: make them without the GIL (detached). copied_type: their type is a copy of str's type object, not a subtype of str."},
     {"floor", text_floor, METH_O,
      "floor(name)\n\nA part of the work and no string: bytes, bytes and drop, near, memory; see floors.c. Returns the bytes written."},
@@ -341,10 +347,33 @@ static PyObject *counterfeit(PyObject *module, PyObject *args, PyObject *kwargs)
 
 static PyObject *buffers(PyObject *module, PyObject *unused) { return PyLong_FromSize_t(buffers_alive()); }
 
+/* [sweep] */
+/* Also called by the garbage collector, when it begins and when it is done. */
+static PyObject *sweep_now(PyObject *module, PyObject *args) {
+    sweep();
+    Py_RETURN_NONE;
+}
+
+/* The collector has it called, from its first import on. */
+static int sweep_with_the_collector(PyObject *module) {
+    static int asked;
+    PyObject *gc = asked ? NULL : PyImport_ImportModule("gc");
+    PyObject *callbacks = gc ? PyObject_GetAttrString(gc, "callbacks") : NULL;
+    PyObject *own = callbacks ? PyObject_GetAttrString(module, "sweep") : NULL;
+    asked = asked || (own && PyList_Append(callbacks, own) == 0);
+    Py_XDECREF(own);
+    Py_XDECREF(callbacks);
+    Py_XDECREF(gc);
+    return asked ? 0 : -1;
+}
+/* [/sweep] */
+
 static PyMethodDef functions[] = {
     {"counterfeit", (PyCFunction)(void (*)(void))counterfeit, METH_VARARGS | METH_KEYWORDS,
      "counterfeit(data, length, hash=-1, compact=False)\n\nOne string over the first bytes of a copy of `data`, with the original's\n"
      "mistakes on demand: no NUL behind it, bytes that are not ASCII, a hash that is wrong. It is never freed."},
+    {"sweep", sweep_now, METH_VARARGS,
+     "sweep(*ignored)\n\nEnd the strings of tuples that this thread dropped, one pass, freed later, and of threads that ended."},
     {"buffers_alive", buffers, METH_NOARGS, "Text buffers that something still needs."},
     {NULL},
 };
@@ -352,7 +381,7 @@ static PyMethodDef functions[] = {
 static int module_exec(PyObject *module) {
     if (check_layout() < 0 || make_types() < 0 || PyModule_AddType(module, &text_type) < 0
         || PyModule_AddType(module, &tuple_type) < 0 || PyModule_AddType(module, &counterfeit_type) < 0
-        || caveats_exec(module) < 0) {
+        || caveats_exec(module) < 0 || sweep_with_the_collector(module) < 0) {
         return -1;
     }
     for (int i = 0; i < LAYOUTS; i++) {

@@ -9,6 +9,8 @@ enum { PAGE_BYTES = 64 * 1024, LOOKED_AT = 8 };
 typedef struct Page {
     struct Page *next;        /* of the same thread, or of those that ended */
     struct Page *made_next;   /* of the same text */
+    size_t number;            /* of the tuple whose first page it is; 0: it is no first one */
+    void *queue;              /* of the thread that may make strings in it; NULL: of none */
     Buffer *buffer;
     uintptr_t owner;          /* the thread that may make strings in it; 0: none */
     uint32_t used;            /* strings made since the page was last empty */
@@ -23,17 +25,36 @@ _Static_assert(sizeof(Page) <= FIRST, "Page");
 static inline Page *page_of(PyObject *op) { return (Page *)((uintptr_t)op & ~(uintptr_t)(PAGE_BYTES - 1)); }
 static inline PyUnicodeObject *first_of(Page *page) { return (PyUnicodeObject *)((char *)page + FIRST); }
 /* [/page] */
-/* A thread's pages, the oldest first. When the thread ends, others may have them. */
+/* A thread's pages, the oldest first: those that it ends at once, and those that it writes again. When it ends, others may have them. */
 typedef struct {
     Page *oldest, *newest;
 } Queue;
 
-static _Thread_local Queue mine;
+static _Thread_local Queue mine, written_again;
 static Queue orphans;
+/* Tuples of this thread that were dropped, and at whose strings nobody has looked since: the older first, each a list of pages. */
+enum { TUPLES_IN_LIMBO = 2 };
+static _Thread_local Page *limbo[TUPLES_IN_LIMBO];
+/* Pages of such tuples whose threads ended. */
+static Page *left_behind;
 static pthread_mutex_t orphans_lock = PTHREAD_MUTEX_INITIALIZER;
 HELD_ACROSS_FORKS(pages, &orphans_lock)
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t at_end;
+
+/* The first page of the tuple that is in limbo for longest, by itself. */
+static Page *take_from_limbo(void) {
+    Page *page = limbo[0];
+    if (page) {
+        limbo[0] = page->made_next;
+        page->made_next = NULL;
+    }
+    if (!limbo[0]) {
+        limbo[0] = limbo[1];
+        limbo[1] = NULL;
+    }
+    return page;
+}
 
 static void append(Queue *queue, Page *page) {
     page->next = NULL;
@@ -68,12 +89,18 @@ static void drop_buffer_if_empty(Page *page) {
     }
 }
 
-static void orphan_pages(void *queue) {
+static void orphan_pages(void *unused) {
     pthread_mutex_lock(&orphans_lock);
-    for (Page *page; (page = take_oldest(queue));) {
+    for (Page *page; (page = take_oldest(&mine)) || (page = take_oldest(&written_again));) {
         drop_buffer_if_empty(page);
         __atomic_store_n(&page->owner, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&page->queue, NULL, __ATOMIC_RELAXED);
         append(&orphans, page);
+    }
+    /* To end strings, a thread must be attached: another one will. */
+    for (Page *page; (page = take_from_limbo());) {
+        page->made_next = left_behind;
+        __atomic_store_n(&left_behind, page, __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&orphans_lock);
 }
@@ -94,8 +121,8 @@ static Page *find_empty(Queue *queue) {
 }
 /* [/empty] */
 
-static Page *acquire(uintptr_t thread) {
-    Page *page = find_empty(&mine);
+static Page *acquire(Queue *queue, uintptr_t thread) {
+    Page *page = find_empty(queue);
     if (!page) {
         pthread_once(&once, prepare);
         pthread_setspecific(at_end, &mine);
@@ -111,27 +138,36 @@ static Page *acquire(uintptr_t thread) {
         memset(page, 0, PAGE_BYTES);
     }
     drop_buffer_if_empty(page);
-    page->used = page->freed = page->freed_elsewhere = 0;
+    page->number = page->used = page->freed = page->freed_elsewhere = 0;
     __atomic_store_n(&page->owner, thread, __ATOMIC_RELAXED);
-    append(&mine, page);
+    __atomic_store_n(&page->queue, queue, __ATOMIC_RELAXED);
+    append(queue, page);
     return page;
 }
 
 /* [make] */
+/* Strings of the next lines, of which `left` are ours to make, in an empty page; NULL if there is no memory. */
+static Page *fill_page(Queue *queue, Request *request, PyObject **items, Py_ssize_t *line, Py_ssize_t left, Kind kind) {
+    Page *page = acquire(queue, kind.thread);
+    if (page) {
+        page->buffer = request->buffer;
+        page->used = left < VIEWS_A_PAGE ? left : VIEWS_A_PAGE;
+        request->used++;
+        *line = make_views(request, items, *line, page->used, first_of(page), kind);
+    }
+    return page;
+}
+
 int make_pages(Request *request, PyObject **items, PyTypeObject *const *types) {
     Kind kind = {types[PAGE_VIEW], this_thread(), sizeof(PyUnicodeObject), NULL};
     Py_ssize_t line = 0;
     for (Py_ssize_t left = request->ascii_count; left;) {
-        Page *page = acquire(kind.thread);
+        Page *page = fill_page(&mine, request, items, &line, left, kind);
         if (!page) {
             return -1;
         }
-        page->buffer = request->buffer;
-        page->used = left < VIEWS_A_PAGE ? left : VIEWS_A_PAGE;
         page->made_next = request->made;
         request->made = page;
-        request->used++;
-        line = make_views(request, items, line, page->used, first_of(page), kind);
         left -= page->used;
     }
     return 0;
@@ -187,3 +223,83 @@ void end_pages(void *made) {
     }
 }
 /* [/end] */
+
+/* [one pass] */
+/* The strings of a page in limbo become those of the next lines. NULL if there is no such page. One of which somebody has a string, or that
+ * does not fit, is ended as `end_pages` does it, with what was written into it; and the next one is tried.
+ * stand: do the places hold these strings already? So it is with the same tuple, as long as one page follows the other as before. */
+static Page *fill_again(Request *request, PyObject **items, Py_ssize_t line, Py_ssize_t left, Kind kind, int *stand) {
+    for (Page *page; (page = take_from_limbo()); *stand = 0) {
+        PyUnicodeObject *first = first_of(page);
+        if (page->number) {
+            *stand = line == 0 && page->number == request->held;
+            page->number = 0;
+        }
+        if (page->used <= left && Py_TYPE(first) == kind.type
+            && make_again(request, *stand ? NULL : items, line, page->used, first)) {
+            buffer_drop(page->buffer, 1);
+            page->buffer = request->buffer;
+            request->used++;
+            return page;
+        }
+        end_pages(page);
+    }
+    return NULL;
+}
+
+int make_one_pass(Request *request, PyObject **items, PyTypeObject *const *types) {
+    static size_t numbers;
+    Kind kind = {types[PAGE_VIEW], this_thread(), sizeof(PyUnicodeObject), NULL};
+    /* Detached, we may drop no text and nobody's string. */
+    int again = request->attached && request->ascii_count == request->count;
+    Py_ssize_t line = 0;
+    Page *made = NULL, **end = &made;
+    int stand = 0;
+    for (Py_ssize_t left = request->ascii_count; left;) {
+        Page *page = again ? fill_again(request, items, line, left, kind, &stand) : NULL;
+        if (page) {
+            line += page->used;
+        } else if (!(page = fill_page(&written_again, request, items, &line, left, kind))) {
+            return -1;
+        }
+        *end = page;
+        end = &page->made_next;
+        *end = NULL;
+        request->made = made;
+        left -= page->used;
+    }
+    if (again && made) {
+        made->number = request->holds = count_add(&numbers, 1);
+    }
+    return 0;
+}
+
+void sweep(void) {
+    for (Page *page; (page = take_from_limbo());) {
+        end_pages(page);
+    }
+    if (__atomic_load_n(&left_behind, __ATOMIC_RELAXED)) {
+        pthread_mutex_lock(&orphans_lock);
+        Page *pages = left_behind;
+        __atomic_store_n(&left_behind, NULL, __ATOMIC_RELAXED);
+        pthread_mutex_unlock(&orphans_lock);
+        end_pages(pages);
+    }
+}
+
+/* The tuple is dropped: its reference to each string is now the pages', and nobody looks whether it is the last one. That is for the next
+ * tuple to see, or for `sweep`. Another thread's strings end at once, and those of a large text that nobody else needs. */
+void end_one_pass(void *made) {
+    Page *first = made;
+    Buffer *buffer = first->buffer;
+    int large = buffer->bytes > LARGE_TEXT && !__atomic_load_n(&buffer->has_text, __ATOMIC_RELAXED);
+    if (large || __atomic_load_n(&first->queue, __ATOMIC_RELAXED) != &written_again) {
+        end_pages(first);
+        return;
+    }
+    if (limbo[TUPLES_IN_LIMBO - 1] || __atomic_load_n(&left_behind, __ATOMIC_RELAXED)) {
+        sweep();
+    }
+    limbo[limbo[0] != NULL] = first;
+}
+/* [/one pass] */

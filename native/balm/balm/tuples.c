@@ -9,6 +9,7 @@ typedef struct Spare {
     void *made;
     ender *end;
     PyTypeObject *ours; /* NULL: all are */
+    size_t holds;
     char gc_head[GC_HEAD_BYTES];
     PyTupleObject tuple;
 } Spare;
@@ -16,7 +17,7 @@ typedef struct Spare {
 _Static_assert(offsetof(Spare, tuple) == offsetof(Spare, gc_head) + GC_HEAD_BYTES, "PyGC_Head");
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-/* Searched first fit, from its head: the list, and the search, grow with the number of sizes that were asked for. */
+/* Kept for good and looked through from the first: they grow in number with the sizes that are alive at once. */
 static Spare *spare;
 HELD_ACROSS_FORKS(tuples, &lock)
 
@@ -55,7 +56,12 @@ PyObject *tuple_new(Py_ssize_t count, PyTypeObject *type, ender *end, PyTypeObje
     return (PyObject *)tuple;
 }
 
-void tuple_owns(PyObject *tuple, void *made) { spare_of(tuple)->made = made; }
+size_t tuple_held(PyObject *tuple) { return spare_of(tuple)->holds; }
+
+void tuple_owns(PyObject *tuple, void *made, size_t holds) {
+    spare_of(tuple)->made = made;
+    spare_of(tuple)->holds = holds;
+}
 
 void tuple_dealloc(PyObject *op) {
     Spare *dead = spare_of(op);

@@ -1,0 +1,101 @@
+"""Strings of GIL Balm in one pass: what nobody keeps is freed later, and what somebody keeps is left alone."""
+
+import pytest
+from balm_program import printed
+from notebooks.balm.experiment import ONE_PASS
+from of_chapter import LABELS
+
+START = f"""
+import gc, threading, time
+one, other = (ascii_text(500, seed) for seed in (1, 2))
+large = ascii_text(9000)
+def made(data): return balm.Text(*data).strings({ONE_PASS!r})
+def collected():
+    gc.collect()
+    return balm.buffers_alive()
+"""
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_one_pass_gives_a_text_back_later_and_says_when(label):
+    code = """
+kept = made(one)[3]
+print(balm.buffers_alive())
+del kept
+print(balm.buffers_alive(), collected())  # nobody looked; the collector does
+made(one)
+made(other)
+print(balm.buffers_alive(), collected())  # the next one looks
+held, most = [made(one) for _ in range(6)], 0
+while held:
+    held.pop()
+    most = max(most, balm.buffers_alive() - len(held))
+print(most, collected())  # the bound
+text = balm.Text(*large)
+text.strings("one pass, freed later")
+print(balm.buffers_alive())
+del text  # a large text waits for nobody
+print(balm.buffers_alive())
+kept = made(large)
+del kept
+print(balm.buffers_alive())
+thread = threading.Thread(target=made, args=(one,))
+thread.start()
+thread.join()
+while collected():  # its thread is gone: the one that collects looks
+    time.sleep(0.01)
+"""
+    assert printed(label, START + code) == ["1", "1 0", "1 0", "2 0", "1", "0", "0"]
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_one_pass_leaves_a_string_that_somebody_kept_alone(label):
+    """Whether it is the first, in the middle or the last of its page; and its text goes when it goes, once its page was looked at."""
+    code = """
+def real(data): return balm.Text(*data).strings("new")
+lines = ascii_text(4000, 3)
+for kept_at in ([0], [7], [8], [1000], [1021, 1022], [3999], range(0, 4000, 97)):
+    first = made(lines)
+    hashes = list(map(hash, first))
+    kept = [first[i] for i in kept_at]
+    del first
+    second, expected = made((lines[0].swapcase(), lines[1])), real((lines[0].swapcase(), lines[1]))
+    assert list(second) == list(expected) and list(map(hash, second)) == list(map(hash, expected))
+    assert len(set(map(id, second))) == 4000 and not {*map(id, kept)} & {*map(id, second)}
+    assert kept == [real(lines)[i] for i in kept_at] and list(map(hash, kept)) == [hashes[i] for i in kept_at]
+    print(balm.buffers_alive(), end=" ")
+    del kept
+    print(balm.buffers_alive(), end=" ")
+    del second
+    print(collected(), end=" ")
+for lines in (1, 3000, 500, 2, 5000, 1022, 1023, 1024, 4000):
+    data = ascii_text(lines, lines)
+    assert list(made(data)) == list(real(data)), lines
+print(collected())
+"""
+    assert printed(label, START + code) == ["2 1 0 " * 7 + "0"]
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_places_that_are_not_written_again_hold_the_right_strings(label):
+    """Tuples of several texts and lengths, in this way and another, are made, kept and dropped in any order."""
+    code = """
+import random
+random_, alive = random.Random(5), []
+texts = [balm.Text(*ascii_text(lines, lines)) for lines in (1, 900, 1022, 1023, 2500, 2501, 3000)]
+real = [text.strings("new") for text in texts]
+for _ in range(3000):
+    which, method = random_.randrange(7), random_.choice(["one pass, freed later"] * 5 + ["pages and tuple"])
+    made = texts[which].strings(method)
+    assert made == real[which], which
+    alive.append((which, made, made[-1] if random_.random() < 0.1 else None))
+    del made
+    while len(alive) > random_.randrange(4):
+        which, *kept = alive.pop(random_.randrange(len(alive)))
+        assert kept[0] == real[which] and kept[1] in (None, real[which][-1])
+alive.clear()
+del kept
+texts.clear()
+print(collected())
+"""
+    assert printed(label, START + code) == ["0"]
