@@ -7,6 +7,8 @@ enum { NEAR = 64 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 /* Nobody ever gets one of these as an object. */
 static PyUnicodeObject *heads;
+/* These stand as strings do for which the next text comes: with one reference. */
+static PyUnicodeObject *standing;
 static PyObject **items;
 static Py_ssize_t capacity;
 HELD_ACROSS_FORKS(floors, &lock)
@@ -35,6 +37,18 @@ static int look_at_each(Py_ssize_t count) {
     return 0;
 }
 
+/* One pass over strings that stand, as their places do: the count of each is looked at, and what another line changes is written. `near`
+ * of them, over and over, for the others. -1 if somebody has one. */
+static int write_again(const Request *request, Py_ssize_t near) {
+    for (Py_ssize_t from = 0; from < request->count; from += near) {
+        Py_ssize_t count = request->count - from < near ? request->count - from : near;
+        if (!make_again(request, NULL, from, count, standing)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
 /* As many bytes with as few instructions as the C library knows how. */
 static void write_memory(Py_ssize_t count) {
     memset(heads, 1, count * sizeof(*heads));
@@ -44,24 +58,31 @@ static void write_memory(Py_ssize_t count) {
 /* [/floor] */
 
 /* The memory stays: what is measured is writing, not asking for it. Heads begin with a cache line, as those of pages do. */
-static int reserve(Py_ssize_t count) {
+static int reserve(const Request *request) {
+    Py_ssize_t count = request->count, bytes = (count * sizeof(*heads) + 63) / 64 * 64;
     if (count > capacity) {
         capacity = 0;
         free(heads);
+        free(standing);
         free(items);
-        heads = aligned_alloc(64, (count * sizeof(*heads) + 63) / 64 * 64);
+        heads = aligned_alloc(64, bytes);
+        standing = aligned_alloc(64, bytes);
         items = malloc(count * sizeof(*items));
-        if (!heads || !items) {
+        if (!heads || !standing || !items) {
             PyErr_NoMemory();
             return -1;
         }
+        make_views(request, items, 0, count, standing, (Kind){&PyUnicode_Type, this_thread(), sizeof(*heads), NULL});
         capacity = count;
     }
     return 0;
 }
 
-/* One of those that write heads; -1 if there is no such one. */
-static int write_heads(const char *name, const Request *request) {
+/* Bytes of a head and its place; and of what another line changes: length, hash, UTF-8 length, UTF-8, data. */
+enum { WHOLE = sizeof(PyUnicodeObject) + sizeof(PyObject *), CHANGED = 5 * sizeof(void *) };
+
+/* One of those that write heads: the bytes that it writes for each; -1 if there is no such one. */
+static Py_ssize_t write_heads(const char *name, const Request *request) {
     Py_ssize_t count = request->count;
     if (!strcmp(name, "memory")) {
         write_memory(count);
@@ -71,20 +92,24 @@ static int write_heads(const char *name, const Request *request) {
         write_bytes(request, 0, count);
     } else if (!strcmp(name, "bytes and drop")) {
         write_bytes(request, 0, count);
-        return look_at_each(count);
+        return look_at_each(count) ? -1 : WHOLE;
+    } else if (!strcmp(name, "one pass")) {
+        return write_again(request, count) ? -1 : CHANGED;
+    } else if (!strcmp(name, "one pass, near")) {
+        return write_again(request, NEAR) ? -1 : CHANGED;
     } else {
         return -1;
     }
-    return 0;
+    return WHOLE;
 }
 
 Py_ssize_t run_floor(const char *name, const Request *request) {
-    Py_ssize_t count = request->count;
     pthread_mutex_lock(&lock);
-    int reserved = reserve(count) == 0, failed = !reserved || write_heads(name, request);
+    int reserved = reserve(request) == 0;
+    Py_ssize_t bytes = reserved ? write_heads(name, request) : -1;
     pthread_mutex_unlock(&lock);
-    if (failed && reserved) {
+    if (reserved && bytes < 0) {
         PyErr_Format(PyExc_ValueError, "no such floor: %s", name);
     }
-    return failed ? -1 : count * (Py_ssize_t)(sizeof(*heads) + sizeof(*items));
+    return bytes < 0 ? -1 : request->count * bytes;
 }

@@ -283,7 +283,7 @@ static PyMethodDef text_methods[] = {
      "block and tuple, pages and tuple, and one pass, freed later, whose strings are not looked at when their tuple is dropped; with a GIL also the original's, for texts of ASCII only: pooled, as written and block, as\n"
      "written. released: make them without the GIL (detached). copied_type: their type is a copy of str's type object, not a subtype of str."},
     {"floor", text_floor, METH_O,
-     "floor(name)\n\nA part of the work and no string: bytes, bytes and drop, near, memory; see floors.c. Returns the bytes written."},
+     "floor(name)\n\nA part of the work and no string: bytes, bytes and drop, near, one pass, one pass, near, memory; see floors.c. Returns the\nbytes written."},
     {NULL},
 };
 
