@@ -1,9 +1,11 @@
-"""Strings of GIL Balm in one pass: what nobody keeps is freed later, and what somebody keeps is left alone."""
+"""Strings of GIL Balm in one pass: what nobody keeps is freed later, and what somebody keeps is left alone. And batches."""
 
 import pytest
 from balm_program import printed
-from notebooks.balm.experiment import ONE_PASS
+from notebooks.balm.experiment import BEST, NEW, ONE_PASS
 from of_chapter import LABELS
+
+from ffilab.setup.catalogue import GIL
 
 START = f"""
 import gc, threading, time
@@ -99,3 +101,45 @@ texts.clear()
 print(collected())
 """
     assert printed(label, START + code) == ["0"]
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("method", [NEW, BEST, ONE_PASS])
+def test_batches_are_the_lines_in_their_order(label, method):
+    """Whatever their size; two threads that share them get each line once."""
+    code = """
+import itertools, threading
+method = sys.argv[2]
+for data in (ascii_text(1000), mixed_text(1000), (b"", [])):
+    text = balm.Text(*data)
+    for size in (1, 3, 256, 1000, 5000):
+        batches = list(text.batches(method, size))
+        assert {len(batch) for batch in batches[:-1]} <= {size} and all(batches)
+        assert list(itertools.chain(*batches)) == list(text.strings("new")), (size, len(data[1]))
+    # None is kept: each stands where the last one stood.
+    read = [str(line) for batch in text.batches(method, 64) for line in batch]
+    assert read == list(text.strings("new"))
+text, got = balm.Text(*ascii_text(20_000)), []
+shared = text.batches(method, 7)
+threads = [threading.Thread(target=lambda: got.extend(map(str, itertools.chain(*shared)))) for _ in range(2)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(sorted(got) == sorted(text.strings("new")), next(shared, None))
+del text, shared, batches, threads, thread
+import gc; gc.collect()
+print(balm.buffers_alive())
+"""
+    assert printed(label, code, method) == ["True None", "0"]
+
+
+def test_batches_that_cannot_be_are_errors():
+    code = """
+text = balm.Text(b"abc", [3])
+for arguments in (("new", 0), ("new", -1), ("no such way", 1), (3, 1)):
+    try:
+        text.batches(*arguments)
+    except Exception as error:
+        print(type(error).__name__)
+text.batches("new", sys.maxsize)
+"""
+    assert printed(GIL, code) == ["ValueError", "ValueError", "ValueError", "TypeError"]

@@ -199,10 +199,16 @@ static const Method methods[] = {
 #endif
 };
 
-static PyObject *strings_of_ours(Text *self, const Method *method, PyTypeObject *const *types, int released) {
-    PyTypeObject *between_others = self->ascii_count < self->count ? types[method->layout] : NULL;
-    PyObject *tuple = method->end ? tuple_new(self->count, &tuple_type, method->end, between_others)
-                                  : PyTuple_New(self->count);
+/* A tuple of `count` lines from `from` on. */
+static PyObject *strings_of_ours(Text *self, Py_ssize_t from, Py_ssize_t count, const Method *method,
+                                 PyTypeObject *const *types, int released) {
+    const Line *lines = self->lines + from;
+    Py_ssize_t ascii_count = self->ascii_count == self->count ? count : 0;
+    for (Py_ssize_t i = 0; self->ascii_count < self->count && i < count; i++) {
+        ascii_count += lines[i].ascii;
+    }
+    PyTypeObject *between_others = ascii_count < count ? types[method->layout] : NULL;
+    PyObject *tuple = method->end ? tuple_new(count, &tuple_type, method->end, between_others) : PyTuple_New(count);
     if (!tuple) {
         return PyErr_Occurred() ? NULL : PyErr_NoMemory();
     }
@@ -211,9 +217,9 @@ static PyObject *strings_of_ours(Text *self, const Method *method, PyTypeObject 
         PyObject_GC_UnTrack(tuple);
     }
     PyObject **items = ((PyTupleObject *)tuple)->ob_item;
-    Request request = {self->buffer, self->lines, self->count, self->ascii_count, .attached = !released,
+    Request request = {self->buffer, lines, count, ascii_count, .attached = !released,
                        .held = method->end ? tuple_held(tuple) : 0};
-    buffer_keep(self->buffer, self->ascii_count);
+    buffer_keep(self->buffer, ascii_count);
     int failed;
     if (released) {
         Py_BEGIN_ALLOW_THREADS
@@ -225,15 +231,14 @@ static PyObject *strings_of_ours(Text *self, const Method *method, PyTypeObject 
     if (method->end) {
         tuple_owns(tuple, request.made, request.holds);
     }
-    buffer_drop(self->buffer, self->ascii_count - request.used);
+    buffer_drop(self->buffer, ascii_count - request.used);
     if (failed) {
         PyErr_NoMemory();
     }
     /* What is not ASCII is left to CPython. */
-    for (Py_ssize_t i = 0; !failed && self->ascii_count < self->count && i < self->count; i++) {
-        const Line *line = &self->lines[i];
-        if (!line->ascii) {
-            items[i] = legitimate_string(self->buffer, line, NULL);
+    for (Py_ssize_t i = 0; !failed && ascii_count < count && i < count; i++) {
+        if (!lines[i].ascii) {
+            items[i] = legitimate_string(self->buffer, &lines[i], NULL);
             failed = !items[i];
         }
     }
@@ -244,25 +249,96 @@ static PyObject *strings_of_ours(Text *self, const Method *method, PyTypeObject 
 }
 /* [/strings] */
 
+/* A way by its name, one of ours; NULL and an exception if there is none for this text. */
+static const Method *method_of(Text *self, const char *name) {
+    for (size_t i = 0; i < Py_ARRAY_LENGTH(methods); i++) {
+        if (!strcmp(name, methods[i].name) && (!methods[i].as_written || self->ascii_count == self->count)) {
+            return &methods[i];
+        }
+    }
+    PyErr_Format(PyExc_ValueError, "no such method, or not with these options: %s", name);
+    return NULL;
+}
+
 static PyObject *text_strings(PyObject *op, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"method", "released", "copied_type", NULL};
-    const char *method;
+    const char *name;
     int released = 0, copied = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|pp", names, &method, &released, &copied)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "s|pp", names, &name, &released, &copied)) {
         return NULL;
     }
     Text *self = (Text *)op;
-    legitimate *create = released || copied ? NULL : legitimate_of(method);
+    legitimate *create = released || copied ? NULL : legitimate_of(name);
     if (create) {
         return legitimate_strings(self->buffer, self->lines, self->count, create);
     }
-    for (size_t i = 0; i < Py_ARRAY_LENGTH(methods); i++) {
-        int as_written = methods[i].as_written;
-        if (!strcmp(method, methods[i].name) && (!as_written || self->ascii_count == self->count)) {
-            return strings_of_ours(self, &methods[i], types_of[copied || as_written], released);
-        }
+    const Method *method = method_of(self, name);
+    PyTypeObject *const *types = method ? types_of[copied || method->as_written] : NULL;
+    return method ? strings_of_ours(self, 0, self->count, method, types, released) : NULL;
+}
+
+/* [batches] */
+/* The lines of a text, so many at a time: each batch is a tuple. */
+typedef struct {
+    PyObject_HEAD
+    Text *text;
+    legitimate *create; /* NULL: one of our ways */
+    const Method *method;
+    Py_ssize_t size, next;
+} Batches;
+
+static PyObject *batches_next(PyObject *op) {
+    Batches *self = (Batches *)op;
+    Text *text = self->text;
+    /* Threads may share it: each line is in one batch. */
+    Py_ssize_t from = __atomic_fetch_add(&self->next, self->size, __ATOMIC_RELAXED), left = text->count - from;
+    if (left <= 0) {
+        return NULL;
     }
-    return PyErr_Format(PyExc_ValueError, "no such method, or not with these options: %s", method);
+    Py_ssize_t count = left < self->size ? left : self->size;
+    if (self->create) {
+        return legitimate_strings(text->buffer, text->lines + from, count, self->create);
+    }
+    return strings_of_ours(text, from, count, self->method, types_of[self->method->as_written], 0);
+}
+/* [/batches] */
+
+static void batches_dealloc(PyObject *op) {
+    Py_DECREF(((Batches *)op)->text);
+    PyObject_Free(op);
+}
+
+static PyTypeObject batches_type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "balm.Batches",
+    .tp_basicsize = sizeof(Batches),
+    .tp_dealloc = batches_dealloc,
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_iter = PyObject_SelfIter,
+    .tp_iternext = batches_next,
+};
+
+static PyObject *text_batches(PyObject *op, PyObject *args) {
+    Text *self = (Text *)op;
+    const char *name;
+    Py_ssize_t size;
+    if (!PyArg_ParseTuple(args, "sn", &name, &size)) {
+        return NULL;
+    }
+    if (size < 1) {
+        return PyErr_Format(PyExc_ValueError, "a batch of %zd lines", size);
+    }
+    legitimate *create = legitimate_of(name);
+    const Method *method = create ? NULL : method_of(self, name);
+    Batches *made = create || method ? PyObject_New(Batches, &batches_type) : NULL;
+    if (made) {
+        made->text = (Text *)Py_NewRef(op);
+        made->create = create;
+        made->method = method;
+        /* No larger than the text, so that `next` does not overflow. */
+        made->size = Py_MIN(size, Py_MAX(self->count, 1));
+        made->next = 0;
+    }
+    return (PyObject *)made;
 }
 
 static PyObject *text_floor(PyObject *op, PyObject *name) {
@@ -282,6 +358,8 @@ static PyMethodDef text_methods[] = {
      "method: CPython's own are new, from string and (since 3.14) writer; ours are pooled, compact, block, pages, and\n"
      "block and tuple, pages and tuple, and one pass, freed later, whose strings are not looked at when their tuple is dropped; with a GIL also the original's, for texts of ASCII only: pooled, as written and block, as\n"
      "written. released: make them without the GIL (detached). copied_type: their type is a copy of str's type object, not a subtype of str."},
+    {"batches", text_batches, METH_VARARGS,
+     "batches(method, size)\n\nAn iterator over tuples of `size` lines, made in one of these ways with the GIL kept; the last may be shorter."},
     {"floor", text_floor, METH_O,
      "floor(name)\n\nA part of the work and no string: bytes, bytes and drop, near, one pass, one pass, near, memory; see floors.c. Returns the\nbytes written."},
     {NULL},
@@ -380,6 +458,7 @@ static PyMethodDef functions[] = {
 
 static int module_exec(PyObject *module) {
     if (check_layout() < 0 || make_types() < 0 || PyModule_AddType(module, &text_type) < 0
+        || PyModule_AddType(module, &batches_type) < 0
         || PyModule_AddType(module, &tuple_type) < 0 || PyModule_AddType(module, &counterfeit_type) < 0
         || caveats_exec(module) < 0 || sweep_with_the_collector(module) < 0) {
         return -1;
