@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 
-from notebooks.balm.experiment import OURS, behaviour, layouts, load, resident, text, utf8
+from notebooks.balm.experiment import OURS, behaviour, in_batches, layouts, lives, load, resident, text, utf8
 
 from native.balm.corpus import LINES, ascii_text
 from native.threads import together
@@ -90,6 +90,11 @@ def everything(folder):
     module, few = load(folder), (b"mind the gap", [4, 8])
     kept = [module.Text(*few) for _ in range(3)]
     together([lambda: kept.extend(module.Text(*few) for _ in range(100))] * 3)
+    for method in OURS:
+        lives(folder, method)
+        in_batches(folder, method, 2000, (300, 2000))
+        shared = module.Text(*ascii_text(2000)).batches(method, 7)
+        together([lambda shared=shared: kept.extend(batch[0] for batch in shared)] * 2)
     return {"lines": sum(map(len, kept))}
 
 

@@ -38,6 +38,8 @@ EXPERIMENTS = [
       for state in experiment.ARENAS),
     (experiment.started, {"method": NEW, "threads": 2, "each": 2, "state": experiment.COLD}, {"ns", "faults"}),
     (experiment.by_length, {"method": BLOCK, "strings": 40_000, "lines": experiment.TEXTS}, {"lines", "ns"}),
+    (experiment.in_batches, {"method": BEST, "strings": 256, "sizes": (64, 256)}, {"batch", "ns"}),
+    (experiment.lives, {"method": BEST}, {"kept", "dropped", "collected"}),
     (experiment.kept_alive, {"method": POOLED, "tuples": 2}, {"alive", "after", "written"}),
     (experiment.behaviour, {}, {"probe", "kind", "answer"}),
     (experiment.layouts, {}, {"method", "text", "wrong"}),

@@ -29,6 +29,7 @@ DRAWN_WAYS = {
     e.POOLED + e.RELEASED: "pool",
     e.BLOCK + e.RELEASED: "block",
     e.BEST: "tuple of pages",
+    e.ONE_PASS: e.ONE_PASS,
 }
 
 
@@ -116,8 +117,8 @@ def counts_table(counts: dict) -> pd.DataFrame:
     return pd.DataFrame(each).round(1).rename_axis("strings").reset_index()
 
 
-def plot_grid(figure, rows: pd.DataFrame) -> None:
-    """ns for each string over threads, one panel for each build. rows: results.series."""
+def plot_grid(figure, rows: pd.DataFrame, over: str, shown: str) -> None:
+    """ns for each string over threads, or over the strings in a batch: one panel for each build. rows: results.series, results.batches."""
     panels = figure.subplots(1, 2, sharey=True)
     methods = list(dict.fromkeys([e.NEW, e.POOLED, e.BLOCK, e.BEST, *rows.series.str.split(", GIL").str[0]]))
     for axes, label in zip(panels, e.PAIR):
@@ -127,14 +128,21 @@ def plot_grid(figure, rows: pd.DataFrame) -> None:
             colour = draw.PALETTE[methods.index(name.split(", GIL")[0])]
             style = "--" if name.endswith("released") else "-"
             errors = [line.value - line.low, line.high - line.value]
-            axes.errorbar(line.threads, line.value, yerr=errors, label=name, color=colour, linestyle=style, capsize=3)
-        axes.set(xscale="log", yscale="log", xlabel="threads", title=f"CPython {label}")
-        axes.set_xticks(sorted(part.threads.unique()), [str(n) for n in sorted(part.threads.unique())])
+            axes.errorbar(line[over], line.value, yerr=errors, label=name, color=colour, linestyle=style, capsize=3)
+        axes.set(xscale="log", yscale="log", xlabel=over, title=f"CPython {label}")
+        axes.set_xticks(sorted(part[over].unique()), [f"{n:,}" for n in sorted(part[over].unique())])
         axes.minorticks_off()
         draw.plain_ticks(axes.yaxis)
-    panels[0].set_ylabel("ns for each string, all threads together")
+    panels[0].set_ylabel(shown)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside upper center", ncols=3, fontsize=9)
+
+
+def lives_table(runs: pd.DataFrame) -> pd.DataFrame:
+    """Bytes of a text that is needed by nobody but strings, by way."""
+    names = {"kept": "one string kept", "dropped": "none kept", "collected": "after a collection"}
+    shown = runs[["interpreter", "method", *names]]
+    return shown.rename(columns={"interpreter": "CPython", "method": "strings", **names})
 
 
 def memory_table(runs: pd.DataFrame) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Makers
-from ffilab.judge.processes import exact
+from ffilab.judge.processes import exact, interval_of
 from ffilab.judge.questions import OPEN, YES, above, equal
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
@@ -16,12 +16,14 @@ from notebooks.balm import results
 
 OTHER_LAYOUT = "forgeries by another build's layout that went wrong"
 GROWN = "processes that ended when a list in memory of ours grew or was cleared"
-AS_RUN, IN_STATES, GRID, SECOND, TEXT = (
+AS_RUN, IN_STATES, GRID, SECOND, TEXT, BATCHED, LIVES = (
     "as the author ran it",
     "arenas held and given back",
     "threads",
     "a second thread",
     "texts of several lengths",
+    "batches",
+    "what stays alive",
 )
 WORKS, MISUSED, OTHERS, LISTS, FACTS = (
     "what works",
@@ -36,6 +38,8 @@ COMPARED = {
     "new / pooled": (e.NEW, e.POOLED + e.RELEASED),
     "new / block": (e.NEW, e.BLOCK + e.RELEASED),
     "new / pages and tuple": (e.NEW, e.BEST),
+    "new / one pass": (e.NEW, e.ONE_PASS),
+    "pages and tuple / one pass": (e.BEST, e.ONE_PASS),
     "new, again / new": (e.AGAIN, e.NEW),
     "new / pooled, as written": (e.NEW, e.POOLED + e.WRITTEN),
     "new / block, as written": (e.NEW, e.BLOCK + e.WRITTEN),
@@ -43,6 +47,9 @@ COMPARED = {
     "block and tuple / pages and tuple": (e.BLOCK_TUPLE, e.BEST),
     "loop that writes, bytes / near": (e.BYTES, e.NEAR),
     "pages and tuple / loop that writes and looks": (e.BEST, e.TWO_PASSES),
+    "pages and tuple / loop in one pass": (e.BEST, e.IN_ONE),
+    "one pass / loop in one pass": (e.ONE_PASS, e.IN_ONE),
+    "loop in one pass / memory": (e.IN_ONE, e.MEMORY),
     "writer / new": ("writer", e.NEW),
     "from string / new": ("from string", e.NEW),
     "one decode / new": ("one decode, then splitlines", e.NEW),
@@ -53,7 +60,13 @@ COMPARED = {
     },
 }
 # Ways whose nanoseconds are said.
-WAYS = {e.NEW: e.NEW, e.POOLED: e.POOLED + e.RELEASED, e.BLOCK: e.BLOCK + e.RELEASED, e.BEST: e.BEST}
+WAYS = {
+    e.NEW: e.NEW,
+    e.POOLED: e.POOLED + e.RELEASED,
+    e.BLOCK: e.BLOCK + e.RELEASED,
+    e.BEST: e.BEST,
+    "one pass": e.ONE_PASS,
+}
 # The calls of the second prediction, as they were asked.
 PREDICTED = (
     "hash(x) == hash('pi')",
@@ -142,6 +155,11 @@ def numbers(session: Session) -> Makers:
         runs(TEXT, f"block, the text / a twentieth of it: {label}", results.of_lengths, label, e.LINES, e.TEXTS[0])
         runs(TEXT, f"block, four times the text / the text: {label}", results.of_lengths, label, e.TEXTS[2], e.LINES)
         runs(FACTS, f"heads of the longest text, in MB: {label}", megabytes, label)
+        few, most = 256, e.BATCHES[-1]
+        runs(BATCHED, f"{e.BEST}, one batch / of 256: {label}", results.of_batches, label, most, few)
+        for size, said in ((few, "in batches of 256"), (most, "in one batch")):
+            where = {"interpreter": label, "method": e.BEST, "batch": size}
+            runs(BATCHED, f"ns a string of {e.BEST}, {said}: {label}", interval_of, "ns", **where)
         for method in (e.NEW, e.BLOCK):
             runs("memory", f"bytes a string, alive: {method} on {label}", results.resident, label, method, "alive")
             name = f"what stays after the drop, in per cent: {method} on {label}"
@@ -178,6 +196,8 @@ def lists(session: Session) -> dict[str, Callable[[], list[str]]]:
         return [probe for probe in PREDICTED if probe in unlike]
 
     return {
+        "ways that keep a text without a string": lambda: results.keeps(session.frame(LIVES), "dropped"),
+        "ways that keep a text after a collection": lambda: results.keeps(session.frame(LIVES), "collected"),
         "calls that go wrong for ours": wrong,
         "calls that go wrong without care": lambda: results.careless(session.frame(MISUSED), works()),
         "fields that differ between the builds": lambda: results.differing(session.frame(FACTS), *e.PAIR),

@@ -142,6 +142,27 @@ def series(runs: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
+def batches(runs: pd.DataFrame) -> pd.DataFrame:
+    """ns for each string with its interval. Columns CPython, series, strings in a batch, value, low, high."""
+    which = runs[["interpreter", "method", "batch"]].drop_duplicates().sort_values(["interpreter", "batch"])
+    return pd.DataFrame(
+        {"CPython": label, "series": method, "strings in a batch": batch}
+        | vars(interval_of(runs, "ns", interpreter=label, method=method, batch=batch))
+        for label, method, batch in which.itertuples(index=False)
+    )
+
+
+def of_batches(runs: pd.DataFrame, label: str, one: int, other: int) -> Measurement | None:
+    """A string of a tuple of pages in batches of so many, over one in batches of another size: the time of one over that of the other."""
+    part = chosen(runs, interpreter=label, method=e.BEST)
+    return ratio(*(per_string(part, batch=batch) for batch in (one, other)))
+
+
+def keeps(runs: pd.DataFrame, when: str) -> list[str]:
+    """Ways, on any interpreter, that keep a text alive: once no string is `kept`, after it was `dropped`, after a collection."""
+    return list(dict.fromkeys(runs.method[runs[when] > 0]))
+
+
 def rate_of_two(runs: pd.DataFrame, method: str, length: str, state: str) -> Measurement | None:
     """Without the GIL: the rate of two threads over that of one."""
     which = {"method": method, "length": length, "state": state}
