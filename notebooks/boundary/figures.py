@@ -303,7 +303,11 @@ def reach(found: Interval | None, longest: float) -> str:
     return draw.text(found, "", 1e-3)
 
 
-def terms(rules: pd.DataFrame, written: dict[str, dict[str, int]]) -> pd.DataFrame:
+def kib(size: int | None) -> str:
+    return draw.NOT_MEASURED if size is None else f"{size / 1024:,.0f}"
+
+
+def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.DataFrame:
     """What each binding takes and lets through, with the GIL."""
     number = rules.set_index("call").loc[CONTRACTS[0]].fillna("not asked")
     return pd.DataFrame(
@@ -314,6 +318,8 @@ def terms(rules: pd.DataFrame, written: dict[str, dict[str, int]]) -> pd.DataFra
                 "compiler": "no" if DECLARED[binding].loads_at_run_time else "for each library",
                 "lines of code": one["code"],
                 "lines of packaging": one["packaging"],
+                "file, KiB": kib(one.get("stripped")),
+                "as built, KiB": kib(one.get("built")),
             }
             for binding, one in written.items()
         ]

@@ -1,6 +1,8 @@
 """What instruments say of the chapter's calls: counted instructions, call trees, profiles, what was built. The page quotes all of it."""
 
+import shutil
 import subprocess
+import sys
 import tempfile
 from collections import Counter
 from dataclasses import asdict
@@ -208,8 +210,24 @@ def lines_of_code(path: Path) -> int:
     return len(lines)
 
 
+def built(binding: str) -> list[Path]:
+    """The shared objects of a binding for the interpreter with the GIL, as its tool left them."""
+    folder, name = Path(resolved(LIBRARIES)) / soabi(load(BY_LABEL[GIL])), DECLARED[binding].module.partition(".")[0]
+    found = [*folder.glob(f"{name}.*"), *folder.glob(f"{name}/**/*")]
+    return [path for path in found if path.suffix in (".so", ".dylib")]
+
+
+def stripped(file: Path) -> int:
+    """Bytes of a shared object without what only linkers and debuggers read: what a wheel should hold."""
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(shutil.copy(file, folder))
+        # Without -x, macOS would refuse: what is looked up when the file is loaded has to stay.
+        subprocess.run(["strip", *(["-x"] if sys.platform == "darwin" else []), copy], check=True)
+        return copy.stat().st_size
+
+
 def size(binding: str) -> dict:
-    """Lines of code and of packaging in a binding's project."""
+    """Lines of code and of packaging in a binding's project; bytes of what is built of it."""
     folder = NATIVE / "boundary" / DECLARED[binding].project
     files = [
         path
@@ -219,11 +237,13 @@ def size(binding: str) -> dict:
     return {
         "code": sum(lines_of_code(path) for path in files if path.name not in PACKAGING),
         "packaging": sum(lines_of_code(path) for path in files if path.name in PACKAGING),
+        "built": sum(file.stat().st_size for file in built(binding)) or None,
+        "stripped": sum(map(stripped, built(binding))) or None if shutil.which("strip") else None,
     }
 
 
-def sizes(session: Session) -> dict[str, dict[str, int]]:
-    """By binding: the lines that its author writes."""
+def sizes(session: Session) -> dict[str, dict[str, int | None]]:
+    """By binding: the lines that its author writes, and the bytes of its shared objects."""
     return session.observe("sizes", lambda: {binding: size(binding) for binding in BINDINGS})
 
 

@@ -1,6 +1,8 @@
 """The analysis of the chapter on the boundary finds what was put in."""
 
 import copy
+import shutil
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ from of_chapter import PAIR
 
 from ffilab.measure.instructions import Node
 from ffilab.measure.record import Record
+from ffilab.run.paths import NATIVE
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.boundary import exercise, experiment, looks, results
 
@@ -305,6 +308,16 @@ def test_a_process_that_died_is_an_answer_too():
     ]
     row = results.contracts(pd.DataFrame(runs)).iloc[0]
     assert (row["C API"], row["pybind11"]) == ("OverflowError", "killed by SIGSEGV")
+
+
+@pytest.mark.skipif(not shutil.which("strip"), reason="needs strip")
+def test_sizes_leave_out_symbols_and_debug_information(tmp_path):
+    assert all(looks.built(binding) for binding in BINDINGS)
+    source = NATIVE / "boundary" / "library" / "boundary.c"
+    with_all, without = tmp_path / "with.so", tmp_path / "without.so"
+    for target, flag in ((with_all, "-g"), (without, "-s")):
+        subprocess.run(["cc", flag, "-shared", "-fPIC", source, "-o", target, "-lm"], check=True)
+    assert looks.stripped(with_all) == without.stat().st_size < with_all.stat().st_size
 
 
 def test_lines_of_code_leave_out_comments_and_docstrings(tmp_path):
