@@ -69,6 +69,29 @@ def test_a_link_is_recorded(tiny):
 
 
 @needs_linker
+def test_what_was_optimised_at_link_time_is_linked_again(tmp_path):
+    """From the objects that the optimisation made. Called by a function that it inlines, one stays a function for others."""
+    says = subprocess.run([*compiler().split(), "--version"], capture_output=True, text=True).stdout
+    if "Free Software Foundation" not in says:
+        pytest.skip("only gcc's objects are looked into")
+    (tmp_path / "tiny.c").write_text(source() + "int g(int x);\nint h(int x) { return g(x) + f3(x); }\n")
+    (tmp_path / "apart.c").write_text("int g(int x) { return x + 1; }\n")
+    for name, flag in (("tiny", "-flto"), ("apart", "-fno-lto")):
+        recorded_link(tmp_path, flag, "-O2", "-fPIC", "-c", f"{name}.c", "-o", f"{name}.o")
+    record = (
+        recorded_link(tmp_path, "-flto", "-O2", "-fPIC", "-shared", "tiny.o", "apart.o", "-o", "libtiny.so") / "tiny"
+    )
+    native_links.settle(record.parent)
+    assert [path.name for path in record.glob("*apart.o")]
+    assert not [path.name for path in record.glob("*tiny.o")]
+    made = [native_links.link(record, tmp_path / f"{n}.so", random.Random(n)) for n in range(2)]
+    orders = [[name for name in relink.order_of(one) if name in ("g", "h") or name[0] == "f"] for one in made]
+    assert orders[0] != orders[1]
+    assert {"g", "h", "f3"} <= set(orders[0])
+    assert ctypes.CDLL(str(made[0])).h(10) == 11 + expected(3, 10)
+
+
+@needs_linker
 def test_links_differ_in_order_and_place_and_in_nothing_else(tiny, tmp_path):
     made = [native_links.link(record_of(tiny), tmp_path / f"{n}.so", random.Random(n)) for n in range(2)]
     orders = [[name for name in relink.order_of(one) if name.startswith("f")] for one in made]

@@ -6,7 +6,8 @@ place (`native_links.py` puts it there, and reads the records). Two things diffe
 - Code for shared objects is compiled with `-ffunction-sections`, so that a linker can order its functions. It is a flag of
   the house's own, the same for all projects; nanobind and Rust set it anyway.
 - After a shared object was linked, copies of its inputs and of itself lie in `$FFILAB_LINKS/<name>/`, and `link.json` there
-  has the compiler and the arguments with the new places of the inputs.
+  has the compiler and the arguments with the new places of the inputs. What gcc's link-time optimisation read is replaced by the
+  objects that it made: of these a linker can order the functions.
 
 Nothing is noted of programs, of what is built for a sanitizer, and of Rust's macros. What cannot be noted is no error: the
 tool has its object all the same.
@@ -34,6 +35,8 @@ WRITTEN = {"-o", "-MF", "-MT", "-MQ"}
 READ = re.compile(r"(?:--version-script|--dynamic-list|--retain-symbols-file)[=,]([^,]+)")
 # By-products, and which linker (rustc brings one): the next link has its own.
 LEFT_OUT = re.compile(r"-Wl,(--dependency-file|-Map|--Map)[=,]|-M?MD$|-fuse-ld=|-B.*gcc-ld$")
+# What gcc's link-time optimisation reads has such sections instead of code.
+INTERMEDIATE = b".gnu.lto_"
 # rustc's macros: only the compiler loads them.
 MACRO = re.compile(r"-[0-9a-f]{16}\.so$")
 
@@ -72,12 +75,27 @@ def record(compiler: list[str], arguments: list[str], links: Path) -> None:
     links.mkdir(parents=True, exist_ok=True)
     scratch = Path(tempfile.mkdtemp(dir=links))
     try:
-        repeated = Kept(compiler, arguments, scratch).repeated
+        with tempfile.TemporaryDirectory() as made:
+            if any(one.startswith("-flto") for one in arguments):
+                arguments = after_optimisation(compiler, arguments, Path(made))
+            repeated = Kept(compiler, arguments, scratch).repeated
         shutil.copyfile(output, scratch / BUILT)
         (scratch / DESCRIPTION).write_text(json.dumps({"compiler": compiler, "arguments": repeated}))
         scratch.rename(target)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
+
+
+def after_optimisation(compiler: list[str], arguments: list[str], folder: Path) -> list[str]:
+    """The arguments of a link with the objects that gcc's link-time optimisation makes, in `folder`, instead of what it reads."""
+    read = {one for one in arguments if Path(one).is_file() and INTERMEDIATE in Path(one).read_bytes()}
+    if not read:
+        return arguments
+    again = list(arguments)
+    again[again.index("-o") + 1] = str(folder / "again.so")
+    subprocess.run([*compiler, "-save-temps", *again], check=True)
+    made = [str(path) for path in sorted(folder.glob("*.ltrans.o"))]
+    return [*(one for one in arguments if one not in read and not one.startswith("-flto")), *made]
 
 
 class Kept:
