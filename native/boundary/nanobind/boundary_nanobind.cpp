@@ -15,7 +15,6 @@
 #include "counter.hpp"
 
 namespace nb = nanobind;
-using namespace nb::literals;
 
 // [buffer]
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -127,8 +126,9 @@ NB_MODULE(boundary_nanobind, m) {
         .def(nb::init<double, double>())
         .def_prop_ro("x", [](const point &p) { return p.x; }, nb::lock_self())
         .def_prop_ro("y", [](const point &p) { return p.y; }, nb::lock_self());
-    m.def("dot", &dot, "p"_a.lock());
-    m.def("scale", &scale, "p"_a.lock(), "by"_a);
+    // Locked without the GIL; without a name, or nanobind would take keywords, and a longer way.
+    m.def("dot", &dot, nb::arg().lock());
+    m.def("scale", &scale, nb::arg().lock(), nb::arg());
     m.def("callback", [](nb::callable function) { return function; });
     m.def("apply", &apply_function);
     m.def("apply_detached", &apply_detached);

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <functional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
@@ -82,16 +83,23 @@ static int apply_detached(py::function function, int x) {
 // [/callback]
 
 // [locked]
-// What `use` makes of the C++ object behind a Python object, in the critical section of that object. With the GIL it is nothing.
-template <typename T, typename Use> static auto locked(const py::object &object, Use use) {
-    T *found;
-    try {
-        found = &object.cast<T &>();
-    } catch (const py::cast_error &) {
-        throw py::type_error("an object of another type is needed");
-    }
-    py::scoped_critical_section section(object);
-    return use(*found);
+// What is bound for a function of a C++ object that threads may share: without the GIL, it runs in the critical section of the
+// Python object. With the GIL there is nothing to lock.
+template <typename T, typename... Args, typename Function> static auto locked(Function function) {
+#ifdef Py_GIL_DISABLED
+    return [function](const py::object &object, Args... args) {
+        T *found;
+        try {
+            found = &object.cast<T &>();
+        } catch (const py::cast_error &) {
+            throw py::type_error("an object of another type is needed");
+        }
+        py::scoped_critical_section section(object);
+        return std::invoke(function, *found, args...);
+    };
+#else
+    return [function](T &object, Args... args) { return std::invoke(function, object, args...); };
+#endif
 }
 // [/locked]
 
@@ -142,11 +150,10 @@ PYBIND11_MODULE(boundary_pybind11, m, py::mod_gil_not_used(), py::multiple_inter
     m.def("sum_sequence", [](const std::vector<int> &values) { return sum_ints(values.data(), values.size()); });
     py::class_<point>(m, "Point")
         .def(py::init([](double x, double y) { return point{x, y}; }))
-        .def_property_readonly("x", [](const py::object &p) { return locked<point>(p, [](point &it) { return it.x; }); })
-        .def_property_readonly("y", [](const py::object &p) { return locked<point>(p, [](point &it) { return it.y; }); });
-    // Both numbers of one moment.
-    m.def("dot", [](const py::object &p) { return dot(locked<point>(p, [](const point &it) { return it; })); });
-    m.def("scale", [](const py::object &p, double by) { locked<point>(p, [by](point &it) { scale(&it, by); }); });
+        .def_property_readonly("x", locked<point>(&point::x))
+        .def_property_readonly("y", locked<point>(&point::y));
+    m.def("dot", locked<point>(&dot));
+    m.def("scale", locked<point, double>([](point &p, double by) { scale(&p, by); }));
     // [none]
     // A pointer accepts None, as a null pointer, unless it says that it does not.
     m.def("scale_pointer", &scale);
@@ -162,13 +169,8 @@ PYBIND11_MODULE(boundary_pybind11, m, py::mod_gil_not_used(), py::multiple_inter
     py::class_<Counter>(m, "Counter")
         .def(py::init<std::int64_t>())
         // One object may be used by many threads: the critical section of the object is its lock.
-        .def("add",
-             [](const py::object &self, std::int64_t n) {
-                 return locked<Counter>(self, [n](Counter &counter) { return counter.add(n); });
-             })
+        .def("add", locked<Counter, std::int64_t>(&Counter::add))
         .def("add_unlocked", &Counter::add) // loses additions on a free-threaded build
-        .def("value", [](const py::object &self) {
-            return locked<Counter>(self, [](const Counter &counter) { return counter.value(); });
-        });
+        .def("value", locked<Counter>(&Counter::value));
     // [/counter]
 }
