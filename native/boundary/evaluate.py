@@ -25,6 +25,15 @@ class Index:
         return self.value
 
 
+class Other(int):
+    """An int whose methods say that it is 99."""
+
+    def __int__(self):
+        return 99
+
+    __index__ = __int__
+
+
 class Twice:
     def __call__(self, x):
         return 2 * x
@@ -152,6 +161,7 @@ def evaluate(folder, binding, expression):
             "nan": float("nan"),
             "inf": float("inf"),
             "Index": Index,
+            "Other": Other,
             "Twice": Twice,
             "fails": fails,
             "caught": caught,

@@ -110,10 +110,18 @@ CONTRACTS = {
     "m.add_one(None)": TYPE,
     "m.add_one(True)": "2",
     "m.add_one(Index(4))": "5",
+    # An int that says something else of itself.
+    "m.add_one(Other(4))": "5",
     # One argument too many.
     "m.add_one(1, 2)": TYPE,
     "m.add_one()": TYPE,
+    # By keyword, and with a default: one function has names; no other takes keywords.
+    "m.make_bytes(value=7, size=2)": r"b'\x07\x07'",
+    "m.make_bytes(2)": r"b'\x00\x00'",
+    "m.make_bytes(2, volume=7)": TYPE,
     "m.add_one(x=1)": TYPE,
+    "m.code_points(text='a')": TYPE,
+    "m.Counter(start=5)": TYPE,
     "m.halve(2**2000)": OVER,
     "m.halve(3)": "1.5",
     "m.code_points('\\udc80')": "UnicodeEncodeError",
@@ -126,6 +134,9 @@ CONTRACTS = {
     # An empty array has no memory of its own.
     "m.ends(array('d'))": "0.0",
     "m.ends(memoryview(array('d', [1, 2, 3]))[::2])": "BufferError",
+    "m.ends(memoryview(array('d', [1, 9])).toreadonly())": "10.0",
+    # Doubles at an odd address, where C may not read them.
+    "m.ends(memoryview(bytearray(17))[1:].cast('d'))": "BufferError",
     "m.ends([1.0, 2.0])": TYPE,
     "m.sum_list((1, 2))": TYPE,
     "m.sum_sequence((1, 2))": "3",

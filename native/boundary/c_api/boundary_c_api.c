@@ -99,17 +99,12 @@ static PyObject *py_checksum(PyObject *self, PyObject *data) {
     return PyLong_FromUnsignedLong(checksum((uint8_t *)PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data)));
 }
 
-static PyObject *py_make_bytes(PyObject *self, PyObject *const *args, Py_ssize_t nargs) {
-    if (nargs != 2) {
-        PyErr_Format(PyExc_TypeError, "make_bytes takes 2 arguments, not %zd", nargs);
-        return NULL;
-    }
-    Py_ssize_t size = PyLong_AsSsize_t(args[0]);
-    if (size == -1 && PyErr_Occurred()) {
-        return NULL;
-    }
-    int value = as_int(args[1]);
-    if (value == -1 && PyErr_Occurred()) {
+/* The one function that takes keywords. */
+static PyObject *py_make_bytes(PyObject *self, PyObject *args, PyObject *kwargs) {
+    static char *names[] = {"size", "value", NULL};
+    Py_ssize_t size;
+    int value = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "n|i:make_bytes", names, &size, &value)) {
         return NULL;
     }
     if (value < 0 || value > 255) {
@@ -136,6 +131,8 @@ static PyObject *py_ends(PyObject *self, PyObject *values) {
     PyObject *result = NULL;
     if (view.ndim != 1 || strcmp(view.format, "d") != 0) {
         PyErr_SetString(PyExc_TypeError, "a contiguous array of doubles is needed");
+    } else if (view.shape[0] && (uintptr_t)view.buf % _Alignof(double)) {
+        PyErr_SetString(PyExc_BufferError, "the doubles are not aligned");
     } else {
         result = PyFloat_FromDouble(ends(view.buf, (size_t)view.shape[0]));
     }
@@ -438,7 +435,7 @@ static PyMethodDef methods[] = {
     {"code_points", py_code_points, METH_O, NULL},
     {"motto", py_motto, METH_NOARGS, NULL},
     {"checksum", py_checksum, METH_O, NULL},
-    FASTCALL(make_bytes),
+    {"make_bytes", (PyCFunction)(void (*)(void))py_make_bytes, METH_VARARGS | METH_KEYWORDS, NULL},
     {"ends", py_ends, METH_O, NULL},
     {"sum_list", py_sum_list, METH_O, NULL},
     {"sum_sequence", py_sum_sequence, METH_O, NULL},

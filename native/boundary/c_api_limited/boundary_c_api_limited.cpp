@@ -113,16 +113,12 @@ PyObject *py_checksum(PyObject *, PyObject *data) {
     return PyLong_FromUnsignedLong(checksum(reinterpret_cast<uint8_t *>(bytes), static_cast<size_t>(size)));
 }
 
-PyObject *py_make_bytes(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
-    if (nargs != 2) {
-        return wrong_count("make_bytes", 2, nargs);
-    }
-    const Py_ssize_t size = PyLong_AsSsize_t(args[0]);
-    if (size == -1 && PyErr_Occurred()) {
-        return nullptr;
-    }
-    const int value = PyLong_AsInt(args[1]);
-    if (value == -1 && PyErr_Occurred()) {
+// The one function that takes keywords.
+PyObject *py_make_bytes(PyObject *, PyObject *args, PyObject *kwargs) {
+    static const char *const names[] = {"size", "value", nullptr};
+    Py_ssize_t size;
+    int value = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "n|i:make_bytes", names, &size, &value)) {
         return nullptr;
     }
     if (value < 0 || value > 255) {
@@ -148,6 +144,8 @@ PyObject *py_ends(PyObject *, PyObject *values) {
     PyObject *result = nullptr;
     if (view.ndim != 1 || std::strcmp(view.format, "d") != 0) {
         PyErr_SetString(PyExc_TypeError, "a contiguous array of doubles is needed");
+    } else if (view.shape[0] && reinterpret_cast<std::uintptr_t>(view.buf) % alignof(double)) {
+        PyErr_SetString(PyExc_BufferError, "the doubles are not aligned");
     } else {
         result = PyFloat_FromDouble(ends(static_cast<const double *>(view.buf), static_cast<size_t>(view.shape[0])));
     }
@@ -477,7 +475,7 @@ PyMethodDef methods[] = {
     {"code_points", py_code_points, METH_O, nullptr},
     {"motto", py_motto, METH_NOARGS, nullptr},
     {"checksum", py_checksum, METH_O, nullptr},
-    {"make_bytes", fast(py_make_bytes), METH_FASTCALL, nullptr},
+    {"make_bytes", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(py_make_bytes)), METH_VARARGS | METH_KEYWORDS, nullptr},
     {"ends", py_ends, METH_O, nullptr},
     {"sum_list", py_sum_list, METH_O, nullptr},
     {"sum_sequence", py_sum_sequence, METH_O, nullptr},

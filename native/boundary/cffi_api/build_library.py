@@ -31,10 +31,14 @@ ffi.cdef("""
     counter_handle *counter_new(int64_t start);
     int64_t counter_add(counter_handle *counter, int64_t n);
     void counter_delete(counter_handle *counter);
+    int aligned(const double *values);
 """)
 ffi.set_source(
     "boundary_cffi_api._library",
-    '#include "boundary.h"',
+    """
+    #include "boundary.h"
+    static int aligned(const double *values) { return (uintptr_t)values % _Alignof(double) == 0; }
+    """,
     sources=["../library/boundary.c", "../library/counter.cpp"],
     include_dirs=["../library"],
     libraries=["m", "c++" if sys.platform == "darwin" else "stdc++"],

@@ -3,7 +3,7 @@
 
 cimport cython
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize
-from libc.stdint cimport int64_t, uint8_t, uint32_t
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uintptr_t
 from libc.stdlib cimport free, malloc
 
 
@@ -54,23 +54,23 @@ def answer():
     return c_answer()
 
 
-def add_one(int x):
+def add_one(int x, /):
     return c_add_one(x)
 
 
 # [/call]
 
 
-def add_five(int a, int b, int c, int d, int e):
+def add_five(int a, int b, int c, int d, int e, /):
     return c_add_five(a, b, c, d, e)
 
 
-def halve(double x):
+def halve(double x, /):
     return c_halve(x)
 
 
 # [text]
-def code_points(str text not None):
+def code_points(str text not None, /):
     cdef Py_ssize_t size
     cdef const char *utf8 = PyUnicode_AsUTF8AndSize(text, &size)
     return c_code_points(utf8, size)
@@ -85,11 +85,11 @@ def motto():
     return text[:size].decode()
 
 
-def checksum(bytes data not None):
+def checksum(bytes data not None, /):
     return c_checksum(<const uint8_t *>PyBytes_AS_STRING(data), len(data))
 
 
-def make_bytes(Py_ssize_t size, uint8_t value):
+def make_bytes(Py_ssize_t size, uint8_t value=0):  # takes keywords
     if size < 0:
         raise ValueError("negative size")
     result = PyBytes_FromStringAndSize(NULL, size)
@@ -98,15 +98,19 @@ def make_bytes(Py_ssize_t size, uint8_t value):
 
 
 # [buffer]
-def ends(const double[::1] values not None):
-    return c_ends(&values[0], values.shape[0]) if values.shape[0] else 0.0
+def ends(const double[::1] values not None, /):
+    if not values.shape[0]:
+        return 0.0
+    if <uintptr_t>&values[0] % sizeof(double):
+        raise BufferError("the doubles are not aligned")
+    return c_ends(&values[0], values.shape[0])
 
 
 # [/buffer]
 
 
 # [list]
-def sum_list(list values not None):
+def sum_list(list values not None, /):
     cdef Py_ssize_t n = 0
     cdef int *items
     # One lock for the whole list, instead of one access after the other. It is let go of while Python code runs.
@@ -130,7 +134,7 @@ def sum_list(list values not None):
 # [/list]
 
 
-def sum_sequence(values not None):
+def sum_sequence(values not None, /):
     cdef Py_ssize_t n = 0
     cdef tuple own = tuple(values)  # ours alone
     cdef int *items = <int *>malloc(max(len(own), 1) * sizeof(int))
@@ -149,7 +153,7 @@ def sum_sequence(values not None):
 cdef class Point:
     cdef point value
 
-    def __cinit__(self, double x, double y):
+    def __cinit__(self, double x, double y, /):
         self.value = point(x, y)
 
     @property
@@ -167,14 +171,14 @@ cdef class Point:
         return y
 
 
-def dot(Point p not None):
+def dot(Point p not None, /):
     cdef point value
     with cython.critical_section(p):  # both numbers of one moment
         value = p.value
     return c_dot(value)
 
 
-def scale(Point p not None, double by):
+def scale(Point p not None, double by, /):
     with cython.critical_section(p):
         c_scale(&p.value, by)
 
@@ -197,11 +201,11 @@ cdef int call_back(int x, void *context) noexcept:
         return 0
 
 
-def callback(function):
+def callback(function, /):
     return function
 
 
-def apply(function, int x):
+def apply(function, int x, /):
     cdef Call call = Call.__new__(Call)
     call.function = function
     cdef int result = c_apply(call_back, <void *>call, x)
@@ -215,7 +219,7 @@ cdef int call_back_attaching(int x, void *context) noexcept with gil:
     return call_back(x, context)
 
 
-def apply_detached(function, int x):
+def apply_detached(function, int x, /):
     cdef Call call = Call.__new__(Call)
     call.function = function
     cdef void *context = <void *>call
@@ -231,7 +235,7 @@ def apply_detached(function, int x):
 
 
 # [root]
-def root(double x):
+def root(double x, /):
     cdef double result
     if c_root(x, &result):
         raise ValueError("no real root")
@@ -241,11 +245,11 @@ def root(double x):
 # [/root]
 
 
-def work(int iterations):
+def work(int iterations, /):
     return c_work(iterations)
 
 
-def sleep_ms(int milliseconds):
+def sleep_ms(int milliseconds, /):
     with nogil:
         c_sleep_ms(milliseconds)
 
@@ -261,20 +265,20 @@ cdef extern from "counter.hpp":
 cdef class Counter:
     cdef CppCounter *counter
 
-    def __cinit__(self, int64_t start):
+    def __cinit__(self, int64_t start, /):
         self.counter = new CppCounter(start)
 
     def __dealloc__(self):
         del self.counter
 
     # One object may be used by many threads: the critical section of the object is its lock. With the GIL it is nothing.
-    def add(self, int64_t n):
+    def add(self, int64_t n, /):
         cdef int64_t value
         with cython.critical_section(self):
             value = self.counter.add(n)
         return value
 
-    def add_unlocked(self, int64_t n):  # loses additions on a free-threaded build
+    def add_unlocked(self, int64_t n, /):  # loses additions on a free-threaded build
         return self.counter.add(n)
 
     def value(self):

@@ -19,7 +19,12 @@ namespace nb = nanobind;
 // [buffer]
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-static double buffer_ends(const Doubles &values) { return ends(values.data(), values.size()); }
+static double buffer_ends(const Doubles &values) {
+    if (values.size() && reinterpret_cast<std::uintptr_t>(values.data()) % alignof(double)) {
+        throw nb::buffer_error("the doubles are not aligned");
+    }
+    return ends(values.data(), values.size());
+}
 // [/buffer]
 
 // [root]
@@ -118,7 +123,7 @@ NB_MODULE(boundary_nanobind, m) {
         return std::string_view(text, size);
     });
     m.def("checksum", [](nb::bytes data) { return checksum(static_cast<const std::uint8_t *>(data.data()), data.size()); });
-    m.def("make_bytes", &make_bytes);
+    m.def("make_bytes", &make_bytes, nb::arg("size"), nb::arg("value") = 0); // takes keywords
     m.def("ends", &buffer_ends);
     m.def("sum_list", &sum_list);
     m.def("sum_sequence", [](const std::vector<int> &values) { return sum_ints(values.data(), values.size()); });

@@ -22,6 +22,9 @@ static double buffer_ends(const py::buffer &buffer) {
     if (view.ndim != 1 || !view.item_type_is_equivalent_to<double>() || view.strides[0] != sizeof(double)) {
         throw py::type_error("a contiguous array of doubles is needed");
     }
+    if (view.size && reinterpret_cast<std::uintptr_t>(view.ptr) % alignof(double)) {
+        throw py::buffer_error("the doubles are not aligned");
+    }
     return ends(static_cast<const double *>(view.ptr), static_cast<std::size_t>(view.size));
 }
 // [/buffer]
@@ -144,7 +147,7 @@ PYBIND11_MODULE(boundary_pybind11, m, py::mod_gil_not_used(), py::multiple_inter
         const std::string_view view(data);
         return checksum(reinterpret_cast<const std::uint8_t *>(view.data()), view.size());
     });
-    m.def("make_bytes", &make_bytes);
+    m.def("make_bytes", &make_bytes, py::arg("size"), py::arg("value") = 0); // takes keywords
     m.def("ends", &buffer_ends);
     m.def("sum_list", &sum_list);
     m.def("sum_sequence", [](const std::vector<int> &values) { return sum_ints(values.data(), values.size()); });

@@ -70,16 +70,19 @@ struct Counter(cxx::UniquePtr<cpp::Counter>);
 #[pymethods]
 impl Counter {
     #[new]
+    #[pyo3(signature = (start, /))]
     fn new(start: i64) -> Self {
         Counter(cpp::make_counter(start))
     }
 
     /// One object may be used by many threads: the critical section of the object is its lock. With the GIL it is nothing.
+    #[pyo3(signature = (n, /))]
     fn add(slf: &Bound<'_, Self>, n: i64) -> PyResult<i64> {
         with_critical_section(slf.as_any(), || Ok(slf.try_borrow_mut()?.0.pin_mut().add(n)))
     }
 
     /// Without it: PyO3's borrow flag loses no addition. A second thread that comes meanwhile gets an exception.
+    #[pyo3(signature = (n, /))]
     fn add_unlocked(&mut self, n: i64) -> i64 {
         self.0.pin_mut().add(n)
     }
@@ -106,24 +109,24 @@ fn answer() -> i32 {
     library::answer()
 }
 
-#[pyfunction]
+#[pyfunction(signature = (x, /))]
 fn add_one(x: i32) -> i32 {
     library::add_one(x)
 }
 // [/call]
 
-#[pyfunction]
+#[pyfunction(signature = (a, b, c, d, e, /))]
 fn add_five(a: i32, b: i32, c: i32, d: i32, e: i32) -> i64 {
     library::add_five(a, b, c, d, e)
 }
 
-#[pyfunction]
+#[pyfunction(signature = (x, /))]
 fn halve(x: f64) -> f64 {
     library::halve(x)
 }
 
 // [text]
-#[pyfunction]
+#[pyfunction(signature = (text, /))]
 fn code_points(text: &str) -> usize {
     unsafe { library::code_points(text.as_ptr().cast::<c_char>(), text.len()) }
 }
@@ -139,12 +142,12 @@ fn motto() -> &'static str {
     }
 }
 
-#[pyfunction]
+#[pyfunction(signature = (data, /))]
 fn checksum(data: &[u8]) -> u32 {
     unsafe { library::checksum(data.as_ptr(), data.len()) }
 }
 
-#[pyfunction]
+#[pyfunction(signature = (size, value = 0))] // takes keywords
 fn make_bytes(py: Python<'_>, size: isize, value: u8) -> PyResult<Bound<'_, PyBytes>> {
     let size = usize::try_from(size).map_err(|_| PyValueError::new_err("negative size"))?;
     PyBytes::new_with(py, size, |data| {
@@ -154,7 +157,7 @@ fn make_bytes(py: Python<'_>, size: isize, value: u8) -> PyResult<Bound<'_, PyBy
 }
 
 // [buffer]
-#[pyfunction]
+#[pyfunction(signature = (values, /))]
 fn ends(values: PyBuffer<f64>) -> PyResult<f64> {
     if values.dimensions() != 1 || !values.is_c_contiguous() {
         return Err(PyTypeError::new_err("a contiguous array of doubles is needed"));
@@ -164,7 +167,7 @@ fn ends(values: PyBuffer<f64>) -> PyResult<f64> {
 // [/buffer]
 
 // [list]
-#[pyfunction]
+#[pyfunction(signature = (values, /))]
 fn sum_list(values: &Bound<'_, PyList>) -> PyResult<i64> {
     // A list may change while its items are converted, a tuple may not: one lock for the copy, and none for the items.
     let items = values.to_tuple().iter_borrowed().map(|value| value.extract()).collect::<PyResult<Vec<i32>>>()?;
@@ -172,7 +175,7 @@ fn sum_list(values: &Bound<'_, PyList>) -> PyResult<i64> {
 }
 // [/list]
 
-#[pyfunction]
+#[pyfunction(signature = (values, /))]
 fn sum_sequence(values: Vec<i32>) -> i64 {
     unsafe { library::sum_ints(values.as_ptr(), values.len()) }
 }
@@ -184,6 +187,7 @@ struct Point(library::Point);
 #[pymethods]
 impl Point {
     #[new]
+    #[pyo3(signature = (x, y, /))]
     fn new(x: f64, y: f64) -> Self {
         Point(library::Point { x, y })
     }
@@ -200,12 +204,12 @@ impl Point {
     }
 }
 
-#[pyfunction]
+#[pyfunction(signature = (p, /))]
 fn dot(p: &Bound<'_, Point>) -> PyResult<f64> {
     with_critical_section(p.as_any(), || Ok(library::dot(p.try_borrow()?.0)))
 }
 
-#[pyfunction]
+#[pyfunction(signature = (p, by, /))]
 fn scale(p: &Bound<'_, Point>, by: f64) -> PyResult<()> {
     with_critical_section(p.as_any(), || {
         unsafe { library::scale(&mut p.try_borrow_mut()?.0, by) };
@@ -231,12 +235,12 @@ extern "C" fn call_back(x: c_int, context: *mut c_void) -> c_int {
     }
 }
 
-#[pyfunction]
+#[pyfunction(signature = (function, /))]
 fn callback(function: Bound<'_, PyAny>) -> Bound<'_, PyAny> {
     function
 }
 
-#[pyfunction]
+#[pyfunction(signature = (function, x, /))]
 fn apply(function: &Bound<'_, PyAny>, x: i32) -> PyResult<i32> {
     let mut call = Call { function, error: None };
     let result = unsafe { library::apply(call_back, (&raw mut call).cast(), x) };
@@ -264,7 +268,7 @@ struct Sendable(*mut c_void);
 // SAFETY: `detach` runs its closure in this very thread, and what the pointer leads to outlives it.
 unsafe impl Send for Sendable {}
 
-#[pyfunction]
+#[pyfunction(signature = (function, x, /))]
 fn apply_detached(py: Python<'_>, function: Py<PyAny>, x: i32) -> PyResult<i32> {
     let mut call = DetachedCall { function, error: None };
     let context = Sendable((&raw mut call).cast());
@@ -277,7 +281,7 @@ fn apply_detached(py: Python<'_>, function: Py<PyAny>, x: i32) -> PyResult<i32> 
 // [/callback]
 
 // [root]
-#[pyfunction]
+#[pyfunction(signature = (x, /))]
 fn root(x: f64) -> PyResult<f64> {
     let mut result = 0.0;
     match unsafe { library::root(x, &mut result) } {
@@ -287,12 +291,12 @@ fn root(x: f64) -> PyResult<f64> {
 }
 // [/root]
 
-#[pyfunction]
+#[pyfunction(signature = (iterations, /))]
 fn work(iterations: i32) -> i32 {
     library::work(iterations)
 }
 
-#[pyfunction]
+#[pyfunction(signature = (milliseconds, /))]
 fn sleep_ms(py: Python<'_>, milliseconds: i32) {
     py.detach(|| library::sleep_ms(milliseconds))
 }

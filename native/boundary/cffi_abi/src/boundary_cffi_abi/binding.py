@@ -17,12 +17,13 @@ def bind(ffi):
     SIZE = ffi.typeof("size_t *")
     BYTES = ffi.typeof("uint8_t[]")
     DOUBLES = ffi.typeof("double[]")
+    ADDRESS, ALIGNED = ffi.typeof("uintptr_t"), ffi.alignof("double")
     POINT = ffi.typeof("point *")
     DOUBLE = ffi.typeof("double *")
     CALLBACK = ffi.typeof("int(*)(int, void *)")
 
     # [text]
-    def code_points(text):
+    def code_points(text, /):
         data = text.encode()
         return lib.code_points(data, len(data))
 
@@ -33,45 +34,47 @@ def bind(ffi):
         data = lib.motto(size)
         return ffi.unpack(data, size[0]).decode()
 
-    def checksum(data):
+    def checksum(data, /):
         return lib.checksum(data, len(data))
 
-    def make_bytes(size, value):
+    def make_bytes(size, value=0):
         data = ffi.new(BYTES, size)
         lib.fill(data, size, value)
         return bytes(ffi.buffer(data, size))
 
     # [buffer]
-    def ends(values):
+    def ends(values, /):
         data = ffi.from_buffer(DOUBLES, values)
+        if int(ffi.cast(ADDRESS, data)) % ALIGNED and len(data):
+            raise BufferError("the doubles are not aligned")
         return lib.ends(data, len(data))
 
     # [/buffer]
 
-    def sum_list(values):
+    def sum_list(values, /):
         return lib.sum_ints(values, len(values))
 
     # [point]
-    def Point(x, y):
+    def Point(x, y, /):
         return ffi.new(POINT, (x, y))
 
-    def dot(p):
+    def dot(p, /):
         return lib.dot(p[0])
 
     # [/point]
 
     # [callback]
-    def callback(function):
+    def callback(function, /):
         """Prepare a function for `apply`. Keep what this returns for as long as C may call it."""
         return ffi.callback(CALLBACK, lambda x, context: function(x))
 
-    def apply(prepared, x):
+    def apply(prepared, x, /):
         return lib.apply(prepared, ffi.NULL, x)
 
     # [/callback]
 
     # [root]
-    def root(x):
+    def root(x, /):
         result = ffi.new(DOUBLE)
         if lib.root(x, result) == errno.EDOM:
             raise ValueError("no real root")
@@ -85,17 +88,17 @@ def bind(ffi):
 
         __slots__ = ("_handle", "_lock")
 
-        def __init__(self, start):
+        def __init__(self, start, /):
             handle = lib.counter_new(start)
             if not handle:
                 raise MemoryError
             self._handle, self._lock = ffi.gc(handle, lib.counter_delete), threading.Lock()
 
-        def add(self, n):
+        def add(self, n, /):
             with self._lock:
                 return lib.counter_add(self._handle, n)
 
-        def add_unlocked(self, n):
+        def add_unlocked(self, n, /):
             """Loses additions where two threads are in it, on every build."""
             return lib.counter_add(self._handle, n)
 

@@ -21,7 +21,7 @@ work = lib.work
 sleep_ms = lib.sleep_ms
 
 
-def code_points(text):
+def code_points(text, /):
     data = text.encode()
     return lib.code_points(data, len(data))
 
@@ -32,33 +32,35 @@ def motto():
     return ffi.unpack(data, size[0]).decode()
 
 
-def checksum(data):
+def checksum(data, /):
     return lib.checksum(data, len(data))
 
 
-def make_bytes(size, value):
+def make_bytes(size, value=0):
     data = ffi.new(BYTES, size)
     lib.fill(data, size, value)
     return bytes(ffi.buffer(data, size))
 
 
-def ends(values):
+def ends(values, /):
     data = ffi.from_buffer(DOUBLES, values)
+    if not lib.aligned(data) and len(data):
+        raise BufferError("the doubles are not aligned")
     return lib.ends(data, len(data))
 
 
-def sum_list(values):
+def sum_list(values, /):
     return lib.sum_ints(values, len(values))
 
 
 sum_sequence = sum_list  # whatever has a length and items
 
 
-def Point(x, y):
+def Point(x, y, /):
     return ffi.new(POINT, (x, y))
 
 
-def dot(p):
+def dot(p, /):
     return lib.dot(p[0])
 
 
@@ -71,12 +73,12 @@ def call_back(x, context):
     return ffi.from_handle(context)(x)
 
 
-def callback(function):
+def callback(function, /):
     """Prepare a function for `apply`. Keep what this returns for as long as C may call it."""
     return ffi.new_handle(function)
 
 
-def apply(prepared, x):
+def apply(prepared, x, /):
     return lib.apply(lib.call_back, prepared, x)
 
 
@@ -86,7 +88,7 @@ apply_detached = apply  # cffi detaches the thread state around every call, and 
 # [/callback]
 
 
-def root(x):
+def root(x, /):
     result = ffi.new(DOUBLE)
     if lib.root(x, result) == errno.EDOM:
         raise ValueError("no real root")
@@ -98,16 +100,16 @@ class Counter:
 
     __slots__ = ("_handle", "_lock")
 
-    def __init__(self, start):
+    def __init__(self, start, /):
         handle = lib.counter_new(start)
         if not handle:
             raise MemoryError
         self._handle, self._lock = ffi.gc(handle, lib.counter_delete), threading.Lock()
 
-    def add(self, n):
+    def add(self, n, /):
         with self._lock:
             return lib.counter_add(self._handle, n)
 
-    def add_unlocked(self, n):
+    def add_unlocked(self, n, /):
         """Loses additions where two threads are in it, on every build."""
         return lib.counter_add(self._handle, n)

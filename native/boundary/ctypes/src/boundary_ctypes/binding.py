@@ -5,9 +5,10 @@ import errno
 import sys
 import threading
 import types
-from ctypes import POINTER, byref, c_char, c_double, c_int, c_int64, c_size_t, c_ubyte, c_uint32, c_void_p
+from ctypes import POINTER, addressof, byref, c_char, c_double, c_int, c_int64, c_size_t, c_ubyte, c_uint32, c_void_p
 from pathlib import Path
 
+ALIGNED = ctypes.alignment(c_double)
 LIBRARY = Path(__file__).with_name("libboundary.dylib" if sys.platform == "darwin" else "libboundary.so")
 
 
@@ -48,7 +49,7 @@ def bind(loader):
     sleep_ms = declare("sleep_ms", None, c_int)
 
     # [text]
-    def code_points(text):
+    def code_points(text, /):
         data = text.encode()
         return _code_points(data, len(data))
 
@@ -59,43 +60,46 @@ def bind(loader):
         address = _motto(byref(size))
         return ctypes.string_at(address, size.value).decode()
 
-    def checksum(data):
+    def checksum(data, /):
         return _checksum(data, len(data))
 
-    def make_bytes(size, value):
+    def make_bytes(size, value=0):
         buffer = (c_char * size)()
         _fill(buffer, size, value)
         return buffer.raw
 
     # [buffer]
-    def ends(values):
+    def ends(values, /):
         size = memoryview(values).nbytes // 8
-        return _ends((c_double * size).from_buffer(values), size)
+        doubles = (c_double * size).from_buffer(values)
+        if addressof(doubles) % ALIGNED and size:
+            raise BufferError("the doubles are not aligned")
+        return _ends(doubles, size)
 
     # [/buffer]
 
-    def sum_list(values):
+    def sum_list(values, /):
         items = (c_int * len(values))(*values)
         return _sum_ints(items, len(items))
 
-    def scale(point, by):
+    def scale(point, by, /):
         _scale(byref(point), by)
 
     # [callback]
     CALLBACK = ctypes.CFUNCTYPE(c_int, c_int, c_void_p)
     _apply = declare("apply", c_int, CALLBACK, c_void_p, c_int)
 
-    def callback(function):
+    def callback(function, /):
         """Prepare a function for `apply`. Keep what this returns for as long as C may call it."""
         return CALLBACK(lambda x, context: function(x))
 
-    def apply(prepared, x):
+    def apply(prepared, x, /):
         return _apply(prepared, None, x)
 
     # [/callback]
 
     # [root]
-    def root(x):
+    def root(x, /):
         result = c_double()
         if _root(x, byref(result)) == errno.EDOM:
             raise ValueError("no real root")
@@ -113,17 +117,17 @@ def bind(loader):
 
         __slots__ = ("_handle", "_lock")
 
-        def __init__(self, start):
+        def __init__(self, start, /):
             self._handle, self._lock = None, threading.Lock()
             self._handle = counter_new(start)
             if not self._handle:
                 raise MemoryError
 
-        def add(self, n):
+        def add(self, n, /):
             with self._lock:
                 return counter_add(self._handle, n)
 
-        def add_unlocked(self, n):
+        def add_unlocked(self, n, /):
             """Loses additions where two threads are in it: without the GIL, and through CDLL with it."""
             return counter_add(self._handle, n)
 
