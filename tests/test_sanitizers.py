@@ -97,6 +97,8 @@ PROGRAMS = {
 }
 # Projects of chapters whose functions stand in their cells: what calls all of it.
 IN_CELLS = {"balm/balm": balm_worker.everything}
+# A project that takes the rest of its functions from a neighbour: both are built.
+TAKES_FROM = {"boundary/cython_tuned": "boundary/cython"}
 MISTAKEN = "races/shared_state"
 # For each sanitizer a mistake: the file, what stands there once, what is put in its place.
 PLANTED = {
@@ -174,10 +176,12 @@ def flags(folder, kind):
 def build(folder, project, kind, planted, environment):
     """Build a copy of a project, if asked with its mistakes, for each interpreter that the tests use."""
     source = folder / "native" / project
+    if neighbour := TAKES_FROM.get(project):
+        build(folder, neighbour, kind, planted, environment)
     # What it shares with its neighbours.
     for copy in {source, source.parent / "library"}:
         if (original := NATIVE / copy.relative_to(folder / "native")).exists():
-            shutil.copytree(original, copy, ignore=shutil.ignore_patterns("build", "machine"))
+            shutil.copytree(original, copy, ignore=shutil.ignore_patterns("build", "machine"), dirs_exist_ok=True)
     for tool in KINDS[kind] if planted else ():
         plant(source, *PLANTED[tool])
     labels = [mistaken(kind)] if planted else labels_of(project)

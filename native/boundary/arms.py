@@ -20,8 +20,8 @@ DECLARATION = "binding.toml"
 # project: the folder that builds it. module: what is imported. part: the attribute of the module that holds the functions;
 # None for the module itself. loads_at_run_time: takes any C library by its name, without a compiler. contracts: calls that
 # it answers otherwise than most bindings, with the answer (see tests/boundary/test_conformance.py). of: the binding that this
-# is another form of; None for a binding of its own.
-Binding = namedtuple("Binding", "project module part loads_at_run_time contracts of")
+# is another form of; None for a binding of its own. signatures: those in which a form is timed, if it differs in these alone.
+Binding = namedtuple("Binding", "project module part loads_at_run_time contracts of signatures")
 
 
 def declarations():
@@ -47,6 +47,7 @@ def in_order(said, kind="binding"):
             one.get("loads-at-run-time", False),
             text.get("contracts", {}),
             one.get("of"),
+            one.get("signatures", []),
         )
         for one, project, text in found
     }

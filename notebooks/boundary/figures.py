@@ -15,6 +15,7 @@ from ffilab.judge.questions import OPEN, above
 from ffilab.measure.record import Record
 from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from native.boundary import arms
 from notebooks.boundary import results
 from notebooks.boundary.experiment import (
     BINDINGS,
@@ -166,11 +167,20 @@ def int_in_words(cells: pd.DataFrame) -> str:
 
 
 def variants(ratios: pd.DataFrame) -> pd.DataFrame:
-    """Other forms of a tool over its form in the matrix, in words: a row for each form and interpreter."""
+    """Other builds of a tool over its form in the matrix, in words: a row for each form and interpreter."""
     words = ratios.assign(ratio=[draw.text(Interval.of(row)) for row in ratios.itertuples()])
+    words = words[[not arms.VARIANTS[form].signatures for form in words.form]]
     table = words.pivot(index=["form", "interpreter"], columns="signature", values="ratio")
     table = table.reindex(columns=[signature for signature in OF_VARIANTS if signature in table])
     return table.fillna("").rename_axis(columns=None).reset_index().rename(columns={"interpreter": "CPython"})
+
+
+def tuned(ratios: pd.DataFrame, interpreters: list[str]) -> pd.DataFrame:
+    """The same of forms that differ in their sources: a row for each kind of call."""
+    found = {(row.form, row.signature, row.interpreter): draw.text(Interval.of(row)) for row in ratios.itertuples()}
+    rows = [(form, signature) for form, one in arms.VARIANTS.items() for signature in one.signatures]
+    words = {label: [found.get((*row, label), draw.NOT_MEASURED) for row in rows] for label in interpreters}
+    return pd.DataFrame(rows, columns=["form", "kind of call"]).assign(**words)
 
 
 def as_run(means: pd.DataFrame) -> pd.DataFrame:
@@ -303,10 +313,6 @@ def reach(found: Interval | None, longest: float) -> str:
     return draw.text(found, "", 1e-3)
 
 
-def kib(size: int | None) -> str:
-    return draw.NOT_MEASURED if size is None else f"{size / 1024:,.0f}"
-
-
 def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.DataFrame:
     """What each binding takes and lets through, with the GIL."""
     number = rules.set_index("call").loc[CONTRACTS[0]].fillna("not asked")
@@ -318,8 +324,10 @@ def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.
                 "compiler": "no" if DECLARED[binding].loads_at_run_time else "for each library",
                 "lines of code": one["code"],
                 "lines of packaging": one["packaging"],
-                "file, KiB": kib(one.get("stripped")),
-                "as built, KiB": kib(one.get("built")),
+                **{
+                    what: f"{one[key] / 1024:,.0f}" if one.get(key) else draw.NOT_MEASURED
+                    for what, key in (("file, KiB", "stripped"), ("as built, KiB", "built"))
+                },
             }
             for binding, one in written.items()
         ]

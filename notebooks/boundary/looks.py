@@ -193,7 +193,7 @@ def as_the_talk_profiled(session: Session, absent: dict[str, dict[str, str]]) ->
 # [sizes]
 PACKAGING = {"pyproject.toml", "setup.py", "CMakeLists.txt", "Cargo.toml", "build.rs"}
 # A list of versions, what only this book asks for, and what another form of the binding needs.
-NEITHER = {"crates.lock", arms.DECLARATION, "declare.py", "out_of_line.py"}
+NEITHER = {"crates.lock", arms.DECLARATION, "declare.py", "out_of_line.py", "frozen.rs"}
 
 
 def lines_of_code(path: Path) -> int:

@@ -32,7 +32,6 @@ from notebooks.boundary.experiment import (
     INT,
     METHOD,
     NONE_AS_A_POINTER,
-    OF_VARIANTS,
     ON,
     RELINKED,
     SIGNATURES,
@@ -260,7 +259,7 @@ def variants(record: Record) -> pd.DataFrame:
     rows = []
     for label in record.interpreters:
         for form, binding in VARIANTS.items():
-            for signature in OF_VARIANTS:
+            for signature in SIGNATURES:
                 cells = (label, name(form, signature)), (label, name(binding, signature))
                 if all(record.has(*cell) for cell in cells):
                     found = statistics.ratio(record, *cells)

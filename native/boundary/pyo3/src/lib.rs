@@ -1,5 +1,7 @@
 //! The boundary library through PyO3; the C++ class through PyO3, Rust and cxx.
 
+mod frozen;
+
 use std::ffi::{c_char, c_int, c_void};
 
 use pyo3::buffer::PyBuffer;
@@ -313,4 +315,6 @@ mod boundary_pyo3 {
     use super::{sum_list, sum_sequence, work};
     #[pymodule_export]
     use super::{Counter, Point};
+    #[pymodule_export]
+    use crate::frozen::frozen;
 }
