@@ -44,6 +44,15 @@ def test_each_experiment_answers(function, arguments, columns):
     assert all(set(row) == columns for row in rows)
 
 
+@pytest.mark.parametrize("label", PAIR)
+def test_where_a_second_interpreter_takes_a_binding_it_is_called_back_there(label):
+    """Also from a call that let go of the GIL. A binding that does not live there says so at its import."""
+    absent = looks.looked_up([label], False)[label]
+    for binding in set(BINDINGS) - set(absent):
+        [row] = rows_of(label, experiment.own_interpreter, {**FOLDER, "binding": binding})
+        assert row["said"] is None or row["said"].startswith("ImportError"), (binding, row)
+
+
 @pytest.mark.full
 @pytest.mark.skipif(instructions.available() is not None, reason=str(instructions.available()))
 def test_call_trees_show_the_two_paths():
