@@ -24,6 +24,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import arrays_worker
 import balm_worker
 import pytest
 from conftest import clean_environment
@@ -96,7 +97,10 @@ PROGRAMS = {
     ],
 }
 # Projects of chapters whose functions stand in their cells: what calls all of it.
-IN_CELLS = {"balm/balm": balm_worker.everything}
+IN_CELLS = {
+    "balm/balm": balm_worker.everything,
+    **{f"arrays/{path.parent.name}": arrays_worker.everything for path in NATIVE.glob("arrays/*/pyproject.toml")},
+}
 # A project that takes the rest of its functions from a neighbour: both are built.
 TAKES_FROM = {"boundary/cython_tuned": "boundary/cython"}
 MISTAKEN = "races/shared_state"

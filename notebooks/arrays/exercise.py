@@ -1,0 +1,43 @@
+"""The exercise of the chapter "Arrays in and out": which arrays may be read from their address? Its self-check."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+# What the check prints when it is solved.
+SOLVED = {"arrays-safe": r"^Correct: "}
+# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
+CHANGE = (
+    "SQUARE: (8, 16)}",
+    'SQUARE: (8, 16), "2-d, 1 MiB": (256, 512)}',
+    "2-d, 1 MiB",
+)
+
+
+def given() -> list[tuple[str, np.ndarray, bool]]:
+    """Arrays, and whether C may read them as doubles one after the other."""
+    room = np.arange(16.0)
+    constant = np.arange(4.0)
+    constant.flags.writeable = False
+    misaligned = np.zeros(33, "u1")[1:].view(float)
+    return [
+        ("four doubles", room[:4], True),
+        ("two rows of two doubles", room[:4].reshape(2, 2), True),
+        ("one double without a dimension", np.array(1.0), True),
+        ("a read-only array", constant, True),
+        ("every second double", room[::2], False),
+        ("doubles in reverse order", room[::-1], False),
+        ("two rows of two doubles in Fortran order", room[:4].reshape(2, 2).T, False),
+        ("a misaligned array", misaligned, False),
+        ("an array of float32", np.arange(4, dtype="f4"), False),
+        ("an array of int64", np.arange(4, dtype="i8"), False),
+        ("doubles of the other byte order", room.astype(room.dtype.newbyteorder()), False),
+    ]
+
+
+def check_readable(readable: Callable[[np.ndarray], bool]) -> list[str]:
+    """Does the reader's function tell them apart? Returns what to say."""
+    for name, array, expected in given():
+        if bool(readable(array)) != expected:
+            return [f"Not yet: {name} {'can' if expected else 'cannot'} be read from its address, one after the other."]
+    return ["Correct: it refuses what C would misread, and nothing else."]

@@ -1,0 +1,147 @@
+"""What the chapter "Arrays in and out" shows: tables and figures."""
+
+import itertools
+
+import pandas as pd
+
+from ffilab.judge.numbers import of
+from ffilab.measure.record import Record
+from ffilab.measure.session import Session
+from ffilab.page import draw
+from ffilab.setup.catalogue import GIL
+from notebooks.arrays import results
+from notebooks.arrays.experiment import BUFFER, COPIED, DLPACK, IN_PLACE, PAIR, REFUSED, SHAPES, TOOLS, WAYS_OUT, WRONG
+
+# A colour and a letter for each fate: none is told by its colour alone.
+LOOK = {
+    IN_PLACE: (draw.PALETTE[2], "in place"),
+    COPIED: (draw.PALETTE[1], "copy"),
+    REFUSED: (draw.GRID["light"], "refused"),
+    WRONG: (draw.PALETTE[5], "wrong"),
+}
+
+
+def prices(session: Session) -> pd.DataFrame:
+    """What the figure draws: ns in, by tool and build."""
+    rows = []
+    for label, tool in itertools.product(PAIR, TOOLS):
+        found = of(session)[f"{tool}, in, ns on {label}"].measurement
+        if found and found.interval.is_known:
+            at = {name: getattr(found.interval, name) for name in ("value", "low", "high")}
+            rows.append({"tool": tool, "CPython": label, **at})
+    return pd.DataFrame(rows, columns=["tool", "CPython", "value", "low", "high"])
+
+
+def plot_prices(figure, found: pd.DataFrame) -> None:
+    axes = figure.subplots()
+    first = found[found.CPython == GIL].sort_values("value").tool.tolist()
+    ordered = found.sort_values("tool", key=lambda tools: tools.map({tool: n for n, tool in enumerate(first)}))
+    draw.intervals(axes, ordered.sort_values("CPython", kind="stable"), "tool", "CPython")
+    axes.set_xscale("log")
+    draw.plain_ticks(axes.xaxis)
+    axes.set(xlabel="ns of a call with an array of 1 KiB", ylabel="")
+
+
+def costs(session: Session) -> pd.DataFrame:
+    """ns of a call, in by shape and out, by tool and build."""
+    record, rows = session.timed("ways"), []
+    for tool, label in itertools.product([*TOOLS, BUFFER, DLPACK], PAIR):
+        arms = {**{f"in, {shape}": f"{tool}, in, {shape}" for shape in SHAPES}, "out": f"{tool}, out"}
+        rows.append(
+            {
+                "tool": tool,
+                "CPython": label,
+                **{column: cell(record, label, arm) for column, arm in arms.items()},
+                "n (layouts)": len(record.kept),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def cell(record: Record, label: str, arm: str) -> str:
+    """ns in words, or why there are none; a dash where nobody asked."""
+    if not record.has(label, arm) and (label, arm) not in record.missing:
+        return "–"
+    found = results.price(record, label, arm)
+    return found if isinstance(found, str) else draw.words(found)
+
+
+def plot_fates(figure, grid: pd.DataFrame) -> None:
+    """The grid of arrays and tools; a cell with several fates has no colour."""
+    axes = figure.subplots()
+    for (row, given), (column, tool) in itertools.product(enumerate(grid.index), enumerate(grid.columns)):
+        colour, word = LOOK.get(grid.loc[given, tool], ("none", grid.loc[given, tool]))
+        axes.add_patch(_box(column, row, colour))
+        axes.text(column, row, word, ha="center", va="center", size=7, color=draw.INK["light"])
+    axes.set(xlim=(-0.5, len(grid.columns) - 0.5), ylim=(len(grid.index) - 0.5, -0.5))
+    axes.set_xticks(range(len(grid.columns)), [tool.replace(", ", ",\n") for tool in grid.columns], size=7)
+    axes.set_yticks(range(len(grid.index)), grid.index, size=8)
+    axes.xaxis.tick_top()
+    axes.grid(visible=False)
+
+
+def _box(column: int, row: int, colour: str):
+    from matplotlib.patches import Rectangle
+
+    return Rectangle((column - 0.47, row - 0.44), 0.94, 0.88, facecolor=colour, alpha=0.55)
+
+
+def fate_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Which tools refuse, copy and misread each array."""
+    by = {fate: results.by_fate(rows, fate) for fate in (REFUSED, COPIED, WRONG, IN_PLACE)}
+    errors = rows[(rows.ended == "ok") & (rows.fate == REFUSED)].groupby("given").by.unique()
+    return pd.DataFrame(
+        [
+            {
+                "given": given,
+                "refused by": ", ".join(by[REFUSED].get(given, [])) or "none",
+                "copied by": ", ".join(by[COPIED].get(given, [])) or "none",
+                "read wrongly by": ", ".join(by[WRONG].get(given, [])) or "none",
+                "read in place by": ", ".join(by[IN_PLACE].get(given, [])) or "none",
+                "errors": ", ".join(sorted(errors.get(given, []))) or "none",
+            }
+            for given in dict.fromkeys(rows[rows.ended == "ok"].given)
+        ]
+    )
+
+
+def ownership_table(owners: pd.DataFrame) -> pd.DataFrame:
+    """What comes out of each tool, on both builds and in all processes."""
+    well = owners[owners.ended == "ok"]
+    return pd.DataFrame(
+        [
+            {
+                "way out": way,
+                "base": " or ".join(sorted(set(part.base))),
+                "a view keeps it": yes(part.outlives),
+                "freed": yes(part.freed),
+                "writable": yes(part.writable),
+                "nothing kept on the way in": yes(part["lets go"]),
+                "n (processes)": len(part),
+            }
+            for way in WAYS_OUT
+            if len(part := well[well.way == way])
+        ]
+    )
+
+
+def yes(column: pd.Series) -> str:
+    """`yes`, `no`, or in how many."""
+    held = int(column.astype(bool).sum())
+    return {len(column): "yes", 0: "no"}.get(held, f"{held} of {len(column)}")
+
+
+def mixture_table(beside: pd.DataFrame) -> pd.DataFrame:
+    """Calls that read a mixture, by tool: over all processes."""
+    well = beside[beside.ended == "ok"]
+    return pd.DataFrame(
+        [
+            {
+                "tool": tool,
+                "processes that met one": f"{int((part.mixed.astype(int) > 0).sum())} of {len(part)}",
+                "calls that read a mixture": f"{part.mixed.sum() / part.reads.sum():.2%}",
+            }
+            for tool in TOOLS
+            if len(part := well[well.tool == tool])
+        ]
+    )

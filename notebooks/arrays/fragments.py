@@ -1,0 +1,49 @@
+"""What the sentences of the chapter "Arrays in and out" list, and no form can say."""
+
+from collections.abc import Callable
+
+from ffilab.judge.numbers import of
+from ffilab.judge.wording import listed
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED, GIL
+from notebooks.arrays import numbers, results
+from notebooks.arrays.experiment import COPIED, IN_PLACE, REFUSED, WRONG
+
+
+def fragments(session: Session) -> dict[str, Callable[[], str]]:
+    builds = {"gil": GIL, "free-threaded": FREE_THREADED}
+    made = {
+        f"prices-{way}-{name}": lambda way=way, label=label: prices(session, way, label)
+        for way in ("in", "out")
+        for name, label in builds.items()
+    }
+    made |= {
+        f"what-{name}": lambda given=given: fates_of(session, given)
+        for name, given in (("float32", "float32"), ("fortran", "2-d, Fortran order"), ("misaligned", "misaligned"))
+    }
+    return made | {
+        "misread": lambda: "; ".join(
+            f"{tool} ({listed(kinds)})" for tool, kinds in results.misread(session.frame("fates")).items()
+        ),
+        "copied": lambda: "; ".join(
+            f"{given} ({listed(tools)})" for given, tools in results.by_fate(session.frame("fates"), COPIED).items()
+        ),
+        "faulty": lambda: listed(numbers.faulty(session)),
+    }
+
+
+def prices(session: Session, way: str, label: str) -> str:
+    """`nanobind 60, pybind11 70`: ns of the tools that are here, in rising order."""
+    found, known = of(session), {}
+    for tool in numbers.ALL:
+        measurement = found[f"{tool}, {way}, ns on {label}"].measurement
+        if measurement and measurement.interval.is_known:
+            known[tool] = measurement.interval.value
+    return listed([f"{tool} {known[tool]:.0f}" for tool in sorted(known, key=known.get)]) or "none"
+
+
+def fates_of(session: Session, given: str) -> str:
+    """`refused by A; copied by B`, for one kind of array."""
+    rows = session.frame("fates")
+    met = {fate: results.by_fate(rows, fate).get(given, []) for fate in (REFUSED, COPIED, WRONG, IN_PLACE)}
+    return "; ".join(f"{fate} by {listed(tools)}" for fate, tools in met.items() if tools) or "not measured"

@@ -1,0 +1,69 @@
+"""The numbers of the chapter "Arrays in and out", by name."""
+
+import itertools
+
+from ffilab.judge.estimates import Counted
+from ffilab.judge.numbers import Makers
+from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED
+from notebooks.arrays import results
+from notebooks.arrays.experiment import (
+    BUFFER,
+    CONVERTS,
+    COPIED,
+    DLPACK,
+    LARGE,
+    PAIR,
+    SINGLE,
+    SMALL,
+    SQUARE,
+    TOOLS,
+    WAYS_OUT,
+)
+
+
+def numbers(session: Session) -> Makers:
+    made: Makers = {}
+
+    def price(name: str, label: str, arm: str) -> None:
+        made[f"{name}, ns on {label}"] = lambda: results.price(session.timed("ways"), label, arm)
+
+    def over(name: str, label: str, one: str, other: str) -> None:
+        made[f"{name} on {label}"] = lambda: results.over(session.timed("ways"), label, one, other)
+
+    for label, tool in itertools.product(PAIR, TOOLS):
+        price(f"{tool}, in", label, f"{tool}, in, {SMALL}")
+        over(f"{tool}, 1 MiB / 1 KiB", label, f"{tool}, in, {LARGE}", f"{tool}, in, {SMALL}")
+        over(f"{tool}, 2-d / 1-d", label, f"{tool}, in, {SQUARE}", f"{tool}, in, {SMALL}")
+    for label in PAIR:
+        price(f"{BUFFER}, in", label, f"{BUFFER}, in, {SMALL}")
+        for tool in CONVERTS:
+            price(f"{tool}, {SINGLE}, in", label, f"{tool}, {SINGLE}, in, {LARGE}")
+            price(f"{tool}, large, in", label, f"{tool}, in, {LARGE}")
+        over("nanobind, array / memoryview", label, f"nanobind, in, {SMALL}", f"{BUFFER}, in, {SMALL}")
+        over("nanobind, out, by DLPack / by NumPy", label, f"{DLPACK}, out", "nanobind, out")
+        for way in WAYS_OUT:
+            price(f"{way}, out", label, f"{way}, out")
+    made |= {
+        "tools that read wrongly": lambda: Counted(len(results.misread(session.frame("fates")))),
+        "ways in": lambda: Counted(len(set(session.frame("fates").tool))),
+        "tools that copy": lambda: Counted(
+            len({tool for tools in results.by_fate(session.frame("fates"), COPIED).values() for tool in tools})
+        ),
+        "ways out that lose memory": lambda: Counted(len(faulty(session))),
+        "tools that keep what came in": lambda: Counted(len(results.not_always(session.frame("ownership"), "lets go"))),
+    }
+    for tool in TOOLS:
+        made[f"{tool}, mixtures on {FREE_THREADED}"] = lambda tool=tool: results.mixtures(
+            session.frame("a writer beside"), tool
+        )
+    return made
+
+
+def faulty(session: Session) -> list[str]:
+    """Ways out whose memory is not freed, or freed under a view."""
+    owners = session.frame("ownership")
+    return sorted({*results.not_always(owners, "freed"), *results.not_always(owners, "outlives")})
+
+
+ALL = tuple(TOOLS)

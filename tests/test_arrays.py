@@ -1,0 +1,114 @@
+"""The chapter on arrays: every tool reads what it may, in place; what it hands out is freed; the analysis finds what was put in."""
+
+import sys
+import sysconfig
+
+import pandas as pd
+import pytest
+from of_chapter import PAIR, Golden, result_of, rows_of
+
+from ffilab.judge.numbers import of
+from ffilab.judge.sentences import said
+from ffilab.run.paths import NATIVE_OUT
+from notebooks.arrays import exercise, experiment, numbers, results
+
+BUILT = {"folder": str(NATIVE_OUT / "arrays")}
+# What all tools take as it is.
+PLAIN = ("doubles", "2-d", "read-only")
+
+
+@pytest.mark.parametrize("label", PAIR)
+@pytest.mark.parametrize("tool", experiment.CHECKED)
+def test_what_fits_is_read_in_place_and_nothing_crashes(label, tool):
+    found = {
+        row["given"]: row["fate"]
+        for row in rows_of(label, experiment.fates, {**BUILT, "tool": tool, "module": experiment.CHECKED[tool]})
+    }
+    assert list(found) == list(experiment.passed())
+    assert {given: found[given] for given in PLAIN} == dict.fromkeys(PLAIN, experiment.IN_PLACE)
+    # Who looks at the type never reads it wrongly; who is not to copy refuses what does not fit.
+    if tool not in ("cffi", "ctypes, address"):
+        assert experiment.WRONG not in {
+            found[given] for given in ("float32", "int64", "other byte order", "every second")
+        }
+    if tool.endswith("noconvert"):
+        assert {found[given] for given in ("float32", "int64", "every second", "backwards")} == {experiment.REFUSED}
+        assert experiment.COPIED not in found.values()
+
+
+@pytest.mark.parametrize("label", PAIR)
+@pytest.mark.parametrize("way", experiment.WAYS_OUT)
+def test_what_comes_out_lives_as_long_as_its_last_view(label, way):
+    tool, make, _ = experiment.WAYS_OUT[way]
+    found = result_of(
+        label, experiment.ownership, {**BUILT, "way": way, "module": experiment.TOOLS[tool], "make": make}
+    )
+    assert (found["outlives"], found["freed"], found["lets go"]) == (True, True, True)
+
+
+@pytest.mark.parametrize("label", PAIR)
+def test_a_writer_beside_ends_with_its_reader(label):
+    arguments = {**BUILT, "tool": "nanobind", "module": experiment.TOOLS["nanobind"], "seconds": 0.01}
+    found = result_of(label, experiment.written_beside, arguments)
+    assert 0 <= found["mixed"] <= found["reads"]
+
+
+def test_a_tool_that_is_not_here_says_why(tmp_path, monkeypatch):
+    here = tmp_path / sysconfig.get_config_var("SOABI")
+    here.mkdir()
+    (here / "missing-nowhere.txt").write_text("there is no cargo")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(ImportError, match="there is no cargo"):
+        experiment.load(str(tmp_path), "arrays_nowhere.part")
+    with pytest.raises(ModuleNotFoundError):
+        experiment.load(str(tmp_path), "arrays_elsewhere")
+
+
+def made_up(**fates_of_tools) -> pd.DataFrame:
+    """Fates of one array, by tool."""
+    return pd.DataFrame(
+        [
+            {"given": "float32", "tool": tool, "fate": fate, "by": "", "ended": "ok"}
+            for tool, fate in fates_of_tools.items()
+        ]
+    )
+
+
+def test_fates_are_listed_by_tool_and_by_array():
+    rows = made_up(a=experiment.COPIED, b=experiment.WRONG, c=experiment.REFUSED, d=experiment.IN_PLACE)
+    assert results.by_fate(rows, experiment.COPIED) == {"float32": ["a"]}
+    assert results.misread(rows) == {"b": ["float32"]}
+    assert results.fate_grid(rows).loc["float32"].to_dict() == {
+        "a": experiment.COPIED,
+        "b": experiment.WRONG,
+        "c": experiment.REFUSED,
+        "d": experiment.IN_PLACE,
+    }
+    twice = pd.concat([rows, made_up(a=experiment.REFUSED)], ignore_index=True)
+    assert results.fate_grid(twice).loc["float32", "a"] == f"{experiment.COPIED} or {experiment.REFUSED}"
+
+
+def test_a_sentence_follows_the_fates():
+    nothing = made_up(a=experiment.COPIED, b=experiment.IN_PLACE)
+    session = Golden("arrays", {"fates": nothing})
+    assert of(session)["tools that read wrongly"].measurement.interval.value == 0
+    assert said(session)["wrong"] == "Nothing was read wrongly here."
+    assert "float32 (a)" in said(session)["copies"]
+
+
+def test_memory_that_is_lost_is_named():
+    owners = pd.DataFrame([{"way": "x", "freed": False, "outlives": True, "lets go": True, "ended": "ok"}])
+    session = Golden("arrays", {"ownership": owners})
+    assert numbers.faulty(session) == ["x"]
+    assert said(session)["freed"].startswith("Not all do it right: x ")
+
+
+def test_the_exercise_wants_all_three_questions_asked():
+    assert exercise.check_readable(lambda x: True)[0].startswith("Not yet: every second")
+    solved = exercise.check_readable(lambda x: x.dtype == float and x.flags.c_contiguous and x.flags.aligned)
+    assert solved[0].startswith("Correct: ")
+    for left_out in ("c_contiguous", "aligned"):
+        flags = {"c_contiguous", "aligned"} - {left_out}
+        assert exercise.check_readable(lambda x, f=flags: x.dtype == float and all(getattr(x.flags, one) for one in f))[
+            0
+        ].startswith("Not yet")
