@@ -20,7 +20,7 @@ def everything(folder):
 
     shared = numpy.ones(128)
     for tool, module in CHECKED.items():
-        if tool.partition(", noconvert")[0] in here:
+        if tool.removesuffix(" noconvert") in here:
             fates(folder, tool, module)
     for way, (tool, make, _) in WAYS_OUT.items():
         if tool in here:

@@ -1,11 +1,12 @@
-"""The exercise of the chapter "Arrays in and out": which arrays may be read from their address? Its self-check."""
+"""The exercises of the chapter "Arrays in and out": what becomes of an array, and which may be read. Their self-checks."""
 
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 
-# What the check prints when it is solved.
-SOLVED = {"arrays-safe": r"^Correct: "}
+# By the label of an exercise: what the lines of its check look like once it is solved.
+SOLVED = {"arrays-fates": r"\A(.*: right\.\n){3}\Z", "arrays-safe": r"^Correct: "}
 # A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = (
     "SQUARE: (8, 16)}",
@@ -32,6 +33,14 @@ def given() -> list[tuple[str, np.ndarray, bool]]:
         ("an array of float32", np.arange(4, dtype="f4"), False),
         ("an array of int64", np.arange(4, dtype="i8"), False),
         ("doubles of the other byte order", room.astype(room.dtype.newbyteorder()), False),
+    ]
+
+
+def check_fates(said: dict[str, str], grid: pd.DataFrame) -> list[str]:
+    """What becomes of an array through a tool, against this run: one line for each question."""
+    return [
+        f"{question}: {'right' if answer == grid.loc[tuple(question.split(' through '))] else 'not so'}."
+        for question, answer in said.items()
     ]
 
 

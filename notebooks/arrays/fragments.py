@@ -19,15 +19,11 @@ def fragments(session: Session) -> dict[str, Callable[[], str]]:
     }
     made |= {
         f"what-{name}": lambda given=given: fates_of(session, given)
-        for name, given in (("float32", "float32"), ("fortran", "2-d, Fortran order"), ("misaligned", "misaligned"))
+        for name, given in (("float32", "float32"), ("fortran", "Fortran order"), ("misaligned", "misaligned"))
     }
     return made | {
-        "misread": lambda: "; ".join(
-            f"{tool} ({listed(kinds)})" for tool, kinds in results.misread(session.frame("fates")).items()
-        ),
-        "copied": lambda: "; ".join(
-            f"{given} ({listed(tools)})" for given, tools in results.by_fate(session.frame("fates"), COPIED).items()
-        ),
+        "misread": lambda: by_tool(session, WRONG),
+        "copied": lambda: by_tool(session, COPIED),
         "faulty": lambda: listed(numbers.faulty(session)),
     }
 
@@ -39,7 +35,13 @@ def prices(session: Session, way: str, label: str) -> str:
         measurement = found[f"{tool}, {way}, ns on {label}"].measurement
         if measurement and measurement.interval.is_known:
             known[tool] = measurement.interval.value
-    return listed([f"{tool} {known[tool]:.0f}" for tool in sorted(known, key=known.get)]) or "none"
+    return listed([f"{tool} {known[tool]:,.0f}" for tool in sorted(known, key=known.get)]) or "none"
+
+
+def by_tool(session: Session, fate: str) -> str:
+    """`A (float32 and int64); B (float32)`: what met a fate, by tool."""
+    met = results.by_tool(session.frame("fates"), fate)
+    return "; ".join(f"{tool} ({listed(kinds)})" for tool, kinds in met.items())
 
 
 def fates_of(session: Session, given: str) -> str:

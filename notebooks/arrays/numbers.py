@@ -19,6 +19,7 @@ from notebooks.arrays.experiment import (
     SQUARE,
     TOOLS,
     WAYS_OUT,
+    WRONG,
 )
 
 
@@ -38,18 +39,16 @@ def numbers(session: Session) -> Makers:
     for label in PAIR:
         price(f"{BUFFER}, in", label, f"{BUFFER}, in, {SMALL}")
         for tool in CONVERTS:
-            price(f"{tool}, {SINGLE}, in", label, f"{tool}, {SINGLE}, in, {LARGE}")
+            price(f"{tool} {SINGLE}, in", label, f"{tool} {SINGLE}, in, {LARGE}")
             price(f"{tool}, large, in", label, f"{tool}, in, {LARGE}")
         over("nanobind, array / memoryview", label, f"nanobind, in, {SMALL}", f"{BUFFER}, in, {SMALL}")
         over("nanobind, out, by DLPack / by NumPy", label, f"{DLPACK}, out", "nanobind, out")
         for way in WAYS_OUT:
             price(f"{way}, out", label, f"{way}, out")
     made |= {
-        "tools that read wrongly": lambda: Counted(len(results.misread(session.frame("fates")))),
+        "tools that read wrongly": lambda: Counted(len(results.by_tool(session.frame("fates"), WRONG))),
         "ways in": lambda: Counted(len(set(session.frame("fates").tool))),
-        "tools that copy": lambda: Counted(
-            len({tool for tools in results.by_fate(session.frame("fates"), COPIED).values() for tool in tools})
-        ),
+        "tools that copy": lambda: Counted(len(results.by_tool(session.frame("fates"), COPIED))),
         "ways out that lose memory": lambda: Counted(len(faulty(session))),
         "tools that keep what came in": lambda: Counted(len(results.not_always(session.frame("ownership"), "lets go"))),
     }

@@ -7,7 +7,7 @@ from ffilab.judge.estimates import Interval, Measurement, Share
 from ffilab.judge.processes import chosen
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
-from notebooks.arrays.experiment import CHECKED, WRONG
+from notebooks.arrays.experiment import CHECKED
 
 NOT_HERE = "not here"
 
@@ -48,9 +48,9 @@ def by_fate(rows: pd.DataFrame, fate: str) -> dict[str, list[str]]:
     return {given: found for given, found in tools.items() if found}
 
 
-def misread(rows: pd.DataFrame) -> dict[str, list[str]]:
-    """Kinds of arrays by the tool that read them wrongly."""
-    met = rows[(rows.ended == "ok") & (rows.fate == WRONG)]
+def by_tool(rows: pd.DataFrame, fate: str) -> dict[str, list[str]]:
+    """Kinds of arrays that met this fate, by tool."""
+    met = rows[(rows.ended == "ok") & (rows.fate == fate)]
     return {tool: list(dict.fromkeys(part.given)) for tool, part in met.groupby("tool", sort=True)}
 
 
