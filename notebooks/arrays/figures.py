@@ -1,6 +1,7 @@
 """What the chapter "Arrays in and out" shows: tables and figures."""
 
 import itertools
+import textwrap
 
 import pandas as pd
 
@@ -74,7 +75,7 @@ def plot_fates(figure, grid: pd.DataFrame) -> None:
         axes.add_patch(_box(column, row, colour))
         axes.text(column, row, word, ha="center", va="center", size=7, color=draw.INK["light"])
     axes.set(xlim=(-0.5, len(grid.columns) - 0.5), ylim=(len(grid.index) - 0.5, -0.5))
-    axes.set_xticks(range(len(grid.columns)), [tool.replace(", ", ",\n") for tool in grid.columns], size=7)
+    axes.set_xticks(range(len(grid.columns)), [textwrap.fill(tool, 11) for tool in grid.columns], size=7)
     axes.set_yticks(range(len(grid.index)), grid.index, size=8)
     axes.xaxis.tick_top()
     axes.grid(visible=False)

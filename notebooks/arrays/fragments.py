@@ -35,7 +35,9 @@ def prices(session: Session, way: str, label: str) -> str:
         measurement = found[f"{tool}, {way}, ns on {label}"].measurement
         if measurement and measurement.interval.is_known:
             known[tool] = measurement.interval.value
-    return listed([f"{tool} {known[tool]:,.0f}" for tool in sorted(known, key=known.get)]) or "none"
+    said = listed([f"{tool} {known[tool]:,.0f}" for tool in sorted(known, key=known.get)])
+    unknown = listed([tool for tool in numbers.ALL if tool not in known])
+    return "; ".join(filter(None, [said, unknown and f"not known of {unknown}"]))
 
 
 def by_tool(session: Session, fate: str) -> str:
