@@ -5,7 +5,7 @@ from pathlib import Path
 
 from ffilab.judge import characteristics
 from ffilab.judge.estimates import Share
-from ffilab.page import evidence, lessons, matrix
+from ffilab.page import cost, evidence, lessons, matrix
 from ffilab.page import map as corner_map
 from ffilab.page.chapter import left_out
 from ffilab.page.chapters import Chapter, chapters
@@ -115,4 +115,5 @@ def write(folder: Path, rows: list[dict]) -> None:
     (folder / "coverage.md").write_text(evidence.coverage_page(*studies))
     (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))
     (folder / "wheels.md").write_text(evidence.wheels_page(evidence.read("wheels")))
+    (folder / "wheel_cost.md").write_text(cost.page(evidence.read("cost")))
     (folder / "changed_rules.md").write_text(filled("changed_rules.md", rows=evidence.read("rules_changed")))

@@ -1,0 +1,200 @@
+"""The page of the study of what a wheel costs: from its kept sessions to tables, a figure and verdicts on nanobind's benchmark."""
+
+import itertools
+import statistics
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from ffilab.judge.estimates import Interval, Location
+from ffilab.judge.questions import above
+from ffilab.judge.rules import NO, OPEN, YES
+from ffilab.judge.wording import listed, text
+from ffilab.page import draw, plots
+from ffilab.page.evidence import STUDY
+from ffilab.page.templates import filled
+from ffilab.setup.catalogue import ALL
+
+SIZES = (10, 100, 720)
+TOOLS = ("C API", "cffi", "Cython", "nanobind", "pybind11", "PyO3")
+# What nanobind's page says in words, and its pictures in numbers: over nanobind, optimised for size. (The words have 4.4 for
+# pybind11 as well; its picture has 2.7 and 3.1, and 4.0 for the branch that became pybind11 3.)
+PUBLISHED = [
+    ("N1", "seconds to compile", "processor", "pybind11", (2.7, 4.4), {"functions": 2.7, "classes": 3.1}),
+    ("N1", "bytes", "stripped", "pybind11", (3, 5), {"functions": 3.7, "classes": 3.3}),
+    ("N4", "seconds to compile", "processor", "Cython", (1.6, 4.4), {"functions": 1.6, "classes": 4.4}),
+    ("N4", "bytes", "stripped", "Cython", (3, 12), {"functions": 3.3, "classes": 12.5}),
+]
+SAID = {
+    YES: "holds",
+    "less": "less here",
+    "more": "more here",
+    OPEN: "too close to call here",
+    None: "too few sessions",
+}
+
+
+def values(sessions: list[dict], row: str, count: int, number: Callable[[dict], float]) -> list[float]:
+    """A number of a row, one for each session."""
+    return [number(run) for one in sessions for run in one["runs"] if (run["row"], run["functions"]) == (row, count)]
+
+
+def clean(run: dict) -> float:
+    return run["clean"]["processor"]
+
+
+def again(run: dict) -> float:
+    return run["again"]["processor"]
+
+
+def mib(run: dict) -> float:
+    return run["clean"]["mib"]
+
+
+def kib(run: dict) -> float:
+    return run["stripped"] / 1024
+
+
+NUMBERS = {"clean": clean, "again": again, "mib": mib, "kib": kib}
+
+
+def spread(found: list[float]) -> str:
+    """Median and range, with two digits; the median alone, where all values look alike."""
+    middle, low, high = (two_digits(one) for one in (statistics.median(found), min(found), max(found)))
+    return middle if low == high else f"{middle} [{low}, {high}]"
+
+
+def two_digits(value: float) -> str:
+    return f"{value:.2g}" if value < 10 else f"{value:,.0f}"
+
+
+def ratio(over: list[float], under: list[float]) -> Interval:
+    """A ratio of what was measured in the same sessions, with its interval; exact, where it is the same in all."""
+    found = np.array(over) / np.array(under)
+    return Interval(*[found[0]] * 3) if np.ptp(found) == 0 else Location.of(np.log(found), log=True).at()
+
+
+def verdict(found: Interval, low: float, high: float) -> str:
+    """Does a ratio lie where it was published? Asked by the rules of the book: above the lower end, and not above the upper one."""
+    if not found.is_known:
+        return SAID[None]
+    if above(found, low) == NO:
+        return SAID["less"]
+    if above(found, high) == YES:
+        return SAID["more"]
+    return SAID[YES] if (above(found, low), above(found, high)) == (YES, NO) else SAID[OPEN]
+
+
+def published(sessions: list[dict]) -> list[dict]:
+    """The claims, for functions and for classes, with what was found by the benchmark's own commands."""
+    rows = []
+    for claim, what, key, tool, (low, high), pictures in PUBLISHED:
+        for kind, picture in pictures.items():
+            done = [{run["row"]: run[key] for run in one["published"] if run["kind"] == kind} for one in sessions]
+            both = [numbers for numbers in done if {tool, "nanobind"} <= numbers.keys()]
+            here = ratio([numbers[tool] for numbers in both], [numbers["nanobind"] for numbers in both])
+            rows.append(
+                {
+                    "claim": f"{claim}: {tool}, {what}, {kind}",
+                    "range": f"{low:g} to {high:g}",
+                    "picture": picture,
+                    "found": text(here),
+                    "verdict": verdict(here, low, high),
+                }
+            )
+    return rows
+
+
+def fewest(wheels: list[dict], labels: list[str]) -> list[dict]:
+    """The fewest of these wheels that serve all the interpreters that any of them serves."""
+    served = {label for wheel in wheels for label in wheel["loads"]} & set(labels)
+    for count in range(len(wheels) + 1):
+        for chosen in itertools.combinations(wheels, count):
+            if served <= {label for wheel in chosen for label in wheel["loads"]}:
+                return list(chosen)
+    return []
+
+
+def needed(wheels: list[dict]) -> list[dict]:
+    """For each tool, and nanobind's split mode: how many wheels serve the interpreters that were here, by version and at best."""
+    labels = tried_on(wheels)
+    ways = {tool: (tool, f"{tool}, stable ABI") for tool in TOOLS} | {
+        "nanobind, split": ("nanobind, split", "nanobind")
+    }
+    rows = []
+    for name, forms in ways.items():
+        made = [wheel for wheel in wheels if wheel["row"] in forms]
+        usual = [wheel for wheel in made if wheel["row"] == name.partition(",")[0]]
+        chosen = fewest(sorted(made, key=lambda wheel: forms.index(wheel["row"])), labels)
+        left = [label for label in labels if not any(label in wheel["loads"] for wheel in made)]
+        rows.append({"name": name, "each": len(fewest(usual, labels)), "chosen": chosen, "left": left})
+    return rows
+
+
+def tried_on(wheels: list[dict]) -> list[str]:
+    """The interpreters that wheels were built on."""
+    return [one.label for one in ALL if one.label in {wheel["on"] for wheel in wheels}]
+
+
+def plot(figure, sessions: list[dict]) -> None:
+    """Draw seconds and KiB over the number of functions, a line for each tool."""
+    panels = figure.subplots(1, 2, sharex=True)
+    for axes, (title, number) in zip(panels, {"seconds of a processor, clean": clean, "KiB, stripped": kib}.items()):
+        for place, tool in enumerate(TOOLS):
+            middle = [statistics.median(values(sessions, tool, count, number)) for count in SIZES]
+            axes.plot(SIZES, middle, marker=plots.MARKERS[place], color=plots.PALETTE[place], label=tool)
+        axes.set(xscale="log", yscale="log", xlabel="functions", title=title)
+        axes.set_xticks(SIZES, SIZES)
+        axes.minorticks_off()
+        plots.plain_ticks(axes.yaxis)
+    figure.legend(
+        *panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=6, frameon=False, fontsize=9
+    )
+
+
+def page(sessions: list[dict]) -> str:
+    """The answer, the figure, and the tables."""
+    if not sessions:
+        return filled("wheel_cost.md", sessions=sessions, study=STUDY)
+    most, wheels = SIZES[-1], next(one["wheels"] for one in reversed(sessions) if "wheels" in one)
+
+    ways = needed(wheels)
+    counts = sorted({len(way["chosen"]) for way in ways})
+
+    def middle(count: int, name: str, row: str) -> str:
+        return two_digits(statistics.median(values(sessions, row, count, NUMBERS[name])))
+
+    def ordered(number: Callable[[dict], float]) -> list[str]:
+        return sorted(TOOLS, key=lambda tool: statistics.median(values(sessions, tool, most, number)))
+
+    by_speed = ordered(clean)
+    caption = "What bound functions of six arguments cost, by their number"
+    alt = f"{most} functions, clean: " + "; ".join(f"{tool} {middle(most, 'clean', tool)} s" for tool in by_speed)
+    runs = [run for one in sessions for run in one["runs"]]
+    forms = {run["row"]: run["functions"] for run in runs if run["row"] not in TOOLS}
+    return filled(
+        "wheel_cost.md",
+        study=STUDY,
+        sessions=sessions,
+        machine=sessions[-1]["machine"],
+        packages=sessions[-1]["packages"],
+        loads=[run["load"] for run in runs],
+        most=most,
+        tools=by_speed,
+        by_size=ordered(kib),
+        forms=sorted(forms),
+        forms_of=max(forms.values()),
+        tool_of=lambda form: form.partition(",")[0],
+        of=partial(values, sessions),
+        numbers=NUMBERS,
+        middle=middle,
+        spread=spread,
+        figure=draw.framed(partial(plot, sessions=sessions), caption, alt, (7.2, 3.6)),
+        published=published(sessions),
+        pybind_most=max(PUBLISHED[0][-1].values()),
+        needed=ways,
+        by_wheels=[(count, [way for way in ways if len(way["chosen"]) == count]) for count in counts],
+        labels=tried_on(wheels),
+        listed=listed,
+    )

@@ -1,0 +1,112 @@
+"""What a wheel costs: the page from sessions, and the least case of the study."""
+
+import json
+import re
+
+import pytest
+
+from ffilab.page import cost, evidence
+from ffilab.run.paths import ROOT
+from studies import cost as study
+from studies import kept
+
+MACHINE = {"cpu": "a processor", "cores": 2, "date": "2026-11-25T12:00:00", "compiler": "cc 12"}
+
+
+def run(row, count, seconds):
+    spent = {"seconds": seconds, "processor": seconds, "mib": 200}
+    return {
+        "row": row,
+        "functions": count,
+        "clean": spent,
+        "again": spent,
+        "built": 4096,
+        "stripped": 2048,
+        "load": 0.5,
+    }
+
+
+def a_session(noise=0.0, times=None, wheels=()):
+    """Every tool takes a second for ten functions; by nanobind's commands, a tool takes so many times as long and as many bytes."""
+    times = times or {"pybind11": 3.0, "Cython": 2.0}
+    runs = [run(tool, count, (count / 10) * (1 + noise)) for tool in cost.TOOLS for count in cost.SIZES]
+    runs += [run("nanobind, split", 100, 5.0)]
+    done = [
+        {"row": tool, "kind": kind, "processor": factor * (1 + noise), "stripped": factor * 1000}
+        for tool, factor in {"nanobind": 1.0, **times}.items()
+        for kind in ("functions", "classes")
+    ]
+    packages = {"nanobind": "3.1.0"}
+    return {"machine": MACHINE, "packages": packages, "runs": runs, "published": done, "wheels": list(wheels)}
+
+
+def verdicts(sessions):
+    return {row["claim"]: row["verdict"] for row in cost.published(sessions)}
+
+
+@pytest.mark.parametrize(
+    ("times", "words"), [(3.0, "holds"), (2.0, "less here"), (6.0, "more here")], ids=["inside", "below", "above"]
+)
+def test_a_published_range_is_held_to_what_was_found(times, words):
+    sessions = [a_session(times={"pybind11": times, "Cython": 3.5}) for _ in range(3)]
+    assert verdicts(sessions)["N1: pybind11, seconds to compile, functions"] == words
+
+
+def test_a_range_whose_edge_lies_inside_the_interval_is_left_open():
+    sessions = [a_session(times={"pybind11": times, "Cython": 3.5}) for times in (2.0, 2.7, 3.4)]
+    assert verdicts(sessions)["N1: pybind11, seconds to compile, functions"] == "too close to call here"
+
+
+def test_two_sessions_make_no_verdict_on_seconds():
+    sessions = [a_session(times={"pybind11": times, "Cython": 3.5}) for times in (3.0, 3.1)]
+    assert verdicts(sessions)["N1: pybind11, seconds to compile, functions"] == "too few sessions"
+
+
+def wheel(row, on, *loads):
+    return {"row": row, "on": on, "wheel": f"cp-{on}", "loads": list(loads)}
+
+
+def test_the_fewest_wheels_are_counted_over_all_forms_of_a_tool():
+    labels = ["3.13", "3.14", "3.14t"]
+    made = [wheel("C API", label, label) for label in labels] + [wheel("C API, stable ABI", "3.13", "3.13", "3.14")]
+    made += [wheel("pybind11", label, label) for label in labels[:2]]
+    found = {row["name"]: row for row in cost.needed(made)}
+    assert (found["C API"]["each"], len(found["C API"]["chosen"]), found["C API"]["left"]) == (3, 2, [])
+    assert (found["pybind11"]["each"], len(found["pybind11"]["chosen"]), found["pybind11"]["left"]) == (2, 2, ["3.14t"])
+
+
+def test_the_page_pours_from_sessions_and_says_when_there_are_none():
+    assert "not run yet" in cost.page([])
+    page = cost.page([a_session(noise, wheels=[wheel("C API", "3.14", "3.14")]) for noise in (0.0, 0.5, 1.0)])
+    assert "| pybind11 | 108 [72, 144] | 108 [72, 144] | 200 | 2 |" in page
+    assert "| N1: pybind11, seconds to compile, functions | 2.7 to 4.4 | 2.7 | 3 (all values alike) | holds |" in page
+
+
+def test_what_is_kept_makes_a_page_that_is_short():
+    text = (ROOT / "book" / "wheel_cost.md").read_text() + cost.page(evidence.read("cost"))
+    without_pictures = re.sub(r"```\{raw\} html.*?```", "", text, flags=re.S)
+    assert len(without_pictures.split()) <= 600
+    # The names of this machine's folders, which a line of an error may hold.
+    assert not re.search(r"/(tmp|home|Users)/", json.dumps(evidence.read("cost")))
+
+
+def test_one_line_changes_and_the_rest_is_left_alone(tmp_path):
+    study.write("nanobind", tmp_path, 3)
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    lines = (tmp_path / "bound.cpp").read_text().splitlines()
+    study.write("nanobind", tmp_path, 3, is_changed=True)
+    changed = (tmp_path / "bound.cpp").read_text().splitlines()
+    assert sum(old != new for old, new in zip(lines, changed, strict=True)) == 1
+    assert [path.name for path, then in before.items() if path.stat().st_mtime_ns != then] == ["bound.cpp"]
+
+
+@pytest.mark.full
+def test_the_least_case_builds_changes_and_calls_what_it_built(tmp_path, monkeypatch):
+    monkeypatch.setattr(kept, "RESULTS", tmp_path)
+    study.main("smoke")
+    (session,) = json.loads((tmp_path / "cost.json").read_text())
+    assert {(run["row"], run["functions"]) for run in session["runs"]} == {("C API", 10), ("cffi", 10)}
+    assert all(0 < run["stripped"] <= run["built"] for run in session["runs"])
+    assert all(run[when][what] > 0 for run in session["runs"] for when in ("clean", "again") for what in run[when])
+    assert {wheel["row"]: wheel["loads"] for wheel in session["wheels"]} == {"C API": ["3.14"], "cffi": ["3.14"]}
+    assert {done["kind"] for done in session["published"]} == {"functions", "classes"}
