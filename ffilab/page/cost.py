@@ -69,10 +69,12 @@ def two_digits(value: float) -> str:
     return f"{value:.2g}" if value < 10 else f"{value:,.0f}"
 
 
-def ratio(over: list[float], under: list[float]) -> Interval:
-    """A ratio of what was measured in the same sessions, with its interval; exact, where it is the same in all."""
+def ratio(over: list[float], under: list[float], is_exact: bool) -> Interval:
+    """A ratio of what was measured in the same sessions, with its interval. is_exact: bytes, which are the same in all of them."""
     found = np.array(over) / np.array(under)
-    return Interval(*[found[0]] * 3) if np.ptp(found) == 0 else Location.of(np.log(found), log=True).at()
+    if is_exact and np.ptp(found) == 0:
+        return Interval(*[float(found[0])] * 3)
+    return Location.of(np.log(found), log=True).at()
 
 
 def verdict(found: Interval, low: float, high: float) -> str:
@@ -93,7 +95,11 @@ def published(sessions: list[dict]) -> list[dict]:
         for kind, picture in pictures.items():
             done = [{run["row"]: run[key] for run in one["published"] if run["kind"] == kind} for one in sessions]
             both = [numbers for numbers in done if {tool, "nanobind"} <= numbers.keys()]
-            here = ratio([numbers[tool] for numbers in both], [numbers["nanobind"] for numbers in both])
+            if not both:
+                continue
+            here = ratio(
+                [numbers[tool] for numbers in both], [numbers["nanobind"] for numbers in both], key == "stripped"
+            )
             rows.append(
                 {
                     "claim": f"{claim}: {tool}, {what}, {kind}",
@@ -142,8 +148,10 @@ def plot(figure, sessions: list[dict]) -> None:
     panels = figure.subplots(1, 2, sharex=True)
     for axes, (title, number) in zip(panels, {"seconds of a processor, clean": clean, "KiB, stripped": kib}.items()):
         for place, tool in enumerate(TOOLS):
-            middle = [statistics.median(values(sessions, tool, count, number)) for count in SIZES]
-            axes.plot(SIZES, middle, marker=plots.MARKERS[place], color=plots.PALETTE[place], label=tool)
+            found = {count: values(sessions, tool, count, number) for count in SIZES}
+            middle = {count: statistics.median(values) for count, values in found.items() if values}
+            look = {"marker": plots.MARKERS[place], "color": plots.PALETTE[place], "label": tool}
+            axes.plot(list(middle), list(middle.values()), **look)
         axes.set(xscale="log", yscale="log", xlabel="functions", title=title)
         axes.set_xticks(SIZES, SIZES)
         axes.minorticks_off()
@@ -153,12 +161,16 @@ def plot(figure, sessions: list[dict]) -> None:
     )
 
 
+def largest(sessions: list[dict]) -> int:
+    """The most functions that every tool was built with; 0, if there is no such number."""
+    return max((size for size in SIZES if all(values(sessions, tool, size, clean) for tool in TOOLS)), default=0)
+
+
 def page(sessions: list[dict]) -> str:
     """The answer, the figure, and the tables."""
-    if not sessions:
-        return filled("wheel_cost.md", sessions=sessions, study=STUDY)
-    most, wheels = SIZES[-1], next(one["wheels"] for one in reversed(sessions) if "wheels" in one)
-
+    most, wheels = largest(sessions), next((one["wheels"] for one in reversed(sessions) if one.get("wheels")), [])
+    if not most:
+        return filled("wheel_cost.md", most=most, study=STUDY)
     ways = needed(wheels)
     counts = sorted({len(way["chosen"]) for way in ways})
 
@@ -168,7 +180,7 @@ def page(sessions: list[dict]) -> str:
     def ordered(number: Callable[[dict], float]) -> list[str]:
         return sorted(TOOLS, key=lambda tool: statistics.median(values(sessions, tool, most, number)))
 
-    by_speed = ordered(clean)
+    by_speed, by_change = ordered(clean), ordered(again)
     caption = "What bound functions of six arguments cost, by their number"
     alt = f"{most} functions, clean: " + "; ".join(f"{tool} {middle(most, 'clean', tool)} s" for tool in by_speed)
     runs = [run for one in sessions for run in one["runs"]]
@@ -182,9 +194,10 @@ def page(sessions: list[dict]) -> str:
         loads=[run["load"] for run in runs],
         most=most,
         tools=by_speed,
+        by_change=by_change,
         by_size=ordered(kib),
         forms=sorted(forms),
-        forms_of=max(forms.values()),
+        forms_of=max(forms.values(), default=0),
         tool_of=lambda form: form.partition(",")[0],
         of=partial(values, sessions),
         numbers=NUMBERS,
@@ -193,7 +206,7 @@ def page(sessions: list[dict]) -> str:
         figure=draw.framed(partial(plot, sessions=sessions), caption, alt, (7.2, 3.6)),
         published=published(sessions),
         pybind_most=max(PUBLISHED[0][-1].values()),
-        needed=ways,
+        needed=ways if wheels else [],
         by_wheels=[(count, [way for way in ways if len(way["chosen"]) == count]) for count in counts],
         labels=tried_on(wheels),
         listed=listed,
