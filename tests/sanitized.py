@@ -195,6 +195,20 @@ def races(built):
     together([lambda: library.meet(THREADS)] * THREADS)
 
 
+def objects(project, built):
+    import model
+
+    tool = next(title for title, said in model.tools().items() if said["module"] == f"objects_{project}")
+    names = {**vars(model), "m": model.load(built, tool)}
+    for statement, setup in (call for calls in model.CALLS.values() for call in calls.values()):
+        try:
+            timeit.Timer(statement, setup, globals=names).timeit(20)
+        except AttributeError:
+            pass  # a call that this binding lacks
+    for expression, _ in (question for questions in model.QUESTIONS.values() for question in questions.values()):
+        model.answer(names["m"], expression)
+
+
 LIBRARIES = {"arenas": arenas, "convoy": convoy, "loaders": loaders, "measuring": measuring, "races": races}
 EXTENSIONS = {one.__name__: one for one in (lock_pieces, shared_state, gil_wait, detach_attach)}
 
@@ -205,6 +219,8 @@ def main():
     sys.path[:0] = [os.path.join(native, chapter), native]
     if chapter == "boundary":
         boundary(name, built, json.loads(calls))
+    elif chapter == "objects":
+        objects(name, built)
     else:
         (LIBRARIES[chapter] if name == "library" else EXTENSIONS[name])(built)
 

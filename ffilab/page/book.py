@@ -6,6 +6,7 @@ import time
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
+from ffilab.judge.claims import chapter_names
 from ffilab.measure.alone import alone
 from ffilab.measure.foreign import NoSession, find
 from ffilab.page import render, status, yours
@@ -75,10 +76,10 @@ def book(
 def set_up(request: Request, chapters: list[str] | None = None, slow: bool = True) -> list[Installed]:
     """Set up the interpreters of a request, then build the native projects for them. Raises UserError.
 
-    chapters: whose projects to build; all of them, if None. slow: see `native.build_all`.
+    chapters: whose projects to build; those of all chapters, if None: a study builds its own. slow: see `native.build_all`.
     """
     interpreters = environments.provision(request)
-    native.build_all(interpreters, chapters=chapters, slow=slow)
+    native.build_all(interpreters, chapters=chapters or chapter_names(), slow=slow)
     return interpreters
 
 

@@ -4,7 +4,8 @@ import statistics
 from pathlib import Path
 
 from ffilab.judge import coverage as judged
-from ffilab.judge.estimates import PREDICTION_LEVEL, Share
+from ffilab.judge import wording
+from ffilab.judge.estimates import PREDICTION_LEVEL, Interval, Share
 from ffilab.page.templates import filled
 from ffilab.run.paths import ROOT, read_json
 
@@ -76,3 +77,49 @@ def tools(rounds: list[dict]) -> list[dict]:
 def wheels_page(rounds: list[dict]) -> str:
     """How often each tool tells a wheel with 1 % more instructions from its original, and a copy from it."""
     return filled("wheels.md", study=STUDY, rounds=rounds, tools=tools(rounds), level=WHEELS_LEVEL)
+
+
+def object_model_page(sessions: list[dict]) -> str:
+    """What bindings do with classes: times, the questions on which they differ or agree, and further tools."""
+    if not sessions:
+        return filled("object_model.md", study=STUDY, found=None, tools={}, questions={}, alike=set())
+    (found,) = sessions
+    questions = {}
+    for topic, asked in found["questions"].items():
+        for question in asked:
+            # By tool; both builds, where they differ.
+            questions[topic, question] = [
+                " / ".join(dict.fromkeys(answered(given[tool], topic, question) for given in found["answers"].values()))
+                for tool in found["tools"]
+            ]
+    return filled(
+        "object_model.md",
+        study=STUDY,
+        found=found,
+        tools=found["tools"],
+        questions=questions,
+        alike={asked for asked, answers in questions.items() if len(set(answers) - {""}) == 1},
+        time=lambda tool, call, interval: " / ".join(
+            time_text(times[tool][call], interval) for times in found["times"].values()
+        ),
+        time_text=time_text,
+        span=lambda call: span(next(iter(found["times"].values())), call),
+    )
+
+
+def span(times: dict, call: str) -> tuple[tuple, tuple]:
+    """The shortest time of a call and the longest, each with its tool."""
+    known = [(of_tool[call], tool) for tool, of_tool in times.items() if call in of_tool]
+    return min(known), max(known)
+
+
+def answered(answers: list[list[str]], topic: str, question: str) -> str:
+    """One answer, as a table shows it; nothing, where the tool has no such thing."""
+    (text,) = [given for *asked, given in answers if asked == [topic, question]] or [""]
+    return {"True": "yes", "False": "no", "": ""}.get(text, f"`{text}`")
+
+
+def time_text(time: list[float], interval: bool = False) -> str:
+    """A time with its interval, or with the digits that this justifies."""
+    known = Interval(*time)
+    return wording.text(known) if interval else wording.number(known.value, 10 * known.half_width)
