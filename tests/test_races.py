@@ -37,10 +37,12 @@ def test_what_a_thread_and_a_window_take_is_measured():
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("way", experiment.WAYS)
 def test_safe_counters_are_exact_and_threads_meet_where_they_can(label, way):
+    # Where others may come in they come, on a busy machine late; where none may, nobody is waited for that long.
+    patience = {"patience_ns": 2_000_000_000} if experiment.lets_others_in(label, way) else {}
     teams = [
-        {"threads": 2, "iterations": 50_000, "variants": results.VARIANTS},
+        {"threads": 2, "iterations": 50_000, "variants": results.VARIANTS, **patience},
         # Attached threads too, where there is no GIL: they would keep out the 8th, 16th and 32nd without room for them.
-        {"threads": 40, "iterations": 2_000, "variants": results.VARIANTS},
+        {"threads": 40, "iterations": 2_000, "variants": results.VARIANTS, **patience},
     ]
     rows = run(label, experiment.crossed_counter, way=way, teams=teams)
     assert len(rows) == 6

@@ -295,6 +295,7 @@ def test_the_python_of_the_manual_runs(at_home, capsys):
 
 
 def test_the_example_is_measured_and_its_page_says_what_came_out(tmp_path, monkeypatch, short):
+    monkeypatch.setattr(page, "RECORD", tmp_path / "ways.jsonl")
     page.write(tmp_path)
     assert "Not measured on this machine yet" in (tmp_path / "yours.md").read_text()
     page.measure("smoke")
