@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import random
+import re
 import secrets
 import shutil
 import subprocess
@@ -156,8 +157,13 @@ def measured(python: Installed, statement: str, folder: Path, variables: dict[st
         said, _ = process.communicate(timeout=LIMIT_S)
     log.write_text(said)
     if process.returncode:
-        raise UserError(f"{last_error(log)}".replace(str(folder), "."))
+        raise UserError(without_folders(last_error(log)))
     return json.loads(said.splitlines()[-1])
+
+
+def without_folders(text: str) -> str:
+    """A line of an error is kept for all to read: without the folders of this machine."""
+    return re.sub(r"[^\s'\"=]*/(?=\S)", "", text)
 
 
 # [/measured]
@@ -274,7 +280,7 @@ def tried(interpreters: list[Installed], rows: dict[str, Row], scratch: Path) ->
                 if said == ANSWERS[0]:
                     found["loads"].append(user.label)
                 else:
-                    found["why"] = said
+                    found["why"] = without_folders(said)
             yield found
 
 

@@ -117,6 +117,11 @@ def test_one_line_changes_and_the_rest_is_left_alone(tmp_path):
     assert [path.name for path, then in before.items() if path.stat().st_mtime_ns != then] == ["bound.cpp"]
 
 
+def test_what_is_kept_of_an_error_names_no_folder():
+    text = "/tmp/a/bound.cpp:3:1: fatal error: '/opt/b/c.h' is missing, -I/usr/d"
+    assert study.without_folders(text) == "bound.cpp:3:1: fatal error: 'c.h' is missing, d"
+
+
 @pytest.mark.full
 def test_the_least_case_builds_changes_and_calls_what_it_built(tmp_path, monkeypatch):
     monkeypatch.setattr(kept, "RESULTS", tmp_path)
