@@ -28,7 +28,7 @@ OBJECTS = NATIVE / "objects"
 MODEL = runpy.run_path(str(OBJECTS / "model.py"))
 TOOLS, CALLS = MODEL["tools"](), MODEL["CALLS"]
 # Seconds that the calls are measured for, those of one further tool, and how long a process may take to answer.
-TIMES_S, TRIED_S, ANSWERS_S = 600, 60, 60
+TIMES_S, TRIED_S, ANSWERS_S = 300, 30, 60
 
 
 def asked(python: Path, source: str, *arguments: str) -> str:
