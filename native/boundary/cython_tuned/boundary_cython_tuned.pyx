@@ -58,7 +58,8 @@ cdef extern from "counter.hpp":
         int64_t value()
 
 
-# The C++ object lies inside the Python object, and not in a block of its own; freed objects are used again.
+# The C++ object lies inside the Python object, and not in a block of its own; freed objects are used again (without the GIL
+# Cython switches that off).
 @cython.final
 @cython.freelist(8)
 cdef class Counter:

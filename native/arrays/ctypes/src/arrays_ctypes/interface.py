@@ -36,7 +36,8 @@ class Doubles:
         self.__array_interface__ = {**data, "version": 3}
 
     def __del__(self):
-        library.give_back(self.address)
+        if self.address:
+            library.give_back(self.address)
 
 
 def make(n):
