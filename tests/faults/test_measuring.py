@@ -27,7 +27,7 @@ def group_of(pid):
         ("killed", "exit code -9"),
         pytest.param("stopped", "did not answer", marks=pytest.mark.full),
         pytest.param("segfaults", "exit code -11", marks=pytest.mark.full),
-        pytest.param("out_of_memory", "exit code 1", marks=pytest.mark.full),
+        pytest.param("out_of_memory", "MemoryError", marks=pytest.mark.full),
         pytest.param("jumps", "its clock jumped forward", marks=pytest.mark.full),
         pytest.param("forks", "answered order", marks=pytest.mark.full),
     ],

@@ -115,10 +115,10 @@ def lab(tmp_path):
     """A function that starts what `make lab` starts; it returns the process and its own facts."""
     ran, started = [], []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(book, "set_up", lambda request: [])
+        patch.setattr(book, "set_up", lambda request, chapters: [])
         patch.setattr(layout_pool, "make", lambda *words: None)
         patch.setattr(os, "execve", lambda *words: ran.append(words))
-        cli.lab.callback(kernels="pair")
+        cli.lab.callback(name="", kernels="pair", budget="")
     ((_, command, _),) = ran
 
     def start():
