@@ -10,7 +10,6 @@ import itertools
 import json
 import os
 import random
-import re
 import secrets
 import shutil
 import subprocess
@@ -33,7 +32,9 @@ from ffilab.setup.catalogue import BY_LABEL, GIL
 from ffilab.setup.installed import Installed, load, present
 from ffilab.setup.interpreters import uv
 from ffilab.setup.native import CRATES, last_error, restore_cargo_lock
+from notebooks.boundary.looks import stripped
 from studies import kept
+from studies.kept import without_folders
 
 PROJECTS = Path(__file__).with_name("bound")
 TYPES = {"uint16_t": "u16", "int32_t": "i32", "uint32_t": "u32", "int64_t": "i64", "uint64_t": "u64", "float": "f32"}
@@ -161,11 +162,6 @@ def measured(python: Installed, statement: str, folder: Path, variables: dict[st
     return json.loads(said.splitlines()[-1])
 
 
-def without_folders(text: str) -> str:
-    """A line of an error is kept for all to read: without the folders of this machine."""
-    return re.sub(r"[^\s'\"=]*/(?=\S)", "", text)
-
-
 # [/measured]
 
 
@@ -190,12 +186,6 @@ def module_of(folder: Path) -> Path:
         packed.extractall(folder / "loaded")
     (module,) = (folder / "loaded").rglob("*.so")
     return module
-
-
-def stripped(module: Path) -> int:
-    copy = module.with_suffix(".stripped")
-    subprocess.run(["strip", "-o", copy, module], check=True)
-    return copy.stat().st_size
 
 
 def answer(row: str, python: Installed, folder: Path) -> str:

@@ -1,6 +1,7 @@
 """Sessions of a study that are kept in the repository, to which further ones are added on any day."""
 
 import json
+import re
 from pathlib import Path
 
 from ffilab.run.budget import BUDGETS
@@ -25,3 +26,8 @@ def write(path: Path, sessions: list[dict]) -> None:
     new = path.with_name(f"{path.name}.new")
     new.write_text("[\n" + ",\n".join(json.dumps(one) for one in sessions) + "\n]\n")
     new.replace(path)
+
+
+def without_folders(text: str) -> str:
+    """A line of an error is kept for all to read: without the folders of this machine."""
+    return re.sub(r"[^\s'\"=]*/(?=\S)", "", text)

@@ -4,7 +4,6 @@ and which further tools there are for the same interpreter (book/evidence/object
 
 import json
 import os
-import re
 import runpy
 import subprocess
 import tempfile
@@ -117,11 +116,11 @@ def made(tool: dict) -> dict:
             with log.open("w") as sink:
                 done = subprocess.run(command, cwd=scratch, env=environment, stdout=sink, stderr=subprocess.STDOUT)
             if done.returncode:
-                return {"stopped": plain(last_error(log))}
+                return {"stopped": kept.without_folders(last_error(log))[:200]}
         try:
             (found,) = times(calls(tool, python, scratch), [folder], TRIED_S).values()
         except UserError as error:
-            return {"stopped": plain(str(error))}
+            return {"stopped": kept.without_folders(str(error))[:200]}
         release = asked(
             folder / "bin" / "python", f"import importlib.metadata as m; print(m.version({tool['packages'][0]!r}))"
         )
@@ -145,11 +144,6 @@ def calls(tool: dict, python: Installed, scratch: str) -> list[Arm]:
     if "inside" in tool:
         found.append(Arm(inside, tool["inside"], setups[tool["title"]], group=tool["title"], own_loop=True))
     return found
-
-
-def plain(line: str) -> str:
-    """An error without the folders of this machine."""
-    return re.sub(r"\S*/", "", line)[:200]
 
 
 # [/tried]

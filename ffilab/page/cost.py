@@ -13,6 +13,7 @@ from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.wording import listed, text
 from ffilab.page import draw, plots
 from ffilab.page.evidence import STUDY
+from ffilab.page.player import digits
 from ffilab.page.templates import filled
 from ffilab.setup.catalogue import ALL
 
@@ -61,12 +62,8 @@ NUMBERS = {"clean": clean, "again": again, "mib": mib, "kib": kib}
 
 def spread(found: list[float]) -> str:
     """Median and range, with two digits; the median alone, where all values look alike."""
-    middle, low, high = (two_digits(one) for one in (statistics.median(found), min(found), max(found)))
+    middle, low, high = (digits(one) for one in (statistics.median(found), min(found), max(found)))
     return middle if low == high else f"{middle} [{low}, {high}]"
-
-
-def two_digits(value: float) -> str:
-    return f"{value:.2g}" if value < 10 else f"{value:,.0f}"
 
 
 def ratio(over: list[float], under: list[float], is_exact: bool) -> Interval:
@@ -175,7 +172,7 @@ def page(sessions: list[dict]) -> str:
     counts = sorted({len(way["chosen"]) for way in ways})
 
     def middle(count: int, name: str, row: str) -> str:
-        return two_digits(statistics.median(values(sessions, row, count, NUMBERS[name])))
+        return digits(statistics.median(values(sessions, row, count, NUMBERS[name])))
 
     def ordered(number: Callable[[dict], float]) -> list[str]:
         return sorted(TOOLS, key=lambda tool: statistics.median(values(sessions, tool, most, number)))

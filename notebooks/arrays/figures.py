@@ -6,6 +6,7 @@ import textwrap
 import pandas as pd
 
 from ffilab.judge.numbers import of
+from ffilab.judge.processes import chosen
 from ffilab.measure.record import Record
 from ffilab.measure.session import Session
 from ffilab.page import draw
@@ -90,7 +91,7 @@ def _box(column: int, row: int, colour: str):
 def fate_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Which tools refuse, copy and misread each array."""
     by = {fate: results.by_fate(rows, fate) for fate in (REFUSED, COPIED, WRONG, IN_PLACE)}
-    errors = rows[(rows.ended == "ok") & (rows.fate == REFUSED)].groupby("given").by.unique()
+    errors = chosen(rows, ended="ok", fate=REFUSED).groupby("given").by.unique()
     return pd.DataFrame(
         [
             {
@@ -101,14 +102,14 @@ def fate_table(rows: pd.DataFrame) -> pd.DataFrame:
                 "read in place by": ", ".join(by[IN_PLACE].get(given, [])) or "none",
                 "errors": ", ".join(sorted(errors.get(given, []))) or "none",
             }
-            for given in dict.fromkeys(rows[rows.ended == "ok"].given)
+            for given in dict.fromkeys(chosen(rows, ended="ok").given)
         ]
     )
 
 
 def ownership_table(owners: pd.DataFrame) -> pd.DataFrame:
     """What comes out of each tool, on both builds and in all processes."""
-    well = owners[owners.ended == "ok"]
+    well = chosen(owners, ended="ok")
     return pd.DataFrame(
         [
             {
@@ -134,7 +135,7 @@ def yes(column: pd.Series) -> str:
 
 def mixture_table(beside: pd.DataFrame) -> pd.DataFrame:
     """Calls that read a mixture, by tool: over all processes."""
-    well = beside[beside.ended == "ok"]
+    well = chosen(beside, ended="ok")
     return pd.DataFrame(
         [
             {

@@ -35,7 +35,7 @@ def over(record: Record, label: str, one: str, other: str) -> Interval | str:
 
 def fate_grid(rows: pd.DataFrame) -> pd.DataFrame:
     """What became of each array (rows) through each tool (columns), on both builds and in all processes: one fate, or several."""
-    well = rows[rows.ended == "ok"]
+    well = chosen(rows, ended="ok")
     found = well.groupby(["given", "tool"]).fate.agg(lambda fates: " or ".join(sorted(set(fates))))
     tools = [tool for tool in CHECKED if tool in set(rows.tool)] or sorted(set(rows.tool))
     return found.unstack("tool").reindex(index=list(dict.fromkeys(well.given)), columns=tools).fillna(NOT_HERE)
@@ -43,26 +43,26 @@ def fate_grid(rows: pd.DataFrame) -> pd.DataFrame:
 
 def by_fate(rows: pd.DataFrame, fate: str) -> dict[str, list[str]]:
     """Tools by the array that met this fate, in any process."""
-    met = rows[(rows.ended == "ok") & (rows.fate == fate)]
+    met = chosen(rows, ended="ok", fate=fate)
     tools = {given: sorted(set(met.tool[met.given == given])) for given in dict.fromkeys(rows.given.dropna())}
     return {given: found for given, found in tools.items() if found}
 
 
 def by_tool(rows: pd.DataFrame, fate: str) -> dict[str, list[str]]:
     """Kinds of arrays that met this fate, by tool."""
-    met = rows[(rows.ended == "ok") & (rows.fate == fate)]
+    met = chosen(rows, ended="ok", fate=fate)
     return {tool: list(dict.fromkeys(part.given)) for tool, part in met.groupby("tool", sort=True)}
 
 
 def not_always(owners: pd.DataFrame, column: str) -> list[str]:
     """Ways out of which a property did not hold in some process."""
-    well = owners[owners.ended == "ok"]
+    well = chosen(owners, ended="ok")
     return sorted(set(well.way[~well[column].astype(bool)]))
 
 
 def mixtures(rows: pd.DataFrame, tool: str) -> Measurement | str:
     """Processes in which a tool read some of the old and some of the new."""
-    well = chosen(rows[rows.ended == "ok"], tool=tool)
+    well = chosen(rows, ended="ok", tool=tool)
     if not len(well):
         return f"{tool} is {NOT_HERE}"
     return Measurement(Share(int((well.mixed.astype(int) > 0).sum()), len(well)), "of all processes")
