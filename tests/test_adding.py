@@ -64,7 +64,9 @@ def test_a_chapter_is_one_folder_and_a_line_of_the_contents(clone):
     """A second copy of the chapter on loaders, under another name and with claims of its own: notebook, native side, sentences and
     notes. It is measured as the first thing in a clone in which nothing was measured."""
     for folder in ("notebooks", "native"):
-        shutil.copytree(clone / folder / "loaders", clone / folder / "encore", ignore=shutil.ignore_patterns("build"))
+        shutil.copytree(
+            clone / folder / "loaders", clone / folder / "encore", ignore=shutil.ignore_patterns("build", "*zh_TW*")
+        )
     # Its golden records are those of the original, as if they came from a run.
     shutil.copytree(clone / "tests/golden/loaders", clone / "tests/golden/encore")
     for path in filter(Path.is_file, [*clone.glob("n*/encore/**/*"), *clone.glob("tests/golden/encore/*")]):
@@ -148,7 +150,12 @@ no = "CDLL costs no time."
 open = "Whether CDLL costs time cannot be told here."
 """
     add(chapter / "sentences.toml", sentence)
-    add(chapter / "loaders.ipynb", r"{glue:text}`dearer` ", before="{glue:text}`prediction-1`")
+    add(
+        chapter / "sentences.zh_TW.toml",
+        '[dearer]\nyes = "CDLL 比較慢。"\nno = "CDLL 沒有比較慢。"\nopen = "這次量不出來。"\n',
+    )
+    for page in ("loaders.ipynb", "loaders.zh_TW.md"):
+        add(chapter / page, r"{glue:text}`dearer` ", before="{glue:text}`prediction-1`")
     page = python(
         clone,
         """

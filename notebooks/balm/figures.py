@@ -1,5 +1,6 @@
 """What the chapter "GIL Balm" shows: tables and figures."""
 
+import re
 from collections.abc import Callable, Collection
 
 import pandas as pd
@@ -157,8 +158,8 @@ def memory_table(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def short(answer: str) -> str:
-    """An answer without what only names the type."""
-    return answer if len(answer) <= 44 else answer[:43] + "…"
+    """An error by its name alone, a class by its own."""
+    return re.sub(r"<class '(?:\w+\.)*(\w+)'>", r"\1", re.sub(r"^(\w+Error): .*", r"\1", answer))
 
 
 def behaviour_table(runs: pd.DataFrame) -> pd.DataFrame:

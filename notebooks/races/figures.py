@@ -368,7 +368,7 @@ def telling(table: pd.DataFrame) -> pd.Series:
 def parallel_table(runs: pd.DataFrame) -> pd.DataFrame:
     """The outcome of each test on each build."""
     outcomes = runs.pivot(index="test", columns="interpreter", values="outcome").loc[list(TESTS)]
-    return outcomes.add_prefix("CPython ").reset_index()
+    return outcomes.add_prefix("CPython ").rename_axis(columns=None).reset_index()
 
 
 def explored_table(found: pd.DataFrame) -> pd.DataFrame:

@@ -11,7 +11,8 @@ static int doubles_of(PyObject *object, Py_buffer *view)
         return -1;
     if (view->format != NULL && strcmp(view->format, "d") == 0)
         return 0;
-    PyErr_Format(PyExc_TypeError, "doubles are needed, not %s", view->format ? view->format : "bytes");
+    PyErr_Format(PyExc_TypeError, "doubles are needed, not %s",
+                 view->format ? view->format : "bytes");
     PyBuffer_Release(view);
     return -1;
 }
@@ -48,7 +49,8 @@ typedef struct {
 static int get_buffer(PyObject *object, Py_buffer *view, int flags)
 {
     Doubles *self = (Doubles *)object;
-    if (PyBuffer_FillInfo(view, object, self->values, self->n * (Py_ssize_t)sizeof(double), 0, flags) < 0)
+    Py_ssize_t bytes = self->n * (Py_ssize_t)sizeof(double);
+    if (PyBuffer_FillInfo(view, object, self->values, bytes, 0, flags) < 0)
         return -1;
     view->itemsize = sizeof(double);
     view->format = flags & PyBUF_FORMAT ? "d" : NULL;
