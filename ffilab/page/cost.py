@@ -163,8 +163,14 @@ def largest(sessions: list[dict]) -> int:
     return max((size for size in SIZES if all(values(sessions, tool, size, clean) for tool in TOOLS)), default=0)
 
 
+def like(machine: dict) -> list:
+    """What two sessions must share to be put together."""
+    return [machine.get(name) for name in ("cpu", "cores", "compiler")]
+
+
 def page(sessions: list[dict]) -> str:
-    """The answer, the figure, and the tables."""
+    """The answer, the figure, and the tables, of the machine that was measured last."""
+    sessions = [one for one in sessions if like(one["machine"]) == like(sessions[-1]["machine"])]
     most, wheels = largest(sessions), next((one["wheels"] for one in reversed(sessions) if one.get("wheels")), [])
     if not most:
         return filled("wheel_cost.md", most=most, study=STUDY)

@@ -103,13 +103,19 @@ def object_model_page(sessions: list[dict]) -> str:
             time_text(times[tool][call], interval) for times in found["times"].values()
         ),
         time_text=time_text,
-        span=lambda call: span(next(iter(found["times"].values())), call),
+        span=lambda call: span(found, call),
     )
 
 
-def span(times: dict, call: str) -> tuple[tuple, tuple]:
-    """The shortest time of a call and the longest, each with its tool."""
-    known = [(of_tool[call], tool) for tool, of_tool in times.items() if call in of_tool]
+def span(found: dict, call: str) -> tuple[tuple, tuple]:
+    """The shortest time of a call on the first build and the longest, each with its tool; what is written by hand is no tool's."""
+    (topic,) = [topic for topic, calls in found["calls"].items() if call in calls]
+    times = next(iter(found["times"].values()))
+    known = [
+        (of_tool[call], tool)
+        for tool, of_tool in times.items()
+        if call in of_tool and topic not in found["tools"][tool]["by-hand"]
+    ]
     return min(known), max(known)
 
 

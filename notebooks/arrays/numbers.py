@@ -1,9 +1,13 @@
 """The numbers of the chapter "Arrays in and out", by name."""
 
 import itertools
+from collections.abc import Callable, Collection
+
+import pandas as pd
 
 from ffilab.judge.estimates import Counted
 from ffilab.judge.numbers import Makers
+from ffilab.judge.processes import chosen
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED
 from notebooks.arrays import results
@@ -32,6 +36,10 @@ def numbers(session: Session) -> Makers:
     def over(name: str, label: str, one: str, other: str) -> None:
         made[f"{name} on {label}"] = lambda: results.over(session.timed("ways"), label, one, other)
 
+    def tried(title: str, find: Callable[[pd.DataFrame], Collection]) -> Counted | str:
+        rows = session.frame(title)
+        return Counted(len(find(rows))) if (rows.ended == "ok").any() else "no process brought a result"
+
     for label, tool in itertools.product(PAIR, TOOLS):
         price(f"{tool}, in", label, f"{tool}, in, {SMALL}")
         over(f"{tool}, 1 MiB / 1 KiB", label, f"{tool}, in, {LARGE}", f"{tool}, in, {SMALL}")
@@ -42,15 +50,16 @@ def numbers(session: Session) -> Makers:
             price(f"{tool} {SINGLE}, in", label, f"{tool} {SINGLE}, in, {LARGE}")
             price(f"{tool}, large, in", label, f"{tool}, in, {LARGE}")
         over("nanobind, array / memoryview", label, f"nanobind, in, {SMALL}", f"{BUFFER}, in, {SMALL}")
+        over("array in, pybind11 / nanobind", label, f"pybind11, in, {SMALL}", f"nanobind, in, {SMALL}")
         over("nanobind, out, by DLPack / by NumPy", label, f"{DLPACK}, out", "nanobind, out")
         for way in WAYS_OUT:
             price(f"{way}, out", label, f"{way}, out")
     made |= {
-        "tools that read wrongly": lambda: Counted(len(results.by_tool(session.frame("fates"), WRONG))),
-        "ways in": lambda: Counted(len(set(session.frame("fates").tool))),
-        "tools that copy": lambda: Counted(len(results.by_tool(session.frame("fates"), COPIED))),
-        "ways out that lose memory": lambda: Counted(len(faulty(session))),
-        "tools that keep what came in": lambda: Counted(len(results.not_always(session.frame("ownership"), "lets go"))),
+        "tools that read wrongly": lambda: tried("fates", lambda rows: results.by_tool(rows, WRONG)),
+        "ways in": lambda: tried("fates", lambda rows: set(chosen(rows, ended="ok").tool)),
+        "tools that copy": lambda: tried("fates", lambda rows: results.by_tool(rows, COPIED)),
+        "ways out that lose memory": lambda: tried("ownership", lambda rows: faulty(session)),
+        "tools that keep what came in": lambda: tried("ownership", lambda rows: results.not_always(rows, "lets go")),
     }
     for tool in TOOLS:
         made[f"{tool}, mixtures on {FREE_THREADED}"] = lambda tool=tool: results.mixtures(

@@ -9,7 +9,7 @@ from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
 from notebooks.arrays.experiment import CHECKED
 
-NOT_HERE = "not here"
+NOT_HERE, DIED = "not here", "died"
 
 
 def missing(record: Record, label: str, arm: str) -> str:
@@ -34,11 +34,15 @@ def over(record: Record, label: str, one: str, other: str) -> Interval | str:
 
 
 def fate_grid(rows: pd.DataFrame) -> pd.DataFrame:
-    """What became of each array (rows) through each tool (columns), on both builds and in all processes: one fate, or several."""
+    """What became of each array (rows) through each tool (columns), on both builds and in all processes: one fate, or several.
+    A process that was killed does not say by which array."""
     well = chosen(rows, ended="ok")
     found = well.groupby(["given", "tool"]).fate.agg(lambda fates: " or ".join(sorted(set(fates))))
     tools = [tool for tool in CHECKED if tool in set(rows.tool)] or sorted(set(rows.tool))
-    return found.unstack("tool").reindex(index=list(dict.fromkeys(well.given)), columns=tools).fillna(NOT_HERE)
+    grid = found.unstack("tool").reindex(index=list(dict.fromkeys(well.given)), columns=tools).astype(object)
+    for tool in set(rows.tool[rows.ended.str.startswith("killed")]):
+        grid[tool] = [DIED if pd.isna(fate) else f"{fate} or {DIED}" for fate in grid[tool]]
+    return grid.fillna(NOT_HERE)
 
 
 def by_fate(rows: pd.DataFrame, fate: str) -> dict[str, list[str]]:

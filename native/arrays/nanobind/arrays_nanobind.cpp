@@ -2,6 +2,7 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 
+#include <memory>
 #include <new>
 
 #include "arrays.h"
@@ -22,11 +23,11 @@ static nb::tuple look(const Doubles &x) {
 
 // [out]
 template <typename Framework> auto make_array(size_t n) {
-    double *values = make(n);
+    std::unique_ptr<double, decltype(&give_back)> values(make(n), &give_back);
     if (!values)
         throw std::bad_alloc();
-    nb::capsule owner(values, [](void *p) noexcept { give_back(p); });
-    return nb::ndarray<Framework, double, nb::ndim<1>>(values, {n}, owner);
+    nb::capsule owner(values.get(), [](void *p) noexcept { give_back(p); });
+    return nb::ndarray<Framework, double, nb::ndim<1>>(values.release(), {n}, owner);
 }
 // [/out]
 

@@ -2,6 +2,7 @@
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
+#include <memory>
 #include <new>
 
 #include "arrays.h"
@@ -22,11 +23,11 @@ static py::tuple look(const Doubles &x) {
 
 // [out]
 static py::array_t<double> make_array(py::ssize_t n) {
-    double *values = make(static_cast<size_t>(n));
+    std::unique_ptr<double, decltype(&give_back)> values(make(static_cast<size_t>(n)), &give_back);
     if (!values)
         throw std::bad_alloc();
-    py::capsule owner(values, give_back);
-    return py::array_t<double>(n, values, owner);
+    py::capsule owner(values.get(), give_back);
+    return py::array_t<double>(n, values.release(), owner);
 }
 // [/out]
 

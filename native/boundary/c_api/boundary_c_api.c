@@ -99,12 +99,39 @@ static PyObject *py_checksum(PyObject *self, PyObject *data) {
     return PyLong_FromUnsignedLong(checksum((uint8_t *)PyBytes_AS_STRING(data), (size_t)PyBytes_GET_SIZE(data)));
 }
 
-/* The one function that takes keywords. */
-static PyObject *py_make_bytes(PyObject *self, PyObject *args, PyObject *kwargs) {
-    static char *names[] = {"size", "value", NULL};
+/* The one function that takes keywords: `size`, and `value` or 0. What was passed by name stands behind the rest. */
+static int size_and_value(PyObject *const *args, Py_ssize_t n, PyObject *given, Py_ssize_t *size, int *value) {
+    static const char *const names[] = {"size", "value"};
+    PyObject *found[] = {NULL, NULL};
+    if (n > 2) {
+        PyErr_SetString(PyExc_TypeError, "make_bytes takes a size and a value");
+        return -1;
+    }
+    for (Py_ssize_t i = 0; i < n; i++) {
+        found[i] = args[i];
+    }
+    for (Py_ssize_t i = 0; given && i < PyTuple_GET_SIZE(given); i++) {
+        PyObject *name = PyTuple_GET_ITEM(given, i);
+        const int which = PyUnicode_EqualToUTF8(name, names[0]) ? 0 : PyUnicode_EqualToUTF8(name, names[1]) ? 1 : 2;
+        if (which == 2 || found[which]) {
+            PyErr_Format(PyExc_TypeError, "make_bytes does not take '%U', or has it already", name);
+            return -1;
+        }
+        found[which] = args[n + i];
+    }
+    if (!found[0]) {
+        PyErr_SetString(PyExc_TypeError, "make_bytes needs a size");
+        return -1;
+    }
+    *size = PyNumber_AsSsize_t(found[0], PyExc_OverflowError);
+    *value = found[1] && !PyErr_Occurred() ? PyLong_AsInt(found[1]) : 0;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+static PyObject *py_make_bytes(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *given) {
     Py_ssize_t size;
-    int value = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "n|i:make_bytes", names, &size, &value)) {
+    int value;
+    if (size_and_value(args, n, given, &size, &value) < 0) {
         return NULL;
     }
     if (value < 0 || value > 255) {
@@ -435,7 +462,7 @@ static PyMethodDef methods[] = {
     {"code_points", py_code_points, METH_O, NULL},
     {"motto", py_motto, METH_NOARGS, NULL},
     {"checksum", py_checksum, METH_O, NULL},
-    {"make_bytes", (PyCFunction)(void (*)(void))py_make_bytes, METH_VARARGS | METH_KEYWORDS, NULL},
+    {"make_bytes", (PyCFunction)(void (*)(void))py_make_bytes, METH_FASTCALL | METH_KEYWORDS, NULL},
     {"ends", py_ends, METH_O, NULL},
     {"sum_list", py_sum_list, METH_O, NULL},
     {"sum_sequence", py_sum_sequence, METH_O, NULL},

@@ -9,6 +9,7 @@
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -113,12 +114,37 @@ PyObject *py_checksum(PyObject *, PyObject *data) {
     return PyLong_FromUnsignedLong(checksum(reinterpret_cast<uint8_t *>(bytes), static_cast<size_t>(size)));
 }
 
-// The one function that takes keywords.
-PyObject *py_make_bytes(PyObject *, PyObject *args, PyObject *kwargs) {
-    static const char *const names[] = {"size", "value", nullptr};
+// The one function that takes keywords: `size`, and `value` or 0. What was passed by name stands behind the rest.
+int size_and_value(PyObject *const *args, Py_ssize_t n, PyObject *given, Py_ssize_t *size, int *value) {
+    static const char *const names[] = {"size", "value"};
+    PyObject *found[] = {nullptr, nullptr};
+    if (n > 2) {
+        PyErr_SetString(PyExc_TypeError, "make_bytes takes a size and a value");
+        return -1;
+    }
+    std::copy(args, args + n, found);
+    for (Py_ssize_t i = 0; given && i < PyTuple_Size(given); i++) {
+        PyObject *name = PyTuple_GetItem(given, i);
+        const int which = PyUnicode_EqualToUTF8(name, names[0]) ? 0 : PyUnicode_EqualToUTF8(name, names[1]) ? 1 : 2;
+        if (which == 2 || found[which]) {
+            PyErr_Format(PyExc_TypeError, "make_bytes does not take '%U', or has it already", name);
+            return -1;
+        }
+        found[which] = args[n + i];
+    }
+    if (!found[0]) {
+        PyErr_SetString(PyExc_TypeError, "make_bytes needs a size");
+        return -1;
+    }
+    *size = PyNumber_AsSsize_t(found[0], PyExc_OverflowError);
+    *value = found[1] && !PyErr_Occurred() ? PyLong_AsInt(found[1]) : 0;
+    return PyErr_Occurred() ? -1 : 0;
+}
+
+PyObject *py_make_bytes(PyObject *, PyObject *const *args, Py_ssize_t n, PyObject *given) {
     Py_ssize_t size;
-    int value = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "n|i:make_bytes", names, &size, &value)) {
+    int value;
+    if (size_and_value(args, n, given, &size, &value) < 0) {
         return nullptr;
     }
     if (value < 0 || value > 255) {
@@ -475,7 +501,7 @@ PyMethodDef methods[] = {
     {"code_points", py_code_points, METH_O, nullptr},
     {"motto", py_motto, METH_NOARGS, nullptr},
     {"checksum", py_checksum, METH_O, nullptr},
-    {"make_bytes", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(py_make_bytes)), METH_VARARGS | METH_KEYWORDS, nullptr},
+    {"make_bytes", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(py_make_bytes)), METH_FASTCALL | METH_KEYWORDS, nullptr},
     {"ends", py_ends, METH_O, nullptr},
     {"sum_list", py_sum_list, METH_O, nullptr},
     {"sum_sequence", py_sum_sequence, METH_O, nullptr},

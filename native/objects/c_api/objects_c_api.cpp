@@ -269,7 +269,10 @@ struct BellObject {
 PyObject *&listener_of(PyObject *self) { return reinterpret_cast<BellObject *>(self)->listener; }
 
 PyObject *bell_ring(PyObject *self, PyObject *x) {
-    PyObject *listener = Py_NewRef(listener_of(self) ? listener_of(self) : Py_None);
+    PyObject *listener;
+    Py_BEGIN_CRITICAL_SECTION(self); // Another thread may store another one.
+    listener = Py_NewRef(listener_of(self) ? listener_of(self) : Py_None);
+    Py_END_CRITICAL_SECTION();
     PyObject *answer = Py_IsNone(listener) ? Py_NewRef(x) : PyObject_CallOneArg(listener, x);
     Py_DECREF(listener);
     return answer;
