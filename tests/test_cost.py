@@ -81,25 +81,25 @@ def test_the_fewest_wheels_are_counted_over_all_forms_of_a_tool():
     assert (found["pybind11"]["each"], len(found["pybind11"]["chosen"]), found["pybind11"]["left"]) == (2, 2, ["3.14t"])
 
 
-def test_the_page_pours_from_sessions_and_says_when_there_are_none():
-    assert "not run yet" in cost.page([])
-    page = cost.page([a_session(noise, wheels=[wheel("C API", "3.14", "3.14")]) for noise in (0.0, 0.5, 1.0)])
+def test_the_page_pours_from_sessions_and_says_when_there_are_none(tmp_path):
+    assert "not run yet" in cost.page([], tmp_path)
+    page = cost.page([a_session(noise, wheels=[wheel("C API", "3.14", "3.14")]) for noise in (0.0, 0.5, 1.0)], tmp_path)
     assert "| pybind11 | 108 [72, 144] | 108 [72, 144] | 200 | 2 |" in page
     assert "| N1: pybind11, seconds to compile, functions | 2.7 to 4.4 | 2.7 | 3 (all values alike) | holds |" in page
 
 
-def test_a_session_that_was_stopped_shows_the_largest_size_that_every_tool_has():
+def test_a_session_that_was_stopped_shows_the_largest_size_that_every_tool_has(tmp_path):
     whole, stopped = a_session(), a_session()
     stopped["runs"] = [run for run in stopped["runs"] if (run["row"], run["functions"]) != ("PyO3", 720)]
     del stopped["wheels"]
     assert (cost.largest([whole]), cost.largest([stopped]), cost.largest([stopped, whole])) == (720, 100, 720)
-    page = cost.page([{**stopped, "published": []}])
+    page = cost.page([{**stopped, "published": []}], tmp_path)
     assert "| 100 functions | s, clean |" in page
     assert "was not tried in these sessions" in page
 
 
-def test_what_is_kept_makes_a_page_that_is_short():
-    text = (ROOT / "book" / "wheel_cost.md").read_text() + cost.page(evidence.read("cost"))
+def test_what_is_kept_makes_a_page_that_is_short(tmp_path):
+    text = (ROOT / "book" / "wheel_cost.md").read_text() + cost.page(evidence.read("cost"), tmp_path)
     without_pictures = re.sub(r"```\{raw\} html.*?```", "", text, flags=re.S)
     prose = " ".join(line for line in without_pictures.splitlines() if not line.startswith("|"))
     assert len(prose.split()) <= 600

@@ -4,14 +4,16 @@ import itertools
 import statistics
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from ffilab.judge.estimates import Interval, Location
 from ffilab.judge.questions import above
 from ffilab.judge.rules import NO, OPEN, YES
 from ffilab.judge.wording import listed, text
-from ffilab.page import draw, plots
+from ffilab.page import draw, files, plots
 from ffilab.page.evidence import STUDY
 from ffilab.page.player import digits
 from ffilab.page.templates import filled
@@ -158,6 +160,17 @@ def plot(figure, sessions: list[dict]) -> None:
     )
 
 
+def drawn(sessions: list[dict]) -> pd.DataFrame:
+    """What the figure shows: of each session."""
+    runs = [run for one in sessions for run in one["runs"] if run["row"] in TOOLS]
+    return pd.DataFrame(
+        [
+            {"tool": run["row"], "functions": run["functions"], "s, clean": clean(run), "KiB, stripped": kib(run)}
+            for run in runs
+        ]
+    )
+
+
 def largest(sessions: list[dict]) -> int:
     """The most functions that every tool was built with; 0, if there is no such number."""
     return max((size for size in SIZES if all(values(sessions, tool, size, clean) for tool in TOOLS)), default=0)
@@ -168,7 +181,7 @@ def like(machine: dict) -> list:
     return [machine.get(name) for name in ("cpu", "cores", "compiler")]
 
 
-def page(sessions: list[dict]) -> str:
+def page(sessions: list[dict], tree: Path) -> str:
     """The answer, the figure, and the tables, of the machine that was measured last."""
     sessions = [one for one in sessions if like(one["machine"]) == like(sessions[-1]["machine"])]
     most, wheels = largest(sessions), next((one["wheels"] for one in reversed(sessions) if one.get("wheels")), [])
@@ -207,6 +220,7 @@ def page(sessions: list[dict]) -> str:
         middle=middle,
         spread=spread,
         figure=draw.framed(partial(plot, sessions=sessions), caption, alt, (7.2, 3.6)),
+        csv=files.csv_link(drawn(sessions), "figure", tree),
         published=published(sessions),
         pybind_most=max(PUBLISHED[0][-1].values()),
         needed=ways if wheels else [],

@@ -115,6 +115,6 @@ def write(folder: Path, rows: list[dict]) -> None:
     (folder / "coverage.md").write_text(evidence.coverage_page(*studies))
     (folder / "characteristics.md").write_text(characteristics_page(characteristics.kept()))
     (folder / "wheels.md").write_text(evidence.wheels_page(evidence.read("wheels")))
-    (folder / "wheel_cost.md").write_text(cost.page(evidence.read("cost")))
+    (folder / "wheel_cost.md").write_text(cost.page(evidence.read("cost"), folder.parents[1]))
     (folder / "object_model.md").write_text(evidence.object_model_page(evidence.read("object_model")))
     (folder / "changed_rules.md").write_text(filled("changed_rules.md", rows=evidence.read("rules_changed")))
