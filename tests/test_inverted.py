@@ -31,7 +31,7 @@ OPEN = re.compile(
 # both directions. balm, steps and memory-bound: factors of both directions, and no string dearer by a tenth. boundary, fixed-price:
 # nothing is seen either way. placement, predictions: counts and ranges. loaders, recap: both are less than 20 %. arenas, arena-max:
 # processes change places by all of their numbers together. balm, steps-pooled: no effect is none when it is inverted. races,
-# crowds: counts of runs without overlap, whatever others lost.
+# crowds: counts of runs without overlap, whatever others lost. balm, batches: all sizes stand in one process, whose numbers change places as a whole.
 TRUE_OF_BOTH = {
     *(("balm", f"held-{way}") for way in ("pooled", "block")),
     *(("pinning", what) for what in ("native-gain", "python-gain", "could-find", "figure 0 of pinning-12")),
@@ -43,6 +43,7 @@ TRUE_OF_BOTH = {
     *(("boundary", what) for what in ("texts", "fixed-price")),
     *(("balm", what) for what in ("steps-block", "steps-pooled", "memory-bound-gil", "memory-bound-free-threaded")),
     ("loaders", "recap"),
+    *(("balm", what) for what in ("batches", "figure 0 of balm-batches-figure")),
     *(("placement", f"prediction-{number}") for number in (2, 3)),
     *(
         ("placement", f"{what}-{build}")
