@@ -130,10 +130,13 @@ def needed(wheels: list[dict]) -> list[dict]:
     rows = []
     for name, forms in ways.items():
         made = [wheel for wheel in wheels if wheel["row"] in forms]
+        if name not in TOOLS and not any(wheel["loads"] for wheel in made if wheel["row"] == name):
+            continue  # Its library's package is not there.
         usual = [wheel for wheel in made if wheel["row"] == name.partition(",")[0]]
         chosen = fewest(sorted(made, key=lambda wheel: forms.index(wheel["row"])), labels)
         left = [label for label in labels if not any(label in wheel["loads"] for wheel in made)]
-        rows.append({"name": name, "each": len(fewest(usual, labels)), "chosen": chosen, "left": left})
+        said = f"{name} without {listed(left)}" if left else name
+        rows.append({"name": name, "said": said, "each": len(fewest(usual, labels)), "chosen": chosen, "left": left})
     return rows
 
 
