@@ -216,6 +216,7 @@ def rows_of(frame: pd.DataFrame, links: dict[str, str] | None = None) -> str:
     if catalogue():
         frame = frame.rename(columns=catalogue()).replace(catalogue())
     text = linked(frame.to_html(index=False, border=0, justify="left"), links or {})
+    # A text wraps; a value and its interval do not.
     text = re.sub(r"<td>((?![^<]*\[[-−\d])[^<]{26,})</td>", r'<td class="ffi-long">\1</td>', text)
     return f'<div class="ffi-table" style="overflow-x: auto">{text}</div>'
 
