@@ -1,0 +1,7 @@
+"""What the notebook "Calls from outside" is written with."""
+
+from ffilab.measure.case import Case
+from ffilab.page import chapter, draw
+from ffilab.setup.catalogue import FREE_THREADED, GIL
+
+__all__ = ["FREE_THREADED", "GIL", "Case", "chapter", "draw"]
