@@ -3,5 +3,17 @@
 from ffilab.measure.case import Case
 from ffilab.page import chapter, draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from native.outside.ways import CALLBACK, TOOLS, library, module, way_in
 
-__all__ = ["FREE_THREADED", "GIL", "Case", "chapter", "draw"]
+__all__ = [
+    "CALLBACK",
+    "FREE_THREADED",
+    "GIL",
+    "TOOLS",
+    "Case",
+    "chapter",
+    "draw",
+    "library",
+    "module",
+    "way_in",
+]

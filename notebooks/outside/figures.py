@@ -9,6 +9,58 @@ from notebooks.outside.crossings import ACTIONS, ENDS, NOT_HERE, ended, is_at_ho
 
 # ---- states ----
 
+
+def prices(session: Session) -> pd.DataFrame:
+    """What the first picture draws: ns of a way in and out by what happened before, of both builds."""
+    shown = {
+        "nothing happened": ("made", 0, THREADS, "own"),
+        "1 thread left an object": ("made", 1, THREADS, "own"),
+        "2 threads did": ("made", 2, THREADS, "own"),
+        "8 threads did": ("made", 8, THREADS, "own"),
+        "a callback ran Python": ("made", 1, CODE, "own"),
+        "… PYTHON_TLBC=0": ("made", 1, CODE, "shared"),
+        "1,000 other states": ("made", 1000, OTHERS, "own"),
+        "a kept state": ("kept", 1, THREADS, "own"),
+    }
+    rows = []
+    for (what, (state, count, event, copy)), label in itertools.product(shown.items(), (GIL, FREE_THREADED)):
+        values = states.ends(session, label, event, count, state, copy)
+        if len(values):
+            rows.append({"before": what, "CPython": label, **vars(Location.of(values).at())})
+    return pd.DataFrame(rows)
+
+
+def plot_prices(figure, found: pd.DataFrame) -> None:
+    axes = figure.subplots()
+    draw.intervals(axes, found, "before", "CPython")
+    axes.set(xscale="log", xlabel="ns for one way in and out, from a thread of C", ylabel="")
+    draw.plain_ticks(axes.xaxis)
+
+
+def by_build(session: Session, rows: dict[tuple[str, str], str], heads: tuple[str, str], unit: str) -> pd.DataFrame:
+    """A table of numbers with a column for each build; rows: the name of a number without its label, by its two heads."""
+    found = of(session)
+    return pd.DataFrame(
+        [
+            dict(zip(heads, head))
+            | {f"{label}, {unit}": draw.words(found[f"{name}{label}"].measurement) for label in (GIL, FREE_THREADED)}
+            for head, name in rows.items()
+        ]
+    )
+
+
+def ways(session: Session) -> pd.DataFrame:
+    """A callback of each tool, by what becomes of the state."""
+    rows = {(tool, state): f"way in: {tool}, {state}, ns on " for tool in TOOLS for state in states.STATES}
+    return by_build(session, rows, ("tool", "state"), "ns")
+
+
+def bridges(session: Session) -> pd.DataFrame:
+    """An answer for a coroutine, by its way, alone and beside a busy thread."""
+    rows = {(way, beside): f"answer by {way}, {beside}: µs on " for beside in (ALONE, BUSY) for way in BRIDGES}
+    return by_build(session, rows, ("way", "the loop is"), "µs")
+
+
 # ---- who waits for whom ----
 
 # ---- what may cross ----

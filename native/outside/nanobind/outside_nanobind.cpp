@@ -1,0 +1,33 @@
+// The way in that nanobind has: gil_scoped_acquire.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/vector.h>
+
+#include <system_error>
+
+#include "outside.h"
+
+namespace nb = nanobind;
+
+// [enter]
+static void enter(void *callback) {
+    nb::gil_scoped_acquire attached;
+    nb::handle(static_cast<PyObject *>(callback))();
+}
+// [/enter]
+
+static void keep(run_type run, void *what) {
+    nb::gil_scoped_acquire attached;
+    nb::gil_scoped_release detached;
+    run(what);
+}
+
+static std::vector<std::int64_t> call_from_thread(nb::callable callback, int threads, long calls, bool kept) {
+    std::vector<std::int64_t> ns(threads * calls);
+    nb::gil_scoped_release detached;
+    if (int error = call_from_threads(enter, callback.ptr(), threads, calls, ns.data(), kept ? keep : nullptr)) {
+        throw std::system_error(error, std::generic_category());
+    }
+    return ns;
+}
+
+NB_MODULE(outside_nanobind, m) { m.def("call_from_thread", &call_from_thread); }

@@ -1,0 +1,57 @@
+"""The tools' ways into Python from a thread of C, and a mean of many calls. Standard library only."""
+
+import ctypes
+import importlib
+import os
+import sys
+import sysconfig
+
+TOOLS = ("C API", "nanobind", "pybind11", "PyO3", "Cython", "cffi", "ctypes")
+CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+# A function pointer that ctypes calls detached, and what a thread does around all of its calls.
+RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+KEEP = ctypes.CFUNCTYPE(None, RUN, ctypes.c_void_p)
+
+
+def library(folder):
+    """liboutside.so, declared."""
+    native = ctypes.CDLL(os.path.join(folder, "liboutside.so"))
+    pointer, number = ctypes.c_void_p, ctypes.c_long
+    times = ctypes.POINTER(ctypes.c_int64)
+    native.call_from_threads.argtypes = [pointer, pointer, ctypes.c_int, number, times, pointer]
+    native.answer_later.argtypes = [pointer, pointer, number, times]
+    native.answer_later.restype, native.wait_for_answer.argtypes = pointer, [pointer]
+    native.answer_here.argtypes = [number, times]
+    native.wait_for_answer.restype = native.answer_here.restype = None
+    return native
+
+
+def kept(run, what):
+    """What a thread does around all of its callbacks, in ctypes: it is attached here, and detached while `run` runs."""
+    run(what)
+
+
+def by_ctypes(folder, around=kept):
+    """call_from_thread as the modules have it, through ctypes."""
+    native = library(folder)
+
+    def call_from_thread(callback, threads, calls, keep):
+        enter, ns = CALLBACK(lambda data: callback()), (ctypes.c_int64 * (threads * calls))()
+        stays = KEEP(around) if keep else None
+        native.call_from_threads(enter, None, threads, calls, ns, stays)
+        return list(ns)
+
+    return call_from_thread
+
+
+def module(folder, tool):
+    """A tool's module, as it was built for this interpreter. Raises ImportError if it was not."""
+    place = os.path.join(folder, sysconfig.get_config_var("SOABI"))
+    if place not in sys.path:
+        sys.path.insert(0, place)
+    return importlib.import_module("outside_" + tool.lower().replace(" ", "_"))
+
+
+def way_in(folder, tool):
+    """call_from_thread(callback, threads, calls, keep) -> ns of each call, by a tool's own way of attaching."""
+    return by_ctypes(folder) if tool == "ctypes" else module(folder, tool).call_from_thread
