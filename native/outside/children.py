@@ -8,6 +8,8 @@ import os
 import resource
 import signal
 import subprocess
+import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -44,7 +46,7 @@ class Child:
         return "not at the point" if now - self.started > START_LIMIT_S else ""
 
     def row(self, outcome: str) -> dict:
-        """``outcome``; ``ms`` from its report to its end; the lines it said; the last lines it wrote to standard error."""
+        """``outcome``; ``pid``; ``ms`` from its report to its end; the lines it said; the last lines it wrote to standard error."""
         ended = time.monotonic()
         try:
             os.killpg(self.process.pid, signal.SIGKILL)  # and whatever it started
@@ -58,10 +60,18 @@ class Child:
             file.close()
         return {
             "outcome": outcome if self.ready or outcome != "ends" else "not at the point",
+            "pid": self.process.pid,
             "ms": 1e3 * (ended - self.ready) if self.ready else None,
             "said": texts[0].splitlines(),
             "message": texts[1][-2000:],
         }
+
+
+def scene(folder: str, code: str, factors: dict) -> list[str]:
+    """The command of a child: source that defines ``scene``, called with these factors.  It imports from the modules built in ``folder``."""
+    place = os.path.join(folder, sysconfig.get_config_var("SOABI"))
+    call = f"import sys; sys.path.insert(0, {place!r})\n{code}\nscene(**{factors!r})"
+    return [sys.executable, "-I", "-S", "-c", call]
 
 
 def children(
