@@ -1,11 +1,19 @@
 """The figures and tables of the chapter "Calls from outside"."""
 
+import itertools
+
 import pandas as pd
 
+from ffilab.judge.estimates import Location
+from ffilab.judge.numbers import of
 from ffilab.judge.processes import chosen
 from ffilab.measure.session import Session
+from ffilab.page import draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
+from native.outside.ways import TOOLS
+from notebooks.outside import states
 from notebooks.outside.crossings import ACTIONS, ENDS, NOT_HERE, ended, is_at_home
+from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CODE, OTHERS, THREADS
 
 # ---- states ----
 

@@ -23,9 +23,7 @@ def of_states(session: Simulated) -> None:
     n, few = session.budget.repeats, session.budget.few
     made = {GIL: 800.0}
     made[FREE_THREADED] = 800.0 * session.true("E5", f"a state made: 0 {THREADS}, {FREE_THREADED} / {GIL}")
-    after = {
-        label: made[label] * session.true("E6", f"1 {THREADS} / none, {label}") for label in (GIL, FREE_THREADED)
-    }
+    after = {label: made[label] * session.true("E6", f"1 {THREADS} / none, {label}") for label in (GIL, FREE_THREADED)}
     after[FREE_THREADED] = after[GIL] * session.true("E5", f"a state made: 1 {THREADS}, {FREE_THREADED} / {GIL}")
     cases = []
     for label, (event, counts) in itertools.product((GIL, FREE_THREADED), EVENTS.items()):
@@ -69,7 +67,11 @@ def of_states(session: Simulated) -> None:
         rows = []
         for run in range(session.budget.shares):
             row = [
-                {"tool": tool, "kept": kept, "outcome": "survived" if events[run] == (tool == "ctypes" and not kept) else "lost"}
+                {
+                    "tool": tool,
+                    "kept": kept,
+                    "outcome": "survived" if events[run] == (tool == "ctypes" and not kept) else "lost",
+                }
                 for (tool, kept), events in bad.items()
             ]
             rows.append(row)
