@@ -1,6 +1,5 @@
 """The records of the page on what may cross: from rows to numbers."""
 
-from collections import Counter
 from functools import partial
 from itertools import product
 
@@ -15,11 +14,12 @@ from notebooks.outside.experiment import CALLBACKS, WALLS, WHOSE
 
 PAIR = (GIL, FREE_THREADED)
 ENDS, NOT_HERE = "ends", "not here"
+WALL, CALL, ELSE = "exceptions", "exceptions in callbacks", "interpreters"
 # The experiments of this page, and what stands before the name of a scene in the names of its numbers.
 SCENES = {
-    "exceptions": ("", WALLS),
-    "exceptions in callbacks": ("callback of ", CALLBACKS),
-    "interpreters": ("elsewhere, ", WHOSE),
+    WALL: ("", WALLS),
+    CALL: ("callback of ", CALLBACKS),
+    ELSE: ("elsewhere, ", WHOSE),
 }
 
 
@@ -32,9 +32,9 @@ def numbers(session: Session) -> Makers:
             made[f"children that end well: {before}{what}, {label}"] = partial(share, is_well)
             made[f"children killed: {before}{what}, {label}"] = partial(share, is_killed)
     for label in PAIR:
-        of_walls = partial(share_of, session, "exceptions", label)
-        of_callbacks = partial(share_of, session, "exceptions in callbacks", label)
-        elsewhere = partial(share_of, session, "interpreters", label)
+        of_walls = partial(share_of, session, WALL, label)
+        of_callbacks = partial(share_of, session, CALL, label)
+        elsewhere = partial(share_of, session, ELSE, label)
         made |= {
             f"threads whose destructor ran: {label}": partial(of_walls, "thread ended in C++", answered("1")),
             f"ctypes callbacks that sys.unraisablehook did not see: {label}": partial(
@@ -55,6 +55,7 @@ def numbers(session: Session) -> Makers:
             f"threads of C in their caller's interpreter: PyGILState_Ensure, {label}": partial(
                 elsewhere, "PyGILState_Ensure", is_at_home
             ),
+            f"ctypes callbacks that came to their caller's interpreter: {label}": partial(elsewhere, "ctypes", is_at_home),
             f"threads of C in another interpreter than their caller's: PyThreadState_New, {label}": partial(
                 elsewhere, "PyThreadState_New", lambda rows: ~is_at_home(rows)
             ),
@@ -89,53 +90,55 @@ def is_garbage(rows: pd.DataFrame) -> pd.Series:
 
 
 def is_at_home(rows: pd.DataFrame) -> pd.Series:
-    """Of an answer such as "1 0": the interpreter of the caller, and the one that the thread found."""
-    both = rows.answer.str.split(" ", expand=True)
-    return both[0] == both[1]
+    """Of an answer such as "1 0": are the interpreter of the caller and the one that the thread found the same?"""
+    return rows.answer.map(lambda both: len(set(both.split())) == 1).astype(bool)
 
 
 def answered(text: str):
     return lambda rows: rows.answer == text
 
 
-def ended(rows: pd.DataFrame) -> str:
-    """How children ended, the most frequent first: `30 of 30 end`; `20 of 30 end, 10 killed by SIGSEGV`."""
-    rows = rows[rows.outcome != NOT_HERE]
-    if rows.empty:
-        return NOT_HERE
-    (first, events), *others = Counter(rows.outcome).most_common()
-    verbs = {ENDS: "end", "hangs": "hang", "exits with 1": "raise"}
-    said = [
-        f"{events} of {len(rows)} {verbs.get(first, first)}",
-        *(f"{n} {verbs.get(what, what)}" for what, n in others),
-    ]
-    return ", ".join(said)
+def told(rows: pd.DataFrame) -> pd.DataFrame:
+    """The same rows, with what C got in their outcome, or with where the thread attached as its fate."""
+
+    def outcome(row) -> str:
+        if row.refused:
+            return "does not import"
+        if row.outcome != ENDS or not row.what.startswith(("ctypes", "cffi")) or " " in row.answer:
+            return row.outcome
+        number = row.answer if row.answer in ("0", "7") else "another number"
+        return f"{'printed' if row.printed else 'not printed'}, C gets {number}"
+
+    home = is_at_home(rows).map({True: "in its caller's interpreter", False: "in the main interpreter"})
+    told = rows.assign(outcome=[outcome(row) for row in rows.itertuples()])
+    return told.assign(fate=home.where(rows.answer.str.contains(" ")))
 
 
 # The table "May I do this?": an action, the experiment with its children, which of them, and what to do instead.
+DETACH, INSIDE, EARLIER = "detach around it", "catch it inside", "end your threads in atexit"
+WAIT, LATE = "lock order", "shutdown"
 ACTIONS = (
-    (
-        "let a C++ exception out of C++",
-        "exceptions",
-        {"what": "C++, not caught"},
-        "catch it in the function that C calls",
-    ),
-    ("catch it in C++ behind noexcept", "exceptions", {"what": "C++, noexcept between"}, "catch it inside"),
-    ("catch it in C++ behind Python", "exceptions", {"what": "C++, through Python 1000 times"}, "catch it inside"),
-    ("catch it where it is thrown", "exceptions", {"what": "C++, caught where it is thrown"}, ""),
-    ('let a panic out of extern "C"', "exceptions", {"what": "Rust, extern C between"}, "catch_unwind inside"),
-    ('let a panic out of "C-unwind"', "exceptions", {"what": "Rust, not caught"}, "catch_unwind inside"),
-    ("catch a panic where it starts", "exceptions", {"what": "Rust, caught where it panics"}, ""),
-    (
-        "raise in a callback: ctypes",
-        "exceptions in callbacks",
-        {"what": "ctypes"},
-        "catch all, return an error of your own",
-    ),
-    ("raise in a callback: cffi", "exceptions in callbacks", {"what": "cffi"}, "onerror"),
-    ("raise in a callback: pybind11", "exceptions in callbacks", {"what": "pybind11"}, "catch error_already_set"),
-    ("raise in a callback: nanobind", "exceptions in callbacks", {"what": "nanobind"}, "catch python_error"),
-    ("raise in a callback: PyO3", "exceptions in callbacks", {"what": "PyO3"}, ""),
-    ("call back into a sub-interpreter: ctypes", "interpreters", {"what": "ctypes"}, "a state for your interpreter"),
-    ("attach to your own interpreter", "interpreters", {"what": "PyThreadState_New"}, ""),
+    ("wait for a lock of C", WAIT, {"way": "attached", "stop": "nothing"}, DETACH),
+    ("… while somebody collects", WAIT, {"way": "attached", "stop": "gc.collect()"}, DETACH),
+    ("… the same, detached", WAIT, {"way": "detached", "stop": "gc.collect()"}, ""),
+    ("… for a PyMutex", WAIT, {"way": "PyMutex", "stop": "gc.collect()"}, ""),
+    ("attach while Python shuts down", LATE, {"thread": "a kept state"}, EARLIER),
+    ("… holding a lock", LATE, {"thread": "a kept state, and a lock"}, EARLIER),
+    ("… at the very end", LATE, {"thread": "a new state, at the very end"}, EARLIER),
+    ("end threads in atexit", LATE, {"thread": "a loop, joined by atexit"}, ""),
+    ("ignore Ctrl-C for long", "signals", {"how": "attached"}, "PyErr_CheckSignals"),
+    ("queue a pending call", "pending calls", {"main": "sleeps in a system call"}, "attach"),
+    ("fork, with a lock held", "fork", {"how": "os.fork()"}, "pthread_atfork"),
+    ("… with pthread_atfork", "fork", {"how": "os.fork(), with pthread_atfork"}, ""),
+    ("let an exception out of noexcept", WALL, {"what": "C++, noexcept between"}, INSIDE),
+    ("… out of C++, into Python", WALL, {"what": "C++, not caught"}, INSIDE),
+    ("… through Python, often", WALL, {"what": "C++, through Python 1000 times"}, INSIDE),
+    ('let a panic out of extern "C"', WALL, {"what": "Rust, extern C between"}, "catch_unwind inside"),
+    ("catch where it is thrown", WALL, {"what": "C++, caught where it is thrown"}, ""),
+    ("raise in a ctypes callback", CALL, {"what": "ctypes"}, "catch all, return an error"),
+    ("… in one of cffi", CALL, {"what": "cffi"}, "onerror"),
+    ("… in one of pybind11", CALL, {"what": "pybind11"}, "catch error_already_set"),
+    ("… in one of nanobind", CALL, {"what": "nanobind"}, "catch python_error"),
+    ("call back by ctypes, elsewhere", ELSE, {"what": "ctypes"}, "a state of your interpreter"),
+    ("attach to your interpreter", ELSE, {"what": "PyThreadState_New"}, ""),
 )
