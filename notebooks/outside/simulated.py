@@ -21,12 +21,10 @@ def simulated(session: Simulated) -> None:
 def of_states(session: Simulated) -> None:
     """Thread states and the way in: each event makes an end longer by as much as its claim says."""
     n, few = session.budget.repeats, session.budget.few
-    made = {GIL: 800.0}
-    made[FREE_THREADED] = 800.0 * session.true("E5", f"a state made: 0 {THREADS}, {FREE_THREADED} / {GIL}")
-    after = {
-        label: made[label] * session.true("E6", f"1 {THREADS} / none, {label}") for label in (GIL, FREE_THREADED)
-    }
+    made, after = {GIL: 800.0}, {}
+    after[GIL] = made[GIL] * session.true("E6", f"1 {THREADS} / none, {GIL}")
     after[FREE_THREADED] = after[GIL] * session.true("E5", f"a state made: 1 {THREADS}, {FREE_THREADED} / {GIL}")
+    made[FREE_THREADED] = after[FREE_THREADED] / session.true("E6", f"1 {THREADS} / none, {FREE_THREADED}")
     cases = []
     for label, (event, counts) in itertools.product((GIL, FREE_THREADED), EVENTS.items()):
         kept = after[label] / session.true("E5", f"a state made / kept: 1 {THREADS}, {label}")
