@@ -25,6 +25,7 @@ def of_states(session: Simulated) -> None:
     made[FREE_THREADED] = 800.0 * session.true("E5", f"a state made: 0 {THREADS}, {FREE_THREADED} / {GIL}")
     after = {label: made[label] * session.true("E6", f"1 {THREADS} / none, {label}") for label in (GIL, FREE_THREADED)}
     after[FREE_THREADED] = after[GIL] * session.true("E5", f"a state made: 1 {THREADS}, {FREE_THREADED} / {GIL}")
+    made[FREE_THREADED] = after[FREE_THREADED] / session.true("E6", f"1 {THREADS} / none, {FREE_THREADED}")
     cases = []
     for label, (event, counts) in itertools.product((GIL, FREE_THREADED), EVENTS.items()):
         kept = after[label] / session.true("E5", f"a state made / kept: 1 {THREADS}, {label}")

@@ -27,10 +27,12 @@ cdef void keep(run_type run, void *what) noexcept with gil:
 
 def call_from_thread(callback, int threads, long calls, bint kept):
     cdef int error
-    cdef keep_type around = keep if kept else NULL
+    cdef keep_type around = NULL
     cdef int64_t *ns = <int64_t *>calloc(threads * calls, sizeof(int64_t))
     if ns is NULL:
         raise MemoryError
+    if kept:
+        around = keep
     try:
         with nogil:
             error = call_from_threads(enter, <void *>callback, threads, calls, ns, around)
