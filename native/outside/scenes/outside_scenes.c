@@ -105,26 +105,31 @@ static PyObject *when_main_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
 /* ---- a thread that attaches while Python shuts down ---- */
 
 static atomic_int caller_ready, go, stop, arrived, unwound, done, holds;
+static enum { NEW, KEPT, AGAIN } manner;
 static pthread_key_t key;
 static pthread_t caller;
 
 static void note_end(void *Py_UNUSED(value)) { unwound = 1; }
 
 /* [caller] */
-static void *attach_when_told(void *again) {
+static void *attach_when_told(void *Py_UNUSED(argument)) {
     pthread_setspecific(key, &key); /* its destructor runs if pthread_exit ends this thread */
+    if (manner == KEPT) {
+        PyGILState_Ensure();
+        PyEval_SaveThread(); /* detached again; the state stays */
+    }
     if (holds) {
         pthread_mutex_lock(&lock);
     }
     caller_ready = 1;
     do {
-        if (!again) {
+        if (manner != AGAIN) {
             wait_for(&go);
         }
         arrived = 1;
         PyGILState_STATE state = PyGILState_Ensure();
         PyGILState_Release(state);
-    } while (again && !stop);
+    } while (manner == AGAIN && !stop);
     done = 1;
     if (holds) {
         pthread_mutex_unlock(&lock);
@@ -133,18 +138,22 @@ static void *attach_when_told(void *again) {
 }
 /* [/caller] */
 
-/* start_caller(again, holds): it attaches once, when told, or again and again; with the lock in its hand, or not. */
+/* start_caller(how, holds): with a new state or a kept one, once when told, or again and again; with the lock in its hand. */
 static PyObject *start_caller(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    int again, with_lock;
-    if (!PyArg_ParseTuple(arguments, "pp", &again, &with_lock)) {
+    const char *how;
+    int with_lock;
+    if (!PyArg_ParseTuple(arguments, "sp", &how, &with_lock)) {
         return NULL;
     }
+    manner = !strcmp(how, "new") ? NEW : !strcmp(how, "kept") ? KEPT : AGAIN;
     holds = with_lock;
-    if (pthread_key_create(&key, note_end) || pthread_create(&caller, NULL, attach_when_told, again ? &stop : NULL)) {
+    if (pthread_key_create(&key, note_end) || pthread_create(&caller, NULL, attach_when_told, NULL)) {
         PyErr_SetString(PyExc_RuntimeError, "no thread");
         return NULL;
     }
+    Py_BEGIN_ALLOW_THREADS
     wait_for(&caller_ready);
+    Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
 }
 
@@ -160,7 +169,7 @@ static PyObject *end_caller(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(not
 /* Behind the interpreter's end, when the process runs its own exit handlers. */
 static void tell(void) {
     const char *what = done ? "came through" : unwound ? "terminated" : arrived ? "hangs" : "did not arrive";
-    printf("thread: %s\n", what);
+    printf("fate: %s\n", what);
     fflush(stdout);
 }
 
@@ -301,7 +310,7 @@ static PyMethodDef methods[] = {
     {"hold", hold, METH_O, "A thread of C takes the lock, and lets go of it once it has attached."},
     {"take", take, METH_O, "take(way): wait for the lock, attached, detached, or of a PyMutex."},
     {"when_main_waits", when_main_waits, METH_NOARGS, "Return 10 ms after main began to wait."},
-    {"start_caller", start_caller, METH_VARARGS, "start_caller(again, holds): a thread that attaches."},
+    {"start_caller", start_caller, METH_VARARGS, "start_caller(how, holds): a thread that attaches."},
     {"end_caller", end_caller, METH_NOARGS, "Let it finish, and join it."},
     {"at_exit", at_exit, METH_O, "at_exit(late): say at the process's end what became of it; late: let it attach only then."},
     {"at_teardown", at_teardown, METH_O, "at_teardown(wants_lock): an object whose destructor lets it attach."},
