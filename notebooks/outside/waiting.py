@@ -27,6 +27,12 @@ def share(session: Session, title: str, column: str, value, **which) -> Share | 
     return Share(int((rows[column] == value).sum()), len(rows)) if len(rows) else None
 
 
+def otherwise(session: Session, label: str) -> Share | None:
+    """Children whose default start method is another than forkserver."""
+    found = share(session, "fork", "method", "forkserver", how=FORKS[-1], interpreter=label)
+    return found and Share(found.trials - found.events, found.trials)
+
+
 def typical(session: Session, title: str, column: str, **which) -> Interval | None:
     """Trimmed mean over the children, in the unit of the column."""
     frame = session.frame(title)
@@ -65,6 +71,7 @@ def numbers(session: Session) -> Makers:
         for how in FORKS:
             count(f"children that hang: {how}, {label}", "fork", "outcome", "hangs", how=how, **here)
         count(f"children that start with forkserver: {label}", "fork", "method", "forkserver", how=FORKS[-1], **here)
+        made[f"children that start otherwise than with forkserver: {label}"] = partial(otherwise, session, label)
         mean(f"ns of PyErr_CheckSignals: {label}", "price of a check", "ns", **here)
     mended = {"way": WAYS[1:]}
     count("children that hang: detached, or a PyMutex", "lock order", "outcome", "hangs", **mended)
