@@ -16,12 +16,13 @@ COLUMNS = (f"CPython {GIL}", f"CPython {FREE_THREADED}")
 def endings_table(runs: pd.DataFrame, factors: dict[str, str], ms: bool = False) -> pd.DataFrame:
     """How the children of each case ended, by interpreter. factors: columns of `runs`, with their headings. ms: with their median."""
     rows = []
-    for which in runs[list(factors)].drop_duplicates().to_dict("records"):
+    # Later interpreters may have more cases.
+    for which in runs.sort_values("interpreter", kind="stable")[list(factors)].drop_duplicates().to_dict("records"):
         row = {heading: which[name] for name, heading in factors.items()}
         for label in sorted(runs.interpreter.unique()):
             row[f"CPython {label}"] = endings(chosen(runs, interpreter=label, **which), ms)
         rows.append(row)
-    return pd.DataFrame(rows).sort_values(list(factors.values()), ignore_index=True, kind="stable")
+    return pd.DataFrame(rows)
 
 
 def endings(children: pd.DataFrame, ms: bool) -> str:
@@ -30,7 +31,7 @@ def endings(children: pd.DataFrame, ms: bool) -> str:
         return "–"
     fates = children.get("fate", pd.Series(index=children.index, dtype=object))
     ended = [outcome if pd.isna(fate) else f"thread {fate}" for outcome, fate in zip(children.outcome, fates, strict=True)]
-    words = ", ".join(f"{ended.count(one)} of {len(ended)} {one}" for one in sorted(set(ended)))
+    words = ", ".join(f"{one}: {ended.count(one)} of {len(ended)}" for one in sorted(set(ended)))
     return f"{words}; {children.ms.median():.2g} ms" if ms else words
 
 # ---- what may cross ----

@@ -62,7 +62,7 @@ def numbers(session: Session) -> Makers:
         for how in HOWS:
             of = {"how": how, **here}
             count(f"handlers run during the call: {how}, {label}", "signals", "outcome", "during the call", **of)
-            count(f"handlers late: {how}, {label}", "signals", "within", False, **of)
+            count(f"handlers late: {how}, {label}", "signals", "late", True, **of)
             mean(f"ms until a handler runs: {how}, {label}", "signals", **of)
         for main in MAINS:
             of = {"main": main, **here}
