@@ -226,14 +226,14 @@ static int64_t steps(int64_t until_ns, int checks) { /* until when it worked; -1
 }
 /* [/compute] */
 
-/* compute(ms, how): ns of the clock when it ended. */
+/* compute(ms, how): ns of the clock when it began and ended. */
 static PyObject *compute(PyObject *Py_UNUSED(module), PyObject *arguments) {
     long ms;
     const char *how;
     if (!PyArg_ParseTuple(arguments, "ls", &ms, &how)) {
         return NULL;
     }
-    int64_t until = now_ns() + ms * 1000000, ended;
+    int64_t begun = now_ns(), until = begun + ms * 1000000, ended;
     if (!strcmp(how, "detached")) {
         Py_BEGIN_ALLOW_THREADS
         ended = steps(until, 0);
@@ -241,7 +241,7 @@ static PyObject *compute(PyObject *Py_UNUSED(module), PyObject *arguments) {
     } else {
         ended = steps(until, !strcmp(how, "checks"));
     }
-    return ended < 0 ? NULL : PyLong_FromLongLong(ended);
+    return ended < 0 ? NULL : Py_BuildValue("LL", (long long)begun, (long long)ended);
 }
 
 /* ns of one PyErr_CheckSignals, without a signal. */
@@ -314,7 +314,7 @@ static PyMethodDef methods[] = {
     {"end_caller", end_caller, METH_NOARGS, "Let it finish, and join it."},
     {"at_exit", at_exit, METH_O, "at_exit(late): say at the process's end what became of it; late: let it attach only then."},
     {"at_teardown", at_teardown, METH_O, "at_teardown(wants_lock): an object whose destructor lets it attach."},
-    {"compute", compute, METH_VARARGS, "compute(ms, how): work in C; ns of the clock at its end."},
+    {"compute", compute, METH_VARARGS, "compute(ms, how): work in C; ns of the clock at its begin and end."},
     {"price_of_check", price_of_check, METH_O, "price_of_check(loops): ns of one PyErr_CheckSignals."},
     {"call_later", call_later, METH_O, "call_later(ms): a thread of C queues a pending call."},
     {"call_times", call_times, METH_NOARGS, "ns of the clock: queued, run."},
