@@ -1,6 +1,7 @@
 """What the notebook "Calls from outside" is written with."""
 
 from ffilab.measure.case import Case
+from ffilab.measure.source import source_of
 from ffilab.page import chapter, draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.outside.ways import CALLBACK, TOOLS, library, module, way_in

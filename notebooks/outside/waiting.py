@@ -1,8 +1,78 @@
-"""The records of the page on who waits for whom: from rows to numbers."""
+"""The records of the page on who waits for whom: from rows to numbers. A child is one trial."""
 
+from functools import partial
+from itertools import product
+
+from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.numbers import Makers
+from ffilab.judge.processes import chosen, interval_of
 from ffilab.measure.session import Session
+from ffilab.setup.catalogue import FREE_THREADED, GIL
+from notebooks.outside.experiment import FORKS, HOWS, MAINS, MANNERS, WAYS, WORLD
+
+PAIR = (GIL, FREE_THREADED)
+# What the process says at its end of the thread that attached.
+FATES = {"hangs": "hang", "came through": "come through", "terminated": "are terminated"}
+# A child that never came to the point tried nothing.
+NO_TRIAL = "not at the point"
+
+
+def share(session: Session, title: str, column: str, value, **which) -> Share | None:
+    """Children of an experiment whose `column` has this value. An event counts, whatever else ran."""
+    frame = session.frame(title, disturbed=True)
+    if frame.empty or column not in frame:
+        return None
+    rows = chosen(frame, **which)
+    rows = rows[rows.outcome != NO_TRIAL]
+    return Share(int((rows[column] == value).sum()), len(rows)) if len(rows) else None
+
+
+def otherwise(session: Session, label: str) -> Share | None:
+    """Children whose default start method is another than forkserver."""
+    found = share(session, "fork", "method", "forkserver", how=FORKS[-1], interpreter=label)
+    return found and Share(found.trials - found.events, found.trials)
+
+
+def typical(session: Session, title: str, column: str, **which) -> Interval | None:
+    """Trimmed mean over the children, in the unit of the column."""
+    frame = session.frame(title)
+    return None if frame.empty else interval_of(frame, column, **which)
 
 
 def numbers(session: Session) -> Makers:
-    return {}
+    made: Makers = {}
+
+    def count(name: str, title: str, column: str, value, **which) -> None:
+        made[name] = partial(share, session, title, column, value, **which)
+
+    def mean(name: str, title: str, column: str = "ms", **which) -> None:
+        made[name] = partial(typical, session, title, column, **which)
+
+    for label in PAIR:
+        here = {"interpreter": label}
+        for way, stop in product(WAYS, WORLD):
+            count(f"children that hang: {way}, {stop}, {label}", "lock order", "outcome", "hangs", way=way, stop=stop, **here)
+        for thread in MANNERS:
+            of = {"thread": thread, **here}
+            count(f"children that hang: {thread}, {label}", "shutdown", "outcome", "hangs", **of)
+            count(f"children that end well: {thread}, {label}", "shutdown", "outcome", "ends", **of)
+            count(f"children killed: {thread}, {label}", "shutdown", "outcome", "killed by SIGSEGV", **of)
+            for fate, what in FATES.items():
+                count(f"threads that {what}: {thread}, {label}", "shutdown", "fate", fate, **of)
+        for how in HOWS:
+            of = {"how": how, **here}
+            count(f"handlers run during the call: {how}, {label}", "signals", "outcome", "during the call", **of)
+            count(f"handlers late: {how}, {label}", "signals", "late", True, **of)
+            mean(f"ms until a handler runs: {how}, {label}", "signals", **of)
+        for main in MAINS:
+            of = {"main": main, **here}
+            count(f"pending calls run while main is busy: {main}, {label}", "pending calls", "outcome", "while it lasts", **of)
+            mean(f"ms until a pending call runs: {main}, {label}", "pending calls", **of)
+        for how in FORKS:
+            count(f"children that hang: {how}, {label}", "fork", "outcome", "hangs", how=how, **here)
+        count(f"children that start with forkserver: {label}", "fork", "method", "forkserver", how=FORKS[-1], **here)
+        made[f"children that start otherwise than with forkserver: {label}"] = partial(otherwise, session, label)
+        mean(f"ns of PyErr_CheckSignals: {label}", "price of a check", "ns", **here)
+    mended = {"way": WAYS[1:]}
+    count("children that hang: detached, or a PyMutex", "lock order", "outcome", "hangs", **mended)
+    return made

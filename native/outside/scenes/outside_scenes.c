@@ -105,26 +105,31 @@ static PyObject *when_main_waits(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
 /* ---- a thread that attaches while Python shuts down ---- */
 
 static atomic_int caller_ready, go, stop, arrived, unwound, done, holds;
+static enum { NEW, KEPT, AGAIN } manner;
 static pthread_key_t key;
 static pthread_t caller;
 
 static void note_end(void *Py_UNUSED(value)) { unwound = 1; }
 
 /* [caller] */
-static void *attach_when_told(void *again) {
+static void *attach_when_told(void *Py_UNUSED(argument)) {
     pthread_setspecific(key, &key); /* its destructor runs if pthread_exit ends this thread */
+    if (manner == KEPT) {
+        PyGILState_Ensure();
+        PyEval_SaveThread(); /* detached again; the state stays */
+    }
     if (holds) {
         pthread_mutex_lock(&lock);
     }
     caller_ready = 1;
     do {
-        if (!again) {
+        if (manner != AGAIN) {
             wait_for(&go);
         }
         arrived = 1;
         PyGILState_STATE state = PyGILState_Ensure();
         PyGILState_Release(state);
-    } while (again && !stop);
+    } while (manner == AGAIN && !stop);
     done = 1;
     if (holds) {
         pthread_mutex_unlock(&lock);
@@ -133,18 +138,22 @@ static void *attach_when_told(void *again) {
 }
 /* [/caller] */
 
-/* start_caller(again, holds): it attaches once, when told, or again and again; with the lock in its hand, or not. */
+/* start_caller(how, holds): with a new state or a kept one, once when told, or again and again; with the lock in its hand. */
 static PyObject *start_caller(PyObject *Py_UNUSED(module), PyObject *arguments) {
-    int again, with_lock;
-    if (!PyArg_ParseTuple(arguments, "pp", &again, &with_lock)) {
+    const char *how;
+    int with_lock;
+    if (!PyArg_ParseTuple(arguments, "sp", &how, &with_lock)) {
         return NULL;
     }
+    manner = !strcmp(how, "new") ? NEW : !strcmp(how, "kept") ? KEPT : AGAIN;
     holds = with_lock;
-    if (pthread_key_create(&key, note_end) || pthread_create(&caller, NULL, attach_when_told, again ? &stop : NULL)) {
+    if (pthread_key_create(&key, note_end) || pthread_create(&caller, NULL, attach_when_told, NULL)) {
         PyErr_SetString(PyExc_RuntimeError, "no thread");
         return NULL;
     }
+    Py_BEGIN_ALLOW_THREADS
     wait_for(&caller_ready);
+    Py_END_ALLOW_THREADS
     Py_RETURN_NONE;
 }
 
@@ -160,7 +169,7 @@ static PyObject *end_caller(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(not
 /* Behind the interpreter's end, when the process runs its own exit handlers. */
 static void tell(void) {
     const char *what = done ? "came through" : unwound ? "terminated" : arrived ? "hangs" : "did not arrive";
-    printf("thread: %s\n", what);
+    printf("fate: %s\n", what);
     fflush(stdout);
 }
 
@@ -217,14 +226,14 @@ static int64_t steps(int64_t until_ns, int checks) { /* until when it worked; -1
 }
 /* [/compute] */
 
-/* compute(ms, how): ns of the clock when it ended. */
+/* compute(ms, how): ns of the clock when it began and ended. */
 static PyObject *compute(PyObject *Py_UNUSED(module), PyObject *arguments) {
     long ms;
     const char *how;
     if (!PyArg_ParseTuple(arguments, "ls", &ms, &how)) {
         return NULL;
     }
-    int64_t until = now_ns() + ms * 1000000, ended;
+    int64_t begun = now_ns(), until = begun + ms * 1000000, ended;
     if (!strcmp(how, "detached")) {
         Py_BEGIN_ALLOW_THREADS
         ended = steps(until, 0);
@@ -232,7 +241,7 @@ static PyObject *compute(PyObject *Py_UNUSED(module), PyObject *arguments) {
     } else {
         ended = steps(until, !strcmp(how, "checks"));
     }
-    return ended < 0 ? NULL : PyLong_FromLongLong(ended);
+    return ended < 0 ? NULL : Py_BuildValue("LL", (long long)begun, (long long)ended);
 }
 
 /* ns of one PyErr_CheckSignals, without a signal. */
@@ -301,11 +310,11 @@ static PyMethodDef methods[] = {
     {"hold", hold, METH_O, "A thread of C takes the lock, and lets go of it once it has attached."},
     {"take", take, METH_O, "take(way): wait for the lock, attached, detached, or of a PyMutex."},
     {"when_main_waits", when_main_waits, METH_NOARGS, "Return 10 ms after main began to wait."},
-    {"start_caller", start_caller, METH_VARARGS, "start_caller(again, holds): a thread that attaches."},
+    {"start_caller", start_caller, METH_VARARGS, "start_caller(how, holds): a thread that attaches."},
     {"end_caller", end_caller, METH_NOARGS, "Let it finish, and join it."},
     {"at_exit", at_exit, METH_O, "at_exit(late): say at the process's end what became of it; late: let it attach only then."},
     {"at_teardown", at_teardown, METH_O, "at_teardown(wants_lock): an object whose destructor lets it attach."},
-    {"compute", compute, METH_VARARGS, "compute(ms, how): work in C; ns of the clock at its end."},
+    {"compute", compute, METH_VARARGS, "compute(ms, how): work in C; ns of the clock at its begin and end."},
     {"price_of_check", price_of_check, METH_O, "price_of_check(loops): ns of one PyErr_CheckSignals."},
     {"call_later", call_later, METH_O, "call_later(ms): a thread of C queues a pending call."},
     {"call_times", call_times, METH_NOARGS, "ns of the clock: queued, run."},

@@ -1,0 +1,130 @@
+"""Who waits for whom: what is safe ends, on every interpreter; a child's end is told as it was; numbers count children.
+
+What hangs or crashes by a race is no business of a test.
+"""
+
+import sys
+import time
+
+import pandas as pd
+import pytest
+from of_chapter import LABELS, outcome_of
+
+from ffilab.judge import ledger
+from ffilab.judge.estimates import Share
+from ffilab.judge.simulation import TRUTHS, simulate
+from ffilab.measure.source import source_of
+from ffilab.setup.catalogue import GIL
+from native.outside.children import children
+from notebooks.outside import experiment, figures, waiting
+
+RUNS = 2
+
+
+def play(label, function, cells, by=experiment.outcomes, limit_s=10.0):
+    """Rows of a scene, with a limit that a busy machine keeps."""
+    fixed = {"folder": experiment.FOLDER, "code": source_of(scene=function), "runs": RUNS, "limit_s": limit_s, "at_once": 4}
+    return outcome_of(label, by, {**fixed, "cells": cells}).result
+
+
+def child(code, **options):
+    return children([[sys.executable, "-c", code]], 0.3, **options)[0]
+
+
+# ---- children ----
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        ("print(1, flush=True)", "ends"),
+        ("print(1, flush=True); import time; time.sleep(60)", "hangs"),
+        ("import os; print(1, flush=True); os.abort()", "killed by SIGABRT"),
+        ("print(1, flush=True); raise SystemExit(3)", "exits with 3"),
+        ("pass", "not at the point"),
+    ],
+)
+def test_a_child_is_told_as_it_ended(code, outcome):
+    assert child(code)["outcome"] == outcome
+
+
+def test_the_limit_counts_from_the_childs_own_report():
+    row = child("import time; time.sleep(0.6); print(1, flush=True); print('more')")
+    assert row["outcome"] == "ends" and row["said"] == ["1", "more"]
+
+
+def test_what_a_child_started_ends_with_it(tmp_path):
+    there = tmp_path / "there"
+    code = f"import os, time\nif not os.fork():\n    time.sleep(1); open({str(there)!r}, 'w')\nprint(1, flush=True)"
+    child(code)
+    time.sleep(1.5)
+    assert not there.exists()
+
+
+def test_rows_come_in_the_order_of_their_commands():
+    commands = [[sys.executable, "-c", f"import time; time.sleep({s}); print({s}, flush=True)"] for s in (0.4, 0.0, 0.2)]
+    assert [row["said"] for row in children(commands, 5, at_once=2)] == [["0.4"], ["0.0"], ["0.2"]]
+
+
+# ---- scenes ----
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_who_detaches_or_takes_a_pymutex_does_not_hang(label):
+    cells = [{"way": way, "stop": stop} for way in experiment.WAYS[1:] for stop in experiment.WORLD[:3]]
+    assert {row["outcome"] for row in play(label, experiment.lock_order, cells)} == {"ends"}
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_a_thread_that_atexit_joins_comes_through(label):
+    rows = play(label, experiment.shutdown, [{"thread": "a loop, joined by atexit"}])
+    assert {(row["outcome"], row["fate"]) for row in rows} == {("ends", "came through")}
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_handlers_of_atfork_mend_a_fork(label):
+    rows = play(label, experiment.forked, [{"how": how} for how in experiment.FORKS[1:]])
+    assert {row["outcome"] for row in rows} == {"ends"}
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_signals_and_pending_calls_wait_for_main(label):
+    rows = play(label, experiment.interrupted, [{"how": how} for how in experiment.HOWS], experiment.signalled)
+    seen = {(row["how"], row["outcome"]) for row in rows} - {(how, waiting.NO_TRIAL) for how in experiment.HOWS}
+    assert seen <= {(how, "during the call" if how == "checks" else "after the call") for how in experiment.HOWS}
+    rows = play(label, experiment.pending, [{"main": "sleeps in a system call"}], experiment.queued)
+    assert {row["outcome"] for row in rows} == {"after it"}
+
+
+def test_a_scene_that_fails_by_itself_is_no_outcome():
+    with pytest.raises(AssertionError, match="no such way"):
+        play(GIL, broken, [{}])
+
+
+def broken():
+    print("at the point", flush=True)
+    raise ValueError("no such way")
+
+
+# ---- numbers ----
+
+
+def test_a_child_that_never_came_to_the_point_is_no_trial():
+    frame = pd.DataFrame({"outcome": ["hangs", "ends", "not at the point"], "how": "x", "interpreter": GIL})
+    session = type("Made", (), {"frame": lambda self, title, disturbed=False: frame})()
+    assert waiting.share(session, "fork", "outcome", "hangs", how="x", interpreter=GIL) == Share(1, 2)
+    assert waiting.share(session, "fork", "method", "spawn") is None
+
+
+def test_a_table_counts_how_children_ended():
+    frame = pd.DataFrame({"outcome": ["ends", "ends", "hangs"], "fate": ["hangs", "hangs", None], "ms": 5.0, "interpreter": GIL})
+    table = figures.endings_table(frame.assign(thread="kept"), {"thread": "the thread"}, ms=True)
+    assert table.to_dict("records") == [{"the thread": "kept", f"CPython {GIL}": "hangs: 1 of 3, thread hangs: 2 of 3; 5 ms"}]
+
+
+@pytest.mark.parametrize("truth", TRUTHS)
+def test_made_up_records_bring_the_verdict_that_is_true(truth):
+    session = simulate("outside", truth, noise=0)
+    of = {row["id"]: row["verdict"] for row in ledger.judged(session, True)}
+    for claim in ("E2", "E3", "E10", "E11", "E12", "E13", "E14", "E15", "E18", "E19"):
+        assert (of[claim] == "holds") == (truth in ("as published", "half the size")), (claim, of[claim])
