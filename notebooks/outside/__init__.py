@@ -16,5 +16,6 @@ __all__ = [
     "draw",
     "library",
     "module",
+    "source_of",
     "way_in",
 ]

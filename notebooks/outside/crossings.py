@@ -55,7 +55,9 @@ def numbers(session: Session) -> Makers:
             f"threads of C in their caller's interpreter: PyGILState_Ensure, {label}": partial(
                 elsewhere, "PyGILState_Ensure", is_at_home
             ),
-            f"ctypes callbacks that came to their caller's interpreter: {label}": partial(elsewhere, "ctypes", is_at_home),
+            f"ctypes callbacks that came to their caller's interpreter: {label}": partial(
+                elsewhere, "ctypes", is_at_home
+            ),
             f"threads of C in another interpreter than their caller's: PyThreadState_New, {label}": partial(
                 elsewhere, "PyThreadState_New", lambda rows: ~is_at_home(rows)
             ),

@@ -92,9 +92,12 @@ def endings(children: pd.DataFrame, ms: bool) -> str:
     if children.empty:
         return "–"
     fates = children.get("fate", pd.Series(index=children.index, dtype=object))
-    ended = [outcome if pd.isna(fate) else f"thread {fate}" for outcome, fate in zip(children.outcome, fates, strict=True)]
+    ended = [
+        outcome if pd.isna(fate) else f"thread {fate}" for outcome, fate in zip(children.outcome, fates, strict=True)
+    ]
     words = ", ".join(f"{one}: {ended.count(one)} of {len(ended)}" for one in sorted(set(ended)))
     return f"{words}; {children.ms.median():.2g} ms" if ms else words
+
 
 # ---- what may cross ----
 

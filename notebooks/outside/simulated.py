@@ -10,6 +10,10 @@ from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CODE, EVENTS, OTH
 INTERPRETERS = [GIL, FREE_THREADED]
 # Standard deviation over processes of the logarithm of a time, as seen in a run of `quick`.
 PROCESSES = 0.05
+from ffilab.setup.catalogue import FREE_THREADED, GIL
+from notebooks.outside.experiment import CHILDREN, FORKS
+
+INTERPRETERS = [GIL, FREE_THREADED]
 
 
 def simulated(session: Simulated) -> None:
@@ -21,9 +25,8 @@ def simulated(session: Simulated) -> None:
 def of_states(session: Simulated) -> None:
     """Thread states and the way in: each event makes an end longer by as much as its claim says."""
     n, few = session.budget.repeats, session.budget.few
-    made = {GIL: 800.0}
-    made[FREE_THREADED] = 800.0 * session.true("E5", f"a state made: 0 {THREADS}, {FREE_THREADED} / {GIL}")
-    after = {label: made[label] * session.true("E6", f"1 {THREADS} / none, {label}") for label in (GIL, FREE_THREADED)}
+    made, after = {GIL: 800.0}, {}
+    after[GIL] = made[GIL] * session.true("E6", f"1 {THREADS} / none, {GIL}")
     after[FREE_THREADED] = after[GIL] * session.true("E5", f"a state made: 1 {THREADS}, {FREE_THREADED} / {GIL}")
     made[FREE_THREADED] = after[FREE_THREADED] / session.true("E6", f"1 {THREADS} / none, {FREE_THREADED}")
     cases = []
@@ -101,7 +104,10 @@ def of_waiting(session: Simulated) -> None:
         if label == FREE_THREADED:
             for claim, way, stop in (
                 *(("E18", way, "gc.collect()") for way in ("attached", "detached", "PyMutex")),
-                *(("E19", "attached", stop) for stop in ("nothing", "os.fork()", "a trace function", "a new __class__")),
+                *(
+                    ("E19", "attached", stop)
+                    for stop in ("nothing", "os.fork()", "a trace function", "a new __class__")
+                ),
                 ("E19", "detached", "nothing"),
             ):
                 hang("lock order", claim, f"{way}, {stop}", way=way, stop=stop)
@@ -129,7 +135,9 @@ def of_waiting(session: Simulated) -> None:
         for how in FORKS[:2]:
             hang("fork", "E14", how, how=how)
         default = FORKS[-1]
-        other = session.events(session.true("E15", f"children that start otherwise than with forkserver: {label}"), CHILDREN)
+        other = session.events(
+            session.true("E15", f"children that start otherwise than with forkserver: {label}"), CHILDREN
+        )
         hang("fork", "E15", default, how=default)
         for row, one in zip(scenes["fork"][-CHILDREN:], other, strict=True):
             row["method"] = "spawn" if one else "forkserver"
