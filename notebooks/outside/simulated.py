@@ -146,4 +146,66 @@ def of_waiting(session: Simulated) -> None:
 
 
 def of_crossings(session: Simulated) -> None:
-    """What may cross."""
+    """What may cross: one row for each child. Where a claim asks nothing of a scene, its children end."""
+    usual = {"outcome": "ends", "hooked": True, "printed": True, "refused": False}
+    for label in INTERPRETERS:
+
+        def rows(what: str, *events: tuple, label=label, **seen) -> list[dict]:
+            """events: (claim, number, columns): by which number's share, rows show these columns instead of what is `seen`."""
+            children = [{"what": what, "answer": "", **usual, **seen} for _ in range(CHILDREN)]
+            for claim, number, columns in events:
+                for row, one in zip(
+                    children, session.events(session.true(claim, f"{number}{label}"), CHILDREN), strict=True
+                ):
+                    row |= columns if one else {}
+            return children
+
+        def add(title: str, *children: list[dict], label=label) -> None:
+            session.add_processes(title, [(label, {}, [sum(children, [])])])
+
+        well, killed = {"outcome": "ends"}, {"outcome": "killed by SIGABRT"}
+        add(
+            "exceptions",
+            rows("C++, noexcept between", ("E23", "children that end well: C++, noexcept between, ", well), **killed),
+            rows("C++, caught by its caller", ("E23", "children killed: C++, caught by its caller, ", killed)),
+            rows("Rust, extern C between", ("E17", "children that end well: Rust, extern C between, ", well), **killed),
+            rows("Rust, caught by its caller", ("E17", "children killed: Rust, caught by its caller, ", killed)),
+            rows("thread ended in C++", ("E16", "threads whose destructor ran: ", {"answer": "1"}), answer="0"),
+            rows("thread ended in noexcept", ("E16", "children killed: thread ended in noexcept, ", killed)),
+        )
+        unseen, garbage = (
+            "ctypes callbacks that sys.unraisablehook did not see: ",
+            "ctypes callbacks after which C had another number than 0: ",
+        )
+        add(
+            "exceptions in callbacks",
+            rows("ctypes", ("E21", unseen, {"hooked": False}), ("E21", garbage, {"answer": "1193298944"}), answer="0"),
+            rows(
+                "cffi",
+                ("E22", "cffi callbacks that printed nothing, or gave C another number than 0: ", {"answer": "1"}),
+                answer="0",
+            ),
+            rows(
+                "cffi, error=7",
+                ("E22", "cffi callbacks with error=7 that gave C another number: ", {"answer": "0"}),
+                answer="7",
+            ),
+            rows(
+                "cffi, onerror",
+                ("E22", "cffi callbacks with onerror that printed: ", {"printed": True}),
+                printed=False,
+                answer="7",
+            ),
+        )
+        home, away = {"answer": "1 1"}, {"answer": "1 0"}
+        ways = (
+            "threads of C in their caller's interpreter: PyGILState_Ensure, ",
+            "threads of C in another interpreter than their caller's: PyThreadState_New, ",
+        )
+        died = [("E4", "children killed: elsewhere, ctypes, ", {**killed, "answer": ""})] if label == GIL else []
+        add(
+            "interpreters",
+            rows("PyGILState_Ensure", ("E4", ways[0], home), **away),
+            rows("PyThreadState_New", ("E4", ways[1], away), **home),
+            rows("ctypes", *died, ("E4", "ctypes callbacks that came to their caller's interpreter: ", home), **away),
+        )

@@ -1,0 +1,133 @@
+"""What may cross: what is caught inside ends well on every interpreter, a wall ends the process; numbers count children."""
+
+import pandas as pd
+import pytest
+from of_chapter import LABELS, outcome_of
+
+from ffilab.judge.estimates import Share
+from ffilab.setup.catalogue import FREE_THREADED, GIL
+from notebooks.outside import crossings, experiment, figures
+
+
+def play(label, scenes, first=experiment.FIRST):
+    """Rows of some scenes, a child each."""
+    return outcome_of(
+        label, experiment.walls, {"folder": experiment.BUILT, "scenes": scenes, "first": first, "count": 1}
+    ).result
+
+
+def rows(what, outcome="ends", answer="", label=GIL, **more):
+    usual = {"hooked": True, "printed": True, "refused": False}
+    return {"interpreter": label, "what": what, "outcome": outcome, "answer": answer, **usual, **more}
+
+
+class Frames:
+    def __init__(self, **frames):
+        self.frames = {title.replace("_", " "): pd.DataFrame(found) for title, found in frames.items()}
+
+    def frame(self, title, disturbed=False):
+        return self.frames.get(title, pd.DataFrame())
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_what_is_caught_inside_ends_well_and_a_wall_ends_the_process(label):
+    found = {row["what"]: row["outcome"] for row in play(label, experiment.WALLS)}
+    caught = [what for what in found if "caught where" in what or "by its caller" in what]
+    assert len(caught) == 4
+    assert {found[what] for what in caught} <= {"ends", "not here"}
+    assert {found[what] for what in found if "between" in what or "not caught" in what} <= {
+        "killed by SIGABRT",
+        "not here",
+    }
+    assert found["C++, noexcept between"] == found["thread ended in noexcept"] == "killed by SIGABRT"
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_python_remembers_each_callback_that_an_exception_left(label):
+    scenes = {what: line for what, line in experiment.WALLS.items() if "through Python" in what}
+    assert [row["outcome"] for row in play(label, scenes)] == ["ends", "raises"]
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_a_callback_that_raises_is_told_to_the_hook_and_c_gets_what_the_tool_says(label):
+    found = {row["what"]: row for row in play(label, experiment.CALLBACKS, experiment.MORE + experiment.FIRST)}
+    assert found["ctypes"]["outcome"] == "ends"
+    assert found["ctypes"]["hooked"]
+    if found["cffi"]["outcome"] != "not here":
+        assert [found[what]["answer"] for what in ("cffi", "cffi, error=7", "cffi, onerror")] == ["0", "7", "7"]
+        assert [found[what]["printed"] for what in ("cffi", "cffi, error=7", "cffi, onerror")] == [True, True, False]
+
+
+@pytest.mark.parametrize("label", [GIL, FREE_THREADED])
+def test_a_state_for_the_callers_interpreter_comes_to_it(label):
+    scenes = {what: f"elsewhere({experiment.WHOSE[what]!r})" for what in ("PyGILState_Ensure", "PyThreadState_New")}
+    found = pd.DataFrame(play(label, scenes, experiment.ELSEWHERE + experiment.FIRST))
+    assert list(crossings.is_at_home(found)) == [False, True]
+    assert list(crossings.told(found).fate) == ["in the main interpreter", "in its caller's interpreter"]
+
+
+def test_a_child_that_never_came_to_the_point_is_an_error():
+    with pytest.raises(AssertionError, match="no such thing"):
+        play(GIL, {"nothing": "1"}, "raise SystemExit('no such thing')")
+
+
+def test_numbers_count_children_and_leave_out_what_was_not_built():
+    session = Frames(
+        exceptions=[
+            rows("C++, not caught", "killed by SIGABRT"),
+            rows("C++, not caught"),
+            rows("C++, not caught", "not here"),
+        ],
+        exceptions_in_callbacks=[
+            rows("ctypes", answer="5"),
+            rows("ctypes", answer="0", hooked=False),
+            rows("cffi", "not here"),
+        ],
+        interpreters=[rows("PyGILState_Ensure", answer="1 0"), rows("PyGILState_Ensure", answer="1 1")],
+    )
+    made = crossings.numbers(session)
+    assert made[f"children killed: C++, not caught, {GIL}"]() == Share(1, 2)
+    assert made[f"children that end well: C++, not caught, {GIL}"]() == Share(1, 2)
+    assert made[f"ctypes callbacks after which C had another number than 0: {GIL}"]() == Share(1, 2)
+    assert made[f"ctypes callbacks that sys.unraisablehook did not see: {GIL}"]() == Share(1, 2)
+    assert made[f"threads of C in their caller's interpreter: PyGILState_Ensure, {GIL}"]() == Share(1, 2)
+    assert "not built" in made[f"children that end well: callback of cffi, {GIL}"]()
+    assert crossings.numbers(Frames())[f"children killed: C++, not caught, {GIL}"]() is None
+
+
+def test_the_table_says_what_each_action_did_and_what_c_got():
+    frames = Frames(
+        exceptions_in_callbacks=[rows("ctypes", answer="5"), rows("ctypes", answer="0", label=FREE_THREADED)]
+    )
+    table = figures.may_i_table(frames).set_index("may I …")
+    assert list(table.loc["raise in a ctypes callback", list(figures.COLUMNS)]) == [
+        "printed, C gets another number: 1 of 1",
+        "printed, C gets 0: 1 of 1",
+    ]
+    assert set(table.loc["fork, with a lock held", list(figures.COLUMNS)]) == {"–"}
+    assert len(table.columns) == 4
+
+
+def test_every_action_names_scenes_that_are_played():
+    scenes = {title: set(names) for title, (_, names) in crossings.SCENES.items()}
+    columns = {
+        "lock order": {"way", "stop"},
+        "shutdown": {"thread"},
+        "signals": {"how"},
+        "pending calls": {"main"},
+        "fork": {"how"},
+    }
+    values = {
+        *experiment.WAYS,
+        *experiment.WORLD,
+        *experiment.MANNERS,
+        *experiment.HOWS,
+        *experiment.MAINS,
+        *experiment.FORKS,
+    }
+    for action, title, which, _ in crossings.ACTIONS:
+        if title in scenes:
+            assert which["what"] in scenes[title], action
+        else:
+            assert set(which) == columns[title], action
+            assert set(which.values()) <= values, action
