@@ -18,7 +18,7 @@ UNWRITTEN = ROOT / "book" / "claims.toml"
 
 @dataclass(frozen=True)
 class Claim:
-    """One claim of the four documents: where it was said, what was published, and the tests that decide.
+    """One claim of a document: where it was said, what was published, and the tests that decide.
 
     untested: parts of the claim that no experiment here tests, in words. not_measurable: why no measurement can decide the
     claim, if none can. section: where it is measured, as page of its chapter and anchor of a heading, `loaders#takeaways`.

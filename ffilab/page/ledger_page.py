@@ -33,12 +33,9 @@ BADGES = {
 }
 # What a card says of the published size where none is asked for.
 NO_SIZE = "no size asked for"
-DOCUMENTS = {
-    "A": "A: a talk on the Python FFI",
-    "B": "B: a post on forged strings",
-    "C": "C: a post on the GIL",
-    "D": "D: a post on code placement",
-}
+POSTS = {"B": "a post on forged strings", "C": "a post on the GIL", "D": "a post on code placement"}
+KINDS = {"A": "a talk on the Python FFI", **POSTS, "E": "documentation of the tools"}
+DOCUMENTS = {letter: f"{letter}: {what}" for letter, what in KINDS.items()}
 
 
 def since(row: dict) -> str:

@@ -1,4 +1,4 @@
-"""The page of the four documents: the claims of each with their verdicts, and the sections that measure them."""
+"""The page of the documents: the claims of each with their verdicts, and the sections that measure them."""
 
 import re
 from functools import partial
@@ -11,7 +11,7 @@ from ffilab.page.places import link
 from ffilab.page.templates import filled
 
 # The documents by their letters in the ledger, with their keys in book/references.bib.
-KEYS = {"A": "scc2025", "B": "gamberini_balm", "C": "skvortsov_gil", "D": "stinner_placement"}
+KEYS = {"A": "scc2025", "B": "gamberini_balm", "C": "skvortsov_gil", "D": "stinner_placement", "E": "documented"}
 
 
 def page(tree: Path, rows: list[dict]) -> str:
