@@ -7,10 +7,11 @@ import sys
 import sysconfig
 
 TOOLS = ("C API", "nanobind", "pybind11", "PyO3", "Cython", "cffi", "ctypes")
-CALLBACK = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-# A function pointer that ctypes calls detached, and what a thread does around all of its calls.
-RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
-KEEP = ctypes.CFUNCTYPE(None, RUN, ctypes.c_void_p)
+
+
+def callback_of(function):
+    """A Python function that takes an address, as C calls it. Keep it as long as C may."""
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)
 
 
 def library(folder):
@@ -36,8 +37,10 @@ def by_ctypes(folder, around=kept):
     native = library(folder)
 
     def call_from_thread(callback, threads, calls, keep):
-        enter, ns = CALLBACK(lambda data: callback()), (ctypes.c_int64 * (threads * calls))()
-        stays = KEEP(around) if keep else None
+        enter, ns = callback_of(lambda data: callback()), (ctypes.c_int64 * (threads * calls))()
+        # `run` is a function pointer that ctypes calls detached.
+        run = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
+        stays = ctypes.CFUNCTYPE(None, run, ctypes.c_void_p)(around) if keep else None
         native.call_from_threads(enter, None, threads, calls, ns, stays)
         return list(ns)
 

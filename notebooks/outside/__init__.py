@@ -4,14 +4,14 @@ from ffilab.measure.case import Case
 from ffilab.measure.source import source_of
 from ffilab.page import chapter, draw
 from ffilab.setup.catalogue import FREE_THREADED, GIL
-from native.outside.ways import CALLBACK, TOOLS, library, module, way_in
+from native.outside.ways import TOOLS, callback_of, library, module, way_in
 
 __all__ = [
-    "CALLBACK",
     "FREE_THREADED",
     "GIL",
     "TOOLS",
     "Case",
+    "callback_of",
     "chapter",
     "draw",
     "library",
