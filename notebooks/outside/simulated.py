@@ -5,15 +5,11 @@ import itertools
 from ffilab.judge.simulation import Simulated
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.outside.ways import TOOLS
-from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CODE, EVENTS, OTHERS, THREADS
+from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CHILDREN, CODE, EVENTS, FORKS, OTHERS, THREADS
 
 INTERPRETERS = [GIL, FREE_THREADED]
 # Standard deviation over processes of the logarithm of a time, as seen in a run of `quick`.
 PROCESSES = 0.05
-from ffilab.setup.catalogue import FREE_THREADED, GIL
-from notebooks.outside.experiment import CHILDREN, FORKS
-
-INTERPRETERS = [GIL, FREE_THREADED]
 
 
 def simulated(session: Simulated) -> None:
