@@ -1,0 +1,85 @@
+"""Thread states and the way in: every tool calls back, a kept state keeps, the clock is read as often as the loop says."""
+
+import pytest
+from notebooks.outside import exercise, experiment
+from of_chapter import LABELS, result_of
+
+from ffilab.setup.catalogue import FREE_THREADED
+from native.outside.ways import TOOLS, way_in
+
+FOLDER = {"folder": experiment.FOLDER}
+
+
+def called(tool, folder):
+    """Callbacks of two threads, by whether a state is kept: how many came, how many times were noted, and how many threads they saw."""
+    import threading
+
+    rows = []
+    for keep in (False, True):
+        seen = []
+        times = way_in(folder, tool)(lambda seen=seen: seen.append(threading.get_ident()), 2, 5, keep)
+        rows.append([len(seen), len(times), min(times) > 0, len(set(seen)) <= 2])
+    return rows
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_tool_calls_from_threads_of_c(tool, label):
+    assert result_of(label, called, {"tool": tool, **FOLDER}) == [[10, 10, True, True]] * 2
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_what_is_kept_is_kept_and_what_is_not_is_lost(label):
+    rows = result_of(label, experiment.counts, FOLDER)
+    assert [(row["tool"], row["outcome"]) for row in rows] == [
+        ("ctypes", "lost"), ("ctypes", "survived"), ("cffi", "survived"),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("label", LABELS)
+@pytest.mark.parametrize("event", experiment.EVENTS)
+def test_each_event_has_a_row_for_each_count(event, label):
+    rows = result_of(label, experiment.ends, {"event": event, **FOLDER})
+    assert [row["count"] for row in rows] == [*experiment.EVENTS[event]]
+    assert all(row["ns"] > 0 and row["kept"] > 0 for row in rows)
+
+
+def test_one_segment_is_visited_as_often_as_many_are():
+    rows = result_of(FREE_THREADED, experiment.visits, FOLDER, environment=experiment.counting)
+    assert [row["readings"] for row in rows] == [0, 4096, 4096, 4096]
+
+
+@pytest.mark.parametrize("label", LABELS)
+def test_each_bridge_brings_its_answers(label):
+    rows = result_of(label, experiment.bridge, {"beside": experiment.ALONE, **FOLDER})
+    assert [row["way"] for row in rows] == [*experiment.BRIDGES]
+    assert all(0 < row["us"] <= row["worst"] for row in rows)
+
+
+KEEPS = "def around(run, what):\n    run(what)\n"
+COUNTS = "def ready(file, counted):\n    counted.append({count})\n"
+
+
+@pytest.mark.parametrize(
+    ("function", "source", "says"),
+    [
+        ("kept_by_reader", "around = None\n", {"count": 1, "calls": 100}),
+        ("kept_by_reader", "def around(run, what):\n    pass\n", {"count": 0, "calls": 0}),
+        ("kept_by_reader", KEEPS, {"count": 100, "calls": 100}),
+        ("rung", COUNTS.format(count="os.eventfd_read(file)"), {"counted": 1000}),
+        ("rung", COUNTS.format(count="0 * os.eventfd_read(file)"), {"counted": 0}),
+    ],
+)
+def test_the_exercises_see_what_a_reader_wrote(function, source, says):
+    assert exercise.tried(function, source)["result"].items() >= says.items()
+
+
+def test_a_reader_who_never_calls_back_is_told_so():
+    class Session:
+        @staticmethod
+        def observe(title, look, *arguments):
+            return look(*arguments)
+
+    said = exercise.check_kept("def around(run, what):\n    pass\n", Session)
+    assert said == ["Not correct: the callback was called 0 times, not 100. Does `around` call `run`?"]
+    assert exercise.check_rung("def ready(:", Session)[0].startswith("It did not come to an end")
