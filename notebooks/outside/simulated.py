@@ -117,8 +117,9 @@ def of_waiting(session: Simulated) -> None:
         )
         new = "a new state"
         add("shutdown", {"thread": new}, fate={"came through": ("E2", f"threads that come through: {new}")})
-        late = "a new state, at the very end"
-        add("shutdown", {"thread": late}, outcome={"killed by SIGSEGV": ("E3", f"children killed: {late}")})
+        for thread in ("a new state, at the very end", "new states, in a loop"):
+            killed = {"killed by SIGSEGV": ("E3", f"children killed: {thread}")}
+            add("shutdown", {"thread": thread}, outcome=killed)
         for thread in ("a kept state, and a lock", "a loop, joined by atexit"):
             hang("shutdown", "E10", thread, thread=thread)
         for claim, how in (("E12", "attached"), ("E12", "detached"), ("E13", "another thread checks")):
