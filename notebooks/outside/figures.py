@@ -14,6 +14,7 @@ from native.outside.ways import TOOLS
 from notebooks.outside import states
 from notebooks.outside.crossings import ACTIONS, SCENES, told
 from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CODE, OTHERS, THREADS
+from notebooks.outside.waiting import NO_TRIAL
 
 # ---- states ----
 
@@ -96,7 +97,13 @@ CIRCLES_ALT = "; ".join(
 
 def plot_circles(figure) -> None:
     """Three threads, and an arrow for each wait. A circle of arrows never ends."""
-    arrow = {"arrowstyle": "->", "shrinkA": 24, "shrinkB": 30, "connectionstyle": "arc3,rad=-0.3", "color": draw.INK["light"]}
+    arrow = {
+        "arrowstyle": "->",
+        "shrinkA": 24,
+        "shrinkB": 30,
+        "connectionstyle": "arc3,rad=-0.3",
+        "color": draw.INK["light"],
+    }
     for axes, (title, waits) in zip(figure.subplots(1, len(CIRCLES)), CIRCLES.items(), strict=True):
         for name, place in PLACES.items():
             axes.text(*place, name, ha="center", va="center", size=8, bbox={"boxstyle": "round", "fc": "none"})
