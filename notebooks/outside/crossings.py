@@ -7,13 +7,13 @@ import pandas as pd
 
 from ffilab.judge.estimates import Share
 from ffilab.judge.numbers import Makers
-from ffilab.judge.processes import chosen
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.outside.experiment import CALLBACKS, WALLS, WHOSE
+from notebooks.outside.results import share_of
 
 PAIR = (GIL, FREE_THREADED)
-ENDS, NOT_HERE = "ends", "not here"
+ENDS = "ends"
 WALL, CALL, ELSE = "exceptions", "exceptions in callbacks", "interpreters"
 # The experiments of this page, and what stands before the name of a scene in the names of its numbers.
 SCENES = {
@@ -28,13 +28,13 @@ def numbers(session: Session) -> Makers:
     made: Makers = {}
     for (title, (before, scenes)), label in product(SCENES.items(), PAIR):
         for what in scenes:
-            share = partial(share_of, session, title, label, what)
+            share = partial(child, session, title, label, what)
             made[f"children that end well: {before}{what}, {label}"] = partial(share, is_well)
             made[f"children killed: {before}{what}, {label}"] = partial(share, is_killed)
     for label in PAIR:
-        of_walls = partial(share_of, session, WALL, label)
-        of_callbacks = partial(share_of, session, CALL, label)
-        elsewhere = partial(share_of, session, ELSE, label)
+        of_walls = partial(child, session, WALL, label)
+        of_callbacks = partial(child, session, CALL, label)
+        elsewhere = partial(child, session, ELSE, label)
         made |= {
             f"threads whose destructor ran: {label}": partial(of_walls, "thread ended in C++", answered("1")),
             f"ctypes callbacks that sys.unraisablehook did not see: {label}": partial(
@@ -65,14 +65,11 @@ def numbers(session: Session) -> Makers:
     return made
 
 
-def share_of(session: Session, title: str, label: str, what: str, event) -> Share | str | None:
+def child(session: Session, title: str, label: str, what: str, event) -> Share | str | None:
     """Children of one scene in which `event(rows)` is true; why there are none."""
-    rows = session.frame(title, disturbed=True)
-    if not len(rows):
-        return None
-    rows = chosen(rows, interpreter=label, what=what)
-    rows = rows[rows.outcome != NOT_HERE]
-    return Share(int(event(rows).sum()), len(rows)) if len(rows) else "what it needs was not built here"
+    return share_of(session, title, event, interpreter=label, what=what) or (
+        "what it needs was not built here" if len(session.frame(title, disturbed=True)) else None
+    )
 
 
 def is_well(rows: pd.DataFrame) -> pd.Series:

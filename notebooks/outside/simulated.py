@@ -158,7 +158,7 @@ def of_crossings(session: Simulated) -> None:
             return children
 
         def add(title: str, *children: list[dict], label=label) -> None:
-            session.add_processes(title, [(label, {}, [sum(children, [])])])
+            session.add_processes(title, [(label, {}, [list(itertools.chain.from_iterable(children))])])
 
         well, killed = {"outcome": "ends"}, {"outcome": "killed by SIGABRT"}
         add(

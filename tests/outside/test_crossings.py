@@ -12,12 +12,12 @@ from notebooks.outside import crossings, experiment, figures
 def play(label, scenes, first=experiment.FIRST):
     """Rows of some scenes, a child each."""
     return outcome_of(
-        label, experiment.walls, {"folder": experiment.BUILT, "scenes": scenes, "first": first, "count": 1}
+        label, experiment.walls, {"folder": experiment.FOLDER, "scenes": scenes, "first": first, "count": 1}
     ).result
 
 
 def rows(what, outcome="ends", answer="", label=GIL, **more):
-    usual = {"hooked": True, "printed": True, "refused": False}
+    usual = {"ms": 5.0, "hooked": True, "printed": True, "refused": False}
     return {"interpreter": label, "what": what, "outcome": outcome, "answer": answer, **usual, **more}
 
 
@@ -105,7 +105,7 @@ def test_the_table_says_what_each_action_did_and_what_c_got():
         "printed, C gets 0: 1 of 1",
     ]
     assert set(table.loc["fork, with a lock held", list(figures.COLUMNS)]) == {"–"}
-    assert len(table.columns) == 4
+    assert len(table.columns) == 3
 
 
 def test_every_action_names_scenes_that_are_played():

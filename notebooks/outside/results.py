@@ -1,0 +1,22 @@
+"""What all pages of the chapter make of rows of children."""
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from ffilab.judge.estimates import Share
+from ffilab.judge.processes import chosen
+from ffilab.measure.session import Session
+
+# A child that never came to the point, or whose tool was not built, tried nothing.
+NO_TRIAL = ("not at the point", "not here")
+
+
+def share_of(session: Session, title: str, event: Callable[[pd.DataFrame], pd.Series], **which) -> Share | None:
+    """Children of an experiment for which `event(rows)` is true, among those that tried. An event counts, whatever else ran."""
+    frame = session.frame(title, disturbed=True)
+    if frame.empty:
+        return None
+    rows = chosen(frame, **which)
+    rows = rows[~rows.outcome.isin(NO_TRIAL)]
+    return Share(int(event(rows).sum()), len(rows)) if len(rows) else None
