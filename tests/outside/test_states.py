@@ -45,7 +45,7 @@ def test_each_event_has_a_row_for_each_count(event, label):
 
 
 def test_one_segment_is_visited_as_often_as_many_are():
-    rows = result_of(FREE_THREADED, experiment.visits, FOLDER, environment=experiment.counting)
+    rows = result_of(FREE_THREADED, experiment.visits, FOLDER, environment=experiment.COUNTING)
     assert [row["readings"] for row in rows] == [0, 4096, 4096, 4096]
 
 
