@@ -5,26 +5,20 @@ from itertools import product
 
 from ffilab.judge.estimates import Interval, Share
 from ffilab.judge.numbers import Makers
-from ffilab.judge.processes import chosen, interval_of
+from ffilab.judge.processes import interval_of
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.outside.experiment import FORKS, HOWS, MAINS, MANNERS, WAYS, WORLD
+from notebooks.outside.results import share_of
 
 PAIR = (GIL, FREE_THREADED)
 # What the process says at its end of the thread that attached.
 FATES = {"hangs": "hang", "came through": "come through", "terminated": "are terminated"}
-# A child that never came to the point tried nothing.
-NO_TRIAL = "not at the point"
 
 
 def share(session: Session, title: str, column: str, value, **which) -> Share | None:
-    """Children of an experiment whose `column` has this value. An event counts, whatever else ran."""
-    frame = session.frame(title, disturbed=True)
-    if frame.empty or column not in frame:
-        return None
-    rows = chosen(frame, **which)
-    rows = rows[rows.outcome != NO_TRIAL]
-    return Share(int((rows[column] == value).sum()), len(rows)) if len(rows) else None
+    """Children of an experiment whose `column` has this value."""
+    return share_of(session, title, lambda rows: rows[column] == value, **which)
 
 
 def otherwise(session: Session, label: str) -> Share | None:
