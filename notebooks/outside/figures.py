@@ -14,7 +14,7 @@ from native.outside.ways import TOOLS
 from notebooks.outside import states
 from notebooks.outside.crossings import ACTIONS, SCENES, told
 from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CODE, OTHERS, THREADS
-from notebooks.outside.waiting import NO_TRIAL
+from notebooks.outside.results import NO_TRIAL
 
 # ---- states ----
 
@@ -117,7 +117,7 @@ def plot_circles(figure) -> None:
 
 def endings_table(runs: pd.DataFrame, factors: dict[str, str], ms: bool = False) -> pd.DataFrame:
     """How the children of each case ended, by interpreter. factors: columns of `runs`, with their headings. ms: with their median."""
-    runs = runs[runs.outcome != NO_TRIAL]
+    runs = runs[runs.outcome != NO_TRIAL[0]]
     # The build without a GIL has all cases.
     cases = runs.sort_values("interpreter", kind="stable", ascending=False)[list(factors)].drop_duplicates()
     rows = []
