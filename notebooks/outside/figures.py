@@ -36,7 +36,13 @@ CIRCLES_ALT = "; ".join(
 
 def plot_circles(figure) -> None:
     """Three threads, and an arrow for each wait. A circle of arrows never ends."""
-    arrow = {"arrowstyle": "->", "shrinkA": 24, "shrinkB": 30, "connectionstyle": "arc3,rad=-0.3", "color": draw.INK["light"]}
+    arrow = {
+        "arrowstyle": "->",
+        "shrinkA": 24,
+        "shrinkB": 30,
+        "connectionstyle": "arc3,rad=-0.3",
+        "color": draw.INK["light"],
+    }
     for axes, (title, waits) in zip(figure.subplots(1, len(CIRCLES)), CIRCLES.items(), strict=True):
         for name, place in PLACES.items():
             axes.text(*place, name, ha="center", va="center", size=8, bbox={"boxstyle": "round", "fc": "none"})
@@ -67,9 +73,12 @@ def endings(children: pd.DataFrame, ms: bool) -> str:
     if children.empty:
         return "–"
     fates = children.get("fate", pd.Series(index=children.index, dtype=object))
-    ended = [outcome if pd.isna(fate) else f"thread {fate}" for outcome, fate in zip(children.outcome, fates, strict=True)]
+    ended = [
+        outcome if pd.isna(fate) else f"thread {fate}" for outcome, fate in zip(children.outcome, fates, strict=True)
+    ]
     words = ", ".join(f"{one}: {ended.count(one)} of {len(ended)}" for one in sorted(set(ended)))
     median = children.ms.median()
     return f"{words}; {median:{'.0f' if median >= 10 else '.1g'}} ms" if ms else words
+
 
 # ---- what may cross ----

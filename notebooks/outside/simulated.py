@@ -38,7 +38,10 @@ def of_waiting(session: Simulated) -> None:
         if label == FREE_THREADED:
             for claim, way, stop in (
                 *(("E18", way, "gc.collect()") for way in ("attached", "detached", "PyMutex")),
-                *(("E19", "attached", stop) for stop in ("nothing", "os.fork()", "a trace function", "a new __class__")),
+                *(
+                    ("E19", "attached", stop)
+                    for stop in ("nothing", "os.fork()", "a trace function", "a new __class__")
+                ),
                 ("E19", "detached", "nothing"),
             ):
                 hang("lock order", claim, f"{way}, {stop}", way=way, stop=stop)
@@ -67,7 +70,9 @@ def of_waiting(session: Simulated) -> None:
         for how in FORKS[:2]:
             hang("fork", "E14", how, how=how)
         default = FORKS[-1]
-        other = session.events(session.true("E15", f"children that start otherwise than with forkserver: {label}"), CHILDREN)
+        other = session.events(
+            session.true("E15", f"children that start otherwise than with forkserver: {label}"), CHILDREN
+        )
         hang("fork", "E15", default, how=default)
         for row, one in zip(scenes["fork"][-CHILDREN:], other, strict=True):
             row["method"] = "spawn" if one else "forkserver"

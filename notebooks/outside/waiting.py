@@ -51,7 +51,15 @@ def numbers(session: Session) -> Makers:
     for label in PAIR:
         here = {"interpreter": label}
         for way, stop in product(WAYS, WORLD):
-            count(f"children that hang: {way}, {stop}, {label}", "lock order", "outcome", "hangs", way=way, stop=stop, **here)
+            count(
+                f"children that hang: {way}, {stop}, {label}",
+                "lock order",
+                "outcome",
+                "hangs",
+                way=way,
+                stop=stop,
+                **here,
+            )
         for thread in MANNERS:
             of = {"thread": thread, **here}
             count(f"children that hang: {thread}, {label}", "shutdown", "outcome", "hangs", **of)
@@ -66,7 +74,13 @@ def numbers(session: Session) -> Makers:
             mean(f"ms until a handler runs: {how}, {label}", "signals", **of)
         for main in MAINS:
             of = {"main": main, **here}
-            count(f"pending calls run while main is busy: {main}, {label}", "pending calls", "outcome", "while it lasts", **of)
+            count(
+                f"pending calls run while main is busy: {main}, {label}",
+                "pending calls",
+                "outcome",
+                "while it lasts",
+                **of,
+            )
             mean(f"ms until a pending call runs: {main}, {label}", "pending calls", **of)
         for how in FORKS:
             count(f"children that hang: {how}, {label}", "fork", "outcome", "hangs", how=how, **here)

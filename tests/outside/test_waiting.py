@@ -23,7 +23,13 @@ RUNS = 2
 
 def play(label, function, cells, by=experiment.outcomes, limit_s=10.0):
     """Rows of a scene, with a limit that a busy machine keeps."""
-    fixed = {"folder": experiment.FOLDER, "code": source_of(scene=function), "runs": RUNS, "limit_s": limit_s, "at_once": 4}
+    fixed = {
+        "folder": experiment.FOLDER,
+        "code": source_of(scene=function),
+        "runs": RUNS,
+        "limit_s": limit_s,
+        "at_once": 4,
+    }
     return outcome_of(label, by, {**fixed, "cells": cells}).result
 
 
@@ -50,7 +56,7 @@ def test_a_child_is_told_as_it_ended(code, outcome):
 
 def test_the_limit_counts_from_the_childs_own_report():
     row = child("import time; time.sleep(0.6); print(1, flush=True); print('more')")
-    assert row["outcome"] == "ends" and row["said"] == ["1", "more"]
+    assert (row["outcome"], row["said"]) == ("ends", ["1", "more"])
 
 
 def test_what_a_child_started_ends_with_it(tmp_path):
@@ -62,7 +68,9 @@ def test_what_a_child_started_ends_with_it(tmp_path):
 
 
 def test_rows_come_in_the_order_of_their_commands():
-    commands = [[sys.executable, "-c", f"import time; time.sleep({s}); print({s}, flush=True)"] for s in (0.4, 0.0, 0.2)]
+    commands = [
+        [sys.executable, "-c", f"import time; time.sleep({s}); print({s}, flush=True)"] for s in (0.4, 0.0, 0.2)
+    ]
     assert [row["said"] for row in children(commands, 5, at_once=2)] == [["0.4"], ["0.0"], ["0.2"]]
 
 
@@ -117,9 +125,13 @@ def test_a_child_that_never_came_to_the_point_is_no_trial():
 
 
 def test_a_table_counts_how_children_ended():
-    frame = pd.DataFrame({"outcome": ["ends", "ends", "hangs"], "fate": ["hangs", "hangs", None], "ms": 5.0, "interpreter": GIL})
+    frame = pd.DataFrame(
+        {"outcome": ["ends", "ends", "hangs"], "fate": ["hangs", "hangs", None], "ms": 5.0, "interpreter": GIL}
+    )
     table = figures.endings_table(frame.assign(thread="kept"), {"thread": "the thread"}, ms=True)
-    assert table.to_dict("records") == [{"the thread": "kept", f"CPython {GIL}": "hangs: 1 of 3, thread hangs: 2 of 3; 5 ms"}]
+    assert table.to_dict("records") == [
+        {"the thread": "kept", f"CPython {GIL}": "hangs: 1 of 3, thread hangs: 2 of 3; 5 ms"}
+    ]
 
 
 @pytest.mark.parametrize("truth", TRUTHS)
