@@ -17,7 +17,9 @@ FATES = {"hangs": "hang", "came through": "come through", "terminated": "are ter
 
 
 def share(session: Session, title: str, column: str, value, **which) -> Share | None:
-    """Children of an experiment whose `column` has this value."""
+    """Children of an experiment whose `column` has this value; None if no child told it."""
+    if column not in session.frame(title, disturbed=True):
+        return None
     return share_of(session, title, lambda rows: rows[column] == value, **which)
 
 
