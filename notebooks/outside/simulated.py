@@ -67,7 +67,11 @@ def of_states(session: Simulated) -> None:
         rows = []
         for run in range(session.budget.shares):
             row = [
-                {"tool": tool, "kept": kept, "outcome": "survived" if events[run] == (tool == "ctypes" and not kept) else "lost"}
+                {
+                    "tool": tool,
+                    "kept": kept,
+                    "outcome": "survived" if events[run] == (tool == "ctypes" and not kept) else "lost",
+                }
                 for (tool, kept), events in bad.items()
             ]
             rows.append(row)

@@ -38,9 +38,7 @@ def numbers(session: Session) -> Makers:
         made[f"readings of the clock in one end: {count} {THREADS}"] = partial(readings, session, count)
     for label, tool in itertools.product(BOTH, TOOLS):
         for state in STATES:
-            made[f"way in: {tool}, {state}, ns on {label}"] = partial(
-                centre, partial(way, session, label, tool, state)
-            )
+            made[f"way in: {tool}, {state}, ns on {label}"] = partial(centre, partial(way, session, label, tool, state))
         made[f"way in: {tool}, made / kept, {label}"] = partial(tool_made_or_kept, session, label, tool)
     for label, tool, state, outcome in (
         *((label, "ctypes", "made", "survived") for label in BOTH),
