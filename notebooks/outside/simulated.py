@@ -131,7 +131,7 @@ def of_waiting(session: Simulated) -> None:
             add("pending calls", {"main": main}, outcome=early)
         for how in FORKS[:2]:
             hang("fork", "E14", how, how=how)
-        default = FORKS[-1]
+        default = DEFAULT
         other = session.events(
             session.true("E15", f"children that start otherwise than with forkserver: {label}"), CHILDREN
         )

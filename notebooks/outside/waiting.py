@@ -25,7 +25,7 @@ def share(session: Session, title: str, column: str, value, **which) -> Share | 
 
 def otherwise(session: Session, label: str) -> Share | None:
     """Children whose default start method is another than forkserver."""
-    found = share(session, "fork", "method", "forkserver", how=FORKS[-1], interpreter=label)
+    found = share(session, "fork", "method", "forkserver", how=DEFAULT, interpreter=label)
     return found and Share(found.trials - found.events, found.trials)
 
 
@@ -80,7 +80,7 @@ def numbers(session: Session) -> Makers:
             mean(f"ms until a pending call runs: {main}, {label}", "pending calls", **of)
         for how in FORKS:
             count(f"children that hang: {how}, {label}", "fork", "outcome", "hangs", how=how, **here)
-        count(f"children that start with forkserver: {label}", "fork", "method", "forkserver", how=FORKS[-1], **here)
+        count(f"children that start with forkserver: {label}", "fork", "method", "forkserver", how=DEFAULT, **here)
         made[f"children that start otherwise than with forkserver: {label}"] = partial(otherwise, session, label)
         mean(f"ns of PyErr_CheckSignals: {label}", "price of a check", "ns", **here)
     mended = {"way": WAYS[1:]}
