@@ -22,7 +22,7 @@ class Child:
     """One running child: its process, what it said, and when it came to the point."""
 
     def __init__(self, command: Sequence[str], environment: dict[str, str] | None):
-        self.said, self.complained = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115
+        self.said, self.complained = tempfile.TemporaryFile(), tempfile.TemporaryFile()  # noqa: SIM115 - closed in `row`
         self.process = subprocess.Popen(
             list(command), stdin=subprocess.DEVNULL, stdout=self.said, stderr=self.complained,
             env={**os.environ, **(environment or {})}, start_new_session=True,

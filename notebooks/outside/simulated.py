@@ -6,6 +6,7 @@ from ffilab.judge.simulation import Simulated
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from native.outside.ways import TOOLS
 from notebooks.outside.experiment import ALONE, BRIDGES, BUSY, CHILDREN, CODE, EVENTS, FORKS, OTHERS, THREADS
+from notebooks.outside.waiting import DEFAULT
 
 INTERPRETERS = [GIL, FREE_THREADED]
 # Standard deviation over processes of the logarithm of a time, as seen in a run of `quick`.
@@ -100,10 +101,7 @@ def of_waiting(session: Simulated) -> None:
         if label == FREE_THREADED:
             for claim, way, stop in (
                 *(("E18", way, "gc.collect()") for way in ("attached", "detached", "PyMutex")),
-                *(
-                    ("E19", "attached", stop)
-                    for stop in ("nothing", "os.fork()", "a trace function", "a new __class__")
-                ),
+                *(("E19", "attached", stop) for stop in ("nothing", "os.fork()", "a trace function", "another class")),
                 ("E19", "detached", "nothing"),
             ):
                 hang("lock order", claim, f"{way}, {stop}", way=way, stop=stop)

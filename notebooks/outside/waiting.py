@@ -14,6 +14,8 @@ from notebooks.outside.results import share_of
 PAIR = (GIL, FREE_THREADED)
 # What the process says at its end of the thread that attached.
 FATES = {"hangs": "hang", "came through": "come through", "terminated": "are terminated"}
+# The last of FORKS, unless a reader adds another one.
+DEFAULT = "the default"
 
 
 def share(session: Session, title: str, column: str, value, **which) -> Share | None:
