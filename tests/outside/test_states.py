@@ -1,11 +1,11 @@
 """Thread states and the way in: every tool calls back, a kept state keeps, the clock is read as often as the loop says."""
 
 import pytest
-from notebooks.outside import exercise, experiment
 from of_chapter import LABELS, result_of
 
 from ffilab.setup.catalogue import FREE_THREADED
 from native.outside.ways import TOOLS, way_in
+from notebooks.outside import exercise, experiment
 
 FOLDER = {"folder": experiment.FOLDER}
 
