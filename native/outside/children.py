@@ -4,6 +4,7 @@ A child writes one line to its standard output when it has come to the point; on
 start is no hang.  Standard library only: the workers of every interpreter import it.  POSIX.
 """
 
+import ctypes
 import os
 import resource
 import signal
@@ -16,6 +17,7 @@ from collections.abc import Callable, Sequence
 
 START_LIMIT_S = 60.0  # to come to the point: imports and a fork server's first start, with others beside it
 LOOK_S = 0.002  # between two looks at the children
+PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 
 
 class Child:
@@ -53,6 +55,11 @@ class Child:
         except ProcessLookupError:
             pass
         self.process.wait()
+        try:
+            while os.waitpid(-self.process.pid, 0):
+                pass
+        except ChildProcessError:
+            pass
         texts = []
         for file in (self.said, self.complained):
             file.seek(0)
@@ -74,6 +81,12 @@ def scene(folder: str, code: str, factors: dict) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", call]
 
 
+def adopt(orphans: bool) -> None:
+    """Whether what a child leaves behind, such as a fork server, is ours to wait for: then its time is not that of strangers.  Linux."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, int(orphans), 0, 0, 0)
+
+
 def children(
     commands: Sequence[Sequence[str]],
     limit_s: float,
@@ -90,6 +103,7 @@ def children(
     resource.setrlimit(resource.RLIMIT_CORE, (0, hard))  # a crash is a result here: no core files
     rows: list[dict | None] = [None] * len(commands)
     waiting, running = list(enumerate(commands)), {}
+    adopt(True)
     try:
         while waiting or running:
             while waiting and len(running) < at_once:
@@ -102,4 +116,5 @@ def children(
     finally:
         for child in running.values():
             child.row("")
+        adopt(False)
     return rows

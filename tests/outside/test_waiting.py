@@ -3,6 +3,7 @@
 What hangs or crashes by a race is no business of a test.
 """
 
+import resource
 import sys
 import time
 
@@ -65,6 +66,18 @@ def test_what_a_child_started_ends_with_it(tmp_path):
     child(code)
     time.sleep(1.5)
     assert not there.exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux hands orphans over")
+def test_the_time_of_what_a_child_left_behind_is_ours():
+    def of_children():
+        used = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return used.ru_utime + used.ru_stime
+
+    before = of_children()
+    child("import os, time\nwhile not os.fork():\n    while True: pass\ntime.sleep(1); print(1, flush=True)")
+    # Far more than to start takes.
+    assert of_children() - before > 0.2
 
 
 def test_rows_come_in_the_order_of_their_commands():

@@ -226,14 +226,18 @@ static int64_t steps(int64_t until_ns, int checks) { /* until when it worked; -1
 }
 /* [/compute] */
 
-/* compute(ms, how): ns of the clock when it began and ended. */
+/* compute(ms, how, tell=False): ns of the clock when it began and ended. tell: that it began, on standard output. */
 static PyObject *compute(PyObject *Py_UNUSED(module), PyObject *arguments) {
     long ms;
     const char *how;
-    if (!PyArg_ParseTuple(arguments, "ls", &ms, &how)) {
+    int tell = 0;
+    if (!PyArg_ParseTuple(arguments, "ls|p", &ms, &how, &tell)) {
         return NULL;
     }
     int64_t begun = now_ns(), until = begun + ms * 1000000, ended;
+    if (tell) {
+        dprintf(STDOUT_FILENO, "at the point\n");
+    }
     if (!strcmp(how, "detached")) {
         Py_BEGIN_ALLOW_THREADS
         ended = steps(until, 0);
@@ -314,7 +318,7 @@ static PyMethodDef methods[] = {
     {"end_caller", end_caller, METH_NOARGS, "Let it finish, and join it."},
     {"at_exit", at_exit, METH_O, "at_exit(late): say at the process's end what became of it; late: let it attach only then."},
     {"at_teardown", at_teardown, METH_O, "at_teardown(wants_lock): an object whose destructor lets it attach."},
-    {"compute", compute, METH_VARARGS, "compute(ms, how): work in C; ns of the clock at its begin and end."},
+    {"compute", compute, METH_VARARGS, "compute(ms, how, tell=False): work in C; ns of the clock at its begin and end."},
     {"price_of_check", price_of_check, METH_O, "price_of_check(loops): ns of one PyErr_CheckSignals."},
     {"call_later", call_later, METH_O, "call_later(ms): a thread of C queues a pending call."},
     {"call_times", call_times, METH_NOARGS, "ns of the clock: queued, run."},
