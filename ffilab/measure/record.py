@@ -97,6 +97,11 @@ class Record:
         return {}
 
     @cached_property
+    def frames(self) -> dict:
+        """The frames of its processes that were asked for so far."""
+        return {}
+
+    @cached_property
     def noise(self) -> Noise:
         """Which blocks are left out as they were disturbed, and which restarts count. It never looks at a block's own time."""
         decided = noise.discard(self.blocks, self._complete)
@@ -224,6 +229,10 @@ class Record:
         import pandas as pd
 
         lines = self.processes(title)
+        # Judging asks for one frame once for each number; a process more is another frame.
+        asked = title, disturbed, whole if whole is None else frozenset(whole), len(self.children)
+        if asked in self.frames:
+            return self.frames[asked].copy()
         places = by_place(lines)
         if len(places) < self._last(title)["processes"]:
             raise KeyError(f"{title}, which was interrupted")
@@ -232,7 +241,8 @@ class Record:
         else:
             kept = chosen(places, mostly_lost(places) if whole is None else whole)
             rows = [row for line in kept for row in rows_of(line)]
-        return pd.DataFrame(rows, columns=None if rows else ["interpreter", *HOW])
+        frame = self.frames[asked] = pd.DataFrame(rows, columns=None if rows else ["interpreter", *HOW])
+        return frame.copy()
 
 
 def medians(rows: np.ndarray) -> np.ndarray:
