@@ -13,20 +13,9 @@ from ffilab.judge.numbers import Made, Makers
 from ffilab.judge.poured import TOO_FEW
 from ffilab.judge.processes import interval_of
 from ffilab.measure.session import Session
-from notebooks.placement import results
+from notebooks.placement import lottery, results
 from notebooks.placement.counting import WESTMERE, Cache
 from notebooks.placement.experiment import APART, DENSE, MANY, PACKED, PROGRAMS, SIMULATED, SPREAD, simulated_how
-from notebooks.placement.lottery import (
-    ANYWHERE,
-    BENCHMARKS,
-    BUILDS,
-    DEFAULT,
-    TOGETHER,
-    linked_how,
-    missed_how,
-    profiled_how,
-    stalled_how,
-)
 from notebooks.placement.results import NO_TRAP, THRESHOLDS
 
 
@@ -34,11 +23,11 @@ def controls(session: Session) -> list[Control]:
     """The lottery's own A/A test: the linker's own order against itself. An alarm withholds what random orders are asked for."""
     duels = session.frame("relink lottery")
     found = []
-    for label in BUILDS:
+    for label in lottery.BUILDS:
         of_it = results.of_build(duels, label)
         if not (of_it.kind == "copy").any():
             continue
-        for benchmark in BENCHMARKS:
+        for benchmark in lottery.BENCHMARKS:
             own = results.itself(of_it, benchmark)
             what = f"{benchmark}: the linker's own order / itself on {label}"
             found.append(Control("A/A of the lottery", what, "relink lottery", own))
@@ -190,10 +179,10 @@ def of_lots(session: Session) -> Makers:
     """The lottery of CPython's functions, and the profiles."""
 
     def profiles(make: Callable) -> Callable[[], Made]:
-        return lambda: make(session.observed("profiles of call_method", *profiled_how(session)))
+        return lambda: make(session.observed("profiles of call_method", *lottery.profiled_how(session)))
 
     def as_many() -> Measurement | str:
-        return results.as_many_instructions({label: simulated(session, label) for label in BUILDS})
+        return results.as_many_instructions({label: simulated(session, label) for label in lottery.BUILDS})
 
     made = {
         "share of random orders with the instructions of the linker's own (simulated)": as_many,
@@ -201,7 +190,7 @@ def of_lots(session: Session) -> Makers:
         "processes of which samples were taken, call_method": profiles(sampled),
         "random orders as slow as the slow binary of 2016, call_method": partial(as_slow, session),
     }
-    for label, benchmark in itertools.product(BUILDS, BENCHMARKS):
+    for label, benchmark in itertools.product(lottery.BUILDS, lottery.BENCHMARKS):
         for name, find in BY_LOT.values():
             made[f"{name}, {benchmark} on {label}"] = partial(find, session, label, benchmark)
         for name, find in OF_ORDERS.items():
@@ -219,7 +208,7 @@ def cache(session: Session) -> Cache:
 
 def linked(session: Session, label: str) -> dict:
     """What came of linking a build again."""
-    return session.observed("linking", *linked_how(session, label))
+    return session.observed("linking", *lottery.linked_how(session, label))
 
 
 def duels(session: Session, label: str) -> pd.DataFrame:
@@ -231,7 +220,7 @@ def simulated(session: Session, label: str) -> list[dict] | str:
     """What a simulator counted of the orders of a build, or why there is nothing."""
     of_it = linked(session, label)
     return of_it["lacking"] or session.observed(
-        "simulated misses of the orders", *missed_how(label, of_it, cache(session))
+        "simulated misses of the orders", *lottery.missed_how(label, of_it, cache(session))
     )
 
 
@@ -242,7 +231,9 @@ def apart(session: Session, label: str, benchmark: str) -> Measurement | str:
 
 def stalls(session: Session, label: str, benchmark: str) -> Measurement | str | None:
     of_it = linked(session, label)
-    counted = of_it["lacking"] or session.observed("stalled cycles of the orders", *stalled_how(session, label, of_it))
+    counted = of_it["lacking"] or session.observed(
+        "stalled cycles of the orders", *lottery.stalled_how(session, label, of_it)
+    )
     return results.more_stalls(duels(session, label), counted, benchmark)
 
 
@@ -253,7 +244,7 @@ def misses(session: Session, label: str, benchmark: str) -> Measurement | str | 
 def hot(session: Session, label: str, benchmark: str) -> Measurement | str | None:
     of_it = linked(session, label)
     lacking = of_it["lacking"] or of_it["absent"]
-    return lacking or results.over(duels(session, label), benchmark, TOGETHER, ANYWHERE)
+    return lacking or results.over(duels(session, label), benchmark, lottery.TOGETHER, lottery.ANYWHERE)
 
 
 # What random orders of each build are asked for, with each benchmark.
@@ -291,14 +282,14 @@ def of_orders(session: Session, label: str, benchmark: str, find: Callable) -> M
 def most(session: Session, label: str, benchmark: str) -> Counted | str:
     """Misses of the random order that misses most."""
     counted = results.missed(simulated(session, label), benchmark)
-    return counted if isinstance(counted, str) else Counted(counted.drop(DEFAULT).max())
+    return counted if isinstance(counted, str) else Counted(counted.drop(lottery.DEFAULT).max())
 
 
 def as_slow(session: Session) -> Share:
     """Of the orders of all builds that were linked."""
     found = [
         results.passing(duels(session, label), "call_method", "order", results.PUBLISHED)
-        for label in BUILDS
+        for label in lottery.BUILDS
         if not linked(session, label)["lacking"]
     ]
     return Share(sum(one.events for one in found), sum(one.trials for one in found))

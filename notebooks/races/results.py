@@ -11,27 +11,16 @@ from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Share
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.judge.questions import OPEN, above
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
+from notebooks.races import experiment as e
 from notebooks.races.detection import CLEAN, RACE, TOOLS
-from notebooks.races.experiment import (
-    AGAIN,
-    LOADERS,
-    SHORT,
-    SPREAD_NS,
-    STRESS,
-    THREADS,
-    TWO,
-    VARIANTS,
-    WAYS,
-    lets_others_in,
-)
 
-COPIES = [("atomic", AGAIN)]
-UNSAFE, SAFE = VARIANTS[:1], VARIANTS[1:]
-KEEPING, RELEASING = ([way for way, releases in WAYS.items() if releases == which] for which in (False, True))
-PYDLL, CDLL = LOADERS
+COPIES = [("atomic", e.AGAIN)]
+UNSAFE, SAFE = e.VARIANTS[:1], e.VARIANTS[1:]
+KEEPING, RELEASING = ([way for way, releases in e.WAYS.items() if releases == which] for which in (False, True))
+PYDLL, CDLL = e.LOADERS
 DOLLARS = 1000
 # The kinds of runs of the crossed counter, by their number of threads. They are never pooled.
-TEAM_SIZES = (TWO["threads"], THREADS)
+TEAM_SIZES = (e.TWO["threads"], e.THREADS)
 # Of the runs whose call lets others in, so many should have met.
 MUST_MEET = 0.9
 # Two of WINDOWS_NS, one ten times as wide as the other: at both, the model's share is well above what check and act take.
@@ -108,7 +97,7 @@ def calibrated(crossed: pd.DataFrame) -> list[Check]:
     """Did the threads meet where nothing keeps them apart? Who never met cannot have lost anything."""
     found = []
     for label in labels(crossed):
-        ways = [way for way in WAYS if lets_others_in(label, way)]
+        ways = [way for way in e.WAYS if e.lets_others_in(label, way)]
         for threads in TEAM_SIZES:
             share = met(crossed, interpreter=label, way=ways, threads=threads)
             if share is None:
@@ -134,7 +123,7 @@ def situations(crossed: pd.DataFrame, bank: pd.DataFrame) -> dict[str, Share]:
         ("unsafe", PYDLL, FREE_THREADED, "without"),
         ("atomic", CDLL, FREE_THREADED, "without"),
     ):
-        share = bad_processes(crossed, "lost", interpreter=label, way=way, variant=variant, threads=THREADS)
+        share = bad_processes(crossed, "lost", interpreter=label, way=way, variant=variant, threads=e.THREADS)
         found[f"{variant} counter, {way.removeprefix('ctypes ')}, {where} the GIL"] = share
     for what, label, where in (
         ("atomic load and store", GIL, "with"),
@@ -159,7 +148,7 @@ def crowd_rows(runs: pd.DataFrame) -> pd.DataFrame:
 
 def of_fifty(runs: pd.DataFrame, label: str, column: str, factor: float = 1) -> Location | None:
     """Of fifty threads with the talk's work: the mean of a column over the runs."""
-    part = chosen(runs, interpreter=label, threads=THREADS, iterations=SHORT)
+    part = chosen(runs, interpreter=label, threads=e.THREADS, iterations=e.SHORT)
     return expected(factor * part[column].to_numpy()) if len(part) else None
 
 
@@ -178,11 +167,11 @@ def safety_matrix(crossed: pd.DataFrame, label: str) -> list[tuple[str, str, dic
 def calls(label: str) -> dict[str, list[str]]:
     """The ways of calling, by what they do with a GIL."""
     if BY_LABEL[label].free_threaded:
-        return {"no GIL": list(WAYS)}
+        return {"no GIL": list(e.WAYS)}
     return {"GIL kept": KEEPING, "GIL released": RELEASING}
 
 
-def model_of_payments(window_ns: np.ndarray, spread_ns: float = SPREAD_NS) -> np.ndarray:
+def model_of_payments(window_ns: np.ndarray, spread_ns: float = e.SPREAD_NS) -> np.ndarray:
     """Share of rounds in which two threads, each at a random moment within `spread_ns`, are closer than the window."""
     return 1 - (1 - np.minimum(np.asarray(window_ns, dtype=float) / spread_ns, 1)) ** 2
 
@@ -236,7 +225,7 @@ def tool_score(found: pd.DataFrame) -> dict[str, dict[str, int]]:
     """By tool: on how many variants it was right, missed a race, or raised a false alarm. What it could not run is in none."""
     score = {tool: {"right": 0, "missed": 0, "false alarms": 0} for tool in TOOLS}
     for row in found.itertuples():
-        said = verdict_on_tool(row.found, STRESS[row.variant][0])
+        said = verdict_on_tool(row.found, e.STRESS[row.variant][0])
         what = "missed" if said.endswith("(missed)") else "false alarms" if said.endswith("(false alarm)") else "right"
         score[row.tool][what] += row.found in (RACE, CLEAN)
     return score
