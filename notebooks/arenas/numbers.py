@@ -145,7 +145,7 @@ def of_the_talk(put: Callable) -> None:
     over(f"{inside}, GIL off / on", "inside", (free, HUGE), (free, HUGE_KEPT))
     put(f"how much farther from the talk's print the calls are: {free}, GIL off − on", farther)
     objects = f"huge pages where objects are − all of them, {NONE}: {free}"
-    put(objects, lambda session: results.where_objects_are(talk(session)))
+    put(objects, in_objects)
     over(f"native threads at once, {meet}: {free} / {gil}", "at_once", (free, MEET), (gil, MEET))
     over(f"held by glibc, {meet}: {free} / {gil}", "held", (free, MEET), (gil, MEET))
     over(f"held by glibc, 400 native threads at once: {free} / {gil}", "held", (free, EQUAL), (gil, EQUAL))
@@ -190,6 +190,12 @@ def against(session: Session, compare: Callable, column: str, *pair: results.Whi
     return results.against(runs, compare, column, *pair) or not_built(session, *labels)
 
 
+def in_objects(session: Session) -> Measurement | None:
+    """Of the huge pages that came, those in mappings where Python threads keep their objects: MiB of them less MiB of all."""
+    found = (results.of_condition(talk(session), FREE_THREADED, HUGE_NONE, column) for column in ("in_objects", "huge"))
+    return results.more(*found)
+
+
 def by_each(session: Session) -> Measurement | None:
     """KiB for each of the native threads of all calls, where their blocks are asked for."""
     less = results.less(*(results.of_condition(talk(session), FREE_THREADED, one, "rss") for one in (ASKED, NONE)))
@@ -217,7 +223,9 @@ def share(session: Session, happened: bool, make: Callable, *arguments) -> Share
 
 
 def at_the_cap(session: Session, label: str) -> tuple[int, int]:
-    return results.at_the_cap(talk(session), label, AS_RUN, looked_at(session)["arenas at most"])
+    """glibc made as many arenas as it may: one, the main one, was there before."""
+    arenas = chosen(talk(session), interpreter=label, condition=AS_RUN).arenas
+    return int((arenas >= looked_at(session)["arenas at most"] - 1).sum()), len(arenas)
 
 
 def ended_well(session: Session, published: bool) -> tuple[int, int]:
@@ -241,7 +249,9 @@ def stays(session: Session, way: str, keep: bool) -> Interval | None:
 
 
 def left_by_trim(session: Session, way: str, keep: bool) -> Measurement | None:
-    return results.left_by_trim(grown(session, way, keep), way, keep)
+    """A ratio, as growth differs many times over between processes."""
+    part = grown(session, way, keep)
+    return ratio(part.trimmed.to_numpy(), part.grown.to_numpy())
 
 
 def in_use(session: Session, way: str) -> Measurement | None:
@@ -261,20 +271,26 @@ def by_more_callers(cells: pd.DataFrame, build: str) -> Measurement | None:
     return results.more(*(results.native_part(cells, build, number, native) for number in (many, few)))
 
 
-def over_glibc(session: Session, scenario: str, arm: str, column: str = "value") -> Measurement | str | None:
-    found = results.over_glibc(results.scenarios(session.frame("scenarios")), scenario, arm, column)
+def of_scenarios(session: Session, arm: str, make: Callable) -> Measurement | Interval | str | None:
+    """A number of an allocator, or why it is absent. make: of results.scenarios."""
+    found = make(results.scenarios(session.frame("scenarios")))
     return found or looked_at(session)["absent allocators"].get(arm.partition(",")[0])
+
+
+def over_glibc(session: Session, scenario: str, arm: str, column: str = "value") -> Measurement | str | None:
+    return of_scenarios(session, arm, lambda runs: results.over_glibc(runs, scenario, arm, column))
 
 
 def of_server(session: Session, arm: str) -> Interval | str | None:
     """What a server holds after a second without work."""
-    runs = results.scenarios(session.frame("scenarios"))
-    found = results.positive(chosen(runs, scenario=SERVER, arm=arm), "value")
-    return found or looked_at(session)["absent allocators"].get(arm.partition(",")[0])
+    part = partial(chosen, scenario=SERVER, arm=arm)
+    return of_scenarios(session, arm, lambda runs: results.positive(part(runs), "value"))
 
 
 def over_nothing(session: Session, remedy: str, work: str, column: str) -> Measurement | str | None:
-    found = results.over_nothing(results.grown(session.frame("remedies")), remedy, work, column)
+    """A remedy over none, under one kind of work."""
+    runs = chosen(results.grown(session.frame("remedies")), work=work)
+    found = ratio(*(chosen(runs, remedy=one)[column].to_numpy() for one in (remedy, "nothing")))
     return found or looked_at(session)["absent allocators"].get(remedy)
 
 

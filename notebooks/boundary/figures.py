@@ -53,7 +53,8 @@ def every_cell(
     where = ", ".join(one for one in names if one.endswith("matrix.jsonl"))
     rows = []
     for label, binding, signature in itertools.product(record.interpreters, e.BINDINGS, e.SIGNATURES):
-        arm, row = e.name(binding, signature), found.get((label, binding, signature))
+        cell = (e.name(one, signature) for one in (binding, e.FLOOR))
+        arm, floor, row = *cell, found.get((label, binding, signature))
         counted = {} if isinstance(counts, str) else counts.get(label, {})
         why = why_missing(binding, record.missing.get((label, arm)) or "it was not measured") if row is None else ""
         if row is not None and (reason := stand_ins.get(label, {}).get(binding)):
@@ -65,7 +66,7 @@ def every_cell(
                 "signature": signature,
                 **numbers("ns", row and row.ns),
                 **numbers("over the floor", row and row.over),
-                **numbers("ratio to the floor", row and results.ratio_to_floor(record, label, binding, signature)),
+                **numbers("ratio to the floor", row and statistics.ratio(record, (label, arm), (label, floor))),
                 "instructions": counted.get(arm),
                 "n": len(record.kept) if row else 0,
                 "section": SECTION,

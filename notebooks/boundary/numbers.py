@@ -257,8 +257,7 @@ def of_tools(session: Session) -> Makers:
     made["import of cffi's ABI mode: in line / out of line"] = partial(
         first_use, results.import_ratio, e.VARIANTS[e.OUT_OF_LINE], e.OUT_OF_LINE
     )
-    for key in ("import_ms", "first_call_ns"):
-        made[f"{key}: lazy / default"] = partial(first_use, results.linking_effect, key, "lazy")
+    made["first_call_ns: lazy / default"] = partial(first_use, results.linking_effect)
     return made
 
 

@@ -183,11 +183,6 @@ def times_floor(record: Record, label: str, binding: str, signature: str) -> flo
     return float(np.exp(np.nanmedian(logs))) if np.isfinite(logs).any() else np.nan
 
 
-def ratio_to_floor(record: Record, label: str, binding: str, signature: str) -> Interval:
-    """Time of a binding over that of the C API for the same signature, the loop in both, paired by block."""
-    return statistics.ratio(record, (label, name(binding, signature)), (label, name(e.FLOOR, signature)))
-
-
 def matrix(record: Record) -> pd.DataFrame:
     """One row per interpreter, signature and binding: ns of a turn of the loop, ns over the floor (both with interval), ratio."""
     return pd.DataFrame(
@@ -207,10 +202,6 @@ def matrix(record: Record) -> pd.DataFrame:
     )
 
 
-# What a pair of bindings is answered with: which of the two took less time, if the interval says so.
-FIRST, SECOND, APART_UNKNOWN = "first", "second", "undecided"
-
-
 def apart(record: Record) -> pd.DataFrame:
     """Every two bindings of one interpreter and signature: time of the first over that of the second, paired by block, with its
     interval, and which of the two took less."""
@@ -226,7 +217,7 @@ def apart(record: Record) -> pd.DataFrame:
 
 def cheaper(ratio: Interval) -> tuple[float, float, float, str]:
     """A ratio of times with the answer to "which of the two?"; one without bounds answers nothing."""
-    return ratio.value, ratio.low, ratio.high, {NO: FIRST, YES: SECOND, OPEN: APART_UNKNOWN}[above(ratio, 1)]
+    return ratio.value, ratio.low, ratio.high, {NO: "first", YES: "second", OPEN: "undecided"}[above(ratio, 1)]
 
 
 def variants(record: Record) -> pd.DataFrame:
@@ -618,11 +609,11 @@ def places(tree: list[Node]) -> dict[str, float]:
     return {what: below(tree, pattern) for what, pattern in PLACES.items()}
 
 
-def linking_effect(runs: pd.DataFrame, key: str, linking: str) -> Interval:
-    """Median over bindings, by round, of `key` under a way of linking over `key` under the default."""
+def linking_effect(runs: pd.DataFrame) -> Interval:
+    """Median over bindings, by round, of the first call where symbols are resolved lazily over that under the default."""
     part = runs[runs.binding.isin(e.RELINKED)].dropna(subset=list(FIRST_USE))
-    table = part.pivot(index=["round", "binding"], columns="linking", values=key).dropna()
-    logs = np.log(table[linking] / table["default"]).groupby("round").median()
+    table = part.pivot(index=["round", "binding"], columns="linking", values="first_call_ns").dropna()
+    logs = np.log(table["lazy"] / table["default"]).groupby("round").median()
     return statistics.ratio_interval(logs.to_numpy())
 
 
@@ -689,22 +680,18 @@ def deciding() -> list[tuple[str, str, str, Callable[[Record], Measurement | str
         (FASTEST_OF_FOUR, ("pybind11", *e.WITH_THE_GIL[e.METHOD])),
         (FASTEST, (*e.CPP, *e.WITH_THE_GIL[e.METHOD])),
     ):
-        found.append(("A23", name, e.METHOD, lambda record, others=others: fastest_other(record, others)[1]))
+        found.append(("A23", name, e.METHOD, partial(fastest_other, others=others)))
     return found
 
 
-def fastest_other(record: Record, others: tuple[str, ...]) -> tuple[str, Measurement | str]:
-    """A23: of the other ways to a C++ method the fastest, by its ratio to PyO3, and that ratio; or why there is none.
+def fastest_other(record: Record, others: tuple[str, ...]) -> Measurement | str:
+    """A23: the ratio to PyO3 of the fastest of the other ways to a C++ method; or why there is none.
 
     A superlative needs no more than one that beats it, and no less than all that do not.
     """
-    cells = {a: ((GIL, a, e.METHOD), (GIL, "PyO3", e.METHOD)) for a in others}
-    found = {binding: comparison(record, *pair) for binding, pair in cells.items()}
-    measured = {binding: one for binding, one in found.items() if not isinstance(one, str)}
-    if not measured:
-        return "", next(iter(found.values()))
-    best = min(measured, key=lambda binding: measured[binding].estimate.centre)
-    return best, measured[best]
+    found = [comparison(record, (GIL, one, e.METHOD), (GIL, "PyO3", e.METHOD)) for one in others]
+    measured = [one for one in found if not isinstance(one, str)]
+    return min(measured, key=lambda one: one.estimate.centre, default=found[0])
 
 
 def comparison(record: Record, slow: tuple[str, str, str], fast: tuple[str, str, str]) -> Measurement | str:
