@@ -140,9 +140,6 @@ def standing(sessions: list[dict]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-# ---- what is shown ----
-
-
 def counted(found: Share | None) -> str:
     """A share as a count with its interval; None: nothing was compared, as in a single session or of what ran once in it."""
     if found is None:

@@ -59,8 +59,6 @@ def check_flaws(answers: dict[str, str]) -> list[str]:
     return lines
 
 
-# ---- the second exercise: a benchmark to repair, on a simulated clock ----
-
 # The simulated machine: a call takes NS; each process multiplies the time of each function by luck of its own, each timing adds
 # noise, each timing of a process is a little slower than the one before, and every second one takes longer (standard deviations
 # and steps of the logarithm).
@@ -172,8 +170,6 @@ def check_benchmark(benchmark) -> list[str]:
         lines.append("Right: it is silent where nothing is, and finds what is there.")
     return lines
 
-
-# ---- the third exercise: a loop that the compiler leaves out ----
 
 SPIN = "{built}/measuring/libspin.so"
 # How far the loop runs; how many times as far in a second arm; and how many times as long that has to take, whatever disturbs.

@@ -72,9 +72,6 @@ def controls(session: Session) -> list[Control]:
     ]
 
 
-# ---- what the numbers are made of ----
-
-
 def clock(session: Session) -> dict[str, float]:
     return results.clock(session.frame(TALK))
 
@@ -103,9 +100,6 @@ def record(session: Session) -> Record:
 
 def widths(session: Session) -> tuple[dict[str, float], Interval]:
     return results.pseudo_replication(session.timed("copies"))
-
-
-# ---- how they are made ----
 
 
 def called(pairs: pd.DataFrame, which: str) -> Counted:

@@ -150,9 +150,6 @@ def leaning(pairs: pd.DataFrame) -> dict[str, Share]:
     }
 
 
-# ---- a benchmark, step by step ----
-
-
 def times_of(timings: list[list], which: int) -> np.ndarray:
     """Logarithms of one copy's timings, in the order of measuring."""
     return np.log([ns for copy, ns in timings if copy == which])
@@ -197,9 +194,6 @@ def false_alarms(found: pd.DataFrame) -> dict[int, Share]:
     """By step: the benchmarks whose interval excludes 1, of all. A step of which none was completed is left out."""
     alarms = pd.Series([above(Interval.of(row), 1) != OPEN for row in found.itertuples()], found.index, dtype=bool)
     return {int(step): Share(int(part.sum()), len(part)) for step, part in alarms.groupby(found.step)}
-
-
-# ---- the corrected experiment ----
 
 
 def restart_medians(record: Record) -> pd.DataFrame:
@@ -339,9 +333,6 @@ def alarms_among(pairs: list[Comparison]) -> int | None:
 def loaders_compared(record: Record) -> Comparison:
     """CDLL over PyDLL."""
     return statistics.compare(record, (GIL, COPIES[0]), (GIL, "PyDLL"))
-
-
-# ---- layouts ----
 
 
 def by_layout(record: Record) -> pd.DataFrame:

@@ -42,9 +42,6 @@ OF_STORY = ("program", "an operation, ns", "instructions", "misses, simulated")
 OVER_OWN = "time / that of the linker's order"
 
 
-# ---- functions at a distance ----
-
-
 def filled(cache: Cache) -> pd.DataFrame:
     """Lines of MANY functions in each set: columns distance, set, lines."""
     parts = [
@@ -145,9 +142,6 @@ def simulated_table(found: pd.DataFrame) -> pd.DataFrame:
     return table.fillna("").reset_index().rename(columns={"n": "functions", "distance": "distance, bytes"})
 
 
-# ---- a loop, and an environment ----
-
-
 def show_extremes(runs: pd.DataFrame, x: str, caption: str, hue: str | None = None) -> None:
     """A figure of time over offsets of the loop, or sizes of the environment (with hue); only if they do something."""
     apart = results.environments_apart(runs).values() if hue else [results.offsets_apart(runs)]
@@ -165,9 +159,6 @@ def show_extremes(runs: pd.DataFrame, x: str, caption: str, hue: str | None = No
 
     data = runs[[*([hue] if hue else []), x, *([] if hue else ["process"]), "ns"]]
     draw.figure(plot, caption, f"ns of one round over {EXTREMES[x]}, one point for each process.", data=data)
-
-
-# ---- the story ----
 
 
 def story_table(times: pd.DataFrame, counts: pd.DataFrame | str, hardware: dict | str) -> pd.DataFrame:
@@ -207,9 +198,6 @@ def bisections_table(bisections: pd.DataFrame) -> pd.DataFrame:
                 }
             )
     return pd.DataFrame(rows)
-
-
-# ---- the lottery ----
 
 
 def profile_table(found: dict) -> pd.DataFrame:

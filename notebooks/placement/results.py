@@ -46,9 +46,6 @@ def table(found: list[dict] | str) -> pd.DataFrame | str:
     return found if isinstance(found, str) else pd.DataFrame(found)
 
 
-# ---- functions at a distance ----
-
-
 def fits(runs: pd.DataFrame, distance: int) -> tuple[float, float]:
     """How many functions keep their time beyond doubt, 0 if none; and from which on all take too long, infinity if none do. Or NaN."""
     numbers = sorted(int(n) for n in runs[runs.distance == distance].n.unique())
@@ -95,9 +92,6 @@ def simulated_edge(found: pd.DataFrame, cache: Cache, distance: int) -> int:
     return int(part[part.misses < FEW_MISSES].n.max()) if (part.misses < FEW_MISSES).any() else 0
 
 
-# ---- a loop, and an environment ----
-
-
 def offsets_apart(runs: pd.DataFrame) -> Interval:
     """The slowest fifth of all offsets over the fastest, not biased by the choice."""
     return extremes(np.log(runs.pivot(index="offset", columns="process", values="ns").to_numpy()))
@@ -114,9 +108,6 @@ def environments_apart(runs: pd.DataFrame) -> dict[bool, Interval]:
 def matters(found: Interval | None) -> bool:
     """Do they differ, and not surely by less than what would matter? Then there is something to draw."""
     return found is not None and above(found, 1) == YES and above(found, THRESHOLDS[0]) != NO
-
-
-# ---- the lottery ----
 
 
 def of_build(runs: pd.DataFrame, label: str) -> pd.DataFrame:
@@ -276,9 +267,6 @@ def hottest(profiles: list[dict]) -> list[str]:
 
 def share_of(profile: dict, functions: list[str]) -> float:
     return sum(profile["hottest"].get(name, 0) for name in functions) / profile["total"]
-
-
-# ---- the story ----
 
 
 def ratio(times: pd.DataFrame, slow: str, fast: str) -> Measurement | None:
