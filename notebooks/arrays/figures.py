@@ -3,6 +3,7 @@
 import itertools
 import textwrap
 
+import matplotlib.pyplot as plt
 import pandas as pd
 
 from ffilab.judge.numbers import of
@@ -29,8 +30,7 @@ def prices(session: Session) -> pd.DataFrame:
     for label, tool in itertools.product(PAIR, TOOLS):
         found = of(session)[f"{tool}, in, ns on {label}"].measurement
         if found and found.interval.is_known:
-            at = {name: getattr(found.interval, name) for name in ("value", "low", "high")}
-            rows.append({"tool": tool, "CPython": label, **at})
+            rows.append({"tool": tool, "CPython": label, **vars(found.interval)})
     return pd.DataFrame(rows, columns=["tool", "CPython", "value", "low", "high"])
 
 
@@ -73,19 +73,13 @@ def plot_fates(figure, grid: pd.DataFrame) -> None:
     axes = figure.subplots()
     for (row, given), (column, tool) in itertools.product(enumerate(grid.index), enumerate(grid.columns)):
         colour, word = LOOK.get(grid.loc[given, tool], ("none", grid.loc[given, tool]))
-        axes.add_patch(_box(column, row, colour))
+        axes.add_patch(plt.Rectangle((column - 0.47, row - 0.44), 0.94, 0.88, facecolor=colour, alpha=0.55))
         axes.text(column, row, word, ha="center", va="center", size=7, color=draw.INK["light"])
     axes.set(xlim=(-0.5, len(grid.columns) - 0.5), ylim=(len(grid.index) - 0.5, -0.5))
     axes.set_xticks(range(len(grid.columns)), [textwrap.fill(tool, 11) for tool in grid.columns], size=7)
     axes.set_yticks(range(len(grid.index)), grid.index, size=8)
     axes.xaxis.tick_top()
     axes.grid(visible=False)
-
-
-def _box(column: int, row: int, colour: str):
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((column - 0.47, row - 0.44), 0.94, 0.88, facecolor=colour, alpha=0.55)
 
 
 def fate_table(rows: pd.DataFrame) -> pd.DataFrame:

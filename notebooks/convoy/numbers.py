@@ -80,9 +80,17 @@ def numbers(session: Session) -> Makers:
     put("share of free releases after which the other thread is first", released, "free")
     for place, where in results.PLACES.items():
         for call in ("recv", "send"):
-            put(f"share of calls of {call} that wait, threads {where}", share_waiting, call, place)
-        put(f"requests that lose 2 switch intervals, in per cent, threads {where}", losing, 2, place)
-    put("loss of a request, in switch intervals, threads on different cores", lost)
+            put(
+                f"share of calls of {call} that wait, threads {where}",
+                timeline,
+                call,
+                place,
+                "share of calls",
+                NO_PINNING,
+            )
+        put(f"requests that lose 2 switch intervals, in per cent, threads {where}", losing, place)
+    lost = "loss of a request, in switch intervals, threads on different cores"
+    put(lost, timeline, "lost", results.TWO_CORES, "switch intervals")
     put("time of a request, in switch intervals", request)
     for case in results.SLACK_CASES:
         for length, what in ((1e-5, "10 µs"), (SHORTEST_S, "1 µs")):
@@ -137,22 +145,17 @@ def released(session: Session, column: str) -> Measurement | None:
     return location(done(session.frame("forced switching"), interpreter=GIL)[column].to_numpy(), "share of releases")
 
 
-def calls(session: Session, column: str | int, place: str) -> np.ndarray:
-    """What the timelines show beside one CPU thread, one value for each process."""
-    return results.calls_that_wait(session.frame("timeline"), place)[column].to_numpy()
+def timeline(
+    session: Session, column: str, place: str, unit: str, absent: str | None = None
+) -> Measurement | str | None:
+    """What the timelines show beside one CPU thread; or why they do not."""
+    found = results.calls_that_wait(session.frame("timeline"), place)[column]
+    return location(found.to_numpy(), unit) or absent
 
 
-def share_waiting(session: Session, call: str, place: str) -> Measurement | str:
-    """Calls that wait for the GIL."""
-    return location(calls(session, call, place), "share of calls") or NO_PINNING
-
-
-def losing(session: Session, count: int, place: str) -> Measurement | None:
-    return location(100 * calls(session, count, place), "% of requests")
-
-
-def lost(session: Session) -> Measurement | None:
-    return location(calls(session, "lost", results.TWO_CORES), "switch intervals")
+def losing(session: Session, place: str) -> Measurement | None:
+    found = results.calls_that_wait(session.frame("timeline"), place)[2]
+    return location(100 * found.to_numpy(), "% of requests")
 
 
 def request(session: Session) -> Measurement | None:

@@ -5,6 +5,7 @@ import pandas as pd
 
 from ffilab.judge import statistics
 from ffilab.judge.estimates import Interval
+from ffilab.judge.questions import YES, above
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record, medians
 from ffilab.page import draw
@@ -88,7 +89,7 @@ def timeline(record: Record) -> pd.DataFrame:
         takes = statistics.over_units(record, attached).at().value
         price = results.comparison(record, label, "noop").difference
         for loader in LOADERS:
-            more = price if loader == "CDLL" and results.costs_more(price) else Interval(0.0, 0.0, 0.0)
+            more = price if loader == "CDLL" and above(price, 0) == YES else Interval(0.0, 0.0, 0.0)
             ends = {"low": takes + more.low, "high": takes + more.high}
             rows.append({"interpreter": label, "loader": loader, "ctypes_ns": takes, "extra_ns": more.value, **ends})
     return pd.DataFrame(rows)

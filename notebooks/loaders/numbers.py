@@ -8,7 +8,8 @@ from ffilab.judge import statistics
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Location, Share
 from ffilab.judge.numbers import Made, Makers
-from ffilab.judge.questions import OPEN, above
+from ffilab.judge.questions import OPEN, YES, above
+from ffilab.measure.record import medians
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.loaders import results
@@ -58,7 +59,8 @@ def numbers(session: Session) -> Makers:
             calls(f"miss of noop's {what}, in ns: {label}", largest_miss, label, what, False)
     calls(f"noop: price on {GIL} less on {FREE_THREADED}", results.gil_over_free_threaded)
     for function in results.FUNCTIONS:
-        calls(f"{function}: ratio on {GIL} / on {FREE_THREADED}", results.gain_with_gil_over_without, function)
+        both = [results.cells(label, function) for label in (GIL, FREE_THREADED)]
+        calls(f"{function}: ratio on {GIL} / on {FREE_THREADED}", statistics.ratio_of_ratios, *both)
     calls(f"idle hook on {GIL}", results.audit_cost)
     made[f"longest pause beside PyDLL, in ms: {GIL}"] = partial(pause, session, 1.0)
     made[f"longest pause beside PyDLL / the call: {GIL}"] = partial(pause, session, SLEEP_MS)
@@ -108,11 +110,13 @@ def alone(record, label: str) -> Made:
 
 
 def cycle_share(record, label: str) -> Made:
-    """Only where CDLL is known to cost more."""
+    """The bare cycle as a share of the loaders' difference, where CDLL is known to cost more."""
     if not record.has(label, "detach and attach"):
         return None
-    priced = results.costs_more(results.comparison(record, label, "noop").difference)
-    return results.cycle_share(record, label) if priced else "CDLL is not known to cost more"
+    if above(results.comparison(record, label, "noop").difference, 0) != YES:
+        return "CDLL is not known to cost more"
+    cycle = medians(record.times(label, "detach and attach"))
+    return statistics.over_units(record, cycle / results.extra(record, label, "noop"))
 
 
 def largest_miss(record, label: str, what: str, over_allowed: bool = True) -> Interval | str:

@@ -149,8 +149,7 @@ def effects(speeds: pd.DataFrame, lateness: pd.DataFrame) -> pd.DataFrame:
         }
         for what, one in found.items():
             if one and one.interval.is_known:
-                at = {name: getattr(one.interval, name) for name in ("value", "low", "high")}
-                rows.append({"case": f"{what}, {work}, {label}", "placement": placement, **at})
+                rows.append({"case": f"{what}, {work}, {label}", "placement": placement, **vars(one.interval)})
     return pd.DataFrame(rows, columns=["case", "placement", "value", "low", "high"])
 
 

@@ -85,7 +85,8 @@ def numbers(session: Session) -> Makers:
             pd.concat([session.frame("throughput"), session.frame("throughput, further cases")]), placement
         )
     made["cores"] = lambda: Counted(max(1, len(session.observed(e.TITLE_CORES))))
-    asked = {name: made[name] for name in asked_by_the_claim()}
+    (claim,) = (claim for claim in declared("pinning").claims if claim.id == "A24a")
+    asked = {test.number: made[test.number] for test in claim.tests}
     for what, begins in (("throughput", "throughput"), ("tails", "p99")):
         of_it = [make for name, make in asked.items() if name.startswith(begins)]
         made[f"smallest gain in {what} to be found, in per cent"] = lambda of_it=of_it: smallest(of_it)
@@ -100,11 +101,6 @@ def frame(session: Session, title: str, label: str, work: str) -> pd.DataFrame:
 
 def named(placement: str) -> str:
     return {e.FREE: "not pinned", e.APART: "a core each", e.ONE_CORE: "one core"}[placement]
-
-
-def asked_by_the_claim() -> list[str]:
-    (claim,) = (claim for claim in declared("pinning").claims if claim.id == "A24a")
-    return [test.number for test in claim.tests]
 
 
 def smallest(makers: list[Callable[[], Measurement | None]]) -> Counted | None:

@@ -86,12 +86,6 @@ def pages_met(distance: int, n: int, page: int = 4096) -> int:
     return len(set(np.arange(n) * distance // page))
 
 
-def simulated_edge(found: pd.DataFrame, cache: Cache, distance: int) -> int:
-    """The largest number of functions at a distance that this cache runs without a miss; 0 if none."""
-    part = found[(found.cache == cache.name) & (found.distance == distance)]
-    return int(part[part.misses < FEW_MISSES].n.max()) if (part.misses < FEW_MISSES).any() else 0
-
-
 def offsets_apart(runs: pd.DataFrame) -> Interval:
     """The slowest fifth of all offsets over the fastest, not biased by the choice."""
     return extremes(np.log(runs.pivot(index="offset", columns="process", values="ns").to_numpy()))
@@ -331,8 +325,3 @@ def unrelated(bisections: pd.DataFrame) -> Share:
     """Bisections without a trap that blame a commit which changes no machine code: it cannot have changed the time."""
     innocent = ~of_history(bisections, NO_TRAP).message.isin(CHANGE_CODE)
     return Share(int(innocent.sum()), len(innocent))
-
-
-def standing_without_code(bisections: pd.DataFrame) -> int:
-    """How many of those that stand were said of a commit that leaves the program's instructions as they are."""
-    return unrelated(bisections[bisections.stands == 1]).events

@@ -7,7 +7,7 @@ import pandas as pd
 import seaborn as sns
 
 from ffilab.judge import statistics
-from ffilab.judge.estimates import Interval, Share
+from ffilab.judge.estimates import Interval, Location, Share
 from ffilab.judge.processes import chosen
 from ffilab.measure.plan import EMPTY
 from ffilab.measure.record import Record
@@ -48,7 +48,7 @@ def mean_words(frame: pd.DataFrame, column: str, unit: str, factor: float = 1, *
     rows = chosen(frame, **which)
     if rows.empty:
         return draw.NOT_MEASURED
-    found = results.expected(rows[column].to_numpy()).at()
+    found = Location.mean(rows[column].to_numpy(dtype=float)).at()
     return draw.text(Interval(found.value, max(0.0, found.low), found.high), unit, factor)
 
 

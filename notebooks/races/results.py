@@ -7,7 +7,7 @@ import pandas as pd
 
 from ffilab.judge import estimates
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import LEVEL, MIN_VALUES, Interval, Location, Share
+from ffilab.judge.estimates import LEVEL, Interval, Location, Share
 from ffilab.judge.processes import chosen, interval_of
 from ffilab.judge.questions import OPEN, above
 from ffilab.setup.catalogue import BY_LABEL, FREE_THREADED, GIL
@@ -56,17 +56,6 @@ def counter_trials(trials: pd.DataFrame, label: str, way: str, variant: str) -> 
     """The trials of one counter. Threads that did not meet cannot try a lock: of locks only those count in which all met."""
     rows = chosen(trials, interpreter=label, way=way, variant=variant)
     return rows[rows.met == 1] if variant in SAFE else rows
-
-
-def expected(values: np.ndarray) -> Location:
-    """The expected value of a run: the mean over all runs, with its t interval. Nothing is trimmed: where runs fall into two
-    clusters, a trimmed mean is the centre of neither, and the mean is at least what many runs lose on average."""
-    values = np.asarray(values, dtype=float)
-    if len(values) < MIN_VALUES:
-        return Location.of(values)
-    return Location(
-        float(values.mean()), float(values.std(ddof=1)) / math.sqrt(len(values)), len(values) - 1, len(values)
-    )
 
 
 def difference(one: Location | None, other: Location | None, level: float = LEVEL) -> Interval | None:
@@ -149,7 +138,7 @@ def crowd_rows(runs: pd.DataFrame) -> pd.DataFrame:
 def of_fifty(runs: pd.DataFrame, label: str, column: str, factor: float = 1) -> Location | None:
     """Of fifty threads with the talk's work: the mean of a column over the runs."""
     part = chosen(runs, interpreter=label, threads=e.THREADS, iterations=e.SHORT)
-    return expected(factor * part[column].to_numpy()) if len(part) else None
+    return Location.mean(factor * part[column].to_numpy(dtype=float)) if len(part) else None
 
 
 def safety_matrix(crossed: pd.DataFrame, label: str) -> list[tuple[str, str, dict[int, Share]]]:
