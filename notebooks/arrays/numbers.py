@@ -30,15 +30,12 @@ def numbers(session: Session) -> Makers:
     for label, tool in itertools.product(e.PAIR, e.TOOLS):
         price(f"{tool}, in", label, f"{tool}, in, {e.SMALL}")
         over(f"{tool}, 1 MiB / 1 KiB", label, f"{tool}, in, {e.LARGE}", f"{tool}, in, {e.SMALL}")
-        over(f"{tool}, 2-d / 1-d", label, f"{tool}, in, {e.SQUARE}", f"{tool}, in, {e.SMALL}")
     for label in e.PAIR:
-        price(f"{e.BUFFER}, in", label, f"{e.BUFFER}, in, {e.SMALL}")
         for tool in e.CONVERTS:
             price(f"{tool} {e.SINGLE}, in", label, f"{tool} {e.SINGLE}, in, {e.LARGE}")
             price(f"{tool}, large, in", label, f"{tool}, in, {e.LARGE}")
         over("nanobind, array / memoryview", label, f"nanobind, in, {e.SMALL}", f"{e.BUFFER}, in, {e.SMALL}")
         over("array in, pybind11 / nanobind", label, f"pybind11, in, {e.SMALL}", f"nanobind, in, {e.SMALL}")
-        over("nanobind, out, by DLPack / by NumPy", label, f"{e.DLPACK}, out", "nanobind, out")
         for way in e.WAYS_OUT:
             price(f"{way}, out", label, f"{way}, out")
     made |= {

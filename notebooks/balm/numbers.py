@@ -44,9 +44,7 @@ COMPARED = {
     "from string / new": ("from string", e.NEW),
     "one decode / new": ("one decode, then splitlines", e.NEW),
     **{
-        f"{way} / lazy sequence, {share} read": (f"{way}, {share} read", f"{e.LAZY}, {share} read")
-        for way in (e.NEW, e.BEST)
-        for share in e.EVERY
+        f"new / lazy sequence, {share} read": (f"{e.NEW}, {share} read", f"{e.LAZY}, {share} read") for share in e.EVERY
     },
 }
 # Ways whose nanoseconds are said.
@@ -97,7 +95,6 @@ def numbers(session: Session) -> Makers:
             ways(f"{name}, one thread: {label}", results.faster, label, other, one)
         for name, arm in WAYS.items():
             ways(f"ns a string of {name}, one thread: {label}", results.cost, label, arm)
-        ways(f"smallest difference from new to be told: {label}", lambda *at: Counted(results.least(*at)), label)
         for share in e.EVERY:
             ways(f"new / lazy sequence, {share} read, less what can be told: {label}", beyond, label, share)
     ways("gain of pages and tuple, one thread: {GIL} / {FREE_THREADED}", results.change_without_gil)

@@ -35,13 +35,6 @@ PRICED = {
 SECTION, FOLDER = "notebooks/boundary/boundary.html#the-matrix", "notebooks/boundary"
 
 
-def why_missing(binding: str, reason: str) -> str:
-    """The reason of a cell that could not be filled, as a record has it, in words."""
-    if reason.startswith("AttributeError") and "PyDLL" in binding:
-        return "PyDLL never detaches the thread state"
-    return reason.removeprefix("ImportError: ")
-
-
 def every_cell(
     record: Record, cells: pd.DataFrame, counts: dict | str, stand_ins: dict, names: list[str]
 ) -> pd.DataFrame:
@@ -56,8 +49,12 @@ def every_cell(
         cell = (e.name(one, signature) for one in (binding, e.FLOOR))
         arm, floor, row = *cell, found.get((label, binding, signature))
         counted = {} if isinstance(counts, str) else counts.get(label, {})
-        why = why_missing(binding, record.missing.get((label, arm)) or "it was not measured") if row is None else ""
-        if row is not None and (reason := stand_ins.get(label, {}).get(binding)):
+        why = ""
+        if row is None:
+            why = (record.missing.get((label, arm)) or "it was not measured").removeprefix("ImportError: ")
+            if why.startswith("AttributeError") and "PyDLL" in binding:
+                why = "PyDLL never detaches the thread state"
+        elif reason := stand_ins.get(label, {}).get(binding):
             why = f"measured by a stand-in: {reason}"
         rows.append(
             {

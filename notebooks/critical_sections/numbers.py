@@ -4,6 +4,7 @@ import itertools
 import math
 from functools import partial
 
+from ffilab.judge import statistics
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
 from ffilab.judge.estimates import Counted, Interval, Location, Measurement
@@ -83,7 +84,10 @@ def numbers(session: Session) -> Makers:
         single(f"{slow} / {fast}", results.pieces_compared, slow, fast)
 
     made["failures of the calibration"] = lambda: Counted(sum(not check.passed for check in controls(session)))
-    made["two threads of the calibration / one"] = lambda: results.two_threads(session.frame("two at once"))
+    # They share nothing.
+    made["two threads of the calibration / one"] = lambda: statistics.location_interval(
+        session.frame("two at once").threads.to_numpy()
+    )
     for title, label, cases in COMPANY.values():
         for name, shared in cases:
             made[of_two(name, shared, label)] = partial(rate_of_two, session, title, label, name, shared)

@@ -188,11 +188,6 @@ def calibrated(runs: pd.DataFrame, cores: int) -> list[Check]:
     return checks
 
 
-def two_threads(calibration: pd.DataFrame) -> Interval:
-    """What two threads that share nothing do, over what one does."""
-    return statistics.location_interval(calibration.threads.to_numpy())
-
-
 def alone(runs: pd.DataFrame, **which) -> Interval | None:
     """ns of one operation of one thread without a rival, in the processes that `which` chooses; None if there are none."""
     return positive(1e9 / processes.chosen(runs, **which).alone)

@@ -64,8 +64,8 @@ def numbers(session: Session) -> Makers:
     calls(f"idle hook on {GIL}", results.audit_cost)
     made[f"longest pause beside PyDLL, in ms: {GIL}"] = partial(pause, session, 1.0)
     made[f"longest pause beside PyDLL / the call: {GIL}"] = partial(pause, session, SLEEP_MS)
-    for wrong in (False, True):
-        made[f"rounds with the larger ratio on {GIL if wrong else FREE_THREADED}"] = partial(rounds, session, wrong)
+    for label in (GIL, FREE_THREADED):
+        made[f"rounds with the larger ratio on {label}"] = partial(rounds, session, label)
     return made
 
 
@@ -133,7 +133,9 @@ def largest_miss(record, label: str, what: str, over_allowed: bool = True) -> In
     return Interval(max(abs(one.value) for one in missed), at_least, at_most).map(lambda ns: ns / unit)
 
 
-def rounds(session: Session, other: bool) -> Share:
-    """Of the talk's program."""
-    found = results.free_threaded_gains_more(results.as_run(session.frame(GETPID), "seconds", "CDLL"))
-    return Share(found.trials - found.events, found.trials) if other else found
+def rounds(session: Session, label: str) -> Share:
+    """In how many rounds the talk's program prints the larger ratio on this build. Equal ones are none of the free-threaded build's."""
+    found = results.as_run(session.frame(GETPID), "seconds", "CDLL").set_index("interpreter").ratios
+    ratios = pd.DataFrame({build: found[build] for build in (GIL, FREE_THREADED)}).dropna()
+    gains_more = ratios[FREE_THREADED] > ratios[GIL]
+    return Share(int((gains_more == (label == FREE_THREADED)).sum()), len(ratios))

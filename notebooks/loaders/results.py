@@ -45,14 +45,6 @@ def as_run(runs: pd.DataFrame, value: str, over: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def free_threaded_gains_more(found: pd.DataFrame) -> Share:
-    """In how many rounds the talk's program prints the larger ratio on the free-threaded build."""
-    ratios = pd.DataFrame(
-        {label: found.set_index("interpreter").ratios[label] for label in (GIL, FREE_THREADED)}
-    ).dropna()
-    return Share(int((ratios[FREE_THREADED] > ratios[GIL]).sum()), len(ratios))
-
-
 def cells(label: str, function: str) -> tuple[tuple[str, str], tuple[str, str]]:
     """The two cells of a function: through CDLL, through PyDLL."""
     build, on = (FREE_THREADED, ON) if label == SWITCHED else (label, "")

@@ -17,13 +17,11 @@ from ffilab.measure.session import Session
 from ffilab.page import draw
 from ffilab.setup.catalogue import GIL
 
-# What the check of each exercise prints when it is solved.
 SOLVED = {
     "find-the-flaw": r"\A(\w: right\. .*\n){3}\Z",
     "repair-the-benchmark": r"^Right: ",
     "count-to": r"^Correct\.\n(Fast enough|Whether it is fast enough is open)",
 }
-# A change of a cell, for the tests: what stands there, what takes its place, and what then has to be seen.
 CHANGE = (
     '"a list of ten lists": "[[] for _ in range(10)]",',
     '"a list of ten lists": "[[] for _ in range(10)]", "a list of ten tuples": "[(n,) for n in range(10)]",',

@@ -9,6 +9,7 @@ from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check, Control
 from ffilab.judge.estimates import Counted, Measurement
 from ffilab.judge.numbers import Makers
+from ffilab.judge.processes import chosen
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL
 from notebooks.pinning import experiment as e
@@ -44,7 +45,8 @@ def controls(session: Session) -> list[Check | Control]:
         for column, label, work, one in copies(speeds, lateness)
         if one
     ]
-    away = results.strayed(speeds)
+    on_one = chosen(speeds[speeds.ended == "ok"], placement=e.ONE_CORE) if "placement" in speeds else speeds[:0]
+    away = [f"{row.interpreter}, {row.work}" for row in on_one.itertuples() if len(row.cores) > 1]
     where = ", ".join(dict.fromkeys(away)) or "none was seen elsewhere"
     return [
         *found,

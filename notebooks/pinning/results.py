@@ -85,9 +85,3 @@ def losing(races: pd.DataFrame, label: str, placement: str) -> Measurement | Non
     """Processes that lose any update."""
     events = column(races, "any", interpreter=label, placement=placement)
     return Measurement(Share(int(events.sum()), len(events)), "of all processes") if len(events) else None
-
-
-def strayed(speeds: pd.DataFrame) -> list[str]:
-    """Cases in which a thread on one core was seen on another core, too: then pinning is not what it says."""
-    found = chosen(speeds[speeds.ended == "ok"], placement=ONE_CORE) if "placement" in speeds else speeds[:0]
-    return [f"{row.interpreter}, {row.work}" for row in found.itertuples() if len(row.cores) > 1]

@@ -5,13 +5,14 @@ import math
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
 from ffilab.judge.numbers import Made, Makers
 from ffilab.judge.poured import TOO_FEW
-from ffilab.judge.processes import interval_of
+from ffilab.judge.processes import interval_of, ratio
 from ffilab.measure.session import Session
 from notebooks.placement import lottery, results
 from notebooks.placement.counting import WESTMERE, Cache
@@ -137,8 +138,14 @@ def of_programs(session: Session) -> Makers:
         return lambda: make(results.table(session.observed(title, list(PROGRAMS))), what)
 
     def stalled() -> Measurement | str | None:
-        counters = "hardware counters of the small machine"
-        return results.stalls_ratio(session.observed(counters, list(PROGRAMS), session.budget.repeats))
+        """Run by run."""
+        title = "hardware counters of the small machine"
+        found = session.observed(title, list(PROGRAMS), session.budget.repeats)
+        if isinstance(found, str):
+            return found
+        if not all(lottery.STALLED in row for rows in found.values() for row in rows):
+            return "this processor does not count stalled front-end cycles for us"
+        return ratio(*(np.array([row[lottery.STALLED] for row in found[name]]) for name in ("slow", "fast")))
 
     def bisected(share: Callable) -> Callable[[], Measurement]:
         return bisections(lambda found: Measurement(share(found), "share of bisections"))

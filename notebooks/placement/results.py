@@ -292,16 +292,6 @@ def as_built(counts: pd.DataFrame | str, what: str) -> Measurement | str:
     return counts if isinstance(counts, str) else exact(float(AS_BUILT[what](counts.set_index("program"))), "checks")
 
 
-def stalls_ratio(hardware: dict[str, list[dict]] | str) -> Measurement | str | None:
-    """Stalled front-end cycles of the slow program over those of the fast one, run by run; or why there is none."""
-    event = "stalled-cycles-frontend"
-    if isinstance(hardware, str):
-        return hardware
-    if not all(event in row for rows in hardware.values() for row in rows):
-        return "this processor does not count stalled front-end cycles for us"
-    return processes.ratio(*(np.array([row[event] for row in hardware[name]]) for name in ("slow", "fast")))
-
-
 TRAP, NO_TRAP = HISTORIES
 
 

@@ -26,17 +26,12 @@ FAST_NS, INSTRUCTIONS, SAMPLES, STALLED = 2.0, 2_000_000, 400, 1e6
 
 
 def simulated(session: Simulated) -> None:
-    add_lottery(session)
-    add_story(session)
-    add_profiles(session)
-
-
-def add_lottery(session: Simulated) -> None:
-    """Orders of both builds of which pairs differ by D1, around 1; the hot functions together by D6; stalls and misses by D2 and
-    D3."""
+    # Orders of both builds of which pairs differ by D1, around 1; the hot functions together by D6; stalls and misses by D2 and D3.
     session.add_observation("instruction cache", asdict(USUAL))
     cases = [case for label in lottery.BUILDS for case in of_build(session, label)]
     session.add_processes("relink lottery", cases)
+    add_story(session)
+    add_profiles(session)
 
 
 def of_build(session: Simulated, label: str) -> list[tuple[str, dict, list]]:
