@@ -8,7 +8,7 @@ import pandas as pd
 
 from ffilab.judge.controls import Control
 from ffilab.judge.estimates import Counted, Interval, Measurement, Share
-from ffilab.judge.numbers import Makers
+from ffilab.judge.numbers import Made, Makers
 from ffilab.judge.processes import chosen, location, ratio
 from ffilab.judge.questions import NO, equal
 from ffilab.measure.session import Session
@@ -83,16 +83,27 @@ def numbers(session: Session) -> Makers:
     ]
     for label, (python, native) in cells:
         name = f"RSS grown by the native threads at {python} × {native}: {label}"
-        put(name, of_grid, by_cell, label, python, native)
+        put(
+            name,
+            of_grid,
+            lambda cells, *cell: location(results.native_part(cells, *cell), "MiB"),
+            label,
+            python,
+            native,
+        )
     put(f"{by} minus 2 × 200: {FREE_THREADED}", of_grid, by_more_callers)
     put(f"{by} − 2 × 200 − 24 × 10 + 2 × 10: {FREE_THREADED}", of_grid, results.interaction)
     put(f"{by} minus 120 times that at 2 × 10: {FREE_THREADED}", of_grid, results.in_half_proportion)
     for way in e.WORK.values():
         for state, keep in (("all freed", False), ("a small entry left by each", True)):
-            put(f"MiB that stay, {way}, {state}", stays, way, keep)
-            put(f"left by malloc_trim / what stayed, {way}, {state}", left_by_trim, way, keep)
-        put(f"KiB in use, more than before, {way}", in_use, way)
-        split(f"processes that grew later, {way}", f"processes that grew no more, {way}", grew_later, way)
+            put(f"MiB that stay, {way}, {state}", of_growth, way, keep, lambda part: results.positive(part, "grown"))
+            # A ratio, as growth differs many times over between processes.
+            left = f"left by malloc_trim / what stayed, {way}, {state}"
+            put(left, of_growth, way, keep, lambda part: ratio(part.trimmed.to_numpy(), part.grown.to_numpy()))
+        in_use = f"KiB in use, more than before, {way}"
+        put(in_use, of_growth, way, True, lambda part: location(1024 * part.more_in_use.to_numpy(dtype=float), "KiB"))
+        later = f"processes that grew later, {way}", f"processes that grew no more, {way}"
+        split(*later, lambda session, way: results.grew_later(session.frame(GROWTH), way, True), way)
     for (_, name), arm in RATED.items():
         put(f"{name}: {arm} / glibc", over_glibc, name, arm)
     for arm in e.ARMS:
@@ -136,7 +147,13 @@ def of_the_talk(put: Callable) -> None:
     for condition, without in ((HUGE, HUGE_NONE), (ASKED, NONE)):
         by = f"RSS grown by the native threads, {condition}: {free}"
         less(by, "rss", (free, condition), (free, without))
-    put(f"KiB by each native thread, {ASKED}: {free}", by_each)
+    threads = e.TALK["python_threads"] * e.TALK["native_threads"]
+
+    def by_each(*rss) -> Measurement | None:
+        """For each of the native threads of all calls, where their blocks are asked for."""
+        return location(results.less(*rss) * 1024 / threads, "KiB")
+
+    put(f"KiB by each native thread, {ASKED}: {free}", against, by_each, "rss", (free, ASKED), (free, NONE))
     for condition in (KEPT, NO_HUGE, ONE_ARENA):
         less(f"RSS grown, {condition} − {AS_RUN}: {free}", "rss", (free, condition), (free, AS_RUN))
     inside = f"MiB inside the calls, huge pages for all: {free}"
@@ -196,12 +213,6 @@ def in_objects(session: Session) -> Measurement | None:
     return results.more(*found)
 
 
-def by_each(session: Session) -> Measurement | None:
-    """KiB for each of the native threads of all calls, where their blocks are asked for."""
-    less = results.less(*(results.of_condition(talk(session), FREE_THREADED, one, "rss") for one in (ASKED, NONE)))
-    return location(less * 1024 / (e.TALK["python_threads"] * e.TALK["native_threads"]), "KiB")
-
-
 def farther(session: Session) -> Interval | None:
     """In logarithms: how much farther the talk's print is from what the calls saw grow with the GIL off than with it on."""
     off, on = (alone(session, "inside", FREE_THREADED, condition) for condition in (HUGE, HUGE_KEPT))
@@ -235,35 +246,13 @@ def ended_well(session: Session, published: bool) -> tuple[int, int]:
     return sum(one == "ok" for one in ended), len(ended)
 
 
-def grew_later(session: Session, way: str) -> tuple[int, int]:
-    return results.grew_later(session.frame(GROWTH), way, True)
-
-
-def grown(session: Session, way: str, keep: bool) -> pd.DataFrame:
+def of_growth(session: Session, way: str, keep: bool, make: Callable) -> Made:
     found = results.grown(session.frame(GROWTH))
-    return found[(found.way == way) & (found.keep == keep)]
-
-
-def stays(session: Session, way: str, keep: bool) -> Interval | None:
-    return results.positive(grown(session, way, keep), "grown")
-
-
-def left_by_trim(session: Session, way: str, keep: bool) -> Measurement | None:
-    """A ratio, as growth differs many times over between processes."""
-    part = grown(session, way, keep)
-    return ratio(part.trimmed.to_numpy(), part.grown.to_numpy())
-
-
-def in_use(session: Session, way: str) -> Measurement | None:
-    return location(1024 * grown(session, way, True).more_in_use.to_numpy(dtype=float), "KiB")
+    return make(found[(found.way == way) & (found.keep == keep)])
 
 
 def of_grid(session: Session, make: Callable, build: str = FREE_THREADED, *cell: int) -> Measurement | str | None:
     return make(results.grid(session.frame(GRID)), build, *cell) or not_built(session, FREE_THREADED)
-
-
-def by_cell(cells: pd.DataFrame, build: str, *cell: int) -> Measurement | None:
-    return location(results.native_part(cells, build, *cell), "MiB")
 
 
 def by_more_callers(cells: pd.DataFrame, build: str) -> Measurement | None:

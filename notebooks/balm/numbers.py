@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pandas as pd
 
 from ffilab.judge.controls import Control
-from ffilab.judge.estimates import Counted, Interval, Measurement, Share
+from ffilab.judge.estimates import Counted, Interval, Share
 from ffilab.judge.numbers import Made, Makers
 from ffilab.judge.processes import exact, interval_of
 from ffilab.judge.questions import OPEN, YES, above, equal
@@ -20,6 +20,7 @@ OTHER_LAYOUT = "forgeries by another build's layout that went wrong"
 GROWN = "processes that ended when a list in memory of ours grew or was cleared"
 AS_RUN, IN_STATES, GRID = "as the author ran it", "arenas held and given back", "threads"
 SECOND, TEXT, BATCHED, LIVES = "a second thread", "texts of several lengths", "batches", "what stays alive"
+HEAD = "PyUnicodeObject, size"
 WORKS, MISUSED, FACTS = "what works", "what must not be done", "layouts of objects"
 OTHERS, LISTS = "the layout of another build", "a list in memory of ours"
 # Ways of one thread and one process: the time of one arm over that of another. As the original had it, strings of pools and blocks
@@ -44,7 +45,9 @@ COMPARED = {
     "from string / new": ("from string", e.NEW),
     "one decode / new": ("one decode, then splitlines", e.NEW),
     **{
-        f"new / lazy sequence, {share} read": (f"{e.NEW}, {share} read", f"{e.LAZY}, {share} read") for share in e.EVERY
+        f"{way} / lazy sequence, {share} read": (f"{way}, {share} read", f"{e.LAZY}, {share} read")
+        for way in (e.NEW, e.BEST)
+        for share in e.EVERY
     },
 }
 # Ways whose nanoseconds are said.
@@ -153,7 +156,8 @@ def numbers(session: Session) -> Makers:
         of_label = {"interpreter": label}
         runs(TEXT, f"block, the text / a twentieth of it: {label}", results.over, usual, small, **of_label)
         runs(TEXT, f"block, four times the text / the text: {label}", results.over, large, usual, **of_label)
-        runs(FACTS, f"heads of the longest text, in MB: {label}", megabytes, label)
+        heads = f"heads of the longest text, in MB: {label}"
+        runs(FACTS, heads, lambda facts, at: Counted(float(e.TEXTS[-1] * results.fields(facts)[at][HEAD] / 1e6)), label)
         few, most = 256, e.BATCHES[-1]
         best = {**of_label, "method": e.BEST}
         runs(BATCHED, f"{e.BEST}, one batch / of 256: {label}", results.over, {"batch": most}, {"batch": few}, **best)
@@ -179,7 +183,10 @@ def numbers(session: Session) -> Makers:
     for name, find in lists(session).items():
         made[name] = lambda find=find: Counted(len(find()))
     for name, (unit, find, why) in shares(session).items():
-        made[name] = lambda unit=unit, find=find, why=why: looked_at(find(), unit) or why
+        # Each case was looked at once and is no sample of many: what a build does to such an object, it does again.
+        made[name] = lambda unit=unit, find=find, why=why: (
+            exact(found.events / found.trials, unit) if (found := find()) else why
+        )
         made[f"{name}, of all"] = find
     return made
 
@@ -244,16 +251,7 @@ def crowded(runs: pd.DataFrame, make: Callable, *arguments, **which) -> Made:
     return make(runs[runs.threads == runs.threads.max()], *arguments, **which)
 
 
-def looked_at(found: Share | None, unit: str) -> Measurement | None:
-    """Each case was looked at once and is no sample of many: what a build does to such an object, it does again."""
-    return exact(found.events / found.trials, unit) if found else None
-
-
 def beyond(record: Record, label: str, share: str) -> Counted | None:
     """How much farther from 1 the gain of a lazy sequence is than two copies of the rule can be told apart, in logarithms."""
     found = results.faster(record, label, f"{e.LAZY}, {share} read", than=f"{e.NEW}, {share} read")
     return found and Counted(abs(math.log(found.interval.value)) - math.log1p(results.least(record, label)))
-
-
-def megabytes(facts, label: str) -> Counted:
-    return Counted(float(e.TEXTS[-1] * results.fields(facts)[label]["PyUnicodeObject, size"] / 1e6))

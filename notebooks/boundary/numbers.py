@@ -199,7 +199,11 @@ def of_trees(session: Session) -> Makers:
     share = "share of the instructions of a call through ctypes"
     for what, pattern in {**results.PLACES, "from_param": "PyObject_CallOneArg"}.items():
         seen(f"{share}: {what}", lambda tree, pattern=pattern: results.below(tree, pattern))
-    seen(f"{share}: largest place less the next", lambda tree: np.diff(sorted(results.places(tree).values()))[-1])
+    places = results.PLACES.values()
+    seen(
+        f"{share}: largest place less the next",
+        lambda tree: np.diff(sorted(results.below(tree, p) for p in places))[-1],
+    )
     return made
 
 

@@ -604,11 +604,6 @@ def steps(tree: list[Node], binding: str) -> list[tuple[str, float]]:
     return [(what, total * share if share else np.nan) for what, share in shares]
 
 
-def places(tree: list[Node]) -> dict[str, float]:
-    """Shares of a ctypes call's instructions in the three places that prediction 3 asks for."""
-    return {what: below(tree, pattern) for what, pattern in PLACES.items()}
-
-
 def linking_effect(runs: pd.DataFrame) -> Interval:
     """Median over bindings, by round, of the first call where symbols are resolved lazily over that under the default."""
     part = runs[runs.binding.isin(e.RELINKED)].dropna(subset=list(FIRST_USE))

@@ -76,8 +76,11 @@ def numbers(session: Session) -> Makers:
     work = {"case": results.RELIEVED}, {"case": results.CONVOY}
     put("speed of the CPU thread, 1e-5 s / 0.005 s", over, "echo server", "work", *work)
     put("wait for the GIL / switch interval", waits)
-    put("share of demanded releases after which the other thread is first", released, "demanded")
-    put("share of free releases after which the other thread is first", released, "free")
+    # The other thread had the GIL before the one that let go took it back: on demand, or before one.
+    for column in ("demanded", "free"):
+        made[f"share of {column} releases after which the other thread is first: {GIL}"] = lambda column=column: (
+            location(done(session.frame("forced switching"), interpreter=GIL)[column].to_numpy(), "share of releases")
+        )
     for place, where in results.PLACES.items():
         for call in ("recv", "send"):
             put(
@@ -88,7 +91,8 @@ def numbers(session: Session) -> Makers:
                 "share of calls",
                 NO_PINNING,
             )
-        put(f"requests that lose 2 switch intervals, in per cent, threads {where}", losing, place)
+        name = f"requests that lose 2 switch intervals, in per cent, threads {where}"
+        put(name, timeline, 2, place, "% of requests", None, 100)
     lost = "loss of a request, in switch intervals, threads on different cores"
     put(lost, timeline, "lost", results.TWO_CORES, "switch intervals")
     put("time of a request, in switch intervals", request)
@@ -97,9 +101,13 @@ def numbers(session: Session) -> Makers:
             put(f"µs beyond an interval of {what}, {case}", beyond, length, case)
     put(f"twice the µs beyond an interval of 1 µs, {WITHOUT_SLACK}", beyond, SHORTEST_S, WITHOUT_SLACK, 2)
     put("µs beyond an interval of 10 µs that the timer slack adds", added)
+    counts = partial(session.frame, "reference counts")
     for who, column in (("the owner", "owner"), ("another thread", "foreign")):
-        put(f"ns for a reference count by {who}", counting, column, label=FREE_THREADED)
-    put("reference count by another thread / by the owner", references, label=FREE_THREADED)
+        name = f"ns for a reference count by {who}: {FREE_THREADED}"
+        made[name] = lambda column=column: positive(counts()[column].to_numpy())
+    made[f"reference count by another thread / by the owner: {FREE_THREADED}"] = lambda: ratio(
+        counts().foreign, counts().owner
+    )
     return made
 
 
@@ -140,22 +148,12 @@ def waits(session: Session) -> Measurement | None:
     return location(results.gil_waits(session.frame("waits for the GIL")), "switch intervals")
 
 
-def released(session: Session, column: str) -> Measurement | None:
-    """Releases after which the other thread had the GIL before the one that let go took it back: on demand, or before one."""
-    return location(done(session.frame("forced switching"), interpreter=GIL)[column].to_numpy(), "share of releases")
-
-
 def timeline(
-    session: Session, column: str, place: str, unit: str, absent: str | None = None
+    session: Session, column: str | int, place: str, unit: str, absent: str | None = None, factor: int = 1
 ) -> Measurement | str | None:
     """What the timelines show beside one CPU thread; or why they do not."""
     found = results.calls_that_wait(session.frame("timeline"), place)[column]
-    return location(found.to_numpy(), unit) or absent
-
-
-def losing(session: Session, place: str) -> Measurement | None:
-    found = results.calls_that_wait(session.frame("timeline"), place)[2]
-    return location(100 * found.to_numpy(), "% of requests")
+    return location(factor * found.to_numpy(), unit) or absent
 
 
 def request(session: Session) -> Measurement | None:
@@ -172,12 +170,3 @@ def beyond(session: Session, length: float, case: str, times: int = 1) -> Measur
 def added(session: Session) -> Measurement | None:
     cases = (results.SLACK_CASES[case] for case in (WITH_SLACK, WITHOUT_SLACK))
     return difference(*(results.excess(session.frame("timer slack"), 1e-5, *case) for case in cases), "µs")
-
-
-def counting(session: Session, column: str) -> Interval | None:
-    return positive(session.frame("reference counts")[column].to_numpy())
-
-
-def references(session: Session) -> Measurement | None:
-    found = session.frame("reference counts")
-    return ratio(found.foreign, found.owner)

@@ -7,9 +7,10 @@ from functools import partial
 from ffilab.judge import statistics
 from ffilab.judge.claims import declared
 from ffilab.judge.controls import Check
-from ffilab.judge.estimates import Counted, Interval, Location, Measurement
+from ffilab.judge.estimates import Counted, Interval, Location
 from ffilab.judge.numbers import Makers, of
-from ffilab.judge.rules import NO, YES, Side, Size
+from ffilab.judge.questions import NO, YES, above
+from ffilab.judge.rules import Size
 from ffilab.measure.session import Session
 from ffilab.setup.catalogue import FREE_THREADED, GIL, SOURCES
 from notebooks.boundary import experiment as boundary
@@ -167,22 +168,19 @@ def each_of_two(session: Session, name: str, shared: str) -> Interval | None:
     return results.of_each(session.frame("locks in company"), name=name, shared=shared, threads=2)
 
 
-def rates(session: Session, group: str) -> dict[str, Measurement]:
-    """What two threads do over one, in a group of cases: by how a sentence calls the case."""
+def by_gain(session: Session, group: str) -> dict[str, dict[str, Interval]]:
+    """Cases by what a second thread brings: more in total, less, nothing of interest, or what the interval leaves open; each by how a
+    sentence calls it."""
+    found: dict[str, dict[str, Interval]] = {"more": {}, "less": {}, "no more": {}, "open": {}}
     _, label, cases = COMPANY[group]
-    return {
-        f"{name} ({shared})" if group == "objects-gil" else name: rate
+    rates = {
+        f"{name} ({shared})" if group == "objects-gil" else name: rate.interval
         for name, shared in cases
         if (rate := of(session)[of_two(name, shared, label)].measurement)
     }
-
-
-def by_gain(session: Session, group: str) -> dict[str, dict[str, Interval]]:
-    """Cases by what a second thread brings: more in total, less, nothing of interest, or what the interval leaves open."""
-    found: dict[str, dict[str, Interval]] = {"more": {}, "less": {}, "no more": {}, "open": {}}
-    for name, rate in rates(session, group).items():
+    for name, rate in rates.items():
         gain = {YES: "more", NO: "less"}.get(above(rate, 1.0), "no more" if above(rate, WORTH) == NO else "open")
-        found[gain][name] = rate.interval
+        found[gain][name] = rate
     return found
 
 
@@ -191,11 +189,6 @@ def share(session: Session, group: str, gain: str) -> Counted | None:
     found = by_gain(session, group)
     n = sum(map(len, found.values()))
     return Counted(len(found[gain]) / n) if n else None
-
-
-def above(measurement: Measurement, null: float) -> str:
-    """Does the number lie above a limit? As a rule says it."""
-    return Side("", direction="above", null=null, interest=0.0).answer(measurement).verdict
 
 
 def instructions(session: Session, label: str, what: str, group: str) -> Counted | str:

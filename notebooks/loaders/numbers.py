@@ -38,8 +38,8 @@ def numbers(session: Session) -> Makers:
 
     for label, where in CONDITIONS.items():
         for function in results.FUNCTIONS:
-            calls(f"{function}: ratio on {where}", ratio, label, function)
-        calls(f"noop: what CDLL costs more on {where}", price, label)
+            calls(f"{function}: ratio on {where}", compared, label, function, "measurement")
+        calls(f"noop: what CDLL costs more on {where}", compared, label, "noop", "difference")
         for loader in LOADERS:
             made[f"share kept by {loader} on {where}"] = partial(share, session, label, loader)
     for label in (GIL, FREE_THREADED):
@@ -69,15 +69,10 @@ def numbers(session: Session) -> Makers:
     return made
 
 
-def ratio(record, label: str, function: str) -> Made:
+def compared(record, label: str, function: str, how: str) -> Made:
+    """CDLL and PyDLL: the ratio of their times, or what CDLL takes more, in ns."""
     measured = record.has(*results.cells(label, function)[0])
-    return results.comparison(record, label, function).measurement if measured else None
-
-
-def price(record, label: str) -> Made:
-    """What CDLL takes more for noop, in ns."""
-    measured = record.has(*results.cells(label, "noop")[0])
-    return results.comparison(record, label, "noop").difference if measured else None
+    return getattr(results.comparison(record, label, function), how) if measured else None
 
 
 def share(session: Session, label: str, loader: str) -> Made:

@@ -49,7 +49,8 @@ def numbers(session: Session) -> Makers:
     for over in ("blocks", "restarts"):
         of(widths, f"half-width over {over}", lambda found, over: Counted(found[0][over]), over)
     of(widths, "half-width over restarts, of blocks dealt out by chance", lambda found: found[1])
-    of(widths, "half-width over restarts / of blocks dealt out by chance", too_narrow)
+    name = "half-width over restarts / of blocks dealt out by chance"
+    of(widths, name, lambda found: Counted(found[0]["restarts"] / found[1].value) if found[1].value else None)
     of(record, "share of the work with company on the core", lambda found: Counted(results.company(found)))
     of(record, "CDLL / PyDLL with company / without", results.moved_by_company)
     of(record, "layouts that were drawn", drawn)
@@ -122,10 +123,6 @@ def fallen(shares: dict[int, Share], before: int, after: int) -> ShareDifference
         return None
     one, other = shares[before], shares[after]
     return ShareDifference(one.events, one.trials, other.events, other.trials)
-
-
-def too_narrow(found: tuple[dict[str, float], Interval]) -> Counted | None:
-    return Counted(found[0]["restarts"] / found[1].value) if found[1].value else None
 
 
 def drawn(found: Record) -> Counted | None:
