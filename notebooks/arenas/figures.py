@@ -73,17 +73,15 @@ def table(frame: pd.DataFrame, by: dict[str, Iterable], columns: dict[str, tuple
 def printout_table() -> pd.DataFrame:
     """The talk's terminal, and what follows from it: growth over amplification is what the calls saw grow."""
     return pd.DataFrame(
-        [
-            {
-                "CPython": version + build,
-                "RSS grown, MiB": f"{grown:.2f}",
-                "amplification": f"{factor:.2f}x",
-                "inside the calls, MiB": f"{grown / factor:.2f}",
-                "outside of them, MiB": f"{grown - grown / factor:.2f}",
-            }
-            for version, (gil, of_gil, none, of_none) in results.TERMINAL.items()
-            for build, grown, factor in ((", with the GIL", gil, of_gil), (', "no-GIL"', none, of_none))
-        ]
+        {
+            "CPython": version + build,
+            "RSS grown, MiB": f"{grown:.2f}",
+            "amplification": f"{factor:.2f}x",
+            "inside the calls, MiB": f"{grown / factor:.2f}",
+            "outside of them, MiB": f"{grown - grown / factor:.2f}",
+        }
+        for version, (gil, of_gil, none, of_none) in results.TERMINAL.items()
+        for build, grown, factor in ((", with the GIL", gil, of_gil), (', "no-GIL"', none, of_none))
     )
 
 

@@ -87,17 +87,15 @@ def fate_table(rows: pd.DataFrame) -> pd.DataFrame:
     by = {fate: results.by_fate(rows, fate) for fate in (REFUSED, COPIED, WRONG, IN_PLACE)}
     errors = chosen(rows, ended="ok", fate=REFUSED).groupby("given").by.unique()
     return pd.DataFrame(
-        [
-            {
-                "given": given,
-                "refused by": ", ".join(by[REFUSED].get(given, [])) or "none",
-                "copied by": ", ".join(by[COPIED].get(given, [])) or "none",
-                "read wrongly by": ", ".join(by[WRONG].get(given, [])) or "none",
-                "read in place by": ", ".join(by[IN_PLACE].get(given, [])) or "none",
-                "errors": ", ".join(sorted(errors.get(given, []))) or "none",
-            }
-            for given in dict.fromkeys(chosen(rows, ended="ok").given)
-        ]
+        {
+            "given": given,
+            "refused by": ", ".join(by[REFUSED].get(given, [])) or "none",
+            "copied by": ", ".join(by[COPIED].get(given, [])) or "none",
+            "read wrongly by": ", ".join(by[WRONG].get(given, [])) or "none",
+            "read in place by": ", ".join(by[IN_PLACE].get(given, [])) or "none",
+            "errors": ", ".join(sorted(errors.get(given, []))) or "none",
+        }
+        for given in dict.fromkeys(chosen(rows, ended="ok").given)
     )
 
 
@@ -105,19 +103,17 @@ def ownership_table(owners: pd.DataFrame) -> pd.DataFrame:
     """What comes out of each tool, on both builds and in all processes."""
     well = chosen(owners, ended="ok")
     return pd.DataFrame(
-        [
-            {
-                "way out": way,
-                "base": " or ".join(sorted(set(part.base))),
-                "a view keeps it": yes(part.outlives),
-                "freed": yes(part.freed),
-                "writable": yes(part.writable),
-                "nothing kept on the way in": yes(part["lets go"]),
-                "n (processes)": len(part),
-            }
-            for way in WAYS_OUT
-            if len(part := well[well.way == way])
-        ]
+        {
+            "way out": way,
+            "base": " or ".join(sorted(set(part.base))),
+            "a view keeps it": yes(part.outlives),
+            "freed": yes(part.freed),
+            "writable": yes(part.writable),
+            "nothing kept on the way in": yes(part["lets go"]),
+            "n (processes)": len(part),
+        }
+        for way in WAYS_OUT
+        if len(part := well[well.way == way])
     )
 
 
@@ -131,13 +127,11 @@ def mixture_table(beside: pd.DataFrame) -> pd.DataFrame:
     """Calls that read a mixture, by tool: over all processes."""
     well = chosen(beside, ended="ok")
     return pd.DataFrame(
-        [
-            {
-                "tool": tool,
-                "processes that met one": f"{int((part.mixed.astype(int) > 0).sum())} of {len(part)}",
-                "calls that read a mixture": f"{part.mixed.sum() / part.reads.sum():.2%}",
-            }
-            for tool in TOOLS
-            if len(part := well[well.tool == tool])
-        ]
+        {
+            "tool": tool,
+            "processes that met one": f"{int((part.mixed.astype(int) > 0).sum())} of {len(part)}",
+            "calls that read a mixture": f"{part.mixed.sum() / part.reads.sum():.2%}",
+        }
+        for tool in TOOLS
+        if len(part := well[well.tool == tool])
     )

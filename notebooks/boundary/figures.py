@@ -197,12 +197,10 @@ def links(trees: dict[str, list[dict]]) -> pd.DataFrame:
 def paths(trees: dict[str, list[dict]]) -> pd.DataFrame:
     """The steps of one call, in order, with their instructions and their share of them."""
     return pd.DataFrame(
-        [
-            {"binding": binding, "step": what, "instructions": count, "share": count / tree[0].instructions}
-            for binding, lines in trees.items()
-            for tree in [results.nodes(lines)]
-            for what, count in results.steps(tree, binding)
-        ]
+        {"binding": binding, "step": what, "instructions": count, "share": count / tree[0].instructions}
+        for binding, lines in trees.items()
+        for tree in [results.nodes(lines)]
+        for what, count in results.steps(tree, binding)
     )
 
 
@@ -305,20 +303,18 @@ def terms(rules: pd.DataFrame, written: dict[str, dict[str, int | None]]) -> pd.
     """What each binding takes and lets through, with the GIL."""
     number = rules.set_index("call").loc[e.CONTRACTS[0]].fillna("not asked")
     return pd.DataFrame(
-        [
-            {
-                "binding": binding,
-                "2³¹ as an int": number.get(binding, "not asked"),
-                "compiler": "no" if e.DECLARED[binding].loads_at_run_time else "for each library",
-                "lines of code": one["code"],
-                "lines of packaging": one["packaging"],
-                **{
-                    what: f"{one[key] / 1024:,.0f}" if one.get(key) else draw.NOT_MEASURED
-                    for what, key in (("file, KiB", "stripped"), ("as built, KiB", "built"))
-                },
-            }
-            for binding, one in written.items()
-        ]
+        {
+            "binding": binding,
+            "2³¹ as an int": number.get(binding, "not asked"),
+            "compiler": "no" if e.DECLARED[binding].loads_at_run_time else "for each library",
+            "lines of code": one["code"],
+            "lines of packaging": one["packaging"],
+            **{
+                what: f"{one[key] / 1024:,.0f}" if one.get(key) else draw.NOT_MEASURED
+                for what, key in (("file, KiB", "stripped"), ("as built, KiB", "built"))
+            },
+        }
+        for binding, one in written.items()
     )
 
 
@@ -326,11 +322,9 @@ def first_use(runs: pd.DataFrame) -> pd.DataFrame:
     """What the first use of each binding costs."""
     shown = {"import, ms": "import_ms", "memory, KiB": "resident_kib", "first call, ns": "first_call_ns"}
     return pd.DataFrame(
-        [
-            {
-                "binding": binding,
-                **{what: draw.words(results.first_use(runs, binding, key)) for what, key in shown.items()},
-            }
-            for binding in dict.fromkeys(runs.binding)
-        ]
+        {
+            "binding": binding,
+            **{what: draw.words(results.first_use(runs, binding, key)) for what, key in shown.items()},
+        }
+        for binding in dict.fromkeys(runs.binding)
     )

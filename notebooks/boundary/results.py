@@ -186,19 +186,17 @@ def times_floor(record: Record, label: str, binding: str, signature: str) -> flo
 def matrix(record: Record) -> pd.DataFrame:
     """One row per interpreter, signature and binding: ns of a turn of the loop, ns over the floor (both with interval), ratio."""
     return pd.DataFrame(
-        [
-            {
-                "interpreter": label,
-                "signature": signature,
-                "binding": binding,
-                "ns": statistics.per_call(record, (label, name(binding, signature))),
-                "over": over_floor(record, label, binding, signature),
-                "times": times_floor(record, label, binding, signature),
-            }
-            for label in record.interpreters
-            for signature in e.SIGNATURES
-            for binding in present(record, label, signature)
-        ]
+        {
+            "interpreter": label,
+            "signature": signature,
+            "binding": binding,
+            "ns": statistics.per_call(record, (label, name(binding, signature))),
+            "over": over_floor(record, label, binding, signature),
+            "times": times_floor(record, label, binding, signature),
+        }
+        for label in record.interpreters
+        for signature in e.SIGNATURES
+        for binding in present(record, label, signature)
     )
 
 

@@ -87,14 +87,12 @@ def in_classes(record: Record, label: str, name: str) -> str:
 def pieces(record: Record) -> pd.DataFrame:
     """Uncontended cost of every piece on every interpreter."""
     return pd.DataFrame(
-        [
-            {
-                "in a C loop": name,
-                **{f"{label}, ns": in_classes(record, label, name) for label in record.interpreters},
-                "n (layouts)": len(record.kept),
-            }
-            for name in [*PIECES, FOREIGN]
-        ]
+        {
+            "in a C loop": name,
+            **{f"{label}, ns": in_classes(record, label, name) for label in record.interpreters},
+            "n (layouts)": len(record.kept),
+        }
+        for name in [*PIECES, FOREIGN]
     )
 
 

@@ -203,15 +203,13 @@ def collector(found: dict[str, Location]) -> pd.DataFrame:
 def copies(pairs: list[Comparison]) -> pd.DataFrame:
     """Every pair of copies with our interval and finding."""
     return pd.DataFrame(
-        [
-            {
-                "pair": f"{pair.slow[1]} / {pair.fast[1]}",
-                "ratio of times": draw.text(pair.ratio),
-                "n, layouts": pair.estimate.n,
-                "finding": statistics.finding(pair) or "none",
-            }
-            for pair in pairs
-        ]
+        {
+            "pair": f"{pair.slow[1]} / {pair.fast[1]}",
+            "ratio of times": draw.text(pair.ratio),
+            "n, layouts": pair.estimate.n,
+            "finding": statistics.finding(pair) or "none",
+        }
+        for pair in pairs
     )
 
 

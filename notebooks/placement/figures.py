@@ -224,12 +224,10 @@ def plot_lottery(figure, runs: pd.DataFrame) -> None:
     panels = figure.subplots(1, len(builds), sharex=True, sharey=True, squeeze=False)[0]
     for axes, (label, of_it) in zip(panels, builds.items(), strict=True):
         shown = pd.DataFrame(
-            [
-                {"benchmark": benchmark, "program": word, "ratio": ratio}
-                for benchmark in BENCHMARKS
-                for kind, word in KINDS.items()
-                for ratio in results.ratios(of_it, benchmark, kind)
-            ]
+            {"benchmark": benchmark, "program": word, "ratio": ratio}
+            for benchmark in BENCHMARKS
+            for kind, word in KINDS.items()
+            for ratio in results.ratios(of_it, benchmark, kind)
         )
         names = {"x": "ratio", "y": "benchmark", "hue": "program", "hue_order": list(KINDS.values())}
         palette = draw.PALETTE[: len(KINDS)]

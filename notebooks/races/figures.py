@@ -113,7 +113,7 @@ def crossed_table(crossed: pd.DataFrame) -> pd.DataFrame:
     """What the unsafe counter lost, by build, way and number of threads; how its threads met; and what the safe ones lost."""
     rows = []
     for label in results.labels(crossed):
-        for way, threads in ((way, threads) for way in WAYS for threads in results.TEAM_SIZES):
+        for way, threads in product(WAYS, results.TEAM_SIZES):
             which = {"interpreter": label, "way": way, "threads": threads}
             unsafe = {**which, "variant": "unsafe"}
             part = chosen(crossed, **unsafe)
@@ -204,12 +204,8 @@ def crowds_alt(rows: pd.DataFrame) -> str:
     )
 
 
-PUBLISHED_MATRIX = {
-    ("thread-safe", True): "Safe",
-    ("thread-safe", False): "Safe",
-    ("unsafe", True): "Uncertain",
-    ("unsafe", False): "Race!",
-}
+# Without the GIL, and with it.
+PUBLISHED_MATRIX = {"thread-safe": ("Safe", "Safe"), "unsafe": ("Race!", "Uncertain")}
 
 
 def matrix_table(crossed: pd.DataFrame) -> pd.DataFrame:
@@ -217,11 +213,10 @@ def matrix_table(crossed: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for label in results.labels(crossed):
         for function, call, shares in results.safety_matrix(crossed, label):
-            of = {
-                name: text for size, share in shares.items() for name, text in counted(f"{size} threads", share).items()
-            }
-            talk = PUBLISHED_MATRIX[function, not BY_LABEL[label].free_threaded]
-            rows.append({"function": f"{function}, {call}", "CPython": label, **of, "the talk": talk})
+            row = {"function": f"{function}, {call}", "CPython": label}
+            for size, share in shares.items():
+                row |= counted(f"{size} threads", share)
+            rows.append({**row, "the talk": PUBLISHED_MATRIX[function][not BY_LABEL[label].free_threaded]})
     return pd.DataFrame(rows).sort_values("function", ignore_index=True, kind="stable")
 
 
@@ -230,7 +225,7 @@ def by_call(runs: pd.DataFrame, of: str, column: str) -> pd.DataFrame:
     rows = []
     for kind in dict.fromkeys(runs[of]):
         row = {of: kind}
-        for label, loader in ((label, loader) for label in results.labels(runs) for loader in LOADERS):
+        for label, loader in product(results.labels(runs), LOADERS):
             bad = results.bad_processes(runs, column, **{"interpreter": label, "loader": loader, of: kind})
             row |= counted(f"{label}, {loader.removeprefix('ctypes ')}", bad)
         rows.append(row)
@@ -351,11 +346,9 @@ def detection_table(found: pd.DataFrame) -> pd.DataFrame:
     said = {(row.variant, row.tool): row.found for row in found.itertuples()}
     yes = ("no", "yes")
     return pd.DataFrame(
-        [
-            {"variant": variant, "data race": yes[race], "can be wrong": yes[wrong]}
-            | {tool: results.verdict_on_tool(said[variant, tool], race) for tool in TOOLS}
-            for variant, (race, wrong) in STRESS.items()
-        ]
+        {"variant": variant, "data race": yes[race], "can be wrong": yes[wrong]}
+        | {tool: results.verdict_on_tool(said[variant, tool], race) for tool in TOOLS}
+        for variant, (race, wrong) in STRESS.items()
     )
 
 

@@ -169,15 +169,13 @@ def payments(runs: pd.DataFrame) -> pd.DataFrame:
     """Share of rounds with two payments by width of the window, beside a model that knows the window alone."""
     level = 1 - (1 - LEVEL) / runs.window_ns.nunique()
     return pd.DataFrame(
-        [
-            {
-                "window_ns": int(window),
-                **vars(Location.of(part.share.to_numpy()).at(level)),
-                "n": len(part),
-                "model": float(model_of_payments(window)),
-            }
-            for window, part in runs.groupby("window_ns")
-        ]
+        {
+            "window_ns": int(window),
+            **vars(Location.of(part.share.to_numpy()).at(level)),
+            "n": len(part),
+            "model": float(model_of_payments(window)),
+        }
+        for window, part in runs.groupby("window_ns")
     )
 
 
