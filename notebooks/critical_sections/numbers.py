@@ -71,7 +71,9 @@ def numbers(session: Session) -> Makers:
         for gil, on in (("", False), (f", {e.GIL_ON}", True)):
             made[f"boundary{gil}, {pair}"] = partial(tax, session, version, "boundary", on)
             made[f"as the talk ran it{gil}, {pair}"] = partial(single_calls, session, version, on)
-        made[f"published, {pair}"] = partial(counted, PUBLISHED.get(version))
+        made[f"published, {pair}"] = lambda version=version: (
+            Counted(PUBLISHED[version]) if version in PUBLISHED else None
+        )
         for how in ("boundary", "as the talk ran it"):
             made[f"published is farther from the GIL off than on, {how}, {pair}"] = partial(farther, session, how, pair)
     for binding in TALK:
@@ -118,10 +120,6 @@ def numbers(session: Session) -> Makers:
         ):
             made[f"{name} {what} on {label}"] = partial(instructions, session, label, what, group)
     return made
-
-
-def counted(value: float | None) -> Counted | None:
-    return None if value is None else Counted(value)
 
 
 def tax(session: Session, version: str, what: str, gil_on: bool = False) -> Location | str:

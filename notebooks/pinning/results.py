@@ -38,16 +38,10 @@ def centre(frame: pd.DataFrame, name: str, **which) -> Interval | None:
     return Location.of(np.log(values), log=True).at() if len(values) and values.min() > 0 else None
 
 
-def mean(frame: pd.DataFrame, name: str, **which) -> Interval | None:
-    """Mean over processes with its interval; None if nothing is there."""
-    values = column(frame, name, **which).dropna().to_numpy()
-    return location(values, "").interval if len(values) else None
-
-
 def moves(speeds: pd.DataFrame, placement: str, **which) -> Interval | None:
-    """Moves a second of a thread: what lies below 0 is no part of the interval of a count."""
-    found = mean(speeds, "moves", placement=placement, **({"threads": 2} | which))
-    return found and found.map(lambda bound: max(0.0, bound))
+    """Moves a second of a thread, over processes; None if none is there. What lies below 0 is no part of the interval of a count."""
+    values = column(speeds, "moves", placement=placement, **({"threads": 2} | which)).dropna().to_numpy()
+    return location(values, "").interval.map(lambda bound: max(0.0, bound)) if len(values) else None
 
 
 def spreads(runs: pd.DataFrame) -> pd.DataFrame:

@@ -212,11 +212,15 @@ def matrix_table(crossed: pd.DataFrame) -> pd.DataFrame:
     """A18: the talk's matrix, each cell with the processes that were counted in it: by kind of run, never pooled."""
     rows = []
     for label in results.labels(crossed):
-        for function, call, shares in results.safety_matrix(crossed, label):
+        kinds = product((("thread-safe", SAFE), ("unsafe", results.UNSAFE)), results.calls(label).items())
+        for (function, variants), (call, ways) in kinds:
+            which = {"interpreter": label, "way": ways, "variant": variants}
             row = {"function": f"{function}, {call}", "CPython": label}
-            for size, share in shares.items():
-                row |= counted(f"{size} threads", share)
-            rows.append({**row, "the talk": PUBLISHED_MATRIX[function][not BY_LABEL[label].free_threaded]})
+            shares = {n: results.bad_processes(crossed, "lost", threads=n, **which) for n in results.TEAM_SIZES}
+            for threads, share in shares.items():
+                row |= counted(f"{threads} threads", share)
+            if all(shares.values()):
+                rows.append({**row, "the talk": PUBLISHED_MATRIX[function][not BY_LABEL[label].free_threaded]})
     return pd.DataFrame(rows).sort_values("function", ignore_index=True, kind="stable")
 
 

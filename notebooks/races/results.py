@@ -141,18 +141,6 @@ def of_fifty(runs: pd.DataFrame, label: str, column: str, factor: float = 1) -> 
     return Location.mean(factor * part[column].to_numpy(dtype=float)) if len(part) else None
 
 
-def safety_matrix(crossed: pd.DataFrame, label: str) -> list[tuple[str, str, dict[int, Share]]]:
-    """A18: of a build the kinds of calls, with the bad and all processes by number of threads: `function`, `call`, shares."""
-    found = []
-    for function, variants in (("thread-safe", SAFE), ("unsafe", UNSAFE)):
-        for call, ways in calls(label).items():
-            which = {"interpreter": label, "way": ways, "variant": variants}
-            shares = {threads: bad_processes(crossed, "lost", threads=threads, **which) for threads in TEAM_SIZES}
-            if all(shares.values()):
-                found.append((function, call, shares))
-    return found
-
-
 def calls(label: str) -> dict[str, list[str]]:
     """The ways of calling, by what they do with a GIL."""
     if BY_LABEL[label].free_threaded:
